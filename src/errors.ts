@@ -80,18 +80,33 @@ export class UsageError extends Error {
   }
 }
 
-/** Our own bug: an invariant does not hold. Nothing catches it. */
+/** A bug: an invariant does not hold. Nothing catches one of ours; anybody else's is that party's failure. */
 export class InvariantError extends Error {
   override readonly name = "InvariantError";
 }
 
+/** Bugs of this package's: environments and agents throw `InvariantError`s of their own, from anywhere. */
+const ownBugs = new WeakSet<InvariantError>();
+
+/** Makes what is thrown where an invariant of this package's does not hold. */
+export function ownBug(message: string): InvariantError {
+  const bug = new InvariantError(message);
+  ownBugs.add(bug);
+  return bug;
+}
+
+/** Whether what was thrown is a bug of this package's. */
+export function isOwnBug(thrown: unknown): thrown is InvariantError {
+  return ownBugs.has(thrown as InvariantError);
+}
+
 /**
- * Asserts an invariant.
+ * Asserts an invariant of this package's.
  *
  * @throws InvariantError with the message where the condition does not hold.
  */
 export function assertInvariant(condition: unknown, message: string): asserts condition {
-  if (!condition) throw new InvariantError(message);
+  if (!condition) throw ownBug(message);
 }
 
 /** The message of anything that was thrown, with those of its causes that it does not quote itself. */

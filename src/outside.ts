@@ -2,7 +2,8 @@
  * Calls what an episode cannot repeat by itself: a model, a web service, a sandbox, a clock, a random
  * draw. What comes back is recorded, and is answered from the record when the episode is played again
  * or goes on after a crash: the work is not done a second time then. Its result is plain data: what
- * JSON says otherwise comes so from the first time on, such as a text for a `Date`.
+ * JSON says otherwise comes so from the first time on, such as a text for a `Date`. Calls may run at once;
+ * the work of one makes no other.
  *
  * @param what - Names the call in the record, such as `chat user` or `GET /orders/7`.
  * @throws whatever the work throws; from the record, an error of the same name, code and message, with
@@ -15,6 +16,9 @@ export type Outside = <Result>(
 
 /** Does the work and records nothing: for code that is called outside of an episode. */
 export const callThrough: Outside = async (_what, work) => await work();
+
+/** What was asked of `Outside` is nothing that could be recorded. Its name is that of a mistake in a program. */
+export class OutsideMisuse extends TypeError {}
 
 /** An episode cannot be played from its recording. Whatever calls `outside` lets it pass. */
 export class PlaybackStop extends Error {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { InvariantError, RolloutError, describeError } from "../errors.ts";
+import { RolloutError, describeError, isOwnBug, ownBug } from "../errors.ts";
 import type { ToolDefinition } from "../message.ts";
 import { toPlainJson, type PlainJson } from "../python/value.ts";
 import { PlaybackStop, type Outside } from "../outside.ts";
@@ -85,7 +85,7 @@ export class DefinedWorld<Item, State> implements World {
 
   async step(action: Action, { signal }: { signal: AbortSignal }): Promise<Step> {
     const { task } = this.#parts;
-    if (this.#isDone) throw new InvariantError(`Cannot step task ${task.id}: it is done`);
+    if (this.#isDone) throw ownBug(`Cannot step task ${task.id}: it is done`);
     const step =
       action.type === "say"
         ? await this.#say(action.content, signal)
@@ -221,7 +221,7 @@ function attributed(
     readonly party: "environment" | "grader";
   },
 ): unknown {
-  if (error instanceof RolloutError || error instanceof InvariantError) return error;
+  if (error instanceof RolloutError || isOwnBug(error)) return error;
   if (error instanceof PlaybackStop) return error;
   const line = placeOfThrow(error);
   const where = line === undefined ? "" : ` at ${line}`;

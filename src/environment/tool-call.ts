@@ -2,7 +2,7 @@ import { startDeadline, type Deadline } from "../internal/deadline.ts";
 import { PlaybackStop, type Outside } from "../outside.ts";
 import { briefText } from "./brief-value.ts";
 import type { GetResource } from "./episode-resources.ts";
-import { InvariantError, RolloutError, describeError } from "../errors.ts";
+import { RolloutError, describeError, isOwnBug } from "../errors.ts";
 import { isPyDict, isPyList, toPlainJson, type PyDict, type PyValue } from "../python/value.ts";
 import { NotPlain, writePlainJson } from "./plain-text.ts";
 import { isRefusal } from "./refuse.ts";
@@ -216,7 +216,7 @@ function badResult(what: string, tool: string, { environment, taskId }: ToolCall
 
 function failure(error: unknown, tool: string, place: ToolCallPlace): unknown {
   place.signal.throwIfAborted();
-  if (error instanceof RolloutError || error instanceof InvariantError) return error;
+  if (error instanceof RolloutError || isOwnBug(error)) return error;
   if (error instanceof PlaybackStop) return error;
   const where = placeOfThrow(error);
   const hint =

@@ -1,6 +1,11 @@
-import { InvariantError, RolloutError, describeError, type Party } from "../errors.ts";
+import {
+  RolloutError,
+  describeError,
+  isOwnBug,
+  type InvariantError,
+  type Party,
+} from "../errors.ts";
 import type { Environment } from "../environment/environment.ts";
-import { isMadeByOthers } from "../internal/source-place.ts";
 import type { CallWatch } from "./call-watch.ts";
 import { isSoundFailure } from "./is-sound-failure.ts";
 
@@ -12,6 +17,8 @@ export interface Boundary {
   readonly what: string;
   /** What is to be looked at where no answer comes, such as `score() of lamps (lamps.js:12)`. */
   readonly suspect?: string;
+  /** Who is waited for within the call at the moment, and for what; absent where nobody else is. */
+  readonly waitsFor?: () => Pick<Boundary, "party" | "what"> | undefined;
   /** In milliseconds. */
   readonly timeoutMs: number;
 }
@@ -43,24 +50,31 @@ export function crossBoundary<Result>(
   const { timeoutMs } = boundary;
   return watch.within(timeoutMs, work, {
     onLate: () => noAnswer(boundary),
-    name: (error) => nameThrown(watch, boundary, error),
+    name: (error) => nameThrown(watch.ownsStop, boundary, error),
   });
 }
 
-function noAnswer({ party, what, suspect, timeoutMs }: Boundary): RolloutError {
+function noAnswer(boundary: Boundary): RolloutError {
+  const { suspect, timeoutMs, waitsFor } = boundary;
+  const { party, what } = waitsFor?.() ?? boundary;
   const remedy = suspect === undefined ? "" : `, expected one (a forgotten resolve in ${suspect}?)`;
   const message = `Cannot ${what}: no answer within ${timeoutMs} ms${remedy}`;
   return new RolloutError(`${party}/timeout`, message, { retryable: true });
 }
 
-function nameThrown(watch: CallWatch, boundary: Boundary, error: unknown): unknown {
-  return watch.ownsStop(error) ? error : attribute(error, boundary);
+/** What was thrown, under the name of its party; what ends the episode's own playback as it is. */
+export function nameThrown(
+  ownsStop: (thrown: unknown) => boolean,
+  boundary: Pick<Boundary, "party" | "what">,
+  error: unknown,
+): unknown {
+  return ownsStop(error) ? error : attribute(error, boundary);
 }
 
 /**
  * Crosses a boundary to code that answers at once, as `crossBoundary()` does, without a time limit.
- * Where it returns a promise all the same, that is waited for within one. What comes back at once is given
- * at once, and what is thrown at once is thrown at once.
+ * Where it returns a promise all the same, of whatever kind, that is waited for within one. What comes back at
+ * once is given at once, and what is thrown at once is thrown at once.
  */
 export function crossBriefly<Result>(
   watch: CallWatch,
@@ -71,14 +85,19 @@ export function crossBriefly<Result>(
   try {
     result = work();
     // What came back may be such that even this question throws.
-    if (!(result instanceof Promise)) return result;
+    if (!isAwaitable(result)) return result;
   } catch (error) {
-    throw nameThrown(watch, boundary, error);
+    throw nameThrown(watch.ownsStop, boundary, error);
   }
   const promised = Promise.resolve(result);
   // Where the episode has been given up, nobody waits for it, and Node would end the process if it failed.
   promised.catch(() => {});
   return crossBoundary(watch, boundary, async () => await promised);
+}
+
+/** Whether there is something to wait for: a promise of whatever kind, such as a query of a database's library. */
+function isAwaitable<Result>(result: Result | Promise<Result>): result is Promise<Result> {
+  return typeof (result as { readonly then?: unknown } | null | undefined)?.then === "function";
 }
 
 /**
@@ -96,11 +115,5 @@ export function attribute(
 
 /** Whether an error may pass as it is. */
 function isAttributed(error: unknown): error is RolloutError | InvariantError {
-  if (isSoundFailure(error)) return true;
-  try {
-    // Others may throw ours, and mean an invariant of their own.
-    return error instanceof InvariantError && !isMadeByOthers(error);
-  } catch {
-    return false;
-  }
+  return isSoundFailure(error) || isOwnBug(error);
 }

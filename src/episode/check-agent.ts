@@ -43,6 +43,7 @@ export function checkMessages(value: unknown, place: string): readonly Message[]
     const hint = value === undefined ? " (a forgotten return?)" : "";
     refuse(origin, `it returned ${describe(value)}${hint}`, "a list of messages");
   }
+  if (value.length === 0) refuse(origin, "it returned an empty list", "at least one message");
   return takeMessages(value, origin);
 }
 

@@ -2,7 +2,7 @@ import type { Score, Step, World } from "../environment/environment.ts";
 import { plainCopy } from "../internal/plain-copy.ts";
 import { isReward } from "../trajectory/reward.ts";
 import { isCount } from "../trajectory/violation.ts";
-import type { User, UserSession, UserUsage } from "../user/user.ts";
+import type { User, UserLine, UserSession, UserUsage } from "../user/user.ts";
 import {
   describe,
   refuse,
@@ -112,6 +112,35 @@ export function checkSession(value: unknown, place: string): UserSession {
   const session = requireObject(value, origin, "a UserSession");
   requireFields(session, sessionMethods, { ...origin, is: isMethod, expected: "a method" });
   return value as UserSession;
+}
+
+/**
+ * Checks what a user says first.
+ *
+ * @throws RolloutError `user/bad-line`.
+ */
+export function checkFirstLine(value: unknown, place: string): string {
+  if (typeof value !== "string") refuseLine(value, place, "a text");
+  return value;
+}
+
+/**
+ * Checks what a user answers.
+ *
+ * @throws RolloutError `user/bad-line`.
+ */
+export function checkLine(value: unknown, place: string): UserLine {
+  if (typeof value === "string") return value;
+  const { text, leaves } = (value ?? {}) as { readonly text?: unknown; readonly leaves?: unknown };
+  if (typeof text !== "string" || typeof leaves !== "boolean") {
+    refuseLine(value, place, 'a text, or { text: "…", leaves: true }');
+  }
+  return value as UserLine;
+}
+
+function refuseLine(value: unknown, place: string, expected: string): never {
+  const hint = value === undefined ? " (a forgotten return?)" : "";
+  refuse({ code: "user/bad-line", place }, `it returned ${describe(value)}${hint}`, expected);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import type { Agent, Reading } from "../agent/agent.ts";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
@@ -16,7 +17,7 @@ import { characterRenderer } from "../testing/character-renderer.ts";
 import { createDeferred } from "../testing/deferred.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
-import type { User } from "../user/user.ts";
+import type { User, UserSession } from "../user/user.ts";
 import { lamp, play, preparedEngine, says, switchCall } from "./lamp-episode.fixture.ts";
 
 /** The lamp with parts of its world replaced. */
@@ -39,6 +40,15 @@ const qwenAgent = toolCallingAgent({
   parser: findToolCallParser("qwen25"),
   toolUsePolicy: toolUsePolicies.many,
 });
+
+/** A user with parts of its conversation replaced. */
+function userWith(parts: { readonly [Key in keyof UserSession]?: unknown }): User {
+  const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
+  return {
+    strategy: "odd",
+    open: (...given) => ({ ...user.open(...given), ...parts }) as UserSession,
+  };
+}
 
 function fail(message: string): never {
   throw new TypeError(message);
@@ -64,6 +74,7 @@ function revoked(): object {
 const circle: Record<string, unknown> = {};
 circle["self"] = circle;
 
+const noUsage = { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 };
 const goodTurns = [says(switchCall), says("Goodbye!")];
 const notPlain = {
   get details(): never {
@@ -409,7 +420,7 @@ const faults: readonly {
     agent: { ...qwenAgent, open: () => revoked() as never },
     code: "agent/exception",
     message:
-      "Cannot open the conversation in task lamp/test/0 as agent tool-calling: Cannot perform 'getPrototypeOf' on a proxy that has been revoked",
+      "Cannot open the conversation in task lamp/test/0 as agent tool-calling: Cannot perform 'get' on a proxy that has been revoked",
   },
   {
     name: "opening a user returns what can be asked for nothing",
@@ -521,6 +532,72 @@ const faults: readonly {
     code: "agent/bad-reading",
     message: `Cannot use the answer of agent.read() of tool-calling: ${what}`,
   })),
+  ...(
+    [
+      ["begin", () => undefined, "it returned nothing (a forgotten return?), expected a text"],
+      ["begin", () => 5, "it returned 5, expected a text"],
+      [
+        "begin",
+        () => ({ text: "Hi", leaves: true }),
+        "it returned an object with text, leaves, expected a text",
+      ],
+      [
+        "reply",
+        () => undefined,
+        'it returned nothing (a forgotten return?), expected a text, or { text: "…", leaves: true }',
+      ],
+      ["reply", () => 7, 'it returned 7, expected a text, or { text: "…", leaves: true }'],
+      [
+        "reply",
+        () => ({ text: 5, leaves: true }),
+        'it returned an object with text, leaves, expected a text, or { text: "…", leaves: true }',
+      ],
+    ] as const
+  ).map(([method, says, what]) => ({
+    name: `a user's ${method}() says what is no line, and ${what}`,
+    user: userWith({ [method]: async () => says() }),
+    code: "user/bad-line",
+    message: `Cannot use the answer of user.${method}() of odd in task lamp/test/0: ${what}`,
+  })),
+  {
+    name: "a user cannot begin",
+    user: userWith({ begin: () => fail("no mood") }),
+    code: "user/exception",
+    message: "Cannot hear the user's first line of task lamp/test/0: no mood",
+  },
+  {
+    name: "a user cannot reply",
+    user: userWith({ reply: () => fail("no mood") }),
+    code: "user/exception",
+    message: "Cannot hear the user's reply in task lamp/test/0: no mood",
+  },
+  {
+    name: "a world cannot begin",
+    environment: lampWith({ begin: () => fail("no database") }),
+    code: "environment/exception",
+    message: "Cannot begin task lamp/test/0: no database",
+  },
+  {
+    name: "a world cannot pass on what was said",
+    environment: lampThatOpens(async (task, options) => {
+      const world = await lamp().open(task, options);
+      const step = world.step.bind(world);
+      world.step = async (action, call) => {
+        const stepped = await step(action, call);
+        return action.type === "say" ? fail("no database") : stepped;
+      };
+      return world;
+    }),
+    code: "environment/exception",
+    message: "Cannot pass on what the agent said in task lamp/test/0: no database",
+  },
+  {
+    name: "an agent shows no message",
+    agent: { ...qwenAgent, observe: () => [] },
+    code: "agent/bad-messages",
+    message:
+      "Cannot use the answer of agent.observe() of tool-calling: it returned an empty list, expected at least one message",
+  },
   {
     name: "an agent shows nothing",
     agent: { ...qwenAgent, observe: () => undefined as never },
@@ -915,6 +992,138 @@ describe("code that is not ours", () => {
       ]);
     },
   );
+
+  /** A query of a database's library: whoever awaits it gets an answer, though it is no promise. */
+  const query = (then: (resolve: (value: never) => void, reject: (why: Error) => void) => void) =>
+    // eslint-disable-next-line unicorn/no-thenable
+    ({ then }) as never;
+
+  const methods = ["open", "observe"] as const;
+
+  test.each<[what: string, gives: () => never]>([
+    ["a query", () => query((_, reject) => reject(new Error("connection lost")))],
+    [
+      "a promise of another realm",
+      runInNewContext("async () => { throw new Error('connection lost') }") as () => never,
+    ],
+  ])("of an agent's that gives %s which fails has failed one episode", async (_, gives) => {
+    for (const method of methods) {
+      const { episode } = await play(goodTurns, { agent: { ...qwenAgent, [method]: gives } });
+      expect(episode.failure).toMatchObject({
+        code: "agent/exception",
+        message: expect.stringMatching(/: connection lost$/) as string,
+      });
+    }
+  });
+
+  test.each(methods)("cannot hang an episode by a query for %s()", async (method) => {
+    const hand = manualClock();
+    const { promise: asked, resolve } = createDeferred();
+    const gives = () => {
+      resolve();
+      return query(() => {});
+    };
+    const playing = play(goodTurns, {
+      agent: { ...qwenAgent, [method]: gives },
+      clock: createClock(hand),
+      limits: { toolTimeoutMs: 777 },
+    });
+    await asked;
+    await hand.advance(777);
+    const { episode } = await playing;
+    expect(episode.failure).toMatchObject({ code: "agent/timeout" });
+  });
+
+  test.each<[how: string, then: Parameters<typeof query>[0], codes: readonly string[]]>([
+    ["answered", (resolve) => resolve({ ...noUsage, callCount: 3 } as never), []],
+    ["refused", (_, reject) => reject(new Error("connection lost")), ["user/exception"]],
+    ["left alone", () => {}, ["user/timeout"]],
+  ])(
+    "that says what the user cost by a query that is %s ends in time",
+    async (how, then, codes) => {
+      const hand = manualClock();
+      const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
+      const { promise: asked, resolve } = createDeferred();
+      const usage = () => {
+        resolve();
+        return query(then);
+      };
+      const playing = play(goodTurns, {
+        user: { strategy: "free", open: (...given) => ({ ...user.open(...given), usage }) },
+        clock: createClock(hand),
+        limits: { userTimeoutMs: 777, toolTimeoutMs: 99_999 },
+      });
+      await asked;
+      if (how === "left alone") await hand.advance(777);
+      const { episode, troubles } = await playing;
+      expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+      expect(episode.userUsage.callCount).toBe(how === "answered" ? 3 : 0);
+      expect(troubles.map(({ code }) => code)).toEqual(codes);
+    },
+  );
+
+  type Hang = () => Promise<never>;
+  test.each<
+    [who: string, code: string, message: string, parts: (hang: Hang) => Parameters<typeof play>[1]]
+  >([
+    [
+      "a user who never begins",
+      "user/timeout",
+      "Cannot hear the user's first line of task lamp/test/0: no answer within 777 ms",
+      (hang) => ({ user: userWith({ begin: hang }) }),
+    ],
+    [
+      "a user who never replies",
+      "user/timeout",
+      "Cannot hear the user's reply in task lamp/test/0: no answer within 777 ms",
+      (hang) => ({ user: userWith({ reply: hang }) }),
+    ],
+    [
+      "a world that never begins",
+      "environment/timeout",
+      "Cannot begin task lamp/test/0: no answer within 777 ms",
+      (hang) => ({ environment: lampWith({ begin: hang }) }),
+    ],
+    [
+      "a world that hangs in a tool, and had given up on a user before",
+      "environment/timeout",
+      "Cannot call tool switch in task lamp/test/0: no answer within 777 ms",
+      (hang) => ({
+        user: { ...userWith({ begin: () => new Promise(() => {}) }), repeatable: true },
+        environment: lampThatOpens(async (task, options) => {
+          const world = await lamp().open(task, options);
+          world.begin = async (call) => {
+            void options.user.begin(call);
+            return "Hello?";
+          };
+          return { ...world, [Symbol.asyncDispose]: async () => {}, step: hang };
+        }),
+      }),
+    ],
+    [
+      "a world that never passes on what was said",
+      "environment/timeout",
+      "Cannot pass on what the agent said in task lamp/test/0: no answer within 777 ms",
+      (hang) => ({ environment: lampWith({ step: hang }) }),
+    ],
+  ])("that hangs is told by its name: %s", async (_, code, message, parts) => {
+    const hand = manualClock();
+    const { promise: asked, resolve } = createDeferred();
+    const hang = async (): Promise<never> => {
+      resolve();
+      return await new Promise(() => {});
+    };
+    const isTool = message.includes("tool switch");
+    const playing = play([says(isTool ? switchCall : "Goodbye!")], {
+      ...parts(hang),
+      clock: createClock(hand),
+      limits: isTool ? { toolTimeoutMs: 777 } : { userTimeoutMs: 777, toolTimeoutMs: 99_999 },
+    });
+    await asked;
+    await hand.advance(777);
+    const { episode } = await playing;
+    expect(episode.failure).toEqual({ party: code.split("/")[0], code, message });
+  });
 
   test("cannot hang an episode by never saying what the user cost", async () => {
     const hand = manualClock();

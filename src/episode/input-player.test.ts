@@ -4,10 +4,14 @@ import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
+import { seededRandom, type Random } from "../environment/seeded-random.ts";
 import { RolloutError, UsageError } from "../errors.ts";
+import { createClock, type Clock } from "../internal/clock.ts";
 import { Redactor } from "../internal/redactor.ts";
+import type { Outside } from "../outside.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
+import { manualClock } from "../testing/manual-clock.ts";
 import { toSamples } from "../trajectory/sample.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
 import { llmUser } from "../user/llm-user.ts";
@@ -55,6 +59,7 @@ interface Playing {
   readonly now?: () => number;
   readonly limits?: EpisodeLimits;
   readonly agent?: Agent;
+  readonly clock?: Clock;
 }
 
 const caller = toolCallingAgent({
@@ -90,6 +95,7 @@ async function play(
     now = ticking(),
     limits = defaultLimits,
     agent = caller,
+    clock,
   }: Playing,
   options: Partial<PlayEpisodeOptions> & { readonly start?: number } = {},
 ): Promise<{
@@ -107,6 +113,7 @@ async function play(
     sampling: {},
     limits,
     now,
+    ...(clock && { clock }),
   };
   const batches: Inputs[] = [];
   const { start = 1, ...rest } = options;
@@ -126,7 +133,7 @@ async function play(
 }
 
 /** Neither engine nor model nor clock is there. */
-const nothing: Required<Omit<Playing, "limits" | "agent">> = {
+const nothing: Required<Omit<Playing, "limits" | "agent" | "clock">> = {
   environment: repeatableLamp,
   user: llmUser({
     model: { name: "clerk", complete: () => Promise.reject(new Error("there is no model")) },
@@ -389,6 +396,54 @@ describe("an episode and its recording", () => {
     await expect(again).rejects.toThrow(RecordingEnd);
   });
 
+  test.each([false, true])(
+    "a score that passes over what its recording does not have is none, scored anew: %s",
+    async (scoreAnew) => {
+      const judgedBy = (judge: string): Environment => ({
+        ...repeatableLamp,
+        async open(task, options) {
+          const world = await repeatableLamp.open(task, options);
+          world.score = async () => {
+            try {
+              return { reward: await options.outside!(`chat ${judge}`, () => 1), details: {} };
+            } catch {
+              return { reward: 0, details: { judge: "did not answer" } };
+            }
+          };
+          return world;
+        },
+      });
+      const { episode, recorded } = await play({ environment: judgedBy("ann") });
+      expect(episode.reward).toBe(1);
+      const past = stored(recorded);
+      const options = { past, atEnd: "replay", scoreAnew } as const;
+      const again = await play({ ...nothing, environment: judgedBy("ann") }, options);
+      expect(again.episode.reward).toBe(1);
+      const other = play({ ...nothing, environment: judgedBy("bob") }, options);
+      await expect(other).rejects.toThrow(ReplayDivergence);
+      await expect(other).rejects.toThrow("chat bob is called where chat ann was");
+    },
+  );
+
+  test("a user who passes over what the recording does not have while it is opened is told", async () => {
+    const opening = (what: string): User => {
+      const { user } = countingUser();
+      return {
+        ...user,
+        open(task, options) {
+          void options.outside!(what, () => "calm").catch(() => {});
+          return user.open(task, options);
+        },
+      };
+    };
+    const { recorded } = await play({ user: opening("draw mood") });
+    const again = play(
+      { ...nothing, user: opening("draw temper") },
+      { past: stored(recorded), atEnd: "replay" },
+    );
+    await expect(again).rejects.toThrow("draw temper is called where draw mood was");
+  });
+
   test("what is not repeatable answers from the recording, and cannot go on live", async () => {
     let stepCount = 0;
     const environment = lamp(() => void stepCount++);
@@ -499,6 +554,185 @@ describe("an episode and its recording", () => {
     );
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
     expect(calls).toHaveLength(before);
+  });
+
+  /** A call that brings where it stands, and those that it leads to. */
+  interface Call {
+    readonly ownTicks: number;
+    readonly isCaught: boolean;
+    readonly latency: { readonly rounds: number; readonly ticks: number };
+    readonly next: readonly Call[];
+  }
+
+  function drawCall(random: Random, depth = 0): Call {
+    const count = depth === 3 ? 0 : random.between(depth === 0 ? 2 : 0, 3);
+    return {
+      ownTicks: random.between(0, 6),
+      isCaught: random.chance(0.2),
+      latency: { rounds: random.pick([0, 0, 1, 2, 5]), ticks: random.between(0, 6) },
+      next: Array.from({ length: count }, () => drawCall(random, depth + 1)),
+    };
+  }
+
+  const ticks = async (count: number): Promise<void> => {
+    for (let tick = 0; tick < count; tick++) await Promise.resolve();
+  };
+
+  const rounds = async (count: number): Promise<void> => {
+    for (let round = 0; round < count; round++) {
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+    }
+  };
+
+  async function callAll(
+    outside: Outside,
+    call: Call,
+    { at, named }: { readonly at: string; readonly named: boolean },
+  ): Promise<string> {
+    await ticks(call.ownTicks);
+    const what = named ? `call ${at}` : "call";
+    const brought = await outside(what, async () => {
+      await rounds(call.latency.rounds);
+      await ticks(call.latency.ticks);
+      if (call.isCaught) throw new Error(`no ${at}`);
+      return at;
+    }).catch((error: unknown) => (error as Error).message);
+    const next = call.next.map(
+      async (child, index) => await callAll(outside, child, { at: `${at}${index}`, named }),
+    );
+    return [brought, ...(await Promise.all(next))].join(" ");
+  }
+
+  const ofEarlierVersion = ({ inputs, times }: Inputs): Inputs =>
+    stored({
+      times,
+      inputs: inputs.map((input) => {
+        if (input.type !== "outside") return input;
+        const { begun: _, ...earlier } = input;
+        return earlier;
+      }),
+    });
+
+  function lampThatCalls(show: (outside: Outside) => Promise<string>): Environment {
+    return {
+      ...repeatableLamp,
+      async open(task, options) {
+        const world = await repeatableLamp.open(task, options);
+        const step = world.step.bind(world);
+        world.step = async (action, call) => {
+          const stepped = await step(action, call);
+          if (action.type === "say") return stepped;
+          return { ...stepped, observation: await show(options.outside!) };
+        };
+        world.score = async () => {
+          const text = await show(options.outside!);
+          return { reward: 1, details: { text } };
+        };
+        return world;
+      },
+    };
+  }
+
+  test.each(Array.from({ length: 40 }, (_, seed) => seed))(
+    "chains of calls at once are found again, whichever ends first: seed %i",
+    async (seed) => {
+      const tree = drawCall(seededRandom(`calls ${seed}`));
+      const environment = lampThatCalls(
+        async (outside) => await callAll(outside, tree, { at: "0", named: seed % 2 === 0 }),
+      );
+      const { episode, recorded, batches } = await play({ environment });
+      expect(episode.outcome).toBe("completed");
+      for (const past of [stored(recorded), ofEarlierVersion(recorded)]) {
+        for (const scoreAnew of [false, true]) {
+          const options = { past, atEnd: "replay", scoreAnew } as const;
+          const again = await play({ ...nothing, environment }, options);
+          expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+        }
+      }
+      const { user, asked } = countingUser();
+      asked.count = 2;
+      const { episode: second } = await play(
+        { environment, user, engine: preparedEngine([]) },
+        { past: stored(joined(batches.slice(0, 3))), start: 2 },
+      );
+      expect(second.messages).toEqual(episode.messages);
+    },
+  );
+
+  test("a call waits for those that began before it ended, however long what leads to them takes", async () => {
+    let isLive = true;
+    const environment = lampThatCalls(async (outside) => {
+      const chain = async (name: string, liveRounds: number, ownRounds: number) => {
+        await outside("find", async () => await rounds(liveRounds));
+        // Reads a file, say.
+        await rounds(isLive ? 1 : ownRounds);
+        return await outside("look", async () => name);
+      };
+      return (await Promise.all([chain("near", 2, 30), chain("far", 20, 0)])).join(", ");
+    });
+    const { episode, recorded } = await play({ environment });
+    expect(episode.turns[1]?.steps[0]?.observation).toBe("near, far");
+    isLive = false;
+    const again = await play(
+      { ...nothing, environment },
+      { past: stored(recorded), atEnd: "replay" },
+    );
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+  });
+
+  test.each([true, false])(
+    "says which call is no longer made: begins at once %s",
+    async (atOnce) => {
+      const pair = (names: readonly string[]): Environment =>
+        lampThatCalls(async (outside) => {
+          const call = async (name: string) => {
+            if (!atOnce && name === "fast") await outside("first", () => 1);
+            return await outside(name, async () => await rounds(name === "slow" ? 9 : 1));
+          };
+          await Promise.all(names.map(call));
+          return "done";
+        });
+      const { recorded } = await play({ environment: pair(["slow", "fast"]) });
+      const hand = manualClock();
+      const again = play(
+        { ...nothing, environment: pair(["slow"]), clock: createClock(hand) },
+        { past: stored(recorded), atEnd: "replay" },
+      );
+      void hand.untilSleeping(5_000).then(async () => await hand.advance(5_000));
+      await expect(again).rejects.toThrow(ReplayDivergence);
+      const missing = atOnce ? "fast" : "first";
+      await expect(again).rejects.toThrow(`${missing} is not called, which was called before`);
+    },
+  );
+
+  test("refuses a call within the work of another, which could not be played again", async () => {
+    const environment = lampThatCalls(
+      async (outside) =>
+        await outside("weather", async () => `${await outside("find Oslo", () => 59)}: snow`),
+    );
+    const { episode } = await play({ environment });
+    expect(episode.failure).toEqual({
+      ...{ party: "environment", code: "environment/exception" },
+      message:
+        "Cannot call tool switch in task lamp/test/0: Cannot call find Oslo through outside within the " +
+        "work of weather, which is recorded with what it brings, expected it to be called as it is, or before",
+    });
+  });
+
+  test("a call that ends at once is recorded though nobody waits for it", async () => {
+    const environment = lampThatCalls(async (outside) => {
+      void outside("count", () => 1);
+      return "done";
+    });
+    const { episode, recorded } = await play({ environment });
+    expect(episode.outcome).toBe("completed");
+    const again = await play(
+      { ...nothing, environment },
+      { past: stored(recorded), atEnd: "replay" },
+    );
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
   test.each<[what: string, thrown: unknown, message: string]>([
@@ -697,7 +931,7 @@ describe("an episode and its recording", () => {
       expect(episode).toMatchObject({
         outcome: "failed",
         failure: {
-          code: "user/not-repeatable",
+          code: "environment/not-repeatable",
           message:
             "Cannot part lamp/test/0#0 from another rollout with turn 2: log is called where chat clerk was",
         },

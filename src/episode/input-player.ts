@@ -2,10 +2,12 @@ import { hash } from "node:crypto";
 import { RolloutError, type Party } from "../errors.ts";
 import { plainCopy } from "../internal/plain-copy.ts";
 import { isPlainJson } from "../internal/is-wholly-json.ts";
+import { systemClock, type Clock } from "../internal/clock.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import type { Generation } from "../engine/engine.ts";
 import type { Redactor } from "../internal/redactor.ts";
-import { PlaybackStop, type Outside } from "../outside.ts";
+import { OutsideMisuse, PlaybackStop, type Outside } from "../outside.ts";
+import { AnswerOrder } from "./answer-order.ts";
 import {
   endOf,
   fromRecordedError,
@@ -44,6 +46,10 @@ export interface InputPlayerOptions {
   readonly onInputs?: (inputs: Inputs) => void;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Default: the machine's. */
+  readonly clock?: Pick<Clock, "after">;
+  /** Whether it is the user that is at work where the world is asked. Default: it is not. */
+  readonly isUserAsked?: () => boolean;
 }
 
 /** The episode that is played again is not the one that was recorded. */
@@ -78,6 +84,7 @@ export class InputPlayer {
   readonly #isScoredAnew: boolean;
   #onInputs: ((inputs: Inputs) => void) | undefined;
   readonly #now: () => number;
+  readonly #isUserAsked: () => boolean;
   readonly #redactor: InputPlayerOptions["redactor"];
   /** Of the next input of the past. */
   #place = 0;
@@ -85,6 +92,9 @@ export class InputPlayer {
   /** Of the clock, so far. */
   #readings = 0;
   #outsideCount = 0;
+  readonly #answerOrder: AnswerOrder;
+  /** The call through `outside` whose work is being begun. */
+  #begins: string | undefined;
   /** Added to live readings, so that time goes on where the recording left it. */
   #offsetMs: number | undefined;
   /** For how long its time stood still. */
@@ -102,6 +112,7 @@ export class InputPlayer {
 
   constructor(options: InputPlayerOptions) {
     const { past, atEnd = "live", onInputs, now, redactor, scoreAnew = false } = options;
+    const { clock = systemClock, isUserAsked = () => false } = options;
     this.#past = past?.inputs ?? [];
     this.#times = past?.times ?? [];
     this.#pastEndMs = past && endOf(past);
@@ -110,8 +121,14 @@ export class InputPlayer {
     this.#isScoredAnew = scoreAnew;
     this.#onInputs = onInputs;
     this.#now = now;
+    this.#isUserAsked = isUserAsked;
     this.#redactor = redactor;
     if (past === undefined) this.#offsetMs = 0;
+    this.#answerOrder = new AnswerOrder(clock, (what) => {
+      this.diverge(this.#party, `${what} is not called, which was called before`);
+    });
+    // Nobody will play it again.
+    if (past === undefined && onInputs === undefined) this.#answerOrder.letGo();
   }
 
   /** Whether the next answer comes from the recording. */
@@ -253,40 +270,92 @@ export class InputPlayer {
   ): Promise<Result> {
     // As it is recorded.
     const what = this.clean(called);
+    this.#requireNoOther(what);
     const index = this.#outsideCount++;
+    this.#answerOrder.look();
     const recorded = this.#findOutside(index);
     if (recorded !== undefined) {
-      if (recorded.what !== what) {
-        throw this.diverge(this.#party, `${what} is called where ${recorded.what} was`);
+      const { input, place } = recorded;
+      if (input.what !== what) {
+        throw this.diverge(this.#caller, `${what} is called where ${input.what} was`);
       }
       this.#skipOutsides();
       this.#bound ??= bound;
+      const missing = (): string | undefined => this.#missingBefore(place, input);
+      await this.#answerOrder.turn({ place, missing });
       // Others may have it from the same recording, and whoever asked may write into it.
-      return plainCopy(open(recorded.outcome as Outcome<Result>));
+      return plainCopy(open(input.outcome as Outcome<Result>));
     }
     if (this.isPlaying && this.#past.slice(this.#place).some(({ type }) => type === "answer")) {
-      throw this.diverge(this.#party, `${what} is called, which was not called before`);
+      throw this.diverge(this.#caller, `${what} is called, which was not called before`);
     }
     this.#goLive(`${what} is called`);
-    this.#awaited.set(index, what);
+    this.#awaited.set(index, { what, party: this.#caller });
+    const ended = await this.#workOutside(what, work);
+    await this.#answerOrder.turn({
+      onTurn: () => {
+        this.#awaited.delete(index);
+        this.#noteOutside({ index, what }, ended);
+      },
+    });
+    if ("thrown" in ended) throw ended.thrown;
+    return ended.value;
+  }
+
+  /** Only what is called before another's work first waits can be told as made within it. */
+  #requireNoOther(what: string): void {
+    if (this.#begins === undefined) return;
+    throw new OutsideMisuse(
+      `Cannot call ${what} through outside within the work of ${this.#begins}, which is recorded with what ` +
+        "it brings, expected it to be called as it is, or before",
+    );
+  }
+
+  async #workOutside<Result>(
+    what: string,
+    work: () => Result | Promise<Result>,
+  ): Promise<{ readonly value: Result } | { readonly thrown: unknown }> {
     try {
-      const given = await work();
+      const given = await this.#beginWork(what, work);
       const why = whyNotJson(given);
       if (why !== undefined) {
-        throw new TypeError(
+        throw new OutsideMisuse(
           `what ${what} brought back cannot be written as JSON (${why}), expected plain values`,
         );
       }
-      const value = this.clean(asJsonHasIt(given));
-      this.#noteOutcome({ type: "outside", index, what }, value);
-      return value;
+      return { value: this.clean(asJsonHasIt(given)) };
     } catch (thrown) {
-      const error = this.#cleanThrown(thrown);
-      this.#note({ type: "outside", index, what, outcome: { error: toRecordedError(error) } });
-      throw error;
-    } finally {
-      this.#awaited.delete(index);
+      return { thrown: this.#cleanThrown(thrown) };
     }
+  }
+
+  #beginWork<Result>(what: string, work: () => Result | Promise<Result>): Result | Promise<Result> {
+    this.#begins = what;
+    try {
+      return work();
+    } finally {
+      this.#begins = undefined;
+    }
+  }
+
+  #noteOutside(
+    call: { readonly index: number; readonly what: string },
+    ended: { readonly value: unknown } | { readonly thrown: unknown },
+  ): void {
+    const isLast = this.#outsideCount === call.index + 1;
+    const about = {
+      ...({ type: "outside", ...call } as const),
+      ...(!isLast && { begun: this.#outsideCount }),
+    };
+    if ("value" in ended) this.#noteOutcome(about, ended.value);
+    else this.#note({ ...about, outcome: { error: toRecordedError(ended.thrown) } });
+  }
+
+  /** What was called before an answer was handed over and has not been now; `undefined` where all has been. */
+  #missingBefore(place: number, { what, begun = 0 }: OutsideInput): string | undefined {
+    const earlier = this.#past[this.#place];
+    if (this.#place < place && earlier?.type === "outside") return earlier.what;
+    return this.#outsideCount < begun ? `what was called while ${what} ran` : undefined;
   }
 
   /**
@@ -294,27 +363,30 @@ export class InputPlayer {
    * plays it again looks for it. What the user cost is asked for after a call came too late, too.
    */
   #requireAwaited(what: string): void {
+    this.#answerOrder.flush();
     const [left] = this.#awaited.values();
     if (left === undefined || what === "usage") return;
     throw new RolloutError(
-      `${this.#party}/outside-not-awaited`,
-      `Cannot use the answer of ${what}: it came before that of ${left}, which was called through outside, ` +
-        `expected it to wait (await outside("${left}", …)), or the episode could not be played again`,
+      `${left.party}/outside-not-awaited`,
+      `Cannot use the answer of ${what}: it came before that of ${left.what}, which was called through outside, ` +
+        `expected it to wait (await outside("${left.what}", …)), or the episode could not be played again`,
     );
   }
 
   /** Calls through `outside` that are under way, by their place among those that began. */
-  readonly #awaited = new Map<number, string>();
+  readonly #awaited = new Map<number, { readonly what: string; readonly party: Party }>();
   readonly #playedOutsides = new Set<number>();
 
   /** Calls that run at once end in any order: each is found by its place among those that began. */
-  #findOutside(index: number): Extract<Input, { type: "outside" }> | undefined {
+  #findOutside(
+    index: number,
+  ): { readonly input: OutsideInput; readonly place: number } | undefined {
     for (let place = this.#place; place < this.#past.length; place++) {
       const input = this.#past[place]!;
       if (input.type !== "outside") return undefined;
       if (input.index !== index) continue;
       this.#playedOutsides.add(index);
-      return input;
+      return { input, place };
     }
     return undefined;
   }
@@ -335,6 +407,7 @@ export class InputPlayer {
     work: () => Promise<Value>,
     { repeatable, bound }: { readonly repeatable: boolean; readonly bound?: string },
   ): Promise<Value> {
+    this.#throwStop();
     const end = this.#findAnswer(what);
     this.#asked = what;
     if (end === undefined) return await this.#hear(what, work, repeatable);
@@ -381,6 +454,7 @@ export class InputPlayer {
     this.#bound = undefined;
     this.#stop = undefined;
     this.stopRecording();
+    this.#answerOrder.letGo();
   }
 
   /**
@@ -398,7 +472,13 @@ export class InputPlayer {
     if (this.#stop !== undefined) throw this.#stop;
   }
 
-  /** Who is asked. Nobody but the user is before the world is there. */
+  /** Who calls what is outside. Nobody but the user does before the world is there. */
+  get #caller(): Party {
+    const isUser = this.#asked === undefined || this.#asked === "usage" || this.#isUserAsked();
+    return isUser ? "user" : "environment";
+  }
+
+  /** Whose the answer is that comes out otherwise. Nobody but the user is asked before the world is there. */
   get #party(): Party {
     const isUser = this.#asked === undefined || usersAnswers.includes(this.#asked);
     return isUser ? "user" : "environment";
@@ -407,17 +487,19 @@ export class InputPlayer {
   /** What is thrown where the episode comes out otherwise than before. */
   diverge(party: Party, message: string): PlaybackStop {
     this.#stop ??= new ReplayDivergence(party, message);
+    this.#answerOrder.letGo();
     return this.#stop;
   }
 
   /** What is thrown where the recording ends before the episode does. */
   end(message: string): PlaybackStop {
     this.#stop ??= new RecordingEnd(message);
+    this.#answerOrder.letGo();
     return this.#stop;
   }
 
   async #scoreAnew<Value>(end: Input, work: () => Promise<Value>): Promise<Value> {
-    const value = this.clean(await work());
+    const value = this.clean(await this.#workAgain(work));
     while (this.#past[this.#place] !== end) this.#place += 1;
     this.#place += 1;
     return value;
@@ -502,7 +584,7 @@ export class InputPlayer {
   /** What is recorded is what there was: whoever has the value may write into it before that is on the disk. */
   #noteOutcome(
     about:
-      | Omit<Extract<Input, { type: "outside" }>, "outcome">
+      | Omit<OutsideInput, "outcome">
       | Pick<Extract<Input, { type: "answer" }>, "type" | "what">,
     value: unknown,
   ): void {
@@ -529,6 +611,8 @@ export class InputPlayer {
     this.#onInputs(inputs);
   }
 }
+
+type OutsideInput = Extract<Input, { type: "outside" }>;
 
 /** Calls to the world that are the user's to answer. */
 const usersAnswers: readonly string[] = ["begin", "step say", "usage"];

@@ -55,6 +55,11 @@ export type Input =
       readonly index: number;
       readonly what: string;
       readonly outcome: Outcome<unknown>;
+      /**
+       * How many calls of the episode had begun when it was handed over; absent where it was the last of them,
+       * and in recordings of earlier versions.
+       */
+      readonly begun?: number;
     }
   /** How a call of the user's or the environment's ended. */
   | {

@@ -19,8 +19,9 @@ export async function openConversation(play: Play, world: World): Promise<void> 
   const firstUserText = await askWorld(
     play,
     {
-      party: "user",
-      what: `hear the user's first line of task ${task.id}`,
+      party: "environment",
+      what: `begin task ${task.id}`,
+      waitsFor: play.hearing.listen(),
       timeoutMs: limits.userTimeoutMs,
     },
     async (signal) =>

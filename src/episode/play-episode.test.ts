@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
-import type { Action } from "../environment/environment.ts";
+import type { Action, Environment, Step } from "../environment/environment.ts";
 import { InvariantError, RolloutError, assertInvariant } from "../errors.ts";
 import type { TurnToContinue } from "../renderer/renderer.ts";
 import { findToolCallParser } from "../parser/registry.ts";
@@ -296,10 +296,33 @@ describe("playEpisode()", () => {
     await expect(play([says("x")], { environment: buggy })).rejects.toThrow(InvariantError);
   });
 
-  test("a tool that throws our kind of bug fails the environment", async () => {
-    const throwing = lamp(() => {
-      throw new InvariantError("a lamp is on or off");
-    });
+  const once = new InvariantError("a lamp is on or off");
+  const deep = (depth: number): never => {
+    if (depth === 0) throw new InvariantError("a lamp is on or off");
+    return deep(depth - 1);
+  };
+
+  test.each<[when: string, step: () => Promise<Step>]>([
+    ["at once", () => deep(0)],
+    // A stack shows ten places.
+    ["far within its own code", () => deep(20)],
+    ["that was made before", () => Promise.reject(once)],
+    [
+      "from a callback",
+      () =>
+        new Promise((_, reject) => {
+          setImmediate(() => reject(new InvariantError("a lamp is on or off")));
+        }),
+    ],
+  ])("a tool that throws a bug of its own fails the environment: %s", async (_, step) => {
+    const throwing: Environment = {
+      ...lamp(),
+      async open(task, options) {
+        const world = await lamp().open(task, options);
+        world.step = step;
+        return world;
+      },
+    };
     const { episode } = await play([says(switchCall)], { environment: throwing });
     expect(episode.failure).toEqual({
       party: "environment",

@@ -17,6 +17,7 @@ import type { EpisodeTrace } from "./episode-tracer.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import { borrowSession, borrowUser } from "./borrow-session.ts";
 import type { Episode } from "./episode.ts";
+import { Hearing } from "./hearing.ts";
 import { endOf, turnsIn, type Inputs } from "./input.ts";
 import {
   InputPlayer,
@@ -89,6 +90,11 @@ async function playThrough(
   const { environment } = setup;
   if (forkAt !== undefined) assertReaches(past, forkAt);
   const { clock = systemClock, limits } = setup;
+  const hearing = new Hearing({
+    taskId: task.id,
+    strategy: setup.user.strategy,
+    ownsStop: (thrown) => player.owns(thrown),
+  });
   const player = new InputPlayer({
     // The machine's clock may be set while it is played: what it took, and what is left of its time, stays.
     now: setup.now === Date.now ? steadyTime(clock) : setup.now,
@@ -97,6 +103,8 @@ async function playThrough(
     ...(scoreAnew && { scoreAnew }),
     ...(onInputs && { onInputs }),
     ...(redactor && { redactor }),
+    clock,
+    isUserAsked: () => hearing.asked !== undefined,
   });
   const startedAtMs = player.now();
   using watch = new CallWatch(signal, clock, (thrown) => player.owns(thrown));
@@ -108,6 +116,7 @@ async function playThrough(
     clock,
     time,
     player,
+    hearing,
     interrupt,
     forkAt,
   });
@@ -115,7 +124,7 @@ async function playThrough(
   let user: UserSession | undefined;
   const played = await settle(play, async () => {
     user = await openUser(play);
-    const world = await openWorld(play, user);
+    const world = await openWorld(play, hearing.watched(user));
     try {
       return await playAndScore(play, world);
     } catch (error) {
@@ -172,7 +181,10 @@ function assertReaches(past: Inputs = { inputs: [], times: [] }, forkAt: number)
 function startPlay(
   assignment: EpisodeAssignment,
   setup: EpisodeSetup,
-  around: Pick<Play, "watch" | "clock" | "time" | "player" | "interrupt" | "forkAt" | "trace">,
+  around: Pick<
+    Play,
+    "watch" | "clock" | "time" | "player" | "hearing" | "interrupt" | "forkAt" | "trace"
+  >,
 ): Play {
   return {
     assignment,

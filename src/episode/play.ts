@@ -8,6 +8,7 @@ import { crossBoundary, crossBriefly, type Boundary } from "./boundary.ts";
 import type { CallWatch } from "./call-watch.ts";
 import { traced, type EpisodeTrace } from "./episode-tracer.ts";
 import type { TurnRecord } from "./episode.ts";
+import type { Hearing } from "./hearing.ts";
 import type { InputPlayer } from "./input-player.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 
@@ -20,6 +21,8 @@ export interface Play {
   readonly clock: Clock;
   /** Where its inputs come from, and where they are recorded. */
   readonly player: InputPlayer;
+  /** Of the user's lines, for which the world asks. */
+  readonly hearing: Hearing;
   /** Aborted, the policy is asked for nothing more. */
   readonly interrupt: AbortSignal | undefined;
   /** The turn with which a fork begins. */

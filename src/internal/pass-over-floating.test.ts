@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { InvariantError, RolloutError, UsageError } from "../errors.ts";
-import { PlaybackStop } from "../outside.ts";
+import { InvariantError, RolloutError, UsageError, ownBug } from "../errors.ts";
+import { OutsideMisuse, PlaybackStop } from "../outside.ts";
 import { packageFile } from "./package-file.ts";
 import { passOverFloating } from "./pass-over-floating.ts";
 
@@ -26,6 +26,7 @@ describe("passOverFloating()", () => {
     ["an outage", new RolloutError("environment/exception", "no lamp")],
     ["a complaint", new UsageError("Cannot play")],
     ["the end of a recording", new PlaybackStop("it ends")],
+    ["what cannot be recorded", new OutsideMisuse("Cannot record 1n")],
   ])("passes over %s that somebody was given and leaves lying", (_, reason) => {
     expect(rejected(ours(reason))).toEqual([
       "an environment, an agent or another module of yours: a promise that nobody awaits was rejected: " +
@@ -33,10 +34,15 @@ describe("passOverFloating()", () => {
     ]);
   });
 
-  test.each([new TypeError("x is not a function"), new InvariantError("a run has one end")])(
+  test("passes over a bug of somebody else's, wherever they threw it", () => {
+    const [line] = rejected(new InvariantError("a lamp is on or off"));
+    expect(line).toMatch(/^pass-over-floating\.test\.ts:\d+: a promise that nobody awaits/);
+  });
+
+  test.each([ours(new TypeError("x is not a function")), ownBug("a run has one end")])(
     "lets a bug of ours end the process: %s",
     (reason) => {
-      expect(() => rejected(ours(reason))).toThrow(reason);
+      expect(() => rejected(reason)).toThrow(reason);
     },
   );
 });

@@ -1,6 +1,6 @@
-import { isMadeByOthers, isThrownByUs, placeOfThrow } from "./source-place.ts";
-import { InvariantError, RolloutError, UsageError, describeError } from "../errors.ts";
-import { PlaybackStop } from "../outside.ts";
+import { isThrownByUs, placeOfThrow } from "./source-place.ts";
+import { RolloutError, UsageError, describeError, isOwnBug } from "../errors.ts";
+import { OutsideMisuse, PlaybackStop } from "../outside.ts";
 
 /** Who is told, innermost last. */
 const hearers: ((line: string) => void)[] = [];
@@ -58,8 +58,7 @@ export function passOverThrown(thrown: unknown): void {
 }
 
 function isOurBug(thrown: unknown): boolean {
-  const isBug = thrown instanceof InvariantError && !isMadeByOthers(thrown);
-  return isBug || (isThrownByUs(thrown) && !isGivenToOthers(thrown));
+  return isOwnBug(thrown) || (isThrownByUs(thrown) && !isGivenToOthers(thrown));
 }
 
 /** What the system throws, such as a request that failed, has no line of anybody's. */
@@ -70,5 +69,7 @@ function placeOf(thrown: unknown): string {
 function isGivenToOthers(reason: unknown): boolean {
   // An abort's reason.
   if (reason instanceof DOMException) return true;
-  return [RolloutError, UsageError, PlaybackStop].some((kind) => reason instanceof kind);
+  return [RolloutError, UsageError, PlaybackStop, OutsideMisuse].some(
+    (kind) => reason instanceof kind,
+  );
 }

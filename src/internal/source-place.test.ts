@@ -37,17 +37,5 @@ describe("in a folder whose name is written otherwise in an address", () => {
     const stack = stackAt(place, `run (${addressOf(ours)}:7:3)`);
     expect(places.foreignPlace(stack)).toBe("my lamps.js:5");
     expect(places.isOurs(stack)).toBe(false);
-    expect(places.isMadeElsewhere(stack)).toBe(true);
-  });
-
-  test.each([
-    [
-      "ours, whoever called us",
-      `check (${addressOf(ours)}:7:3)`,
-      `open (${addressOf(theirs)}:5:9)`,
-    ],
-    ["somebody's where nothing of ours is seen", `open (${theirs}:5:9)`, "node:fs:1:2"],
-  ])("what is not told apart as made elsewhere: %s", (_, ...lines) => {
-    expect(places.isMadeElsewhere(stackAt(...lines))).toBe(false);
   });
 });

@@ -29,13 +29,6 @@ export class SourcePlaces {
     return !isForeign && filesOf(stack).some(({ file }) => this.#isOwn(file));
   }
 
-  /** Whether it was made elsewhere, where the stack shows what is ours as well. */
-  isMadeElsewhere(stack: string): boolean {
-    const files = filesOf(stack).filter(({ file }) => !file.startsWith("node:"));
-    const isOwn = files.map(({ file }) => this.#isOwn(file));
-    return isOwn[0] === false && isOwn.includes(true);
-  }
-
   /** Tests stand beside what they test, and are foreign. */
   #isOwn(file: string): boolean {
     this.#ownFolders ??= ["src", "dist/src", "dist/chunks"].map(
@@ -56,11 +49,6 @@ export function placeOfThrow(error: unknown): string | undefined {
 /** Whether the stack of what was thrown has lines of this package's, and of nobody else's. */
 export function isThrownByUs(error: unknown): boolean {
   return error instanceof Error && here.isOurs(error.stack ?? "");
-}
-
-/** Whether an error was not made by this package but by code that it called, as far as its stack tells. */
-export function isMadeByOthers(error: Error): boolean {
-  return here.isMadeElsewhere(error.stack ?? "");
 }
 
 /** Where somebody else's code called us. */

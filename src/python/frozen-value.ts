@@ -1,4 +1,4 @@
-import { InvariantError } from "../errors.ts";
+import { ownBug } from "../errors.ts";
 import type { PyDict, PyValue } from "./value.ts";
 import { isPyDict, isPyList } from "./value.ts";
 
@@ -23,14 +23,14 @@ class FrozenDict extends Map<string, PyValue> {
   }
 
   override set(key: string): never {
-    throw new InvariantError(`Cannot set ${JSON.stringify(key)} of shared data: it is frozen`);
+    throw ownBug(`Cannot set ${JSON.stringify(key)} of shared data: it is frozen`);
   }
 
   override delete(key: string): never {
-    throw new InvariantError(`Cannot delete ${JSON.stringify(key)} of shared data: it is frozen`);
+    throw ownBug(`Cannot delete ${JSON.stringify(key)} of shared data: it is frozen`);
   }
 
   override clear(): never {
-    throw new InvariantError("Cannot clear shared data: it is frozen");
+    throw ownBug("Cannot clear shared data: it is frozen");
   }
 }

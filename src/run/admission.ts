@@ -1,5 +1,5 @@
 import type { EngineLoad, WorkerLoad } from "../engine/engine.ts";
-import { InvariantError } from "../errors.ts";
+import { isOwnBug } from "../errors.ts";
 import { createClock, type Clock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
 import { onAbort } from "../internal/on-abort.ts";
@@ -182,7 +182,7 @@ async function followLoad(
       onReading(await withDeadline(ask, reading));
     } catch (error) {
       // Who cannot be asked now is asked again; whether that is an outage, the turns will tell.
-      if (!signal.aborted && error instanceof InvariantError) throw error;
+      if (!signal.aborted && isOwnBug(error)) throw error;
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { Engine } from "../engine/engine.ts";
-import { InvariantError, RolloutError } from "../errors.ts";
+import { RolloutError, isOwnBug } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
 import { Listeners } from "./listeners.ts";
@@ -143,7 +143,7 @@ async function isReachable(
     });
   } catch (error) {
     if (parent.aborted) return false;
-    if (error instanceof InvariantError) throw error;
+    if (isOwnBug(error)) throw error;
     // Whatever else is thrown is no answer.
     return error instanceof RolloutError && error.code !== "engine/unreachable";
   }

@@ -1,4 +1,4 @@
-import { InvariantError, RolloutError, UsageError } from "../errors.ts";
+import { RolloutError, UsageError, isOwnBug } from "../errors.ts";
 import { systemClock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
 import { endedBy } from "../internal/ended-by.ts";
@@ -219,7 +219,7 @@ export class JobDesk {
       versions.seeDescribed(described?.policyVersion);
     } catch (error) {
       // Who cannot be asked now is asked again.
-      if (error instanceof InvariantError) throw error;
+      if (isOwnBug(error)) throw error;
     }
   }
 }

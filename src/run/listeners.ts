@@ -1,8 +1,7 @@
 import { isPromise } from "node:util/types";
-import { InvariantError, UsageError, describeError } from "../errors.ts";
+import { UsageError, describeError, isOwnBug } from "../errors.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
-import { isMadeByOthers } from "../internal/source-place.ts";
 
 /** How long is waited at the end for what listeners still do, milliseconds. */
 const lastMs = 10_000;
@@ -96,6 +95,6 @@ export class Listeners {
 
 function named(error: unknown, what: string): Error {
   if (error instanceof UsageError) return error;
-  if (error instanceof InvariantError && !isMadeByOthers(error)) return error;
+  if (isOwnBug(error)) return error;
   return new UsageError(`Cannot ${what}: ${describeError(error)}`, { cause: error });
 }

@@ -3,7 +3,7 @@ import { commandAgent } from "../gateway/agent/command-agent.ts";
 import type { ForeignAgent } from "../gateway/agent/foreign-agent.ts";
 import { createForeignPlayer } from "../gateway/agent/foreign-player.ts";
 import { loadAgent } from "../gateway/agent/load-agent.ts";
-import { InvariantError, UsageError } from "../errors.ts";
+import { ownBug, UsageError } from "../errors.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { whyUnplayable } from "../renderer/why-unplayable.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
@@ -45,5 +45,5 @@ const standIn: Agent = {
 };
 
 function refuse(): never {
-  throw new InvariantError("an agent that was written elsewhere plays attempts by itself");
+  throw ownBug("an agent that was written elsewhere plays attempts by itself");
 }

@@ -9,7 +9,7 @@ import type {
   GenerateRequest,
   Generation,
 } from "../engine/engine.ts";
-import { InvariantError, RolloutError } from "../errors.ts";
+import { ownBug, RolloutError } from "../errors.ts";
 
 /** What a scripted engine does with one call. */
 export type ScriptedGeneration =
@@ -79,7 +79,7 @@ export function scriptedEngine(
 
   function complain(message: string): never {
     complaints.push(message);
-    throw new InvariantError(message);
+    throw ownBug(message);
   }
 
   async function generate(
@@ -128,7 +128,7 @@ export function scriptedEngine(
           turns.length === 0 ? [] : [`${turns.length} turns of ${session} were never asked for`],
       );
       const all = [...complaints, ...left];
-      if (all.length > 0) throw new InvariantError(`The script is not drained: ${all.join("; ")}`);
+      if (all.length > 0) throw ownBug(`The script is not drained: ${all.join("; ")}`);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { InvariantError } from "../errors.ts";
+import { ownBug } from "../errors.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { AddedToken } from "./codec.ts";
 
@@ -20,7 +20,7 @@ export function createPlainCheck(
       if (++count % idsPerTurn === 0) await takeTurn();
       const literal = added.get(id);
       if (literal === undefined) continue;
-      throw new InvariantError(
+      throw ownBug(
         `Cannot encode text as plain: it holds ${literal} (${id}), expected no added token`,
       );
     }

@@ -1,6 +1,6 @@
 import { createHash, hash, type Hash } from "node:crypto";
 import { endianness } from "node:os";
-import { InvariantError } from "../errors.ts";
+import { ownBug } from "../errors.ts";
 import { isTokenId, largestTokenId } from "../engine/token-id.ts";
 
 /**
@@ -47,7 +47,7 @@ function littleEndian(ids: readonly number[]): Uint8Array {
   for (let index = 0; index < ids.length; index++) {
     const id = ids[index];
     if (!isTokenId(id)) {
-      throw new InvariantError(
+      throw ownBug(
         `cannot hash ${id} at ${index}: expected a whole number from 0 to ${largestTokenId}`,
       );
     }

@@ -1,4 +1,4 @@
-import { InvariantError, RolloutError } from "../errors.ts";
+import { ownBug, RolloutError } from "../errors.ts";
 import type { ChatModel, ChatReply, ChatRequest } from "./chat-model.ts";
 
 /** One scripted answer: its text alone, or with what it took, or a failure to throw. */
@@ -38,7 +38,7 @@ export function scriptedChatModel(replies: readonly ScriptedChatReply[]): Script
     },
     assertDrained() {
       if (requests.length >= replies.length) return;
-      throw new InvariantError(`Only ${requests.length} of ${replies.length} answers were used`);
+      throw ownBug(`Only ${requests.length} of ${replies.length} answers were used`);
     },
   };
 }

@@ -74,7 +74,7 @@ export interface User {
 /** One conversation with a user, from their side. */
 export interface UserSession {
   /**
-   * The user's first line; nobody leaves with it.
+   * The user's first line; nobody leaves with it. What is no line fails the episode (`user/bad-line`).
    *
    * @throws RolloutError with party `user`: `user/timeout`, `user/unreachable`, `user/empty-reply`, …
    */

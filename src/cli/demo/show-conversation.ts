@@ -1,6 +1,6 @@
 import { indented, printable, type TextStyle } from "../../report/text-style.ts";
 import type { StoredRun } from "../../report/read-run.ts";
-import { InvariantError } from "../../errors.ts";
+import { ownBug } from "../../errors.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import type { TokenCodec } from "../../tokenizer/codec.ts";
 import type { Sample } from "../../trajectory/sample.ts";
@@ -22,7 +22,7 @@ export async function showConversation(
   } finally {
     await codec.close?.();
   }
-  throw new InvariantError(`${run.dir} has no sample of ${rolloutId}, which is among its episodes`);
+  throw ownBug(`${run.dir} has no sample of ${rolloutId}, which is among its episodes`);
 }
 
 async function markSampled(sample: Sample, codec: TokenCodec, style: TextStyle): Promise<string> {

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { InvariantError, RolloutError, UsageError } from "../../errors.ts";
+import { ownBug, RolloutError, UsageError } from "../../errors.ts";
 import { assertRequest } from "../check-request.ts";
 import { checkGeneration } from "../check-sampled.ts";
 import type {
@@ -240,7 +240,7 @@ export function createThreadedEngine({
 function failureOf(reply: ThreadReply | Deafened): Error {
   return reply.type === "failed"
     ? new RolloutError(reply.code, reply.message)
-    : new InvariantError(`A thread answered with ${reply.type}`);
+    : ownBug(`A thread answered with ${reply.type}`);
 }
 
 function toGeneration(

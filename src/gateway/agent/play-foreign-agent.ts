@@ -8,6 +8,7 @@ import {
   checkUsage,
   checkWorld,
 } from "../../episode/check-foreign.ts";
+import { Hearing } from "../../episode/hearing.ts";
 import { termsOf } from "../../episode/open-world.ts";
 import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "../../episode/episode-setup.ts";
@@ -47,6 +48,8 @@ interface Attempt {
   readonly setup: EpisodeSetup;
   readonly session: GatewaySession;
   readonly watch: CallWatch;
+  /** Of the user's lines, for which the world asks. */
+  readonly hearing: Hearing;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Takes secrets out of what the agent is told. Default: none are known. */
@@ -66,18 +69,22 @@ interface Attempt {
  */
 export async function playForeignAgent(
   agent: ForeignAgent,
-  attempt: Omit<Attempt, "watch" | "clock">,
+  attempt: Omit<Attempt, "watch" | "hearing" | "clock">,
   open: AgentOpening,
 ): Promise<PlayedAttempt> {
   const { setup, signal } = attempt;
   const { clock = systemClock } = setup;
   using watch = new CallWatch(signal, clock);
-  const play: Attempt = { ...attempt, watch, clock };
+  const hearing = new Hearing({
+    taskId: attempt.assignment.task.id,
+    strategy: setup.user.strategy,
+  });
+  const play: Attempt = { ...attempt, watch, hearing, clock };
   let user: UserSession | undefined;
   let end: PlayedAttempt["end"];
   try {
     user = await openUser(play);
-    const world = await openWorld(play, user);
+    const world = await openWorld(play, hearing.watched(user));
     try {
       end = await runAndScore(agent, play, { ...open, world });
     } finally {
@@ -130,9 +137,15 @@ async function runAgent(
   const { place, useDesk, useHold, world } = open;
   const { limits } = setup;
   const { task } = assignment;
-  const hearing = ["user", "hear the first line of", limits.userTimeoutMs] as const;
+  const { hearing } = play;
+  const beginning = {
+    party: "environment",
+    what: `begin task ${task.id}`,
+    waitsFor: hearing.listen(),
+    timeoutMs: limits.userTimeoutMs,
+  } as const;
   const clean = <Value>(value: Value): Value => redactor?.without(value) ?? value;
-  const firstUserText = await cross(play, hearing, async (ended) =>
+  const firstUserText = await crossBoundary(play.watch, beginning, async (ended) =>
     clean(checkOpening(await world.begin({ signal: ended }), placeOf(play, "world.begin()"))),
   );
   const reading = ["environment", "read the terms of", limits.toolTimeoutMs] as const;
@@ -149,7 +162,10 @@ async function runAgent(
   // What is sampled from there on nothing in the world answers to: it would be trained with a reward that it
   // has no part in.
   const onDone = (): void => session.finish(`the world of task ${task.id} is done`);
-  const desk = new WorldDesk(about, { world, watch, limits, onDone, ...given({ redactor }) });
+  const desk = new WorldDesk(about, {
+    ...{ world, watch, hearing, limits, onDone },
+    ...given({ redactor }),
+  });
   const tools = await cross(play, reading, () => desk.tools);
   useDesk(desk);
   let trouble: unknown;

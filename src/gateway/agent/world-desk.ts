@@ -2,6 +2,7 @@ import type { Action, Step, World } from "../../environment/environment.ts";
 import { crossBoundary } from "../../episode/boundary.ts";
 import type { CallWatch } from "../../episode/call-watch.ts";
 import { checkStep } from "../../episode/check-foreign.ts";
+import type { Hearing } from "../../episode/hearing.ts";
 import type { EpisodeLimits } from "../../episode/limits.ts";
 import { RolloutError } from "../../errors.ts";
 import type { Redactor } from "../../internal/redactor.ts";
@@ -40,6 +41,7 @@ export class WorldDesk {
   readonly about: DeskTask;
   readonly #world: World;
   readonly #watch: CallWatch;
+  readonly #hearing: Pick<Hearing, "listen">;
   readonly #limits: Pick<EpisodeLimits, "toolTimeoutMs" | "userTimeoutMs">;
   readonly #redactor: Pick<Redactor, "thrown" | "without"> | undefined;
   readonly #onDone: () => void;
@@ -52,6 +54,7 @@ export class WorldDesk {
     open: {
       readonly world: World;
       readonly watch: CallWatch;
+      readonly hearing: Pick<Hearing, "listen">;
       readonly limits: Pick<EpisodeLimits, "toolTimeoutMs" | "userTimeoutMs">;
       /** Told once, before the agent hears of it, that the world is done. */
       readonly onDone: () => void;
@@ -62,6 +65,7 @@ export class WorldDesk {
     this.about = about;
     this.#world = open.world;
     this.#watch = open.watch;
+    this.#hearing = open.hearing;
     this.#limits = open.limits;
     this.#redactor = open.redactor;
     this.#onDone = open.onDone;
@@ -136,12 +140,13 @@ export class WorldDesk {
     const { toolTimeoutMs, userTimeoutMs } = this.#limits;
     const isSaid = action.type === "say";
     const what = isSaid
-      ? `hear the user's reply in task ${id}`
+      ? `pass on what the agent said in task ${id}`
       : `call tool ${action.name} in task ${id}`;
     return await crossBoundary(
       this.#watch,
       {
-        ...{ party: isSaid ? "user" : "environment", what },
+        ...{ party: "environment", what },
+        waitsFor: this.#hearing.listen(),
         timeoutMs: isSaid ? userTimeoutMs : toolTimeoutMs,
       },
       async (signal) =>

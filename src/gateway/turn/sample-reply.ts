@@ -1,7 +1,7 @@
 import { checkGeneration } from "../../engine/check-sampled.ts";
 import type { Engine, GenerateRequest, Generation } from "../../engine/engine.ts";
 import { attribute } from "../../episode/boundary.ts";
-import { InvariantError, RolloutError } from "../../errors.ts";
+import { ownBug, RolloutError } from "../../errors.ts";
 import { withDeadline } from "../../internal/deadline.ts";
 import type { Attempt } from "../../parser/tool-call-parser.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
@@ -95,7 +95,7 @@ async function askEngine(
     );
   try {
     const onLate = (): never => {
-      throw new InvariantError("a wait without an end is never over");
+      throw ownBug("a wait without an end is never over");
     };
     return await withDeadline(ask, { ms: Infinity, signal, onLate });
   } catch (error) {

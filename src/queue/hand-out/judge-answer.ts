@@ -1,5 +1,5 @@
 import { SmallerLimit } from "../../episode/play-episode.ts";
-import { InvariantError, RolloutError, UsageError, type FailureCode } from "../../errors.ts";
+import { ownBug, RolloutError, UsageError, type FailureCode } from "../../errors.ts";
 import type { Clock } from "../../internal/clock.ts";
 import { PlaybackStop } from "../../outside.ts";
 import type { AttemptJob } from "../job/attempt-job.ts";
@@ -76,7 +76,7 @@ function notPlayed(
     case "limit":
       return { type: "thrown", error: new SmallerLimit(`${message} (worker ${worker})`) };
     case "bug":
-      return { type: "thrown", error: new InvariantError(`${message} (worker ${worker})`) };
+      return { type: "thrown", error: ownBug(`${message} (worker ${worker})`) };
     case "playback":
       return { type: "thrown", error: new PlaybackStop(message) };
     case "unfit":

@@ -1,4 +1,4 @@
-import { InvariantError, RolloutError } from "../../errors.ts";
+import { ownBug, RolloutError } from "../../errors.ts";
 import type { Tool } from "../../environment/define-tool.ts";
 import type { Action, Score, Step, World } from "../../environment/environment.ts";
 import { EpisodeResources } from "../../environment/episode-resources.ts";
@@ -53,7 +53,7 @@ export class OpenEnvWorld implements World {
 
   async step(action: Action, { signal }: { signal: AbortSignal }): Promise<Step> {
     if (this.#isDone) {
-      throw new InvariantError(`Cannot step task ${this.#parts.task.id}: it is done`);
+      throw ownBug(`Cannot step task ${this.#parts.task.id}: it is done`);
     }
     return action.type === "say"
       ? await this.#say(action.content, signal)
@@ -96,7 +96,7 @@ export class OpenEnvWorld implements World {
   async #act(data: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<string> {
     const { limits, task } = this.#parts;
     const session = this.#session;
-    if (session === undefined) throw new InvariantError(`Task ${task.id} was not begun`);
+    if (session === undefined) throw ownBug(`Task ${task.id} was not begun`);
     let result: OpenEnvResult;
     try {
       result = await session.step(data, { timeoutMs: limits.timeoutMs, signal });

@@ -1,0 +1,112 @@
+import type { Clock } from "../internal/clock.ts";
+
+/** An answer that waits for its turn. */
+export interface WaitingAnswer {
+  /** Its place in the recording; absent for one that came live, which comes behind all that have one. */
+  readonly place?: number;
+  /** What came before it when it was recorded and is not there yet; absent where nothing is known of that. */
+  readonly missing?: () => string | undefined;
+  /** What is to happen in the moment in which it is handed over. */
+  readonly onTurn?: () => void;
+}
+
+/**
+ * Hands answers of calls that run at once over one after the other, each in a round of the event loop in which
+ * nothing is left to run of what those before it led to: live in the order in which they come, from a
+ * recording in the order in which they came. So what they lead to, such as the next call of each of two
+ * chains, begins in the same order both times.
+ */
+export class AnswerOrder {
+  readonly #clock: Pick<Clock, "after">;
+  readonly #onMissing: (what: string) => void;
+  #waiting: (WaitingAnswer & { readonly resolve: () => void })[] = [];
+  #isServing = false;
+  /** Nobody cares for the order any more. */
+  #isFree = false;
+  /** Has the answer that is next looked at again. */
+  #wake: (() => void) | undefined;
+
+  /** @param onMissing - Told what an answer waits for that does not come; lets the answers go then. */
+  constructor(clock: Pick<Clock, "after">, onMissing: (what: string) => void) {
+    this.#clock = clock;
+    this.#onMissing = onMissing;
+  }
+
+  /** Waits for an answer's turn. */
+  turn(answer: WaitingAnswer): Promise<void> {
+    return new Promise((resolve) => {
+      const waiting = { ...answer, resolve };
+      if (this.#isFree) {
+        handOver(waiting);
+        return;
+      }
+      const { place = Infinity } = answer;
+      const behind = this.#waiting.findIndex((other) => (other.place ?? Infinity) > place);
+      this.#waiting.splice(behind < 0 ? this.#waiting.length : behind, 0, waiting);
+      if (!this.#isServing) void this.#serve();
+    });
+  }
+
+  /** What an answer may have waited for has come. */
+  look(): void {
+    this.#wake?.();
+  }
+
+  /** Hands over at once what waits and is no longer in anyone's way. */
+  flush(): void {
+    for (const waiting of this.#waiting.splice(0)) handOver(waiting);
+    this.look();
+  }
+
+  /** The same, and no answer waits from now on. */
+  letGo(): void {
+    this.#isFree = true;
+    this.flush();
+  }
+
+  async #serve(): Promise<void> {
+    this.#isServing = true;
+    while (this.#waiting.length > 0) {
+      await nextRound();
+      const [next] = this.#waiting;
+      if (next === undefined) break;
+      const missing = next.missing?.();
+      if (missing !== undefined) {
+        await this.#untilChange(missing);
+        continue;
+      }
+      this.#waiting.shift();
+      handOver(next);
+    }
+    this.#isServing = false;
+  }
+
+  async #untilChange(missing: string): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const callOff = this.#clock.after(missingMs, () => {
+        this.#onMissing(missing);
+        resolve();
+      });
+      this.#wake = () => {
+        callOff();
+        resolve();
+      };
+    });
+    this.#wake = undefined;
+  }
+}
+
+/** For how long a recorded answer waits for a call that was made before it came, in milliseconds. */
+const missingMs = 5_000;
+
+function handOver({ onTurn, resolve }: WaitingAnswer & { readonly resolve: () => void }): void {
+  onTurn?.();
+  resolve();
+}
+
+/** Resolves when all promises have been kept to which what runs now leads. */
+function nextRound(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}

@@ -1,0 +1,82 @@
+import type { UserSession } from "../user/user.ts";
+import { nameThrown, type Boundary } from "./boundary.ts";
+import { checkFirstLine, checkLine } from "./check-foreign.ts";
+
+/** What the user is asked for. */
+type Asked = Pick<Boundary, "party" | "what">;
+
+/**
+ * Tells the user apart from the world that asks for their lines: what a user throws or says that is no line is
+ * theirs, and so is a wait for them. Whatever else goes wrong in the same call is the world's.
+ */
+export class Hearing {
+  readonly #taskId: string;
+  readonly #strategy: string;
+  readonly #ownsStop: (thrown: unknown) => boolean;
+  #asked: Asked | undefined;
+
+  /** @param about - `ownsStop` is that of the episode's playback. Default: there is none. */
+  constructor(about: {
+    readonly taskId: string;
+    readonly strategy: string;
+    readonly ownsStop?: (thrown: unknown) => boolean;
+  }) {
+    const { taskId, strategy, ownsStop = () => false } = about;
+    this.#taskId = taskId;
+    this.#strategy = strategy;
+    this.#ownsStop = ownsStop;
+  }
+
+  /** What the user is asked for now; absent while it is not. */
+  get asked(): Asked | undefined {
+    return this.#asked;
+  }
+
+  /** For a call to the world that begins now: tells what the user is asked for within it. */
+  listen(): () => Asked | undefined {
+    // A world may have given up on a line that never came.
+    this.#asked = undefined;
+    return () => this.#asked;
+  }
+
+  /** A conversation as a world is given it. */
+  watched(session: UserSession): UserSession {
+    return {
+      begin: async (options) =>
+        await this.#hear("first line", async () =>
+          checkFirstLine(await session.begin(options), this.#placeOf("begin")),
+        ),
+      reply: async (text, options) =>
+        await this.#hear("reply", async () =>
+          checkLine(await session.reply(text, options), this.#placeOf("reply")),
+        ),
+      ...(session.retake && {
+        retake: async (options) =>
+          await this.#hear("reply", async () =>
+            checkLine(await session.retake!(options), this.#placeOf("retake")),
+          ),
+      }),
+      usage: () => session.usage(),
+    };
+  }
+
+  async #hear<Line>(what: string, say: () => Promise<Line>): Promise<Line> {
+    const of = what === "reply" ? "in" : "of";
+    const asked: Asked = {
+      party: "user",
+      what: `hear the user's ${what} ${of} task ${this.#taskId}`,
+    };
+    this.#asked = asked;
+    try {
+      return await say();
+    } catch (error) {
+      throw nameThrown(this.#ownsStop, asked, error);
+    } finally {
+      if (this.#asked === asked) this.#asked = undefined;
+    }
+  }
+
+  #placeOf(method: string): string {
+    return `user.${method}() of ${this.#strategy} in task ${this.#taskId}`;
+  }
+}
