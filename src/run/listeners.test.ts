@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { InvariantError, UsageError } from "../errors.ts";
+import { UsageError, ownBug } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { Listeners } from "./listeners.ts";
@@ -37,7 +37,7 @@ test("what a listener throws is named, by whichever way it is called", async () 
 
 test("what needs no name has none: a UsageError, our own bugs, and the reason of a stop", async () => {
   const { stop, heard, listeners } = listen();
-  for (const error of [new UsageError("no such file"), new InvariantError("ours")]) {
+  for (const error of [new UsageError("no such file"), ownBug("ours")]) {
     const fail = (): never => {
       throw error;
     };
