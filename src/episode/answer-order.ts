@@ -18,7 +18,6 @@ export interface WaitingAnswer {
  */
 export class AnswerOrder {
   readonly #clock: Pick<Clock, "after">;
-  readonly #onMissing: (what: string) => void;
   #waiting: (WaitingAnswer & { readonly resolve: () => void })[] = [];
   #isServing = false;
   /** Nobody cares for the order any more. */
@@ -26,10 +25,8 @@ export class AnswerOrder {
   /** Has the answer that is next looked at again. */
   #wake: (() => void) | undefined;
 
-  /** @param onMissing - Told what an answer waits for that does not come; lets the answers go then. */
-  constructor(clock: Pick<Clock, "after">, onMissing: (what: string) => void) {
+  constructor(clock: Pick<Clock, "after">) {
     this.#clock = clock;
-    this.#onMissing = onMissing;
   }
 
   /** Waits for an answer's turn. */
@@ -70,9 +67,9 @@ export class AnswerOrder {
       await nextRound();
       const [next] = this.#waiting;
       if (next === undefined) break;
-      const missing = next.missing?.();
-      if (missing !== undefined) {
-        await this.#untilChange(missing);
+      if (next.missing?.() !== undefined) {
+        // Whoever does not call this time is found out where the answers are used.
+        if (!(await this.#hasNews())) this.flush();
         continue;
       }
       this.#waiting.shift();
@@ -81,18 +78,17 @@ export class AnswerOrder {
     this.#isServing = false;
   }
 
-  async #untilChange(missing: string): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const callOff = this.#clock.after(missingMs, () => {
-        this.#onMissing(missing);
-        resolve();
-      });
+  /** Waits for a call that was made before this answer came; false where none came for a while. */
+  async #hasNews(): Promise<boolean> {
+    const hasNews = await new Promise<boolean>((resolve) => {
+      const callOff = this.#clock.after(missingMs, () => resolve(false));
       this.#wake = () => {
         callOff();
-        resolve();
+        resolve(true);
       };
     });
     this.#wake = undefined;
+    return hasNews;
   }
 }
 

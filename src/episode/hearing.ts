@@ -1,3 +1,4 @@
+import { endedBy } from "../internal/ended-by.ts";
 import type { UserSession } from "../user/user.ts";
 import { nameThrown, type Boundary } from "./boundary.ts";
 import { checkFirstLine, checkLine } from "./check-foreign.ts";
@@ -43,16 +44,16 @@ export class Hearing {
   watched(session: UserSession): UserSession {
     return {
       begin: async (options) =>
-        await this.#hear("first line", async () =>
+        await this.#hear("first line", options, async () =>
           checkFirstLine(await session.begin(options), this.#placeOf("begin")),
         ),
       reply: async (text, options) =>
-        await this.#hear("reply", async () =>
+        await this.#hear("reply", options, async () =>
           checkLine(await session.reply(text, options), this.#placeOf("reply")),
         ),
       ...(session.retake && {
         retake: async (options) =>
-          await this.#hear("reply", async () =>
+          await this.#hear("reply", options, async () =>
             checkLine(await session.retake!(options), this.#placeOf("retake")),
           ),
       }),
@@ -60,7 +61,11 @@ export class Hearing {
     };
   }
 
-  async #hear<Line>(what: string, say: () => Promise<Line>): Promise<Line> {
+  async #hear<Line>(
+    what: string,
+    options: { readonly signal?: AbortSignal } | undefined,
+    say: () => Promise<Line>,
+  ): Promise<Line> {
     const of = what === "reply" ? "in" : "of";
     const asked: Asked = {
       party: "user",
@@ -70,6 +75,8 @@ export class Hearing {
     try {
       return await say();
     } catch (error) {
+      // A world that gives up the wait is told so: that is no failure of the user's.
+      if (options?.signal !== undefined && endedBy(options.signal, error)) throw error;
       throw nameThrown(this.#ownsStop, asked, error);
     } finally {
       if (this.#asked === asked) this.#asked = undefined;

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { RolloutError, type Party } from "../errors.ts";
+import { RolloutError, describeError, type Party } from "../errors.ts";
 import { plainCopy } from "../internal/plain-copy.ts";
 import { isPlainJson } from "../internal/is-wholly-json.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
@@ -124,9 +124,7 @@ export class InputPlayer {
     this.#isUserAsked = isUserAsked;
     this.#redactor = redactor;
     if (past === undefined) this.#offsetMs = 0;
-    this.#answerOrder = new AnswerOrder(clock, (what) => {
-      this.diverge(this.#party, `${what} is not called, which was called before`);
-    });
+    this.#answerOrder = new AnswerOrder(clock);
     // Nobody will play it again.
     if (past === undefined && onInputs === undefined) this.#answerOrder.letGo();
   }
@@ -291,11 +289,19 @@ export class InputPlayer {
     }
     this.#goLive(`${what} is called`);
     this.#awaited.set(index, { what, party: this.#caller });
-    const ended = await this.#workOutside(what, work);
+    let ended = await this.#workOutside(what, work);
     await this.#answerOrder.turn({
       onTurn: () => {
         this.#awaited.delete(index);
-        this.#noteOutside({ index, what }, ended);
+        try {
+          this.#noteOutside({ index, what }, ended);
+        } catch (thrown) {
+          // Whoever brought it has written into it meanwhile.
+          ended = {
+            thrown: new OutsideMisuse(`${what} brought no plain values: ${describeError(thrown)}`),
+          };
+          this.#noteOutside({ index, what }, ended);
+        }
       },
     });
     if ("thrown" in ended) throw ended.thrown;

@@ -85,12 +85,12 @@ async function takeGeneration(
     const part = before;
     let sampled: Sampled;
     try {
-      sampled = await player.generation(promptHash, async () => {
+      sampled = await player.generation(promptHash, () => {
         const sampledIds = part?.generation.outputIds ?? [];
         const maxNewTokens = roomTokens - sampledIds.length;
         // The limits may be smaller than those under which it was sampled.
         if (maxNewTokens < 1) throw noRoom(play, turnIndex, sampledIds.length);
-        return await askEngine(play, toRequest(play, turnIndex, { maxNewTokens, sampledIds }));
+        return askEngine(play, toRequest(play, turnIndex, { maxNewTokens, sampledIds }));
       });
     } catch (error) {
       // There is no room behind what was sampled before: that is the turn.

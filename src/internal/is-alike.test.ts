@@ -41,3 +41,17 @@ test("comes to an end where a value holds itself", () => {
   expect(isAlike(ring("a"), ring("a"))).toBe(true);
   expect(isAlike(ring("a"), ring("b"))).toBe(false);
 });
+
+test("goes through the members of instances of anybody's classes, and of Sets", () => {
+  class Check {
+    readonly test: (text: string) => boolean;
+    readonly limit: number;
+    constructor(limit: number) {
+      this.limit = limit;
+      this.test = (text) => text.length > 3;
+    }
+  }
+  const made = (limit: number) => ({ check: new Check(limit), rules: new Set([() => true]) });
+  expect(isAlike(made(1), made(1))).toBe(true);
+  expect(isAlike(made(1), made(2))).toBe(false);
+});

@@ -21,6 +21,10 @@ function compare(one: unknown, other: unknown, open: Map<object, object>): boole
   if (one instanceof Map && other instanceof Map) {
     return one.size === other.size && compare([...one], [...other], open);
   }
+  if (one instanceof Set && other instanceof Set) {
+    const isAlikeInOrder = one.size === other.size && compare([...one], [...other], open);
+    return isAlikeInOrder || isDeepStrictEqual(one, other);
+  }
   const names = Reflect.ownKeys(one);
   if (names.length !== Reflect.ownKeys(other).length) return false;
   if (names.length === 0 || !isPlain(one)) return isDeepStrictEqual(one, other);
@@ -31,8 +35,7 @@ function isObject(value: unknown): value is Readonly<Record<string | symbol, unk
   return typeof value === "object" && value !== null;
 }
 
-/** Whether its members are all that there is of it. */
+/** Whether its members are all that can be compared of it: so it is with instances of anybody's classes. */
 function isPlain(value: object): boolean {
-  const kind: unknown = Object.getPrototypeOf(value);
-  return kind === Object.prototype || kind === null || Array.isArray(value);
+  return Array.isArray(value) || Object.prototype.toString.call(value) === "[object Object]";
 }

@@ -25,8 +25,15 @@ export async function admitTo(
     place.then(
       (leave) => {
         letGo();
-        if (isLeft) leave();
-        else resolve(leave);
+        if (!isLeft) {
+          resolve(leave);
+          return;
+        }
+        try {
+          leave();
+        } catch {
+          // Nobody is there any more who could be told.
+        }
       },
       (error: unknown) => {
         letGo();

@@ -1,4 +1,5 @@
 import { RolloutError, UsageError, isOwnBug } from "../errors.ts";
+import { createAbortController } from "../internal/abort-controller.ts";
 import { systemClock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
 import { endedBy } from "../internal/ended-by.ts";
@@ -29,7 +30,7 @@ const askVersion = { everyMs: 1_000, mostMs: 5_000 };
 export class JobDesk {
   readonly #options: JobDeskOptions;
   /** Aborted when nothing is begun any more. */
-  readonly #ending = new AbortController();
+  readonly #ending = createAbortController();
   #room: Resolvers<void> | undefined;
   #drawing: Promise<unknown> = Promise.resolve();
   /** A further group, where one is waited for. */

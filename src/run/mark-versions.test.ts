@@ -1,6 +1,12 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { expect, test } from "vitest";
+import { verifyRun } from "../audit/verify-run.ts";
 import type { Engine, Generation, GenerationPiece } from "../engine/engine.ts";
-import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
+import { preparedEngine, says } from "../episode/lamp-episode.fixture.ts";
+import { fiftyLamps, openLamps, startLamps } from "./lamp-groups.fixture.ts";
+import { lampSetup } from "./lamp-run.fixture.ts";
 import { markVersions } from "./mark-versions.ts";
 
 const request = {
@@ -41,3 +47,29 @@ test.each([undefined, null, 7, {}, { pieces: "none" }, { pieces: [null, { policy
     expect(await engine.generate(request)).toEqual(given);
   },
 );
+
+test("a run whose first version is announced behind its first group is verified as it is", async () => {
+  const dir = await mkdtemp(path.join(tmpdir(), "turnwright-first-version-"));
+  try {
+    {
+      await using folder = await openLamps(dir);
+      const silent = preparedEngine([]);
+      const engine: Engine = {
+        ...silent,
+        async generate(asked, options) {
+          const { outputIds } = says("Goodbye!");
+          const pieces = [{ ...pieceOf(""), tokenCount: outputIds!.length }];
+          return await preparedEngine([{ outputIds: outputIds!, pieces }]).generate(asked, options);
+        },
+      };
+      const setup = lampSetup({ environment: fiftyLamps, engine });
+      const run = startLamps({ folder, setup, admission: { concurrency: 1, ahead: 1 } });
+      let version = 0;
+      for await (const _ of run) await run.updatePolicy(++version, async () => {});
+    }
+    const { violations } = await verifyRun(dir);
+    expect(violations.filter(({ rule }) => rule === "policy-versions")).toEqual([]);
+  } finally {
+    await rm(dir, { recursive: true });
+  }
+});

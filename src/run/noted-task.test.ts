@@ -21,7 +21,7 @@ import { episodesFile, samplesFile } from "./reconcile.ts";
 import { recordedAssignment, replayEpisode, type StoredEpisode } from "./replay-episode.ts";
 import { indexRows } from "./row-index.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import type { TaskSource } from "./task-source.ts";
+import { taskList, type TaskSource } from "./task-source.ts";
 import type { Sample } from "../trajectory/sample.ts";
 
 /** Lamps of 40 watts; what a lamp draws is its reward. */
@@ -161,5 +161,49 @@ describe("a task that is another than the environment draws under its name", () 
     const [group] = await play({ ...brighter, data: { watts } }, { setup: setupWith(engine) });
     expect(asked).toEqual(expected);
     expect(group!.episodes[0]!.reward).toBe(watts);
+  });
+});
+
+describe("an environment that writes into its tasks", () => {
+  let dir = "";
+  beforeEach(async () => {
+    dir = await mkdtemp(path.join(tmpdir(), "turnwright-written-task-"));
+  });
+  afterEach(async () => {
+    await rm(dir, { recursive: true });
+  });
+
+  test("costs no attempt that goes on its recording", async () => {
+    const writing: Environment = {
+      ...fiftyLamps,
+      task: (split, index) => ({ ...fiftyLamps.task(split, index), data: { opened: 0 } }),
+      async open(task, options) {
+        (task.data as { opened: number }).opened += 1;
+        return await fiftyLamps.open(task, options);
+      },
+    };
+    const asked: string[] = [];
+    const play = async (stopAt: string | undefined): Promise<void> => {
+      await using folder = await openLamps(dir);
+      const stop = new AbortController();
+      const engine = switchingEngine(async ({ requestId, sessionId }, turn) => {
+        asked.push(requestId);
+        if (`${sessionId}:${turn}` !== stopAt) return;
+        stop.abort();
+        await new Promise(() => {});
+      });
+      const source = taskList(writing, { split: "test", taskIndexes: [0] });
+      const setup = lampSetup({ environment: writing, engine });
+      const parts = { folder, source, setup, signal: stop.signal };
+      const run = startLamps({ ...parts, admission: { concurrency: 1 } });
+      await takeAll(run).catch(() => undefined);
+    };
+    await play("lamp/test/0#1:1");
+    await play(undefined);
+    expect(asked.slice(2)).toEqual([
+      "lamp/test/0#1:1:0;",
+      "lamp/test/0#1:1:1;",
+      "lamp/test/0#1:1.2:1;",
+    ]);
   });
 });

@@ -9,8 +9,8 @@ import { startDeadline } from "../internal/deadline.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import type { ForkPlace } from "../trajectory/sample.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
-import { attemptsLeft, type AttemptJob } from "./group-book.ts";
-import { ownTask, taskKey } from "./noted-task.ts";
+import { attemptsLeft, type AttemptJob, type OpenGroup } from "./group-book.ts";
+import { ownTask, taskKey, type OwnTask } from "./noted-task.ts";
 import type { RecordedAttempt } from "./read-recording.ts";
 import { describeCopy, isOfOtherRun } from "./recording-line.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
@@ -82,7 +82,7 @@ export async function playAttempts(
   const runId = folder?.manifest.runId;
   if (past !== undefined && isOfOtherRun(past.begin, runId)) {
     await drop(describeCopy(past.begin, runId));
-  } else if (past !== undefined && !isOf(past, job)) {
+  } else if (past !== undefined && !isOf(past, job, options)) {
     await drop("it is the recording of another run's attempt");
   }
   for (let attempt = first; ; attempt++) {
@@ -130,7 +130,11 @@ function requireWholeFork(
 }
 
 /** Whether a recording is of this very attempt, and not of one with the same name in another run. */
-function isOf({ begin }: RecordedAttempt, { assignment, group }: AttemptJob): boolean {
+function isOf(
+  { begin }: RecordedAttempt,
+  { assignment, group }: AttemptJob,
+  options: Pick<AttemptOptions, "setup" | "redactor">,
+): boolean {
   const { samplingSeed, forkedFrom } = assignment;
   return (
     begin.groupId === group.groupId &&
@@ -138,12 +142,37 @@ function isOf({ begin }: RecordedAttempt, { assignment, group }: AttemptJob): bo
     begin.sampleIndex === assignment.sampleIndex &&
     begin.split === group.task.split &&
     begin.taskIndex === group.task.index &&
-    (begin.ownTask === undefined || begin.ownTask.hash === taskKey(group.task)) &&
+    (begin.ownTask === undefined || begin.ownTask.hash === asGiven(group, options).key) &&
     begin.seed === assignment.seed &&
     begin.samplingSeed === samplingSeed &&
     begin.forkedFrom?.rolloutId === forkedFrom?.rolloutId &&
     begin.forkedFrom?.turnIndex === forkedFrom?.turnIndex
   );
+}
+
+/** A group's task as it was given. */
+interface GivenTask {
+  /** See `taskKey()`. */
+  readonly key: string;
+  readonly own: OwnTask | undefined;
+}
+
+const givenTasks = new WeakMap<OpenGroup, GivenTask>();
+
+/** Looked at before anybody plays it: environments may write into it. */
+function asGiven(
+  group: OpenGroup,
+  { setup, redactor }: Pick<AttemptOptions, "setup" | "redactor">,
+): GivenTask {
+  let given = givenTasks.get(group);
+  if (given === undefined) {
+    const { task } = group;
+    const { environment } = setup;
+    const own = ownTask(task, { environment, ...(redactor && { redactor }) });
+    given = { key: own?.hash ?? taskKey(task), own };
+    givenTasks.set(group, given);
+  }
+  return given;
 }
 
 async function playOnce(
@@ -160,8 +189,7 @@ async function playOnce(
   const { rolloutId, sampleIndex, seed, samplingSeed, forkedFrom } = assignment;
   const inputs = partingFrom(fork, past?.inputs ?? fork?.inputs);
   const run = folder?.manifest.runId;
-  const { environment } = options.setup;
-  const own = recording && ownTask(task, { environment, ...(redactor && { redactor }) });
+  const own = recording && asGiven(group, options).own;
   const kept = options.keepsInputs === true ? keepInputs(inputs) : undefined;
   const written = recording?.begin({
     rolloutId,

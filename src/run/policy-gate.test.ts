@@ -226,7 +226,7 @@ describe("PolicyGate", () => {
       discarded: [
         {
           requestId: "r",
-          reason: "the engine had nothing to show when the policy was updated",
+          reason: "the engine had nothing to show when it was cut short",
         },
       ],
     });

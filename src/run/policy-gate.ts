@@ -105,9 +105,10 @@ export class PolicyGate {
               maxNewTokens: request.maxNewTokens - before.length,
               requestId: `${request.requestId}w${round};`,
             };
-      const passed = await this.#pass(rest, options).catch((error: unknown) => {
+      const hasPart = before.length > 0;
+      const passed = await this.#pass(rest, options, hasPart).catch((error: unknown) => {
         // There is no room behind what was sampled before: that is the turn.
-        if (before.length > 0 && isPromptTooLong(error)) return undefined;
+        if (hasPart && isPromptTooLong(error)) return undefined;
         throw error;
       });
       if (passed === undefined) return sampled!;
@@ -130,6 +131,7 @@ export class PolicyGate {
   async #pass(
     request: GenerateRequest,
     options: GenerateOptions,
+    hasPart: boolean,
   ): Promise<{ readonly generation: Generation; readonly isInterrupted: boolean }> {
     const { cutShort, signal: caller } = options;
     const controller = createAbortController();
@@ -140,7 +142,11 @@ export class PolicyGate {
       controller.abort();
       time.shorten(this.#graceMs);
     };
-    const forward = (): void => controller.abort(cutShort?.reason);
+    const forward = (): void => {
+      controller.abort(cutShort?.reason);
+      // What was sampled before is handed over while whoever asked still waits for it.
+      if (hasPart) time.shorten(this.#graceMs / 2);
+    };
     if (cutShort?.aborted === true) forward();
     cutShort?.addEventListener("abort", forward, { once: true });
     this.#cuts.add(interrupt);
@@ -166,7 +172,7 @@ export class PolicyGate {
     return await new Promise<Generation>((resolve, reject) => {
       time.signal.addEventListener("abort", () => {
         if (!time.expired) return;
-        const reason = "the engine had nothing to show when the policy was updated";
+        const reason = "the engine had nothing to show when it was cut short";
         resolve(nothingSampled([{ requestId: request.requestId, reason }]));
       });
       const generating = this.#inner.generate(request, { ...options, signal: time.signal });

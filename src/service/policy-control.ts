@@ -1,6 +1,6 @@
 import type { Engine, Generation } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
-import { PolicyGate, type UpdateMode } from "../run/policy-gate.ts";
+import { PolicyGate, type PolicyGateOptions, type UpdateMode } from "../run/policy-gate.ts";
 
 /** Those who sample elsewhere: what is said of the policy here holds there as well. */
 export interface RemoteSampling {
@@ -15,6 +15,7 @@ export class PolicyControl {
   readonly #own: PolicyGate;
   /** By address, those that batches may name. */
   readonly #others: ReadonlyMap<string, PolicyGate>;
+  readonly #gateOptions: PolicyGateOptions;
   readonly #remote: RemoteSampling | undefined;
   #version: number | undefined;
   /** The versions that the engine was had to load, as it names them; empty where the caller sees to that. */
@@ -30,18 +31,20 @@ export class PolicyControl {
     {
       others = new Map(),
       remote,
-    }: {
+      ...gate
+    }: PolicyGateOptions & {
       readonly others?: ReadonlyMap<string, Engine>;
       readonly remote?: RemoteSampling | undefined;
     } = {},
   ) {
     this.#remote = remote;
+    this.#gateOptions = gate;
     this.#own = this.#gateOf(engine);
     this.#others = new Map(Array.from(others, ([url, other]) => [url, this.#gateOf(other)]));
   }
 
   #gateOf(engine: Engine): PolicyGate {
-    return new PolicyGate({
+    const marked: Engine = {
       kind: engine.kind,
       describe: async (options) => await engine.describe(options),
       close: async () => await engine.close(),
@@ -56,7 +59,8 @@ export class PolicyControl {
         const pieces = generation.pieces.map((piece) => ({ ...piece, policyVersion }));
         return { ...generation, pieces };
       },
-    });
+    };
+    return new PolicyGate(marked, this.#gateOptions);
   }
 
   /** Told where the engine samples by weights that it was not had to load, such as a server that was restarted. */

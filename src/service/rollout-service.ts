@@ -48,7 +48,10 @@ export class RolloutService implements AsyncDisposable {
     const { engine, renderer } = setup;
     const { journal, remote } = open;
     const memory = new ServiceMemory(journal);
-    const policy = new PolicyControl(engine, { ...(others && { others }), remote: remote?.policy });
+    const policy = new PolicyControl(engine, {
+      ...{ ...(others && { others }), remote: remote?.policy },
+      ...{ graceMs: setup.limits.graceTimeoutMs, ...(setup.clock && { clock: setup.clock }) },
+    });
     const append: ServiceJournal["append"] = async (entry) => await memory.append(entry);
     this.#options = options;
     this.#remote = remote;

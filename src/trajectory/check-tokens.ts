@@ -91,8 +91,9 @@ function checkVersions(parts: SampleParts, { namesVersions = false }: SampleFact
     found.push({ rule: "policy-versions", detail });
   }
   const sampled = versions.filter((_, index) => isSampled?.[index] === true);
-  const isNamed = namesVersions || sampled.some((version) => version !== "");
-  if (isNamed && sampled.includes("")) {
+  // Nobody knows the version of what was sampled before the first was announced.
+  const from = namesVersions ? 0 : sampled.findIndex((version) => version !== "");
+  if (from >= 0 && sampled.includes("", from)) {
     const detail = `${sampled.filter((version) => version === "").length} of ${sampled.length} sampled ids have no policy version, and the engine names it`;
     found.push({ rule: "policy-versions", detail });
   }

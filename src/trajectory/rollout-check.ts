@@ -31,6 +31,11 @@ export class RolloutCheck {
   /** Rows whose sampled ids have no policy version. */
   readonly #nameless: { readonly line: number }[] = [];
   #isNamed = false;
+  readonly #namesVersions: boolean;
+
+  constructor({ namesVersions = false }: { readonly namesVersions?: boolean } = {}) {
+    this.#namesVersions = namesVersions;
+  }
 
   check(row: RawRow, line: number): Violation[] {
     this.#noteVersions(row, line);
@@ -77,7 +82,7 @@ export class RolloutCheck {
   }
 
   #checkNameless() {
-    if (!this.#isNamed) return [];
+    if (!this.#isNamed || !this.#namesVersions) return [];
     const detail = "no sampled id of the row has a policy version, and those of other rows have";
     return this.#nameless.map(({ line }) => ({ line, rule: "policy-versions", detail }));
   }

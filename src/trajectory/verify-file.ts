@@ -47,7 +47,7 @@ export async function verifyLines(
   { facts = {}, checkRow = () => Promise.resolve([]) }: VerifyFileOptions = {},
 ): Promise<FileVerification> {
   const violations: LineViolation[] = [];
-  const rollouts = new RolloutCheck();
+  const rollouts = new RolloutCheck(facts);
   let samples = 0;
   for await (const { line, text } of requireReadable(file, lines)) {
     if (text.trim() === "") continue;

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { RolloutError } from "../errors.ts";
+import type { UserSession } from "../user/user.ts";
+import { noSpending } from "../user/add-spending.ts";
+import { Hearing } from "./hearing.ts";
+
+function sessionThat(reply: UserSession["reply"]): UserSession {
+  const session: UserSession = {
+    begin: async () => "Lamp on, please.",
+    reply,
+    usage: () => noSpending,
+  };
+  return new Hearing({ taskId: "lamp/1", strategy: "slow" }).watched(session);
+}
+
+test("a world that gives up the wait for a line is told so", async () => {
+  const givenUp = new AbortController();
+  const session = sessionThat(
+    async (_text, { signal }) =>
+      await new Promise<never>((_, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason as Error));
+      }),
+  );
+  const heard = session.reply("Which one?", { signal: givenUp.signal });
+  const reason = new Error("(silence)");
+  givenUp.abort(reason);
+  await expect(heard).rejects.toBe(reason);
+});
+
+test("what a user throws is theirs", async () => {
+  const session = sessionThat(() => Promise.reject(new Error("gone")));
+  const heard = session.reply("Which one?", { signal: new AbortController().signal });
+  await expect(heard).rejects.toThrow(RolloutError);
+  await expect(heard).rejects.toMatchObject({ code: "user/exception" });
+});
