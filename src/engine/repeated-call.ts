@@ -73,7 +73,10 @@ export class RepeatedCall implements Disposable {
     this.#purpose = purpose;
     this.#context = context;
     const [parents, shared] = [[signal], [closing]];
-    this.#deadline = startDeadline({ ms: timeouts.turnMs, parents, shared, clock });
+    this.#deadline = startDeadline({
+      ...{ ms: timeouts.turnMs, parents, shared, clock },
+      isOurs: true,
+    });
   }
 
   /**
@@ -87,7 +90,7 @@ export class RepeatedCall implements Disposable {
     const { settings, protocol, workers } = this.#context;
     const { clock, timeouts, headers } = settings;
     const parents = [this.#deadline.signal];
-    using deadline = startDeadline({ ms: timeouts.requestMs, parents, clock });
+    using deadline = startDeadline({ ms: timeouts.requestMs, parents, clock, isOurs: true });
     const { signal } = deadline;
     await using _ = this.#abortWhenCutShort({ requestId, worker });
     const reply = await ask({

@@ -34,18 +34,21 @@ export function startDeadline({
   ms,
   parents,
   shared = [],
+  isOurs = false,
   clock = systemClock,
 }: DeadlineOptions & {
   readonly parents: readonly (AbortSignal | undefined)[];
   /** Further parents, to which thousands listen at the same time (see `onAbort()`). */
   readonly shared?: readonly (AbortSignal | undefined)[];
+  /** Whether nobody's code but ours is given the signal, which costs less then (see `createAbortController()`). */
+  readonly isOurs?: boolean;
 }): Deadline {
-  return new RunningDeadline({ ms, parents, shared, clock });
+  return new RunningDeadline({ ms, parents, shared, isOurs, clock });
 }
 
 /** A class, as several are started in each turn of each episode. */
 class RunningDeadline implements Deadline {
-  readonly #controller = createAbortController();
+  readonly #controller: AbortController;
   readonly #ms: number;
   readonly #parents: readonly (AbortSignal | undefined)[];
   /** Takes the listeners on shared parents back. */
@@ -57,11 +60,14 @@ class RunningDeadline implements Deadline {
     ms,
     parents,
     shared,
+    isOurs,
     clock,
   }: Required<DeadlineOptions> & {
     readonly parents: readonly (AbortSignal | undefined)[];
     readonly shared: readonly (AbortSignal | undefined)[];
+    readonly isOurs: boolean;
   }) {
+    this.#controller = isOurs ? new AbortController() : createAbortController();
     this.#ms = ms;
     this.#parents = parents;
     for (const parent of parents) {
