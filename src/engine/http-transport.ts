@@ -1,6 +1,7 @@
 import type { Dispatcher, Pool } from "undici";
 import { giveBackBytes, lendBytes } from "../internal/lent-bytes.ts";
 import type { Redactor } from "../internal/redactor.ts";
+import { utf8Bytes } from "../internal/utf8-bytes.ts";
 import { loadPool } from "./load-pool.ts";
 import type { ReplyBody, ReplyHead } from "./reply-body.ts";
 import { openBody } from "./reply-body.ts";
@@ -182,8 +183,5 @@ function exchange(
 
 /** A text is made into bytes at once: the HTTP library would go over it three times. */
 function toBytes(body: HttpRequest["body"]): Uint8Array | null {
-  if (typeof body !== "string") return body ?? null;
-  const bytes = lendBytes(Buffer.byteLength(body));
-  bytes.write(body);
-  return bytes;
+  return typeof body === "string" ? utf8Bytes(body, lendBytes) : (body ?? null);
 }

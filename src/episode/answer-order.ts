@@ -4,8 +4,8 @@ import type { Clock } from "../internal/clock.ts";
 export interface WaitingAnswer {
   /** Its place in the recording; absent for one that came live, which comes behind all that have one. */
   readonly place?: number;
-  /** What came before it when it was recorded and is not there yet; absent where nothing is known of that. */
-  readonly missing?: () => string | undefined;
+  /** Whether all that came before it when it was recorded is there; absent where nothing is known of that. */
+  readonly isDue?: () => boolean;
   /** What is to happen in the moment in which it is handed over. */
   readonly onTurn?: () => void;
 }
@@ -67,7 +67,7 @@ export class AnswerOrder {
       await nextRound();
       const [next] = this.#waiting;
       if (next === undefined) break;
-      if (next.missing?.() !== undefined) {
+      if (next.isDue?.() === false) {
         // Whoever does not call this time is found out where the answers are used.
         if (!(await this.#hasNews())) this.flush();
         continue;

@@ -1,7 +1,8 @@
 import { checkGeneration } from "../engine/check-sampled.ts";
-import type { GenerateRequest, Generation } from "../engine/engine.ts";
+import type { GenerateRequest } from "../engine/engine.ts";
 import { withEnd } from "../engine/find-end.ts";
-import { RolloutError, type DiscardedSampling } from "../errors.ts";
+import { nothingSampled } from "../engine/nothing-sampled.ts";
+import { RolloutError } from "../errors.ts";
 import { onAbort } from "../internal/on-abort.ts";
 import type { Sampled } from "./input-player.ts";
 import { callParty, type Play } from "./play.ts";
@@ -79,12 +80,8 @@ function nothingYet(
   const reason = "the engine had nothing to show when it was interrupted";
   const message = `Cannot keep what was sampled of turn ${requestId}: ${reason}`;
   setup.onTrouble?.(new RolloutError("engine/timeout", message, { cause: error, retryable: true }));
-  const given: readonly DiscardedSampling[] = error.discarded;
-  const generation: Generation = {
-    ...{ outputIds: [], logprobs: [], pieces: [] },
-    finish: { type: "length" },
-    discarded: given.length > 0 ? given : [{ requestId, reason }],
-  };
+  const { discarded } = error;
+  const generation = nothingSampled(discarded.length > 0 ? discarded : [{ requestId, reason }]);
   return { generation, isLate: time.expired, isPartial: true };
 }
 

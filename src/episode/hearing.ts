@@ -44,16 +44,16 @@ export class Hearing {
   watched(session: UserSession): UserSession {
     return {
       begin: async (options) =>
-        await this.#hear("first line", options, async () =>
+        await this.#hear("first line of", options, async () =>
           checkFirstLine(await session.begin(options), this.#placeOf("begin")),
         ),
       reply: async (text, options) =>
-        await this.#hear("reply", options, async () =>
+        await this.#hear("reply in", options, async () =>
           checkLine(await session.reply(text, options), this.#placeOf("reply")),
         ),
       ...(session.retake && {
         retake: async (options) =>
-          await this.#hear("reply", options, async () =>
+          await this.#hear("reply in", options, async () =>
             checkLine(await session.retake!(options), this.#placeOf("retake")),
           ),
       }),
@@ -66,11 +66,7 @@ export class Hearing {
     options: { readonly signal?: AbortSignal } | undefined,
     say: () => Promise<Line>,
   ): Promise<Line> {
-    const of = what === "reply" ? "in" : "of";
-    const asked: Asked = {
-      party: "user",
-      what: `hear the user's ${what} ${of} task ${this.#taskId}`,
-    };
+    const asked: Asked = { party: "user", what: `hear the user's ${what} task ${this.#taskId}` };
     this.#asked = asked;
     try {
       return await say();

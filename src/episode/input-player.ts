@@ -279,8 +279,7 @@ export class InputPlayer {
       }
       this.#skipOutsides();
       this.#bound ??= bound;
-      const missing = (): string | undefined => this.#missingBefore(place, input);
-      await this.#answerOrder.turn({ place, missing });
+      await this.#answerOrder.turn({ place, isDue: () => this.#isDue(place, input) });
       // Others may have it from the same recording, and whoever asked may write into it.
       return plainCopy(open(input.outcome as Outcome<Result>));
     }
@@ -357,11 +356,10 @@ export class InputPlayer {
     else this.#note({ ...about, outcome: { error: toRecordedError(ended.thrown) } });
   }
 
-  /** What was called before an answer was handed over and has not been now; `undefined` where all has been. */
-  #missingBefore(place: number, { what, begun = 0 }: OutsideInput): string | undefined {
-    const earlier = this.#past[this.#place];
-    if (this.#place < place && earlier?.type === "outside") return earlier.what;
-    return this.#outsideCount < begun ? `what was called while ${what} ran` : undefined;
+  /** Whether all that was called before an answer was handed over has been called now. */
+  #isDue(place: number, { begun = 0 }: OutsideInput): boolean {
+    const isBehind = this.#place < place && this.#past[this.#place]?.type === "outside";
+    return !isBehind && this.#outsideCount >= begun;
   }
 
   /**

@@ -34,9 +34,7 @@ export async function playForeign(
       setup.onTrouble?.(noAnswer(assignment, setup));
       return unplayedEpisode(assignment, setup);
     }
-    const why = whyNoEpisode(episode, assignment, { setup, options });
-    if (why === undefined) return copyOf(episode as Episode);
-    throw new TypeError(`what it returned is no episode of this rollout (${why}), expected one`);
+    return takeEpisode(episode, assignment, { setup, options });
   } catch (error) {
     options.signal.throwIfAborted();
     const failure = toFailure(error, assignment, setup);
@@ -45,8 +43,23 @@ export async function playForeign(
   }
 }
 
-/** It is written in a while: whoever returned it may use its lists again. */
-export function copyOf({ segments, ...story }: Episode): Episode {
+/**
+ * A copy of what came of an attempt that others played: it is written in a while, and whoever returned it may use
+ * its lists again.
+ *
+ * @throws TypeError where it is no episode of that attempt.
+ */
+export function takeEpisode(
+  value: unknown,
+  assignment: EpisodeAssignment,
+  about: Parameters<typeof whyNoEpisode>[2],
+): Episode {
+  const why = whyNoEpisode(value, assignment, about);
+  if (why === undefined) return copyOf(value as Episode);
+  throw new TypeError(`what it returned is no episode of this rollout (${why}), expected one`);
+}
+
+function copyOf({ segments, ...story }: Episode): Episode {
   return { ...plainCopy(story), segments: segments.map((segment) => copyOfSegment(segment)) };
 }
 
@@ -71,7 +84,7 @@ const sums = ["turnCount", "sampledTokenCount", "tokenCount", "toolCallCount", "
 const spent = ["callCount", "inputTokenCount", "outputTokenCount"];
 
 /** Why a value is not what comes of an attempt; nothing where it is. */
-export function whyNoEpisode(
+function whyNoEpisode(
   value: unknown,
   assignment: EpisodeAssignment,
   {

@@ -1,10 +1,8 @@
 import { lendBytes } from "../internal/lent-bytes.ts";
+import { mostBytesPerUnit } from "../internal/utf8-bytes.ts";
 
 /** Bytes of a block; of a longer line, as many as it takes. */
 const blockSize = 256 * 1024;
-
-/** Bytes of UTF-8 that a unit of a text takes at most. */
-const mostBytesPerUnit = 3;
 
 /**
  * Gathers lines as bytes until they are taken. As texts they would be garbage by then that the collector has

@@ -1,7 +1,7 @@
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "../episode/episode-setup.ts";
 import { attribute } from "../episode/boundary.ts";
-import { copyOf, whyNoEpisode } from "../episode/play-foreign.ts";
+import { takeEpisode } from "../episode/play-foreign.ts";
 import { left, leaveMs, playWithinTime } from "../episode/play-within-time.ts";
 import { failedEpisode, unplayedEpisode } from "../episode/unplayed-episode.ts";
 import { InvariantError, RolloutError, UsageError } from "../errors.ts";
@@ -59,9 +59,7 @@ async function play(
       setup.onTrouble?.(noAnswer(assignment, setup));
       return unplayedEpisode(assignment, setup);
     }
-    const why = whyNoEpisode(episode, assignment, { setup, options });
-    if (why === undefined) return copyOf(episode as Episode);
-    throw new TypeError(`what it returned is no episode of this rollout (${why}), expected one`);
+    return takeEpisode(episode, assignment, { setup, options });
   } catch (error) {
     signal.throwIfAborted();
     const failure = toFailure(error, assignment, options);

@@ -1,10 +1,7 @@
 import type { JsonPart, NumberStretch, RepeatedItem } from "../internal/json-pieces.ts";
 import { spellPart } from "../internal/json-pieces.ts";
-import { utf8Bytes } from "../internal/utf8-bytes.ts";
+import { mostBytesPerUnit, utf8Bytes } from "../internal/utf8-bytes.ts";
 import { idSlack, mostBytesPerId, writeIds } from "../internal/write-ids.ts";
-
-/** Bytes of UTF-8 that a unit of a text takes at most. */
-const mostBytesPerUnit = 3;
 
 /** Bytes of a block, nearly. */
 const blockSize = 64 * 1024;

@@ -28,8 +28,11 @@ export function markVersions(engine: Engine, announced: () => AnnouncedPolicy): 
   };
 }
 
-/** An engine may be anyone's: whoever asked says what is wrong with what has no pieces. */
-function withVersion(
+/**
+ * A generation whose tokens carry a version. An engine may be anyone's: whoever asked says what is wrong with
+ * what has no pieces.
+ */
+export function withVersion(
   generation: Generation,
   { name, overrules }: { readonly name: string; readonly overrules: boolean },
 ): Generation {

@@ -142,7 +142,7 @@ function isOf(
     begin.sampleIndex === assignment.sampleIndex &&
     begin.split === group.task.split &&
     begin.taskIndex === group.task.index &&
-    (begin.ownTask === undefined || begin.ownTask.hash === asGiven(group, options).key) &&
+    isOfTask(begin, group, options) &&
     begin.seed === assignment.seed &&
     begin.samplingSeed === samplingSeed &&
     begin.forkedFrom?.rolloutId === forkedFrom?.rolloutId &&
@@ -150,29 +150,30 @@ function isOf(
   );
 }
 
-/** A group's task as it was given. */
-interface GivenTask {
-  /** See `taskKey()`. */
-  readonly key: string;
-  readonly own: OwnTask | undefined;
-}
+const ownTasks = new WeakMap<OpenGroup, { readonly own: OwnTask | undefined }>();
 
-const givenTasks = new WeakMap<OpenGroup, GivenTask>();
-
-/** Looked at before anybody plays it: environments may write into it. */
-function asGiven(
+/** What is written of a group's task. Looked at before anybody plays it: environments may write into it. */
+function ownTaskOf(
   group: OpenGroup,
   { setup, redactor }: Pick<AttemptOptions, "setup" | "redactor">,
-): GivenTask {
-  let given = givenTasks.get(group);
-  if (given === undefined) {
-    const { task } = group;
-    const { environment } = setup;
-    const own = ownTask(task, { environment, ...(redactor && { redactor }) });
-    given = { key: own?.hash ?? taskKey(task), own };
-    givenTasks.set(group, given);
+): OwnTask | undefined {
+  let known = ownTasks.get(group);
+  if (known === undefined) {
+    const about = { environment: setup.environment, ...(redactor && { redactor }) };
+    known = { own: ownTask(group.task, about) };
+    ownTasks.set(group, known);
   }
-  return given;
+  return known.own;
+}
+
+/** Whether a recording's attempt was played with a group's task, as far as it tells. */
+function isOfTask(
+  { ownTask: recorded }: RecordedAttempt["begin"],
+  group: OpenGroup,
+  options: Pick<AttemptOptions, "setup" | "redactor">,
+): boolean {
+  if (recorded === undefined) return true;
+  return recorded.hash === (ownTaskOf(group, options)?.hash ?? taskKey(group.task));
 }
 
 async function playOnce(
@@ -189,7 +190,7 @@ async function playOnce(
   const { rolloutId, sampleIndex, seed, samplingSeed, forkedFrom } = assignment;
   const inputs = partingFrom(fork, past?.inputs ?? fork?.inputs);
   const run = folder?.manifest.runId;
-  const own = recording && asGiven(group, options).own;
+  const own = recording && ownTaskOf(group, options);
   const kept = options.keepsInputs === true ? keepInputs(inputs) : undefined;
   const written = recording?.begin({
     rolloutId,

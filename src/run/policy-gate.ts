@@ -1,15 +1,10 @@
 import { checkGeneration } from "../engine/check-sampled.ts";
 import { samplingBehind } from "../engine/continued-sampling.ts";
-import type {
-  DiscardedSampling,
-  Engine,
-  GenerateOptions,
-  GenerateRequest,
-  Generation,
-} from "../engine/engine.ts";
+import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../engine/engine.ts";
 import { withEnd } from "../engine/find-end.ts";
 import { isPromptTooLong } from "../engine/is-prompt-too-long.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
+import { nothingSampled } from "../engine/nothing-sampled.ts";
 import { createAbortController } from "../internal/abort-controller.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { startDeadline, type Deadline } from "../internal/deadline.ts";
@@ -209,10 +204,4 @@ export class PolicyGate {
       onHeld?.(false);
     }
   }
-}
-
-/** A turn that was cut short before its first id. */
-function nothingSampled(discarded: readonly DiscardedSampling[] = []): Generation {
-  const finish = { type: "length" } as const;
-  return { outputIds: [], logprobs: [], finish, pieces: [], discarded };
 }

@@ -1,5 +1,6 @@
 import type { Engine, Generation } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
+import { withVersion } from "../run/mark-versions.ts";
 import { PolicyGate, type PolicyGateOptions, type UpdateMode } from "../run/policy-gate.ts";
 
 /** Those who sample elsewhere: what is said of the policy here holds there as well. */
@@ -55,9 +56,7 @@ export class PolicyControl {
         const generation = await engine.generate(request, options);
         if (version === undefined) return generation;
         this.#refuseLost(generation, String(version));
-        const policyVersion = String(version);
-        const pieces = generation.pieces.map((piece) => ({ ...piece, policyVersion }));
-        return { ...generation, pieces };
+        return withVersion(generation, { name: String(version), overrules: true });
       },
     };
     return new PolicyGate(marked, this.#gateOptions);
