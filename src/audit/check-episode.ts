@@ -77,6 +77,7 @@ function checkTurnRecords(turns: unknown): Violation[] {
       isCount(turn["sampledTokenCount"]) &&
       isCount(turn["promptTokenCount"]) &&
       isRow(turn["attemptCounts"]) &&
+      Object.values(turn["attemptCounts"]).every(isCount) &&
       Array.isArray(turn["steps"]) &&
       turn["steps"].every(isRow) &&
       isFormat(turn["format"]);
@@ -94,7 +95,9 @@ function isFormat(format: unknown): boolean {
   if (format === undefined) return true;
   if (!isRow(format)) return false;
   const { firstError } = format;
-  return firstError === undefined || (isRow(firstError) && Array.isArray(firstError["tokenSpan"]));
+  return (
+    firstError === undefined || (isRow(firstError) && isWithin(firstError["tokenSpan"], Infinity))
+  );
 }
 
 /** Attempts lie within the text and the ids of their turn. */
@@ -132,7 +135,11 @@ function isWithin(span: unknown, length: number): span is readonly [number, numb
 
 function checkSampleHashes({ sampleHashes }: RawRow): Violation[] {
   const isList = Array.isArray(sampleHashes);
-  if (isList && sampleHashes.every((hash) => /^[0-9a-f]{64}$/.test(String(hash)))) return [];
+  if (
+    isList &&
+    sampleHashes.every((hash) => typeof hash === "string" && /^[0-9a-f]{64}$/.test(hash))
+  )
+    return [];
   const detail = `sampleHashes is ${quote(sampleHashes)}, expected the hashes of the rows of samples`;
   return [{ rule: "hashes", detail }];
 }
@@ -147,7 +154,7 @@ function checkCounts(episode: EpisodeRow): Violation[] {
   const names = new Set([...Object.keys(stated), ...Object.keys(expected)]);
   return [...names].flatMap((name): Violation[] => {
     const wanted = (expected as Readonly<Record<string, unknown>>)[name];
-    const isBelow = name !== "formatErrorCount" || Number(stated[name]) <= episode.turns.length;
+    const isBelow = name !== "formatErrorCount" || formatErrorCount <= episode.turns.length;
     if (isDeepStrictEqual(stated[name], wanted) && isBelow) return [];
     const detail = `counts.${name} is ${quote(stated[name])}, expected ${quote(wanted)} by the turns`;
     return [{ rule: "counts", detail }];

@@ -1,4 +1,4 @@
-import { quote, type RawRow } from "../trajectory/violation.ts";
+import { isCount, nameOf, quote, type RawRow } from "../trajectory/violation.ts";
 import type { PlannedAttempt } from "./check-plan.ts";
 import { EpisodeFile, type EpisodeFacts } from "./episode-file.ts";
 import { findingsIn, type Finding } from "./finding.ts";
@@ -49,7 +49,9 @@ function placeOf(
   { seed: first }: Pick<PassesFacts, "seed">,
   { forkedFrom, sampleIndex, seed }: EpisodeFacts["fields"],
 ): number {
-  return forkedFrom === undefined ? seed - first : seed - first + sampleIndex;
+  if (typeof seed !== "number") return NaN;
+  if (forkedFrom === undefined) return seed - first;
+  return isCount(sampleIndex) ? seed - first + sampleIndex : NaN;
 }
 
 function compare(
@@ -62,11 +64,11 @@ function compare(
   if (!Number.isSafeInteger(index) || index < 0) {
     return [`${rolloutId}: its seed ${quote(fields.seed)} is none of the run's`];
   }
-  if (!passOver.includes(taskIndex)) {
+  if (!passOver.some((planned) => planned === taskIndex)) {
     return [`${rolloutId} is of task ${quote(taskIndex)}, which is not planned`];
   }
   const pass = Math.floor(Math.floor(index / begun) / passOver.length);
-  const groupId = pass === 0 ? taskId : `${taskId}~${pass + 1}`;
+  const groupId = pass === 0 ? nameOf(taskId) : `${nameOf(taskId)}~${pass + 1}`;
   const expected = { environment, split, groupId, sampleIndex: index % begun };
   const actual: RawRow = { ...fields };
   const wrong = Object.entries(expected)
@@ -75,6 +77,6 @@ function compare(
       ([field, value]) =>
         `${rolloutId}: ${field} is ${quote(actual[field])}, expected ${quote(value)}`,
     );
-  const name = `${groupId}#${sampleIndex}`;
+  const name = `${groupId}#${nameOf(sampleIndex)}`;
   return rolloutId === name ? wrong : [...wrong, `${rolloutId} is by its fields ${name}`];
 }

@@ -1,7 +1,7 @@
 import type { PlanRecord } from "../run/plan-run.ts";
 import type { SlimeAttempt } from "../sink/slime-file.ts";
 import type { AttemptCounts } from "../run/attempt-counts.ts";
-import { quote } from "../trajectory/violation.ts";
+import { isCount, nameOf, quote } from "../trajectory/violation.ts";
 import { EpisodeFile, type EpisodeFacts } from "./episode-file.ts";
 import { findingsIn, type Finding } from "./finding.ts";
 
@@ -61,12 +61,12 @@ function compare(
   [rolloutId, { fields }]: readonly [string, EpisodeFacts],
 ): string[] {
   const { taskIndex, sampleIndex, taskId } = fields;
-  const groupIndex = plan.taskIndexes.indexOf(taskIndex);
+  const groupIndex = plan.taskIndexes.findIndex((planned) => planned === taskIndex);
   if (groupIndex < 0) return [`${rolloutId} is of task ${quote(taskIndex)}, which is not planned`];
-  if (!(sampleIndex < begun)) {
+  if (!isCount(sampleIndex) || sampleIndex >= begun) {
     return [`${rolloutId} is attempt ${quote(sampleIndex)} of ${begun}`];
   }
-  const groupId = plan.groupId ?? taskId;
+  const groupId = plan.groupId ?? nameOf(taskId);
   const expected = {
     environment: plan.environment,
     split: plan.split,
@@ -87,6 +87,6 @@ function compare(
   return wrong;
 }
 
-function keyOf(taskIndex: number, sampleIndex: number): string {
-  return `${taskIndex}#${sampleIndex}`;
+function keyOf(taskIndex: unknown, sampleIndex: unknown): string {
+  return `${quote(taskIndex)}#${quote(sampleIndex)}`;
 }

@@ -5,7 +5,7 @@ import { readPlacedLines } from "../run/placed-lines.ts";
 import type { RunTally } from "../run/run-progress.ts";
 import { ToldEpisodes, type ToldGrouping } from "../run/told-episodes.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
-import { isRow, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
+import { isRow, nameOf, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 import type { EpisodeFacts } from "./episode-file.ts";
 import { checkFound } from "./check-found.ts";
 import { findingsIn, type Finding } from "./finding.ts";
@@ -149,7 +149,7 @@ export async function checkEvents(
         ended = event["end"];
       }
       if (event["type"] === "episode-finished") {
-        told.set(String(event["rolloutId"]), { line, event });
+        told.set(nameOf(event["rolloutId"]), { line, event });
       } else if (event["type"] === "run-started" && isRow(event["manifest"])) {
         started = event["manifest"];
       }

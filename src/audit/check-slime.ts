@@ -5,7 +5,7 @@ import { LineReader, readPlacedLines, type LinePlace } from "../run/placed-lines
 import { readSlimeGroups, type SlimeAttempt } from "../sink/slime-file.ts";
 import { toSlimeGroup, type SlimeSample } from "../sink/slime.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
-import { isRow, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
+import { isRow, nameOf, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 import { findingsIn, type Finding } from "./finding.ts";
 
 const fileName = "samples.slime.jsonl";
@@ -59,7 +59,7 @@ export async function checkSlime(
     }
     const group = toSlimeGroup(members);
     for (const expected of "rows" in group ? group.rows : []) {
-      const rolloutId = String(expected.metadata["rollout"]);
+      const rolloutId = nameOf(expected.metadata["rollout"]);
       const [place, ...others] = actual.places.get(rolloutId) ?? [];
       actual.places.delete(rolloutId);
       if (place === undefined) {
@@ -101,8 +101,8 @@ async function indexRows(
       continue;
     }
     const { rollout } = isRow(row["metadata"]) ? row["metadata"] : {};
-    const known = places.get(String(rollout)) ?? [];
-    places.set(String(rollout), [...known, place]);
+    const known = places.get(nameOf(rollout)) ?? [];
+    places.set(nameOf(rollout), [...known, place]);
   }
   return { places, count };
 }

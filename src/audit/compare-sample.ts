@@ -45,18 +45,19 @@ function compareHash(row: RawRow, { sampleHashes }: EpisodeRow): Violation[] {
 function compareTurns({ turns }: RawRow, episode: EpisodeRow): Violation[] {
   if (!Array.isArray(turns)) return [];
   return turns.flatMap((turn: unknown, index): Violation[] => {
-    if (!isRow(turn) || !isCount(turn["turnIndex"])) return [];
-    const record = episode.turns[turn["turnIndex"]];
+    // What is no turn's span is found elsewhere.
+    if (!isSpan(turn)) return [];
+    const { turnIndex, start, end, finish, droppedStopId } = turn;
+    const record = episode.turns[turnIndex];
     const place = `turns[${index}]`;
     if (record === undefined) {
-      const detail = `${place} is turn ${turn["turnIndex"]}, and the episode has ${episode.turns.length}`;
+      const detail = `${place} is turn ${turnIndex}, and the episode has ${episode.turns.length}`;
       return [{ rule: "episode-turns", detail }];
     }
-    const { start, end, finish, droppedStopId } = turn;
     const dropped = droppedStopId === undefined ? 0 : 1;
     const facts: readonly (readonly [string, unknown, unknown])[] = [
       ["finish", finish, record.finish],
-      ["number of sampled ids", Number(end) - Number(start) + dropped, record.sampledTokenCount],
+      ["number of sampled ids", end - start + dropped, record.sampledTokenCount],
       ["number of ids before it", start, record.promptTokenCount],
     ];
     return facts
@@ -70,9 +71,8 @@ function compareTurns({ turns }: RawRow, episode: EpisodeRow): Violation[] {
 
 function compareMetadata(row: RawRow, episode: EpisodeRow): Violation[] {
   const { metadata, turns } = row;
-  if (!isRow(metadata) || !Array.isArray(turns) || !turns.every(isRow)) return [];
-  const spans = turns as readonly unknown[] as readonly TurnSpan[];
-  const expected = plain(sampleMetadata(episode, { turns: spans }));
+  if (!isRow(metadata) || !Array.isArray(turns) || !turns.every(isSpan)) return [];
+  const expected = plain(sampleMetadata(episode, { turns }));
   const names = new Set([...Object.keys(metadata), ...Object.keys(expected)]);
   return [...names]
     .filter((name) => !isDeepStrictEqual(metadata[name], expected[name]))
@@ -80,6 +80,10 @@ function compareMetadata(row: RawRow, episode: EpisodeRow): Violation[] {
       rule: "metadata",
       detail: `metadata.${name} is ${quote(metadata[name])}, expected ${quote(expected[name])}`,
     }));
+}
+
+function isSpan(turn: unknown): turn is TurnSpan & RawRow {
+  return isRow(turn) && ["turnIndex", "start", "end"].every((name) => isCount(turn[name]));
 }
 
 function plain(value: object): RawRow {

@@ -5,10 +5,16 @@ import { LineReader, readPlacedLines, type LinePlace } from "../run/placed-lines
 import { RunTally } from "../run/run-progress.ts";
 import { hashRow } from "../trajectory/hash-row.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
-import { isRow, type RawRow, type Violation } from "../trajectory/violation.ts";
+import { isCount, isRow, nameOf, type RawRow, type Violation } from "../trajectory/violation.ts";
 import { checkEpisode } from "./check-episode.ts";
 import { compareSample } from "./compare-sample.ts";
 import { findingsIn, type Finding } from "./finding.ts";
+
+const factNames = [
+  ...(["groupId", "taskId", "taskIndex", "groupIndex", "sampleIndex", "seed"] as const),
+  ...(["environment", "split", "forkedFrom", "outcome", "stopReason", "reward"] as const),
+];
+type FactName = (typeof factNames)[number];
 
 /** What is kept in memory of an episode. */
 export interface EpisodeFacts {
@@ -18,19 +24,10 @@ export interface EpisodeFacts {
   /** Whether the line and the rows of samples are sound, each by itself. */
   isSound: boolean;
   readonly hash: string;
-  readonly fields: Pick<
-    EpisodeRow,
-    | "groupId"
-    | "taskId"
-    | "taskIndex"
-    | "groupIndex"
-    | "sampleIndex"
-    | "seed"
-    | "environment"
-    | "split"
-    | "forkedFrom"
-    | "outcome"
-  > & { readonly stopReason: string; readonly reward?: unknown };
+  /** As they stand in the line, whatever they are. */
+  readonly fields: Readonly<Partial<Record<FactName, unknown>>>;
+  /** The turns that it took from what it parts from; 0 where it parts from nothing. */
+  readonly turnCountBefore: number;
   /** Rows of samples that the episode says it has; `undefined` where it does not. */
   readonly rowCount: number | undefined;
   readonly turnCount: number;
@@ -81,7 +78,7 @@ export class EpisodeFile implements AsyncDisposable {
       }
       const { found, episode } = checkEpisode(row);
       for (const violation of found) violations.push({ line, ...violation });
-      const rolloutId = String(row["rolloutId"]);
+      const rolloutId = nameOf(row["rolloutId"]);
       if (episodes.has(rolloutId)) {
         violations.push({ line, rule: "episodes", detail: `${rolloutId} is there twice` });
       }
@@ -100,7 +97,7 @@ export class EpisodeFile implements AsyncDisposable {
 
   /** Compares a row of samples with its episode. */
   async check(row: RawRow, found: readonly Violation[]): Promise<readonly Violation[]> {
-    const rolloutId = String(row["rolloutId"]);
+    const rolloutId = nameOf(row["rolloutId"]);
     const facts = this.episodes.get(rolloutId);
     if (facts === undefined) {
       const detail = `no episode ${rolloutId} is finished; a run that is resumed drops the row`;
@@ -118,15 +115,15 @@ export class EpisodeFile implements AsyncDisposable {
   finish(): readonly Finding[] {
     const violations: (Violation & { line: number })[] = [];
     for (const [rolloutId, facts] of this.episodes) {
-      const { rowCount, turnCount, tokenCount, seen, place } = facts;
+      const { rowCount, turnCount, turnCountBefore, tokenCount, seen, place } = facts;
       const compare = (name: string, stated: unknown, actual: number) => {
         if (stated === actual) return;
-        const detail = `${rolloutId} has ${String(stated)} ${name}, and samples.jsonl has ${actual} of it`;
+        const detail = `${rolloutId} has ${nameOf(stated)} ${name}, and samples.jsonl has ${actual} of it`;
         violations.push({ line: place.line, rule: "episode-samples", detail });
       };
       if (rowCount !== undefined) compare("rows", rowCount, seen.rows);
       // The turns before a fork are in the rows of what it parts from.
-      const before = Math.min(facts.fields.forkedFrom?.turnIndex ?? 0, turnCount);
+      const before = Math.min(turnCountBefore, turnCount);
       // An engine that wrote into the ids that it was sent leaves none that anybody can vouch for.
       const isLost = rowCount === 0 && tokenCount === 0 && facts.fields.outcome === "failed";
       if (facts.isReadable && !isLost) compare("turns", turnCount, before + seen.turns);
@@ -154,20 +151,16 @@ function toFacts(
   place: LinePlace,
   episode: EpisodeRow | undefined,
 ): Omit<EpisodeFacts, "isSound"> {
-  const { groupId, taskId, taskIndex, groupIndex, sampleIndex, seed } = row as RawRow & EpisodeRow;
-  const { environment, split, outcome, stopReason, reward, forkedFrom } = row as RawRow &
-    EpisodeRow;
-  const { sampleHashes } = row;
+  const { sampleHashes, forkedFrom } = row;
+  const turnIndex = isRow(forkedFrom) ? forkedFrom["turnIndex"] : undefined;
   return {
     place,
     isReadable: episode !== undefined,
     hash: hashRow(row),
-    fields: {
-      ...{ groupId, taskId, taskIndex, sampleIndex, seed, environment, split, outcome, stopReason },
-      ...(groupIndex === undefined ? {} : { groupIndex }),
-      ...(forkedFrom === undefined ? {} : { forkedFrom }),
-      ...(reward === undefined ? {} : { reward }),
-    },
+    fields: Object.fromEntries(
+      factNames.filter((name) => row[name] !== undefined).map((name) => [name, row[name]]),
+    ),
+    turnCountBefore: isCount(turnIndex) ? turnIndex : 0,
     rowCount: Array.isArray(sampleHashes) ? sampleHashes.length : undefined,
     turnCount: episode?.turns.length ?? 0,
     tokenCount: episode?.counts.tokenCount,

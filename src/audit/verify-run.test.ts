@@ -795,6 +795,36 @@ describe("verifyRun()", () => {
     );
   });
 
+  test("ends with findings whatever JSON stands at any place of any file", async () => {
+    // An object that no text can be made of, and no number.
+    const hostile = { toString: 0, valueOf: 0 };
+    const dir = path.join(scratch, "any-place");
+    await cp(sound, dir, { recursive: true });
+    for (const file of ["run.json", "summary.json", ...Object.values(lists)]) {
+      const text = await readFile(path.join(sound, file), "utf8");
+      const lines = file.endsWith(".jsonl") ? text.trimEnd().split("\n") : [text];
+      const tried = new Set<string>();
+      for (const [lineIndex, line] of lines.entries()) {
+        for (const place of placesIn(JSON.parse(line))) {
+          // One of each list's members stands for all of them.
+          const name = place.map((key) => (typeof key === "number" ? "#" : key)).join(".");
+          if (tried.has(name)) continue;
+          tried.add(name);
+          const row: unknown = JSON.parse(line);
+          const holder = place.slice(0, -1).reduce((at: Json, key) => at[key] as Json, row as Json);
+          holder[place.at(-1)!] = hostile;
+          await writeFile(
+            path.join(dir, file),
+            lines.with(lineIndex, JSON.stringify(row)).join("\n") + "\n",
+          );
+          const { violations } = await verifyRun(dir);
+          if (mustBeFound.includes(file)) expect(violations, `${file} ${name}`).not.toEqual([]);
+        }
+      }
+      await writeFile(path.join(dir, file), text);
+    }
+  });
+
   test("finds any one change in what is recorded, whatever is put in its place", async () => {
     const names = ["episodes", "samples", "slime"] as const;
     const files = await readRun(sound);
@@ -819,6 +849,19 @@ describe("verifyRun()", () => {
     );
   });
 });
+
+/** What is recorded of the episodes themselves. */
+const mustBeFound: readonly string[] = [lists.episodes, lists.samples, lists.slime];
+
+/** The ways to everything in a row, at any depth. */
+function* placesIn(value: unknown): Generator<readonly (string | number)[]> {
+  if (typeof value !== "object" || value === null) return;
+  const keys = Array.isArray(value) ? value.keys() : Object.keys(value);
+  for (const key of keys) {
+    yield [key];
+    for (const place of placesIn((value as Json)[key])) yield [key, ...place];
+  }
+}
 
 /** Walks down from a row to some member and puts another value there, or none. */
 function replaceSomewhere(row: Json, steps: Iterator<number>, value: unknown): string {

@@ -530,6 +530,13 @@ describe("RunFolder and its manifest", () => {
     expect(idsOf(again)).toEqual(["t#0"]);
   });
 
+  test("compares what is named as members that every object has", async () => {
+    await write([testEpisode(0)]);
+    const odd = { ...testManifest, identity: { ...testManifest.identity, toString: "t9" } };
+    await writeFile(file("run.json"), JSON.stringify(odd));
+    await expect(open()).rejects.toThrow('toString was "t9" and is undefined');
+  });
+
   test("takes the identity of this start for that of a run that noted none, and says so", async () => {
     await write([testEpisode(0)]);
     const { identity: _identity, ...old } = testManifest;

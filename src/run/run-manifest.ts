@@ -246,12 +246,13 @@ function differences(
   before: Readonly<Record<string, unknown>>,
   now: Readonly<Record<string, unknown>>,
 ): readonly Difference[] {
-  const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])];
+  const [was, is] = [new Map(Object.entries(before)), new Map(Object.entries(now))];
+  const keys = [...new Set([...was.keys(), ...is.keys()])];
   return keys
-    .filter((key) => !isDeepStrictEqual(plain(before[key]), plain(now[key])))
+    .filter((key) => !isDeepStrictEqual(plain(was.get(key)), plain(is.get(key))))
     .map((key) => ({
-      text: `${key} was ${JSON.stringify(before[key])} and is ${JSON.stringify(now[key])}`,
-      isNamedByBoth: before[key] !== undefined && now[key] !== undefined,
+      text: `${key} was ${JSON.stringify(was.get(key))} and is ${JSON.stringify(is.get(key))}`,
+      isNamedByBoth: was.get(key) !== undefined && is.get(key) !== undefined,
     }));
 }
 

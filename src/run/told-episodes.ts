@@ -39,11 +39,11 @@ export class ToldEpisodes {
     if (type === startedType) {
       this.grouping = { ...this.grouping, ...readGrouping(event) };
     } else if (type === finishedType && typeof episodeHash === "string") {
-      const id = String(rolloutId);
+      if (typeof rolloutId !== "string") return;
       const isFailed = outcome === "failed";
-      this.episodes.set(id, { rolloutId: id, hash: episodeHash, isFailed });
+      this.episodes.set(rolloutId, { rolloutId, hash: episodeHash, isFailed });
     } else if (type === droppedType && Array.isArray(rolloutIds)) {
-      for (const id of rolloutIds) this.episodes.delete(String(id));
+      for (const id of rolloutIds as readonly string[]) this.episodes.delete(id);
     }
   }
 }

@@ -18,6 +18,11 @@ export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
+/** What stands where a name is expected: the text, or whatever else is there as its JSON. */
+export function nameOf(value: unknown): string {
+  return typeof value === "string" ? value : quote(value);
+}
+
 /** A value in a message: its JSON, cut where it is long. */
 export function quote(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
