@@ -49,6 +49,9 @@ export async function bundle(root) {
     dir: path.join(root, "dist"),
     format: "esm",
     sourcemap: true,
+    // What V8 reads fastest: one byte a character, and nothing that only people read.
+    charset: "ascii",
+    comments: { legal: true, annotation: false, jsdoc: false },
     entryFileNames: "[name].js",
     chunkFileNames: "chunks/[name]-[hash].js",
   });

@@ -33,7 +33,7 @@ describe("loadTauBenchBundle()", () => {
     expect(bundle.airline.tools).toHaveLength(14);
     expect(bundle.retail.wiki).toBe("# Shop policy\n");
     expect([...bundle.airline.terminatingTools]).toEqual(["transfer_to_human_agents"]);
-    expect(bundle.retail.tasks["test"]?.[1]).toEqual({
+    expect(bundle.retail.tasks["test"]?.at(1)).toEqual({
       id: "tau-retail/test/1",
       environment: "tau-retail",
       split: "test",
@@ -70,18 +70,8 @@ describe("loadTauBenchBundle()", () => {
     ["retail/orders.json", '{"#W1": 5}', '"#W1" is no object'],
     ["retail/users.json", "{", "Expecting property name enclosed in double quotes"],
     ["airline/tasks_test.json", "{}", "expected a list of tasks"],
-    ["airline/tasks_test.json", "[5]", "[0]: expected an object"],
-    ["airline/tasks_test.json", '[{"user_id": "a", "instruction": 5}]', "[0].instruction"],
-    [
-      "retail/tasks_dev.json",
-      '[{"user_id": "a", "instruction": "", "actions": [{"name": "x"}], "outputs": []}]',
-      "[0].actions[0].kwargs: expected an object",
-    ],
-    [
-      "retail/tasks_dev.json",
-      '[{"user_id": "a", "instruction": "", "actions": [], "outputs": [5]}]',
-      "[0].outputs[0]: expected a string",
-    ],
+    ["airline/tasks_test.json", "[{}", "Expecting ',' delimiter"],
+    ["airline/tasks_test.json", "[{},]", "Expecting value"],
     ["retail/rules.json", "[5]", "expected a list of strings"],
     ["retail/tools.json", "[{}]", 'expected {"type": "function"'],
     [
@@ -95,6 +85,43 @@ describe("loadTauBenchBundle()", () => {
     expect(error).toBeInstanceOf(UsageError);
     expect((error as Error).message).toContain(`Cannot read ${path.join(folder, file)}`);
     expect((error as Error).message).toContain(problem);
+  });
+
+  test.each([
+    ["5", "[1]: expected an object"],
+    ['{"user_id": "a", "instruction": 5}', "[1].instruction: expected a string"],
+    [
+      '{"user_id": "a", "instruction": "", "actions": [{"name": "x"}], "outputs": []}',
+      "[1].actions[0].kwargs: expected an object",
+    ],
+    [
+      '{"user_id": "a", "instruction": "", "actions": [], "outputs": [5]}',
+      "[1].outputs[0]: expected a string",
+    ],
+  ])(
+    "names the task that is %s when it is asked for, and gives the others",
+    async (text, problem) => {
+      const sound = '{"user_id": "b", "instruction": "]", "actions": [], "outputs": ["[\\"", ""]}';
+      const folder = await write({ "retail/tasks_dev.json": ` [${sound} , ${text},${sound}]\n` });
+      const { retail } = await loadTauBenchBundle(folder);
+      const tasks = retail.tasks["dev"]!;
+      expect(tasks.length).toBe(3);
+      const file = path.join(folder, "retail/tasks_dev.json");
+      expect(() => tasks.at(1)).toThrow(new UsageError(`Cannot read ${file}: ${problem}`));
+      const data = { userId: "b", actions: [], outputs: ['["', ""] };
+      const place = { environment: "tau-retail", split: "dev", instruction: "]" };
+      expect(tasks.at(2)).toEqual({ ...place, id: "tau-retail/dev/2", index: 2, data });
+      expect(tasks.at(2)).toBe(tasks.at(2));
+      for (const index of [3, -1, 0.5]) expect(tasks.at(index)).toBeUndefined();
+    },
+  );
+
+  test("reads what is JSON to Python alone as Python does", async () => {
+    const task =
+      '{"user_id": "b", "instruction": "", "actions": [{"name": "x", "kwargs": {"n": NaN}}], "outputs": []}';
+    const folder = await write({ "retail/tasks_dev.json": `[${task}]` });
+    const { retail } = await loadTauBenchBundle(folder);
+    expect(retail.tasks["dev"]?.at(0)?.data.actions[0]?.kwargs.get("n")).toBe(Number.NaN);
   });
 
   test("names the file that a folder lacks, and tries again when asked again", async () => {

@@ -5,15 +5,13 @@ import type { ToolDefinition } from "../../src/message.ts";
 import { toolsFromOpenAi } from "../../src/message.ts";
 import type { PyValue } from "../../src/python/value.ts";
 import { isPyList } from "../../src/python/value.ts";
-import type { Task } from "../../src/task.ts";
 import { airlineDomain } from "./airline/airline-domain.ts";
 import { checkBundle } from "./import/bundle-manifest.ts";
 import { retailDomain } from "./retail/retail-domain.ts";
 import { parseBundleJson, readRecords } from "./read-records.ts";
 import type { SharedTable } from "./record-table.ts";
 import type { SharedTables, TauDomain } from "./tau-domain.ts";
-import type { TauTaskData } from "./tau-task.ts";
-import { readTauTask } from "./tau-task.ts";
+import { readSplitTasks, type SplitTasks } from "./read-tasks.ts";
 
 /** τ-bench's data as `env import tau-bench` writes it: one folder a domain. Frozen. */
 export interface TauBenchBundle {
@@ -27,7 +25,7 @@ export interface TauBenchBundle {
 export interface DomainData {
   readonly tables: SharedTables;
   /** Tasks by split. */
-  readonly tasks: Readonly<Record<string, readonly Task<TauTaskData>[]>>;
+  readonly tasks: Readonly<Record<string, SplitTasks>>;
   /** What the agent is told to go by. */
   readonly wiki: string;
   /** Rules that the original defines and never shows to the agent. */
@@ -85,7 +83,7 @@ async function readDomain(directory: string, domain: TauDomain): Promise<DomainD
   const folder = path.join(directory, domain.name);
   const tables: Record<string, SharedTable> = {};
   for (const name of domain.tableNames) tables[name] = await readTable(folder, name);
-  const tasks: Record<string, readonly Task<TauTaskData>[]> = {};
+  const tasks: Record<string, SplitTasks> = {};
   for (const split of domain.splits) tasks[split] = await readTasks(folder, domain, split);
   return Object.freeze({
     tables: Object.freeze(tables),
@@ -102,18 +100,9 @@ async function readTable(folder: string, name: string): Promise<SharedTable> {
   return readRecords(await readBytes(file), file);
 }
 
-async function readTasks(
-  folder: string,
-  domain: TauDomain,
-  split: string,
-): Promise<readonly Task<TauTaskData>[]> {
+async function readTasks(folder: string, domain: TauDomain, split: string): Promise<SplitTasks> {
   const file = path.join(folder, `tasks_${split}.json`);
-  const tasks = await readJson(file);
-  if (!isPyList(tasks)) throw new UsageError(`Cannot read ${file}: expected a list of tasks`);
-  const environment = `tau-${domain.name}`;
-  return tasks.map((task, index) =>
-    readTauTask(task, { environment, split, index }, `${file}: [${index}]`),
-  );
+  return readSplitTasks(await readBytes(file), file, { environment: `tau-${domain.name}`, split });
 }
 
 async function readTools(file: string, domain: TauDomain): Promise<readonly ToolDefinition[]> {

@@ -14,5 +14,6 @@ export { replayCalls } from "./replay.ts";
 export { createTauRetail } from "./retail/create-tau-retail.ts";
 export type { RewardInfo } from "./reward.ts";
 export type { TauEnvironment, TauToolbox } from "./tau-environment.ts";
+export type { SplitTasks } from "./read-tasks.ts";
 export type { TaskPlace, TauAction, TauTaskData } from "./tau-task.ts";
 export { readTauTask } from "./tau-task.ts";

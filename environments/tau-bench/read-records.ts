@@ -33,12 +33,17 @@ export function parseBundleJson(text: string, file: string): PyValue {
 const tooLongInteger = /[0-9]{4301}/;
 
 /**
- * The records where reading any of them later cannot fail: JSON that JavaScript accepts is JSON to Python
- * too, but for how deep it nests and how long its integers are. `undefined` where that is not so.
+ * Whether Python reads the text too, all and in parts, if it nests no deeper than it may: JSON that JavaScript
+ * accepts is JSON to Python, but for that and for how long its integers are.
  */
+export function isAlikeJson(text: string): boolean {
+  return isJson(text) && !tooLongInteger.test(text);
+}
+
+/** The records where reading any of them later cannot fail; `undefined` where that is not so. */
 function findRecords(bytes: Buffer, text: string): SharedTable | undefined {
   const found = findMembers(bytes, 0, {}, MAX_JSON_DEPTH - 1)?.members;
-  if (found === undefined || !isJson(text) || tooLongInteger.test(text)) return undefined;
+  if (found === undefined || !isAlikeJson(text)) return undefined;
   for (const [id, [start]] of found) {
     if (id.includes("\\") || bytes[start] !== openBrace) return undefined;
   }

@@ -103,7 +103,7 @@ function findTask({ name, data, split, index }: TaskQuery): Task<TauTaskData> {
         `expected one of ${Object.keys(data.tasks).join(", ")}`,
     );
   }
-  const task = tasks[index];
+  const task = tasks.at(index);
   if (task === undefined) {
     throw new UsageError(
       `Cannot find task ${index} of ${name}/${split}: ` +

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { countLists, findMembers, largestInteger } from "./json-members.ts";
+import { countLists, findItems, findMembers, largestInteger } from "./json-members.ts";
 
 function membersOf(text: string): Record<string, string> | undefined {
   const bytes = Buffer.from(text);
@@ -33,6 +33,34 @@ describe("findMembers()", () => {
     const bytes = Buffer.from('{"a":[{"b":[]}],"c":{}}');
     expect(findMembers(bytes, 0, {}, 3)?.members.get("c")).toEqual([20, 22]);
     expect(findMembers(bytes, 0, {}, 2)).toBeUndefined();
+  });
+});
+
+describe("findItems()", () => {
+  function itemsOf(text: string): string[] | undefined {
+    const bytes = Buffer.from(text);
+    return findItems(bytes)?.map((extent) => bytes.toString("utf8", ...extent));
+  }
+
+  test.each([
+    ["[]", []],
+    [" [ ] ", []],
+    [' [1 , {"a":[2]},\n"]é" ,[[]], null] ', ["1", '{"a":[2]}', '"]é"', "[[]]", "null"]],
+  ])("finds where the items of %j stand", (text, expected) => {
+    expect(itemsOf(text)).toEqual(expected);
+  });
+
+  test.each(["", "{}", "[", "[1", "[1,", "[,]", "[1,]", "[1 2]", '["x', "[[1]", "[{]"])(
+    "finds none in %j",
+    (text) => {
+      expect(itemsOf(text)).toBeUndefined();
+    },
+  );
+
+  test("finds none where items nest deeper than they may", () => {
+    const bytes = Buffer.from("[[[]],1]");
+    expect(findItems(bytes, 0, 2)).toHaveLength(2);
+    expect(findItems(bytes, 0, 1)).toBeUndefined();
   });
 });
 

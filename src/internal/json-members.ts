@@ -4,6 +4,7 @@ export type Extent = readonly [start: number, end: number];
 const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
+const closeList = 0x5d;
 
 /** Where an object's members stand, and the place behind it. */
 export interface Members {
@@ -44,6 +45,34 @@ export function findMembers(
     else break;
   }
   return bytes[at] === 0x7d ? { members, end: at + 1 } : undefined;
+}
+
+/**
+ * Where the items of the JSON list at a place stand, without reading what they hold.
+ *
+ * @param maxDepth - How deep the items' own lists and objects may nest.
+ * @returns `undefined` where there is no list at that place, it is not closed, or it nests deeper. What the
+ *   items hold is not checked.
+ */
+export function findItems(
+  bytes: Buffer,
+  start = 0,
+  maxDepth = Number.POSITIVE_INFINITY,
+): readonly Extent[] | undefined {
+  const items: Extent[] = [];
+  let at = skipSpace(bytes, start);
+  if (bytes[at] !== 0x5b) return undefined;
+  at = skipSpace(bytes, at + 1);
+  if (bytes[at] === closeList) return items;
+  for (;;) {
+    const end = skipValue(bytes, at, maxDepth);
+    if (end <= at || end > bytes.length) return undefined;
+    items.push([at, end]);
+    at = skipSpace(bytes, end);
+    if (bytes[at] === closeList) return items;
+    if (bytes[at] !== comma) return undefined;
+    at = skipSpace(bytes, at + 1);
+  }
 }
 
 /** The largest whole number outside of strings in a stretch of JSON; -1 where there is none. */
@@ -89,14 +118,15 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x39;
 }
 
-function skipSpace(bytes: Buffer, from: number): number {
+/** The place of the first byte from there on that is no white space. */
+export function skipSpace(bytes: Buffer, from: number): number {
   let at = from;
   while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09) at++;
   return at;
 }
 
 /** The place behind the string that begins there. */
-function skipString(bytes: Buffer, from: number): number {
+export function skipString(bytes: Buffer, from: number): number {
   let at = from + 1;
   while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
   return at + 1;

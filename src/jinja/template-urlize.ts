@@ -11,7 +11,7 @@ import { Markup, textOf, typeName, type TemplateValue } from "./template-value.t
 /** Letters and digits of any script, as Python's `\w`. */
 const word = String.raw`\p{L}\p{N}_`;
 /** `[a-z]` where case does not matter: Python takes the dotless and the dotted i for one as well. */
-const letter = String.raw`[a-zıİ]`;
+const letter = "[a-zıİ]";
 const i = "[iıİ]";
 
 const webPattern = new RegExp(

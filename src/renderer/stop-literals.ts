@@ -31,6 +31,8 @@ export interface ControlLiterals {
   readonly known: readonly string[];
 }
 
+const [bar, open, close] = ["｜", "〈", "〉"];
+
 /**
  * The shapes that control literals have in published templates, for use where no tokenizer says
  * which they are.
@@ -38,12 +40,12 @@ export interface ControlLiterals {
 export const controlShapes = new RegExp(
   [
     String.raw`<\|[^|<>\s]{1,40}\|>`, // <|im_end|>
-    String.raw`<｜[^｜<>\n]{1,40}｜>`, // <｜end▁of▁sentence｜>
+    String.raw`<${bar}[^${bar}<>\n]{1,40}${bar}>`, // <｜end▁of▁sentence｜>
     String.raw`<[a-z]+(?:_[a-z]+)*\|>|<\|[a-z]+(?:_[a-z]+)*>`, // <turn|>, <|tool_response>
     String.raw`<\/s>|<\/?sp_end>|<\/assistant>|<seed:eos>|<eos>|<sep>`,
     String.raw`<(?:start|end)_of_[a-z]+>`, // <end_of_turn>, <end_of_utterance>
     String.raw`<\[?[A-Z_]+(?:_\d+)?\]?>`, // <SPECIAL_12>
-    String.raw`\[\/?INST\]|\[e~\[|\]~b\]|〈\|[A-Z]+\|〉`,
+    String.raw`\[\/?INST\]|\[e~\[|\]~b\]|${open}\|[A-Z]+\|${close}`,
   ].join("|"),
   "gu",
 );

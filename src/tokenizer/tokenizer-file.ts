@@ -3,6 +3,8 @@ import { UsageError } from "../errors.ts";
 import type { AddedToken } from "./codec.ts";
 import type { Extent, Members } from "../internal/json-members.ts";
 import { countLists, findMembers, largestInteger } from "../internal/json-members.ts";
+import { readMergesPart, readVocabularyPart } from "./model-parts.ts";
+import type { MergesPart, VocabularyPart } from "./model-parts.ts";
 import type { JsonObject } from "./model-file.ts";
 import { assertModelFolder, parseModelJson, readModelBytes } from "./model-file.ts";
 
@@ -19,8 +21,15 @@ export interface TokenizerFile {
   readonly outline: JsonObject;
   /** The document itself. */
   readonly bytes: Buffer;
-  /** Where in it the large parts of the model stand. */
-  readonly model: { readonly vocabulary: Extent; readonly merges: Extent | undefined };
+  /** The large parts of the model. */
+  readonly model: {
+    /** Where in the document the vocabulary stands. */
+    readonly vocabulary: Extent;
+    /** Whether the vocabulary is an object of whole numbers and nothing else. */
+    readonly hasIdsAlone: boolean;
+    /** The merges in the form of `merges.txt`; absent where they could not be said so, or there are none. */
+    readonly mergeLines?: Uint8Array;
+  };
   /** The document for encoding with added tokens: it neither cuts nor pads. */
   fullText(): string;
   /** The document for encoding without: literals of added tokens are ordinary text to it. */
@@ -53,14 +62,20 @@ export async function readTokenizerFile(modelDir: string): Promise<TokenizerFile
 /** @throws UsageError where the document is broken; `file` names it in messages. */
 function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
   // The model is nearly all of the document: it is gone through once.
-  const models: Members[] = [];
+  const models: (Members & { ids?: VocabularyPart; merges?: MergesPart })[] = [];
   const enterModel = (at: number): number | undefined => {
-    const model = findMembers(bytes, at);
-    if (model !== undefined) models.push(model);
+    let ids: VocabularyPart | undefined;
+    let merges: MergesPart | undefined;
+    const model = findMembers(bytes, at, {
+      vocab: (start) => (ids = readVocabularyPart(bytes, start))?.end,
+      merges: (start) => (merges = readMergesPart(bytes, start))?.end,
+    });
+    if (model !== undefined)
+      models.push({ ...model, ...(ids && { ids }), ...(merges && { merges }) });
     return model?.end;
   };
   const { members } = findMembers(bytes, 0, { model: enterModel }) ?? refuse(bytes, file);
-  const parts = models.at(-1)?.members;
+  const { members: parts, ids, merges } = models.at(-1) ?? {};
   const vocabulary = parts?.get("vocab");
   if (parts === undefined || vocabulary === undefined) {
     throw new UsageError(`Cannot read ${file}: it has no "model" with a "vocab", expected one`);
@@ -77,7 +92,7 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
   const addedTokens = readAddedTokens(outline, file);
   const largestId = isScored
     ? countLists(bytes, vocabulary) - 1
-    : largestInteger(bytes, vocabulary);
+    : (ids?.largestId ?? largestInteger(bytes, vocabulary));
   const text = (plain: boolean): string => {
     const replaced = new Map<Extent | undefined, string>([
       // A file may ask for texts to be cut at a length or filled up to it, which no prompt may be.
@@ -96,7 +111,10 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
     vocabularySize: 1 + addedTokens.reduce((largest, { id }) => Math.max(largest, id), largestId),
     outline,
     bytes,
-    model: { vocabulary, merges: parts.get("merges") },
+    model: {
+      ...{ vocabulary, hasIdsAlone: ids !== undefined },
+      ...(merges && { mergeLines: merges.lines }),
+    },
     fullText: () => text(false),
     plainText: () => text(true),
     readIds: () => readIds(read(vocabulary), addedTokens),

@@ -12,14 +12,16 @@ import { findTagBlocks, malformed } from "../tag-blocks.ts";
 import { parseBaseJson } from "./base-json.ts";
 import { sglangReading } from "./sglang-reading.ts";
 
+/** Not ASCII's: a constant, so that the patterns can be written in ASCII alone. */
+const bar = "｜";
 const open = "<｜GCML｜tool_calls>";
 const close = "</｜GCML｜tool_calls>";
 const invokeOpen = "<｜GCML｜invoke";
 const invokeClose = "</｜GCML｜invoke>";
 const parameterClose = "</｜GCML｜parameter>";
-const invokeHead = pythonPattern(String.raw`<｜GCML｜invoke\s+name="([^"]*)"\s*>`, "g");
+const invokeHead = pythonPattern(String.raw`<${bar}GCML${bar}invoke\s+name="([^"]*)"\s*>`, "g");
 const parameterHead = pythonPattern(
-  String.raw`<｜GCML｜parameter\s+name="([^"]*)"\s+string="(true|false)"\s*>`,
+  String.raw`<${bar}GCML${bar}parameter\s+name="([^"]*)"\s+string="(true|false)"\s*>`,
   "g",
 );
 const endMarkers = ["<|message_sep|>", "</s>"];

@@ -14,10 +14,12 @@ import type { EngineTable } from "./parser-engine.ts";
 import { engineReading } from "./parser-engine.ts";
 import { byVersion, sinceVllm033, vllmReading } from "./vllm-reading.ts";
 
-const invokeHead = unicodePattern(String.raw`<｜DSML｜invoke\s+name="([^"]+)"\s*>`, "g");
+/** Not ASCII's: a constant, so that the patterns can be written in ASCII alone. */
+const bar = "｜";
+const invokeHead = unicodePattern(String.raw`<${bar}DSML${bar}invoke\s+name="([^"]+)"\s*>`, "g");
 const invokeClose = "</｜DSML｜invoke>";
 const parameterHead = unicodePattern(
-  String.raw`<｜DSML｜parameter\s+name="([^"]+)"\s+string="(true|false)"\s*>`,
+  String.raw`<${bar}DSML${bar}parameter\s+name="([^"]+)"\s+string="(true|false)"\s*>`,
   "g",
 );
 const parameterClose = "</｜DSML｜parameter>";
