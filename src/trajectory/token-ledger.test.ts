@@ -113,6 +113,36 @@ describe("TokenLedger", () => {
     expect(ledger.isUnchanged()).toBe(false);
   });
 
+  test.each<[string, (ids: readonly number[]) => unknown]>([
+    ["freeze", (ids) => Object.freeze(ids)],
+    ["seal", (ids) => Object.seal(ids)],
+    ["preventExtensions", (ids) => Object.preventExtensions(ids)],
+  ])(
+    "goes on with a copy where somebody called Object.%s() on the live view of its ids",
+    (_, fix) => {
+      const ledger = new TokenLedger();
+      ledger.appendPrompt([1, 2]);
+      const sent = ledger.ids;
+      fix(sent);
+      ledger.appendSampled(0, generation([10, 11]));
+      fix(ledger.ids);
+      ledger.dropStopId(11);
+      fix(ledger.ids);
+      ledger.appendEnvironment([20]);
+      expect(ledger.ids).toEqual([1, 2, 10, 20]);
+      expect(ledger.isUnchanged()).toBe(true);
+      expect(sent).toEqual([1, 2]);
+    },
+  );
+
+  test("grows in place where nobody froze the live view of its ids", () => {
+    const ledger = new TokenLedger();
+    ledger.appendPrompt([1, 2]);
+    const { ids } = ledger;
+    ledger.appendSampled(0, generation([10, 11]));
+    expect(ledger.ids).toBe(ids);
+  });
+
   test("refuses a second prompt, and anything sampled before the first", () => {
     const ledger = new TokenLedger();
     expect(() => ledger.appendSampled(0, generation([10]))).toThrow("begins with its prompt");

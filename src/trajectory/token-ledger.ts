@@ -136,7 +136,7 @@ export class TokenLedger {
     );
     const last = pieces.findLastIndex((piece) => piece.tokenCount > 0);
     const { policyVersion } = pieces[last]!;
-    this.#ids.pop();
+    this.#growable().pop();
     this.#digest = undefined;
     this.#spans.pop();
     this.#droppedStops.push({ turnIndex, id, logprob: logprobs.at(-1)!, policyVersion });
@@ -168,9 +168,18 @@ export class TokenLedger {
     this.#hash.append(kind === "sampled" ? ids.slice(0, -1) : ids);
     // A prompt is long: a list that grows id by id is copied again and again on its way there.
     if (start === 0) this.#ids = ids.slice();
-    else for (const id of ids) this.#ids.push(id);
+    else {
+      const grown = this.#growable();
+      for (const id of ids) grown.push(id);
+    }
     this.#hashedCount = this.#ids.length - (kind === "sampled" ? 1 : 0);
     this.#spans.push({ kind, start, end: this.#ids.length, ...sampled });
+  }
+
+  /** The ids, to be changed: a copy where whoever was handed the live view has frozen it. */
+  #growable(): number[] {
+    if (!Object.isExtensible(this.#ids)) this.#ids = this.#ids.slice();
+    return this.#ids;
   }
 }
 
