@@ -237,6 +237,102 @@ describe("PolicyGate", () => {
     expect(asked[1]!.request.maxNewTokens).toBe(2);
   });
 
+  /** A gate before an engine whose first call tells of what it is told to, and heeds nothing. */
+  function gateBeforeTelling() {
+    const hand = manualClock();
+    const asked: { readonly request: GenerateRequest; readonly options: GenerateOptions }[] = [];
+    const good = preparedEngine([{ outputIds: [21, 2] }]);
+    const gate = new PolicyGate(
+      {
+        ...good,
+        async generate(one, options = {}) {
+          asked.push({ request: one, options });
+          if (asked.length === 1) return await new Promise(() => {});
+          options.onTokens?.({ tokenIds: [21, 2], logprobs: [-0, -0.25] });
+          return await good.generate(one, options);
+        },
+      },
+      { graceMs: 200, announcedVersion: () => 4, clock: createClock(hand) },
+    );
+    return { asked, gate, hand };
+  }
+
+  test("goes on from what an engine told of that hands over nothing", async () => {
+    const { asked, gate, hand } = gateBeforeTelling();
+    const told: number[] = [];
+    const generating = gate.engine.generate(
+      { ...request, maxNewTokens: 9 },
+      { onTokens: ({ tokenIds }) => void told.push(...tokenIds) },
+    );
+    const { onTokens } = asked[0]!.options;
+    // The engine may use its lists again.
+    const [tokenIds, logprobs] = [[11, 12], [-1, -2]] as [number[], number[]];
+    onTokens!({ tokenIds, logprobs });
+    tokenIds.length = logprobs.length = 0;
+    onTokens!({ tokenIds: [13], logprobs: [-3] });
+    const closed = gate.close("interrupt");
+    await hand.advance(200);
+    await closed;
+    gate.open();
+    expect(await generating).toMatchObject({
+      outputIds: [11, 12, 13, 21, 2],
+      logprobs: [-1, -2, -3, -0, -0.25],
+      pieces: [
+        { requestId: "r", tokenCount: 3, policyVersion: "4", finish: "abort" },
+        { tokenCount: 2, policyVersion: "1" },
+      ],
+      discarded: [
+        { requestId: "r", reason: "the engine had no more to show when it was cut short" },
+      ],
+    });
+    expect(told).toEqual([11, 12, 13, 21, 2]);
+    expect(asked[1]!.request).toMatchObject({
+      ...{ requestId: "rw1;", promptIds: [1, 11, 12, 13], maxNewTokens: 6 },
+    });
+  });
+
+  test("samples nothing behind a stop id that an engine told of and did not hand over", async () => {
+    const { asked, gate, hand } = gateBeforeTelling();
+    const generating = gate.engine.generate(
+      { ...request, maxNewTokens: 9 },
+      { onTokens: () => {} },
+    );
+    asked[0]!.options.onTokens!({ tokenIds: [11, 2], logprobs: [-1, -2] });
+    const closed = gate.close("interrupt");
+    await hand.advance(200);
+    await closed;
+    gate.open();
+    expect(await generating).toMatchObject({ outputIds: [11, 2], finish: { type: "stop" } });
+    expect(asked).toHaveLength(1);
+  });
+
+  test("hears no more of a call that it has given up, and is not held up by it", async () => {
+    const { asked, gate, hand } = gateBeforeTelling();
+    const told: number[] = [];
+    const held: boolean[] = [];
+    const generating = gate.engine.generate(
+      { ...request, maxNewTokens: 9 },
+      {
+        onTokens: ({ tokenIds }) => void told.push(...tokenIds),
+        onHeld: (isHeld) => void held.push(isHeld),
+      },
+    );
+    const { onTokens, onHeld } = asked[0]!.options;
+    onHeld!(true);
+    const closed = gate.close("interrupt");
+    await hand.advance(200);
+    await closed;
+    expect(held.slice(0, 2)).toEqual([true, false]);
+    onTokens!({ tokenIds: [11], logprobs: [-1] });
+    onHeld!(true);
+    gate.open();
+    expect(await generating).toMatchObject({ outputIds: [21, 2] });
+    onTokens!({ tokenIds: [12], logprobs: [-1] });
+    expect(told).toEqual([21, 2]);
+    // The gate's own, while it was closed.
+    expect(held.slice(2)).toEqual([true, false]);
+  });
+
   test("samples nothing behind the stop id that an update came upon", async () => {
     const { asked, gate } = gateBefore([[7, 2], [9]]);
     const generating = gate.engine.generate({ ...request, maxNewTokens: 9 });

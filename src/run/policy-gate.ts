@@ -9,6 +9,7 @@ import { createAbortController } from "../internal/abort-controller.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { startDeadline, type Deadline } from "../internal/deadline.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
+import { ToldTokens } from "./told-tokens.ts";
 
 /**
  * What becomes of the turns that are being sampled when the policy's weights change: `finish` leaves them
@@ -21,9 +22,15 @@ export type UpdateMode = "finish" | "hold" | "interrupt";
 export interface PolicyGateOptions {
   /**
    * How long the engine may take to hand over what it sampled when a turn is cut short by an update,
-   * milliseconds. What has come of nothing by then is asked for anew. Default: however long it takes.
+   * milliseconds. A turn of which it has told tokens by then goes on from these, and is asked for anew
+   * otherwise. Default: however long it takes.
    */
   readonly graceMs?: number;
+  /**
+   * The version of the policy that was announced last, which tokens carry that the engine told of and did not
+   * hand over. It is asked when a call begins. Default: none is known.
+   */
+  readonly announcedVersion?: () => number | undefined;
   /** Default: the machine's. */
   readonly clock?: Clock;
 }
@@ -37,11 +44,20 @@ export class PolicyGate {
   #idle: Resolvers<void> | undefined;
 
   readonly #graceMs: number;
+  readonly #announcedVersion: () => number | undefined;
   readonly #clock: Clock;
 
-  constructor(engine: Engine, { graceMs = Infinity, clock = systemClock }: PolicyGateOptions = {}) {
+  constructor(
+    engine: Engine,
+    {
+      graceMs = Infinity,
+      announcedVersion = () => undefined,
+      clock = systemClock,
+    }: PolicyGateOptions = {},
+  ) {
     this.#inner = engine;
     this.#graceMs = graceMs;
+    this.#announcedVersion = announcedVersion;
     this.#clock = clock;
   }
 
@@ -158,22 +174,31 @@ export class PolicyGate {
     }
   }
 
-  /** An engine that was told to cut the turn short is waited for until the time is over. */
+  /**
+   * An engine that was told to cut the turn short is waited for until the time is over: what it told of by then
+   * stands for what it would have handed over.
+   */
   async #ask(
     request: GenerateRequest,
     options: GenerateOptions,
     time: Deadline,
   ): Promise<Generation> {
-    return await new Promise<Generation>((resolve, reject) => {
-      time.signal.addEventListener("abort", () => {
-        if (!time.expired) return;
-        const reason = "the engine had nothing to show when it was cut short";
-        resolve(nothingSampled([{ requestId: request.requestId, reason }]));
+    const told = new ToldTokens(options);
+    const version = this.#announcedVersion();
+    try {
+      return await new Promise<Generation>((resolve, reject) => {
+        time.signal.addEventListener("abort", () => {
+          told.mute();
+          if (!time.expired) return;
+          resolve(told.toGeneration(request.requestId, version === undefined ? "" : `${version}`));
+        });
+        const generating = this.#inner.generate(request, { ...told.options, signal: time.signal });
+        // It may be no promise.
+        Promise.resolve(generating).then(resolve, reject);
       });
-      const generating = this.#inner.generate(request, { ...options, signal: time.signal });
-      // It may be no promise.
-      Promise.resolve(generating).then(resolve, reject);
-    });
+    } finally {
+      told.mute();
+    }
   }
 
   #leave(call: () => void): void {

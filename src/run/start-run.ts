@@ -78,6 +78,7 @@ class GroupRun implements LiveRun {
     const announced = () => ({ version: versions.announced, overrules: false });
     this.#gate = new PolicyGate(markVersions(setup.engine, announced), {
       graceMs: setup.limits.graceTimeoutMs,
+      announcedVersion: () => versions.announced,
       clock: this.#clock,
     });
     this.#setup = { ...setup, engine: this.#gate.engine };

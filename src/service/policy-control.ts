@@ -59,7 +59,7 @@ export class PolicyControl {
         return withVersion(generation, { name: String(version), overrules: true });
       },
     };
-    return new PolicyGate(marked, this.#gateOptions);
+    return new PolicyGate(marked, { ...this.#gateOptions, announcedVersion: () => this.#version });
   }
 
   /** Told where the engine samples by weights that it was not had to load, such as a server that was restarted. */

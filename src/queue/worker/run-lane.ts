@@ -85,7 +85,11 @@ export class RunLane implements AsyncDisposable {
         const { version, isMarked: overrules } = this.#state;
         return { version, overrules };
       }),
-      { graceMs: setup.limits.graceTimeoutMs, ...given({ clock: setup.clock }) },
+      {
+        graceMs: setup.limits.graceTimeoutMs,
+        announcedVersion: () => this.#state.version,
+        ...given({ clock: setup.clock }),
+      },
     );
     this.#setup = {
       ...setup,
