@@ -175,6 +175,12 @@ export interface GenerateOptions {
    */
   readonly cutShort?: AbortSignal | undefined;
   /**
+   * Told once `cutShort` is aborted where the server cannot be told to stop early, such as a router's that has no
+   * path for it: its answer comes when it has sampled all. Who waits for no answer of an engine that says
+   * nothing may take it for hung.
+   */
+  readonly onNotCutShort?: (() => void) | undefined;
+  /**
    * Told of sampled ids as they come, in order, each once; joined they are the generation's. What was
    * told is never taken back: where a request breaks afterwards, the turn goes on from these ids as it
    * does after an interruption, and where it cannot, the call fails. It is called between the server's

@@ -131,12 +131,12 @@ export function createHttpEngine<Kind extends string>(
 
   async function generate(
     request: GenerateRequest,
-    { signal, cutShort, onTokens }: GenerateOptions = {},
+    { signal, cutShort, onNotCutShort, onTokens }: GenerateOptions = {},
   ): Promise<Generation> {
     assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
     assertRequest(request);
     const { protocol } = server;
-    const context = { workers, settings, protocol, signal, cutShort, onTokens };
+    const context = { workers, settings, protocol, signal, cutShort, onNotCutShort, onTokens };
     return track(sampleTurn(request, { ...context, closing: closing.signal }));
   }
 

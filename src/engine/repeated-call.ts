@@ -29,6 +29,8 @@ export interface CallContext {
   readonly signal: AbortSignal | undefined;
   /** Aborted, the call ends with what it has. */
   readonly cutShort?: AbortSignal | undefined;
+  /** Told where the server cannot be told to cut the call short. */
+  readonly onNotCutShort?: (() => void) | undefined;
   /** Aborts when the engine is closed. */
   readonly closing: AbortSignal;
 }
@@ -121,10 +123,15 @@ export class RepeatedCall implements Disposable {
 
   /** Has the server stop early and answer with what it has sampled, where it can be told to. */
   #abortWhenCutShort({ requestId, worker }: CallRequest): AsyncDisposable {
-    const { cutShort, protocol } = this.#context;
+    const { cutShort, onNotCutShort, protocol } = this.#context;
     let told: Promise<void> | undefined;
+    const tell = async (): Promise<void> => {
+      if (!(await protocol.abortRequest(worker, requestId))) onNotCutShort?.();
+    };
     const onCut = (): void => {
-      told = protocol.abortRequest(worker, requestId);
+      told = tell();
+      // Whoever waits for the answer is told of what the listener throws.
+      told.catch(() => {});
     };
     cutShort?.addEventListener("abort", onCut, { once: true });
     return {

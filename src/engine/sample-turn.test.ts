@@ -46,7 +46,7 @@ async function sample(
           pieces.push(piece);
           return left.shift() ?? fails();
         },
-        abortRequest: async () => undefined,
+        abortRequest: async () => true,
       },
     },
   ).catch((error: unknown) => {
@@ -165,7 +165,7 @@ test("twenty turns at once let the event loop get round in between", async () =>
       seen.read.add(roundCount);
       return good;
     },
-    abortRequest: async () => undefined,
+    abortRequest: async () => true,
   };
   const closing = new AbortController().signal;
   await Promise.all(
@@ -199,15 +199,19 @@ describe("a turn that is cut short", () => {
         aborted.push(requestId);
         const piece = pieceOf([10, 11]);
         if (canAbort) answer.resolve({ type: "interrupted", piece, message: "" });
+        return canAbort;
       },
     };
     const cut = new AbortController();
-    const context = { workers, settings, protocol, ...signals, cutShort: cut.signal };
-    return { asked: asked.promise, answer, aborted, cut, context };
+    let notCutCount = 0;
+    const onNotCutShort = (): void => void (notCutCount += 1);
+    const context = { workers, settings, protocol, ...signals, cutShort: cut.signal, onNotCutShort };
+    const timesNotCut = (): number => notCutCount;
+    return { asked: asked.promise, answer, aborted, cut, context, timesNotCut };
   }
 
   test("tells the server, and ends with what it has sampled", async () => {
-    const { asked, aborted, cut, context } = slowServer(true);
+    const { asked, aborted, cut, context, timesNotCut } = slowServer(true);
     const call = sampleTurn(request, context);
     await asked;
     cut.abort();
@@ -219,15 +223,30 @@ describe("a turn that is cut short", () => {
       discarded: [],
     });
     expect(aborted).toEqual(["a"]);
+    expect(timesNotCut()).toBe(0);
   });
 
-  test("takes the whole turn of a server that cannot be told", async () => {
-    const { asked, answer, cut, context } = slowServer(false);
+  test("takes the whole turn of a server that cannot be told, and says so before it comes", async () => {
+    const { asked, answer, cut, context, timesNotCut } = slowServer(false);
     const call = sampleTurn(request, context);
     await asked;
+    expect(timesNotCut()).toBe(0);
     cut.abort();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(timesNotCut()).toBe(1);
     answer.resolve(good);
     expect(await call).toMatchObject({ outputIds: [10, 2], finish });
+  });
+
+  test("fails by what is thrown by whoever is told that the server cannot be", async () => {
+    const { asked, answer, cut, context } = slowServer(false);
+    const broken = (): never => fails();
+    const call = sampleTurn(request, { ...context, onNotCutShort: broken });
+    await asked;
+    cut.abort();
+    await new Promise((resolve) => setImmediate(resolve));
+    answer.resolve(good);
+    await expect(call).rejects.toThrow("nobody asked for this");
   });
 
   test("asks for nothing where it was cut short before", async () => {

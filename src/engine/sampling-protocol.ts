@@ -11,8 +11,11 @@ export interface SamplingProtocol {
    * handed back as it is: what it means is the same for all servers.
    */
   samplePiece(piece: PieceRequest, exchange: PieceExchange): Promise<PieceReply | Unanswered>;
-  /** Tells the server to stop sampling a request, where it can be told. Bounded, never throws. */
-  abortRequest(worker: Worker, requestId: string): Promise<void>;
+  /**
+   * Tells the server to stop sampling a request. Bounded, never throws. False where the server cannot be told: it
+   * has no way to, or refuses. One that does not answer in time may have been.
+   */
+  abortRequest(worker: Worker, requestId: string): Promise<boolean>;
 }
 
 /** How one kind of server is asked to score. Its scores are of the softmax of the raw logits. */

@@ -9,7 +9,8 @@ import { callParty, type Play } from "./play.ts";
 
 /**
  * Calls the engine. Where the episode's time is over, or it is interrupted, the engine has a while to hand over
- * what it sampled. Nothing is an answer only where it was interrupted, or asked when the time was nearly over.
+ * what it sampled; one whose server cannot be told that the time is over has its own limit, for all of the turn.
+ * Nothing is an answer only where it was interrupted, not told, or asked when the time was nearly over.
  *
  * @throws RolloutError with party `engine`.
  */
@@ -18,11 +19,12 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
   const { engineTimeoutMs, graceTimeoutMs } = setup.limits;
   const leftMs = time.leftMs();
   let isCalling = true;
+  let isNotCut = false;
   const call = {
-    party: "engine",
+    party: "engine" as const,
     what: `sample turn ${request.requestId}`,
     timeoutMs: Math.min(engineTimeoutMs, leftMs + graceTimeoutMs),
-  } as const;
+  };
   const letGo = interrupt && onAbort(interrupt, () => watch.shorten(graceTimeoutMs));
   try {
     const generation = await callParty(play, call, async (signal) => {
@@ -32,12 +34,19 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
         onHeld: (isHeld) => {
           if (isCalling) holdTime(play, isHeld);
         },
+        onNotCutShort: () => {
+          // Nothing but sampling is lost to an interruption that does not wait for it.
+          if (!isCalling || interrupt?.aborted === true) return;
+          isNotCut = true;
+          if (call.timeoutMs < engineTimeoutMs) watch.lengthen(engineTimeoutMs - call.timeoutMs);
+          call.timeoutMs = engineTimeoutMs;
+        },
       });
       const checked = checkGeneration(reply, request);
       const generation = time.signal.aborted ? withEnd(checked, request) : checked;
       if (generation.outputIds.length > 0 || interrupt?.aborted === true) return generation;
       if (!time.expired) throw emptyReply(call.what);
-      if (leftMs < graceTimeoutMs) return generation;
+      if (isNotCut || leftMs < graceTimeoutMs) return generation;
       throw hungEngine(call.what);
     });
     const isPartial =
@@ -48,7 +57,7 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
   } catch (error) {
     if (!(error instanceof RolloutError) || error.code !== "engine/timeout") throw error;
     if (interrupt?.aborted === true) return nothingYet(play, request, error);
-    throw time.expired ? hungEngine(call.what, error) : error;
+    throw time.expired && !isNotCut ? hungEngine(call.what, error) : error;
   } finally {
     letGo?.();
     // An engine that never said that it goes on holds nothing but its own call.

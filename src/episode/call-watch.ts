@@ -57,6 +57,11 @@ export class CallWatch implements Disposable {
     this.#timer?.shorten(ms);
   }
 
+  /** The call under way, if there is one, is waited for `ms` milliseconds longer. */
+  lengthen(ms: number): void {
+    this.#timer?.lengthen(ms);
+  }
+
   /** @throws the caller's reason where the caller has aborted. */
   throwIfAborted(): void {
     this.#caller.throwIfAborted();

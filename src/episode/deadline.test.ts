@@ -121,6 +121,93 @@ describe("the episode's deadline", () => {
     expect(troubles).toEqual([]);
   });
 
+  /** Answers one turn, and the next in its own time: nobody can tell its server that it is over. */
+  function unstoppableEngine(
+    clock: Clock,
+    { reply, afterMs }: { readonly reply: Partial<Generation>; readonly afterMs: number },
+  ): Engine {
+    const engine = preparedEngine([says(switchCall), reply]);
+    return {
+      ...engine,
+      async generate(request, options = {}) {
+        if (engine.requests.length === 1) {
+          options.cutShort!.addEventListener("abort", () => options.onNotCutShort!());
+          await clock.sleep(afterMs);
+        }
+        return await engine.generate(request, options);
+      },
+    };
+  }
+
+  const ownTime = { episodeTimeoutMs: 5000, graceTimeoutMs: 1000, engineTimeoutMs: 60_000 };
+
+  test("keeps the whole turn of an engine that cannot be told, however late within its own limit", async () => {
+    const { hand, clock } = clocks();
+    const engine = unstoppableEngine(clock, { reply: says(switchCall), afterMs: 59_999 });
+    const playing = play([], { engine, clock, limits: ownTime });
+    await hand.untilSleeping(59_999);
+    await hand.advance(59_999);
+    const { episode } = await playing;
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
+    expect(episode).not.toHaveProperty("reward");
+    expect(episode.turns.map(({ text, finish }) => [text, finish])).toEqual([
+      [switchCall, "stop"],
+      [switchCall, "stop"],
+    ]);
+    expect(episode.counts.sampledTokenCount).toBe(2 * characterIds(switchCall).length);
+  });
+
+  test("counts no time for which the policy is held against an engine that cannot be told", async () => {
+    const { hand, clock } = clocks();
+    const inner = unstoppableEngine(clock, { reply: says("Goodbye!"), afterMs: 100_000 });
+    let hold: ((isHeld: boolean) => void) | undefined;
+    const engine: Engine = {
+      ...inner,
+      async generate(request, options) {
+        hold = options?.onHeld;
+        return await inner.generate(request, options);
+      },
+    };
+    const playing = play([], { engine, clock, limits: ownTime });
+    await hand.untilSleeping(100_000);
+    await hand.advance(20_000);
+    hold!(true);
+    await hand.advance(50_000);
+    hold!(false);
+    await hand.advance(30_000);
+    const { episode } = await playing;
+    expect(episode).toMatchObject({ outcome: "completed", stopReason: "user-left" });
+  });
+
+  test("blames an engine that cannot be told where its own limit is over", async () => {
+    const { hand, clock } = clocks();
+    const engine = unstoppableEngine(clock, { reply: says(switchCall), afterMs: 60_001 });
+    const playing = play([], { engine, clock, limits: ownTime });
+    await hand.untilSleeping(60_001);
+    await hand.advance(60_000);
+    const { episode } = await playing;
+    expect(episode.failure).toEqual({
+      party: "engine",
+      code: "engine/timeout",
+      message: "Cannot sample turn lamp/test/0#0:1:1;: no answer within 60000 ms",
+    });
+  });
+
+  test("blames no engine that could not be told, and has sampled nothing", async () => {
+    const { hand, clock } = clocks();
+    const engine = unstoppableEngine(clock, {
+      reply: { outputIds: [], finish: { type: "length" }, pieces: [] },
+      afterMs: 8000,
+    });
+    const playing = play([], { engine, clock, limits: ownTime });
+    await hand.untilSleeping(8000);
+    await hand.advance(8000);
+    const { episode, troubles } = await playing;
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
+    expect(episode.turns).toHaveLength(1);
+    expect(troubles).toEqual([]);
+  });
+
   test("blames an engine that is silent for longer than its own limit", async () => {
     const { hand, clock } = clocks();
     const limits = { engineTimeoutMs: 700 };

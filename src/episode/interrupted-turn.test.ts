@@ -135,12 +135,19 @@ describe("an engine that hands over nothing when an episode is interrupted", () 
   const limits = { maxTurns: 3, engineTimeoutMs: 60_000, graceTimeoutMs: 200 };
 
   /** Plays a turn, and is interrupted while the engine is silent in the next, which begins with the given part. */
-  async function interruptSilent(past?: Inputs) {
+  async function interruptSilent(past?: Inputs, isTold = true) {
     const hand = manualClock();
     const interrupt = new AbortController();
     const prepared = preparedEngine(past === undefined ? [says(switchCall), "hang"] : ["hang"]);
+    const engine: Engine = {
+      ...prepared,
+      async generate(request, options = {}) {
+        if (!isTold) options.cutShort!.addEventListener("abort", () => options.onNotCutShort!());
+        return await prepared.generate(request, options);
+      },
+    };
     const playing = play(
-      { engine: prepared, limits, clock: createClock(hand), now: () => hand.now() },
+      { engine, limits, clock: createClock(hand), now: () => hand.now() },
       { interrupt: interrupt.signal, ...(past && { past }) },
     );
     let isOver = false;
@@ -181,6 +188,12 @@ describe("an engine that hands over nothing when an episode is interrupted", () 
       ],
       undefined,
     ]);
+  });
+
+  test("is not waited for any longer where its server cannot be told to stop", async () => {
+    const { episode } = await interruptSilent(undefined, false);
+    expect(episode).toMatchObject({ outcome: "aborted", stopReason: "interrupted" });
+    expect(episode.turns.map(({ text }) => text)).toEqual([switchCall]);
   });
 
   test("leaves what was sampled of the turn before an earlier interruption", async () => {

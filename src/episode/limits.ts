@@ -16,7 +16,8 @@ export interface EpisodeLimits {
   /**
    * Whole episode, milliseconds. Default 30 minutes. When it is over, the policy is asked for nothing
    * more, and what it is sampling is cut short; a user, a tool or an engine that keeps the episode
-   * waiting is held to its own limit.
+   * waiting is held to its own limit. So is an engine whose server cannot be told to end a turn early (SGLang's
+   * router, llama.cpp, vLLM's completions outside development mode): it samples the turn to its end.
    */
   readonly episodeTimeoutMs: number;
   /** One turn of the engine's, milliseconds. Default 25 minutes; HTTP engines have a shorter one. */
@@ -24,7 +25,8 @@ export interface EpisodeLimits {
   /**
    * How long the engine may take to hand over what it sampled when the episode's time is over, or when it
    * is interrupted, milliseconds. Default 10 seconds. When the time is over, an engine that was asked at
-   * least as long before and has nothing to show was hung.
+   * least as long before, was told to end the turn and has nothing to show was hung; one whose server cannot be
+   * told has up to `engineTimeoutMs`, and what comes is kept.
    */
   readonly graceTimeoutMs: number;
   /**

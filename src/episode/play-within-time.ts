@@ -11,10 +11,12 @@ export const left = Symbol("left");
 
 /**
  * How long a play may take whose player keeps the limits of an episode, milliseconds: the episode's own
- * time, and what is asked of others before it and behind it.
+ * time, a turn of an engine that cannot be told that it is over, and what is asked of others before it and
+ * behind it.
  */
 export function longestPlayMs(limits: EpisodeLimits): number {
-  return limits.episodeTimeoutMs + limits.scoreTimeoutMs + leaveMs(limits);
+  const { episodeTimeoutMs, engineTimeoutMs, scoreTimeoutMs } = limits;
+  return episodeTimeoutMs + engineTimeoutMs + scoreTimeoutMs + leaveMs(limits);
 }
 
 /** How long a play that is interrupted may take to hand over what it has, milliseconds. */

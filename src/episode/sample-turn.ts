@@ -24,8 +24,8 @@ export type Sampling =
 
 /**
  * Asks the policy for one turn, with exactly the ids recorded so far. Where the episode's time is over
- * in the meantime, the engine hands over what it has: a policy that was sampling is cut short, an
- * engine that was asked a while ago and has nothing to show was hung.
+ * in the meantime, the engine hands over what it has: a policy that was sampling is cut short, or samples the turn
+ * to its end where the server cannot be told; an engine that was told and has nothing to show was hung.
  *
  * @throws RolloutError with party `engine`.
  */

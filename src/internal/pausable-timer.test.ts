@@ -51,6 +51,25 @@ test("a timer that is shortened fires when so much time has passed, and none is 
   expect(fired).toHaveLength(4);
 });
 
+test("a timer that is lengthened has so much more time, also while it stands still", async () => {
+  const clock = manualClock();
+  const fired: string[] = [];
+  const start = (name: string, ms: number) =>
+    startPausableTimer(ms, () => fired.push(name), createClock(clock));
+  const [running, paused, over] = [start("running", 50), start("paused", 50), start("over", 10)];
+  await clock.advance(10);
+  paused.pause();
+  for (const timer of [running, paused, over]) timer.lengthen(100);
+  expect([running, paused, over].map((timer) => timer.leftMs())).toEqual([140, 140, 0]);
+  await clock.advance(139);
+  expect(fired).toEqual(["over"]);
+  await clock.advance(1);
+  expect(fired).toEqual(["over", "running"]);
+  paused.goOn();
+  await clock.advance(140);
+  expect(fired).toEqual(["over", "running", "paused"]);
+});
+
 test("a timer that was called off never fires, nor does one without an end", async () => {
   const clock = manualClock();
   let fired = 0;

@@ -9,6 +9,8 @@ export interface PausableTimer {
   goOn(): void;
   /** It has no more than `ms` left from now on. */
   shorten(ms: number): void;
+  /** It has `ms` more than it had. */
+  lengthen(ms: number): void;
   /** It never fires. */
   callOff(): void;
 }
@@ -69,10 +71,18 @@ class RunningTimer implements PausableTimer {
   }
 
   shorten(ms: number): void {
-    if (this.#isOver || this.leftMs() <= ms) return;
+    if (this.leftMs() > ms) this.#set(ms);
+  }
+
+  lengthen(ms: number): void {
+    this.#set(this.leftMs() + ms);
+  }
+
+  #set(leftMs: number): void {
+    if (this.#isOver) return;
     const isRunning = this.#stop !== undefined;
     this.pause();
-    this.#atStartMs = ms;
+    this.#atStartMs = leftMs;
     if (isRunning) this.goOn();
   }
 

@@ -333,6 +333,38 @@ describe("PolicyGate", () => {
     expect(held.slice(2)).toEqual([true, false]);
   });
 
+  test("says that the server cannot be told to whoever cut the turn short, and not for its own cuts", async () => {
+    const { asked, gate, hand } = gateBeforeTelling();
+    const cut = new AbortController();
+    let notCutCount = 0;
+    const onNotCutShort = (): void => void (notCutCount += 1);
+    const options = { cutShort: cut.signal, onNotCutShort };
+    const generating = gate.engine.generate({ ...request, maxNewTokens: 9 }, options);
+    const closed = gate.close("interrupt");
+    asked[0]!.options.onNotCutShort!();
+    expect(notCutCount).toBe(0);
+    // The engine was told of the one cut, and hears nothing of the other.
+    cut.abort();
+    expect(notCutCount).toBe(1);
+    await hand.advance(200);
+    await closed;
+    asked[0]!.options.onNotCutShort!();
+    expect(notCutCount).toBe(1);
+    expect(await generating).toMatchObject({ outputIds: [], finish: { type: "length" } });
+  });
+
+  test("hands on that the server cannot be told where whoever asked cuts the turn short", async () => {
+    const { asked, gate } = gateBeforeTelling();
+    const cut = new AbortController();
+    let notCutCount = 0;
+    const onNotCutShort = (): void => void (notCutCount += 1);
+    void gate.engine.generate(request, { cutShort: cut.signal, onNotCutShort });
+    cut.abort();
+    expect(notCutCount).toBe(0);
+    asked[0]!.options.onNotCutShort!();
+    expect(notCutCount).toBe(1);
+  });
+
   test("samples nothing behind the stop id that an update came upon", async () => {
     const { asked, gate } = gateBefore([[7, 2], [9]]);
     const generating = gate.engine.generate({ ...request, maxNewTokens: 9 });

@@ -144,10 +144,15 @@ export class PolicyGate {
     options: GenerateOptions,
     hasPart: boolean,
   ): Promise<{ readonly generation: Generation; readonly isInterrupted: boolean }> {
-    const { cutShort, signal: caller } = options;
+    const { cutShort, onNotCutShort, signal: caller } = options;
     const controller = createAbortController();
     using time = startDeadline({ ms: Infinity, parents: [caller], clock: this.#clock });
     let isInterrupted = false;
+    let isNotCut = false;
+    /** An update's cut is the gate's own affair; where the caller's comes behind it, the engine says nothing more. */
+    const passOnNotCut = (): void => {
+      if (isNotCut && cutShort?.aborted === true) onNotCutShort?.();
+    };
     const interrupt = (): void => {
       isInterrupted = true;
       controller.abort();
@@ -155,6 +160,7 @@ export class PolicyGate {
     };
     const forward = (): void => {
       controller.abort(cutShort?.reason);
+      passOnNotCut();
       // What was sampled before is handed over while whoever asked still waits for it.
       if (hasPart) time.shorten(this.#graceMs / 2);
     };
@@ -165,7 +171,14 @@ export class PolicyGate {
     const leave = (): void => this.#leave(interrupt);
     caller?.addEventListener("abort", leave, { once: true });
     try {
-      const told = { ...options, cutShort: controller.signal };
+      const told: GenerateOptions = {
+        ...options,
+        cutShort: controller.signal,
+        onNotCutShort: () => {
+          isNotCut = true;
+          passOnNotCut();
+        },
+      };
       return { generation: await this.#ask(request, told, time), isInterrupted };
     } finally {
       cutShort?.removeEventListener("abort", forward);

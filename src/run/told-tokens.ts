@@ -16,7 +16,7 @@ export class ToldTokens {
 
   /** @param options - Of whoever asked. */
   constructor(options: GenerateOptions) {
-    const { onTokens, onHeld } = options;
+    const { onTokens, onHeld, onNotCutShort } = options;
     this.#sayHeld = onHeld;
     this.options = {
       ...options,
@@ -33,6 +33,11 @@ export class ToldTokens {
           if (this.#isMuted) return;
           this.#isHeld = isHeld;
           onHeld(isHeld);
+        },
+      }),
+      ...(onNotCutShort && {
+        onNotCutShort: () => {
+          if (!this.#isMuted) onNotCutShort();
         },
       }),
     };

@@ -1,9 +1,15 @@
 import { expect, test } from "vitest";
 import type { Engine } from "../../src/engine/engine.ts";
+import { createLlamaCppEngine } from "../../src/engine/llama-cpp/llama-cpp-engine.ts";
 import { createSglangEngine } from "../../src/engine/sglang/sglang-engine.ts";
 import { createVllmEngine } from "../../src/engine/vllm/vllm-engine.ts";
 import type { ServerPolicy } from "../../src/testing/index.ts";
-import { startSglangTestServer, startVllmTestServer } from "../../src/testing/index.ts";
+import {
+  startLlamaCppTestServer,
+  startSglangTestRouter,
+  startSglangTestServer,
+  startVllmTestServer,
+} from "../../src/testing/index.ts";
 import { toRequest } from "./request.ts";
 import { gatedPolicy } from "./waiting-policies.ts";
 
@@ -35,7 +41,9 @@ test.each(SERVERS)("$name hands over what it has of a turn that is cut short", a
   const served = await server.serve(policy);
   const engine = server.connect(served.url);
   const cut = new AbortController();
-  const call = engine.generate(toRequest(), { cutShort: cut.signal });
+  let notCutCount = 0;
+  const onNotCutShort = (): void => void (notCutCount += 1);
+  const call = engine.generate(toRequest(), { cutShort: cut.signal, onNotCutShort });
   await atGate;
   cut.abort();
   expect(await call).toMatchObject({
@@ -43,6 +51,51 @@ test.each(SERVERS)("$name hands over what it has of a turn that is cut short", a
     logprobs: [-10, -11],
     finish: { type: "length" },
     pieces: [{ requestId: "a", tokenCount: 2, finish: "abort" }],
+    discarded: [],
+  });
+  expect(notCutCount).toBe(0);
+  await engine.close();
+  await served.close();
+});
+
+const UNTOLD: typeof SERVERS = [
+  ...(["auto", "router"] as const).map((mode) => ({
+    name: `SGLang's router, mode ${mode},`,
+    async serve(policy: ServerPolicy) {
+      const worker = await startSglangTestServer({ policy });
+      const router = await startSglangTestRouter({ workers: [worker.url] });
+      const close = async (): Promise<void> => {
+        await router.close();
+        await worker.close();
+      };
+      return { url: router.url, close };
+    },
+    connect: (url: string) => createSglangEngine({ url, mode }),
+  })),
+  {
+    name: "vLLM outside development mode, completions,",
+    serve: (policy) => startVllmTestServer({ policy, apis: ["completions"] }),
+    connect: (url) => createVllmEngine({ url, api: "completions" }),
+  },
+  {
+    name: "llama.cpp",
+    serve: (policy) => startLlamaCppTestServer({ policy }),
+    connect: (url) => createLlamaCppEngine({ url }),
+  },
+];
+
+test.each(UNTOLD)("$name samples a turn that is cut short to its end, and says so", async (server) => {
+  const { policy, atGate, open } = gatedPolicy([10, 11, 12, 2]);
+  const served = await server.serve(policy);
+  const engine = server.connect(served.url);
+  const cut = new AbortController();
+  // It is told before anything comes: the gate opens by it.
+  const call = engine.generate(toRequest(), { cutShort: cut.signal, onNotCutShort: open });
+  await atGate;
+  cut.abort();
+  expect(await call).toMatchObject({
+    outputIds: [10, 11, 12, 2],
+    finish: { type: "stop" },
     discarded: [],
   });
   await engine.close();

@@ -67,7 +67,7 @@ export function createLlamaCppProtocol(settings: LlamaCppSettings): SamplingProt
         };
       });
     },
-    abortRequest: async () => undefined,
+    abortRequest: async () => false,
   };
 }
 

@@ -4,8 +4,8 @@ import type { SglangSettings } from "./sglang-options.ts";
 
 /** Tells engines to stop sampling. */
 export interface RequestAborter {
-  /** Bounded, as best it can, never throws. Does nothing where a router listens: it has no such path. */
-  readonly abortRequest: (worker: Worker, requestId: string) => Promise<void>;
+  /** As `SamplingProtocol.abortRequest()`. A router cannot be told: it has no such path. */
+  readonly abortRequest: (worker: Worker, requestId: string) => Promise<boolean>;
   /** Remembers that a router listens, and asks it no more. */
   readonly giveUp: () => void;
 }
@@ -24,11 +24,13 @@ export function createRequestAborter(settings: SglangSettings): RequestAborter {
       canAbort = false;
     },
     async abortRequest(worker, requestId) {
-      if (!canAbort) return;
+      if (!canAbort) return false;
       const body = JSON.stringify({ rid: requestId });
       const request = { method: "POST", path: "/abort_request", body } as const;
       const outcome = await callControl(worker, request, { settings, parents: [] });
-      if (outcome.type === "reply" && outcome.status === 404 && mode === "auto") canAbort = false;
+      if (outcome.type !== "reply") return true;
+      if (outcome.status === 404 && mode === "auto") canAbort = false;
+      return outcome.status === 200;
     },
   };
 }

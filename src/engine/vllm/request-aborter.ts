@@ -11,7 +11,8 @@ const ABSENT = new Set([403, 404, 405]);
 
 /**
  * Makes what tells one server to stop sampling a request. The dropped connection tells it too; behind
- * a proxy that may not reach the server. Bounded, never throws; a path that is absent is asked once.
+ * a proxy that may not reach the server. Bounded, never throws; a path that is absent is asked once. Resolves as
+ * `SamplingProtocol.abortRequest()` does.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/api_router.py and
  * vllm/entrypoints/rl/online/api_router.py.
@@ -19,7 +20,7 @@ const ABSENT = new Set([403, 404, 405]);
 export function createRequestAborter(
   worker: Worker,
   settings: VllmSettings,
-): (requestId: string) => Promise<void> {
+): (requestId: string) => Promise<boolean> {
   const absent = new Set<string>();
   return async (requestId) => {
     const body = JSON.stringify({ request_ids: toServerRequestIds(requestId) });
@@ -27,8 +28,10 @@ export function createRequestAborter(
       if (absent.has(path)) continue;
       const request = { method: "POST", path, body } as const;
       const outcome = await callControl(worker, request, { settings, parents: [] });
-      if (outcome.type !== "reply" || !ABSENT.has(outcome.status)) return;
+      if (outcome.type !== "reply") return true;
+      if (!ABSENT.has(outcome.status)) return outcome.status === 200;
       absent.add(path);
     }
+    return false;
   };
 }

@@ -53,7 +53,7 @@ interface ServerState {
   /** The last version that a reply named. */
   spanVersion: string;
   readonly versions: PolicyVersions;
-  readonly abort: (requestId: string) => Promise<void>;
+  readonly abort: (requestId: string) => Promise<boolean>;
 }
 
 const DISABLED_WARNING =
