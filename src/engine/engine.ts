@@ -175,9 +175,9 @@ export interface GenerateOptions {
    */
   readonly cutShort?: AbortSignal | undefined;
   /**
-   * Told once `cutShort` is aborted where the server cannot be told to stop early, such as a router's that has no
-   * path for it: its answer comes when it has sampled all. Who waits for no answer of an engine that says
-   * nothing may take it for hung.
+   * Told once `cutShort` is aborted where the server cannot be told to stop early, such as llama.cpp's, which has no
+   * path for it: its answer comes when it has sampled all. An engine that says nothing and does not answer is
+   * taken for hung after a while.
    */
   readonly onNotCutShort?: (() => void) | undefined;
   /**

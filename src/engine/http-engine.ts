@@ -55,6 +55,8 @@ export interface ServerKind {
   ) => Promise<readonly WorkerLoad[] | undefined>;
   /** Absent where the server cannot score. */
   readonly scoring?: ScoringKind;
+  /** Drops connections of its own; absent where it makes none. */
+  readonly close?: () => Promise<void>;
 }
 
 /** How one kind of server scores. */
@@ -220,6 +222,7 @@ export function createHttpEngine<Kind extends string>(
       await Promise.all(
         workers.workers.flatMap(({ transport, control }) => [transport.close(), control.close()]),
       );
+      await server.close?.();
     },
   };
 }
@@ -236,7 +239,8 @@ export function toProbe(promptIds: readonly number[], unique: number): GenerateR
   };
 }
 
-function toWorker(url: string, settings: HttpEngineSettings): Worker {
+/** Opens the ways to one address. */
+export function toWorker(url: string, settings: HttpEngineSettings): Worker {
   const { maxReplyBytes, timeouts, redactor } = settings;
   const connect = { url, connectMs: timeouts.connectMs, maxReplyBytes, redactor };
   const transport = createHttpTransport({ ...connect, maxConnections: settings.maxConnections });

@@ -24,7 +24,7 @@ const MOST_BAD_REPLIES = 3;
 export interface CallContext {
   readonly workers: WorkerSet;
   readonly settings: HttpEngineSettings;
-  readonly protocol: Pick<SamplingProtocol, "abortRequest">;
+  readonly protocol: Pick<SamplingProtocol, "abortRequest" | "cutShort">;
   /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
   /** Aborted, the call ends with what it has. */
@@ -126,7 +126,8 @@ export class RepeatedCall implements Disposable {
     const { cutShort, onNotCutShort, protocol } = this.#context;
     let told: Promise<void> | undefined;
     const tell = async (): Promise<void> => {
-      if (!(await protocol.abortRequest(worker, requestId))) onNotCutShort?.();
+      const told = protocol.cutShort?.(worker, requestId);
+      if (!(await (told ?? protocol.abortRequest(worker, requestId)))) onNotCutShort?.();
     };
     const onCut = (): void => {
       told = tell();

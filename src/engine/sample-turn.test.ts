@@ -205,7 +205,14 @@ describe("a turn that is cut short", () => {
     const cut = new AbortController();
     let notCutCount = 0;
     const onNotCutShort = (): void => void (notCutCount += 1);
-    const context = { workers, settings, protocol, ...signals, cutShort: cut.signal, onNotCutShort };
+    const context = {
+      workers,
+      settings,
+      protocol,
+      ...signals,
+      cutShort: cut.signal,
+      onNotCutShort,
+    };
     const timesNotCut = (): number => notCutCount;
     return { asked: asked.promise, answer, aborted, cut, context, timesNotCut };
   }

@@ -16,6 +16,11 @@ export interface SamplingProtocol {
    * has no way to, or refuses. One that does not answer in time may have been.
    */
   abortRequest(worker: Worker, requestId: string): Promise<boolean>;
+  /**
+   * Has the server answer a request, whose answer is waited for, with what it has sampled. Bounded and false as
+   * above. Default: `abortRequest()`.
+   */
+  cutShort?(worker: Worker, requestId: string): Promise<boolean>;
 }
 
 /** How one kind of server is asked to score. Its scores are of the softmax of the raw logits. */

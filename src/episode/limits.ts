@@ -16,8 +16,9 @@ export interface EpisodeLimits {
   /**
    * Whole episode, milliseconds. Default 30 minutes. When it is over, the policy is asked for nothing
    * more, and what it is sampling is cut short; a user, a tool or an engine that keeps the episode
-   * waiting is held to its own limit. So is an engine whose server cannot be told to end a turn early (SGLang's
-   * router, llama.cpp, vLLM's completions outside development mode): it samples the turn to its end.
+   * waiting is held to its own limit. So is an engine whose server cannot be told to end a turn early (llama.cpp,
+   * vLLM's completions outside development mode, workers of a router that cannot be reached): it samples the turn
+   * to its end.
    */
   readonly episodeTimeoutMs: number;
   /** One turn of the engine's, milliseconds. Default 25 minutes; HTTP engines have a shorter one. */

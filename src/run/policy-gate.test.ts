@@ -266,7 +266,10 @@ describe("PolicyGate", () => {
     );
     const { onTokens } = asked[0]!.options;
     // The engine may use its lists again.
-    const [tokenIds, logprobs] = [[11, 12], [-1, -2]] as [number[], number[]];
+    const [tokenIds, logprobs] = [
+      [11, 12],
+      [-1, -2],
+    ] as [number[], number[]];
     onTokens!({ tokenIds, logprobs });
     tokenIds.length = logprobs.length = 0;
     onTokens!({ tokenIds: [13], logprobs: [-3] });

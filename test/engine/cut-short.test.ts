@@ -28,6 +28,19 @@ const SERVERS: readonly {
     serve: (policy) => startSglangTestServer({ policy }),
     connect: (url) => createSglangEngine({ url, mode: "direct" }),
   },
+  ...(["auto", "router"] as const).map((mode) => ({
+    name: `SGLang's router, mode ${mode},`,
+    async serve(policy: ServerPolicy) {
+      const worker = await startSglangTestServer({ policy });
+      const router = await startSglangTestRouter({ workers: [worker.url] });
+      const close = async (): Promise<void> => {
+        await router.close();
+        await worker.close();
+      };
+      return { url: router.url, close };
+    },
+    connect: (url: string) => createSglangEngine({ url, mode }),
+  })),
   ...(["generate", "completions"] as const).map((api) => ({
     name: `vLLM in development mode, ${api},`,
     serve: (policy: ServerPolicy) =>
@@ -59,19 +72,6 @@ test.each(SERVERS)("$name hands over what it has of a turn that is cut short", a
 });
 
 const UNTOLD: typeof SERVERS = [
-  ...(["auto", "router"] as const).map((mode) => ({
-    name: `SGLang's router, mode ${mode},`,
-    async serve(policy: ServerPolicy) {
-      const worker = await startSglangTestServer({ policy });
-      const router = await startSglangTestRouter({ workers: [worker.url] });
-      const close = async (): Promise<void> => {
-        await router.close();
-        await worker.close();
-      };
-      return { url: router.url, close };
-    },
-    connect: (url: string) => createSglangEngine({ url, mode }),
-  })),
   {
     name: "vLLM outside development mode, completions,",
     serve: (policy) => startVllmTestServer({ policy, apis: ["completions"] }),
@@ -84,20 +84,23 @@ const UNTOLD: typeof SERVERS = [
   },
 ];
 
-test.each(UNTOLD)("$name samples a turn that is cut short to its end, and says so", async (server) => {
-  const { policy, atGate, open } = gatedPolicy([10, 11, 12, 2]);
-  const served = await server.serve(policy);
-  const engine = server.connect(served.url);
-  const cut = new AbortController();
-  // It is told before anything comes: the gate opens by it.
-  const call = engine.generate(toRequest(), { cutShort: cut.signal, onNotCutShort: open });
-  await atGate;
-  cut.abort();
-  expect(await call).toMatchObject({
-    outputIds: [10, 11, 12, 2],
-    finish: { type: "stop" },
-    discarded: [],
-  });
-  await engine.close();
-  await served.close();
-});
+test.each(UNTOLD)(
+  "$name samples a turn that is cut short to its end, and says so",
+  async (server) => {
+    const { policy, atGate, open } = gatedPolicy([10, 11, 12, 2]);
+    const served = await server.serve(policy);
+    const engine = server.connect(served.url);
+    const cut = new AbortController();
+    // It is told before anything comes: the gate opens by it.
+    const call = engine.generate(toRequest(), { cutShort: cut.signal, onNotCutShort: open });
+    await atGate;
+    cut.abort();
+    expect(await call).toMatchObject({
+      outputIds: [10, 11, 12, 2],
+      finish: { type: "stop" },
+      discarded: [],
+    });
+    await engine.close();
+    await served.close();
+  },
+);

@@ -4,7 +4,7 @@ import type { SglangSettings } from "./sglang-options.ts";
 
 /** Tells engines to stop sampling. */
 export interface RequestAborter {
-  /** As `SamplingProtocol.abortRequest()`. A router cannot be told: it has no such path. */
+  /** As `SamplingProtocol.abortRequest()`. A router cannot be told itself: it has no such path. */
   readonly abortRequest: (worker: Worker, requestId: string) => Promise<boolean>;
   /** Remembers that a router listens, and asks it no more. */
   readonly giveUp: () => void;

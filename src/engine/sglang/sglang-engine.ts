@@ -10,6 +10,7 @@ import { encodeGenerateBody, encodeScoreBody } from "./generate-body.ts";
 import { readGenerateReply } from "./generate-reply.ts";
 import { GenerateStream } from "./generate-stream.ts";
 import { createRequestAborter } from "./request-aborter.ts";
+import { createRouterAborter } from "./router-aborter.ts";
 import { loadOfSglang } from "./sglang-load.ts";
 import { readScoreReply } from "./score-reply.ts";
 import type { SglangEngineOptions } from "./sglang-options.ts";
@@ -35,6 +36,7 @@ export interface SglangEngine extends ScoringHttpEngine {
 export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
   const settings = toSglangSettings(options);
   const aborter = createRequestAborter(settings);
+  const behindRouter = createRouterAborter(settings);
   /** Servers whose replies counted another prompt than was sent: theirs are to list it. */
   const miscounting = new WeakSet<Worker>();
   const protocol: SamplingProtocol = {
@@ -58,6 +60,9 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
       return reply;
     },
     abortRequest: aborter.abortRequest,
+    cutShort: async (worker, requestId) =>
+      (await aborter.abortRequest(worker, requestId)) ||
+      (settings.mode !== "direct" && (await behindRouter.abortRequest(worker, requestId))),
   };
   const scoring: ScoringKind = {
     async scoreIds(piece, { post }) {
@@ -76,6 +81,7 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
   return createHttpEngine("sglang", settings, (closing) => ({
     protocol,
     scoring,
+    close: behindRouter.close,
     load: (worker, { signal }) => {
       const { mode } = settings;
       return loadOfSglang(worker, {

@@ -7,7 +7,8 @@ import { toHttpEngineSettings } from "../http-engine-options.ts";
 export interface SglangEngineOptions extends HttpEngineOptions {
   /**
    * `direct`: an engine, which can be told to abort a request. `router`: SGLang's gateway, which
-   * cannot; there a dropped connection aborts. `auto` (default): found out when it matters.
+   * cannot; there a dropped connection aborts, and a turn that is cut short is told to the workers that it
+   * lists, each by itself and with the same headers. `auto` (default): found out when it matters.
    */
   readonly mode?: "router" | "direct" | "auto";
   /** `raw` for a server run with `SGLANG_RETURN_ORIGINAL_LOGPROB=1`. Default `tempered`. */
