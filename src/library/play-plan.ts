@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
-import { RolloutError } from "../errors.ts";
+import { ownBug, RolloutError } from "../errors.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import type { EpisodeGroup } from "../run/group.ts";
 import { openLoadGate } from "../run/load-gate.ts";
@@ -64,8 +64,11 @@ async function* play<Item>(
   const played = playAll(parts, { ...options, ...listeners, signal: stop.signal, onEpisode });
   let failed: Episode | undefined;
   void played.then(
-    ({ end }) =>
-      queue.end(end === "too-many-failures" ? { error: tooManyFailures(parts, failed) } : {}),
+    ({ end }) => {
+      if (end === "too-many-failures") queue.end({ error: tooManyFailures(parts, failed) });
+      else if (end === "finished" || stop.signal.aborted) queue.end();
+      else queue.end({ error: ownBug(`a run that nobody stopped ended as ${end}`) });
+    },
     (error: unknown) => queue.end({ error }),
   );
   try {

@@ -59,6 +59,8 @@ class GroupRun implements LiveRun {
   /** Writes what the run came to, once it has ended: groups that wait then may still be left out. */
   #summarise: (() => Promise<void>) | undefined;
   #failuresInRow = 0;
+  /** Why nothing is begun any more, by what stopped the run first; absent where nothing did. */
+  #stoppedAs: Exclude<RunResult["end"], "finished"> | undefined;
   #isPaused = false;
   /** Updates of the policy that are under way. */
   #updateCount = 0;
@@ -115,7 +117,7 @@ class GroupRun implements LiveRun {
     // Each running episode listens to them.
     setMaxListeners(0, this.#stop.signal, this.#interruption.signal);
     for (const { signal } of [this.#stop, this.#interruption]) {
-      signal.addEventListener("abort", () => this.#desk.close(), { once: true });
+      signal.addEventListener("abort", () => this.#close("interrupted"), { once: true });
     }
     folder?.claimRun();
     this.result = this.#run();
@@ -355,9 +357,13 @@ class GroupRun implements LiveRun {
 
   #end(): RunResult["end"] {
     if (this.#book.isAllFinished) return "finished";
-    const { maxFailuresInRow = 20, signal } = this.#options;
-    const isOutage = this.#failuresInRow >= maxFailuresInRow && this.#stop.signal.aborted;
-    return isOutage && signal?.aborted !== true ? "too-many-failures" : "interrupted";
+    return this.#stoppedAs ?? "interrupted";
+  }
+
+  /** Begins nothing any more. Why is noted here alone: what is still played comes to its end, and is counted. */
+  #close(why: Exclude<RunResult["end"], "finished">): void {
+    this.#stoppedAs ??= why;
+    this.#desk.close();
   }
 
   #fail(error: unknown): void {
@@ -459,6 +465,7 @@ class GroupRun implements LiveRun {
     const { maxFailuresInRow = 20 } = this.#options;
     this.#failuresInRow = outcome === "failed" ? this.#failuresInRow + 1 : 0;
     if (this.#failuresInRow < maxFailuresInRow) return;
+    this.#close("too-many-failures");
     this.#stop.abort(new DOMException("too many episodes failed in a row", "AbortError"));
   }
 

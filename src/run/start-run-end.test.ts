@@ -1,0 +1,140 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Environment } from "../environment/environment.ts";
+import { createClock } from "../internal/clock.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import type { AttemptPlayer, AttemptPlayOptions } from "./attempt-player.ts";
+import { faultyFiles } from "./faulty-files.fixture.ts";
+import { diskFiles, type Files } from "./files.ts";
+import {
+  fiftyLamps,
+  lampList,
+  openLamps,
+  startLamps,
+  switchingEngine,
+  takeAll,
+} from "./lamp-groups.fixture.ts";
+import { lampSetup } from "./lamp-run.fixture.ts";
+import type { LiveRun } from "./live-run.ts";
+import type { StartRunOptions } from "./start-run-options.ts";
+import { boundedSource, endlessTasks, pushedTasks, type TaskSource } from "./task-source.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-run-end-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+/** As axios ends what is called off: neither the signal's reason nor an `AbortError`. */
+class CanceledError extends Error {
+  override readonly name = "CanceledError";
+}
+
+/** Rejects when the signal aborts. */
+async function rejectsWhen(signal: AbortSignal, thrown: () => unknown): Promise<never> {
+  return await new Promise<never>((_, reject) => {
+    const onAbort = (): void => reject(thrown());
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+const ways: readonly (readonly [string, (signal: AbortSignal) => unknown])[] = [
+  ["the signal's reason", (signal) => signal.reason as unknown],
+  ["an AbortError", () => new DOMException("aborted", "AbortError")],
+  ["an error of its own", () => new CanceledError("canceled")],
+  [
+    "what cannot be read",
+    () =>
+      new Proxy(new Error("no"), {
+        getPrototypeOf: () => {
+          throw new TypeError("no");
+        },
+      }),
+  ],
+];
+
+/** What the folder says of its last end. */
+async function endInFolder(): Promise<unknown> {
+  const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
+  const last = events.trimEnd().split("\n").at(-1)!;
+  const { type, end } = JSON.parse(last) as { readonly type: string; readonly end?: string };
+  return [type, end, (await readdir(dir)).includes("summary.json")];
+}
+
+describe("a run that failures in a row have stopped", () => {
+  /** Lamp 0 fails while lamp 1, which ends well, is being written: that is done when the run has stopped. */
+  async function play(more: Partial<StartRunOptions> = {}) {
+    const [writing, stopped] = [withResolvers(), withResolvers()];
+    const files: Files = {
+      ...diskFiles,
+      open: async (name, mode) => {
+        const file = await diskFiles.open(name, mode);
+        if (path.basename(name) !== "samples.jsonl") return file;
+        const write: typeof file.write = async (bytes, position) => {
+          writing.resolve();
+          await stopped.promise;
+          return await file.write(bytes, position);
+        };
+        return Object.assign(Object.create(file) as typeof file, { write });
+      },
+    };
+    const environment: Environment = {
+      ...fiftyLamps,
+      open: async (task, options) => {
+        if (task.index !== 0) return await fiftyLamps.open(task, options);
+        await writing.promise;
+        throw new Error("the database is away");
+      },
+    };
+    await using folder = await openLamps(dir, { files });
+    const run = startLamps({
+      setup: lampSetup({ environment, engine: switchingEngine() }),
+      ...{ folder, maxFailuresInRow: 1, grouping: { size: 1, attempts: 1 } },
+      admission: { concurrency: 2 },
+      ...more,
+      onEpisode: (episode) => {
+        more.onEpisode?.(episode);
+        if (episode.outcome === "failed") stopped.resolve();
+      },
+    });
+    const groups = await takeAll(run);
+    expect(groups.map(({ episodes }) => episodes[0]!.outcome)).toEqual(["failed", "completed"]);
+    return await run.result;
+  }
+
+  test("says so, whatever ends well behind the last failure", async () => {
+    expect(await play()).toMatchObject({ end: "too-many-failures", progress: { finished: 2 } });
+    expect(await endInFolder()).toEqual(["run-ended", "too-many-failures", true]);
+  });
+
+  test("says so where it is stopped from outside after that", async () => {
+    const stop = new AbortController();
+    const { end } = await play({ signal: stop.signal, onEpisode: () => stop.abort() });
+    expect(end).toBe("too-many-failures");
+  });
+
+  test("says that it was interrupted where that came first", async () => {
+    let run: LiveRun | undefined;
+    const environment: Environment = {
+      ...fiftyLamps,
+      open: () => {
+        void run!.interrupt();
+        throw new Error("the database is away");
+      },
+    };
+    run = startLamps({
+      setup: lampSetup({ environment, engine: switchingEngine() }),
+      ...{ maxFailuresInRow: 1, grouping: { size: 1, attempts: 1 } },
+      admission: { concurrency: 1 },
+    });
+    expect(await run.result).toMatchObject({
+      end: "interrupted",
+      progress: { outcomes: { failed: 1 } },
+    });
+  });
+});
