@@ -39,7 +39,8 @@ export interface EpisodeAssignment {
  * Plays one attempt to its end, in the way of `playEpisode()`. It is waited for as long as the limits allow (see
  * `longestPlayMs()`), and, once `interrupt` is aborted, for as long as it takes to leave; `signal` is aborted then.
  *
- * @throws the reason of `signal` where that is aborted; where `interrupt` is, the episode is `aborted`.
+ * @throws the reason of `signal` where that is aborted; where `interrupt` is, the episode is `aborted`, or it throws
+ *   that reason where it has nothing to hand over.
  */
 export type PlayAttempt = (
   assignment: EpisodeAssignment,

@@ -1,4 +1,5 @@
 import { InvariantError, RolloutError } from "../errors.ts";
+import { endedBy } from "../internal/ended-by.ts";
 import { plainCopy } from "../internal/plain-copy.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
@@ -16,7 +17,7 @@ import { failedEpisode, unplayedEpisode } from "./unplayed-episode.ts";
 /**
  * Plays an attempt by `EpisodeSetup.play`, which is anybody's: whatever it throws, or returns that is no
  * episode, and that it returns nothing in time, is a failure of the agent's, and takes nothing else with it.
- * An attempt that was interrupted and is not handed over in time is `aborted` with nothing.
+ * An attempt that was interrupted and is not handed over, in time or at all, is `aborted` with nothing.
  *
  * @throws the signal's reason where the caller aborts, and InvariantError on our own bugs.
  */
@@ -36,11 +37,39 @@ export async function playForeign(
     }
     return takeEpisode(episode, assignment, { setup, options });
   } catch (error) {
-    options.signal.throwIfAborted();
+    const { interrupt, signal } = options;
+    signal.throwIfAborted();
     const failure = toFailure(error, assignment, setup);
-    setup.onTrouble?.(failure);
-    return failedEpisode(failure, assignment, { setup, startedAtMs });
+    return withoutEpisode(failure, assignment, { setup, startedAtMs, interrupt, thrown: error });
   }
+}
+
+/**
+ * What comes of a play that handed over no episode: a failure, unless it was interrupted. Whatever it does then
+ * is how it leaves; it is told as a trouble where it is not what the interruption itself makes of a wait.
+ *
+ * @param failure - What was thrown, or was wrong with what it returned, under the name of its party.
+ */
+export function withoutEpisode(
+  failure: RolloutError,
+  assignment: EpisodeAssignment,
+  {
+    setup,
+    startedAtMs,
+    interrupt,
+    thrown,
+  }: {
+    readonly setup: EpisodeSetup;
+    readonly startedAtMs: number;
+    readonly interrupt: AbortSignal | undefined;
+    readonly thrown: unknown;
+  },
+): Episode {
+  const isStopped = interrupt?.aborted === true;
+  if (!isStopped || !endedBy(interrupt, thrown)) setup.onTrouble?.(failure);
+  return isStopped
+    ? unplayedEpisode(assignment, setup)
+    : failedEpisode(failure, assignment, { setup, startedAtMs });
 }
 
 /**

@@ -27,7 +27,8 @@ export interface AttemptPlayer {
    * Plays an attempt once. Ends and throws as `playEpisode()` does: where it throws otherwise, or returns what is no
    * episode of this attempt, that attempt has failed (`internal/exception`). Only a UsageError ends the run. It may
    * take any time until `interrupt` is aborted, and then as long as an episode takes to leave: the attempt is
-   * `aborted` with nothing then. Nobody waits for it once `signal` is aborted.
+   * `aborted` with nothing then, as it is where it throws once that is aborted, such as the reason of `interrupt`, or
+   * returns what is no episode. Nobody waits for it once `signal` is aborted.
    */
   play(
     assignment: EpisodeAssignment,

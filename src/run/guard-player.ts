@@ -1,9 +1,9 @@
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "../episode/episode-setup.ts";
 import { attribute } from "../episode/boundary.ts";
-import { takeEpisode } from "../episode/play-foreign.ts";
+import { takeEpisode, withoutEpisode } from "../episode/play-foreign.ts";
 import { left, leaveMs, playWithinTime } from "../episode/play-within-time.ts";
-import { failedEpisode, unplayedEpisode } from "../episode/unplayed-episode.ts";
+import { unplayedEpisode } from "../episode/unplayed-episode.ts";
 import { InvariantError, RolloutError, UsageError } from "../errors.ts";
 import { PlaybackStop } from "../outside.ts";
 import type { AttemptPlayer, AttemptPlayOptions } from "./attempt-player.ts";
@@ -13,7 +13,8 @@ import type { Listeners } from "./listeners.ts";
  * A player who may be anybody's, as one whom a run can rely on. What it throws, or returns that is no episode of
  * that attempt, is a failure of that attempt alone (`internal/exception`). It is waited for however long it takes, for it
  * may wait for others; once it is interrupted, no longer than a play takes to leave, and not at all where the
- * attempt is given up. Nobody hears anything of a play that is not waited for any more.
+ * attempt is given up. What it throws or returns instead of an episode once it is interrupted has not failed: the
+ * attempt is `aborted` with nothing. Nobody hears anything of a play that is not waited for any more.
  */
 export function guardPlayer(player: AttemptPlayer, listeners: Listeners): AttemptPlayer {
   return {
@@ -63,8 +64,7 @@ async function play(
   } catch (error) {
     signal.throwIfAborted();
     const failure = toFailure(error, assignment, options);
-    setup.onTrouble?.(failure);
-    return failedEpisode(failure, assignment, { setup, startedAtMs });
+    return withoutEpisode(failure, assignment, { setup, startedAtMs, interrupt, thrown: error });
   } finally {
     ears.close();
   }

@@ -55,7 +55,7 @@ export interface PlayedAttempt {
  * Plays an attempt until it ends otherwise than by a failure, or often enough. Where an earlier start was
  * stopped in the middle of it, it goes on from what was recorded.
  *
- * @returns nothing where its group does not need it any more.
+ * @returns nothing where its group does not need it any more, or the run is interrupted before it is played (again).
  */
 export async function playAttempts(
   job: AttemptJob,
@@ -86,6 +86,8 @@ export async function playAttempts(
     await drop("it is the recording of another run's attempt");
   }
   for (let attempt = first; ; attempt++) {
+    // The next start goes on with it.
+    if (options.interrupt.aborted) return undefined;
     options.onProgress();
     let played: PlayedAttempt;
     try {

@@ -138,3 +138,90 @@ describe("a run that failures in a row have stopped", () => {
     });
   });
 });
+
+describe("an interrupted play that ends by", () => {
+  const players: readonly (readonly [
+    string,
+    (play: AttemptPlayer["play"]) => Partial<StartRunOptions>,
+  ])[] = [
+    ["player.play", (play) => ({ player: { play } })],
+    [
+      "setup.play",
+      (play) => ({
+        setup: {
+          ...lampSetup({ environment: fiftyLamps, engine: switchingEngine() }),
+          play: async (...[assignment, setup, options]) =>
+            await play(assignment, setup, options as AttemptPlayOptions),
+        },
+      }),
+    ],
+  ];
+  const cases = ways.flatMap(([what, thrown]) =>
+    players.map(([who, by]) => [what, who, thrown, by] as const),
+  );
+
+  test.each(cases)("%s has not failed (%s)", async (what, _, thrown, by) => {
+    const begun = withResolvers();
+    let count = 0;
+    const waiting = by(async (_assignment, _setup, { interrupt }) => {
+      count += 1;
+      if (count === 4) begun.resolve();
+      return await rejectsWhen(interrupt!, () => thrown(interrupt!));
+    });
+    {
+      await using folder = await openLamps(dir);
+      const run = startLamps({ ...waiting, folder });
+      await begun.promise;
+      const { end, progress } = await run.interrupt();
+      expect([end, progress.finished, progress.retried, progress.failures]).toEqual([
+        ...["interrupted", 0, 0, {}],
+      ]);
+    }
+    expect(count).toBe(4);
+    // What nobody asked for is told.
+    const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
+    const isTold = !["the signal's reason", "an AbortError"].includes(what);
+    expect(events.match(/"type":"trouble"/g)?.length ?? 0).toBe(isTold ? 4 : 0);
+    await using folder = await openLamps(dir);
+    expect(folder.finished).toEqual([]);
+    const groups = await takeAll(startLamps({ folder }));
+    expect(groups.flatMap(({ episodes }) => episodes.map(({ reward }) => reward))).toEqual([
+      ...[1, 1, 1, 1, 1, 1],
+    ]);
+  });
+
+  test.each(players)("nothing that is an episode has not failed (%s)", async (_, by) => {
+    const begun = withResolvers();
+    const silent = by(async (_assignment, _setup, { interrupt }) => {
+      begun.resolve();
+      return await rejectsWhen(interrupt!, () => undefined).catch(() => undefined as never);
+    });
+    const run = startLamps({ ...silent, admission: { concurrency: 1 } });
+    await begun.promise;
+    expect(await run.interrupt()).toMatchObject({ end: "interrupted", progress: { finished: 0 } });
+  });
+
+  test("a failure of its own is not played again in this start", async () => {
+    let run: LiveRun | undefined;
+    let openCount = 0;
+    const environment: Environment = {
+      ...fiftyLamps,
+      open: () => {
+        openCount += 1;
+        void run!.interrupt();
+        throw new Error("the database is away");
+      },
+    };
+    {
+      await using folder = await openLamps(dir);
+      const setup = lampSetup({ environment, engine: switchingEngine() });
+      run = startLamps({ setup, folder, admission: { concurrency: 1 } });
+      expect(await run.result).toMatchObject({ end: "interrupted", progress: { finished: 0 } });
+    }
+    expect(openCount).toBe(1);
+    await using folder = await openLamps(dir);
+    const groups = await takeAll(startLamps({ folder }));
+    const attempts = groups.flatMap(({ episodes }) => episodes.map(({ attempt }) => attempt));
+    expect(attempts).toEqual([2, 1, 1, 1, 1, 1]);
+  });
+});
