@@ -1,4 +1,4 @@
-import { RolloutError, UsageError, describeError } from "../errors.ts";
+import { RolloutError, UsageError, describeError, isOwnBug } from "../errors.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
 import { sourcedFault } from "./sourced-fault.ts";
@@ -18,9 +18,9 @@ export interface AskOptions {
 /**
  * Asks a source, which may be anyone's, for the group at a place. When nothing is begun any more it is still
  * given a moment, so that a task which it has given away is noted; one that does not heed its signal is not
- * waited for any longer.
+ * waited for any longer. In which way it ends its wait then is no matter.
  *
- * @throws the signal's reason, or what the source says in its own way of being stopped.
+ * @throws the signal's reason where that is aborted first, whatever the source throws then.
  * @throws UsageError where the source fails, or gives what cannot be played.
  */
 export async function askSource(
@@ -45,7 +45,8 @@ export async function askSource(
     if (fault === undefined) return sourced;
     throw new UsageError(`Cannot take task ${groupIndex} from the source of tasks: ${fault}`);
   } catch (cause) {
-    if (signal.aborted || cause instanceof UsageError || cause instanceof RolloutError) throw cause;
+    if (!isOwnBug(cause)) signal.throwIfAborted();
+    if (cause instanceof UsageError || cause instanceof RolloutError) throw cause;
     throw new UsageError(
       `Cannot take task ${groupIndex} from the source of tasks: ${describeError(cause)}`,
       { cause },

@@ -2,7 +2,6 @@ import { RolloutError, UsageError, isOwnBug } from "../errors.ts";
 import { createAbortController } from "../internal/abort-controller.ts";
 import { systemClock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
-import { endedBy } from "../internal/ended-by.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import { askSource, type AskOptions } from "./ask-source.ts";
 import { begunEvent, type BegunEvent } from "./begun-groups.ts";
@@ -178,7 +177,7 @@ export class JobDesk {
     try {
       return await ask({ signal, clock });
     } catch (error) {
-      if (endedBy(signal, error)) return undefined;
+      if (signal.aborted && error === signal.reason) return undefined;
       throw error;
     }
   }

@@ -225,3 +225,55 @@ describe("an interrupted play that ends by", () => {
     expect(attempts).toEqual([2, 1, 1, 1, 1, 1]);
   });
 });
+
+describe("a source that is told to stop ends its wait by", () => {
+  /** Gives a task, and waits for another one. */
+  function waitingSource(thrown: (signal: AbortSignal) => unknown) {
+    const asked = withResolvers();
+    const source: TaskSource = {
+      at: async (groupIndex, { signal }) => {
+        if (groupIndex === 0) return { task: fiftyLamps.task("test", 0) };
+        asked.resolve();
+        return await rejectsWhen(signal, () => thrown(signal));
+      },
+    };
+    return { source, asked: asked.promise };
+  }
+
+  test.each(ways)("%s: the run ends in order", async (_, thrown) => {
+    const { source, asked } = waitingSource(thrown);
+    {
+      await using folder = await openLamps(dir, { format: "slime" });
+      const run = startLamps({ source, folder, grouping: { size: 1 } });
+      await asked;
+      await run.interrupt();
+      expect(await run.result).toMatchObject({ end: "interrupted" });
+    }
+    expect(await endInFolder()).toEqual(["run-ended", "interrupted", true]);
+    expect(await readdir(dir)).toContain("samples.slime.jsonl");
+  });
+
+  test.each(ways)("%s: whoever leaves the loop is told of nothing", async (_, thrown) => {
+    const { source, asked } = waitingSource(thrown);
+    let count = 0;
+    for await (const _group of startLamps({ source, grouping: { size: 1 } })) {
+      count += 1;
+      await asked;
+      break;
+    }
+    expect(count).toBe(1);
+  });
+
+  test("giving what is no task: the run ends in order", async () => {
+    const asked = withResolvers();
+    const source: TaskSource = {
+      at: async (_groupIndex, { signal }) => {
+        asked.resolve();
+        return await rejectsWhen(signal, () => undefined).catch(() => null as never);
+      },
+    };
+    const run = startLamps({ source });
+    await asked.promise;
+    expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
+  });
+});
