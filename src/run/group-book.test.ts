@@ -44,3 +44,15 @@ test("gives out very many attempts that branch behind the first one of their gro
   expect(places.length).toBe(attemptCount - 1);
   expect(places.every((place, index) => place === index + 1)).toBe(true);
 });
+
+test("is done with a group that is whole, also where attempts at it were not taken", async () => {
+  const source = { length: 1, repeatable: true, at: () => ({ task: lampTask }) };
+  const book = new GroupBook({ source, size: 1, begun: 3, seed: 0, finished: [] });
+  book.release((await book.begin({ signal: new AbortController().signal }))!);
+  expect(book.isAllFinished).toBe(false);
+  const { assignment, group } = book.takeJob()!;
+  const episode = unplayedEpisode(assignment, { environment: lamps(1), now: () => 0 });
+  book.add(group, { ...episode, outcome: "completed", stopReason: "finished", reward: 1 });
+  // Nobody asks for further ones where nothing is begun any more.
+  expect(book.isAllFinished).toBe(true);
+});

@@ -81,7 +81,10 @@ export class GroupBook {
   #hasEnded = false;
   #openCount = 0;
   readonly #knownIds = new Set<string>();
-  /** `rolloutIds[i]` is that of attempt i mod `begun` of group ⌊i / begun⌋; absent where it was not begun. */
+  /**
+   * `rolloutIds[i]` is that of attempt i mod `begun` of group ⌊i / begun⌋; absent where it was not begun. It ends
+   * with the last group of which any was begun: how many there will be may be a number beyond all lists.
+   */
   readonly rolloutIds: (string | undefined)[] = [];
   readonly #failed = new Set<string>();
   readonly #done = new Set<string>();
@@ -101,7 +104,6 @@ export class GroupBook {
     this.#seed = options.seed;
     this.isBranching = options.isBranching ?? false;
     const { length } = options.source;
-    if (length !== undefined) this.rolloutIds.length = length * this.#begun;
     const before: FinishedEpisode[] = [];
     for (const row of options.finished) {
       const groupIndex = row.groupIndex ?? this.#source.placeOf?.(row.taskIndex);
@@ -120,10 +122,18 @@ export class GroupBook {
     this.finishedBefore = before;
   }
 
+  /** Groups that there will be and of which no attempt was begun, as far as that is known. */
+  get unbegunCount(): number {
+    const { length = 0 } = this.#source;
+    if (this.#hasEnded) return 0;
+    return Math.max(0, length - this.rolloutIds.length / this.#begun);
+  }
+
   /** Whether there is nothing left to be played. */
   get isAllFinished(): boolean {
     const { length } = this.#source;
-    if (this.#openCount > 0 || this.#nextJob < this.#jobs.length) return false;
+    // Attempts that nobody took may be left of groups that are whole without them.
+    if (this.#openCount > 0) return false;
     if (this.#hasEnded) return true;
     if (length === undefined) return false;
     for (let index = this.#nextGroup; index < length; index++) {
@@ -339,6 +349,9 @@ export class GroupBook {
 
   #noteId(groupIndex: number, sampleIndex: number, rolloutId: string): void {
     this.#knownIds.add(rolloutId);
+    // Those of its group that are not begun have their places, too.
+    const groupEnd = (groupIndex + 1) * this.#begun;
+    if (this.rolloutIds.length < groupEnd) this.rolloutIds.length = groupEnd;
     this.rolloutIds[groupIndex * this.#begun + sampleIndex] = rolloutId;
   }
 

@@ -277,3 +277,48 @@ describe("a source that is told to stop ends its wait by", () => {
     expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
   });
 });
+
+describe("a run of which far more was planned than played", () => {
+  const groups = 10 ** 12;
+  const source = (): TaskSource =>
+    boundedSource(
+      endlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1], seed: 0 }),
+      groups,
+    );
+
+  test("ends at the cost of what was played", async () => {
+    await using folder = await openLamps(dir, { format: "slime" });
+    const run = startLamps({ source: source(), folder, admission: { concurrency: 2 } });
+    let taken = 0;
+    for await (const _group of run) if (++taken === 2) void run.interrupt();
+    const { end, slime } = await run.result;
+    expect([end, slime!.groups, slime!.rows]).toEqual(["interrupted", taken, 2 * taken]);
+    expect(slime!.leftOut).toEqual({ unfinished: groups - taken });
+  });
+
+  test("ends as finished where its source ends before", async () => {
+    const pushed = pushedTasks();
+    pushed.push({ task: fiftyLamps.task("test", 3) });
+    pushed.end();
+    await using folder = await openLamps(dir, { format: "slime" });
+    const run = startLamps({ source: boundedSource(pushed, groups), folder });
+    expect(await run.result).toMatchObject({ end: "finished", slime: { groups: 1, rows: 2 } });
+    expect((await run.result).slime).not.toHaveProperty("leftOut");
+  });
+});
+
+test("slime is given no group of which a further attempt is still to come", async () => {
+  const stop = new AbortController();
+  {
+    await using folder = await openLamps(dir, { format: "slime" });
+    const run = startLamps({
+      ...{ folder, signal: stop.signal, admission: { concurrency: 1 } },
+      onEpisode: () => stop.abort(),
+    });
+    expect(await run.result).toMatchObject({ end: "interrupted", progress: { finished: 1 } });
+  }
+  stop.abort();
+  await using folder = await openLamps(dir, { format: "slime" });
+  const { slime } = await startLamps({ folder, signal: stop.signal }).result;
+  expect(slime).toEqual({ groups: 0, rows: 0, leftOut: { unfinished: 3 } });
+});

@@ -314,8 +314,7 @@ class GroupRun implements LiveRun {
     if (folder === undefined) return undefined;
     const ids = this.#book.rolloutIds;
     if (end === "finished") await folder.sortSamples(Array.from(ids, (id = "") => id));
-    const { size } = this.#options.grouping;
-    const slime = await folder.writeSlime(this.#slimeAttempts(), { size });
+    const slime = await this.#writeSlime(folder);
     await folder.pruneRecording((rolloutId) => this.#book.howEnded(rolloutId));
     await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end });
     const { elapsedMs, sampledTokensPerSecond } = this.#tally.progress();
@@ -335,14 +334,18 @@ class GroupRun implements LiveRun {
     return slime;
   }
 
-  /** Where the attempts stand in slime's batch; one that was not begun has no id, as it has no rows. */
-  #slimeAttempts(): readonly SlimeAttempt[] {
+  /** Writes the slime file, where one is asked for. What was not begun costs nothing, however much was planned. */
+  async #writeSlime(folder: RunFolder): Promise<SlimeSummary | undefined> {
+    if (folder.slimeFile === undefined) return undefined;
     const { size, begun = size } = this.#options.grouping;
-    return Array.from(this.#book.rolloutIds, (rolloutId = "", index) => ({
+    const { rolloutIds, unbegunCount } = this.#book;
+    // An attempt that was not begun has no id, as it has no rows.
+    const attempts: readonly SlimeAttempt[] = Array.from(rolloutIds, (rolloutId = "", index) => ({
       rolloutId,
       index,
       groupIndex: Math.floor(index / begun),
     }));
+    return await folder.writeSlime(attempts, { size, unbegunCount });
   }
 
   /** Says what is played, so that the folder can be used even if its `run.json` is lost. */

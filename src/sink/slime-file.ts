@@ -27,6 +27,8 @@ export interface SlimeChoice {
    * as it was handed out. Default: of all.
    */
   readonly size?: number;
+  /** Further groups of the run, of which nothing was begun: they count as unfinished. Default 0. */
+  readonly unbegunCount?: number;
 }
 
 /** The files of a run that its slime rows are made of. */
@@ -48,7 +50,9 @@ export async function writeSlimeFile(
 ): Promise<SlimeSummary> {
   let groups = 0;
   let rows = 0;
-  const leftOut: Partial<Record<SlimeOmission, number>> = {};
+  const { files, unbegunCount = 0 } = sources;
+  const leftOut: Partial<Record<SlimeOmission, number>> =
+    unbegunCount === 0 ? {} : { unfinished: unbegunCount };
   async function* lines(): AsyncGenerator<Uint8Array> {
     for await (const members of readSlimeGroups(attempts, sources)) {
       const group = toSlimeGroup(members);
@@ -63,7 +67,6 @@ export async function writeSlimeFile(
       }
     }
   }
-  const { files } = sources;
   await writeWhole(file, lines(), files && { files });
   return { groups, rows, ...(Object.keys(leftOut).length === 0 ? {} : { leftOut }) };
 }
