@@ -9,7 +9,7 @@ import { askSource, type AskOptions } from "./ask-source.ts";
 import type { BegunGroup } from "./begun-groups.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
 import type { EpisodeGroup } from "./group.ts";
-import { taskKey } from "./noted-task.ts";
+import { isNotedAs, notedKey, type NotedTask } from "./noted-task.ts";
 import type { Fork, TaskSource } from "./task-source.ts";
 import type { Trunk } from "./trunk.ts";
 
@@ -73,7 +73,7 @@ export class GroupBook {
   /** Finished attempts of earlier starts, by group; a group is forgotten once it is passed. */
   readonly #earlier = new Map<number, FinishedEpisode[]>();
   readonly finishedBefore: readonly FinishedEpisode[];
-  /** What groups were noted with by earlier starts (see `taskKey()`), until the source gives them again. */
+  /** What groups were noted with by earlier starts (see `notedKey()`), until the source gives them again. */
   readonly #notedBefore = new Map<string, string>();
   #jobs: AttemptJob[] = [];
   #nextJob = 0;
@@ -177,20 +177,24 @@ export class GroupBook {
    * Opens the groups again that earlier starts began and did not end, of a source that may not give their
    * tasks again. Where it does, they are passed over.
    *
+   * @param recall - Gives the task that was noted (see `recallTask()`). Asked for those that are opened alone: the
+   *   task of a group that has ended need not be there any more.
    * @returns how many these are.
    */
-  reopen(begun: readonly BegunGroup[]): number {
+  reopen(begun: readonly BegunGroup[], recall: (noted: NotedTask) => Task): number {
     let count = 0;
     // Attempts of a group of which nothing is told any more are no other group's.
     for (const groupIndex of this.#earlier.keys()) {
       this.#nextGroup = Math.max(this.#nextGroup, groupIndex + 1);
     }
-    for (const { groupIndex, groupId, task, fork } of begun) {
+    for (const noted of begun) {
+      const { groupIndex, groupId, fork } = noted;
       this.#nextGroup = Math.max(this.#nextGroup, groupIndex + 1);
-      this.#notedBefore.set(groupId, taskKey(task));
+      this.#notedBefore.set(groupId, notedKey(noted));
       const earlier = this.#earlier.get(groupIndex) ?? [];
       this.#earlier.delete(groupIndex);
       if (this.#isFinished(earlier)) continue;
+      const task = recall(noted);
       this.release(this.#open({ groupIndex, groupId, task, earlier }, fork));
       count += 1;
     }
@@ -255,7 +259,7 @@ export class GroupBook {
     const noted = this.#notedBefore.get(groupId);
     if (noted === undefined) return false;
     this.#notedBefore.delete(groupId);
-    if (noted === taskKey(task)) return true;
+    if (isNotedAs(noted, task)) return true;
     throw new UsageError(
       `Cannot play ${task.environment}: the source gives another task as ${groupId} than an earlier start ` +
         "began under that id; give it a `groupId` of its own, or choose another folder",

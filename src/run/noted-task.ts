@@ -80,8 +80,24 @@ export function ownTask(
  * place and its instruction.
  */
 export function taskKey(task: Task): string {
-  const { id, environment, split, index, instruction } = task;
-  const said = isWhollyJson(task) ? task : [id, environment, split, index, instruction];
+  return isWhollyJson(task) ? keyOf(task) : nameKey(task);
+}
+
+/** The same by what is noted of a task, also where the environment does not have it any more. */
+export function notedKey({ task, isDrawnAgain }: NotedTask): string {
+  return isDrawnAgain === true ? nameKey(task) : taskKey(task);
+}
+
+/** Whether a task is the one that was noted with a key, as far as that tells. */
+export function isNotedAs(noted: string, task: Task): boolean {
+  return noted === taskKey(task) || noted === nameKey(task);
+}
+
+function nameKey({ id, environment, split, index, instruction }: Task): string {
+  return keyOf([id, environment, split, index, instruction]);
+}
+
+function keyOf(said: unknown): string {
   return hash("sha256", JSON.stringify(said, inOrder), "hex");
 }
 

@@ -5,6 +5,7 @@ import { createAbortController } from "../internal/abort-controller.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
+import type { Task } from "../task.ts";
 import { admitTo } from "./admit-to.ts";
 import { Branches } from "./branches.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
@@ -16,7 +17,7 @@ import { JobDesk } from "./job-desk.ts";
 import { Listeners } from "./listeners.ts";
 import type { LiveRun, RunResult } from "./live-run.ts";
 import { markVersions } from "./mark-versions.ts";
-import { recallTask } from "./noted-task.ts";
+import { recallTask, type NotedTask } from "./noted-task.ts";
 import { PolicyGate, type UpdateMode } from "./policy-gate.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
 import type { RunFolder } from "./run-folder.ts";
@@ -257,17 +258,18 @@ class GroupRun implements LiveRun {
   async #takeUp(): Promise<void> {
     const { folder, redeliver = false, source } = this.#options;
     if (folder === undefined || (source.repeatable === true && !redeliver)) return;
-    const { begun: noted, finished, leftOut, taken } = await folder.readGroups();
-    const { environment } = this.#setup;
-    const begun = noted.map((group) => ({ ...group, task: recallTask(group, environment) }));
+    const { begun, finished, leftOut, taken } = await folder.readGroups();
+    const recall = (noted: NotedTask): Task => recallTask(noted, this.#setup.environment);
     const isUntaken = (groupIndex: number): boolean =>
       !taken.has(groupIndex) && !leftOut.has(groupIndex);
     const untaken = this.#book.wholeBefore.filter((groupIndex) => isUntaken(groupIndex));
-    const tasks = new Map(begun.map(({ groupIndex, task }) => [groupIndex, task]));
-    if (source.repeatable !== true) this.#outlet.offeredCount += this.#book.reopen(begun);
+    const wanted = new Set(untaken);
+    // Nothing goes on or is handed out where one of these is not there any more.
+    const notedAs = begun.filter(({ groupIndex }) => redeliver && wanted.has(groupIndex));
+    const tasks = new Map(notedAs.map((noted) => [noted.groupIndex, recall(noted)]));
+    if (source.repeatable !== true) this.#outlet.offeredCount += this.#book.reopen(begun, recall);
     if (!redeliver) return;
     this.#outlet.takenBefore = taken;
-    const wanted = new Set(untaken);
     const rows = this.#book.finishedBefore.filter((row) => wanted.has(row.groupIndex ?? -1));
     const found = await folder.readEpisodes(new Set(rows.map(({ rolloutId }) => rolloutId)));
     this.#versions.seeEarlier(found);

@@ -1,0 +1,94 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Environment } from "../environment/environment.ts";
+import { UsageError } from "../errors.ts";
+import { openLamps, startLamps, switchingEngine, takeAll } from "./lamp-groups.fixture.ts";
+import { lamps, lampSetup } from "./lamp-run.fixture.ts";
+import type { StartRunOptions } from "./start-run-options.ts";
+import { pushedTasks } from "./task-source.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-take-up-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+/** So many lamps and no more, with data that JSON cannot say. */
+function mappedLamps(count: number): Environment {
+  const plain = lamps(count);
+  return {
+    ...plain,
+    task(split, index) {
+      if (index >= count) throw new UsageError(`Cannot find lamp ${index}`);
+      return { ...plain.task(split, index), data: { lit: new Map() } };
+    },
+  };
+}
+
+/** A start that plays the lamps with these indexes, of so many that there are. */
+async function play(
+  lampCount: number,
+  indexes: readonly number[],
+  {
+    isTaken = true,
+    onRequest,
+    ...more
+  }: Partial<StartRunOptions> & {
+    readonly isTaken?: boolean;
+    readonly onRequest?: () => void;
+  } = {},
+) {
+  const environment = mappedLamps(lampCount);
+  await using folder = await openLamps(dir);
+  const source = pushedTasks();
+  for (const index of indexes) source.push({ task: environment.task("test", index) });
+  source.end();
+  const run = startLamps({
+    ...{ source, folder, grouping: { size: 1 }, admission: { concurrency: 1 } },
+    setup: lampSetup({ environment, engine: switchingEngine(onRequest) }),
+    ...more,
+  });
+  await run.result;
+  return isTaken ? (await takeAll(run)).map(({ groupId, task }) => [groupId, task.data]) : [];
+}
+
+const data = { lit: new Map() };
+
+test("a task whose group has ended need not be there any more", async () => {
+  expect(await play(5, [4])).toEqual([["lamp/test/4", data]]);
+  expect(await play(4, [1])).toEqual([["lamp/test/1", data]]);
+  // It is passed over where it is given again.
+  expect(await play(5, [4, 2])).toEqual([["lamp/test/2", data]]);
+});
+
+test("a task whose group goes on must be there", async () => {
+  const stop = new AbortController();
+  await play(5, [4], { signal: stop.signal, onRequest: () => stop.abort() });
+  await expect(play(4, [1])).rejects.toThrow("Cannot find lamp 4");
+  expect(await play(5, [1])).toEqual([
+    ["lamp/test/4", data],
+    ["lamp/test/1", data],
+  ]);
+});
+
+test("a task whose group is handed out again must be there, and of those alone", async () => {
+  const redeliver = true;
+  await play(5, [3], { redeliver });
+  await play(5, [4], { redeliver, isTaken: false });
+  await expect(play(4, [1], { redeliver })).rejects.toThrow("Cannot find lamp 4");
+  // Nothing was begun by that.
+  const environment = mappedLamps(5);
+  const gone: Environment = {
+    ...environment,
+    task: (split, index) => {
+      if (index === 3) throw new UsageError("Cannot find lamp 3");
+      return environment.task(split, index);
+    },
+  };
+  const setup = lampSetup({ environment: gone, engine: switchingEngine() });
+  expect(await play(5, [], { redeliver, setup })).toEqual([["lamp/test/4", data]]);
+});
