@@ -1,6 +1,6 @@
 import type { World } from "../environment/environment.ts";
 import { RolloutError, UsageError } from "../errors.ts";
-import { steadyTime, systemClock } from "../internal/clock.ts";
+import { measuring, systemClock } from "../internal/clock.ts";
 import { startDeadline } from "../internal/deadline.ts";
 import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import { PlaybackStop } from "../outside.ts";
@@ -97,7 +97,7 @@ async function playThrough(
   });
   const player = new InputPlayer({
     // The machine's clock may be set while it is played: what it took, and what is left of its time, stays.
-    now: setup.now === Date.now ? steadyTime(clock) : setup.now,
+    now: measuring(setup.now, clock),
     ...(past && { past }),
     ...(atEnd && { atEnd }),
     ...(scoreAnew && { scoreAnew }),

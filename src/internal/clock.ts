@@ -38,9 +38,17 @@ export const systemClock: Clock = {
  * The time of day as it goes on from now: whole milliseconds since the epoch, counted by a clock that no one
  * sets, however the machine's is put right meanwhile or stands still with it.
  */
-export function steadyTime(clock: Pick<Clock, "now"> = systemClock): () => number {
+function steadyTime(clock: Pick<Clock, "now">): () => number {
   const offset = Date.now() - clock.now();
   return () => Math.round(offset + clock.now());
+}
+
+/**
+ * A time of day by which something is measured: where it is the machine's, which may be set meanwhile, it goes on as
+ * `steadyTime()` does.
+ */
+export function measuring(now: () => number, clock: Pick<Clock, "now">): () => number {
+  return now === Date.now ? steadyTime(clock) : now;
 }
 
 /** Node's own timers fire at once for anything longer. */

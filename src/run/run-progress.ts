@@ -147,7 +147,8 @@ export class RunTally {
   }
 
   progress(): RunProgress {
-    const elapsedMs = this.#now() - this.#startedAtMs;
+    // A clock of somebody's may be set back.
+    const elapsedMs = Math.max(this.#now() - this.#startedAtMs, 0);
     const finished = Object.values(this.#outcomes).reduce((sum, count) => sum + count, 0);
     return {
       ...(this.#planned === undefined ? {} : { planned: this.#planned }),

@@ -322,3 +322,49 @@ test("slime is given no group of which a further attempt is still to come", asyn
   const { slime } = await startLamps({ folder, signal: stop.signal }).result;
   expect(slime).toEqual({ groups: 0, rows: 0, leftOut: { unfinished: 3 } });
 });
+
+test("a run ends by what the disk refuses, whoever throws when told of it", async () => {
+  let isFull = false;
+  const files = faultyFiles(({ operation, path: name }) => {
+    if (operation !== "write" || !name.endsWith("episodes.jsonl")) return undefined;
+    isFull = true;
+    return { type: "fail", code: "ENOSPC" };
+  });
+  await using folder = await openLamps(dir, { files });
+  const run = startLamps({
+    folder,
+    admission: { concurrency: 1 },
+    onProgress: () => {
+      if (isFull) throw new Error("nobody looks at the screen");
+    },
+  });
+  await expect(run.result).rejects.toThrow(/^Cannot write .*episodes\.jsonl: ENOSPC/);
+});
+
+describe("the time that a run took", () => {
+  /** Plays one lamp with an engine that tells when it is asked. */
+  async function elapsed(
+    onRequest: () => void,
+    more: Pick<StartRunOptions["setup"], "clock" | "now">,
+  ) {
+    const engine = switchingEngine(onRequest);
+    const setup = { ...lampSetup({ environment: fiftyLamps, engine }), ...more };
+    const run = startLamps({ setup, source: lampList(1), grouping: { size: 1 } });
+    const { elapsedMs, sampledTokensPerSecond, sampledTokenCount } = (await run.result).progress;
+    return { elapsedMs, perSecond: sampledTokensPerSecond, sampledTokenCount };
+  }
+
+  test("is that of the clock in which nobody sets the time", async () => {
+    let nowMs = 7;
+    const clock = createClock({ now: () => nowMs });
+    const took = await elapsed(() => (nowMs += 2000), { clock, now: Date.now });
+    expect(took.elapsedMs).toBe(4000);
+    expect(took.perSecond).toBe(took.sampledTokenCount / 4);
+  });
+
+  test("is never below nothing", async () => {
+    let nowMs = 9_000_000;
+    const took = await elapsed(() => (nowMs -= 3_600_000), { now: () => nowMs });
+    expect([took.elapsedMs, took.perSecond]).toEqual([0, 0]);
+  });
+});

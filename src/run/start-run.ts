@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
 import { describeError, UsageError } from "../errors.ts";
 import { createAbortController } from "../internal/abort-controller.ts";
-import { systemClock, type Clock } from "../internal/clock.ts";
+import { measuring, systemClock, type Clock } from "../internal/clock.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
 import type { Task } from "../task.ts";
@@ -88,7 +88,8 @@ class GroupRun implements LiveRun {
     // With more attempts than are needed, nobody knows how many will come to their end.
     const isKnown = source.length !== undefined && begun === size;
     const planned = isKnown ? source.length * size : undefined;
-    this.#tally = new RunTally({ ...(planned !== undefined && { planned }), now: setup.now });
+    const now = measuring(setup.now, this.#clock);
+    this.#tally = new RunTally({ ...(planned !== undefined && { planned }), now });
     this.#branches = new Branches(branchAt, folder);
     this.#book = new GroupBook({
       source,
@@ -378,7 +379,6 @@ class GroupRun implements LiveRun {
 
   /** Plays one attempt after the other until none is left or the run stops. */
   async #work(): Promise<void> {
-    const { signal } = this.#stop;
     while (!this.#desk.isClosed) {
       try {
         await takeTurn();
@@ -386,11 +386,16 @@ class GroupRun implements LiveRun {
         if (job === undefined) return;
         await this.#admitAndPlay(job);
       } catch (error) {
-        if (signal.aborted && error === signal.reason) return;
-        this.#fail(error);
+        this.#failBy(error);
         return;
       }
     }
+  }
+
+  /** What was thrown ends the run, unless it is what the run was stopped by. */
+  #failBy(error: unknown): void {
+    const { signal } = this.#stop;
+    if (!signal.aborted || error !== signal.reason) this.#fail(error);
   }
 
   async #admitAndPlay(job: AttemptJob): Promise<void> {
@@ -453,6 +458,10 @@ class GroupRun implements LiveRun {
       this.#countFailure(episode);
       this.#listeners.call(`tell onEpisode of ${episode.rolloutId}`, () => onEpisode?.(episode));
       if (whole !== undefined) await this.#conclude(job.group, whole);
+    } catch (error) {
+      // Before others are told below: they may throw as well, and the run ends by what came first.
+      this.#failBy(error);
+      throw error;
     } finally {
       if (!isCounted) tally.episodeLeft();
       this.#tellProgress();
