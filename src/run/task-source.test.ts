@@ -149,6 +149,44 @@ describe("groups that are handed out again", () => {
   );
 });
 
+describe("pushedTasks()", () => {
+  test("gives several runs that wait at once each a task, and ends all of them", async () => {
+    const source = pushedTasks();
+    const { signal } = new AbortController();
+    const asked = [0, 1, 2].map(async (index) => (await source.at(index, { signal }))?.task.id);
+    source.push({ task: lampTask(0) }, { task: lampTask(1) });
+    source.end();
+    expect(await Promise.all(asked)).toEqual(["lamp/test/0", "lamp/test/1", undefined]);
+    expect(source.waitingCount).toBe(0);
+  });
+
+  test("is left by one that stops, and waited for by the other", async () => {
+    const source = pushedTasks();
+    const stop = new AbortController();
+    const { signal } = new AbortController();
+    const left = source.at(0, { signal: stop.signal });
+    const asked = source.at(0, { signal });
+    stop.abort(new Error("that run was stopped"));
+    await expect(left).rejects.toThrow("that run was stopped");
+    source.push({ task: lampTask(0) });
+    expect((await asked)?.task.id).toBe("lamp/test/0");
+  });
+
+  test("refuses what is pushed behind its end: nobody may be there to play it", () => {
+    const source = pushedTasks();
+    source.push({ task: lampTask(0) });
+    source.end();
+    expect(() => source.push({ task: lampTask(1) })).toThrow(
+      "Cannot push lamp/test/1: end() was called, and whoever takes the tasks may have gone; call end() behind " +
+        "the last push(), or start another run with a source of its own",
+    );
+    // Nothing is lost of what was there.
+    expect(source.waitingCount).toBe(1);
+    source.push();
+    source.end();
+  });
+});
+
 describe("an id that was there before", () => {
   test("is refused as it is pushed, and nothing of that push is taken", async () => {
     const source = pushedTasks();

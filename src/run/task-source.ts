@@ -2,6 +2,7 @@ import type { Environment } from "../environment/environment.ts";
 import { seededRandom, type Random } from "../environment/seeded-random.ts";
 import type { Inputs } from "../episode/input.ts";
 import { UsageError } from "../errors.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
 import type { Task } from "../task.ts";
 import type { ForkPlace } from "../trajectory/sample.ts";
 import type { EpisodeGroup } from "./group.ts";
@@ -156,7 +157,8 @@ export interface PushedTasks extends TaskSource {
   /**
    * Adds tasks behind those that wait.
    *
-   * @throws UsageError, and adds none, where one cannot be played, or its group's id was pushed before.
+   * @throws UsageError, and adds none, where one cannot be played, or its group's id was pushed before, and
+   *   behind `end()`.
    */
   push(...tasks: readonly SourcedTask[]): void;
   /** No more will come. */
@@ -165,12 +167,28 @@ export interface PushedTasks extends TaskSource {
   readonly waitingCount: number;
 }
 
-/** A source that others push tasks into; a run waits for them. */
+/** A source that others push tasks into; a run waits for them. Where several take from it, each task is one's. */
 export function pushedTasks(): PushedTasks {
   const waiting: SourcedTask[] = [];
   const knownIds = new Set<string>();
+  /** Whoever waits for news. */
+  const asking = new Set<() => void>();
   const state = { hasEnded: false };
-  let wake = (): void => {};
+  const wakeAll = (): void => {
+    for (const wake of asking) wake();
+  };
+  const untilNews = async (signal: AbortSignal): Promise<void> => {
+    const { promise, resolve, reject } = withResolvers();
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    asking.add(resolve);
+    try {
+      await promise;
+    } finally {
+      asking.delete(resolve);
+      signal.removeEventListener("abort", onAbort);
+    }
+  };
   return {
     push(...tasks) {
       const ids = new Set<string>();
@@ -178,6 +196,12 @@ export function pushedTasks(): PushedTasks {
         const fault = sourcedFault(sourced);
         if (fault !== undefined) throw new UsageError(`Cannot push task ${place}: ${fault}`);
         const { task, groupId = task.id } = sourced;
+        if (state.hasEnded) {
+          throw new UsageError(
+            `Cannot push ${groupId}: end() was called, and whoever takes the tasks may have gone; call end() ` +
+              "behind the last push(), or start another run with a source of its own",
+          );
+        }
         if (knownIds.has(groupId) || ids.has(groupId)) {
           throw new UsageError(
             `Cannot push ${groupId}: it was pushed before; give what is to be played once more a \`groupId\` of ` +
@@ -188,11 +212,11 @@ export function pushedTasks(): PushedTasks {
       }
       for (const groupId of ids) knownIds.add(groupId);
       for (const sourced of tasks) waiting.push(sourced);
-      wake();
+      wakeAll();
     },
     end() {
       state.hasEnded = true;
-      wake();
+      wakeAll();
     },
     get waitingCount() {
       return waiting.length;
@@ -200,14 +224,7 @@ export function pushedTasks(): PushedTasks {
     async at(_groupIndex, { signal }) {
       while (waiting.length === 0 && !state.hasEnded) {
         signal.throwIfAborted();
-        await new Promise<void>((resolve, reject) => {
-          const onAbort = (): void => reject(signal.reason as Error);
-          signal.addEventListener("abort", onAbort, { once: true });
-          wake = () => {
-            signal.removeEventListener("abort", onAbort);
-            resolve();
-          };
-        });
+        await untilNews(signal);
       }
       return waiting.shift();
     },
