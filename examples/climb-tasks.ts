@@ -7,6 +7,7 @@ import {
   startMetricsServer,
   startRun,
   traceSetup,
+  type RunProgress,
   type RunResult,
   type StartRunOptions,
 } from "turnwright";
@@ -46,6 +47,10 @@ export async function climbTasks(
     const task = environment.task("test", level);
     return { task, groupId: `${task.id}~${groupIndex}` };
   };
+  // Before the run: where its port is taken, nothing plays yet when the folder is closed.
+  let progress: RunProgress | undefined;
+  await using metrics = await startMetricsServer({ progress: () => progress }, { port: 0 });
+  console.error(`metrics: ${metrics.url}`);
   const run = startRun({
     source: curriculum(choose, ({ episodes, task }) => {
       for (const { reward = 0 } of episodes) climb({ taskIndex: task.index, reward });
@@ -59,10 +64,9 @@ export async function climbTasks(
     staleness: { max: 1, beyond: "mask" },
     folder,
     redeliver: true,
+    onProgress: (now) => (progress = now),
   });
   run.announcePolicy(version);
-  await using metrics = await startMetricsServer({ progress: () => run.progress() }, { port: 0 });
-  console.error(`metrics: ${metrics.url}`);
   let steps = 0;
   for await (const group of run) {
     const values = advantages(rewardsOf(group), "rloo");

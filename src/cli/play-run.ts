@@ -106,7 +106,7 @@ async function showPlay(
   const busyShare = () => performance.eventLoopUtilization().utilization;
   const line = createProgressLine({ stream: process.stderr, write: writeError, now, busyShare });
   if (folder.finished.length > 0 && !display.quiet) {
-    writeError(`resuming ${folder.dir}: ${folder.finished.length} episodes are done\n`);
+    writeError(`resuming ${folder.name}: ${folder.finished.length} episodes are done\n`);
   }
   const watched: Partial<Watched> = {};
   await using metrics = await openMetrics(display, watched);

@@ -4,7 +4,11 @@ import type { RunFolder } from "../run/run-folder.ts";
 import { RunTally } from "../run/run-progress.ts";
 import { describeTroubles, printRunSummary } from "./run-summary.ts";
 
-const folder = { samplesFile: "runs/a/samples.jsonl", slimeFile: undefined } as RunFolder;
+const folder = {
+  name: "runs/a",
+  samplesFile: "/home/me/runs/a/samples.jsonl",
+  slimeFile: undefined,
+} as unknown as RunFolder;
 
 test("printRunSummary() says beside the mean what it leaves out, and why", () => {
   const tally = new RunTally({ planned: 6, now: () => 0 });

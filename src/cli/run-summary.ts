@@ -1,3 +1,4 @@
+import path from "node:path";
 import type { RunFolder } from "../run/run-folder.ts";
 import type { RunResult } from "../run/run-rollouts.ts";
 import type { UserSpending } from "../user/user.ts";
@@ -39,8 +40,10 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
   }
   if (progress.retried > 0) rows.push(["retried", `${progress.retried} failed attempts`]);
   rows.push(["time", `${(progress.elapsedMs / 1000).toFixed(1)} s`]);
-  rows.push(["samples", folder.samplesFile]);
-  if (folder.slimeFile !== undefined) rows.push(["for slime", folder.slimeFile]);
+  // By the name that the folder was given: it is known here, and shorter.
+  const shown = (file: string): string => path.join(folder.name, path.basename(file));
+  rows.push(["samples", shown(folder.samplesFile)]);
+  if (folder.slimeFile !== undefined) rows.push(["for slime", shown(folder.slimeFile)]);
   if (slime?.leftOut !== undefined) {
     rows.push(["not for it", `groups that slime cannot be given: ${listCounts(slime.leftOut)}`]);
   }

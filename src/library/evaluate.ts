@@ -1,3 +1,4 @@
+import path from "node:path";
 import type { Evaluation } from "../report/evaluation.ts";
 import { EvaluationTally } from "../report/evaluation-tally.ts";
 import { openStoredRun } from "../report/read-run.ts";
@@ -29,6 +30,8 @@ export async function evaluate({
   const settings = trials === undefined ? options : { ...options, samples: trials };
   await using parts = await openParts(settings);
   const { plan, setup, conduct } = parts;
+  // Whoever plays may change the working directory meanwhile.
+  const dir = conduct.dir === undefined ? undefined : path.resolve(conduct.dir);
   const tally = new EvaluationTally({
     environment: setup.environment.name,
     split: plan.scope.split,
@@ -37,10 +40,10 @@ export async function evaluate({
     ...(prices === undefined ? {} : { prices }),
   });
   for await (const { segments: _ids, ...episode } of playPlan(parts, options)) {
-    if (conduct.dir === undefined) tally.add({ ...episode, sampleHashes: [] });
+    if (dir === undefined) tally.add({ ...episode, sampleHashes: [] });
   }
-  if (conduct.dir !== undefined) {
-    for await (const row of (await openStoredRun(conduct.dir)).rows()) tally.add(row);
+  if (dir !== undefined) {
+    for await (const row of (await openStoredRun(dir)).rows()) tally.add(row);
   }
   return tally.evaluation();
 }

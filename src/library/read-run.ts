@@ -34,12 +34,13 @@ export interface ReadRun {
  * @throws UsageError where it is no run's folder, or, while it is read, where a line is broken.
  */
 export async function readRun(dir: string): Promise<ReadRun> {
+  const samplesFile = path.resolve(dir, "samples.jsonl");
   const run = await openStoredRun(dir);
   return {
     dir,
     manifest: run.manifest,
     episodes: () => run.rows(),
-    samples: () => readSamples(path.join(dir, "samples.jsonl")),
+    samples: () => readSamples(samplesFile),
     samplesOf: (rolloutId) => run.samplesOf(rolloutId),
     async evaluation({ prices } = {}) {
       const plan = isOpenRun(run) ? await planOpenRun(run) : await planOf(run);

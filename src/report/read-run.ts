@@ -42,6 +42,11 @@ export async function openStoredRun(
   dir: string,
   { onDamaged = refuse }: OpenStoredRunOptions = {},
 ): Promise<StoredRun> {
+  // What is read later is read from here, wherever the process works by then.
+  const [episodesFile, samplesFile] = [
+    path.resolve(dir, "episodes.jsonl"),
+    path.resolve(dir, "samples.jsonl"),
+  ];
   const file = path.join(dir, "run.json");
   const manifest = await readManifest(file);
   const told = new Set<number>();
@@ -53,8 +58,8 @@ export async function openStoredRun(
   return {
     dir,
     manifest,
-    rows: () => readRows(path.join(dir, "episodes.jsonl"), tellOnce),
-    samplesOf: (rolloutId) => readSamples(path.join(dir, "samples.jsonl"), rolloutId),
+    rows: () => readRows(episodesFile, tellOnce),
+    samplesOf: (rolloutId) => readSamples(samplesFile, rolloutId),
   };
 }
 

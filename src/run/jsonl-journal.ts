@@ -1,6 +1,7 @@
 import path from "node:path";
 import { UsageError } from "../errors.ts";
 import { type Resolvers, withResolvers } from "../internal/with-resolvers.ts";
+import { closedEarly } from "./closed-early.ts";
 import { type EncodedLine, encodeLine } from "./encode-line.ts";
 import { type FileFacts, type Files, type OpenFile, diskFiles, writeAll } from "./files.ts";
 import { endLastLine } from "./last-line.ts";
@@ -56,8 +57,10 @@ export class JsonlJournal implements AsyncDisposable {
    *
    * @throws UsageError where the file cannot be opened.
    */
-  static async open(file: string, options: JournalOptions = {}): Promise<JsonlJournal> {
+  static async open(name: string, options: JournalOptions = {}): Promise<JsonlJournal> {
     const { files = diskFiles } = options;
+    // Whoever plays may change the working directory meanwhile.
+    const file = path.resolve(name);
     let opened: OpenFile | undefined;
     try {
       opened = await files.open(file, "append");
@@ -105,15 +108,15 @@ export class JsonlJournal implements AsyncDisposable {
 
   async #write(lines: readonly EncodedLine[]): Promise<void> {
     if (this.#broken !== undefined) return;
-    if (this.#isClosed) {
-      this.#broken = { reason: new UsageError(`Cannot write ${this.path}: it is closed`) };
-      return;
-    }
     try {
       await this.#guard();
     } catch (reason) {
       // The file is somebody else's now: it stays as it is.
       this.#broken = { reason };
+      return;
+    }
+    if (this.#isClosed) {
+      this.#broken = { reason: closedEarly(path.dirname(this.path)) };
       return;
     }
     try {

@@ -26,6 +26,7 @@ import {
 } from "./read-recording.ts";
 import { readToldGroups, type ToldGroups } from "./begun-groups.ts";
 import { indexEpisodes, type EpisodeIndex } from "./read-episodes.ts";
+import { closedEarly } from "./closed-early.ts";
 import { type LockOptions, RunLock } from "./run-lock.ts";
 import { type RunManifest, claimManifest } from "./run-manifest.ts";
 import { rolloutIdOfLine } from "./sample-line.ts";
@@ -66,7 +67,10 @@ const slimeFile = "samples.slime.jsonl";
  * damaged then is played again: an episode at a time, never the folder.
  */
 export class RunFolder implements AsyncDisposable {
+  /** Where it is, absolute: whoever plays may change the working directory. */
   readonly dir: string;
+  /** How it was named when it was opened: for messages. */
+  readonly name: string;
   /** What holds for the folder: that of the first start. */
   readonly manifest: RunManifest;
   /** Episodes that earlier starts of this run finished. */
@@ -90,12 +94,17 @@ export class RunFolder implements AsyncDisposable {
   readonly record: RecordPolicy;
   readonly #finishedIds: ReadonlySet<string>;
   #isPlayed = false;
+  #isClosing = false;
+  /** What is written otherwise than by journals of the folder's own, while it is. */
+  readonly #underWay = new Set<Promise<unknown>>();
+  /** What was opened in it later, and is closed with it. */
+  readonly #openedLater: AsyncDisposable[] = [];
   #finishedRecordings: Promise<RecordingIndex> | undefined;
   /** Where episodes were when one was last looked for in vain, or at all. */
   #index: Promise<EpisodeIndex> | undefined;
 
   private constructor(
-    about: Pick<RunFolder, "dir" | "manifest" | "finished" | "grouping" | "notes">,
+    about: Pick<RunFolder, "dir" | "name" | "manifest" | "finished" | "grouping" | "notes">,
     open: {
       readonly files: Files;
       readonly lock: RunLock;
@@ -111,6 +120,7 @@ export class RunFolder implements AsyncDisposable {
     },
   ) {
     this.dir = about.dir;
+    this.name = about.name;
     this.manifest = about.manifest;
     this.finished = about.finished;
     this.grouping = about.grouping;
@@ -135,22 +145,23 @@ export class RunFolder implements AsyncDisposable {
    *   configuration or identity (naming what differs), or where it cannot be written.
    */
   static async open(
-    dir: string,
+    name: string,
     manifest: RunManifest,
     options: RunFolderOptions,
   ): Promise<RunFolder> {
     const { files = diskFiles } = options;
+    const dir = path.resolve(name);
     try {
       await files.makeFolder(dir);
-      await files.syncFolder(path.dirname(path.resolve(dir)));
+      await files.syncFolder(path.dirname(dir));
     } catch (error) {
-      throw storageError("create the run folder", dir, error);
+      throw storageError("create the run folder", name, error);
     }
     await assertOwnFolder(dir, files);
     const lock = await RunLock.take(dir, { ...options.lock, files });
     try {
       const now = options.lock?.now;
-      return await RunFolder.#openLocked(dir, manifest, { ...options, files, lock, now });
+      return await RunFolder.#openLocked({ dir, name }, manifest, { ...options, files, lock, now });
     } catch (error) {
       await lock[Symbol.asyncDispose]();
       throw error;
@@ -158,7 +169,7 @@ export class RunFolder implements AsyncDisposable {
   }
 
   static async #openLocked(
-    dir: string,
+    { dir, name }: Pick<RunFolder, "dir" | "name">,
     manifest: RunManifest,
     options: Omit<RunFolderOptions, "lock"> & {
       readonly files: Files;
@@ -181,7 +192,7 @@ export class RunFolder implements AsyncDisposable {
     const names = [samplesFile, episodesFile, eventsFile] as const;
     const journals = await openJournals(dir, names, { files, guard: () => lock.confirm() });
     const folder = new RunFolder(
-      { dir, manifest: claimed.manifest, finished, grouping, notes },
+      { dir, name, manifest: claimed.manifest, finished, grouping, notes },
       {
         files,
         lock,
@@ -290,23 +301,43 @@ export class RunFolder implements AsyncDisposable {
     options: Omit<RecordingOptions, "journal">,
   ): Promise<(RecordingJournal & AsyncDisposable) | undefined> {
     if (this.record === "none") return undefined;
-    const file = path.join(this.dir, recordingFile);
-    const guard = (): Promise<void> => this.#lock.confirm();
-    const journal = await JsonlJournal.open(file, { files: this.#files, guard });
-    const recording = new RecordingJournal({ ...options, journal });
-    return Object.assign(recording, {
-      [Symbol.asyncDispose]: async () => {
-        await recording.flush();
-        await journal[Symbol.asyncDispose]();
-      },
+    return await this.#whileHeld(async () => {
+      const file = path.join(this.dir, recordingFile);
+      const guard = (): Promise<void> => this.#lock.confirm();
+      const journal = await JsonlJournal.open(file, { files: this.#files, guard });
+      const recording = new RecordingJournal({ ...options, journal });
+      const closable = Object.assign(recording, {
+        [Symbol.asyncDispose]: async () => {
+          await recording.flush();
+          await journal[Symbol.asyncDispose]();
+        },
+      });
+      this.#openedLater.push(closable);
+      return closable;
     });
+  }
+
+  /**
+   * Does what is more than a line that is added to a file: the folder is not given back before that is done.
+   *
+   * @throws UsageError where the folder was closed, or is another process's by now.
+   */
+  async #whileHeld<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#isClosing) throw closedEarly(this.dir);
+    const working = this.#lock.confirm().then(work);
+    this.#underWay.add(working);
+    try {
+      return await working;
+    } finally {
+      this.#underWay.delete(working);
+    }
   }
 
   /** Takes out of the recording what is not to be kept; `ended` says how a rollout ended, if it did. */
   async pruneRecording(ended: (rolloutId: string) => "failed" | "other" | undefined) {
     if (this.record === "none") return;
-    await this.#lock.confirm();
-    await pruneRecordings(this.dir, { files: this.#files, policy: this.record, ended });
+    const choice = { files: this.#files, policy: this.record, ended };
+    await this.#whileHeld(async () => await pruneRecordings(this.dir, choice));
   }
 
   /** Where the training rows are. */
@@ -351,10 +382,11 @@ export class RunFolder implements AsyncDisposable {
     const ranks = new Map(rolloutIds.map((rolloutId, index) => [rolloutId, index]));
     const rankOf = (line: Buffer): number =>
       ranks.get(rolloutIdOfLine(line) ?? "") ?? rolloutIds.length;
-    await this.#samples[Symbol.asyncDispose]();
-    await this.#lock.confirm();
-    this.#index = undefined;
-    await sortRows(this.#samples.path, rankOf, { files: this.#files });
+    await this.#whileHeld(async () => {
+      await this.#samples[Symbol.asyncDispose]();
+      this.#index = undefined;
+      await sortRows(this.#samples.path, rankOf, { files: this.#files });
+    });
   }
 
   /**
@@ -367,11 +399,11 @@ export class RunFolder implements AsyncDisposable {
     attempts: readonly SlimeAttempt[],
     choice: SlimeChoice = {},
   ): Promise<SlimeSummary | undefined> {
-    if (this.slimeFile === undefined) return undefined;
-    await this.#lock.confirm();
+    const { slimeFile: file } = this;
+    if (file === undefined) return undefined;
     const sources = { episodesFile: this.#episodes.path, samplesFile: this.#samples.path };
-    const files = this.#files;
-    return await writeSlimeFile(this.slimeFile, attempts, { ...sources, ...choice, files });
+    const options = { ...sources, ...choice, files: this.#files };
+    return await this.#whileHeld(async () => await writeSlimeFile(file, attempts, options));
   }
 
   /**
@@ -379,28 +411,36 @@ export class RunFolder implements AsyncDisposable {
    * on, and they hold no longer.
    */
   async takeBackEnd(): Promise<void> {
-    await this.#lock.confirm();
-    for (const name of [summaryFile, slimeFile]) {
-      const file = path.join(this.dir, name);
-      try {
-        await this.#files.remove(file);
-      } catch (error) {
-        throw storageError("write", file, error);
+    await this.#whileHeld(async () => {
+      for (const name of [summaryFile, slimeFile]) {
+        const file = path.join(this.dir, name);
+        try {
+          await this.#files.remove(file);
+        } catch (error) {
+          throw storageError("write", file, error);
+        }
       }
-    }
+    });
   }
 
   async writeSummary(summary: object): Promise<void> {
-    await this.#lock.confirm();
-    await writeWholeJson(path.join(this.dir, summaryFile), summary, { files: this.#files });
+    const file = path.join(this.dir, summaryFile);
+    const files = this.#files;
+    await this.#whileHeld(async () => await writeWholeJson(file, summary, { files }));
   }
 
-  /** Waits for what is being written, closes the files, and gives the folder back. */
+  /**
+   * Waits for what is being written, closes the files, and gives the folder back. To be called when its run has
+   * ended: one that still plays is told that the folder was closed, and writes nothing more.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosing = true;
     await using _lock = this.#lock;
     await using _events = this.#events;
     await using _episodes = this.#episodes;
-    await this.#samples[Symbol.asyncDispose]();
+    await using _samples = this.#samples;
+    await Promise.allSettled(this.#underWay);
+    for (const opened of this.#openedLater) await opened[Symbol.asyncDispose]();
   }
 }
 

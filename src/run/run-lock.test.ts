@@ -326,6 +326,15 @@ describe("RunLock.confirm()", () => {
     await other.confirm();
   });
 
+  test("confirms nothing once the lock was given back", async () => {
+    const lock = await RunLock.take(dir, options({}));
+    await lock.confirm();
+    await lock[Symbol.asyncDispose]();
+    await expect(lock.confirm()).rejects.toThrow(
+      `Cannot go on writing ${dir}: it was closed while its run plays`,
+    );
+  });
+
   test("counts a sign of life from before it was given", async () => {
     let nowMs = startedAtMs;
     let other: RunLock | undefined;

@@ -4,6 +4,7 @@ import { UsageError } from "../errors.ts";
 import { type Clock, systemClock } from "../internal/clock.ts";
 import { Redactor } from "../internal/redactor.ts";
 import { claimLock, holderBytes, type LockClaim } from "./claim-lock.ts";
+import { closedEarly } from "./closed-early.ts";
 import { type FileFacts, type Files, type OpenFile, codeOf, diskFiles, writeAll } from "./files.ts";
 import {
   describeHolder,
@@ -103,7 +104,8 @@ export class RunLock implements AsyncDisposable {
    */
   static async take(dir: string, options: LockOptions = {}): Promise<RunLock> {
     const { files = diskFiles, leaseMs = 120_000, heartbeatMs = 10_000, now = Date.now } = options;
-    const file = path.join(dir, lockFile);
+    // Whoever plays may change the working directory meanwhile.
+    const file = path.resolve(dir, lockFile);
     try {
       const holder = await describeSelf(options, now());
       await holdDraft(files, { file, holder }, async (draft, fileSystemNow) => {
@@ -124,11 +126,12 @@ export class RunLock implements AsyncDisposable {
   /**
    * Returns while the lock is surely held; asks the disk where this process stood still for a while.
    *
-   * @throws UsageError where another process took over, or the folder is gone.
+   * @throws UsageError where another process took over, the folder is gone, or the lock was given back.
    */
   async confirm(): Promise<void> {
     // A sign that is under way may have been begun before the file server stood still: it says nothing of now.
     for (let count = 0; count < mostSigns && this.#isDoubtful; count++) await this.renew();
+    if (this.#isReleased) throw closedEarly(path.dirname(this.file));
     if (this.#lost !== undefined) throw this.#lost;
     if (this.#sinceRenewalMs() < this.#leaseMs) return;
     if (this.#renewalError !== undefined)
@@ -140,7 +143,8 @@ export class RunLock implements AsyncDisposable {
   }
 
   get #isDoubtful(): boolean {
-    return this.#lost === undefined && this.#sinceRenewalMs() >= this.#leaseMs / 2;
+    if (this.#isReleased || this.#lost !== undefined) return false;
+    return this.#sinceRenewalMs() >= this.#leaseMs / 2;
   }
 
   /** Gives a sign of life; is called every few seconds. A failure is told by `confirm()`. */

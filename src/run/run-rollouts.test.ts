@@ -293,7 +293,7 @@ describe("runRollouts()", () => {
     {
       await using folder = await open();
       await folder[Symbol.asyncDispose]();
-      await expect(playLamps(folder, lamps(4), { signal })).rejects.toThrow("it is closed");
+      await expect(playLamps(folder, lamps(4), { signal })).rejects.toThrow("it was closed");
     }
     expect(getEventListeners(signal, "abort")).toHaveLength(0);
   });

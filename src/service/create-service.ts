@@ -43,9 +43,9 @@ export interface CreatedService extends AsyncDisposable {
 export async function createService(
   {
     run: config,
-    dir,
+    dir: named,
     maxQueued,
-    batchEngines: named,
+    batchEngines: engineUrls,
     agentLightning: lightning,
     queue,
   }: ServiceConfig,
@@ -62,6 +62,8 @@ export async function createService(
     readonly lock?: Omit<LockOptions, "files">;
   } = {},
 ): Promise<CreatedService> {
+  // Environments and users may change the working directory meanwhile.
+  const dir = path.resolve(named);
   const environment = await loadEnvironment(config.environment.name, config.environment.dataDir);
   // What is put together wants a scope; batches bring their own.
   const [split = "test"] = Object.keys(environment.splits);
@@ -75,7 +77,7 @@ export async function createService(
   try {
     const { attempts, record } = config.conduct;
     const redactor = createRunRedactor(config, env);
-    for (const url of named) {
+    for (const url of engineUrls) {
       // Connections are made when a batch names it.
       const at = { ...config.engine, urls: [url] } as EngineConfig;
       batchEngines.set(url, await createEngine(at, env));
@@ -88,7 +90,7 @@ export async function createService(
     const isOutOfReach = queue !== undefined && !("urls" in config.engine);
     const weights = isOutOfReach
       ? undefined
-      : await weightLoader(config, { env, engine: run.setup.engine, named });
+      : await weightLoader(config, { env, engine: run.setup.engine, named: engineUrls });
     const gym = new GymAgent();
     const { model } = await run.setup.engine.describe(given({ signal }));
     const agentLightning = lightning && openBridge(lightning, { env, dir, note, model });

@@ -74,8 +74,10 @@ export class RolloutService implements AsyncDisposable {
    *
    * @throws UsageError where another process writes the folder, or it cannot be used.
    */
-  static async open(options: RolloutServiceOptions): Promise<RolloutService> {
-    const { dir } = options;
+  static async open(asked: RolloutServiceOptions): Promise<RolloutService> {
+    // Environments and users may change the working directory meanwhile.
+    const dir = path.resolve(asked.dir);
+    const options = { ...asked, dir };
     await makeFolder(path.join(dir, "groups"));
     await makeFolder(path.join(dir, "batches"));
     const lock = await RunLock.take(dir, options.lock);

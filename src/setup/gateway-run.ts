@@ -142,7 +142,7 @@ async function openParts(
   );
   opened.push(() => gateway[Symbol.asyncDispose]());
   const known = new Set(folder.finished.map(({ rolloutId }) => rolloutId));
-  gateway.useJournal(await SessionJournal.open(dir, gateway.store, (id) => known.has(id)));
+  gateway.useJournal(await SessionJournal.open(folder.dir, gateway.store, (id) => known.has(id)));
   const { found: _found, ...asked } = folder.manifest;
   const resumed = folder.finished.length;
   const start = { type: "run-started", atMs: now(), planned: resumed, resumed, manifest: asked };

@@ -89,9 +89,11 @@ function openBundle(bundle: Bundle): RecordedRun {
   };
 }
 
-async function openFolder(dir: string): Promise<RecordedRun> {
+async function openFolder(name: string): Promise<RecordedRun> {
   const files = diskFiles;
-  const { manifest } = await openStoredRun(dir);
+  // Whoever plays an episode again may change the working directory meanwhile.
+  const dir = path.resolve(name);
+  const { manifest } = await openStoredRun(name);
   const { runId } = manifest;
   const index = await indexRecordings(dir, { files, wants: () => true });
   const rolloutIds = [...index.keys()];

@@ -1,3 +1,4 @@
+import path from "node:path";
 import { Worker } from "node:worker_threads";
 import { byteSpellings } from "./byte-level.ts";
 
@@ -29,7 +30,7 @@ export function readMergeTable(file: string): MergeTableReading {
       ...workerData, readFileSync, slotOf: ${slotOf.toString()},
     });
     parentPort.postMessage(table, table ? [table.byteIds.buffer, table.slots.buffer] : []);`,
-    { eval: true, workerData: { file, spellings: byteSpellings } },
+    { eval: true, workerData: { file: path.resolve(file), spellings: byteSpellings } },
   );
   worker.unref();
   const table = new Promise<MergeTable | undefined>((resolve) => {

@@ -55,7 +55,7 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
   const { tauTaskInfo } = await import("../tau-task-info.ts");
   const display = readRunDisplay(settings);
   const finish = async ({ result, folder, environment, plan }: PlayedRun): Promise<void> => {
-    const { dir } = folder;
+    const { dir, name } = folder;
     const { end } = result;
     const evaluation = await writeEvaluation(await openStoredRun(dir), {
       plan: await planEvaluation(environment.name, plan, readPrices(settings)),
@@ -63,7 +63,7 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
       taskInfo: tauTaskInfo(environment),
     });
     const event = { type: "evaluation", end, files: evaluationFiles, ...evaluation };
-    await writeOut(display.json ? `${JSON.stringify(event)}\n` : printEvaluation(evaluation, dir));
+    await writeOut(display.json ? `${JSON.stringify(event)}\n` : printEvaluation(evaluation, name));
     const troubles = describeTroubles(result.progress);
     if (troubles !== undefined) writeError(`note: ${troubles}\n`);
     if (end !== "finished") writeError(`${unfinished[end]}\n`);

@@ -55,7 +55,7 @@ async function serveAgents(config: GatewayConfig, display: Display): Promise<voi
       ...(adminToken === undefined ? {} : { adminToken }),
     };
     await using served = await serveGateway(run.gateway, place);
-    await writeOut(introduction(served.url, run.folder.dir, { config, display }));
+    await writeOut(introduction(served.url, run.folder.name, { config, display }));
     await interrupted(signal);
   }
   await run.end();
@@ -65,7 +65,7 @@ async function serveAgents(config: GatewayConfig, display: Display): Promise<voi
   await writeOut(
     display.json
       ? `${JSON.stringify({ type: "summary", ...run.progress(), gateway: run.gateway.counts })}\n`
-      : `${finished} sessions are finished, ${run.gateway.store.openCount} can go on: ${run.folder.dir}\n`,
+      : `${finished} sessions are finished, ${run.gateway.store.openCount} can go on: ${run.folder.name}\n`,
   );
 }
 

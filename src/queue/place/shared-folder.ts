@@ -10,11 +10,12 @@ import type { SharedPlace } from "./shared-place.ts";
  *
  * @throws UsageError where it cannot be made.
  */
-export async function openSharedFolder(dir: string): Promise<SharedPlace> {
+export async function openSharedFolder(name: string): Promise<SharedPlace> {
+  const dir = path.resolve(name);
   try {
     await makeFolder(dir);
   } catch (error) {
-    throw new UsageError(`Cannot use --shared ${dir}: ${describeError(error)}`);
+    throw new UsageError(`Cannot use --shared ${name}: ${describeError(error)}`);
   }
   const at = (name: string): string => path.join(dir, name);
   const ready = new Set<string>();
@@ -26,7 +27,7 @@ export async function openSharedFolder(dir: string): Promise<SharedPlace> {
   };
   const remove = async (name: string): Promise<void> => await rm(at(name), { force: true });
   return {
-    shown: dir,
+    shown: name,
     async write(name, bytes) {
       await makeFolderOf(name);
       const part = `${at(name)}.${randomUUID()}.part`;

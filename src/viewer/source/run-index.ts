@@ -35,6 +35,8 @@ export class RunIndex {
   readonly key: string;
   readonly dir: string;
   readonly manifest: RunManifest;
+  /** The folder itself, wherever the process works by now. */
+  readonly #root: string;
   readonly #files: Files;
   readonly #episodes: LineFollower;
   readonly #samples: LineFollower;
@@ -57,18 +59,19 @@ export class RunIndex {
     this.key = key;
     this.dir = dir;
     this.manifest = manifest;
+    this.#root = path.resolve(dir);
     this.#files = files;
-    this.#episodes = new LineFollower(path.join(dir, "episodes.jsonl"), {
+    this.#episodes = new LineFollower(path.join(this.#root, "episodes.jsonl"), {
       ...{ files, headLength: episodeHeadLength },
       onLine: ({ head, start, end }) => this.#addEpisode(head, { start, end }),
       onReset: () => this.#forgetEpisodes(),
     });
-    this.#samples = new LineFollower(path.join(dir, "samples.jsonl"), {
+    this.#samples = new LineFollower(path.join(this.#root, "samples.jsonl"), {
       ...{ files, headLength: sampleHeadLength },
       onLine: ({ head, start, end }) => this.#addRow(head, { start, end }),
       onReset: () => this.#forgetRows(),
     });
-    this.#recordings = new LiveRecordings(dir, files);
+    this.#recordings = new LiveRecordings(this.#root, files);
   }
 
   /**
@@ -261,7 +264,7 @@ export class RunIndex {
   }
 
   async #readState(): Promise<RunState> {
-    const summary = await readText(this.#files, path.join(this.dir, "summary.json"));
+    const summary = await readText(this.#files, path.join(this.#root, "summary.json"));
     const end = summary === undefined ? undefined : endOf(summary);
     if (end !== undefined) return end;
     const standing = await readStanding(
@@ -269,7 +272,7 @@ export class RunIndex {
         ...{ files: this.#files, machine: thisMachine, here: await thisMachine.here(), leaseMs },
         fileSystemNow: () => Promise.resolve(Date.now()),
       },
-      path.join(this.dir, lockFile),
+      path.join(this.#root, lockFile),
     );
     return standing === undefined || standing.state === "gone" ? "stopped" : "running";
   }

@@ -31,7 +31,7 @@ const variable = "TURNWRIGHT_SANDBOX";
  */
 export function localSandboxes(options: LocalSandboxOptions = {}): Sandboxes {
   const { memoryMiB, machine = thisMachine } = options;
-  const dir = options.dir ?? path.join(tmpdir(), "turnwright-sandboxes");
+  const dir = path.resolve(options.dir ?? path.join(tmpdir(), "turnwright-sandboxes"));
   if (process.platform === "win32") {
     throw new UsageError(
       "Cannot make sandboxes of processes on Windows, expected dockerSandboxes()",

@@ -1,0 +1,125 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import { type Files, diskFiles } from "./files.ts";
+import { openLamps, startLamps, switchingEngine, takeAll } from "./lamp-groups.fixture.ts";
+import { testEpisode } from "./run-folder.fixture.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-closed-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+const closed = (): string =>
+  `Cannot go on writing ${dir}: it was closed while its run plays; end the run, such as by interrupt(), and wait ` +
+  "for its result before its folder is closed";
+
+async function contents(): Promise<Readonly<Record<string, string>>> {
+  const names = (await readdir(dir)).toSorted();
+  const texts = await Promise.all(
+    names.map(async (name) => [name, await readFile(path.join(dir, name), "utf8")] as const),
+  );
+  return Object.fromEntries(texts);
+}
+
+describe("a folder that is closed while its run plays", () => {
+  test("is written by it no more, and the next start goes on there", async () => {
+    const [reached, go] = [withResolvers(), withResolvers()];
+    const engine = switchingEngine(async ({ sessionId }) => {
+      if (sessionId === "lamp/test/0#0") return;
+      reached.resolve();
+      await go.promise;
+    });
+    const folder = await openLamps(dir);
+    const run = startLamps({ folder, engine, admission: { concurrency: 2 } });
+    await reached.promise;
+    await folder[Symbol.asyncDispose]();
+    const left = await contents();
+    expect(Object.keys(left)).not.toContain("run.lock");
+    await using next = await openLamps(dir);
+    go.resolve();
+    await expect(run.result).rejects.toThrow(closed());
+    await expect(takeAll(run)).rejects.toThrow(closed());
+    const { "run.lock": _lock, ...now } = await contents();
+    expect(now).toEqual(left);
+    const again = startLamps({ folder: next });
+    await takeAll(again);
+    expect(await again.result).toMatchObject({ end: "finished" });
+  });
+
+  test("refuses whatever is written in it", async () => {
+    const folder = await openLamps(dir, { format: "slime" });
+    const failures: unknown[] = [];
+    // Nothing is written of itself.
+    const clock = { after: () => () => {} };
+    const onFailure = (error: unknown): void => void failures.push(error);
+    const recording = await folder.openRecording({ clock, onFailure });
+    await folder.writeEpisode(testEpisode(0));
+    const about = {
+      groupId: "t",
+      groupIndex: 0,
+      sampleIndex: 1,
+      seed: 0,
+      split: "s",
+      taskIndex: 0,
+    };
+    const written = recording!.begin({ rolloutId: "t#1", attempt: 1, start: 1, ...about, atMs: 1 });
+    await folder[Symbol.asyncDispose]();
+    const left = await contents();
+    // What was recorded by then is there.
+    expect(left["recording.jsonl"]).toContain('"rolloutId":"t#1"');
+    written.end();
+    await recording!.flush();
+    expect(failures).toEqual([expect.objectContaining({ message: closed() })]);
+    for (const write of [
+      async () => void (await folder.writeEpisode(testEpisode(1))),
+      async () => await folder.writeEvent({ type: "told", atMs: 1 }),
+      async () => await folder.writeSummary({}),
+      async () => await folder.takeBackEnd(),
+      async () => await folder.sortSamples(["t#0"]),
+      async () => void (await folder.writeSlime([])),
+      async () => await folder.pruneRecording(() => "other"),
+      async () => void (await folder.openRecording({ clock, onFailure })),
+    ]) {
+      await expect(write()).rejects.toThrow(closed());
+    }
+    expect(await contents()).toEqual(left);
+  });
+
+  test("is not given back before what is under way there is done", async () => {
+    const [reached, go] = [withResolvers(), withResolvers()];
+    const files: Files = {
+      ...diskFiles,
+      rename: async (from, to) => {
+        if (to.endsWith("summary.json")) {
+          reached.resolve();
+          await go.promise;
+        }
+        await diskFiles.rename(from, to);
+      },
+    };
+    const folder = await openLamps(dir, { files });
+    const writing = folder.writeSummary({ end: "finished" });
+    await reached.promise;
+    const closing = folder[Symbol.asyncDispose]();
+    // Lines that are handed in meanwhile are on the disk before it is closed, too.
+    const telling = folder.writeEvent({ type: "told", atMs: 1 });
+    expect(await readdir(dir)).toContain("run.lock");
+    go.resolve();
+    await Promise.all([writing, telling, closing]);
+    const left = await contents();
+    expect(Object.keys(left)).toEqual([
+      "episodes.jsonl",
+      "events.jsonl",
+      "run.json",
+      "samples.jsonl",
+      "summary.json",
+    ]);
+    expect(left["events.jsonl"]).toBe('{"type":"told","atMs":1}\n');
+  });
+});
