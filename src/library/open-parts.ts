@@ -26,6 +26,7 @@ import { given } from "../internal/given.ts";
 import { completeSettings } from "../setup/setting.ts";
 import { describeIdentity, type NamedParts } from "../setup/run-identity.ts";
 import { toRunScope } from "../setup/run-scope.ts";
+import { requireOpenNames } from "../run/open-names.ts";
 import { planRun, type RunPlan } from "../run/plan-run.ts";
 import type { EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
@@ -93,8 +94,10 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
       ...(await describeIdentity(namedIn(options, values), { ...parts, engine: description })),
       ...namesOfGiven(options, parts),
     });
+    const redactor = redactorOf(options, values);
+    requireOpenNames(environment, redactor);
     return {
-      ...{ values, plan, conduct, engine: description, redactor: redactorOf(options, values) },
+      ...{ values, plan, conduct, engine: description, redactor },
       identity,
       setup: { ...parts, ...given({ clock: options.clock, play }) },
       [Symbol.asyncDispose]: close,

@@ -75,7 +75,9 @@ export async function identifyErrors(
   {
     await using journal = await JsonlJournal.open(file);
     await judgeAll(run, waiting, options, async (verdict) => {
-      const judged = options.redactor?.clean(verdict) ?? verdict;
+      // Its names are the episode's, by which it is found again.
+      const { rolloutId, taskId } = verdict;
+      const judged = { ...(options.redactor?.clean(verdict) ?? verdict), rolloutId, taskId };
       await journal.append(judged);
       known.set(judged.rolloutId, judged);
       options.onJudged?.(judged);

@@ -1,4 +1,6 @@
 import path from "node:path";
+import { given } from "../internal/given.ts";
+import type { Redactor } from "../internal/redactor.ts";
 import { parseJson } from "./episode-row.ts";
 import type { Files } from "./files.ts";
 import { scanLines } from "./line-ranges.ts";
@@ -24,9 +26,17 @@ export interface BegunEvent extends Omit<BegunGroup, "fork"> {
 
 type WrittenFork = Omit<Fork, "inputs"> & { readonly inputs: unknown };
 
-/** The event that tells of a group whose task its source may not give again. */
-export function begunEvent({ fork, ...group }: BegunGroup): BegunEvent {
-  const written = fork && { ...fork, inputs: writeInputs(fork.inputs) };
+/**
+ * The event that tells of a group whose task its source may not give again.
+ *
+ * @param redactor - Takes secrets out of a fork's inputs, as out of those that are recorded.
+ */
+export function begunEvent(
+  { fork, ...group }: BegunGroup,
+  redactor?: Pick<Redactor, "without">,
+): BegunEvent {
+  const inputs = fork && writeInputs(fork.inputs);
+  const written = fork && { ...fork, inputs: redactor?.without(inputs) ?? inputs };
   return { type: "group-begun", ...group, ...(written && { fork: written }) };
 }
 
@@ -81,7 +91,8 @@ class GroupNotes implements ToldGroups {
     if (groupId !== "") this.#placeOf.set(groupId, groupIndex);
     if (type === "group-taken") this.taken.add(groupIndex);
     if (type === "group-begun" && groupId !== "" && task !== undefined) {
-      const noted = { task, ...(event.isDrawnAgain === true && { isDrawnAgain: true as const }) };
+      const { isDrawnAgain, hash } = event;
+      const noted = { task, ...given({ hash }), ...(isDrawnAgain === true && { isDrawnAgain }) };
       this.begun.push({ groupIndex, groupId, ...noted, ...(fork && { fork: readFork(fork) }) });
     }
     if (type !== "group-finished" && type !== "group-left-out") return;

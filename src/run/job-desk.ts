@@ -15,7 +15,7 @@ import type { SourcedTask } from "./task-source.ts";
 /** What decides which attempts are next. */
 export interface JobDeskOptions extends Pick<
   StartRunOptions,
-  "admission" | "folder" | "setup" | "source"
+  "admission" | "folder" | "redactor" | "setup" | "source"
 > {
   readonly book: GroupBook;
   readonly outlet: GroupOutlet;
@@ -132,14 +132,15 @@ export class JobDesk {
 
   /** Draws a task, with what is to be noted of it. What cannot be played ends no more than the drawing. */
   async #drawNoted(): Promise<{ begun: BegunTask; event?: BegunEvent } | undefined> {
-    const { folder, setup } = this.#options;
+    const { folder, redactor, setup } = this.#options;
     try {
       const begun = await this.#drawGroup();
       if (begun === undefined || !begun.isNoted || folder === undefined) return begun && { begun };
-      const { group, fork } = begun;
-      const { groupIndex, groupId, task } = group;
-      const noted = noteTask(task, setup.environment);
-      return { begun, event: begunEvent({ groupIndex, groupId, ...noted, ...(fork && { fork }) }) };
+      const { fork } = begun;
+      const { groupIndex, groupId, task } = begun.group;
+      const noted = noteTask(task, { environment: setup.environment, redactor });
+      const group = { groupIndex, groupId, ...noted, ...(fork && { fork }) };
+      return { begun, event: begunEvent(group, redactor) };
     } catch (error) {
       if (!(error instanceof UsageError || error instanceof RolloutError)) throw error;
       this.#fault = { error };

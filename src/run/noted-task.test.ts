@@ -1,10 +1,12 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { Redactor } from "../internal/redactor.ts";
 import type { Task } from "../task.ts";
+import { begunEvent } from "./begun-groups.ts";
 import { parseEpisodeRow, parseJson } from "./episode-row.ts";
 import { diskFiles } from "./files.ts";
 import {
@@ -15,13 +17,13 @@ import {
   takeAll,
 } from "./lamp-groups.fixture.ts";
 import { lampSetup } from "./lamp-run.fixture.ts";
-import { ownTask, taskKey } from "./noted-task.ts";
+import { noteTask, ownTask, recallTask, taskKey } from "./noted-task.ts";
 import { indexRecordings, readRecording } from "./read-recording.ts";
 import { episodesFile, samplesFile } from "./reconcile.ts";
 import { recordedAssignment, replayEpisode, type StoredEpisode } from "./replay-episode.ts";
 import { indexRows } from "./row-index.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { taskList, type TaskSource } from "./task-source.ts";
+import { pushedTasks, taskList, type SourcedTask, type TaskSource } from "./task-source.ts";
 import type { Sample } from "../trajectory/sample.ts";
 
 /** Lamps of 40 watts; what a lamp draws is its reward. */
@@ -63,6 +65,113 @@ describe("what is written of a task beside its place", () => {
     const redactor = new Redactor(["sesame-open"]);
     expect(ownTask(task, { environment, redactor })).toEqual({ hash: taskKey(task) });
     expect(ownTask(brighter, { environment, redactor })).toHaveProperty("task", brighter);
+  });
+});
+
+describe("a noted task that holds a known key", () => {
+  const secret = "sk-very-secret-key";
+  const redactor = new Redactor([secret]);
+  const keyed: Environment = {
+    ...environment,
+    task: (split, index) => ({
+      ...environment.task(split, index),
+      instruction: `Lamp ${index} on, by ${secret}.`,
+    }),
+  };
+  const own = keyed.task("test", 3);
+  let dir: string;
+
+  beforeEach(async () => {
+    dir = await mkdtemp(path.join(tmpdir(), "noted-secret-"));
+  });
+
+  afterEach(async () => {
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  const written = async (): Promise<string> => {
+    const names = (await readdir(dir)).filter((name) => name !== "run.lock");
+    return (
+      await Promise.all(names.map(async (name) => await readFile(path.join(dir, name), "utf8")))
+    ).join("");
+  };
+
+  const play = async (
+    sourced: readonly SourcedTask[],
+    { engine = switchingEngine(), ...options }: Partial<StartRunOptions> & { engine?: Engine } = {},
+  ) => {
+    await using folder = await openLamps(dir);
+    const source = pushedTasks();
+    source.push(...sourced);
+    source.end();
+    const setup = lampSetup({ environment: keyed, engine });
+    const about = { setup, source, redactor, grouping: { size: 1 }, admission: { concurrency: 1 } };
+    return await takeAll(startLamps({ ...about, folder, ...options }));
+  };
+
+  test("is drawn from the environment again where that has it", () => {
+    const noted = noteTask(own, { environment: keyed, redactor });
+    expect(noted).toEqual({
+      task: { ...own, instruction: "", data: null },
+      isDrawnAgain: true,
+      hash: taskKey(own),
+    });
+    expect(recallTask(noted, keyed)).toEqual(own);
+    expect(() => recallTask(noted, environment)).toThrow(
+      'Cannot go on with lamp/test/3: task 3 of "test" of lamp is another now; bring back what was there or ' +
+        "choose another folder",
+    );
+    // What holds none is noted as it is, also where its name does.
+    const named = { ...brighter, id: secret };
+    expect(noteTask(named, { environment, redactor })).toEqual({ task: named });
+  });
+
+  test.each([
+    ["instruction", own],
+    ["data", { ...brighter, data: { meters: [{ [secret]: 1 }] } }],
+  ])("is refused where the environment has another one: its %s", (member, task) => {
+    expect(() => noteTask(task, { environment, redactor })).toThrow(
+      `Cannot begin lamp/test/3: its ${member} holds a known key or password, such as the engine's ` +
+        "(--api-key-env), which is never written, and lamp does not draw the same task, so that a later start " +
+        "could not go on with it; take that out of the task, and have the environment read it where it is " +
+        "needed, or play without a folder",
+    );
+  });
+
+  test("goes on after a stop, and its key is in no file", async () => {
+    const stop = new AbortController();
+    const engine = switchingEngine((_request, turn) => void (turn === 1 && stop.abort()));
+    await play([{ task: own, groupId: "mine" }], { engine, signal: stop.signal });
+    const asked: number[] = [];
+    const again = switchingEngine((_request, turn) => void asked.push(turn));
+    const [group] = await play([], { engine: again });
+    expect(group).toMatchObject({ groupId: "mine", task: own, episodes: [{ reward: 40 }] });
+    expect(asked).toEqual([1]);
+    expect(await written()).not.toContain(secret);
+    expect(await written()).not.toContain("recording-dropped");
+  });
+
+  test("ends the run behind those that were begun where it cannot be noted", async () => {
+    const other = { ...own, instruction: `Lamp off, by ${secret}.` };
+    const playing = play([{ task: brighter }, { task: other, groupId: "mine" }]);
+    await expect(playing).rejects.toThrow(
+      "Cannot begin lamp/test/3: its instruction holds a known key or password",
+    );
+    expect(await written()).toContain('"type":"episode-finished"');
+    expect(await written()).not.toContain(secret);
+  });
+
+  test("is not in the inputs of a fork, either", () => {
+    const inputs = { inputs: [{ type: "outside", name: `GET ${secret}` } as never], times: [7] };
+    const place = { rolloutId: "lamp/test/3#0", turnIndex: 1 };
+    const group = { groupIndex: 0, groupId: "mine", task: brighter };
+    expect(begunEvent({ ...group, fork: { place, inputs, seed: 3 } }, redactor)).toEqual({
+      ...{ type: "group-begun", ...group },
+      fork: {
+        ...{ place, seed: 3 },
+        inputs: { inputs: [{ type: "outside", name: "GET [redacted]" }], times: [7] },
+      },
+    });
   });
 });
 

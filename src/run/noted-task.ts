@@ -13,21 +13,58 @@ export interface NotedTask {
   readonly task: Task;
   /** Its data cannot be written: a later start draws the task from the environment once more. */
   readonly isDrawnAgain?: true;
+  /** See `taskKey()`. Present where the task holds a secret: neither its data nor its instruction is written. */
+  readonly hash?: string;
+}
+
+/** Where a task is played, and what is not written of it. */
+export interface TaskPlace {
+  readonly environment: Environment;
+  /** Knows the secrets that are not written. */
+  readonly redactor?: Pick<Redactor, "without"> | undefined;
 }
 
 /**
- * How a task is noted whose source may not give it again: as it is where JSON says all of it.
+ * How a task is noted whose source may not give it again: as it is where JSON says all of it, and none of that
+ * is to be kept secret.
  *
- * @throws UsageError where JSON does not, and the environment does not have the very task either.
+ * @throws UsageError for any other that is not the very task that the environment draws in its place.
  */
-export function noteTask(task: Task, environment: Environment): NotedTask {
-  if (isWhollyJson(task)) return { task };
-  if (hasTask(environment, task)) return { task: { ...task, data: null }, isDrawnAgain: true };
+export function noteTask(task: Task, { environment, redactor }: TaskPlace): NotedTask {
+  const secret = secretIn(task, redactor);
+  if (secret === undefined && isWhollyJson(task)) return { task };
+  if (hasTask(environment, task)) {
+    const unwritten = { task: { ...task, data: null }, isDrawnAgain: true } as const;
+    if (secret === undefined) return unwritten;
+    const { id, split, index } = task;
+    const place = { id, environment: task.environment, split, index };
+    return { ...unwritten, task: { ...place, instruction: "", data: null }, hash: taskKey(task) };
+  }
+  const [what, remedy] =
+    secret === undefined
+      ? [
+          "it has what JSON cannot say, such as a function, a Map or a Date",
+          "give its data as plain JSON",
+        ]
+      : [
+          `its ${secret} holds a known key or password, such as the engine's (--api-key-env), which is never written`,
+          "take that out of the task, and have the environment read it where it is needed",
+        ];
   throw new UsageError(
-    `Cannot begin ${task.id}: it has what JSON cannot say, such as a function, a Map or a Date, and ` +
-      `${environment.name} does not draw the same task, so that a later start could not go on with it; ` +
-      "give its data as plain JSON, or play without a folder",
+    `Cannot begin ${task.id}: ${what}, and ${environment.name} does not draw the same task, so that a later ` +
+      `start could not go on with it; ${remedy}, or play without a folder`,
   );
+}
+
+/** The first member of a task that holds a known secret; its names are written as they are, and count as none. */
+function secretIn(task: Task, redactor: TaskPlace["redactor"]): string | undefined {
+  if (redactor === undefined) return undefined;
+  const { id: _id, environment: _environment, split: _split, ...members } = task;
+  for (const [name, member] of Object.entries(members)) {
+    // A member that JSON cannot say is not looked through, and not written either.
+    if (redactor.without(member) !== member) return name;
+  }
+  return undefined;
 }
 
 /**
@@ -35,12 +72,19 @@ export function noteTask(task: Task, environment: Environment): NotedTask {
  *
  * @throws UsageError where it is to be drawn from the environment, and that gives another one now.
  */
-export function recallTask({ task, isDrawnAgain }: NotedTask, environment: Environment): Task {
+export function recallTask(
+  { task, isDrawnAgain, hash: noted }: NotedTask,
+  environment: Environment,
+): Task {
   if (isDrawnAgain !== true) return task;
   const drawn = drawTask(environment, task.split, task.index);
   const { data: _drawn, ...now } = drawn;
   const { data: _noted, ...before } = task;
-  if (isDeepStrictEqual(JSON.parse(JSON.stringify(now)), before)) return drawn;
+  const isSame =
+    noted === undefined
+      ? isDeepStrictEqual(JSON.parse(JSON.stringify(now)), before)
+      : taskKey(drawn) === noted;
+  if (isSame) return drawn;
   const change = drawn.id === task.id ? "another" : drawn.id;
   throw new UsageError(
     `Cannot go on with ${task.id}: task ${task.index} of "${task.split}" of ${environment.name} is ` +
@@ -59,19 +103,11 @@ export interface OwnTask {
 /**
  * What is written of a task beside its place, for whoever plays it elsewhere or later; nothing where the
  * environment draws the very task there.
- *
- * @param redactor - Knows the secrets that are not written.
  */
-export function ownTask(
-  task: Task,
-  {
-    environment,
-    redactor,
-  }: { readonly environment: Environment; readonly redactor?: Pick<Redactor, "without"> },
-): OwnTask | undefined {
+export function ownTask(task: Task, { environment, redactor }: TaskPlace): OwnTask | undefined {
   if (hasTask(environment, task)) return undefined;
   const hash = taskKey(task);
-  const isOpen = redactor === undefined || taskKey(redactor.without(task)) === hash;
+  const isOpen = secretIn(task, redactor) === undefined;
   return isOpen && isWhollyJson(task) ? { hash, task } : { hash };
 }
 

@@ -11,9 +11,11 @@ import type { ForkPlace } from "../trajectory/sample.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
 import { attemptsLeft, type AttemptJob, type OpenGroup } from "./group-book.ts";
 import { ownTask, taskKey, type OwnTask } from "./noted-task.ts";
+import { warnOfNames } from "./open-names.ts";
 import type { RecordedAttempt } from "./read-recording.ts";
 import { describeCopy, isOfOtherRun } from "./recording-line.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
+import { redactEpisode } from "./redact-episode.ts";
 import type { RunFolder } from "./run-folder.ts";
 import type { RunTally } from "./run-progress.ts";
 
@@ -63,6 +65,7 @@ export async function playAttempts(
 ): Promise<PlayedAttempt | undefined> {
   const { attempts, folder, redactor, setup, tally } = options;
   requireWholeFork(job, setup);
+  warnOfNames(job.group, redactor);
   const recorded =
     setup.play === undefined ? await folder?.recordingOf(job.assignment.rolloutId) : undefined;
   let first = recorded === undefined ? 1 : recorded.begin.attempt + (recorded.hasEnded ? 1 : 0);
@@ -248,7 +251,7 @@ async function playOnce(
     troubles.push(failure);
     return failedEpisode(failure, { ...assignment, attempt, start }, { setup, startedAtMs });
   });
-  const clean = await redact(played, redactor);
+  const clean = await redactEpisode(played, redactor);
   for (const trouble of troubles) redactor?.error(trouble);
   const failures = troubles.map((trouble) => trouble.toFailure());
   const episode = withTroubles(clean, redactor?.without(failures) ?? failures);
@@ -314,13 +317,6 @@ function withTroubles(episode: Episode, met: readonly Failure[]): Episode {
     ({ code, message }) => code !== failure?.code || message !== failure.message,
   );
   return troubles.length === 0 ? episode : { ...episode, troubles };
-}
-
-/** Whatever the text of an episode comes from, it passes here before anybody else sees it. */
-async function redact(episode: Episode, redactor: Redactor | undefined): Promise<Episode> {
-  if (redactor === undefined) return episode;
-  const { segments, ...story } = episode;
-  return { ...(await redactor.cleanInTurns(story)), segments };
 }
 
 /** The event that tells of an episode. */

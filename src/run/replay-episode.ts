@@ -12,6 +12,7 @@ import type { EpisodeRow } from "./episode-row.ts";
 import { episodeSamples } from "./episode-samples.ts";
 import { drawTask } from "./plan-run.ts";
 import type { RecordedAttempt } from "./read-recording.ts";
+import { redactEpisode } from "./redact-episode.ts";
 import { describeCopy, describeLostTask, isOfOtherRun } from "./recording-line.ts";
 
 /** What playing an episode again came to. */
@@ -103,8 +104,7 @@ export async function replayEpisode(
     }
     return { type: "diverged", reason: `${error.message}, and the episode went on: it is damaged` };
   }
-  const { segments, ...story } = played;
-  const episode = { ...(redactor?.clean(story) ?? story), segments };
+  const episode = await redactEpisode(played, redactor);
   if (row === undefined) return { type: "unfinished", reason: "it is not among the finished ones" };
   const rows = episodeSamples(episode);
   const place =

@@ -6,6 +6,7 @@ import type { Redactor } from "../internal/redactor.ts";
 import { requireBranchRecord } from "../internal/require-branch-record.ts";
 import type { AttemptPlayer } from "./attempt-player.ts";
 import type { EpisodeGroup } from "./group.ts";
+import { requireOpenNames } from "./open-names.ts";
 import type { RunFolder } from "./run-folder.ts";
 import type { RunProgress } from "./run-progress.ts";
 import type { StalenessOptions } from "./staleness.ts";
@@ -83,7 +84,7 @@ export interface StartRunOptions {
   readonly signal?: AbortSignal;
   /**
    * Takes secrets out of what comes into an episode, and out of all that is written, told and returned of it;
-   * the ids that the policy samples excepted.
+   * the ids that the policy samples excepted, and the names of rollouts, groups, tasks, environment and split.
    */
   readonly redactor?: Redactor;
   /**
@@ -104,12 +105,13 @@ export interface StartRunOptions {
 }
 
 /**
- * @throws UsageError for parts that are none, numbers that are none, and for branches that cannot be or are
- *   not those of the folder's episodes.
+ * @throws UsageError for parts that are none, numbers that are none, for branches that cannot be or are not
+ *   those of the folder's episodes, and where a known secret is a part of the environment's name.
  */
 export function checkRunOptions(options: StartRunOptions): void {
   requireParts(options);
-  const { admission, folder, grouping, setup } = options;
+  const { admission, folder, grouping, redactor, setup } = options;
+  requireOpenNames(setup.environment, redactor);
   const { size, begun = size, attempts = 2, branchAt = [] } = grouping;
   requireBranching(branchAt, setup);
   const { ahead = Infinity, concurrency } = admission;

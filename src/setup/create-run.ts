@@ -2,6 +2,7 @@ import path from "node:path";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
+import { requireOpenNames } from "../run/open-names.ts";
 import { planRun, type RunPlan, type RunScope } from "../run/plan-run.ts";
 import { RunFolder, type RunManifest } from "../run/run-folder.ts";
 import { commandLine } from "../run/run-lock.ts";
@@ -89,6 +90,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
   };
   try {
     const environment = await loadEnvironment(config.environment.name, config.environment.dataDir);
+    requireOpenNames(environment, redactor);
     const scope = toRunScope(config.scope, environment);
     const plan = planRun(environment, scope);
     const user = await createRunUser(config.user, { environment: config.environment, env });

@@ -7,6 +7,7 @@ import type { Renderer } from "../renderer/renderer.ts";
 import { createRenderer } from "../renderer/create-renderer.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { watchEngine, type EngineNews } from "../run/engine-watch.ts";
+import { redactEpisode } from "../run/redact-episode.ts";
 import { RunFolder, type RunManifest } from "../run/run-folder.ts";
 import { RunTally, type RunProgress } from "../run/run-progress.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
@@ -184,8 +185,7 @@ async function writeEpisode(
   about: { readonly episode: Episode; readonly redactor: Redactor; readonly now: () => number },
 ): Promise<void> {
   const { redactor, now } = about;
-  const { segments, ...story } = about.episode;
-  const episode: Episode = { ...(await redactor.cleanInTurns(story)), segments };
+  const episode = await redactEpisode(about.episode, redactor);
   const episodeHash = await folder.writeEpisode(episode);
   tally.episodeStarted();
   tally.episodeFinished(episode);

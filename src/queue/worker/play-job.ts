@@ -1,5 +1,4 @@
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
-import type { Episode } from "../../episode/episode.ts";
 import type { Inputs } from "../../episode/input.ts";
 import { PlaybackStop } from "../../outside.ts";
 import { playEpisode, SmallerLimit } from "../../episode/play-episode.ts";
@@ -7,6 +6,7 @@ import { describeError, describeStack, UsageError, type RolloutError } from "../
 import type { Clock } from "../../internal/clock.ts";
 import type { Redactor } from "../../internal/redactor.ts";
 import { drawTask } from "../../run/plan-run.ts";
+import { redactEpisode } from "../../run/redact-episode.ts";
 import type { Task } from "../../task.ts";
 import { baseOf, type AttemptJob } from "../job/attempt-job.ts";
 import type { Answer, AttemptResult, PlayedFrom } from "../job/attempt-result.ts";
@@ -209,15 +209,10 @@ async function playOnce(
     },
   );
   return {
-    episode: await clean(episode, redactor),
+    episode: await redactEpisode(episode, redactor),
     lines: writer.lines,
     troubles: troubles.map((trouble) => describeTrouble(trouble, redactor)),
   };
-}
-
-async function clean(episode: Episode, redactor: Redactor): Promise<Episode> {
-  const { segments, ...story } = episode;
-  return { ...(await redactor.cleanInTurns(story)), segments };
 }
 
 function describeTrouble(
