@@ -102,7 +102,10 @@ export async function replayEpisode(
       const reason = `${name} is not repeatable: there is no world that could score it anew`;
       return { type: "diverged", reason };
     }
-    return { type: "diverged", reason: `${error.message}, and the episode went on: it is damaged` };
+    const why = recorded.hasEnded
+      ? "it is damaged"
+      : "it is damaged, or a start that records nothing went on with it and was killed";
+    return { type: "diverged", reason: `${error.message}, and the episode went on: ${why}` };
   }
   const episode = await redactEpisode(played, redactor);
   if (row === undefined) return { type: "unfinished", reason: "it is not among the finished ones" };

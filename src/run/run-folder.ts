@@ -93,6 +93,8 @@ export class RunFolder implements AsyncDisposable {
   /** Whose inputs it keeps. */
   readonly record: RecordPolicy;
   readonly #finishedIds: ReadonlySet<string>;
+  /** Episodes that an earlier start began to record and this one, which records nothing, finished. */
+  readonly #halfRecorded = new Set<string>();
   #isPlayed = false;
   #isClosing = false;
   /** What is written otherwise than by journals of the folder's own, while it is. */
@@ -335,8 +337,14 @@ export class RunFolder implements AsyncDisposable {
 
   /** Takes out of the recording what is not to be kept; `ended` says how a rollout ended, if it did. */
   async pruneRecording(ended: (rolloutId: string) => "failed" | "other" | undefined) {
-    if (this.record === "none") return;
-    const choice = { files: this.#files, policy: this.record, ended };
+    const halfRecorded = this.#halfRecorded;
+    if (this.record === "none" && halfRecorded.size === 0) return;
+    // What earlier starts recorded to its end is kept by one that records nothing.
+    const howEnded = (rolloutId: string) => (halfRecorded.has(rolloutId) ? "other" : undefined);
+    const choice = {
+      ...{ files: this.#files, policy: this.record },
+      ended: this.record === "none" ? howEnded : ended,
+    };
     await this.#whileHeld(async () => await pruneRecordings(this.dir, choice));
   }
 
@@ -364,6 +372,9 @@ export class RunFolder implements AsyncDisposable {
     const row: EpisodeRow = { ...story, sampleHashes: samples.map(({ hash }) => hash) };
     const line = await encodeLine(row);
     await this.#episodes.appendLines([line]);
+    const { rolloutId } = episode;
+    if (this.record === "none" && this.#recordings.has(rolloutId))
+      this.#halfRecorded.add(rolloutId);
     return line.hash;
   }
 
