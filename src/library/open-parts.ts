@@ -71,6 +71,8 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
   };
   try {
     const environment = await openEnvironment(options, values);
+    const redactor = redactorOf(options, values);
+    requireOpenNames(environment, redactor);
     const plan = planRun(environment, toRunScope(readScopeConfig(values), environment));
     const engine = isPart(options.engine)
       ? options.engine
@@ -94,8 +96,6 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
       ...(await describeIdentity(namedIn(options, values), { ...parts, engine: description })),
       ...namesOfGiven(options, parts),
     });
-    const redactor = redactorOf(options, values);
-    requireOpenNames(environment, redactor);
     return {
       ...{ values, plan, conduct, engine: description, redactor },
       identity,

@@ -250,6 +250,18 @@ describe("rollout()", () => {
     expect(texts.join("")).not.toContain(secret);
   });
 
+  test("refuses a key that is a part of the environment's name, and begins no folder", async () => {
+    vi.stubEnv("LIGHTS_KEY", "lights-on");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const out = path.join(scratch, "named");
+    const named = { ...environment, name: "all-lights-on" };
+    const settings = { ...options(), environment: named, apiKeyEnv: "LIGHTS_KEY", out };
+    await expect(rollout(settings).next()).rejects.toThrow(
+      "Cannot start a run of all-lights-on: a known key or password is a part of the environment's name",
+    );
+    expect(await readdir(scratch)).not.toContain("named");
+  });
+
   test("stops by its signal, and says what cannot be used", async () => {
     const stop = new AbortController();
     const play = async () => {
@@ -310,6 +322,34 @@ describe("rollout()", () => {
 });
 
 describe("evaluate()", () => {
+  test("counts what it played, also where a tool changes the working directory", async () => {
+    const before = process.cwd();
+    onTestFinished(() => process.chdir(before));
+    const home = await mkdtemp(path.join(scratch, "home-"));
+    const elsewhere = await mkdtemp(path.join(scratch, "elsewhere-"));
+    process.chdir(home);
+    const roaming = defineEnvironment({
+      name: "roaming",
+      tasks: [{ instruction: "On, please." }],
+      initialState: () => ({ on: 0 }),
+      policy: "",
+      tools: {
+        switch_on: {
+          description: "Switch on.",
+          execute: (_, state) => {
+            process.chdir(elsewhere);
+            return (state.on += 1);
+          },
+        },
+      },
+      score: ({ on }) => on > 0,
+    });
+    const { samples: trials, ...rest } = options();
+    const evaluation = await evaluate({ ...rest, trials, environment: roaming, out: "runs/first" });
+    expect(evaluation.averageReward?.value).toBe(0.5);
+    expect(await readdir(elsewhere)).toEqual([]);
+  });
+
   test("measures in memory and in a folder alike", async () => {
     const { samples: trials, ...rest } = options();
     const out = path.join(scratch, "evaluation");
