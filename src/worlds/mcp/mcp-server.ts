@@ -5,7 +5,7 @@ export interface McpCommand {
   readonly args?: readonly string[];
   /** Added to the few variables that a server gets otherwise (`PATH`, `HOME` and the like). */
   readonly env?: Readonly<Record<string, string>>;
-  /** Default: the working folder. */
+  /** Default: the working folder when `mcpTools()` is called. */
   readonly cwd?: string;
   readonly url?: never;
   readonly headers?: never;

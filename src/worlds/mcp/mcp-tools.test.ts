@@ -142,6 +142,18 @@ describe("mcpTools() over standard input and output", () => {
     expect(await answers(tools, call("count"))).toEqual(["1"]);
   });
 
+  test("starts a server where it was named, wherever the process works by then", async () => {
+    const before = process.cwd();
+    process.chdir(path.dirname(script));
+    try {
+      const tools = await open({ args: [path.basename(script)], perEpisode: true });
+      process.chdir(tmpdir());
+      expect(await answers(tools, call("count"))).toEqual(["1"]);
+    } finally {
+      process.chdir(before);
+    }
+  });
+
   test("gives up a call that hangs, and goes on with the next", async () => {
     const tools = await open({ timeoutMs: 300 });
     const error = await failureOf(answers(tools, call("hang")));

@@ -1,3 +1,4 @@
+import path from "node:path";
 import { UsageError, describeError } from "../../errors.ts";
 import { defineTool, type Tool } from "../../environment/define-tool.ts";
 import { refuse } from "../../environment/refuse.ts";
@@ -44,8 +45,11 @@ export type McpTools = readonly Tool<unknown>[] & AsyncDisposable;
 export async function mcpTools(options: McpToolsOptions): Promise<McpTools> {
   assertServer(options);
   const { connectTimeoutMs = 60_000, timeoutMs = 30_000 } = options;
+  // Each start is made where the first one is: whoever plays may change the working directory meanwhile.
+  const server =
+    options.url === undefined ? { ...options, cwd: path.resolve(options.cwd ?? "") } : options;
   const open = async (signal?: AbortSignal): Promise<McpConnection> =>
-    await McpConnection.open(options, { timeoutMs: connectTimeoutMs, ...(signal && { signal }) });
+    await McpConnection.open(server, { timeoutMs: connectTimeoutMs, ...(signal && { signal }) });
   const shared = new SharedConnection(open);
   const list = async () => await listTools(shared, { timeoutMs, place: describeServer(options) });
   const { toolsFile } = options;
