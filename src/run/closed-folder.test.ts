@@ -29,15 +29,15 @@ async function contents(): Promise<Readonly<Record<string, string>>> {
 
 describe("a folder that is closed while its run plays", () => {
   test("is written by it no more, and the next start goes on there", async () => {
-    const [reached, go] = [withResolvers(), withResolvers()];
+    const [told, go] = [withResolvers(), withResolvers()];
     const engine = switchingEngine(async ({ sessionId }) => {
-      if (sessionId === "lamp/test/0#0") return;
-      reached.resolve();
-      await go.promise;
+      if (sessionId !== "lamp/test/0#0") await go.promise;
     });
     const folder = await openLamps(dir);
-    const run = startLamps({ folder, engine, admission: { concurrency: 2 } });
-    await reached.promise;
+    const onEpisode = (): void => told.resolve();
+    const run = startLamps({ folder, engine, admission: { concurrency: 2 }, onEpisode });
+    // Nothing of it is still to be written.
+    await told.promise;
     await folder[Symbol.asyncDispose]();
     const left = await contents();
     expect(Object.keys(left)).not.toContain("run.lock");
