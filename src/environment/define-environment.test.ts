@@ -59,6 +59,36 @@ async function play(environment: ReturnType<typeof shelves>, ...actions: readonl
   return await playActions(environment, { task, user: environment.user, actions }, { signal });
 }
 
+/** A lamp that is set to a level, of which the JSON Schema is given; its score tells of all calls. */
+function dimmer(
+  level: object,
+  toLevel = (written: unknown): unknown => written,
+  answer = (_given: { level: unknown }): unknown => "ok",
+) {
+  return shelves({
+    initialState: () => ({ level: 0 }),
+    tools: {
+      set_level: {
+        description: "Set it.",
+        parameters: { type: "object", properties: { level }, required: ["level"] },
+        execute: (given: { level: unknown }, state: { level: unknown }) => {
+          state.level = toLevel(given.level);
+          return answer(given);
+        },
+      },
+    },
+    score: (_state: unknown, _task: unknown, { calls }: { calls: unknown }) => ({
+      wanted: { level: 5 },
+      details: { calls },
+    }),
+  });
+}
+
+/** Lists in lists. */
+function nested(depth: number): unknown {
+  return depth === 0 ? [] : [nested(depth - 1)];
+}
+
 describe("defineEnvironment()", () => {
   test("plays tools on the episode's own state, and says where it is not as wanted", async () => {
     const environment = shelves();
@@ -114,6 +144,11 @@ describe("defineEnvironment()", () => {
       call("take", { book: "Emma", count: 2n ** 64n }),
       "Error: count is too large a number (take takes book, count?)",
     ],
+    [
+      "a number that JSON does not have",
+      call("take", { book: "Emma", count: Number.NaN }),
+      "Error: count is NaN, expected a number of JSON (take takes book, count?)",
+    ],
   ])("answers %s", async (_, action, observation) => {
     const { steps } = await play(shelves(), action);
     expect(steps[0]).toMatchObject({ observation, isError: true });
@@ -164,6 +199,84 @@ describe("defineEnvironment()", () => {
       'Error: book must be equal to one of the allowed values: "Emma" (look takes book)',
       "Error: must have required property 'book' (look takes book)",
     ]);
+  });
+
+  test.each([
+    ["NaN", { type: "number" }, Number.NaN, "Error: level is NaN, expected a number of JSON"],
+    [
+      "infinity",
+      { type: "integer" },
+      Number.POSITIVE_INFINITY,
+      "Error: level is Infinity, expected a number of JSON",
+    ],
+    [
+      "lists in lists without an end",
+      {},
+      nested(250),
+      "Error: level.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.… nests deeper than 100 " +
+        "lists and objects",
+    ],
+  ])("%s is the policy's mistake, and is scored", async (_, level, written, observation) => {
+    const environment = dimmer(level);
+    const task = environment.task("test", 0);
+    const actions = [call("set_level", { level: written }), bye];
+    const { steps, score } = await playActions(
+      environment,
+      { task, user: environment.user, actions },
+      { signal },
+    );
+    expect(steps[0]).toEqual({
+      observation: `${observation} (set_level takes level)`,
+      from: "tool",
+      source: "set_level",
+      isError: true,
+    });
+    expect(score).toMatchObject({ reward: 0, details: { calls: [{ name: "set_level" }] } });
+  });
+
+  test("what the policy writes in the form of a picture may be told back to it, and scored", async () => {
+    const environment = dimmer({}, undefined, ({ level }) => ({ level }));
+    const task = environment.task("test", 0);
+    const level = { type: "image", url: "lamp.png" };
+    const actions = [call("set_level", { level }), bye];
+    const { steps, score } = await playActions(
+      environment,
+      { task, user: environment.user, actions },
+      { signal },
+    );
+    expect(steps[0]?.observation).toBe('{"level":{"type":"image","url":"lamp.png"}}');
+    expect(score).toMatchObject({
+      reward: 0,
+      details: {
+        calls: [{ arguments: { level } }],
+        difference: { state: [{ table: "level", wanted: 5, got: level }] },
+      },
+    });
+  });
+
+  test("a state that cannot be written is different from what is wanted", async () => {
+    const environment = dimmer({}, (written) => Number(written));
+    const task = environment.task("test", 0);
+    const actions = [call("set_level", { level: "high" }), bye];
+    const { score } = await playActions(
+      environment,
+      { task, user: environment.user, actions },
+      { signal },
+    );
+    expect(score).toMatchObject({
+      reward: 0,
+      details: {
+        difference: {
+          state: [
+            {
+              table: "level",
+              wanted: 5,
+              got: "(cannot be written: it is NaN, which JSON does not have)",
+            },
+          ],
+        },
+      },
+    });
   });
 
   test("waits for async schemas and tools, and hands them a signal", async () => {

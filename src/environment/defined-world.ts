@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { RolloutError, describeError, isOwnBug, ownBug } from "../errors.ts";
 import type { ToolDefinition } from "../message.ts";
-import { toPlainJson, type PlainJson } from "../python/value.ts";
+import type { PlainJson } from "../python/value.ts";
 import { PlaybackStop, type Outside } from "../outside.ts";
 import type { Task } from "../task.ts";
 import { isLeaving, textOfLine, type UserSession } from "../user/user.ts";
@@ -14,10 +14,12 @@ import { writePlainJson } from "./plain-text.ts";
 import { toScore, type ScoreResult } from "./score-result.ts";
 import { placeOfThrow } from "../internal/source-place.ts";
 import { callDefinedTool, type ToolOutcome } from "./tool-call.ts";
+import { toWritableArguments } from "./written-arguments.ts";
 
 /** A call that an episode made. */
 export interface MadeCall {
   readonly name: string;
+  /** A number that JSON does not have, such as `NaN`, is a text here: such a call was a mistake. */
   readonly arguments: Readonly<Record<string, PlainJson>>;
   /** The call was a mistake, and changed nothing. */
   readonly isError: boolean;
@@ -114,8 +116,7 @@ export class DefinedWorld<Item, State> implements World {
             ({ isError }) => !isError,
           );
     const { text, isError, ends } = outcome;
-    const plain = toPlainJson(given) as Readonly<Record<string, PlainJson>>;
-    this.#calls.push({ name, arguments: plain, isError });
+    this.#calls.push({ name, arguments: toWritableArguments(given), isError });
     return {
       observation: text,
       from: "tool",

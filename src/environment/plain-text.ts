@@ -17,13 +17,30 @@ const mediaTypes = new Set([
  * whole number of any size, a `Map` an object and a `Set` a list.
  *
  * @throws NotPlain, with the place, for what would be lost or changed in silence: `NaN` and infinite
- *   numbers, functions, symbols, circles, and pictures, sound and files.
+ *   numbers, functions, symbols, circles and binary data.
  */
 export function writePlainJson(value: unknown): string {
-  return write(value, "", 0);
+  return write(value, { place: "", depth: 0, isShown: false });
 }
 
-function write(value: unknown, place: string, depth: number): string {
+/**
+ * The same for a value that a model is shown.
+ *
+ * @throws NotPlain for pictures, sound and files as well, which other frameworks hold in parts of a message.
+ */
+export function writeShownJson(value: unknown): string {
+  return write(value, { place: "", depth: 0, isShown: true });
+}
+
+/** Where a value stands in the whole that is written, and whether a model is shown it. */
+interface Within {
+  readonly place: string;
+  readonly depth: number;
+  readonly isShown: boolean;
+}
+
+function write(value: unknown, within: Within): string {
+  const { place } = within;
   switch (typeof value) {
     case "string":
       return JSON.stringify(value);
@@ -36,23 +53,25 @@ function write(value: unknown, place: string, depth: number): string {
     case "undefined":
       return "null";
     case "object":
-      return value === null ? "null" : writeObject(value, place, depth);
+      return value === null ? "null" : writeObject(value, within);
     default:
       throw new NotPlain(`${named(place)} is a ${typeof value}, which is no data`);
   }
 }
 
-function writeObject(value: object, place: string, depth: number): string {
+function writeObject(value: object, { place, depth, isShown }: Within): string {
+  const inner = (member: unknown, where: string): string =>
+    write(member, { place: where, depth: depth + 1, isShown });
   if (depth > maxDepth) {
     throw new NotPlain(`${named(place)} is nested too deeply, or holds itself`);
   }
-  refuseMedia(value, place);
+  refuseMedia(value, place, isShown);
   if ("toJSON" in value && typeof value.toJSON === "function") {
-    return write((value.toJSON as () => unknown)(), place, depth + 1);
+    return inner((value.toJSON as () => unknown)(), place);
   }
   if (Array.isArray(value) || value instanceof Set) {
     const items = Array.from(value as Iterable<unknown>, (item, index) =>
-      write(item, `${place}[${index}]`, depth + 1),
+      inner(item, `${place}[${index}]`),
     );
     return `[${items.join(",")}]`;
   }
@@ -66,15 +85,15 @@ function writeObject(value: object, place: string, depth: number): string {
     if (member === undefined) continue;
     const name = String(key);
     const where = place === "" ? name : `${place}.${name}`;
-    parts.push(`${JSON.stringify(name)}:${write(member, where, depth + 1)}`);
+    parts.push(`${JSON.stringify(name)}:${inner(member, where)}`);
   }
   return `{${parts.join(",")}}`;
 }
 
-function refuseMedia(value: object, place: string): void {
+function refuseMedia(value: object, place: string, isShown: boolean): void {
   const isBinary = ArrayBuffer.isView(value) || value instanceof ArrayBuffer;
   const isFile = typeof Blob === "function" && value instanceof Blob;
-  const isPart = isMediaPart(value);
+  const isPart = isShown && isMediaPart(value);
   if (!isBinary && !isFile && !isPart) return;
   const what = isPart
     ? `a part of type "${String((value as { type: unknown }).type)}"`

@@ -104,7 +104,7 @@ function differenceOf(
     };
   } catch (error) {
     if (!(error instanceof NotPlain)) throw error;
-    throw bad(`wanted and state cannot be compared: ${error.message}`);
+    throw bad(`wanted cannot be written: ${error.message}`);
   }
 }
 

@@ -1,7 +1,7 @@
 import { toPlainJson, toPyValue, type PlainJson } from "../python/value.ts";
 import { briefValue } from "./brief-value.ts";
 import type { StateDifference } from "./difference.ts";
-import { writePlainJson } from "./plain-text.ts";
+import { NotPlain, writePlainJson } from "./plain-text.ts";
 
 /** Most places that a difference lists. */
 const maxPlaces = 100;
@@ -17,7 +17,10 @@ export interface FoundDifferences {
 /**
  * Where what was reached is not what was wanted: the members of `wanted` are compared, deep, each with
  * the state's of the same name, and no others. The first name of a place is its table, the second its
- * record.
+ * record. What was reached may hold what cannot be written, such as a `NaN` that came of what the policy
+ * wrote: that is different from all that can be.
+ *
+ * @throws NotPlain where it is `wanted` that cannot be written.
  */
 export function findDifferences(wanted: object, reached: object): FoundDifferences {
   const places: StateDifference[] = [];
@@ -76,13 +79,23 @@ function membersOf(value: unknown): Members | undefined {
 /** Sets are the same whatever the order in which they were filled. */
 function isSameText(wanted: unknown, got: unknown): boolean {
   if (wanted instanceof Set && got instanceof Set) {
-    const texts = new Set(Array.from(got, (one) => writePlainJson(one)));
+    const texts = new Set(Array.from(got, textOfReached));
     return (
       wanted.size === got.size && Array.from(wanted).every((one) => texts.has(writePlainJson(one)))
     );
   }
   if (typeof wanted !== "object" || typeof got !== "object") return false;
-  return writePlainJson(wanted) === writePlainJson(got);
+  return writePlainJson(wanted) === textOfReached(got);
+}
+
+/** What was reached as JSON; nothing where it cannot be written. */
+function textOfReached(got: unknown): string | undefined {
+  try {
+    return writePlainJson(got);
+  } catch (error) {
+    if (!(error instanceof NotPlain)) throw error;
+    return undefined;
+  }
 }
 
 function toPlace(
@@ -94,12 +107,21 @@ function toPlace(
     table,
     record,
     field: field.replace(/^\./, ""),
-    ...(wanted === undefined ? {} : { wanted: brief(wanted) }),
-    ...(got === undefined ? {} : { got: brief(got) }),
+    ...(wanted === undefined ? {} : { wanted: brief(writePlainJson(wanted)) }),
+    ...(got === undefined ? {} : { got: briefReached(got) }),
   };
 }
 
-function brief(value: unknown): unknown {
-  const plain = JSON.parse(writePlainJson(value)) as PlainJson;
+function brief(text: string): unknown {
+  const plain = JSON.parse(text) as PlainJson;
   return toPlainJson(briefValue(toPyValue(plain)));
+}
+
+function briefReached(got: unknown): unknown {
+  try {
+    return brief(writePlainJson(got));
+  } catch (error) {
+    if (!(error instanceof NotPlain)) throw error;
+    return `(cannot be written: ${error.message})`;
+  }
 }

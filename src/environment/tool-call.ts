@@ -3,11 +3,12 @@ import { PlaybackStop, type Outside } from "../outside.ts";
 import { briefText } from "./brief-value.ts";
 import type { GetResource } from "./episode-resources.ts";
 import { RolloutError, describeError, isOwnBug } from "../errors.ts";
-import { isPyDict, isPyList, toPlainJson, type PyDict, type PyValue } from "../python/value.ts";
-import { NotPlain, writePlainJson } from "./plain-text.ts";
+import { toPlainJson, type PlainJson, type PyDict } from "../python/value.ts";
+import { NotPlain, writePlainJson, writeShownJson } from "./plain-text.ts";
 import { isRefusal } from "./refuse.ts";
 import { placeOfThrow } from "../internal/source-place.ts";
 import type { CheckedArguments, ParameterCheck } from "./tool-parameters.ts";
+import { findUnusable } from "./written-arguments.ts";
 
 /** What a tool knows of the call besides arguments and state. */
 export interface ToolContext {
@@ -69,16 +70,17 @@ export async function callDefinedTool<State>(
   { given, state }: { readonly given: PyDict; readonly state: State },
   place: ToolCallPlace,
 ): Promise<ToolOutcome> {
-  const imprecise = findImprecise(given, "");
-  if (imprecise !== undefined) return mistake(`${imprecise} is too large a number`, tool);
+  const unusable = findUnusable(given);
+  if (unusable !== undefined) return mistake(unusable, tool);
   using call = new TimedCall(tool, place);
   try {
-    let checked: CheckedArguments | Promise<CheckedArguments> = tool.check(toPlainJson(given));
+    const plain = toPlainJson(given);
+    let checked: CheckedArguments | Promise<CheckedArguments> = tool.check(plain);
     if (checked instanceof Promise) checked = await call.within(checked);
     if ("problems" in checked) return mistake(checked.problems.join("; "), tool);
     const result = tool.execute(checked.value, state, call);
     const value = isThenable(result) ? await call.within(result) : result;
-    const text = textOf(value, tool.name, place);
+    const text = textOf(value, plain, { name: tool.name, place });
     return { text, isError: false, ends: tool.ends || call.isStopped };
   } catch (error) {
     if (isRefusal(error)) return { ...mistake(error.message), ends: call.isStopped };
@@ -165,25 +167,6 @@ function describeShape({ jsonSchema }: ParameterCheck): string {
   return names.map((name) => (required.includes(name) ? name : `${name}?`)).join(", ");
 }
 
-/** The first whole number that JavaScript cannot hold exactly. */
-function findImprecise(value: PyValue, place: string): string | undefined {
-  if (typeof value === "bigint") {
-    const isExact = value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER;
-    return isExact ? undefined : place;
-  }
-  if (typeof value !== "object" || value === null) return undefined;
-  const members = isPyList(value)
-    ? value.entries()
-    : isPyDict(value)
-      ? value.entries()
-      : [].entries();
-  for (const [key, member] of members as Iterable<readonly [string | number, PyValue]>) {
-    const found = findImprecise(member, place === "" ? String(key) : `${place}.${key}`);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return (
     typeof value === "object" &&
@@ -193,16 +176,40 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   );
 }
 
-function textOf(value: unknown, tool: string, place: ToolCallPlace): string {
+function textOf(
+  value: unknown,
+  given: PlainJson,
+  { name, place }: { readonly name: string; readonly place: ToolCallPlace },
+): string {
   if (typeof value === "string") return value;
   if (value === undefined) {
-    throw badResult("it returned nothing (a forgotten return?)", tool, place);
+    throw badResult("it returned nothing (a forgotten return?)", name, place);
   }
   try {
-    return writePlainJson(value);
+    return writeResult(value, given);
   } catch (error) {
     if (!(error instanceof NotPlain)) throw error;
-    throw badResult(error.message, tool, place);
+    throw badResult(error.message, name, place);
+  }
+}
+
+/** What the policy itself wrote in the form of a picture is none, and may be told back to it. */
+function writeResult(value: unknown, given: PlainJson): string {
+  try {
+    return writeShownJson(value);
+  } catch (error) {
+    if (!(error instanceof NotPlain) || canBeShown(given)) throw error;
+    return writePlainJson(value);
+  }
+}
+
+function canBeShown(value: PlainJson): boolean {
+  try {
+    writeShownJson(value);
+    return true;
+  } catch (error) {
+    if (!(error instanceof NotPlain)) throw error;
+    return false;
   }
 }
 

@@ -20,10 +20,16 @@ const wrongValues: readonly (readonly [name: string, value: PyValue])[] = [
   ["-1", -1n],
   ["0.5", 0.5],
   ["infinity", Infinity],
+  ["NaN", NaN],
   ["2^70", 2n ** 70n],
   ["a list", ["x", 1n, null]],
   ["a nested object", new Map([["a", new Map([["b", [new Map()]]])]])],
+  ["lists 250 deep", nestedLists(250)],
 ];
+
+function nestedLists(depth: number): PyValue {
+  return depth === 0 ? [] : [nestedLists(depth - 1)];
+}
 
 const longestTalk = 12;
 

@@ -1,0 +1,70 @@
+import { isPyDict, isPyList, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
+
+/**
+ * Deepest nesting of what a policy writes into a tool's arguments: half of what is written of a result, a
+ * state or a score, so that a tool may put it into what it returns and keeps.
+ */
+const maxDepth = 100;
+
+/**
+ * What a policy wrote that no tool can be given, whatever its schema says: a number that JSON does not have
+ * or JavaScript cannot hold exactly, and what nests too deeply to be written again.
+ */
+export function findUnusable(given: PyDict): string | undefined {
+  return findIn(given, "", 0);
+}
+
+function findIn(value: PyValue, place: string, depth: number): string | undefined {
+  switch (typeof value) {
+    case "bigint":
+      return isExact(value) ? undefined : `${place} is too large a number`;
+    case "number":
+      return Number.isFinite(value) ? undefined : `${place} is ${value}, expected a number of JSON`;
+    case "object":
+      break;
+    default:
+      return undefined;
+  }
+  if (value === null) return undefined;
+  if (depth > maxDepth) return `${beginningOf(place)} nests deeper than ${maxDepth} lists and objects`;
+  for (const [key, member] of membersOf(value)) {
+    const found = findIn(member, place === "" ? String(key) : `${place}.${key}`, depth + 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function isExact(value: bigint): boolean {
+  return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER;
+}
+
+/** The place of what is too deep is as long as it is deep: its beginning says which it is. */
+function beginningOf(place: string): string {
+  return place.length > 60 ? `${place.slice(0, 60)}…` : place;
+}
+
+function membersOf(value: PyValue): Iterable<readonly [string | number, PyValue]> {
+  if (isPyList(value)) return value.entries();
+  return isPyDict(value) ? value.entries() : [];
+}
+
+/**
+ * Arguments as a score is shown them, in plain data that can always be written as JSON: a number that JSON
+ * does not have is its text there, and what nests too deeply is cut off with `…`.
+ */
+export function toWritableArguments(given: PyDict): Readonly<Record<string, PlainJson>> {
+  return toWritable(given, 0) as Readonly<Record<string, PlainJson>>;
+}
+
+function toWritable(value: PyValue, depth: number): PlainJson {
+  if (typeof value === "bigint" || typeof value === "number") {
+    const number = Number(value);
+    return Number.isFinite(number) ? number : String(value);
+  }
+  if (typeof value !== "object" || value === null) return value;
+  if (depth > maxDepth) return "…";
+  if (isPyList(value)) return value.map((item) => toWritable(item, depth + 1));
+  const plain = Object.create(null) as Record<string, PlainJson>;
+  for (const [key, member] of value) plain[key] = toWritable(member, depth + 1);
+  return plain;
+}
