@@ -26,7 +26,8 @@ function findIn(value: PyValue, place: string, depth: number): string | undefine
       return undefined;
   }
   if (value === null) return undefined;
-  if (depth > maxDepth) return `${beginningOf(place)} nests deeper than ${maxDepth} lists and objects`;
+  if (depth > maxDepth)
+    return `${beginningOf(place)} nests deeper than ${maxDepth} lists and objects`;
   for (const [key, member] of membersOf(value)) {
     const found = findIn(member, place === "" ? String(key) : `${place}.${key}`, depth + 1);
     if (found !== undefined) return found;

@@ -55,8 +55,9 @@ export function crossBoundary<Result>(
 }
 
 function noAnswer(boundary: Boundary): RolloutError {
-  const { suspect, timeoutMs, waitsFor } = boundary;
-  const { party, what } = waitsFor?.() ?? boundary;
+  const { timeoutMs, waitsFor } = boundary;
+  const waited: Pick<Boundary, "party" | "what" | "suspect"> = waitsFor?.() ?? boundary;
+  const { party, what, suspect } = waited;
   const remedy = suspect === undefined ? "" : `, expected one (a forgotten resolve in ${suspect}?)`;
   const message = `Cannot ${what}: no answer within ${timeoutMs} ms${remedy}`;
   return new RolloutError(`${party}/timeout`, message, { retryable: true });

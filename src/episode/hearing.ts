@@ -4,7 +4,10 @@ import { nameThrown, type Boundary } from "./boundary.ts";
 import { checkFirstLine, checkLine } from "./check-foreign.ts";
 
 /** What the user is asked for. */
-type Asked = Pick<Boundary, "party" | "what">;
+export interface Asked extends Pick<Boundary, "party" | "what"> {
+  /** Whether the user has answered, or failed to. */
+  readonly isOver: boolean;
+}
 
 /**
  * Tells the user apart from the world that asks for their lines: what a user throws or says that is no line is
@@ -28,7 +31,7 @@ export class Hearing {
     this.#ownsStop = ownsStop;
   }
 
-  /** What the user is asked for now; absent while it is not. */
+  /** What the user is asked for now; absent while they are not. */
   get asked(): Asked | undefined {
     return this.#asked;
   }
@@ -66,15 +69,23 @@ export class Hearing {
     options: { readonly signal?: AbortSignal } | undefined,
     say: () => Promise<Line>,
   ): Promise<Line> {
-    const asked: Asked = { party: "user", what: `hear the user's ${what} task ${this.#taskId}` };
+    const said = `hear the user's ${what} task ${this.#taskId}`;
+    if (options?.signal === undefined) {
+      throw new TypeError(
+        `Cannot ${said}: the world asks for it without a signal, expected the one that it was called with ` +
+          "({ signal })",
+      );
+    }
+    const asked = { party: "user" as const, what: said, isOver: false };
     this.#asked = asked;
     try {
       return await say();
     } catch (error) {
       // A world that gives up the wait is told so: that is no failure of the user's.
-      if (options?.signal !== undefined && endedBy(options.signal, error)) throw error;
+      if (endedBy(options.signal, error)) throw error;
       throw nameThrown(this.#ownsStop, asked, error);
     } finally {
+      asked.isOver = true;
       if (this.#asked === asked) this.#asked = undefined;
     }
   }

@@ -8,6 +8,7 @@ import type { Generation } from "../engine/engine.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { OutsideMisuse, PlaybackStop, type Outside } from "../outside.ts";
 import { AnswerOrder } from "./answer-order.ts";
+import type { Asked } from "./hearing.ts";
 import {
   endOf,
   fromRecordedError,
@@ -48,8 +49,8 @@ export interface InputPlayerOptions {
   readonly now: () => number;
   /** Default: the machine's. */
   readonly clock?: Pick<Clock, "after">;
-  /** Whether it is the user that is at work where the world is asked. Default: it is not. */
-  readonly isUserAsked?: () => boolean;
+  /** What the user is asked for by the world that is asked. Default: nothing. */
+  readonly userAsked?: () => Pick<Asked, "isOver"> | undefined;
 }
 
 /** The episode that is played again is not the one that was recorded. */
@@ -84,7 +85,7 @@ export class InputPlayer {
   readonly #isScoredAnew: boolean;
   #onInputs: ((inputs: Inputs) => void) | undefined;
   readonly #now: () => number;
-  readonly #isUserAsked: () => boolean;
+  readonly #userAsked: () => Pick<Asked, "isOver"> | undefined;
   readonly #redactor: InputPlayerOptions["redactor"];
   /** Of the next input of the past. */
   #place = 0;
@@ -112,7 +113,7 @@ export class InputPlayer {
 
   constructor(options: InputPlayerOptions) {
     const { past, atEnd = "live", onInputs, now, redactor, scoreAnew = false } = options;
-    const { clock = systemClock, isUserAsked = () => false } = options;
+    const { clock = systemClock, userAsked = () => undefined } = options;
     this.#past = past?.inputs ?? [];
     this.#times = past?.times ?? [];
     this.#pastEndMs = past && endOf(past);
@@ -121,7 +122,7 @@ export class InputPlayer {
     this.#isScoredAnew = scoreAnew;
     this.#onInputs = onInputs;
     this.#now = now;
-    this.#isUserAsked = isUserAsked;
+    this.#userAsked = userAsked;
     this.#redactor = redactor;
     if (past === undefined) this.#offsetMs = 0;
     this.#answerOrder = new AnswerOrder(clock);
@@ -287,7 +288,7 @@ export class InputPlayer {
       throw this.diverge(this.#caller, `${what} is called, which was not called before`);
     }
     this.#goLive(`${what} is called`);
-    this.#awaited.set(index, { what, party: this.#caller });
+    this.#awaited.set(index, { what, party: this.#caller, within: this.#userAsked() });
     let ended = await this.#workOutside(what, work);
     await this.#answerOrder.turn({
       onTurn: () => {
@@ -364,21 +365,33 @@ export class InputPlayer {
 
   /**
    * What ends behind the answer that it was called for stands behind that in the recording, where nobody who
-   * plays it again looks for it. What the user cost is asked for after a call came too late, too.
+   * plays it again looks for it. What the user cost is asked for after a call came too late, too. Who did not
+   * wait is whoever was to: the user for what they called themselves, unless the world did not wait for them.
    */
   #requireAwaited(what: string): void {
     this.#answerOrder.flush();
     const [left] = this.#awaited.values();
     if (left === undefined || what === "usage") return;
+    const isGivenUp = left.within?.isOver === false;
+    const party = !isGivenUp ? left.party : what === "score" ? "grader" : "environment";
+    const wait = isGivenUp ? "for the user's line" : `(await outside("${left.what}", …))`;
     throw new RolloutError(
-      `${left.party}/outside-not-awaited`,
+      `${party}/outside-not-awaited`,
       `Cannot use the answer of ${what}: it came before that of ${left.what}, which was called through outside, ` +
-        `expected it to wait (await outside("${left.what}", …)), or the episode could not be played again`,
+        `expected it to wait ${wait}, or the episode could not be played again`,
     );
   }
 
   /** Calls through `outside` that are under way, by their place among those that began. */
-  readonly #awaited = new Map<number, { readonly what: string; readonly party: Party }>();
+  readonly #awaited = new Map<
+    number,
+    {
+      readonly what: string;
+      readonly party: Party;
+      /** What the user is asked for meanwhile. */
+      readonly within: Pick<Asked, "isOver"> | undefined;
+    }
+  >();
   readonly #playedOutsides = new Set<number>();
 
   /** Calls that run at once end in any order: each is found by its place among those that began. */
@@ -478,7 +491,8 @@ export class InputPlayer {
 
   /** Who calls what is outside. Nobody but the user does before the world is there. */
   get #caller(): Party {
-    const isUser = this.#asked === undefined || this.#asked === "usage" || this.#isUserAsked();
+    const isUser =
+      this.#asked === undefined || this.#asked === "usage" || this.#userAsked() !== undefined;
     return isUser ? "user" : "environment";
   }
 

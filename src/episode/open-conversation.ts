@@ -21,7 +21,6 @@ export async function openConversation(play: Play, world: World): Promise<void> 
     {
       party: "environment",
       what: `begin task ${task.id}`,
-      waitsFor: play.hearing.listen(),
       timeoutMs: limits.userTimeoutMs,
     },
     async (signal) =>

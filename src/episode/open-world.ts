@@ -7,7 +7,7 @@ import { crossBoundary, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./call-watch.ts";
 import { checkWorld } from "./check-foreign.ts";
 import type { InputPlayer } from "./input-player.ts";
-import { callParty, repeatability, tolerate, type Play } from "./play.ts";
+import { callWorld, repeatability, tolerate, type Play } from "./play.ts";
 
 /**
  * Opens the task's world. One that comes too late is disposed of when it comes.
@@ -121,7 +121,7 @@ async function openLive(play: Play, user: UserSession): Promise<OpenedWorld> {
   let isAwaited = true;
   let world: World | undefined;
   try {
-    return await callParty(
+    return await callWorld(
       play,
       {
         party: "environment",
@@ -154,6 +154,7 @@ export async function disposeWorld(play: Play, world: World): Promise<void> {
     party: "environment",
     what: `dispose of the world of task ${assignment.task.id}`,
     suspect: suspectOf(setup.environment, "dispose"),
+    waitsFor: play.hearing.listen(),
     timeoutMs: setup.limits.toolTimeoutMs,
   } as const;
   await tolerate(

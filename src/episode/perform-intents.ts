@@ -120,7 +120,6 @@ function perform(play: Play, world: World, action: Action): Promise<Step> {
       {
         party: "environment",
         what: `pass on what the agent said in task ${id}`,
-        waitsFor: play.hearing.listen(),
         timeoutMs: limits.userTimeoutMs,
       },
       async (signal) => checkStep(await world.step(action, { signal }), place),
@@ -133,7 +132,6 @@ function perform(play: Play, world: World, action: Action): Promise<Step> {
     {
       party: "environment",
       what: `call tool ${action.name} in task ${id}`,
-      waitsFor: play.hearing.listen(),
       timeoutMs: limits.toolTimeoutMs,
     },
     async (signal) => checkStep(await world.step(action, { signal }), place),

@@ -104,7 +104,7 @@ async function playThrough(
     ...(onInputs && { onInputs }),
     ...(redactor && { redactor }),
     clock,
-    isUserAsked: () => hearing.asked !== undefined,
+    userAsked: () => hearing.asked,
   });
   const startedAtMs = player.now();
   using watch = new CallWatch(signal, clock, (thrown) => player.owns(thrown));

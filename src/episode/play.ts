@@ -62,6 +62,15 @@ export function callParty<Result>(
   return crossBoundary(watch, boundary, work);
 }
 
+/** Calls the world: a wait without an end is the user's where it waits for a line of theirs. */
+export function callWorld<Result>(
+  play: Play,
+  boundary: Omit<Boundary, "waitsFor">,
+  work: (signal: AbortSignal) => Result | Promise<Result>,
+): Promise<Result> {
+  return callParty(play, { ...boundary, waitsFor: play.hearing.listen() }, work);
+}
+
 /**
  * Calls the world on behalf of the episode, or takes from the recording what it answered.
  *
@@ -69,12 +78,12 @@ export function callParty<Result>(
  */
 export function askWorld<Result>(
   play: Play,
-  boundary: Boundary,
+  boundary: Omit<Boundary, "waitsFor">,
   work: (signal: AbortSignal) => Result | Promise<Result>,
   name: string,
 ): Promise<Result> {
   const call = (): Promise<Result> =>
-    traced(play.trace, name, () => callParty(play, boundary, work));
+    traced(play.trace, name, () => callWorld(play, boundary, work));
   return play.player.answer(name, call, repeatability(play));
 }
 

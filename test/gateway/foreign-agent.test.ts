@@ -19,6 +19,7 @@ import { toolFromOpenAi } from "../../src/message.ts";
 import { toPyValue } from "../../src/python/value.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
+import type { User } from "../../src/user/user.ts";
 import {
   deskEngine,
   deskRenderer,
@@ -284,6 +285,43 @@ describe("createForeignPlayer()", () => {
       message:
         `Cannot ${suspect} task storefront/test/0: no answer within 5 ms, expected one (a forgotten ` +
         `resolve in ${suspect}() of storefront?)`,
+    });
+  });
+
+  test.each([
+    ["open", "first line of"],
+    ["score", "reply in"],
+  ] as const)("names the user who never answers what %s() asks", async (asker, what) => {
+    await using open = await openDesk(0);
+    const limit = asker === "open" ? { toolTimeoutMs: 5 } : { scoreTimeoutMs: 5 };
+    const limits = { ...defaultLimits, ...limit };
+    const user: User = {
+      strategy: "hung",
+      open: (task, options) => {
+        const session = storefrontUser().open(task, options);
+        return {
+          begin: async (call) => (asker === "open" ? await never() : await session.begin(call)),
+          reply: async (text, call) =>
+            text === "How was it?" ? await never() : await session.reply(text, call),
+          usage: () => session.usage(),
+        };
+      },
+    };
+    const environment: Environment = {
+      ...desk,
+      open: async (task, options) => {
+        if (asker === "open") await options.user.begin({ signal: options.signal });
+        const score: World["score"] = async (call) => {
+          await options.user.reply("How was it?", call);
+          return { reward: 1, details: {} };
+        };
+        return Object.assign(await desk.open(task, options), { score });
+      },
+    };
+    const { failure } = await play(open, mirrored(open, shopAgent), { environment, user, limits });
+    expect(failure).toEqual({
+      ...{ party: "user", code: "user/timeout" },
+      message: `Cannot hear the user's ${what} task storefront/test/0: no answer within 5 ms`,
     });
   });
 

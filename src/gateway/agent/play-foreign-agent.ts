@@ -110,7 +110,7 @@ async function runAndScore(
   const { environment, limits } = play.setup;
   // The signal of an agent that was late says that its time is over, and the grader's has only begun.
   using watch = new CallWatch(play.signal, play.clock);
-  const score = await cross(
+  const score = await crossToWorld(
     { ...play, watch },
     ["grader", "score", limits.scoreTimeoutMs, suspectOf(environment, "score")],
     async (signal) => checkScore(await world.score({ signal }), placeOf(play, "world.score()")),
@@ -239,7 +239,7 @@ async function openWorld(play: Attempt, user: UserSession): Promise<World> {
   try {
     const suspect = suspectOf(environment, "open");
     const opening = ["environment", "open", limits.toolTimeoutMs, suspect] as const;
-    return await cross(play, opening, async (signal) => {
+    return await crossToWorld(play, opening, async (signal) => {
       const opened = await environment.open(assignment.task, { user, signal });
       const checked = checkWorld(opened, placeOf(play, "environment.open()"));
       // One that comes too late is cleared away.
@@ -255,16 +255,19 @@ async function openWorld(play: Attempt, user: UserSession): Promise<World> {
 }
 
 /** Disposes of a world, whatever became of its episode; a failure is told and passed over. */
-async function dispose({ assignment, setup, clock }: Attempt, world: World): Promise<void> {
+async function dispose(
+  { assignment, setup, clock, hearing }: Attempt,
+  world: World,
+): Promise<void> {
   // The caller's abort must not keep the world from being cleared away.
   using watch = new CallWatch(new AbortController().signal, clock);
   const what = `dispose of the world of task ${assignment.task.id}`;
   const suspect = suspectOf(setup.environment, "dispose");
   const timeoutMs = setup.limits.toolTimeoutMs;
+  const waitsFor = hearing.listen();
+  const boundary = { party: "environment", what, suspect, waitsFor, timeoutMs } as const;
   try {
-    await crossBoundary(watch, { party: "environment", what, suspect, timeoutMs }, async () => {
-      await world[Symbol.asyncDispose]();
-    });
+    await crossBoundary(watch, boundary, async () => await world[Symbol.asyncDispose]());
   } catch (error) {
     if (!(error instanceof RolloutError)) throw error;
     setup.onTrouble?.(error);
@@ -287,18 +290,33 @@ async function usageOf(play: Attempt, user: UserSession | undefined): Promise<Us
   }
 }
 
+/** What a call is: whose, what is done, how long it may take in milliseconds, and what to look at. */
+type Crossing = readonly [party: Party, does: string, timeoutMs: number, suspect?: string];
+
 async function cross<Result>(
-  { watch, assignment }: Attempt,
-  [party, does, timeoutMs, suspect]: readonly [
-    party: Party,
-    does: string,
-    timeoutMs: number,
-    suspect?: string,
-  ],
+  play: Attempt,
+  crossing: Crossing,
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
+  return await crossBoundary(play.watch, boundaryOf(play, crossing), work);
+}
+
+/** The same for a call to the world, which may wait for a line of the user's. */
+async function crossToWorld<Result>(
+  play: Attempt,
+  crossing: Crossing,
+  work: (signal: AbortSignal) => Result | Promise<Result>,
+): Promise<Result> {
+  const boundary = { ...boundaryOf(play, crossing), waitsFor: play.hearing.listen() };
+  return await crossBoundary(play.watch, boundary, work);
+}
+
+function boundaryOf(
+  { assignment }: Attempt,
+  [party, does, timeoutMs, suspect]: Crossing,
+): Boundary {
   const what = `${does} task ${assignment.task.id}`;
-  return await crossBoundary(watch, { party, what, timeoutMs, ...given({ suspect }) }, work);
+  return { party, what, timeoutMs, ...given({ suspect }) };
 }
 
 function placeOf({ assignment: { task }, setup }: Attempt, what: string): string {

@@ -1,0 +1,167 @@
+import { describe, expect, test } from "vitest";
+import type { Environment } from "../environment/environment.ts";
+import { createClock } from "../internal/clock.ts";
+import { createDeferred } from "../testing/deferred.ts";
+import { manualClock } from "../testing/manual-clock.ts";
+import { noSpending } from "../user/add-spending.ts";
+import { llmUser } from "../user/llm-user.ts";
+import type { User, UserSession } from "../user/user.ts";
+import { lamp, play, says } from "./lamp-episode.fixture.ts";
+
+const never = (): Promise<never> => new Promise<never>(() => {});
+
+function userOf(session: Partial<UserSession>, parts: Partial<User> = {}): User {
+  const rest: UserSession = {
+    begin: async () => "Hi",
+    reply: async () => ({ text: "Bye.", leaves: true }),
+    usage: () => noSpending,
+  };
+  return { strategy: "own", open: () => ({ ...rest, ...session }), ...parts };
+}
+
+/** The lamp with other methods; `ask` is what its world was given of the user. */
+function lampThat(
+  change: (
+    world: Awaited<ReturnType<Environment["open"]>>,
+    ask: UserSession,
+    signal: AbortSignal,
+  ) => object | Promise<object>,
+  parts: Partial<Environment> = {},
+): Environment {
+  return {
+    ...lamp(),
+    ...parts,
+    async open(task, options) {
+      const world = await lamp().open(task, options);
+      return { ...world, ...(await change(world, options.user, options.signal)) };
+    },
+  };
+}
+
+const aloud = "How was it?";
+
+/** Worlds that ask the user for a line where they are asked for something themselves. */
+const askers = {
+  open: (_world, ask, signal) => ask.begin({ signal }).then(() => ({})),
+  begin: (_world, ask) => ({ begin: ask.begin }),
+  step: (world) => world,
+  score: (_world, ask) => ({
+    score: async (call: { signal: AbortSignal }) => {
+      await ask.reply(aloud, call);
+      return { reward: 1, details: {} };
+    },
+  }),
+  dispose: (_world, ask, signal) => ({
+    [Symbol.asyncDispose]: async () => void (await ask.reply(aloud, { signal })),
+  }),
+} satisfies Record<string, Parameters<typeof lampThat>[0]>;
+
+test.each([
+  ["open", "hear the user's first line of task lamp/test/0"],
+  ["begin", "hear the user's first line of task lamp/test/0"],
+  ["step", "hear the user's reply in task lamp/test/0"],
+  ["score", "hear the user's reply in task lamp/test/0"],
+  ["dispose", "hear the user's reply in task lamp/test/0"],
+] as const)("a user who hangs is blamed for it, asked in %s()", async (where, what) => {
+  const hand = manualClock();
+  const asked = createDeferred();
+  const hang = (): Promise<never> => {
+    asked.resolve();
+    return never();
+  };
+  const user = userOf({
+    begin: async () => (where === "open" || where === "begin" ? await hang() : "Hi"),
+    reply: async (text) =>
+      where === "step" || text === aloud ? await hang() : { text: "Bye.", leaves: true },
+  });
+  const playing = play([says("Goodbye!")], {
+    ...{ user, environment: lampThat(askers[where]), clock: createClock(hand) },
+    limits: { toolTimeoutMs: 777, userTimeoutMs: 777, scoreTimeoutMs: 777 },
+  });
+  await asked.promise;
+  await hand.advance(777);
+  const { episode, troubles } = await playing;
+  expect(episode.outcome).toBe(where === "dispose" ? "completed" : "failed");
+  expect(troubles.map((trouble) => trouble.toFailure())).toEqual([
+    {
+      ...{ party: "user", code: "user/timeout" },
+      message: `Cannot ${what}: no answer within 777 ms`,
+    },
+  ]);
+});
+
+describe("a world that does not wait for the line that it asked for", () => {
+  const model = { name: "clerk", complete: never };
+  const silence = { observation: "(silence)", from: "user", source: "user", done: "finished" };
+  const begins = { begin: async () => "Hi" };
+
+  test.each([
+    ["step say", llmUser({ model }), "chat clerk"],
+    ["step say", userOf({ reply: never }, { strategy: "own", repeatable: false }), "user.reply()"],
+    ["score", llmUser({ model }), "chat clerk"],
+  ] as const)("is to blame in %s", async (where, user, called) => {
+    const environment = lampThat(
+      (world, ask) => ({
+        ...begins,
+        step: async (_action: unknown, call: { signal: AbortSignal }) => {
+          if (where === "step say") void ask.reply("Hello", call).catch(() => {});
+          return silence;
+        },
+        score: async (call: { signal: AbortSignal }) => {
+          void ask.reply(aloud, call).catch(() => {});
+          return await world.score(call);
+        },
+      }),
+      { repeatable: true },
+    );
+    const { episode } = await play([says("Hello")], { user, environment });
+    const party = where === "score" ? "grader" : "environment";
+    expect(episode.failure).toEqual({
+      ...{ party, code: `${party}/outside-not-awaited` },
+      message:
+        `Cannot use the answer of ${where}: it came before that of ${called}, which was called through ` +
+        "outside, expected it to wait for the user's line, or the episode could not be played again",
+    });
+  });
+
+  test("is not, where it is the user who did not wait", async () => {
+    const user: User = {
+      ...userOf({}, { repeatable: true }),
+      open: (_task, { outside }) =>
+        userOf({
+          reply: async () => {
+            void outside!("log", never);
+            return { text: "Bye.", leaves: true };
+          },
+        }).open(_task, { seed: 0 }),
+    };
+    const { episode } = await play([says("Hello")], { user });
+    expect(episode.failure).toEqual({
+      ...{ party: "user", code: "user/outside-not-awaited" },
+      message:
+        "Cannot use the answer of step say: it came before that of log, which was called through outside, " +
+        'expected it to wait (await outside("log", …)), or the episode could not be played again',
+    });
+  });
+});
+
+test.each(["begin", "reply"] as const)(
+  "a world that calls user.%s() without a signal is told so",
+  async (method) => {
+    const model = { name: "clerk", complete: never };
+    const environment = lampThat((_world, ask) => ({
+      begin: async () =>
+        method === "begin"
+          ? await (ask.begin as () => Promise<string>)()
+          : await (ask.reply as (text: string) => Promise<string>)("Hello"),
+    }));
+    const { episode } = await play([says("Hi")], { environment, user: llmUser({ model }) });
+    const what = method === "begin" ? "first line of" : "reply in";
+    expect(episode.failure).toEqual({
+      ...{ party: "environment", code: "environment/exception" },
+      message:
+        `Cannot begin task lamp/test/0: Cannot hear the user's ${what} task lamp/test/0: the world asks for ` +
+        "it without a signal, expected the one that it was called with ({ signal })",
+    });
+  },
+);
