@@ -998,7 +998,7 @@ describe("code that is not ours", () => {
     // eslint-disable-next-line unicorn/no-thenable
     ({ then }) as never;
 
-  const methods = ["open", "observe"] as const;
+  const methods = ["open", "read", "observe"] as const;
 
   test.each<[what: string, gives: () => never]>([
     ["a query", () => query((_, reject) => reject(new Error("connection lost")))],
@@ -1006,6 +1006,7 @@ describe("code that is not ours", () => {
       "a promise of another realm",
       runInNewContext("async () => { throw new Error('connection lost') }") as () => never,
     ],
+    ["a promise", (async () => await Promise.reject(new Error("connection lost"))) as () => never],
   ])("of an agent's that gives %s which fails has failed one episode", async (_, gives) => {
     for (const method of methods) {
       const { episode } = await play(goodTurns, { agent: { ...qwenAgent, [method]: gives } });
@@ -1014,6 +1015,18 @@ describe("code that is not ours", () => {
         message: expect.stringMatching(/: connection lost$/) as string,
       });
     }
+  });
+
+  test("may have an agent wait for what it needs, though it need not", async () => {
+    const { episode } = await play(goodTurns, {
+      agent: {
+        ...qwenAgent,
+        open: async (...given: Parameters<Agent["open"]>) => qwenAgent.open(...given),
+        read: async (...given: Parameters<Agent["read"]>) => qwenAgent.read(...given),
+        observe: async (...given: Parameters<Agent["observe"]>) => qwenAgent.observe(...given),
+      } as unknown as Agent,
+    });
+    expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
   });
 
   test.each(methods)("cannot hang an episode by a query for %s()", async (method) => {

@@ -153,22 +153,24 @@ async function readTurn(
 ): Promise<Reading> {
   const { agent, renderer } = play.setup;
   if (isTurnOver()) await takeTurn();
-  const read = callAgent(play, `read turn ${turnIndex}`, () =>
-    checkReading(
-      agent.read({
-        text,
-        stopText,
-        tools: play.tools,
-        turnIndex,
-        finish: finish.type,
-        reasoningOpened: play.reasoningOpened,
-      }),
-      `agent.read() of ${agent.strategy}`,
-      text.length + stopText.length,
-    ),
+  const what = `read turn ${turnIndex}`;
+  const read = callAgent(play, what, () =>
+    agent.read({
+      text,
+      stopText,
+      tools: play.tools,
+      turnIndex,
+      finish: finish.type,
+      reasoningOpened: play.reasoningOpened,
+    }),
   );
   // Nearly always there at once: a thousand episodes need not come back for it.
-  const reading = read instanceof Promise ? await read : read;
+  const given = read instanceof Promise ? await read : read;
+  const place = `agent.read() of ${agent.strategy}`;
+  const checked = callAgent(play, what, () =>
+    checkReading(given, place, text.length + stopText.length),
+  );
+  const reading = checked instanceof Promise ? await checked : checked;
   const recorded = recordForm(reading.form, renderer.codec, {
     ids: outputIds,
     text: text + stopText,
