@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { InvariantError, UsageError } from "../../src/errors.ts";
+import { InvariantError, UsageError, isOwnBug } from "../../src/errors.ts";
 import type { Action, World } from "../../src/environment/environment.ts";
 import type { PyValue } from "../../src/python/value.ts";
 import { scriptedUser } from "../../src/user/scripted-user.ts";
@@ -32,6 +32,13 @@ async function begin({
 
 function call(name: string, given: Readonly<Record<string, PyValue>> = {}): Action {
   return { type: "call", name, arguments: new Map(Object.entries(given)) };
+}
+
+async function thrownBy(work: Promise<unknown>): Promise<unknown> {
+  return await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
 }
 
 const cancel = call("cancel_pending_order", { order_id: "#W1", reason: "no longer needed" });
@@ -229,13 +236,18 @@ describe("a τ-bench episode", () => {
 
   test("refuses to be stepped, begun or scored out of turn", async () => {
     await using world = await begin({ lines: ["###STOP###"] });
-    await expect(world.begin({ signal })).rejects.toThrow(InvariantError);
+    const misuses = [await thrownBy(world.begin({ signal }))];
     await world.step({ type: "say", content: "x" }, { signal });
-    await expect(world.step(cancel, { signal })).rejects.toThrow(
-      "Cannot step: the episode is done, expected one that is running",
-    );
+    misuses.push(await thrownBy(world.step(cancel, { signal })));
     await world.score({ signal });
-    await expect(world.score({ signal })).rejects.toThrow("the episode is scored already");
+    misuses.push(await thrownBy(world.score({ signal })));
+    expect(misuses).toEqual([
+      new InvariantError("Cannot begin: the episode has begun already"),
+      new InvariantError("Cannot step: the episode is done, expected one that is running"),
+      new InvariantError("Cannot score: the episode is scored already"),
+    ]);
+    // Whoever uses it so is to blame, and no run ends with it.
+    expect(misuses.map(isOwnBug)).toEqual([false, false, false]);
   });
 
   test("does nothing once its signal is aborted", async () => {

@@ -1,4 +1,4 @@
-import { InvariantError, assertInvariant } from "../../src/errors.ts";
+import { InvariantError } from "../../src/errors.ts";
 import type { Difference } from "../../src/environment/difference.ts";
 import type { Action, Score, Step, World } from "../../src/environment/environment.ts";
 import { PythonError } from "../../src/python/python-error.ts";
@@ -48,7 +48,9 @@ export class TauWorld<Database extends Tables> implements World {
 
   /** A stop marker in the opening line does not end the episode. */
   async begin({ signal }: { signal: AbortSignal }): Promise<string> {
-    assertInvariant(this.#state === "new", "Cannot begin: the episode has begun already");
+    if (this.#state !== "new") {
+      throw new InvariantError("Cannot begin: the episode has begun already");
+    }
     signal.throwIfAborted();
     this.#state = "running";
     return await this.#options.user.begin({ signal });
@@ -67,7 +69,9 @@ export class TauWorld<Database extends Tables> implements World {
   }
 
   async score({ signal }: { signal: AbortSignal }): Promise<Score> {
-    assertInvariant(this.#state !== "scored", "Cannot score: the episode is scored already");
+    if (this.#state === "scored") {
+      throw new InvariantError("Cannot score: the episode is scored already");
+    }
     signal.throwIfAborted();
     const isDone = this.#state === "done";
     this.#state = "scored";

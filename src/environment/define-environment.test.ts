@@ -639,6 +639,24 @@ describe("what breaks while it is played fails that episode alone, and is named"
       "(the state is only changed by tools; copy what you change)",
     ],
     [
+      "an isDone() that is async, and rejects",
+      {
+        ...breaks(() => "ok"),
+        isDone: onlyFirst(async () => await Promise.reject(new Error("x")), false),
+      },
+      "environment/bad-step",
+      "a promise, expected true or false",
+    ],
+    [
+      "a policy() that is async, and rejects",
+      {
+        ...breaks(() => "ok"),
+        policy: onlyFirst(async () => await Promise.reject(new Error("x")), "p"),
+      },
+      "environment/bad-world",
+      "its policyText is an object with no fields, expected a text or nothing",
+    ],
+    [
       "an isDone() that says nothing",
       { ...breaks(() => "ok"), isDone: onlyFirst(() => {}, false) },
       "environment/bad-step",

@@ -218,7 +218,12 @@ function readTools<Item extends TaskItem, State, ToolArguments>(
   if (typeof tools === "function") {
     return {
       read: (task, place) =>
-        foreign(`tools() of ${place}`, task, () => byName<State>(name, tools(task.data))),
+        foreign(`tools() of ${place}`, task, () =>
+          byName<State>(
+            name,
+            foreign(`tools() of ${place}`, task, () => tools(task.data)),
+          ),
+        ),
     };
   }
   const list = Array.isArray(tools)

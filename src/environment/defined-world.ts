@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { RolloutError, describeError, isOwnBug, ownBug } from "../errors.ts";
+import { InvariantError, RolloutError, describeError, isOwnBug } from "../errors.ts";
 import type { ToolDefinition } from "../message.ts";
 import type { PlainJson } from "../python/value.ts";
 import { PlaybackStop, type Outside } from "../outside.ts";
@@ -87,7 +87,7 @@ export class DefinedWorld<Item, State> implements World {
 
   async step(action: Action, { signal }: { signal: AbortSignal }): Promise<Step> {
     const { task } = this.#parts;
-    if (this.#isDone) throw ownBug(`Cannot step task ${task.id}: it is done`);
+    if (this.#isDone) throw new InvariantError(`Cannot step task ${task.id}: it is done`);
     const step =
       action.type === "say"
         ? await this.#say(action.content, signal)
@@ -190,7 +190,10 @@ function noSuchTool(name: string, tools: ReadonlyMap<string, unknown>): ToolOutc
 /** Runs a function of the environment's author; what it throws is said with its name and its line. */
 export function foreign<Result>(place: string, task: Task, work: () => Result): Result {
   try {
-    return work();
+    const result = work();
+    // A promise is no answer here, which is told at once; that it fails as well is told to nobody.
+    if (result instanceof Promise) result.catch(() => {});
+    return result;
   } catch (error) {
     throw attributed(error, { place, task, party: "environment" });
   }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { defineEnvironment } from "../environment/define-environment.ts";
 import type { Environment } from "../environment/environment.ts";
 import { createClock } from "../internal/clock.ts";
 import { createDeferred } from "../testing/deferred.ts";
@@ -43,7 +44,9 @@ const aloud = "How was it?";
 /** Worlds that ask the user for a line where they are asked for something themselves. */
 const askers = {
   open: (_world, ask, signal) => ask.begin({ signal }).then(() => ({})),
-  begin: (_world, ask) => ({ begin: ask.begin }),
+  begin: (_world, ask) => ({
+    begin: async (call: { signal: AbortSignal }) => await ask.begin(call),
+  }),
   step: (world) => world,
   score: (_world, ask) => ({
     score: async (call: { signal: AbortSignal }) => {
@@ -165,3 +168,51 @@ test.each(["begin", "reply"] as const)(
     });
   },
 );
+
+describe("a world that does out of turn what it is handed", () => {
+  test("fails its episode alone: asks for another line before there is one", async () => {
+    const model = { name: "clerk", complete: never };
+    const environment = lampThat((_world, ask) => ({
+      begin: async (call: { signal: AbortSignal }) => await ask.retake!(call),
+    }));
+    const { episode } = await play([says("Hi")], { environment, user: llmUser({ model }) });
+    expect(episode.failure).toEqual({
+      ...{ party: "environment", code: "environment/exception" },
+      message:
+        "Cannot begin task lamp/test/0: Cannot ask the user of task lamp/test/0 for another line: they " +
+        "have said none",
+    });
+  });
+
+  test("fails its episode alone: goes on where a defined world is done", async () => {
+    const inner = defineEnvironment({
+      ...{ name: "lamps", tasks: [{ instruction: "On." }], policy: "", tools: {}, score: () => 1 },
+    });
+    const environment: Environment = {
+      ...lamp(),
+      async open(_task, options) {
+        const task = inner.task("test", 0);
+        const world = await inner.open(task, {
+          ...options,
+          user: inner.user.open(task, { seed: 0 }),
+        });
+        return {
+          begin: async (call) => await world.begin(call),
+          step: async (action, call) => {
+            const { done: _done, ...step } = await world.step(action, call);
+            return step;
+          },
+          score: async (call) => await world.score(call),
+          userUsage: () => world.userUsage(),
+          [Symbol.asyncDispose]: async () => await world[Symbol.asyncDispose](),
+        };
+      },
+    };
+    const { episode } = await play([says("Hi"), says("Hi")], { environment });
+    expect(episode.failure).toEqual({
+      ...{ party: "environment", code: "environment/exception" },
+      message:
+        "Cannot pass on what the agent said in task lamp/test/0: Cannot step task lamps/test/0: it is done",
+    });
+  });
+});

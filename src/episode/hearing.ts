@@ -1,3 +1,4 @@
+import { InvariantError } from "../errors.ts";
 import { endedBy } from "../internal/ended-by.ts";
 import type { UserSession } from "../user/user.ts";
 import { nameThrown, type Boundary } from "./boundary.ts";
@@ -18,6 +19,8 @@ export class Hearing {
   readonly #strategy: string;
   readonly #ownsStop: (thrown: unknown) => boolean;
   #asked: Asked | undefined;
+  /** Whether there is a line that another may be asked for. */
+  #hasSpoken = false;
 
   /** @param about - `ownsStop` is that of the episode's playback. Default: there is none. */
   constructor(about: {
@@ -55,10 +58,16 @@ export class Hearing {
           checkLine(await session.reply(text, options), this.#placeOf("reply")),
         ),
       ...(session.retake && {
-        retake: async (options) =>
-          await this.#hear("reply in", options, async () =>
+        retake: async (options) => {
+          if (!this.#hasSpoken) {
+            throw new InvariantError(
+              `Cannot ask the user of task ${this.#taskId} for another line: they have said none`,
+            );
+          }
+          return await this.#hear("reply in", options, async () =>
             checkLine(await session.retake!(options), this.#placeOf("retake")),
-          ),
+          );
+        },
       }),
       usage: () => session.usage(),
     };
@@ -79,7 +88,9 @@ export class Hearing {
     const asked = { party: "user" as const, what: said, isOver: false };
     this.#asked = asked;
     try {
-      return await say();
+      const line = await say();
+      this.#hasSpoken = true;
+      return line;
     } catch (error) {
       // A world that gives up the wait is told so: that is no failure of the user's.
       if (endedBy(options.signal, error)) throw error;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { startChatCompletionsServer } from "./chat-completions-server.fixture.ts";
-import { RolloutError } from "../errors.ts";
+import { InvariantError, RolloutError, isOwnBug } from "../errors.ts";
 import type { Task } from "../task.ts";
 import { endpointChatModel } from "./ai-sdk-chat-model.ts";
 import { llmUser } from "./llm-user.ts";
@@ -124,6 +124,13 @@ describe("a model conversation", () => {
     await expect(session.retake?.({ signal })).rejects.toBe(outage);
     await session.reply("x", { signal });
     expect(model.requests[2]?.messages[2]).toEqual({ role: "assistant", content: "a" });
+  });
+
+  test("a `retake()` before there is a line is a mistake of whoever asks for it", async () => {
+    const session = llmUser({ model: scriptedChatModel([]) }).open(task, { seed: 1 });
+    const thrown = await session.retake?.({ signal }).catch((error: unknown) => error);
+    expect(thrown).toEqual(new InvariantError("retake() needs a line that was said"));
+    expect(isOwnBug(thrown)).toBe(false);
   });
 
   test("sessions of one user share no memory", async () => {

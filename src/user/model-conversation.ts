@@ -1,4 +1,4 @@
-import { RolloutError, assertInvariant } from "../errors.ts";
+import { InvariantError, RolloutError } from "../errors.ts";
 import { callThrough, type Outside } from "../outside.ts";
 import { addSpending, noSpending } from "./add-spending.ts";
 import type { ChatMessage, ChatModel, ChatReply } from "./chat-model.ts";
@@ -131,7 +131,7 @@ export function openModelConversation(
     reply: async (content, { signal }) =>
       readStopMarker(await sayAfter([...memory, { role: "user", content }], signal)),
     retake: async ({ signal }) => {
-      assertInvariant(beforeLine !== undefined, "retake() needs a line that was said");
+      if (beforeLine === undefined) throw new InvariantError("retake() needs a line that was said");
       return readStopMarker(await sayAfter(beforeLine, signal));
     },
     usage: () => calls.usage(),

@@ -1,4 +1,4 @@
-import { ownBug, RolloutError } from "../../errors.ts";
+import { InvariantError, RolloutError, assertInvariant } from "../../errors.ts";
 import type { Tool } from "../../environment/define-tool.ts";
 import type { Action, Score, Step, World } from "../../environment/environment.ts";
 import { EpisodeResources } from "../../environment/episode-resources.ts";
@@ -52,9 +52,11 @@ export class OpenEnvWorld implements World {
   }
 
   async step(action: Action, { signal }: { signal: AbortSignal }): Promise<Step> {
-    if (this.#isDone) {
-      throw ownBug(`Cannot step task ${this.#parts.task.id}: it is done`);
+    const { id } = this.#parts.task;
+    if (this.#session === undefined) {
+      throw new InvariantError(`Cannot step task ${id}: it was not begun`);
     }
+    if (this.#isDone) throw new InvariantError(`Cannot step task ${id}: it is done`);
     return action.type === "say"
       ? await this.#say(action.content, signal)
       : await this.#call(action, signal);
@@ -94,9 +96,9 @@ export class OpenEnvWorld implements World {
   }
 
   async #act(data: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<string> {
-    const { limits, task } = this.#parts;
+    const { limits } = this.#parts;
     const session = this.#session;
-    if (session === undefined) throw ownBug(`Task ${task.id} was not begun`);
+    assertInvariant(session !== undefined, "who steps has begun");
     let result: OpenEnvResult;
     try {
       result = await session.step(data, { timeoutMs: limits.timeoutMs, signal });

@@ -6,7 +6,7 @@ import { defineEnvironment } from "../../environment/define-environment.ts";
 import type { Action, Environment } from "../../environment/environment.ts";
 import { playActions } from "../../environment/play-actions.ts";
 import { refuse } from "../../environment/refuse.ts";
-import { RolloutError, UsageError } from "../../errors.ts";
+import { RolloutError, UsageError, isOwnBug } from "../../errors.ts";
 import { toPyValue, type PyDict } from "../../python/value.ts";
 import type { User } from "../../user/user.ts";
 import { openEnv, type OpenEnvEnvironment } from "./open-env.ts";
@@ -391,6 +391,25 @@ describe("openEnv()", () => {
     const error = await errorOf(play(await openEnv({ url }), []));
     expect(error).toMatchObject({ name: "RolloutError", code: "environment/bad-step" });
     expect(error.message).toContain("says at the reset that the episode is done");
+  });
+
+  test("is misused by whoever steps it before it begins, or behind its end", async () => {
+    const url = await foreignServer(guess, ({ type }) =>
+      observation({ observation: {}, reward: 1, done: type === "step" }),
+    );
+    const environment = await openEnv({ url });
+    const task = environment.task("train", 0);
+    const user = environment.user.open(task, { seed: 0 });
+    await using world = await environment.open(task, { user, signal });
+    const early = await errorOf(world.step(call("act", { number: 1 }), { signal }));
+    await world.begin({ signal });
+    await world.step(call("act", { number: 1 }), { signal });
+    const late = await errorOf(world.step(call("act", { number: 1 }), { signal }));
+    expect([early.message, late.message]).toEqual([
+      `Cannot step task ${task.id}: it was not begun`,
+      `Cannot step task ${task.id}: it is done`,
+    ]);
+    expect([early, late].map(isOwnBug)).toEqual([false, false]);
   });
 
   test("says where no such server is", async () => {
