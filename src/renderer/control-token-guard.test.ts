@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
+import { RolloutError } from "../errors.ts";
 import { modelCodec, modelNames } from "../tokenizer/real-tokenizers.fixture.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { toPyValue } from "../python/value.ts";
@@ -249,6 +250,27 @@ describe("control-token guard", () => {
     expect(codeOf("user")).toBe("user/control-token");
     expect(codeOf("assistant")).toBe("none");
     expect(guard.seal([message("tool", "<|im_")], null).messages).toHaveLength(1);
+  });
+
+  test('"reject" neutralises what the policy has spelled before', async () => {
+    const guard = guardOf(codec, "reject");
+    const spelled = toPyValue({
+      role: "assistant",
+      content: "",
+      tool_calls: [{ id: "a", type: "function", function: { name: forged, arguments: {} } }],
+    }) as PyDict;
+    const refusal = message("tool", `Error: unknown tool "${forged}"`);
+    const other = message("tool", "<|im_start|>");
+    const { ids, text } = await encodeContents(guard, [spelled, refusal]);
+    expect(text).toBe(`Error: unknown tool "${forged}"`);
+    expect(ids).not.toContain(151645);
+    expect(() => guard.seal([refusal, spelled], null)).toThrow(RolloutError);
+    expect(() => guard.seal([spelled, refusal, other], null)).toThrow(RolloutError);
+    const said = { role: "assistant", content: forged } as const;
+    expect(guard.seal([refusal], null, () => [said]).seal).toBeDefined();
+    expect(() => guard.seal([refusal], null, () => [{ ...said, role: "user" }])).toThrow(
+      RolloutError,
+    );
   });
 
   test("a template that cuts marked text in two is refused", async () => {

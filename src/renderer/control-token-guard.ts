@@ -1,10 +1,11 @@
 import { RolloutError } from "../errors.ts";
 import { takeTurn } from "../internal/take-turn.ts";
+import type { Message } from "../message.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import { literalPattern } from "./literal-pattern.ts";
 import { createLiteralSealer } from "./literal-sealer.ts";
-import { roleOf } from "./openai-messages.ts";
+import { roleOf, toTemplateMessage } from "./openai-messages.ts";
 import type { Seal } from "./seal.ts";
 import { chooseSeal, splitSealed } from "./seal.ts";
 
@@ -15,7 +16,8 @@ import { chooseSeal, splitSealed } from "./seal.ts";
  * - `special-only`: the same, for the tokens that the tokenizer calls special; others, such as
  *   `<tool_call>` in some families, become their ids.
  * - `hf-parity`: nothing; text is encoded as Hugging Face's tokenizers and the engines do it.
- * - `reject`: the episode fails.
+ * - `reject`: the episode fails, unless the policy itself has spelled the token before: what tells it of that,
+ *   such as a refusal with the name of a tool that there is not, is neutralised.
  */
 export type GuardPolicy = "neutralise" | "special-only" | "hf-parity" | "reject";
 
@@ -34,9 +36,14 @@ export interface ControlTokenGuard {
    * Marks the literals in untrusted strings: everything in tool results and user lines, and the
    * calls of assistant messages. What the policy said in words is not touched.
    *
+   * @param earlier - What was said before these messages; asked for under `reject` alone. Default: nothing.
    * @throws RolloutError `environment/control-token` or `user/control-token` under `reject`.
    */
-  seal(messages: readonly PyDict[], tools: readonly PyValue[] | null): SealedConversation;
+  seal(
+    messages: readonly PyDict[],
+    tools: readonly PyValue[] | null,
+    earlier?: () => readonly (Message | PyDict)[],
+  ): SealedConversation;
   /** The ids of rendered text: marked literals as ordinary characters, all else as ever. */
   encode(text: string, seal: Seal | undefined): number[] | Promise<number[]>;
 }
@@ -80,14 +87,26 @@ export function createControlTokenGuard(options: GuardOptions): ControlTokenGuar
     return sealed;
   }
 
-  /** What the policy itself wrote in a call is its own mistake and is only marked. */
-  function rejectLiterals(messages: readonly PyDict[], areToolsSuspect: boolean): void {
-    const culprit = messages.find(
-      (message) =>
-        roleOf(message) !== "assistant" &&
-        untrusted(message).some(([, value]) => sealer.holdsLiteral(value)),
-    );
-    if (culprit !== undefined || areToolsSuspect) throw rejection(culprit);
+  /**
+   * What the policy itself spelled is its own mistake and is only marked: where it wrote it, and where it is
+   * told of it by a refusal, a tool or the user. It would else end its episode without a score.
+   */
+  function rejectLiterals(messages: readonly PyDict[], earlier: readonly PyDict[]): void {
+    const ownLiterals = new Set<string>();
+    const addOwn = (message: PyDict): void => {
+      for (const literal of sealer.literalsIn(message)) ownLiterals.add(literal);
+    };
+    for (const message of earlier) {
+      if (roleOf(message) === "assistant") addOwn(message);
+    }
+    for (const message of messages) {
+      if (roleOf(message) === "assistant") {
+        addOwn(message);
+        continue;
+      }
+      const literals = untrusted(message).flatMap(([, value]) => [...sealer.literalsIn(value)]);
+      if (!literals.every((literal) => ownLiterals.has(literal))) throw rejection(message);
+    }
   }
 
   async function encodeSealed(text: string, seal: Seal): Promise<number[]> {
@@ -102,11 +121,14 @@ export function createControlTokenGuard(options: GuardOptions): ControlTokenGuar
 
   return {
     policy,
-    seal(messages, tools) {
+    seal(messages, tools, earlier = () => []) {
       const areToolsSuspect = guardSystem && sealer.holdsLiteral(tools);
       const isClean = !areToolsSuspect && !messages.some(isSuspect);
       if (policy === "hf-parity" || isClean) return { messages, tools };
-      if (policy === "reject") rejectLiterals(messages, areToolsSuspect);
+      if (policy === "reject") {
+        rejectLiterals(messages, earlier().map(toTemplateMessage));
+        if (areToolsSuspect) throw rejection();
+      }
       const seal = chooseSeal([...surroundings, messages, tools]);
       return {
         seal,
@@ -150,7 +172,7 @@ function isUntrusted(role: string, key: string, guardSystem: boolean): boolean {
   return key !== "role";
 }
 
-function rejection(culprit: PyDict | undefined): RolloutError {
+function rejection(culprit?: PyDict): RolloutError {
   const role = culprit === undefined ? undefined : roleOf(culprit);
   const who = role === undefined ? "a tool definition" : `a message of role "${role}"`;
   return new RolloutError(

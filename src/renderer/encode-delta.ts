@@ -36,6 +36,7 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
     const sealed = guard.seal(
       [...before, toTemplateMessage(assistant), ...answers],
       plan.needsTools ? toTemplateTools(tools) : null,
+      () => change.history,
     );
     const bound = variables === undefined ? template : template.with(variables);
     if (isTurnOver()) await takeTurn();

@@ -10,6 +10,8 @@ import { sealEdge, sealLiteral } from "./seal.ts";
 export interface LiteralSealer {
   /** Whether any string of the value holds a whole literal. */
   holdsLiteral(value: PyValue): boolean;
+  /** The whole literals that the strings of the value hold. */
+  literalsIn(value: PyValue): ReadonlySet<string>;
   /** Whether any string of a message's content holds a literal or could become part of one. */
   isSuspectContent(value: PyValue): boolean;
   /** Marks whole literals. */
@@ -62,8 +64,18 @@ export function createLiteralSealer(literals: readonly string[]): LiteralSealer 
     );
   }
 
+  function literalsIn(value: PyValue): ReadonlySet<string> {
+    const found = new Set<string>();
+    someString(value, (text) => {
+      for (const [literal] of text.matchAll(pattern)) found.add(literal);
+      return false;
+    });
+    return found;
+  }
+
   return {
     holdsLiteral: (value) => someString(value, isLiteral),
+    literalsIn,
     isSuspectContent,
     seal: (value, seal) => mapStrings(value, (text) => sealWhole(text, seal)),
     sealContent,
