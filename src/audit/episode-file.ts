@@ -118,6 +118,7 @@ export class EpisodeFile implements AsyncDisposable {
       const { rowCount, turnCount, turnCountBefore, tokenCount, seen, place } = facts;
       const compare = (name: string, stated: unknown, actual: number) => {
         if (stated === actual) return;
+        facts.isSound = false;
         const detail = `${rolloutId} has ${nameOf(stated)} ${name}, and samples.jsonl has ${actual} of it`;
         violations.push({ line: place.line, rule: "episode-samples", detail });
       };

@@ -825,6 +825,26 @@ describe("verifyRun()", () => {
     }
   });
 
+  test("ends with findings however deep a member of any file nests", async () => {
+    const dir = path.join(scratch, "any-depth");
+    await cp(sound, dir, { recursive: true });
+    for (const depth of [490, 20_000]) {
+      const deep = "[".repeat(depth) + "]".repeat(depth);
+      for (const file of ["run.json", "summary.json", ...Object.values(lists)]) {
+        const text = await readFile(path.join(sound, file), "utf8");
+        const [line = ""] = file.endsWith(".jsonl") ? text.split("\n", 1) : [text];
+        for (const name of Object.keys(JSON.parse(line) as object)) {
+          const row = { ...(JSON.parse(line) as object), [name]: "@" };
+          const damaged = text.replace(line, () => JSON.stringify(row).replace('"@"', deep));
+          await writeFile(path.join(dir, file), damaged);
+          const { violations } = await verifyRun(dir);
+          if (mustBeFound.includes(file)) expect(violations, `${file} ${name}`).not.toEqual([]);
+        }
+        await writeFile(path.join(dir, file), text);
+      }
+    }
+  });
+
   test("finds any one change in what is recorded, whatever is put in its place", async () => {
     const names = ["episodes", "samples", "slime"] as const;
     const files = await readRun(sound);

@@ -4,7 +4,7 @@ import type { Engine, LogprobConvention } from "../engine/engine.ts";
 import { UsageError } from "../errors.ts";
 import { splitLines } from "../internal/split-lines.ts";
 import type { Sample } from "./sample.ts";
-import { parseLine } from "./verify-file.ts";
+import { parseLine, whyNoLine } from "./verify-file.ts";
 import { verifySample, type Violation } from "./verify-sample.ts";
 
 /** A sampled token whose logprob was computed again. JSON-able. */
@@ -124,8 +124,7 @@ async function* readRows(file: string, tally: RescoreTally): AsyncGenerator<Row>
 const needed = new Set(["json", "shape", "token-ids", "length", "prompt-length", "turns"]);
 
 function whyNotScored(row: unknown): Violation | undefined {
-  if (row === undefined)
-    return { rule: "json", detail: "the line is no valid JSON (a torn line?)" };
+  if (row === undefined) return { rule: "json", detail: whyNoLine };
   return verifySample(row).find(({ rule }) => needed.has(rule));
 }
 

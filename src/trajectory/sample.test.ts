@@ -276,9 +276,27 @@ describe("verifyFile()", () => {
       samples: 3,
       violations: [
         { line: 2, rule: "length", detail: "lossMask has 3 entries for 9 token ids" },
-        { line: 3, rule: "json", detail: "the line is no valid JSON (a torn line?)" },
+        {
+          line: 3,
+          rule: "json",
+          detail: "the line is no valid JSON, or nests too deeply (a torn line?)",
+        },
       ],
     });
+  });
+
+  test("ends with a finding, however deep a row nests", async () => {
+    const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
+    const sound = JSON.stringify(workedExample());
+    const within = (depth: number): string => sound.replace(/"tokenIds":\[/, `$&${nested(depth)},`);
+    const file = await fileOf(within(20_000), within(490), nested(20_000));
+    const { violations } = await verifyFile(file);
+    expect(violations.filter(({ rule }) => rule === "json").map(({ line }) => line)).toEqual([
+      1, 3,
+    ]);
+    expect(violations.filter(({ line }) => line === 2).map(({ detail }) => detail)).toContain(
+      `tokenIds[0] is ${"[".repeat(77)}..., expected a whole number from 0 to 2147483647`,
+    );
   });
 
   test("finds a turn that is trained in two segments, and a segment that is missing", async () => {

@@ -54,7 +54,7 @@ export async function verifyLines(
     samples++;
     const row = parseLine(text);
     if (row === undefined) {
-      violations.push({ line, rule: "json", detail: "the line is no valid JSON (a torn line?)" });
+      violations.push({ line, rule: "json", detail: whyNoLine });
       continue;
     }
     const own = verifySample(row, facts);
@@ -83,12 +83,36 @@ async function* requireReadable<Line>(
   }
 }
 
-/** The value of a line of JSON; `undefined` where it is none. */
+/** What is said of a line for which `parseLine()` has no value. */
+export const whyNoLine = "the line is no valid JSON, or nests too deeply (a torn line?)";
+
+/** Deepest nesting of what is read: what nests deeper might not be compared or written again. */
+const maxDepth = 500;
+
+/** The value of a line of JSON; `undefined` where it is none, or nests too deeply. */
 export function parseLine(text: string): unknown {
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    return mayNest(text) && isDeeper(value, maxDepth) ? undefined : value;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
+}
+
+/** Whether there are enough brackets; nearly every line is told by that. */
+function mayNest(text: string): boolean {
+  let count = 0;
+  for (const bracket of ["[", "{"]) {
+    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) {
+      count += 1;
+      if (count > maxDepth) return true;
+    }
+  }
+  return false;
+}
+
+function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return depth === 0 || Object.values(value).some((member) => isDeeper(member, depth - 1));
 }

@@ -1,3 +1,5 @@
+import { whyNotJson } from "../internal/why-not-json.ts";
+
 /** One broken invariant. JSON-able. */
 export interface Violation {
   /** The rule's name, stable for scripts. */
@@ -23,8 +25,10 @@ export function nameOf(value: unknown): string {
   return typeof value === "string" ? value : quote(value);
 }
 
-/** A value in a message: its JSON, cut where it is long. */
+/** A value in a message: its JSON, cut where it is long; of what cannot be written, why. */
 export function quote(value: unknown): string {
+  const why = whyNotJson(value);
+  if (why !== undefined) return `a value that cannot be shown (${why})`;
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
