@@ -46,9 +46,8 @@ export interface ToolDefinition {
  * @throws UsageError where `function.name` is missing; `place` names the definition in the message.
  */
 export function toolFromOpenAi(value: PyValue, place: string): ToolDefinition {
-  const body = isPyDict(value) ? value.get("function") : undefined;
-  const name = isPyDict(body) ? body.get("name") : undefined;
-  if (!isPyDict(value) || typeof name !== "string") {
+  const name = isPyDict(value) ? shownToolName(value) : undefined;
+  if (!isPyDict(value) || name === undefined) {
     throw new UsageError(
       `Cannot read ${place}: expected {"type": "function", "function": {"name": …}}`,
     );
@@ -64,6 +63,13 @@ export function toolFromOpenAi(value: PyValue, place: string): ToolDefinition {
 export function toolsFromOpenAi(value: PyValue, place: string): readonly ToolDefinition[] {
   if (!isPyList(value)) throw new UsageError(`Cannot read ${place}: expected a list of tools`);
   return value.map((tool, index) => toolFromOpenAi(tool, `${place}[${index}]`));
+}
+
+/** The name that a definition in OpenAI's shape shows; `undefined` where it shows none. */
+export function shownToolName(openai: PyDict): string | undefined {
+  const body = openai.get("function");
+  const name = isPyDict(body) ? body.get("name") : undefined;
+  return typeof name === "string" ? name : undefined;
 }
 
 /** The JSON Schema of the tool's parameters, or `undefined` where it declares none. */

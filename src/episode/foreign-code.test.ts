@@ -265,6 +265,33 @@ const faults: readonly {
     message:
       "Cannot use the answer of environment.open() for task lamp/test/0: tools[0] is an object with name, openai, expected a tool (see toolFromOpenAi())",
   },
+  {
+    name: "a world's tool is shown by another name than it is called by",
+    environment: lampWith({ tools: [{ ...lamp().tools[0]!, name: "turn_on" }] }),
+    code: "environment/bad-world",
+    message:
+      'Cannot use the answer of environment.open() for task lamp/test/0: tools[0] is named "turn_on", and "switch" in its definition, expected one name (see toolFromOpenAi())',
+  },
+  {
+    name: "an environment's tool is shown by another name than it is called by",
+    environment: { ...lamp(), tools: [{ ...lamp().tools[0]!, name: "turn_on" }] },
+    code: "environment/bad-world",
+    message:
+      'Cannot use the answer of environment.tools of lamp: tools[0] is named "turn_on", and "switch" in its definition, expected one name (see toolFromOpenAi())',
+  },
+  {
+    name: "an agent's tool is shown by another name than it is called by",
+    agent: {
+      ...qwenAgent,
+      open: (start) => ({
+        ...qwenAgent.open(start),
+        tools: [{ ...lamp().tools[0]!, name: "turn_on" }],
+      }),
+    },
+    code: "agent/bad-opening",
+    message:
+      'Cannot use the answer of agent.open() of tool-calling: tools[0] is named "turn_on", and "switch" in its definition, expected one name (see toolFromOpenAi())',
+  },
   ...(
     [
       [{ attemptCounts: { ok: "1" } }, 'attemptCounts.ok is "1", expected a count'],

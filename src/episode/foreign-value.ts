@@ -1,8 +1,9 @@
 import { RolloutError, type FailureCode } from "../errors.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
+import { shownToolName } from "../message.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
-import { isPyDict, type PyValue } from "../python/value.ts";
-import { isRow } from "../trajectory/violation.ts";
+import { isPyDict, type PyDict, type PyValue } from "../python/value.ts";
+import { isRow, type RawRow } from "../trajectory/violation.ts";
 
 /** What is checked, and where it comes from. */
 export interface Origin {
@@ -68,17 +69,24 @@ export function requirePlain(value: object, origin: Origin, within = ""): void {
 const soundTools = new WeakSet<object>();
 
 function isTool(tool: unknown): boolean {
-  if (!isRow(tool) || typeof tool["name"] !== "string") return false;
+  if (!isRow(tool)) return false;
   if (soundTools.has(tool)) return true;
+  // What the policy is shown is what it calls.
+  if (!isDefined(tool) || shownToolName(tool.openai) !== tool["name"]) return false;
+  soundTools.add(tool);
+  return true;
+}
+
+/** Whether there is a name, and a definition that can be shown. */
+function isDefined(tool: RawRow): tool is RawRow & { readonly openai: PyDict } {
   const { openai } = tool as { readonly openai?: PyValue };
-  if (!isPyDict(openai)) return false;
+  if (typeof tool["name"] !== "string" || !isPyDict(openai)) return false;
   try {
     stringifyPythonJson(openai);
+    return true;
   } catch {
     return false;
   }
-  soundTools.add(tool);
-  return true;
 }
 
 /** @throws RolloutError where the value is no list of tools. */
@@ -86,8 +94,16 @@ export function requireTools(value: unknown, origin: Origin): void {
   if (!Array.isArray(value)) refuse(origin, `tools is ${describe(value)}`, "a list of tools");
   const wrong = value.findIndex((tool: unknown) => !isTool(tool));
   if (wrong < 0) return;
-  const what = `tools[${wrong}] is ${describe(value[wrong])}`;
-  refuse(origin, what, "a tool (see toolFromOpenAi())");
+  const tool: unknown = value[wrong];
+  const isNamedTwice = isRow(tool) && isDefined(tool);
+  const what = isNamedTwice
+    ? `tools[${wrong}] is named ${describe(tool["name"])}, and ${describe(shownToolName(tool.openai))} in its definition`
+    : `tools[${wrong}] is ${describe(tool)}`;
+  refuse(
+    origin,
+    what,
+    isNamedTwice ? "one name (see toolFromOpenAi())" : "a tool (see toolFromOpenAi())",
+  );
 }
 
 /** @throws RolloutError that says what there is in the place of what was expected. */

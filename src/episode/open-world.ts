@@ -6,6 +6,7 @@ import type { UserSession } from "../user/user.ts";
 import { crossBoundary, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./call-watch.ts";
 import { checkWorld } from "./check-foreign.ts";
+import { requireTools } from "./foreign-value.ts";
 import type { InputPlayer } from "./input-player.ts";
 import { callWorld, repeatability, tolerate, type Play } from "./play.ts";
 
@@ -66,8 +67,13 @@ export function termsOf(
   world: World,
 ): Terms {
   const { environment } = setup;
+  const { tools: own } = world;
+  if (own === undefined) {
+    const place = `environment.tools of ${environment.name}`;
+    requireTools(environment.tools, { code: "environment/bad-world", place });
+  }
   const terms = {
-    tools: world.tools ?? environment.tools,
+    tools: own ?? environment.tools,
     policyText: world.policyText ?? environment.policyText,
   };
   if (!player.knowsSecrets) return terms;

@@ -1,7 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describeError } from "../errors.ts";
 import type { Environment } from "../environment/environment.ts";
-import { toolParameters, type ToolDefinition } from "../message.ts";
+import { shownToolName, toolParameters, type ToolDefinition } from "../message.ts";
 import { isPyDict } from "../python/value.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
 import type { Task } from "../task.ts";
@@ -17,6 +17,12 @@ export function checkTools(tools: readonly ToolDefinition[]): readonly string[] 
     if (!/^[\w-]{1,64}$/.test(name)) {
       problems.push(
         `tool ${JSON.stringify(name)}: expected a name of 1 to 64 letters, digits, _ and -`,
+      );
+    }
+    const shown = shownToolName(tool.openai);
+    if (shown !== name) {
+      problems.push(
+        `tool ${name}: its definition names it ${JSON.stringify(shown) ?? "nothing"}, expected one name`,
       );
     }
     const body = tool.openai.get("function");

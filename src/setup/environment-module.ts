@@ -3,6 +3,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError, describeError } from "../errors.ts";
+import { shownToolName } from "../message.ts";
 import type { User } from "../user/user.ts";
 import { findSyntaxError } from "./find-syntax-error.ts";
 
@@ -168,7 +169,8 @@ function isCount(value: unknown): boolean {
 }
 
 function isTool(value: unknown): boolean {
-  return isObject(value) && typeof value["name"] === "string" && value["openai"] instanceof Map;
+  if (!isObject(value) || !(value["openai"] instanceof Map)) return false;
+  return value["name"] !== undefined && value["name"] === shownToolName(value["openai"]);
 }
 
 function assertMembers(
