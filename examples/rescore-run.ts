@@ -20,7 +20,10 @@ export async function rescoreRun(
     ...environment,
     async open(task, options) {
       const world = await environment.open(task, options);
-      return { ...world, score: async (how) => rescore(await world.score(how)) };
+      const score = world.score.bind(world);
+      // Written into the world itself: { ...world } leaves out what its class has.
+      world.score = async (how) => rescore(await score(how));
+      return world;
     },
   };
   const found: ChangedReward[] = [];

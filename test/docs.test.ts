@@ -312,6 +312,29 @@ describe("examples", () => {
     expect(stdout).toBe("2 scored anew, 0 rewards change, 0 cannot be played again\n");
   });
 
+  test("rescore-run scores the worlds of a defined environment anew, too", async () => {
+    const { rescoreRun } = (await import(compiled("rescore-run"))) as typeof rescoring;
+    const dir = await folder();
+    const environment = path.join(path.dirname(dir), "greeting.mjs");
+    await writeFile(
+      environment,
+      `import { defineEnvironment } from ${JSON.stringify(compiled("../src/index"))};
+      export default defineEnvironment({
+        name: "greeting", tasks: [{ instruction: "Greet me." }], policy: "Greet.", tools: {},
+        repeatable: true, score: (state, task, { answer }) => answer.startsWith("Hi"),
+      });`,
+    );
+    await using server = await startSglangTestServer({
+      policy: await textPolicy(() => ["Hi there"], { modelDir: smallModelFolder }),
+    });
+    const settings = { url: server.url, model: smallModelFolder, out: dir, environment };
+    for await (const _ of rollout(settings));
+    const found = await rescoreRun(dir, (score) => ({ ...score, reward: 0 }));
+    expect(found.map(({ rolloutId, before, now }) => [rolloutId, before, now])).toEqual([
+      ["greeting/test/0#0", 1, 0],
+    ]);
+  });
+
   test("stream-groups trains on groups whose rewards differ", async () => {
     const { trainOnGroups } = (await import(compiled("stream-groups"))) as typeof streaming;
     const environment = createStorefront();
