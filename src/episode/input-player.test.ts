@@ -277,6 +277,56 @@ describe("an episode and its recording", () => {
     expect(late.episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
   });
 
+  test("what is played from the recording takes none of the episode's time, however long it takes", async () => {
+    const hand = manualClock();
+    const callMs = 300_000;
+    const environment: Environment = {
+      ...repeatableLamp,
+      async open(task, options) {
+        const world = await repeatableLamp.open(task, options);
+        return {
+          ...world,
+          step: async (action, call) => {
+            if (action.type === "call") await hand.advance(callMs);
+            return await world.step(action, call);
+          },
+        };
+      },
+    };
+    const calls = [switchCall, switchCall, "Goodbye!"].map((text) => ({
+      outputIds: characterIds(text),
+    }));
+    const playIt = async (
+      rest: readonly Reply[],
+      { ms = 800_000, ...options }: Partial<PlayEpisodeOptions> & { readonly ms?: number } = {},
+    ) =>
+      await play(
+        {
+          environment,
+          user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
+          engine: preparedEngine(rest),
+          ...{ clock: createClock({ now: hand.now, sleep: hand.sleep }), now: hand.now },
+          limits: { ...defaultLimits, episodeTimeoutMs: ms, toolTimeoutMs: 10 * ms },
+        },
+        options,
+      );
+    const { episode, recorded, batches } = await playIt(calls);
+    expect(episode).toMatchObject({ outcome: "completed", durationMs: 2 * callMs });
+    // The second call was not over when it was killed.
+    const past = stored(joined(batches.slice(0, 2)));
+    const resumed = await playIt(calls.slice(2), { past });
+    expect(resumed.episode).toMatchObject({ outcome: "completed", durationMs: 2 * callMs });
+    const fork = { past: inputsBefore(stored(recorded), 2)!, forkAt: 2 };
+    const forked = await playIt(calls.slice(2), fork);
+    expect(forked.episode).toMatchObject({ outcome: "completed", durationMs: 2 * callMs });
+    // What it does live takes what is left of it.
+    const late = await playIt(calls.slice(2), { past, ms: 500_000 });
+    expect(late.episode).toMatchObject({
+      ...{ outcome: "truncated", stopReason: "deadline" },
+      durationMs: 2 * callMs,
+    });
+  });
+
   test("has no turn where it was interrupted before the first id", async () => {
     const interrupt = new AbortController();
     const engine: Engine = {

@@ -49,8 +49,10 @@ export interface InputPlayerOptions {
   readonly now: () => number;
   /** Default: the machine's. */
   readonly clock?: Pick<Clock, "after">;
-  /** What the user is asked for by the world that is asked. Default: nothing. */
-  readonly userAsked?: () => Pick<Asked, "isOver"> | undefined;
+  /** Whether it is the user that is at work where the world is asked. Default: it is not. */
+  readonly isUserAsked?: () => boolean;
+  /** Told once where the recording is over and the episode's time goes on behind it. */
+  readonly onLive?: () => void;
 }
 
 /** The episode that is played again is not the one that was recorded. */
@@ -85,7 +87,8 @@ export class InputPlayer {
   readonly #isScoredAnew: boolean;
   #onInputs: ((inputs: Inputs) => void) | undefined;
   readonly #now: () => number;
-  readonly #userAsked: () => Pick<Asked, "isOver"> | undefined;
+  readonly #isUserAsked: () => boolean;
+  readonly #onLive: () => void;
   readonly #redactor: InputPlayerOptions["redactor"];
   /** Of the next input of the past. */
   #place = 0;
@@ -113,7 +116,7 @@ export class InputPlayer {
 
   constructor(options: InputPlayerOptions) {
     const { past, atEnd = "live", onInputs, now, redactor, scoreAnew = false } = options;
-    const { clock = systemClock, userAsked = () => undefined } = options;
+    const { clock = systemClock, isUserAsked = () => false, onLive = () => {} } = options;
     this.#past = past?.inputs ?? [];
     this.#times = past?.times ?? [];
     this.#pastEndMs = past && endOf(past);
@@ -122,7 +125,8 @@ export class InputPlayer {
     this.#isScoredAnew = scoreAnew;
     this.#onInputs = onInputs;
     this.#now = now;
-    this.#userAsked = userAsked;
+    this.#isUserAsked = isUserAsked;
+    this.#onLive = onLive;
     this.#redactor = redactor;
     if (past === undefined) this.#offsetMs = 0;
     this.#answerOrder = new AnswerOrder(clock);
@@ -162,7 +166,10 @@ export class InputPlayer {
   /** The time now, which goes on from where the recording left it since it was asked for first. */
   #liveMs(): number {
     const live = this.#now() - this.#heldMs;
-    this.#offsetMs ??= this.#pastEndMs === undefined ? 0 : this.#pastEndMs - live;
+    if (this.#offsetMs === undefined) {
+      this.#offsetMs = this.#pastEndMs === undefined ? 0 : this.#pastEndMs - live;
+      this.#onLive();
+    }
     return live + this.#offsetMs;
   }
 

@@ -95,6 +95,10 @@ async function playThrough(
     strategy: setup.user.strategy,
     ownsStop: (thrown) => player.owns(thrown),
   });
+  const leftMs = limits.episodeTimeoutMs - playedMs(past);
+  using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [], shared: [interrupt], clock });
+  // What is played from the recording took its time when that was recorded.
+  if (past !== undefined) time.pause();
   const player = new InputPlayer({
     // The machine's clock may be set while it is played: what it took, and what is left of its time, stays.
     now: measuring(setup.now, clock),
@@ -104,12 +108,11 @@ async function playThrough(
     ...(onInputs && { onInputs }),
     ...(redactor && { redactor }),
     clock,
-    userAsked: () => hearing.asked,
+    isUserAsked: () => hearing.asked !== undefined,
+    onLive: () => time.goOn(),
   });
   const startedAtMs = player.now();
   using watch = new CallWatch(signal, clock, (thrown) => player.owns(thrown));
-  const leftMs = limits.episodeTimeoutMs - playedMs(past);
-  using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [], shared: [interrupt], clock });
   const play = startPlay(assignment, setup, {
     trace: options.trace,
     watch,
