@@ -5,10 +5,10 @@ import { nameThrown, type Boundary } from "./boundary.ts";
 import { checkFirstLine, checkLine } from "./check-foreign.ts";
 
 /** What the user is asked for. */
-export interface Asked extends Pick<Boundary, "party" | "what"> {
-  /** Whether the user has answered, or failed to. */
-  readonly isOver: boolean;
-}
+type Asked = Pick<Boundary, "party" | "what"> & {
+  /** Aborted, the world gives up the wait. */
+  readonly signal?: AbortSignal | undefined;
+};
 
 /**
  * Tells the user apart from the world that asks for their lines: what a user throws or says that is no line is
@@ -18,20 +18,26 @@ export class Hearing {
   readonly #taskId: string;
   readonly #strategy: string;
   readonly #ownsStop: (thrown: unknown) => boolean;
+  readonly #wasGivenUp: (thrown: unknown) => boolean;
   #asked: Asked | undefined;
   /** Whether there is a line that another may be asked for. */
   #hasSpoken = false;
 
-  /** @param about - `ownsStop` is that of the episode's playback. Default: there is none. */
+  /**
+   * @param about - `ownsStop` and `wasGivenUp` are those of the episode's playback (see `InputPlayer`). Default:
+   *   there is none.
+   */
   constructor(about: {
     readonly taskId: string;
     readonly strategy: string;
     readonly ownsStop?: (thrown: unknown) => boolean;
+    readonly wasGivenUp?: (thrown: unknown) => boolean;
   }) {
-    const { taskId, strategy, ownsStop = () => false } = about;
+    const { taskId, strategy, ownsStop = () => false, wasGivenUp = () => false } = about;
     this.#taskId = taskId;
     this.#strategy = strategy;
     this.#ownsStop = ownsStop;
+    this.#wasGivenUp = wasGivenUp;
   }
 
   /** What the user is asked for now; absent while they are not. */
@@ -44,6 +50,12 @@ export class Hearing {
     // A world may have given up on a line that never came.
     this.#asked = undefined;
     return () => this.#asked;
+  }
+
+  /** For a call that begins now: tells whether what it throws is the end of a wait that the world gave up. */
+  watchGivenUp(): (thrown: unknown) => boolean {
+    const { signal } = this.#asked ?? {};
+    return (thrown) => signal !== undefined && endedBy(signal, thrown);
   }
 
   /** A conversation as a world is given it. */
@@ -78,14 +90,9 @@ export class Hearing {
     options: { readonly signal?: AbortSignal } | undefined,
     say: () => Promise<Line>,
   ): Promise<Line> {
-    const said = `hear the user's ${what} task ${this.#taskId}`;
-    if (options?.signal === undefined) {
-      throw new TypeError(
-        `Cannot ${said}: the world asks for it without a signal, expected the one that it was called with ` +
-          "({ signal })",
-      );
-    }
-    const asked = { party: "user" as const, what: said, isOver: false };
+    const signal = options?.signal;
+    const of = `hear the user's ${what} task ${this.#taskId}`;
+    const asked: Asked = { party: "user", what: of, signal };
     this.#asked = asked;
     try {
       const line = await say();
@@ -93,7 +100,9 @@ export class Hearing {
       return line;
     } catch (error) {
       // A world that gives up the wait is told so: that is no failure of the user's.
-      if (endedBy(options.signal, error)) throw error;
+      if (signal !== undefined && endedBy(signal, error)) throw error;
+      // Nor where it gave up when this was recorded: its signal may not be aborted yet.
+      if (this.#wasGivenUp(error)) throw error;
       throw nameThrown(this.#ownsStop, asked, error);
     } finally {
       asked.isOver = true;

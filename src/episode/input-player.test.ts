@@ -565,6 +565,103 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
+  describe("of a world that gives up the wait for a line by its own signal", () => {
+    const silence = "(silence)";
+    const tellsThrown = (thrown: unknown): string => {
+      const { name, message } = thrown as Error;
+      return `${name}: ${message}`;
+    };
+
+    /** Gives up the wait when its user's model is asked for the second line. */
+    const givingUp = () => {
+      let giveUp = (): void => {};
+      const caught: string[] = [];
+      const environment: Environment = {
+        ...repeatableLamp,
+        async open(task, options) {
+          const { user } = options;
+          const reply: typeof user.reply = async (text, { signal }) => {
+            const own = new AbortController();
+            giveUp = () => own.abort(new DOMException("It is late", "TimeoutError"));
+            try {
+              return await user.reply(text, { signal: AbortSignal.any([signal, own.signal]) });
+            } catch (thrown) {
+              caught.push(tellsThrown(thrown));
+              if ((thrown as Error).name !== "TimeoutError") throw thrown;
+              return silence;
+            }
+          };
+          return await repeatableLamp.open(task, { ...options, user: { ...user, reply } });
+        },
+      };
+      let askedCount = 0;
+      const user = llmUser({
+        model: {
+          name: "clerk",
+          complete: async (_request, { signal }) => {
+            askedCount += 1;
+            if (askedCount === 2) {
+              giveUp();
+              signal.throwIfAborted();
+            }
+            const text = askedCount === 1 ? "Lamp on, please." : "###STOP###";
+            const usage = { inputTokenCount: 1, outputTokenCount: 1, finishReason: "stop" } as const;
+            return { text, ...usage };
+          },
+        },
+      });
+      return { environment, user, caught };
+    };
+
+    test("the world is told the same when it is played again", async () => {
+      const live = givingUp();
+      const { episode, recorded, batches } = await play(live);
+      expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+      expect(live.caught).toEqual(["TimeoutError: It is late"]);
+      const { caught, environment } = givingUp();
+      const past = stored(recorded);
+      const again = await play({ ...nothing, environment }, { past, atEnd: "replay" });
+      expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+      expect(caught).toEqual(live.caught);
+      const { user, asked } = countingUser();
+      asked.count = 2;
+      const resumed = await play(
+        { environment, user, engine: preparedEngine(replies.slice(2)) },
+        { past: stored(joined(batches.slice(0, 2))) },
+      );
+      expect(resumed.episode).toMatchObject({ outcome: "completed", reward: 1 });
+    });
+
+    test("a user whose lines themselves are recorded is no other case", async () => {
+      const live = givingUp();
+      const { repeatable: _not, ...user } = live.user;
+      const { episode, recorded } = await play({ environment: live.environment, user });
+      const { caught, environment } = givingUp();
+      const again = await play(
+        { ...nothing, environment, user },
+        { past: stored(recorded), atEnd: "replay" },
+      );
+      expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+      expect(caught).toEqual(["TimeoutError: It is late"]);
+    });
+
+    test("a recording of an earlier version does not say who gave up: it is the user's failure", async () => {
+      const { recorded } = await play(givingUp());
+      const inputs = recorded.inputs.map((input) => {
+        if (input.type !== "outside") return input;
+        const { isGivenUp: _absent, ...before } = input;
+        return before;
+      });
+      const { caught, environment } = givingUp();
+      const past = stored({ ...recorded, inputs });
+      const again = play({ ...nothing, environment }, { past, atEnd: "replay" });
+      await expect(again).rejects.toThrow(
+        "the episode fails where it went on (user/exception): Cannot hear the user's reply in task lamp/test/0: It is late",
+      );
+      expect(caught).toEqual([expect.stringMatching(/^RolloutError: /)]);
+    });
+  });
+
   test("calls at once that the environment makes are found again in any order", async () => {
     const calls: string[] = [];
     const environment: Environment = {

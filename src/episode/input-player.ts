@@ -51,6 +51,11 @@ export interface InputPlayerOptions {
   readonly clock?: Pick<Clock, "after">;
   /** Whether it is the user that is at work where the world is asked. Default: it is not. */
   readonly isUserAsked?: () => boolean;
+  /**
+   * For a call that begins now: tells whether what is thrown in it ends a wait for the user that the world gave
+   * up. Default: nothing does.
+   */
+  readonly watchGivenUp?: () => (thrown: unknown) => boolean;
   /** Told once where the recording is over and the episode's time goes on behind it. */
   readonly onLive?: () => void;
 }
@@ -88,6 +93,7 @@ export class InputPlayer {
   #onInputs: ((inputs: Inputs) => void) | undefined;
   readonly #now: () => number;
   readonly #isUserAsked: () => boolean;
+  readonly #watchGivenUp: () => (thrown: unknown) => boolean;
   readonly #onLive: () => void;
   readonly #redactor: InputPlayerOptions["redactor"];
   /** Of the next input of the past. */
@@ -111,12 +117,15 @@ export class InputPlayer {
   #asked: string | undefined;
   /** What ended the playback. Whoever caught it on the way is not gone on with. */
   #stop: PlaybackStop | undefined;
+  /** What was thrown once more of that with which the world's giving up had ended a wait. */
+  readonly #givenUp = new WeakSet<Error>();
   #newInputs: Input[] = [];
   #newTimes: number[] = [];
 
   constructor(options: InputPlayerOptions) {
     const { past, atEnd = "live", onInputs, now, redactor, scoreAnew = false } = options;
     const { clock = systemClock, isUserAsked = () => false, onLive = () => {} } = options;
+    const { watchGivenUp = () => () => false } = options;
     this.#past = past?.inputs ?? [];
     this.#times = past?.times ?? [];
     this.#pastEndMs = past && endOf(past);
@@ -126,6 +135,7 @@ export class InputPlayer {
     this.#onInputs = onInputs;
     this.#now = now;
     this.#isUserAsked = isUserAsked;
+    this.#watchGivenUp = watchGivenUp;
     this.#onLive = onLive;
     this.#redactor = redactor;
     if (past === undefined) this.#offsetMs = 0;
@@ -147,6 +157,11 @@ export class InputPlayer {
   /** Whether it was here that something was thrown which ends the playback. */
   owns(thrown: unknown): boolean {
     return this.#stop !== undefined && thrown === this.#stop;
+  }
+
+  /** Whether it is from the recording, and ended a wait there that the world gave up. */
+  wasGivenUp(thrown: unknown): boolean {
+    return thrown instanceof Error && this.#givenUp.has(thrown);
   }
 
   /** Reads the clock: milliseconds since the epoch. */
@@ -289,19 +304,24 @@ export class InputPlayer {
       this.#bound ??= bound;
       await this.#answerOrder.turn({ place, isDue: () => this.#isDue(place, input) });
       // Others may have it from the same recording, and whoever asked may write into it.
-      return plainCopy(open(input.outcome as Outcome<Result>));
+      return plainCopy(this.#openOutside<Result>(input));
     }
     if (this.isPlaying && this.#past.slice(this.#place).some(({ type }) => type === "answer")) {
       throw this.diverge(this.#caller, `${what} is called, which was not called before`);
     }
     this.#goLive(`${what} is called`);
-    this.#awaited.set(index, { what, party: this.#caller, within: this.#userAsked() });
+    this.#awaited.set(index, { what, party: this.#caller });
+    const isGivenUp = this.#watchGivenUp();
     let ended = await this.#workOutside(what, work);
     await this.#answerOrder.turn({
       onTurn: () => {
         this.#awaited.delete(index);
+        const about = {
+          ...{ index, what },
+          ...("thrown" in ended && isGivenUp(ended.thrown) && { isGivenUp: true as const }),
+        };
         try {
-          this.#noteOutside({ index, what }, ended);
+          this.#noteOutside(about, ended);
         } catch (thrown) {
           // Whoever brought it has written into it meanwhile.
           ended = {
@@ -313,6 +333,13 @@ export class InputPlayer {
     });
     if ("thrown" in ended) throw ended.thrown;
     return ended.value;
+  }
+
+  #openOutside<Result>({ outcome, isGivenUp }: OutsideInput): Result {
+    if (!("error" in outcome)) return outcome.value as Result;
+    const error = fromRecordedError(outcome.error);
+    if (isGivenUp) this.#givenUp.add(error);
+    throw error;
   }
 
   /** Only what is called before another's work first waits can be told as made within it. */
@@ -352,7 +379,7 @@ export class InputPlayer {
   }
 
   #noteOutside(
-    call: { readonly index: number; readonly what: string },
+    call: Pick<OutsideInput, "index" | "what" | "isGivenUp">,
     ended: { readonly value: unknown } | { readonly thrown: unknown },
   ): void {
     const isLast = this.#outsideCount === call.index + 1;
@@ -484,10 +511,16 @@ export class InputPlayer {
   /**
    * The same where a failure ends the episode of which the recording knows nothing: it does not go on with
    * this answer, which is the last that any episode asks for.
+   *
+   * @throws ReplayDivergence where the recording is all there is.
    */
-  leaveUnlessNext(what: string): void {
+  leaveUnlessNext(what: string, failure: RolloutError): void {
     const next = this.#past.slice(this.#place).find(({ type }) => type !== "outside");
     if (next === undefined || (next.type === "answer" && next.what === what)) return;
+    if (this.#isReplay) {
+      const { party, code, message } = failure;
+      throw this.diverge(party, `the episode fails where it went on (${code}): ${message}`);
+    }
     this.leave();
   }
 

@@ -60,6 +60,11 @@ export type Input =
        * and in recordings of earlier versions.
        */
       readonly begun?: number;
+      /**
+       * The world gave up the wait for the line that this was called for, by a signal of its own: what was thrown
+       * is the end of that wait, and no failure of the user's. Absent in recordings of earlier versions.
+       */
+      readonly isGivenUp?: true;
     }
   /** How a call of the user's or the environment's ended. */
   | {

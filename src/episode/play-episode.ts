@@ -94,6 +94,7 @@ async function playThrough(
     taskId: task.id,
     strategy: setup.user.strategy,
     ownsStop: (thrown) => player.owns(thrown),
+    wasGivenUp: (thrown) => player.wasGivenUp(thrown),
   });
   const leftMs = limits.episodeTimeoutMs - playedMs(past);
   using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [], shared: [interrupt], clock });
@@ -109,6 +110,7 @@ async function playThrough(
     ...(redactor && { redactor }),
     clock,
     isUserAsked: () => hearing.asked !== undefined,
+    watchGivenUp: () => hearing.watchGivenUp(),
     onLive: () => time.goOn(),
   });
   const startedAtMs = player.now();
@@ -133,7 +135,7 @@ async function playThrough(
     } catch (error) {
       // What its world calls to clear itself away is called.
       if (error instanceof PlaybackStop) player.leave();
-      if (error instanceof RolloutError) player.leaveUnlessNext("usage");
+      if (error instanceof RolloutError) player.leaveUnlessNext("usage", error);
       throw error;
     } finally {
       await disposeWorld(play, world);
@@ -224,7 +226,7 @@ async function settle(play: Play, work: () => Promise<EpisodeEnd>): Promise<Epis
 /** What a fork shares and cannot be brought back is a failure of whoever is not repeatable. */
 function asFailure({ assignment, forkAt, player, recorder }: Play, error: unknown): RolloutError {
   if (error instanceof RolloutError) {
-    player.leaveUnlessNext("usage");
+    player.leaveUnlessNext("usage", error);
     return error;
   }
   const isShared = forkAt !== undefined && !recorder.isFork && !player.isReplay;

@@ -97,6 +97,8 @@ export async function replayEpisode(
     if (!(error instanceof PlaybackStop)) throw error;
     if (!(error instanceof RecordingEnd)) return { type: "diverged", reason: error.message };
     if (row === undefined) return { type: "unfinished", reason: error.message };
+    const never = describeNeverParted(row);
+    if (never !== undefined) return { type: "diverged", reason: never };
     const { name, repeatable = false } = setup.environment;
     if (scoreAnew && !repeatable) {
       const reason = `${name} is not repeatable: there is no world that could score it anew`;
@@ -118,6 +120,16 @@ export async function replayEpisode(
     rows.every((sample, index) => hashRow(sample) === row.sampleHashes[index]);
   if (isSame) return { type: "identical", episode };
   return { type: "differs", episode, place: place ?? "the spelling of a row" };
+}
+
+/** Why a branch has no recording of its own that could be played again, though nothing of it is lost. */
+function describeNeverParted({ failure, forkedFrom }: EpisodeRow): string | undefined {
+  if (forkedFrom === undefined || failure?.code.endsWith("/not-repeatable") !== true) return undefined;
+  const { rolloutId, turnIndex } = forkedFrom;
+  return (
+    `it failed before turn ${turnIndex}, with which it was to part from ${rolloutId} (${failure.code}): ` +
+    "nothing of its own is recorded that could be played again"
+  );
 }
 
 /** A row without what is made of an episode behind its play: clearing its world away is not recorded. */

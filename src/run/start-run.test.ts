@@ -32,6 +32,7 @@ import { diskFiles, type Files } from "./files.ts";
 import { rewardSpread, rewardsOf, type EpisodeGroup } from "./group.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
+import type { EpisodeRow } from "./episode-row.ts";
 import { replayEpisode } from "./replay-episode.ts";
 import { RunFolder, type RunFolderOptions } from "./run-folder.ts";
 import { rolloutIdsIn, testManifest } from "./run-folder.fixture.ts";
@@ -977,6 +978,37 @@ describe("startRun()", () => {
         segments: [],
       });
       expect(branch!.failure?.message).toContain("step switch brings another answer");
+    });
+
+    test("is no damaged recording to a replay where it failed before its own first turn", async () => {
+      const { agent, ...setup } = setupWith(lampEngine());
+      let openCount = 0;
+      const odd: typeof agent = {
+        ...agent,
+        open: (opening) =>
+          agent.open({ ...opening, policyText: `${opening.policyText} It is day ${openCount++}.` }),
+      };
+      {
+        await using folder = await open();
+        await start({
+          setup: { ...setup, agent: odd },
+          source: taskList(environment, { split: "test", taskIndexes: [0] }),
+          grouping: { size: 2, branchAt: [1], attempts: 1 },
+          folder,
+        }).result;
+      }
+      await using folder = await open();
+      const lines = (await readFile(path.join(dir, "episodes.jsonl"), "utf8")).split("\n");
+      const row = JSON.parse(lines[1]!) as EpisodeRow;
+      const recorded = await folder.recordingOf("lamp/test/0#1");
+      const stored = { recorded: recorded!, row, samples: [] };
+      openCount = 0;
+      expect(await replayEpisode(stored, { setup: { ...setup, agent: odd } })).toEqual({
+        type: "diverged",
+        reason:
+          "it failed before turn 1, with which it was to part from lamp/test/0#0 (agent/not-repeatable): " +
+          "nothing of its own is recorded that could be played again",
+      });
     });
 
     test("fails alone where the agent opens its conversation otherwise than before", async () => {
