@@ -29,7 +29,7 @@ export type { LlamaEngine } from "./engine/llama/sequence-engine.ts";
 export type { SpecialTokens } from "./audit/exported/special-tokens.ts";
 export type { ReloadableEngine, ScoringEngine } from "./engine/reference/index.ts";
 export type { VllmApi } from "./engine/vllm/vllm-options.ts";
-export type { EpisodeCounts, TreeTurn } from "./episode/episode.ts";
+export type { EpisodeCounts, SharedCounts, TreeTurn } from "./episode/episode.ts";
 export type { Clock } from "./internal/clock.ts";
 export type { Redactor } from "./internal/redactor.ts";
 export type { Widened } from "./library/rollout-options.ts";

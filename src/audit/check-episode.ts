@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { countEpisode } from "../episode/count-episode.ts";
+import { sharedFault } from "../episode/count-shared.ts";
 import type { TurnRecord } from "../episode/episode.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
 import { checkTree } from "./check-tree.ts";
@@ -32,7 +33,7 @@ export function checkEpisode(row: unknown): {
   const found = [...shape, ...checkEnd(row), ...checkSampleHashes(row)];
   if (shape.length > 0) return { found, episode: undefined };
   const episode = row as RawRow & EpisodeRow;
-  return { found: [...found, ...checkCounts(episode)], episode };
+  return { found: [...found, ...checkCounts(episode), ...checkShared(episode)], episode };
 }
 
 function checkFields(row: RawRow): Violation[] {
@@ -142,6 +143,11 @@ function checkSampleHashes({ sampleHashes }: RawRow): Violation[] {
     return [];
   const detail = `sampleHashes is ${quote(sampleHashes)}, expected the hashes of the rows of samples`;
   return [{ rule: "hashes", detail }];
+}
+
+function checkShared(episode: RawRow): Violation[] {
+  const detail = sharedFault(episode);
+  return detail === undefined ? [] : [{ rule: "counts", detail }];
 }
 
 /** The sums that follow from the turns; those over the ids wait for the rows of samples. */

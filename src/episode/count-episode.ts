@@ -21,12 +21,7 @@ export function countEpisode(
     turnCount: turns.length,
     sampledTokenCount: sum(turns.slice(firstTurn).map((turn) => turn.sampledTokenCount)),
     tokenCount: sum(segments.map((segment) => segment.tokenIds.length)),
-    toolCallCount: sum(
-      turns.map(
-        ({ steps }) =>
-          steps.filter((step) => step.result === "acted" && step.source !== "user").length,
-      ),
-    ),
+    toolCallCount: countToolCalls(turns),
     formatErrorCount,
     attemptCounts,
     ...present({
@@ -38,6 +33,16 @@ export function countEpisode(
         .length,
     }),
   };
+}
+
+/** The tool calls that the world performed in the turns. */
+export function countToolCalls(turns: readonly TurnRecord[]): number {
+  return sum(
+    turns.map(
+      ({ steps }) =>
+        steps.filter((step) => step.result === "acted" && step.source !== "user").length,
+    ),
+  );
 }
 
 /** The counts that are not 0. */

@@ -5,7 +5,7 @@ import type { Failure } from "../errors.ts";
 import type { Message } from "../message.ts";
 import type { RolloutEnd, RolloutIdentity } from "../trajectory/sample.ts";
 import type { Segment } from "../trajectory/trajectory-recorder.ts";
-import type { UserUsage } from "../user/user.ts";
+import type { UserSpending, UserUsage } from "../user/user.ts";
 
 /** One tool call or reply that a turn caused. JSON-able. */
 export interface TurnStep {
@@ -101,6 +101,14 @@ export interface EpisodeCounts {
   readonly malformedThinkingCount?: number;
 }
 
+/** What of an episode's sums is another's as well, of which it is a fork. JSON-able. */
+export interface SharedCounts {
+  readonly turnCount: number;
+  readonly toolCallCount: number;
+  readonly formatErrorCount: number;
+  readonly userUsage: UserSpending;
+}
+
 /**
  * A sampled turn of an agent that keeps its conversations itself, and what it continued. Such an agent
  * may go on from any earlier turn, so that its turns are a tree. JSON-able.
@@ -154,6 +162,11 @@ export interface Episode extends RolloutIdentity, RolloutEnd {
   readonly troubles?: readonly Failure[];
   readonly counts: EpisodeCounts;
   readonly userUsage: UserUsage;
+  /**
+   * What of `counts` and `userUsage` comes before the turn with which it parted from another, whose own it is:
+   * a run's sums leave it out. Absent where it parted from none, and in rows of earlier versions.
+   */
+  readonly shared?: SharedCounts;
   /** Milliseconds since the epoch. */
   readonly startedAtMs: number;
   readonly durationMs: number;

@@ -6,17 +6,18 @@ import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import { PlaybackStop } from "../outside.ts";
 import type { RolloutEnd } from "../trajectory/sample.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
-import { noSpending } from "../user/add-spending.ts";
+import { leastSpending, noSpending } from "../user/add-spending.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
 import { beginTrace } from "./begin-trace.ts";
 import { crossBriefly, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./call-watch.ts";
 import { checkScore, checkSession, checkUsage } from "./check-foreign.ts";
 import { countEpisode } from "./count-episode.ts";
+import { countShared } from "./count-shared.ts";
 import type { EpisodeTrace } from "./episode-tracer.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import { borrowSession, borrowUser } from "./borrow-session.ts";
-import type { Episode } from "./episode.ts";
+import type { Episode, SharedCounts } from "./episode.ts";
 import { Hearing } from "./hearing.ts";
 import { endOf, turnsIn, type Inputs } from "./input.ts";
 import {
@@ -131,7 +132,7 @@ async function playThrough(
     user = await openUser(play);
     const world = await openWorld(play, hearing.watched(user));
     try {
-      return await playAndScore(play, world);
+      return await playAndScore(play, world, user);
     } catch (error) {
       // What its world calls to clear itself away is called.
       if (error instanceof PlaybackStop) player.leave();
@@ -167,6 +168,7 @@ async function playThrough(
     ...end,
     counts: countEpisode(play.turns, segments, play.formatErrorCount, forkAt),
     userUsage,
+    ...(assignment.forkedFrom && { shared: sharedOf(play, userUsage) }),
     startedAtMs,
     durationMs,
     messages: play.messages,
@@ -202,6 +204,7 @@ function startPlay(
     shownTools: [],
     reasoningOpened: false,
     formatErrorCount: 0,
+    shared: undefined,
   };
 }
 
@@ -264,8 +267,8 @@ async function openUser(play: Play): Promise<UserSession> {
   });
 }
 
-async function playAndScore(play: Play, world: World): Promise<EpisodeEnd> {
-  const end = await playTurns(play, world);
+async function playAndScore(play: Play, world: World, user: UserSession): Promise<EpisodeEnd> {
+  const end = await playTurns(play, world, user);
   if (end.stopReason === "deadline" || end.outcome === "aborted") return end;
   const { assignment, setup } = play;
   const { id } = assignment.task;
@@ -287,13 +290,17 @@ async function playAndScore(play: Play, world: World): Promise<EpisodeEnd> {
   return { ...end, reward: score.reward, rewardDetails: score.details };
 }
 
-async function playTurns(play: Play, world: World): Promise<TurnsEnd> {
+async function playTurns(play: Play, world: World, user: UserSession): Promise<TurnsEnd> {
   await openConversation(play, world);
   for (let turnIndex = 0; turnIndex < play.setup.limits.maxTurns; turnIndex++) {
     if (turnIndex === play.forkAt) {
       // Without a turn before it nothing is shared, and it may well be asked otherwise.
       if (turnIndex > 0) play.player.requireNextPrompt(play.recorder.promptHash);
       play.recorder.beginFork();
+      play.shared = countShared(play, noSpending);
+      await tolerate(play, async () => {
+        play.shared = countShared(play, await askUsage(play, user));
+      });
     }
     const end = await playTurn(play, world, turnIndex);
     if (end === undefined) continue;
@@ -334,25 +341,32 @@ function requireSameLimits(play: Play, { outcome, stopReason }: TurnsEnd): void 
   );
 }
 
+/** What a fork shares: all that it has, where it never came to its own turn. */
+function sharedOf(play: Play, whole: UserUsage): SharedCounts {
+  const { shared = countShared(play, whole) } = play;
+  // A user who could say before what they cost may not be able to at the end.
+  return { ...shared, userUsage: leastSpending(shared.userUsage, whole) };
+}
+
 /** What the user cost. A user who cannot say costs nothing that is known of. */
 async function usageOf(play: Play, user: UserSession | undefined): Promise<UserUsage> {
   let usage: UserUsage = noSpending;
   if (user === undefined) return usage;
-  const { user: asked, limits } = play.setup;
+  await tolerate(play, async () => {
+    usage = await play.player.answer("usage", async () => await askUsage(play, user), {
+      repeatable: false,
+    });
+  });
+  return usage;
+}
+
+/** @throws RolloutError where the user cannot say. */
+async function askUsage({ setup, watch }: Play, user: UserSession): Promise<UserUsage> {
   const call = {
     party: "user",
     what: "ask what the user cost",
-    timeoutMs: limits.userTimeoutMs,
+    timeoutMs: setup.limits.userTimeoutMs,
   } as const;
-  await tolerate(play, async () => {
-    usage = await play.player.answer(
-      "usage",
-      async () => {
-        const said = await crossBriefly(play.watch, call, () => user.usage());
-        return await crossBriefly(play.watch, call, () => checkUsage(said, asked));
-      },
-      { repeatable: false },
-    );
-  });
-  return usage;
+  const said = await crossBriefly(watch, call, () => user.usage());
+  return await crossBriefly(watch, call, () => checkUsage(said, setup.user));
 }

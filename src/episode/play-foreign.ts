@@ -11,6 +11,7 @@ import { isCount, isRow, quote, type RawRow } from "../trajectory/violation.ts";
 import { attribute } from "./boundary.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
 import type { Episode } from "./episode.ts";
+import { sharedFault } from "./count-shared.ts";
 import { left, leaveMs, playWithinTime } from "./play-within-time.ts";
 import { failedEpisode, unplayedEpisode } from "./unplayed-episode.ts";
 
@@ -173,6 +174,8 @@ function whyNoEpisode(
   if (unspent !== undefined) return `userUsage.${unspent} is ${quote(userUsage[unspent])}`;
   const { costUsd = 0 } = userUsage;
   if (!Number.isFinite(costUsd)) return `userUsage.costUsd is ${quote(costUsd)}`;
+  const unshared = sharedFault(value);
+  if (unshared !== undefined) return unshared;
   const fault = segmentFault(segments);
   if (fault !== undefined) return fault;
   const unwritten = whyNotJson({ ...story, counts, userUsage });

@@ -7,7 +7,7 @@ import type { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { crossBoundary, crossBriefly, type Boundary } from "./boundary.ts";
 import type { CallWatch } from "./call-watch.ts";
 import { traced, type EpisodeTrace } from "./episode-tracer.ts";
-import type { TurnRecord } from "./episode.ts";
+import type { SharedCounts, TurnRecord } from "./episode.ts";
 import type { Hearing } from "./hearing.ts";
 import type { InputPlayer } from "./input-player.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
@@ -40,6 +40,8 @@ export interface Play {
   /** Whether the prompt that comes next ends inside an opened reasoning block. */
   reasoningOpened: boolean;
   formatErrorCount: number;
+  /** What a fork shares, from where it parts on. */
+  shared: SharedCounts | undefined;
 }
 
 /** Why the turns ended without a failure. */

@@ -3,6 +3,7 @@ import type { FailureCode, Party } from "../errors.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
 import { unscoredReason, type UnscoredReason } from "../run/unscored-reason.ts";
 import type { OutcomeCounts, StopReason } from "../trajectory/sample.ts";
+import { noSpending, withoutSpending } from "../user/add-spending.ts";
 import type { Durations, Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evaluation.ts";
 import { estimateMean, type Estimate } from "./interval.ts";
 import { passAtK, passHatK, type TaskTally } from "./pass-k.ts";
@@ -92,7 +93,9 @@ export class EvaluationTally {
     this.#misses.push({ miss, place: [taskIndex, sampleIndex] });
   }
 
-  #addEffort({ counts, turns, userUsage, startedAtMs, durationMs }: EpisodeRow): void {
+  #addEffort({ counts, turns, startedAtMs, durationMs, ...row }: EpisodeRow): void {
+    // What a fork shares is paid for once.
+    const userUsage = withoutSpending(row.userUsage, row.shared?.userUsage ?? noSpending);
     this.#durations.push(durationMs);
     this.#firstStartMs = Math.min(this.#firstStartMs, startedAtMs);
     this.#lastEndMs = Math.max(this.#lastEndMs, startedAtMs + durationMs);

@@ -26,6 +26,7 @@ export interface FinishedEpisode extends Pick<
   | "failure"
   | "troubles"
   | "userUsage"
+  | "shared"
 > {
   readonly counts: Omit<EpisodeCounts, "attemptCounts">;
 }
@@ -52,6 +53,14 @@ const rowSchema = z.looseObject({
     formatErrorCount: count,
   }),
   userUsage: z.looseObject({ callCount: count }),
+  shared: z
+    .looseObject({
+      turnCount: count,
+      toolCallCount: count,
+      formatErrorCount: count,
+      userUsage: z.looseObject({ callCount: count }),
+    })
+    .optional(),
   // Runs of earlier versions have none.
   sampleHashes: z.array(z.string()).optional(),
 });
@@ -81,7 +90,7 @@ export function parseJson(line: Uint8Array): unknown {
 export function toFinishedEpisode(row: EpisodeRow, rolloutId = row.rolloutId): FinishedEpisode {
   const { taskIndex, groupIndex, sampleIndex, outcome, stopReason } = row;
   const { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount } = row.counts;
-  const { userUsage, reward, failure, troubles } = row;
+  const { userUsage, reward, failure, troubles, shared } = row;
   return {
     rolloutId,
     taskIndex,
@@ -94,5 +103,6 @@ export function toFinishedEpisode(row: EpisodeRow, rolloutId = row.rolloutId): F
     ...(reward === undefined ? {} : { reward }),
     ...(failure === undefined ? {} : { failure }),
     ...(troubles === undefined ? {} : { troubles }),
+    ...(shared === undefined ? {} : { shared }),
   };
 }

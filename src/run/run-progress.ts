@@ -1,7 +1,7 @@
-import type { TurnRecord } from "../episode/episode.ts";
+import type { SharedCounts, TurnRecord } from "../episode/episode.ts";
 import type { FailureCode } from "../errors.ts";
 import type { OutcomeCounts, StopReason } from "../trajectory/sample.ts";
-import { addSpending, noSpending } from "../user/add-spending.ts";
+import { addSpending, noSpending, withoutSpending } from "../user/add-spending.ts";
 import type { UserSpending } from "../user/user.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
 import { unscoredReason, type UnscoredReason } from "./unscored-reason.ts";
@@ -40,7 +40,10 @@ export interface RunProgress {
   readonly sampledTokenCount: number;
   /** Ids of all rows, trained or not. */
   readonly tokenCount: number;
-  /** What the users of the finished episodes cost; attempts that were played again are not in it. */
+  /**
+   * What the users of the finished episodes cost; attempts that were played again are not in it. What a fork
+   * shares is counted once, here and in the counts before.
+   */
   readonly userUsage: UserSpending;
   /** Groups that ended since this start: those that were handed out, and those that were not. */
   readonly groups: { readonly finished: number; readonly leftOut: number };
@@ -217,5 +220,14 @@ export class RunTally {
     this.#sampledTokenCount += counts.sampledTokenCount;
     this.#tokenCount += counts.tokenCount;
     this.#userUsage = addSpending(this.#userUsage, userUsage);
+    if (row.shared !== undefined) this.#leaveOut(row.shared);
+  }
+
+  /** What a fork shares is counted with the episode that it parted from. */
+  #leaveOut({ turnCount, toolCallCount, formatErrorCount, userUsage }: SharedCounts): void {
+    this.#turnCount -= turnCount;
+    this.#toolCallCount -= toolCallCount;
+    this.#formatErrorCount -= formatErrorCount;
+    this.#userUsage = withoutSpending(this.#userUsage, userUsage);
   }
 }

@@ -25,6 +25,7 @@ import { withResolvers } from "../internal/with-resolvers.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
 import { manualClock, type ManualClock } from "../testing/manual-clock.ts";
 import type { Task } from "../task.ts";
+import { llmUser } from "../user/llm-user.ts";
 import { advantages } from "./advantages.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
 import { faultyFiles } from "./faulty-files.fixture.ts";
@@ -34,6 +35,7 @@ import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
 import type { EpisodeRow } from "./episode-row.ts";
 import { replayEpisode } from "./replay-episode.ts";
+import type { RunProgress } from "./run-progress.ts";
 import { RunFolder, type RunFolderOptions } from "./run-folder.ts";
 import { rolloutIdsIn, testManifest } from "./run-folder.fixture.ts";
 import { startRun } from "./start-run.ts";
@@ -914,6 +916,72 @@ describe("startRun()", () => {
           (place) => `lamp/test/${place}`,
         ),
       );
+    });
+
+    test("what they share is counted and paid for once, in a later start as well", async () => {
+      let askedCount = 0;
+      const user = llmUser({
+        model: {
+          name: "clerk",
+          complete: async ({ messages }) => {
+            askedCount += 1;
+            const said = messages.filter(({ role }) => role === "assistant").length;
+            return {
+              text: said >= 3 ? "###STOP###" : "Go on.",
+              ...{ inputTokenCount: 100, outputTokenCount: 10, costUsd: 1 },
+              finishReason: "stop",
+            };
+          },
+        },
+      });
+      let turnCount = 0;
+      const stop = characterRenderer().stopTokenIds[0];
+      const engine: Engine = {
+        ...preparedEngine([]),
+        async generate(request, options) {
+          turnCount += 1;
+          // A malformed call, a call, and then words: the system message and the first line have stops, too.
+          const stops = request.promptIds.filter((id) => id === stop).length;
+          const said = ["<tool_call>\n{\n</tool_call>", switchCall][(stops - 2) / 2] ?? "Hm?";
+          return await preparedEngine([says(said)]).generate(request, options);
+        },
+      };
+      const options = {
+        setup: { ...setupWith(engine), user },
+        source: taskList(environment, { split: "test", taskIndexes: [0] }),
+        grouping: { size: 3, branchAt: [3] },
+      };
+      const ended: RunProgress[] = [];
+      for (const _start of ["first", "second"]) {
+        await using folder = await open();
+        const run = start({ ...options, folder });
+        await all(run);
+        ended.push((await run.result).progress);
+      }
+      expect([askedCount, turnCount]).toEqual([4 + 2 * 2, 5 + 2 * 2]);
+      for (const progress of ended) {
+        expect(progress).toMatchObject({
+          ...{ finished: 3, turnCount, toolCallCount: 1, formatErrorCount: 1 },
+          userUsage: { callCount: 8, inputTokenCount: 800, outputTokenCount: 80, costUsd: 8 },
+        });
+      }
+      const lines = (await readFile(path.join(dir, "episodes.jsonl"), "utf8")).trim().split("\n");
+      const rows = lines.map((line) => JSON.parse(line) as EpisodeRow);
+      for (const { forkedFrom, shared, counts, userUsage } of rows) {
+        expect(counts).toMatchObject({ turnCount: 5, toolCallCount: 1, formatErrorCount: 1 });
+        expect(userUsage).toMatchObject({ callCount: 4, costUsd: 4 });
+        if (forkedFrom === undefined) expect(shared).toBeUndefined();
+        else {
+          expect(shared).toEqual({
+            ...{ turnCount: 3, toolCallCount: 1, formatErrorCount: 1 },
+            userUsage: { callCount: 2, inputTokenCount: 200, outputTokenCount: 20, costUsd: 2 },
+          });
+        }
+      }
+      const summary = JSON.parse(await readFile(path.join(dir, "summary.json"), "utf8")) as RunProgress;
+      expect(summary.userUsage).toEqual(ended[0]!.userUsage);
+      const { violations } = await verifyRun(dir);
+      expect(violations.filter(({ file }) => file !== "run.json")).toEqual([]);
     });
 
     test.each<[what: string, fail: Partial<Record<"open" | "step", true>>]>([

@@ -3,6 +3,28 @@ import type { UserSpending } from "./user.ts";
 /** Talking to users before anyone has said a word. */
 export const noSpending: UserSpending = { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 };
 
+/** A spending without a part of it. */
+export function withoutSpending(whole: UserSpending, part: UserSpending): UserSpending {
+  const { costUsd } = whole;
+  return {
+    callCount: whole.callCount - part.callCount,
+    inputTokenCount: whole.inputTokenCount - part.inputTokenCount,
+    outputTokenCount: whole.outputTokenCount - part.outputTokenCount,
+    ...(costUsd !== undefined && { costUsd: costUsd - (part.costUsd ?? 0) }),
+  };
+}
+
+/** What both spendings hold at least. */
+export function leastSpending(one: UserSpending, other: UserSpending): UserSpending {
+  const costs = [one.costUsd, other.costUsd].filter((costUsd) => costUsd !== undefined);
+  return {
+    callCount: Math.min(one.callCount, other.callCount),
+    inputTokenCount: Math.min(one.inputTokenCount, other.inputTokenCount),
+    outputTokenCount: Math.min(one.outputTokenCount, other.outputTokenCount),
+    ...(costs.length === 2 && { costUsd: Math.min(...costs) }),
+  };
+}
+
 /** The sum of two spendings; its cost is that of the calls whose price is known. */
 export function addSpending(one: UserSpending, other: UserSpending): UserSpending {
   const costs = [one.costUsd, other.costUsd].filter((costUsd) => costUsd !== undefined);
