@@ -15,7 +15,7 @@ export async function continueConversation(
   },
 ): Promise<void> {
   const { reading, lastSampledId } = turn;
-  const { renderer } = play.setup;
+  const { promptTime: now, renderer } = play.setup;
   if (isTurnOver()) await takeTurn();
   const environment = await observe(play, turn.observed);
   const change = {
@@ -23,11 +23,11 @@ export async function continueConversation(
     assistant: reading.message,
     environment,
     tools: play.shownTools,
+    ...(now && { now }),
   };
   const rewritten = renderer.rerender && (await renderer.rerender(change));
   if (rewritten === undefined) {
-    const { history, assistant, tools } = change;
-    const delta = await renderer.delta({ history, assistant, environment, tools, lastSampledId });
+    const delta = await renderer.delta({ ...change, lastSampledId });
     play.recorder.appendDelta(delta);
     play.reasoningOpened = opensReasoning(delta.text);
   } else {

@@ -73,6 +73,11 @@ export interface EpisodeSetup {
    * from its beginning, however the machine's is set meanwhile.
    */
   readonly now: () => number;
+  /**
+   * What chat templates that print the date take for today. In a run with a folder it is the moment at which
+   * that began (`promptTime` of its `run.json`), unless one was chosen for the renderer. Default: the renderer's own.
+   */
+  readonly promptTime?: Date;
   /** In which deadlines are kept. Default: the machine's. */
   readonly clock?: Clock;
   /** Told of each turn as it ends; for progress. */

@@ -605,7 +605,11 @@ describe("an episode and its recording", () => {
               signal.throwIfAborted();
             }
             const text = askedCount === 1 ? "Lamp on, please." : "###STOP###";
-            const usage = { inputTokenCount: 1, outputTokenCount: 1, finishReason: "stop" } as const;
+            const usage = {
+              inputTokenCount: 1,
+              outputTokenCount: 1,
+              finishReason: "stop",
+            } as const;
             return { text, ...usage };
           },
         },

@@ -304,7 +304,7 @@ export class InputPlayer {
       this.#bound ??= bound;
       await this.#answerOrder.turn({ place, isDue: () => this.#isDue(place, input) });
       // Others may have it from the same recording, and whoever asked may write into it.
-      return plainCopy(this.#openOutside<Result>(input));
+      return plainCopy(this.#openOutside(input)) as Result;
     }
     if (this.isPlaying && this.#past.slice(this.#place).some(({ type }) => type === "answer")) {
       throw this.diverge(this.#caller, `${what} is called, which was not called before`);
@@ -335,8 +335,9 @@ export class InputPlayer {
     return ended.value;
   }
 
-  #openOutside<Result>({ outcome, isGivenUp }: OutsideInput): Result {
-    if (!("error" in outcome)) return outcome.value as Result;
+  /** What a call brought, or was ended by. */
+  #openOutside({ outcome, isGivenUp }: OutsideInput): unknown {
+    if (!("error" in outcome)) return outcome.value;
     const error = fromRecordedError(outcome.error);
     if (isGivenUp) this.#givenUp.add(error);
     throw error;

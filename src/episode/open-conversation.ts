@@ -62,7 +62,8 @@ async function readTerms(play: Play, world: World): Promise<string> {
 /** One conversation that the template refuses is no reason to play no other. */
 async function renderOpening(play: Play, { messages, tools }: Opening): Promise<RenderedIds> {
   try {
-    const prompt = await play.setup.renderer.prompt({ messages, tools });
+    const { promptTime: now, renderer } = play.setup;
+    const prompt = await renderer.prompt({ messages, tools, ...(now && { now }) });
     if (prompt.ids.length > 0) return prompt;
     throw new ConversationRefusal("the chat template prints nothing, expected a prompt");
   } catch (cause) {

@@ -80,7 +80,7 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     const agentConfig = readAgentConfig(values, values.seed);
     const renderer =
       options.renderer === undefined
-        ? await openRenderer(values, { agent: agentConfig }, now, own)
+        ? await openRenderer(values, { agent: agentConfig }, own)
         : withParsers(options.renderer, values);
     const user = isPart(options.user) ? options.user : await openUser(values, environment, own);
     const { data: dataDir } = values;
@@ -91,7 +91,9 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     const limits = { maxContextTokens: contextLength, ...readLimitsConfig(values) };
     const conduct = readConductConfig(values, engineOf(options, values));
     const sampling = readSampling(values);
-    const parts = { environment, user, engine, renderer, agent, sampling, limits, now };
+    // A date that was chosen for a renderer that is given stays.
+    const promptTime = renderer.now ?? new Date(now());
+    const parts = { environment, user, engine, renderer, agent, sampling, limits, now, promptTime };
     const identity = async () => ({
       ...(await describeIdentity(namedIn(options, values), { ...parts, engine: description })),
       ...namesOfGiven(options, parts),
@@ -188,13 +190,12 @@ async function openEnvironment(
 async function openRenderer(
   values: RunSettings,
   config: { readonly agent: ReturnType<typeof readAgentConfig> },
-  now: () => number,
   own: { close?(): Promise<void> }[],
 ) {
-  const renderer = await createRunRenderer(
-    { ...config, renderer: readRendererConfig(values, values.engine) },
-    now,
-  );
+  const renderer = await createRunRenderer({
+    ...config,
+    renderer: readRendererConfig(values, values.engine),
+  });
   keep(own, renderer.codec);
   return renderer;
 }

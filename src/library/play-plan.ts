@@ -4,6 +4,7 @@ import { ownBug, RolloutError } from "../errors.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import type { EpisodeGroup } from "../run/group.ts";
 import { openLoadGate } from "../run/load-gate.ts";
+import { toPromptTime } from "../run/prompt-time.ts";
 import { RunFolder } from "../run/run-folder.ts";
 import { commandLine } from "../run/run-lock.ts";
 import type { RunProgress } from "../run/run-progress.ts";
@@ -116,7 +117,7 @@ async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
 /** The folder of a run whose parts were given, rather than named in a configuration. */
 async function openFolder(parts: OpenParts, dir: string): Promise<RunFolder> {
   const { plan, setup, values, engine, conduct, redactor } = parts;
-  const { environment, renderer } = setup;
+  const { environment, promptTime, renderer } = setup;
   const { configuration, settings } = describeSettings(values);
   const scope = readScopeConfig(values);
   const planned = describePlan(scope, { environment: environment.name, ...plan.scope });
@@ -129,6 +130,7 @@ async function openFolder(parts: OpenParts, dir: string): Promise<RunFolder> {
       ...{ engine, template: renderer.card, plan: planned, settings },
       vocabularySize: renderer.codec.vocabularySize,
     },
+    ...(promptTime && { promptTime: toPromptTime(promptTime) }),
   } as const;
   const { retryFailed, record, format } = conduct;
   return await RunFolder.open(dir, redactor.clean(manifest), {

@@ -76,6 +76,27 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(await store.redis.hlen("turnwright:runs")).toBe(0);
   });
 
+  test("shows the policy the date with which the run began, whenever its workers were started", async () => {
+    await using bench = await QueueBench.open();
+    const dates: (Date | undefined)[] = [];
+    const setup = longLampSetup();
+    const { renderer } = setup;
+    const noting: typeof renderer = {
+      ...renderer,
+      prompt: async (conversation) => {
+        dates.push(conversation.now);
+        return await renderer.prompt(conversation);
+      },
+    };
+    await bench.worker({ setup: { ...setup, renderer: noting, promptTime: new Date(0) } });
+    const handOut = await bench.handOut();
+    const folder = await bench.folder("run");
+    await all(bench.start(1, { folder, player: handOut.player() }));
+    expect(folder.manifest.promptTime).toBe("2026-11-23T10:05:00.000");
+    const begun = new Date(2026, 10, 23, 10, 5);
+    expect(dates).toEqual([begun, begun]);
+  });
+
   test("is not begun in a database that there is not, in whose place another would be taken", async () => {
     await using bench = await QueueBench.open();
     await bench.store(`${bench.server.url}/15`);

@@ -3,7 +3,7 @@ import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import type { ParserSettings } from "../parser/choose-parser.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
-import type { BoundTemplate } from "./bound-template.ts";
+import { bindFor, type BoundTemplate } from "./bound-template.ts";
 import { buildCard, namesOfChoices } from "./build-card.ts";
 import type { HistoryPolicy, TemplateProfile } from "./classify-template.ts";
 import { classifyTemplate } from "./classify-template.ts";
@@ -93,10 +93,7 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
     stopTokenIds,
     ...(parts.responseTemplate === undefined ? {} : { responseTemplate: parts.responseTemplate }),
     async prompt({ messages, tools, addGenerationPrompt = true, variables, now }) {
-      const bound =
-        variables === undefined && now === undefined
-          ? template
-          : template.with(variables ?? new Map(), now);
+      const bound = bindFor({ variables, now }, template);
       const definitions = toTemplateTools(tools);
       // Each step may take milliseconds for a long history: others have their turn in between.
       if (isTurnOver()) await takeTurn();
@@ -129,14 +126,14 @@ function withDeltaBase(profile: TemplateProfile, base: "full" | undefined): Temp
 function withRerender(renderer: Renderer, { template }: TemplateProfile): Renderer {
   return {
     ...renderer,
-    async rerender({ history, assistant, environment, tools, variables }) {
+    async rerender({ history, assistant, environment, tools, variables, now }) {
       const change = {
         history: history.map(toTemplateMessage),
         assistant: toTemplateMessage(assistant),
         environment: environment.map(toTemplateMessage),
         tools: toTemplateTools(tools),
       };
-      const bound = variables === undefined ? template : template.with(variables);
+      const bound = bindFor({ variables, now }, template);
       if (!rewritesHistory(bound, change)) return undefined;
       const messages = [...history, assistant, ...environment];
       try {
@@ -144,6 +141,7 @@ function withRerender(renderer: Renderer, { template }: TemplateProfile): Render
           messages,
           tools,
           ...(variables === undefined ? {} : { variables }),
+          ...(now === undefined ? {} : { now }),
         });
       } catch (cause) {
         // In the middle of an episode nobody has given us anything that could be mended.

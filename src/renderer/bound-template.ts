@@ -48,6 +48,15 @@ export function bindTemplate(
   };
 }
 
+/** A template as one conversation has it. */
+export function bindFor(
+  { variables, now }: { readonly variables: PyDict | undefined; readonly now: Date | undefined },
+  template: BoundTemplate,
+): BoundTemplate {
+  if (variables === undefined && now === undefined) return template;
+  return template.with(variables ?? new Map(), now);
+}
+
 /**
  * What the template renders, or `undefined` where it refuses the conversation.
  *

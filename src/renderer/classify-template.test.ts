@@ -148,7 +148,8 @@ describe("classifyTemplate()", () => {
     )}`;
     expect(classify(source).warnings).toEqual([
       keptNote,
-      "The template prints today's date: set `now` for prompts that do not change",
+      "The template prints today's date: the prompts of a run keep the day on which it began " +
+        "(`promptTime` in run.json), those of a renderer of your own the `now` of createRenderer()",
       "The template drops what is said beside a tool call from the history",
     ]);
   });

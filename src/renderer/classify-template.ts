@@ -144,7 +144,10 @@ function historyWarnings(edits: HistoryEdits, policy: HistoryPolicy): readonly s
 function contentWarnings(source: string, { opening, show }: Prober): readonly string[] {
   const warnings: string[] = [];
   if (source.includes("strftime_now")) {
-    warnings.push("The template prints today's date: set `now` for prompts that do not change");
+    warnings.push(
+      "The template prints today's date: the prompts of a run keep the day on which it began " +
+        "(`promptTime` in run.json), those of a renderer of your own the `now` of createRenderer()",
+    );
   }
   const said = "saidkqz";
   const speaking = assistantMessage({ content: said, calls: [call] });

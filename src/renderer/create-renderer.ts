@@ -40,8 +40,8 @@ export interface RendererOptions {
   /** The folder's tokenizer, where it is loaded already. */
   readonly codec?: TokenCodec;
   /**
-   * What templates that print the date take for today, over the renderer's whole life. Default the
-   * time of the call.
+   * What templates that print the date take for today, over the renderer's whole life, also in runs. Default
+   * the time of the call, and in a run the moment at which that began.
    */
   readonly now?: Date;
   /** The release of transformers to render as, such as `5.20`. Default the newest known. */
@@ -66,7 +66,7 @@ export async function createRenderer(options: RendererOptions): Promise<Renderer
   const codec = options.codec ?? (await loadTokenCodec(modelDir));
   const { eos_token: endToken } = folder.specialTokens;
   const endId = endToken === undefined ? undefined : codec.idOf(endToken);
-  return await assembleRenderer({
+  const renderer = await assembleRenderer({
     template: bindTemplate(
       template,
       new Map([...Object.entries(folder.specialTokens), ...(options.variables ?? [])]),
@@ -88,6 +88,7 @@ export async function createRenderer(options: RendererOptions): Promise<Renderer
       : { stopIds: options.stopTokens.map((token) => findStopId(token, codec)) }),
     ...(options.deltaBase === undefined ? {} : { deltaBase: options.deltaBase }),
   });
+  return options.now === undefined ? renderer : { ...renderer, now: options.now };
 }
 
 function findStopId(token: number | string, codec: TokenCodec): number {

@@ -1,7 +1,7 @@
 import { RolloutError } from "../errors.ts";
 import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import type { PyDict } from "../python/value.ts";
-import type { BoundTemplate } from "./bound-template.ts";
+import { bindFor, type BoundTemplate } from "./bound-template.ts";
 import type { ControlTokenGuard } from "./control-token-guard.ts";
 import { renderDeltaText } from "./environment-delta.ts";
 import type { StopIds } from "./join-delta.ts";
@@ -26,7 +26,7 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
   const { template, measured, guard, closerIds, stopIds } = parts;
   const { plan, supports } = measured;
   return async (change) => {
-    const { assistant, environment, tools, variables, lastSampledId } = change;
+    const { assistant, environment, tools, variables, now, lastSampledId } = change;
     // Each step may take milliseconds for a long answer: others have their turn in between.
     if (isTurnOver()) await takeTurn();
     const answers = environment.map(toTemplateMessage);
@@ -38,7 +38,7 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
       plan.needsTools ? toTemplateTools(tools) : null,
       () => change.history,
     );
-    const bound = variables === undefined ? template : template.with(variables);
+    const bound = bindFor({ variables, now }, template);
     if (isTurnOver()) await takeTurn();
     const text = renderDeltaText(bound, plan, {
       history: sealed.messages.slice(0, before.length),

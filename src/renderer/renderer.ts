@@ -42,6 +42,8 @@ export interface TurnToContinue {
   readonly tools: readonly ToolDefinition[];
   /** Template variables for this conversation only, on top of the renderer's own. */
   readonly variables?: PyDict;
+  /** What the template takes for today in this conversation. Default the renderer's own. */
+  readonly now?: Date;
 }
 
 /** A conversation as a template sees it. */
@@ -63,6 +65,11 @@ export interface Renderer {
   readonly codec: TokenCodec;
   /** Ids that end an assistant turn. */
   readonly stopTokenIds: readonly number[];
+  /**
+   * What templates that print the date take for today, where that was chosen for the renderer's whole life.
+   * Absent, it is the time of its making, and a run has one of its own (see `EpisodeSetup.promptTime`).
+   */
+  readonly now?: Date;
   /** How the model says that its turns are written, for the parsers that read by it. */
   readonly responseTemplate?: PyDict;
   /**

@@ -110,7 +110,7 @@ export async function replayEpisode(
     return { type: "diverged", reason: `${error.message}, and the episode went on: ${why}` };
   }
   const { segments, ...told } = played;
-  const { shared, ...alone } = told;
+  const { shared: _shared, ...alone } = told;
   // Earlier versions did not say what a fork shares.
   const story = row !== undefined && row.shared === undefined ? alone : told;
   const episode = { ...(redactor?.clean(story) ?? story), segments };
@@ -128,7 +128,8 @@ export async function replayEpisode(
 
 /** Why a branch has no recording of its own that could be played again, though nothing of it is lost. */
 function describeNeverParted({ failure, forkedFrom }: EpisodeRow): string | undefined {
-  if (forkedFrom === undefined || failure?.code.endsWith("/not-repeatable") !== true) return undefined;
+  if (forkedFrom === undefined || failure?.code.endsWith("/not-repeatable") !== true)
+    return undefined;
   const { rolloutId, turnIndex } = forkedFrom;
   return (
     `it failed before turn ${turnIndex}, with which it was to part from ${rolloutId} (${failure.code}): ` +

@@ -12,6 +12,7 @@ export const testManifest: RunManifest = {
   configuration: { env: "e", temperature: 1 },
   identity: { tokenizer: "t1", engine: "sglang" },
   found: { engine: "e" },
+  promptTime: "2026-11-23T10:05:00.000",
 };
 
 /** An episode of `segmentCount` segments, `t#<sampleIndex>`, with ids of its own. */

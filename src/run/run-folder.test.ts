@@ -554,6 +554,47 @@ describe("RunFolder and its manifest", () => {
     await expect(other).rejects.toThrow('tokenizer was "t1" and is "t2"');
   });
 
+  describe("keeps the date of its prompts", () => {
+    const { promptTime: _own, ...undated } = testManifest;
+    const begunMs = new Date(2026, 10, 23, 10, 5).getTime();
+    const dayMs = 24 * 60 * 60 * 1000;
+    const openAt = async (atMs: number, asked: RunManifest = undated): Promise<RunFolder> =>
+      await RunFolder.open(dir, asked, { retryFailed: false, lock: { now: () => atMs } });
+
+    test("whenever it is started, and whatever a later start would have", async () => {
+      for (const [day, asked] of [
+        undated,
+        undated,
+        { ...undated, promptTime: "2027-01-01T00:00" },
+      ].entries()) {
+        await using folder = await openAt(begunMs + day * dayMs, asked);
+        expect(folder.manifest.promptTime).toBe("2026-11-23T10:05:00.000");
+      }
+    });
+
+    test.each(["has none, as in earlier versions", "is lost", "is damaged"])(
+      "by its first start where run.json %s",
+      async (what) => {
+        {
+          await using folder = await openAt(begunMs);
+          const { promptTime: _noted, ...manifest } = folder.manifest;
+          for (const day of [0, 1]) {
+            await folder.writeEvent({ type: "run-started", atMs: begunMs + day * dayMs, manifest });
+          }
+          await folder.writeEpisode(testEpisode(0));
+          if (what === "is lost") await rm(file("run.json"));
+          else if (what === "is damaged")
+            await edit("run.json", (text) => text.replace("T10", "?"));
+          else await writeFile(file("run.json"), JSON.stringify(manifest));
+        }
+        for (const day of [2, 3]) {
+          await using folder = await openAt(begunMs + day * dayMs);
+          expect(folder.manifest.promptTime).toBe("2026-11-23T10:05:00.000");
+        }
+      },
+    );
+  });
+
   const started = { type: "run-started", atMs: 0, manifest: { ...testManifest, runId: "begun" } };
 
   test.each([

@@ -182,7 +182,8 @@ export class RunFolder implements AsyncDisposable {
     const { files, lock, format, retryFailed, record = "all" } = options;
     await removeUnfinished(files, dir);
     const { drawId } = options;
-    const claimed = await claimManifest(dir, manifest, { files, ...(drawId && { drawId }) });
+    const { now } = options;
+    const claimed = await claimManifest(dir, manifest, { files, now, ...(drawId && { drawId }) });
     const found = await reconcile(dir, { files, retryFailed });
     const { finished, dropped, untold, grouping } = found;
     const notes = [...claimed.notes, ...found.notes];
@@ -209,7 +210,7 @@ export class RunFolder implements AsyncDisposable {
         events: journals[eventsFile],
       },
     );
-    const atMs = (options.now ?? Date.now)();
+    const atMs = (now ?? Date.now)();
     await folder.#tellFound([
       // What was told of them holds no longer; what is played again may be another story.
       ...(dropped.length > 0 ? [droppedEvent(dropped, atMs)] : []),

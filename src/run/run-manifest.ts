@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { UsageError } from "../errors.ts";
 import { parseJson } from "./episode-row.ts";
 import { type Files, readText } from "./files.ts";
+import { readPromptTime, toPromptTime } from "./prompt-time.ts";
 import { scanLines } from "./line-ranges.ts";
 import { storageError } from "./storage-error.ts";
 import { isRow } from "../trajectory/violation.ts";
@@ -19,6 +20,12 @@ export interface RunManifest {
    * for that. Absent before, and in runs of earlier versions until they are gone on with.
    */
   readonly runId?: string;
+  /**
+   * What chat templates that print the date take for today in all of the run's prompts, whoever renders them and
+   * when: the moment at which it began, as the clock on the wall showed it there, such as
+   * `2026-11-23T10:05:00.000`. Absent in runs of earlier versions until they are gone on with.
+   */
+  readonly promptTime?: string;
   /** What was asked for. Two runs with different ones cannot share a folder. */
   readonly configuration: Readonly<Record<string, unknown>>;
   /**
@@ -48,10 +55,19 @@ const fileName = "run.json";
 export async function claimManifest(
   dir: string,
   asked: RunManifest,
-  { files, drawId = randomUUID }: { readonly files: Files; readonly drawId?: () => string },
+  {
+    files,
+    drawId = randomUUID,
+    now = Date.now,
+  }: {
+    readonly files: Files;
+    readonly drawId?: () => string;
+    readonly now?: (() => number) | undefined;
+  },
 ): Promise<ClaimedManifest> {
   const file = path.join(dir, fileName);
-  const manifest = { ...asked, runId: drawId() };
+  const { promptTime = toPromptTime(new Date(now())) } = asked;
+  const manifest = { ...asked, runId: drawId(), promptTime };
   const stored = await readStored(files, file);
   if (typeof stored === "object") {
     try {
@@ -64,17 +80,23 @@ export async function claimManifest(
       return { manifest, notes: [] };
     }
   }
-  const told = await lastStart(files, dir);
+  const { last: told, firstAtMs } = await readStarts(files, dir);
   if (!(await holdsAnything(files, dir, ["episodes.jsonl"]))) {
     // What is recorded of unfinished episodes names the run, and so do the tasks that were begun.
-    const runId = told !== undefined && isAlike(told, manifest) ? told.runId : undefined;
-    const begun = runId === undefined ? manifest : { ...manifest, runId };
+    const before = told !== undefined && isAlike(told, manifest) ? told : undefined;
+    const { runId } = before ?? {};
+    const begun = {
+      ...manifest,
+      ...(runId !== undefined && { runId }),
+      ...(before && { promptTime: promptTimeOf(before, firstAtMs) ?? promptTime }),
+    };
     await writeWholeJson(file, begun, { files });
     return { manifest: begun, notes: [] };
   }
   if (told === undefined) throw cannotRecover(dir, stored);
   const { identity, turnwright, configuration, runId = manifest.runId } = told;
-  const recovered = { ...manifest, turnwright, configuration, runId };
+  const first = promptTimeOf(told, firstAtMs) ?? promptTime;
+  const recovered = { ...manifest, turnwright, configuration, runId, promptTime: first };
   const known = identity === undefined ? recovered : { ...recovered, identity };
   const resumed = await resume(dir, { stored: known, manifest, files });
   await writeWholeJson(file, resumed.manifest, { files });
@@ -103,9 +125,10 @@ async function readStored(
 }
 
 function isManifest(value: Partial<RunManifest> | null | undefined): value is RunManifest {
-  const { format, turnwright, configuration, identity = {} } = value ?? {};
+  const { format, turnwright, configuration, identity = {}, promptTime } = value ?? {};
   const isNamed = format === 1 && typeof turnwright === "string";
-  return isNamed && isRow(configuration) && isRow(identity);
+  const isDated = promptTime === undefined || readPromptTime(promptTime) !== undefined;
+  return isNamed && isDated && isRow(configuration) && isRow(identity);
 }
 
 /** Removes a recording in which nothing was sampled; says whether none is left. */
@@ -137,23 +160,39 @@ async function holdsAnything(
   return false;
 }
 
-/** What the last start in `events.jsonl` says it was to play. */
-async function lastStart(files: Files, dir: string): Promise<RunManifest | undefined> {
+/** When the run's prompts say that it is: where nobody noted that, when it was first started. */
+function promptTimeOf({ promptTime }: RunManifest, firstAtMs: number | undefined) {
+  if (promptTime !== undefined || firstAtMs === undefined) return promptTime;
+  return toPromptTime(new Date(firstAtMs));
+}
+
+/** What the last start in `events.jsonl` says it was to play, and when the first one was. */
+async function readStarts(
+  files: Files,
+  dir: string,
+): Promise<{ readonly last: RunManifest | undefined; readonly firstAtMs: number | undefined }> {
   const file = path.join(dir, "events.jsonl");
-  let found: RunManifest | undefined;
+  let last: RunManifest | undefined;
+  let firstAtMs: number | undefined;
   try {
     await scanLines(files, file, ({ bytes }) => {
       if (!bytes.includes('"run-started"')) return;
       const event = parseJson(bytes) as
-        | { readonly type?: unknown; readonly manifest?: Partial<RunManifest> }
+        | {
+            readonly type?: unknown;
+            readonly atMs?: unknown;
+            readonly manifest?: Partial<RunManifest>;
+          }
         | null
         | undefined;
-      if (event?.type === "run-started" && isManifest(event.manifest)) found = event.manifest;
+      if (event?.type !== "run-started") return;
+      if (Number.isFinite(event.atMs)) firstAtMs ??= event.atMs as number;
+      if (isManifest(event.manifest)) last = event.manifest;
     });
   } catch (error) {
     throw storageError("read", file, error);
   }
-  return found;
+  return { last, firstAtMs };
 }
 
 function cannotRecover(dir: string, state: "missing" | "damaged"): UsageError {
@@ -168,7 +207,7 @@ async function resume(
   dir: string,
   run: {
     readonly stored: RunManifest;
-    readonly manifest: RunManifest & { readonly runId: string };
+    readonly manifest: RunManifest & { readonly runId: string; readonly promptTime: string };
     readonly files: Files;
   },
 ): Promise<ClaimedManifest> {
@@ -179,19 +218,22 @@ async function resume(
       `Cannot resume ${dir}: ${listed(asked)}; start with the same settings or choose another --out`,
     );
   }
-  const { identity, runId } = manifest;
+  const { identity, runId, promptTime } = manifest;
   if (identity !== undefined && stored.identity !== undefined) {
     requireSame(dir, { stored, manifest }, differences(stored.identity, identity));
   }
-  if (stored.runId !== undefined && (stored.identity !== undefined || identity === undefined)) {
+  const isIdentified = stored.identity !== undefined || identity === undefined;
+  if (stored.runId !== undefined && stored.promptTime !== undefined && isIdentified) {
     return { manifest: stored, notes: [] };
   }
   // It was begun by an earlier version.
-  const completed = { ...manifest, ...stored, runId: stored.runId ?? runId };
+  const { firstAtMs } = await readStarts(files, dir);
+  const completed = {
+    ...{ ...manifest, ...stored, runId: stored.runId ?? runId },
+    promptTime: promptTimeOf(stored, firstAtMs) ?? promptTime,
+  };
   await writeWholeJson(path.join(dir, fileName), completed, { files });
-  if (stored.identity !== undefined || identity === undefined) {
-    return { manifest: completed, notes: [] };
-  }
+  if (isIdentified) return { manifest: completed, notes: [] };
   const names = Object.keys(identity).join(", ");
   const note =
     `${dir} was begun by a version that did not note which ${names} it played with: ` +

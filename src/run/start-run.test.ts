@@ -978,7 +978,9 @@ describe("startRun()", () => {
           });
         }
       }
-      const summary = JSON.parse(await readFile(path.join(dir, "summary.json"), "utf8")) as RunProgress;
+      const summary = JSON.parse(
+        await readFile(path.join(dir, "summary.json"), "utf8"),
+      ) as RunProgress;
       expect(summary.userUsage).toEqual(ended[0]!.userUsage);
       const { violations } = await verifyRun(dir);
       expect(violations.filter(({ file }) => file !== "run.json")).toEqual([]);
@@ -2434,6 +2436,37 @@ describe("startRun()", () => {
       ...second,
     ]);
     expect(group!.staleness).toBe(1);
+  });
+
+  test("all prompts of a folder's run have the date with which it began", async () => {
+    const dates: (Date | undefined)[] = [];
+    const setup = setupWith(lampEngine());
+    const { renderer } = setup;
+    const noting: typeof renderer = {
+      ...renderer,
+      prompt: async (conversation) => {
+        dates.push(conversation.now);
+        return await renderer.prompt(conversation);
+      },
+      delta: async (change) => {
+        dates.push(change.now);
+        return await renderer.delta(change);
+      },
+    };
+    const begun = new Date(2026, 10, 23, 10, 5);
+    expect(testManifest.promptTime).toBe("2026-11-23T10:05:00.000");
+    for (const [index, promptTime] of [begun, new Date(2026, 10, 24)].entries()) {
+      await using folder = await open();
+      await all(
+        start({
+          setup: { ...setup, renderer: noting, promptTime },
+          source: taskList(environment, { split: "test", taskIndexes: [0, 1].slice(0, index + 1) }),
+          folder,
+        }),
+      );
+    }
+    // Of each attempt the prompt, and what follows its first turn.
+    expect(dates).toEqual(Array.from({ length: 2 * 2 * 2 }, () => begun));
   });
 
   test("replays to the byte what carries the versions that were announced", async () => {

@@ -19,6 +19,7 @@ import type { LiveRun, RunResult } from "./live-run.ts";
 import { markVersions } from "./mark-versions.ts";
 import { recallTask, type NotedTask } from "./noted-task.ts";
 import { PolicyGate, type UpdateMode } from "./policy-gate.ts";
+import { withPromptTime } from "./prompt-time.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
@@ -84,7 +85,8 @@ class GroupRun implements LiveRun {
       announcedVersion: () => versions.announced,
       clock: this.#clock,
     });
-    this.#setup = { ...setup, engine: this.#gate.engine };
+    const gated = { ...setup, engine: this.#gate.engine };
+    this.#setup = withPromptTime(gated, folder?.manifest.promptTime);
     // With more attempts than are needed, nobody knows how many will come to their end.
     const isKnown = source.length !== undefined && begun === size;
     const planned = isKnown ? source.length * size : undefined;

@@ -9,15 +9,14 @@ import type { RunConfig } from "./run-config.ts";
  *
  * @throws UsageError as `createRenderer()` and `instructTemplate()` do.
  */
-export async function createRunRenderer(
-  { renderer, agent }: Pick<RunConfig, "renderer" | "agent">,
-  now: () => number,
-): Promise<Renderer> {
+export async function createRunRenderer({
+  renderer,
+  agent,
+}: Pick<RunConfig, "renderer" | "agent">): Promise<Renderer> {
   return await createRenderer({
     ...renderer,
     ...("toolUse" in agent
       ? { editTemplate: (source: string) => instructTemplate(source, agent.toolUse) }
       : {}),
-    now: new Date(now()),
   });
 }

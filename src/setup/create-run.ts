@@ -4,6 +4,7 @@ import type { Environment } from "../environment/environment.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { requireOpenNames } from "../run/open-names.ts";
 import { planRun, type RunPlan, type RunScope } from "../run/plan-run.ts";
+import { toPromptTime } from "../run/prompt-time.ts";
 import { RunFolder, type RunManifest } from "../run/run-folder.ts";
 import { commandLine } from "../run/run-lock.ts";
 import { runRollouts, type RunOptions, type RunResult } from "../run/run-rollouts.ts";
@@ -98,7 +99,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     if (around.engine === undefined) await probeUser(config.user, { env, signal });
     const engine = around.engine ?? (await createEngine(config.engine, env));
     opened.push(engine);
-    const renderer = await createRunRenderer(config, now);
+    const renderer = await createRunRenderer(config);
     opened.push(renderer.codec);
     const place = { renderer, environment, ...given({ dataDir: config.environment.dataDir }) };
     const { agent, play } = await openAgent(config.agent, place, opened);
@@ -106,7 +107,8 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     const { contextLength = Infinity } = description;
     const limits = { maxContextTokens: contextLength, ...config.limits };
     const { sampling } = config;
-    const parts = { environment, user, engine, renderer, agent, sampling, limits, now };
+    const promptTime = new Date(now());
+    const parts = { environment, user, engine, renderer, agent, sampling, limits, now, promptTime };
     const setup = { ...parts, ...given({ play }) };
     const facts = { environment, scope, renderer, engine: description };
     const manifest = redactor.clean(await describeRun(config, facts));
@@ -124,7 +126,8 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
         const { dir = newFolder(environment, now), retryFailed, record, format } = config.conduct;
         const command = commandLine(["", "turnwright", ...process.argv.slice(2)]);
         const lock = { command: redactor.text(command), onWait, ...given({ signal }) };
-        return await RunFolder.open(dir, manifest, {
+        const begun = { ...manifest, promptTime: toPromptTime(promptTime) };
+        return await RunFolder.open(dir, begun, {
           retryFailed,
           record,
           lock,

@@ -13,6 +13,7 @@ import {
   readRecordingLines,
 } from "../run/read-recording.ts";
 import { openStoredRun } from "../report/read-run.ts";
+import { readPromptTime } from "../run/prompt-time.ts";
 import { indexRows } from "../run/row-index.ts";
 import { eventsFile } from "../run/told-episodes.ts";
 import { episodesFile, samplesFile } from "../run/reconcile.ts";
@@ -29,7 +30,10 @@ import { storedSettings } from "./stored-settings.ts";
 export interface Bundle {
   readonly turnwrightBundle: 1;
   readonly manifest: RunManifest;
-  /** When its run was started, milliseconds since the epoch: templates may print the date. */
+  /**
+   * When its run was started, milliseconds since the epoch: templates may print the date, which is in the
+   * `promptTime` of later versions' manifests.
+   */
   readonly startedAtMs: number;
   /** Lines of `recording.jsonl`. */
   readonly recording: readonly string[];
@@ -170,7 +174,7 @@ export async function createReplay(
     );
   }
   return await createRun(config, {
-    now: () => startedAtMs,
+    now: () => readPromptTime(manifest.promptTime)?.getTime() ?? startedAtMs,
     env: withoutKeys(process.env),
     engine: recordedEngine(manifest.found["engine"] as EngineDescription),
     ...around,

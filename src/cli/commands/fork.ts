@@ -6,6 +6,7 @@ import { inputsBefore } from "../../episode/input.ts";
 import { UsageError } from "../../errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
 import type { PlanRecord } from "../../run/plan-run.ts";
+import { toPromptTime } from "../../run/prompt-time.ts";
 import { describeCopy, isOfOtherRun } from "../../run/recording-line.ts";
 import { recordedAssignment } from "../../run/replay-episode.ts";
 import { RunFolder } from "../../run/run-folder.ts";
@@ -117,6 +118,8 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
   const { manifest } = run;
   const forked = {
     ...manifest,
+    // What is shared is shown as it was.
+    promptTime: recorded.manifest.promptTime ?? toPromptTime(new Date(recorded.startedAtMs)),
     configuration: { ...manifest.configuration, forkedFrom: { ...forkedFrom, seed: branchSeed } },
     found: { ...manifest.found, plan: { ...(manifest.found["plan"] as PlanRecord), groupId } },
   };

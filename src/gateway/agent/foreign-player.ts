@@ -5,6 +5,7 @@ import type { EpisodeLimits } from "../../episode/limits.ts";
 import { RolloutError } from "../../errors.ts";
 import { given } from "../../internal/given.ts";
 import { startDeadline } from "../../internal/deadline.ts";
+import { renderAt } from "../../renderer/render-at.ts";
 import { inProcessUrl } from "../create-gateway.ts";
 import { Gateway } from "../gateway.ts";
 import { createGatewayApp } from "../server/gateway-app.ts";
@@ -127,7 +128,8 @@ class Player {
 
   #openOffice(setup: EpisodeSetup): Office {
     if (this.#office !== undefined) return this.#office;
-    const { renderer, sampling, limits, clock, now } = setup;
+    const { promptTime, sampling, limits, clock, now } = setup;
+    const renderer = renderAt(setup.renderer, promptTime);
     const engine = this.#dispatch(setup.engine);
     const onTrouble = (error: unknown): void => void (this.#crash ??= { error });
     const options = { engine, renderer, sampling, now, onTrouble, ...given({ clock }) };

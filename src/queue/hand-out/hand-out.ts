@@ -9,6 +9,7 @@ import { PlaybackStop } from "../../outside.ts";
 import { UsageError, describeError } from "../../errors.ts";
 import type { AttemptPlayer, PlayPlace } from "../../run/attempt-player.ts";
 import { ownTask, type OwnTask } from "../../run/noted-task.ts";
+import { toPromptTime } from "../../run/prompt-time.ts";
 import { jobIdOf, requireNames, type AttemptJob } from "../job/attempt-job.ts";
 import { LineWriter } from "../job/job-recording.ts";
 import { PayloadError, sendPayload, type Payload } from "../job/payload.ts";
@@ -165,7 +166,11 @@ export class HandOut implements AsyncDisposable {
           environment: setup.environment,
           ...(redactor && { redactor }),
         });
-        const job = await this.#describe(assignment, scope, { past, own });
+        const { promptTime } = setup;
+        const job = {
+          ...(await this.#describe(assignment, scope, { past, own })),
+          ...(promptTime && { promptTime: toPromptTime(promptTime) }),
+        };
         signal.throwIfAborted();
         const { groupIndex = assignment.groupId } = assignment;
         const told: HandedSetup = {

@@ -46,6 +46,8 @@ export const attemptJobSchema = z.strictObject({
   partingHash: name.optional(),
   attempt: z.int().min(1),
   start: z.int().min(1),
+  /** What chat templates take for today (see `RunManifest.promptTime`). */
+  promptTime: name.optional(),
   sampling: samplingSchema.optional(),
   /** Milliseconds since the epoch by the store's clock; nobody needs it then. */
   deadlineAtMs: z.number().optional(),

@@ -6,6 +6,7 @@ import { given } from "../../internal/given.ts";
 import type { Redactor } from "../../internal/redactor.ts";
 import { markVersions } from "../../run/mark-versions.ts";
 import { PolicyGate } from "../../run/policy-gate.ts";
+import { withPromptTime } from "../../run/prompt-time.ts";
 import { attemptJobSchema, type AttemptJob } from "../job/attempt-job.ts";
 import type { Answer } from "../job/attempt-result.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
@@ -188,7 +189,7 @@ export class RunLane implements AsyncDisposable {
         played = await playJob({
           ...{ id: playing.id, job: data, worker, place, redactor, clock: store.clock },
           deliveries: Math.max(1, job.attemptsStarted),
-          setup: { ...this.#setup, sampling },
+          setup: withPromptTime({ ...this.#setup, sampling }, data.promptTime),
           isRecorded: this.entry.isRecorded,
           sharesResults: this.sharesResults,
           ...{ signal: playing.stop.signal, interrupt: playing.interrupt.signal },
