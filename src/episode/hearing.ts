@@ -5,10 +5,12 @@ import { nameThrown, type Boundary } from "./boundary.ts";
 import { checkFirstLine, checkLine } from "./check-foreign.ts";
 
 /** What the user is asked for. */
-type Asked = Pick<Boundary, "party" | "what"> & {
+export interface Asked extends Pick<Boundary, "party" | "what"> {
   /** Aborted, the world gives up the wait. */
-  readonly signal?: AbortSignal | undefined;
-};
+  readonly signal: AbortSignal;
+  /** Whether the user has answered, or failed to. */
+  readonly isOver: boolean;
+}
 
 /**
  * Tells the user apart from the world that asks for their lines: what a user throws or says that is no line is
@@ -52,12 +54,6 @@ export class Hearing {
     return () => this.#asked;
   }
 
-  /** For a call that begins now: tells whether what it throws is the end of a wait that the world gave up. */
-  watchGivenUp(): (thrown: unknown) => boolean {
-    const { signal } = this.#asked ?? {};
-    return (thrown) => signal !== undefined && endedBy(signal, thrown);
-  }
-
   /** A conversation as a world is given it. */
   watched(session: UserSession): UserSession {
     return {
@@ -90,9 +86,15 @@ export class Hearing {
     options: { readonly signal?: AbortSignal } | undefined,
     say: () => Promise<Line>,
   ): Promise<Line> {
-    const signal = options?.signal;
-    const of = `hear the user's ${what} task ${this.#taskId}`;
-    const asked: Asked = { party: "user", what: of, signal };
+    const said = `hear the user's ${what} task ${this.#taskId}`;
+    if (options?.signal === undefined) {
+      throw new TypeError(
+        `Cannot ${said}: the world asks for it without a signal, expected the one that it was called with ` +
+          "({ signal })",
+      );
+    }
+    const { signal } = options;
+    const asked = { party: "user" as const, what: said, signal, isOver: false };
     this.#asked = asked;
     try {
       const line = await say();
@@ -100,7 +102,7 @@ export class Hearing {
       return line;
     } catch (error) {
       // A world that gives up the wait is told so: that is no failure of the user's.
-      if (signal !== undefined && endedBy(signal, error)) throw error;
+      if (endedBy(signal, error)) throw error;
       // Nor where it gave up when this was recorded: its signal may not be aborted yet.
       if (this.#wasGivenUp(error)) throw error;
       throw nameThrown(this.#ownsStop, asked, error);

@@ -5,6 +5,7 @@ import { isPlainJson } from "../internal/is-wholly-json.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import type { Generation } from "../engine/engine.ts";
+import { endedBy } from "../internal/ended-by.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { OutsideMisuse, PlaybackStop, type Outside } from "../outside.ts";
 import { AnswerOrder } from "./answer-order.ts";
@@ -49,16 +50,14 @@ export interface InputPlayerOptions {
   readonly now: () => number;
   /** Default: the machine's. */
   readonly clock?: Pick<Clock, "after">;
-  /** Whether it is the user that is at work where the world is asked. Default: it is not. */
-  readonly isUserAsked?: () => boolean;
-  /**
-   * For a call that begins now: tells whether what is thrown in it ends a wait for the user that the world gave
-   * up. Default: nothing does.
-   */
-  readonly watchGivenUp?: () => (thrown: unknown) => boolean;
+  /** What the user is asked for by the world that is asked. Default: nothing. */
+  readonly userAsked?: () => UserAsked | undefined;
   /** Told once where the recording is over and the episode's time goes on behind it. */
   readonly onLive?: () => void;
 }
+
+/** What the user is asked for while something else is called. */
+type UserAsked = Pick<Asked, "isOver" | "signal">;
 
 /** The episode that is played again is not the one that was recorded. */
 export class ReplayDivergence extends PlaybackStop {
@@ -92,8 +91,7 @@ export class InputPlayer {
   readonly #isScoredAnew: boolean;
   #onInputs: ((inputs: Inputs) => void) | undefined;
   readonly #now: () => number;
-  readonly #isUserAsked: () => boolean;
-  readonly #watchGivenUp: () => (thrown: unknown) => boolean;
+  readonly #userAsked: () => UserAsked | undefined;
   readonly #onLive: () => void;
   readonly #redactor: InputPlayerOptions["redactor"];
   /** Of the next input of the past. */
@@ -124,8 +122,7 @@ export class InputPlayer {
 
   constructor(options: InputPlayerOptions) {
     const { past, atEnd = "live", onInputs, now, redactor, scoreAnew = false } = options;
-    const { clock = systemClock, isUserAsked = () => false, onLive = () => {} } = options;
-    const { watchGivenUp = () => () => false } = options;
+    const { clock = systemClock, userAsked = () => undefined, onLive = () => {} } = options;
     this.#past = past?.inputs ?? [];
     this.#times = past?.times ?? [];
     this.#pastEndMs = past && endOf(past);
@@ -134,8 +131,7 @@ export class InputPlayer {
     this.#isScoredAnew = scoreAnew;
     this.#onInputs = onInputs;
     this.#now = now;
-    this.#isUserAsked = isUserAsked;
-    this.#watchGivenUp = watchGivenUp;
+    this.#userAsked = userAsked;
     this.#onLive = onLive;
     this.#redactor = redactor;
     if (past === undefined) this.#offsetMs = 0;
@@ -310,15 +306,17 @@ export class InputPlayer {
       throw this.diverge(this.#caller, `${what} is called, which was not called before`);
     }
     this.#goLive(`${what} is called`);
-    this.#awaited.set(index, { what, party: this.#caller });
-    const isGivenUp = this.#watchGivenUp();
+    const within = this.#userAsked();
+    this.#awaited.set(index, { what, party: this.#caller, within });
     let ended = await this.#workOutside(what, work);
     await this.#answerOrder.turn({
       onTurn: () => {
         this.#awaited.delete(index);
         const about = {
           ...{ index, what },
-          ...("thrown" in ended && isGivenUp(ended.thrown) && { isGivenUp: true as const }),
+          ...(within !== undefined &&
+            "thrown" in ended &&
+            endedBy(within.signal, ended.thrown) && { isGivenUp: true as const }),
         };
         try {
           this.#noteOutside(about, ended);
@@ -424,7 +422,7 @@ export class InputPlayer {
       readonly what: string;
       readonly party: Party;
       /** What the user is asked for meanwhile. */
-      readonly within: Pick<Asked, "isOver"> | undefined;
+      readonly within: UserAsked | undefined;
     }
   >();
   readonly #playedOutsides = new Set<number>();

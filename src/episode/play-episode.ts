@@ -110,8 +110,7 @@ async function playThrough(
     ...(onInputs && { onInputs }),
     ...(redactor && { redactor }),
     clock,
-    isUserAsked: () => hearing.asked !== undefined,
-    watchGivenUp: () => hearing.watchGivenUp(),
+    userAsked: () => hearing.asked,
     onLive: () => time.goOn(),
   });
   const startedAtMs = player.now();

@@ -109,11 +109,10 @@ export async function replayEpisode(
       : "it is damaged, or a start that records nothing went on with it and was killed";
     return { type: "diverged", reason: `${error.message}, and the episode went on: ${why}` };
   }
-  const { segments, ...told } = played;
-  const { shared: _shared, ...alone } = told;
+  const { shared: _shared, ...alone } = played;
   // Earlier versions did not say what a fork shares.
-  const story = row !== undefined && row.shared === undefined ? alone : told;
-  const episode = { ...(redactor?.clean(story) ?? story), segments };
+  const isOlder = row !== undefined && row.shared === undefined;
+  const episode = await redactEpisode(isOlder ? alone : played, redactor);
   if (row === undefined) return { type: "unfinished", reason: "it is not among the finished ones" };
   const rows = episodeSamples(episode);
   const place =

@@ -9,6 +9,7 @@ import { renderAt } from "../renderer/render-at.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { watchEngine, type EngineNews } from "../run/engine-watch.ts";
 import { readPromptTime, toPromptTime } from "../run/prompt-time.ts";
+import { redactEpisode } from "../run/redact-episode.ts";
 import { RunFolder, type RunManifest } from "../run/run-folder.ts";
 import { RunTally, type RunProgress } from "../run/run-progress.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
