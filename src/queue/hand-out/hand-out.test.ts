@@ -1,14 +1,16 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Environment } from "../../environment/environment.ts";
 import { UsageError } from "../../errors.ts";
 import { Redactor } from "../../internal/redactor.ts";
+import { withResolvers } from "../../internal/with-resolvers.ts";
 import { fiftyLamps, switchingEngine, takeAll } from "../../run/lamp-groups.fixture.ts";
 import { lampSetup } from "../../run/lamp-run.fixture.ts";
 import { startRun } from "../../run/start-run.ts";
-import { pushedTasks } from "../../run/task-source.ts";
+import { pushedTasks, taskList } from "../../run/task-source.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 import { MemoryStore } from "../store/memory-store.fixture.ts";
 import { memoryClients, plainLine } from "../store/memory-clients.fixture.ts";
+import { policyKey } from "../store/keys.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { QueueWorker } from "../worker/queue-worker.ts";
 import { HandOut, type HandOutOptions } from "./hand-out.ts";
@@ -107,4 +109,39 @@ test("a task that cannot travel is not handed out", async () => {
   await expect(playPushed({ watts: 40, rooms: new Map() })).rejects.toThrow(
     /^Cannot hand out pushed#\d: lamp draws another task in the place of its own, which cannot travel to workers: it has what JSON cannot say/,
   );
+});
+
+test("a job is handed out behind what was said of the policy before it, however long the store takes", async () => {
+  const memory = new MemoryStore(() => Date.now());
+  const clients = memoryClients(plainLine(memory));
+  const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
+  await using _worker = await QueueWorker.start({
+    store: await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} }),
+    ...{ setup, terms: { tokenizer: "t1" }, redactor: new Redactor(), concurrency: 2 },
+    leaseMs: 600_000,
+  });
+  const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
+  await using handOut = await openHandOut(memory, { store, everyMs: 100, isMarked: true });
+  const held = withResolvers();
+  const set = store.redis.set.bind(store.redis);
+  vi.spyOn(store.redis, "set").mockImplementation((async (key: string, ...rest: [string]) => {
+    if (key === policyKey("r")) await held.promise;
+    return await set(key, ...rest);
+  }) as typeof set);
+  const run = startRun({
+    source: taskList(fiftyLamps, { split: "test", taskIndexes: [3] }),
+    ...{ setup, grouping: { size: 2 }, admission: { concurrency: 2 }, player: handOut.player() },
+  });
+  run.announcePolicy(6);
+  const groups = takeAll(run);
+  // Long enough for a worker that would take it.
+  for (let round = 0; round < 200; round++) await new Promise((resolve) => setImmediate(resolve));
+  held.resolve();
+  const [group] = await groups;
+  const sampled = group!.episodes.flatMap(({ segments }) =>
+    segments.flatMap(({ policyVersions, lossMask }) =>
+      policyVersions.filter((_, at) => lossMask[at] === 1),
+    ),
+  );
+  expect([...new Set(sampled)]).toEqual(["6"]);
 });

@@ -206,13 +206,15 @@ export class HandOut implements AsyncDisposable {
     const named = { rolloutId, groupId, taskId: task.id, split: task.split };
     requireNames({ ...named, ...(forkedFrom && { forkedFrom }) });
     const { store, run } = this.#options;
-    const { version } = this.policy;
     const place = { rolloutId, attempt, isFork: forkedFrom !== undefined };
     const sent = past && (await this.#sendPast(place, past));
     const sentTask = own && (await this.#sendTask(rolloutId, own));
+    // Whoever takes the job finds there what was said before it, such as the first version.
+    await this.policy.written();
+    const { revision: policyRevision, version } = this.policy;
     return {
       ...{ job: 1, run, handOut: this.#token, terms: this.#termsHash },
-      policyRevision: this.policy.revision,
+      policyRevision,
       ...(version !== undefined && { policyVersion: version }),
       ...{ ...named, taskIndex: task.index, sampleIndex, seed, attempt, start },
       ...(sentTask && { ownTask: sentTask }),

@@ -44,6 +44,13 @@ export class RemotePolicy {
     return this.#state.version;
   }
 
+  /** Resolves when all that was said by then is in the store, or was refused there. */
+  async written(): Promise<void> {
+    for (let last: Promise<void> | undefined; last !== this.#writing; await last) {
+      last = this.#writing;
+    }
+  }
+
   // What cannot be written now is written with the next sign of life (see `keep()`).
 
   /** Says that the policy has this version. */
