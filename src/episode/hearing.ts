@@ -5,7 +5,7 @@ import { nameThrown, type Boundary } from "./boundary.ts";
 import { checkFirstLine, checkLine } from "./check-foreign.ts";
 
 /** What the user is asked for. */
-export interface Asked extends Pick<Boundary, "party" | "what"> {
+interface Asked extends Pick<Boundary, "party" | "what"> {
   /** Aborted, the world gives up the wait. */
   readonly signal: AbortSignal;
   /** Whether the user has answered, or failed to. */

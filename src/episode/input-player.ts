@@ -9,7 +9,6 @@ import { endedBy } from "../internal/ended-by.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { OutsideMisuse, PlaybackStop, type Outside } from "../outside.ts";
 import { AnswerOrder } from "./answer-order.ts";
-import type { Asked } from "./hearing.ts";
 import {
   endOf,
   fromRecordedError,
@@ -51,13 +50,10 @@ export interface InputPlayerOptions {
   /** Default: the machine's. */
   readonly clock?: Pick<Clock, "after">;
   /** What the user is asked for by the world that is asked. Default: nothing. */
-  readonly userAsked?: () => UserAsked | undefined;
+  readonly userAsked?: () => { readonly isOver: boolean; readonly signal: AbortSignal } | undefined;
   /** Told once where the recording is over and the episode's time goes on behind it. */
   readonly onLive?: () => void;
 }
-
-/** What the user is asked for while something else is called. */
-type UserAsked = Pick<Asked, "isOver" | "signal">;
 
 /** The episode that is played again is not the one that was recorded. */
 export class ReplayDivergence extends PlaybackStop {
@@ -91,7 +87,7 @@ export class InputPlayer {
   readonly #isScoredAnew: boolean;
   #onInputs: ((inputs: Inputs) => void) | undefined;
   readonly #now: () => number;
-  readonly #userAsked: () => UserAsked | undefined;
+  readonly #userAsked: NonNullable<InputPlayerOptions["userAsked"]>;
   readonly #onLive: () => void;
   readonly #redactor: InputPlayerOptions["redactor"];
   /** Of the next input of the past. */
@@ -422,7 +418,7 @@ export class InputPlayer {
       readonly what: string;
       readonly party: Party;
       /** What the user is asked for meanwhile. */
-      readonly within: UserAsked | undefined;
+      readonly within: { readonly isOver: boolean } | undefined;
     }
   >();
   readonly #playedOutsides = new Set<number>();

@@ -20,14 +20,14 @@ test.each([
   [["run.json", "checkpoints", "notes.md"]],
 ])("takes a folder with %j", async (names) => {
   for (const name of names) await writeFile(path.join(dir, name), "");
-  await assertOwnFolder(dir, diskFiles);
+  await assertOwnFolder({ dir, name: dir }, diskFiles);
 });
 
 test("refuses a folder with other things and no run, and names some of them", async () => {
   for (const name of ["package.json", "README.md", "b.py"])
     await writeFile(path.join(dir, name), "");
   await mkdir(path.join(dir, "src"));
-  await expect(assertOwnFolder(dir, diskFiles)).rejects.toThrow(
+  await expect(assertOwnFolder({ dir, name: dir }, diskFiles)).rejects.toThrow(
     `Cannot begin a run in ${dir}: it holds README.md, b.py, package.json and more and is no run's folder, ` +
       `expected a new or an empty one, such as ${path.join(dir, "first")}`,
   );

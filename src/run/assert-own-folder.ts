@@ -1,6 +1,7 @@
 import path from "node:path";
 import { UsageError } from "../errors.ts";
 import { type Files } from "./files.ts";
+import type { RunPlace } from "./run-manifest.ts";
 import { storageError } from "./storage-error.ts";
 
 /** What a run's folder holds from its first moment on. */
@@ -15,19 +16,19 @@ const harmless =
  *
  * @throws UsageError that names some of what is there.
  */
-export async function assertOwnFolder(dir: string, files: Files): Promise<void> {
+export async function assertOwnFolder({ dir, name }: RunPlace, files: Files): Promise<void> {
   let names: readonly string[];
   try {
     names = await files.list(dir);
   } catch (error) {
-    throw storageError("read the run folder", dir, error);
+    throw storageError("read the run folder", name, error);
   }
   if (names.includes(manifestFile)) return;
-  const foreign = names.filter((name) => !harmless.test(name)).toSorted();
+  const foreign = names.filter((file) => !harmless.test(file)).toSorted();
   if (foreign.length === 0) return;
   const shown = foreign.slice(0, 3).join(", ");
   throw new UsageError(
-    `Cannot begin a run in ${dir}: it holds ${shown}${foreign.length > 3 ? " and more" : ""} and is no run's ` +
-      `folder, expected a new or an empty one, such as ${path.join(dir, "first")}`,
+    `Cannot begin a run in ${name}: it holds ${shown}${foreign.length > 3 ? " and more" : ""} and is no run's ` +
+      `folder, expected a new or an empty one, such as ${path.join(name, "first")}`,
   );
 }

@@ -28,7 +28,7 @@ import { readToldGroups, type ToldGroups } from "./begun-groups.ts";
 import { indexEpisodes, type EpisodeIndex } from "./read-episodes.ts";
 import { closedEarly } from "./closed-early.ts";
 import { type LockOptions, RunLock } from "./run-lock.ts";
-import { type RunManifest, claimManifest } from "./run-manifest.ts";
+import { type RunManifest, type RunPlace, claimManifest } from "./run-manifest.ts";
 import { rolloutIdOfLine } from "./sample-line.ts";
 import { sortRows } from "./sort-rows.ts";
 import { storageError } from "./storage-error.ts";
@@ -159,7 +159,7 @@ export class RunFolder implements AsyncDisposable {
     } catch (error) {
       throw storageError("create the run folder", name, error);
     }
-    await assertOwnFolder(dir, files);
+    await assertOwnFolder({ dir, name }, files);
     const lock = await RunLock.take(dir, { ...options.lock, files });
     try {
       const now = options.lock?.now;
@@ -171,7 +171,7 @@ export class RunFolder implements AsyncDisposable {
   }
 
   static async #openLocked(
-    { dir, name }: Pick<RunFolder, "dir" | "name">,
+    { dir, name }: RunPlace,
     manifest: RunManifest,
     options: Omit<RunFolderOptions, "lock"> & {
       readonly files: Files;
@@ -183,7 +183,8 @@ export class RunFolder implements AsyncDisposable {
     await removeUnfinished(files, dir);
     const { drawId } = options;
     const { now } = options;
-    const claimed = await claimManifest(dir, manifest, { files, now, ...(drawId && { drawId }) });
+    const place = { dir, name };
+    const claimed = await claimManifest(place, manifest, { files, now, ...(drawId && { drawId }) });
     const found = await reconcile(dir, { files, retryFailed });
     const { finished, dropped, untold, grouping } = found;
     const notes = [...claimed.notes, ...found.notes];

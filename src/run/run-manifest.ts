@@ -44,6 +44,14 @@ export interface ClaimedManifest {
   readonly notes: readonly string[];
 }
 
+/** Where a run is written. */
+export interface RunPlace {
+  /** The folder's absolute path. */
+  readonly dir: string;
+  /** The folder as it was named, for messages. */
+  readonly name: string;
+}
+
 const fileName = "run.json";
 
 /**
@@ -53,7 +61,7 @@ const fileName = "run.json";
  * @throws UsageError where the folder holds another run, naming what differs, or cannot be used.
  */
 export async function claimManifest(
-  dir: string,
+  { dir, name }: RunPlace,
   asked: RunManifest,
   {
     files,
@@ -71,7 +79,7 @@ export async function claimManifest(
   const stored = await readStored(files, file);
   if (typeof stored === "object") {
     try {
-      return await resume(dir, { stored, manifest, files });
+      return await resume({ dir, name }, { stored, manifest, files });
     } catch (error) {
       // A start that got no further is no run: whoever mends its settings need not find another folder.
       if (await holdsAnything(files, dir, ["episodes.jsonl", "samples.jsonl"])) throw error;
@@ -93,12 +101,12 @@ export async function claimManifest(
     await writeWholeJson(file, begun, { files });
     return { manifest: begun, notes: [] };
   }
-  if (told === undefined) throw cannotRecover(dir, stored);
+  if (told === undefined) throw cannotRecover(name, stored);
   const { identity, turnwright, configuration, runId = manifest.runId } = told;
   const first = promptTimeOf(told, firstAtMs) ?? promptTime;
   const recovered = { ...manifest, turnwright, configuration, runId, promptTime: first };
   const known = identity === undefined ? recovered : { ...recovered, identity };
-  const resumed = await resume(dir, { stored: known, manifest, files });
+  const resumed = await resume({ dir, name }, { stored: known, manifest, files });
   await writeWholeJson(file, resumed.manifest, { files });
   const note = `${file} was ${stored} and is written anew: events.jsonl says what was played`;
   return { ...resumed, notes: [note, ...resumed.notes] };
@@ -195,16 +203,16 @@ async function readStarts(
   return { last, firstAtMs };
 }
 
-function cannotRecover(dir: string, state: "missing" | "damaged"): UsageError {
+function cannotRecover(name: string, state: "missing" | "damaged"): UsageError {
   return new UsageError(
-    `Cannot resume ${dir}: its ${fileName} is ${state}, and events.jsonl does not say what was played; ` +
+    `Cannot resume ${name}: its ${fileName} is ${state}, and events.jsonl does not say what was played; ` +
       "put a copy of it back, or start the same command with another --out and copy the run.json that " +
       "it writes, if these are surely the same settings",
   );
 }
 
 async function resume(
-  dir: string,
+  { dir, name }: RunPlace,
   run: {
     readonly stored: RunManifest;
     readonly manifest: RunManifest & { readonly runId: string; readonly promptTime: string };
@@ -215,12 +223,12 @@ async function resume(
   const asked = differences(configurationOf(stored, manifest), manifest.configuration);
   if (asked.length > 0) {
     throw new UsageError(
-      `Cannot resume ${dir}: ${listed(asked)}; start with the same settings or choose another --out`,
+      `Cannot resume ${name}: ${listed(asked)}; start with the same settings or choose another --out`,
     );
   }
   const { identity, runId, promptTime } = manifest;
   if (identity !== undefined && stored.identity !== undefined) {
-    requireSame(dir, { stored, manifest }, differences(stored.identity, identity));
+    requireSame(name, { stored, manifest }, differences(stored.identity, identity));
   }
   const isIdentified = stored.identity !== undefined || identity === undefined;
   if (stored.runId !== undefined && stored.promptTime !== undefined && isIdentified) {
@@ -236,7 +244,7 @@ async function resume(
   if (isIdentified) return { manifest: completed, notes: [] };
   const names = Object.keys(identity).join(", ");
   const note =
-    `${dir} was begun by a version that did not note which ${names} it played with: ` +
+    `${name} was begun by a version that did not note which ${names} it played with: ` +
     "those of this start are taken for the same";
   return { manifest: completed, notes: [note] };
 }
@@ -249,7 +257,7 @@ function isAlike(before: RunManifest, now: RunManifest): boolean {
 }
 
 function requireSame(
-  dir: string,
+  name: string,
   { stored, manifest }: { readonly stored: RunManifest; readonly manifest: RunManifest },
   differing: readonly Difference[],
 ): void {
@@ -258,7 +266,7 @@ function requireSame(
   );
   if (found.length === 0) return;
   throw new UsageError(
-    `Cannot resume ${dir}: what its episodes were played with has changed: ${listed(found)}; ` +
+    `Cannot resume ${name}: what its episodes were played with has changed: ${listed(found)}; ` +
       "bring back what was there or choose another --out",
   );
 }
