@@ -64,7 +64,7 @@ function compare(
   if (!Number.isSafeInteger(index) || index < 0) {
     return [`${rolloutId}: its seed ${quote(fields.seed)} is none of the run's`];
   }
-  if (!passOver.some((planned) => planned === taskIndex)) {
+  if (typeof taskIndex !== "number" || !passOver.includes(taskIndex)) {
     return [`${rolloutId} is of task ${quote(taskIndex)}, which is not planned`];
   }
   const pass = Math.floor(Math.floor(index / begun) / passOver.length);

@@ -61,7 +61,7 @@ function compare(
   [rolloutId, { fields }]: readonly [string, EpisodeFacts],
 ): string[] {
   const { taskIndex, sampleIndex, taskId } = fields;
-  const groupIndex = plan.taskIndexes.findIndex((planned) => planned === taskIndex);
+  const groupIndex = typeof taskIndex === "number" ? plan.taskIndexes.indexOf(taskIndex) : -1;
   if (groupIndex < 0) return [`${rolloutId} is of task ${quote(taskIndex)}, which is not planned`];
   if (!isCount(sampleIndex) || sampleIndex >= begun) {
     return [`${rolloutId} is attempt ${quote(sampleIndex)} of ${begun}`];

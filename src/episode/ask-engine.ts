@@ -10,7 +10,7 @@ import { callParty, type Play } from "./play.ts";
 /**
  * Calls the engine. Where the episode's time is over, or it is interrupted, the engine has a while to hand over
  * what it sampled; one whose server cannot be told that the time is over has its own limit, for all of the turn.
- * Nothing is an answer only where it was interrupted, not told, or asked when the time was nearly over.
+ * Nothing is an answer only where it was interrupted, or asked when the time was nearly over.
  *
  * @throws RolloutError with party `engine`.
  */
@@ -46,7 +46,7 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
       const generation = time.signal.aborted ? withEnd(checked, request) : checked;
       if (generation.outputIds.length > 0 || interrupt?.aborted === true) return generation;
       if (!time.expired) throw emptyReply(call.what);
-      if (isNotCut || leftMs < graceTimeoutMs) return generation;
+      if (leftMs < graceTimeoutMs) return generation;
       throw hungEngine(call.what);
     });
     const isPartial =

@@ -193,7 +193,7 @@ describe("the episode's deadline", () => {
     });
   });
 
-  test("blames no engine that could not be told, and has sampled nothing", async () => {
+  test("blames an engine that could not be told, and then fails to answer", async () => {
     const { hand, clock } = clocks();
     const engine = unstoppableEngine(clock, {
       reply: { outputIds: [], finish: { type: "length" }, pieces: [] },
@@ -202,10 +202,15 @@ describe("the episode's deadline", () => {
     const playing = play([], { engine, clock, limits: ownTime });
     await hand.untilSleeping(8000);
     await hand.advance(8000);
-    const { episode, troubles } = await playing;
-    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
+    const { episode } = await playing;
+    // A request that broke is told as nothing sampled: not to be told excuses waiting, and no more.
+    expect(episode.failure).toEqual({
+      party: "engine",
+      code: "engine/timeout",
+      message:
+        "Cannot sample turn lamp/test/0#0:1:1;: the engine had nothing to show when the episode's time was over",
+    });
     expect(episode.turns).toHaveLength(1);
-    expect(troubles).toEqual([]);
   });
 
   test("blames an engine that is silent for longer than its own limit", async () => {

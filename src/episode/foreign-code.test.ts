@@ -71,6 +71,13 @@ function revoked(): object {
   return proxy;
 }
 
+/** Lists in lists, so many levels of them. */
+function nested(depth: number): unknown {
+  let value: unknown = [];
+  for (let level = 1; level < depth; level++) value = [value];
+  return value;
+}
+
 const circle: Record<string, unknown> = {};
 circle["self"] = circle;
 
@@ -227,6 +234,13 @@ const faults: readonly {
     code: "grader/bad-score",
     message:
       "Cannot use the answer of world.score() in task lamp/test/0 of lamp: details cannot be written as JSON (Do not know how to serialize a BigInt), expected plain values",
+  },
+  {
+    name: "details nest deeper than a row may",
+    environment: lampWith({ score: async () => ({ reward: 1, details: { tree: nested(400) } }) }),
+    code: "grader/bad-score",
+    message:
+      "Cannot use the answer of world.score() in task lamp/test/0 of lamp: details cannot be written as JSON (it nests deeper than 400 lists and objects), expected plain values",
   },
   {
     name: "a score holds more that is no JSON",

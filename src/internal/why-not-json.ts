@@ -1,3 +1,5 @@
+import { maxValueDepth, nestsDeeper } from "./nesting.ts";
+
 /**
  * Why a value cannot be written as JSON, in the words of who would write it; nothing where it can. Texts
  * and numbers cost nothing, whatever their length.
@@ -6,8 +8,9 @@ export function whyNotJson(value: unknown): string | undefined {
   const isWritten = typeof value === "bigint" || (typeof value === "object" && value !== null);
   if (!isWritten) return undefined;
   try {
-    JSON.stringify(value);
-    return undefined;
+    const text = JSON.stringify(value) as string | undefined;
+    if (text === undefined || !nestsDeeper(value, text, maxValueDepth)) return undefined;
+    return `it nests deeper than ${maxValueDepth} lists and objects`;
   } catch (error) {
     return error instanceof Error ? error.message.split("\n")[0]! : "it throws";
   }

@@ -120,7 +120,8 @@ export function taskKey(task: Task): string {
 }
 
 /** The same by what is noted of a task, also where the environment does not have it any more. */
-export function notedKey({ task, isDrawnAgain }: NotedTask): string {
+export function notedKey({ task, isDrawnAgain, hash: noted }: NotedTask): string {
+  if (noted !== undefined) return noted;
   return isDrawnAgain === true ? nameKey(task) : taskKey(task);
 }
 

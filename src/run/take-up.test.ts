@@ -4,6 +4,8 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
+import { Redactor } from "../internal/redactor.ts";
+import type { Task } from "../task.ts";
 import { openLamps, startLamps, switchingEngine, takeAll } from "./lamp-groups.fixture.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
@@ -36,13 +38,14 @@ async function play(
   {
     isTaken = true,
     onRequest,
+    environment = mappedLamps(lampCount),
     ...more
   }: Partial<StartRunOptions> & {
     readonly isTaken?: boolean;
-    readonly onRequest?: () => void;
+    readonly onRequest?: () => unknown;
+    readonly environment?: Environment;
   } = {},
 ) {
-  const environment = mappedLamps(lampCount);
   await using folder = await openLamps(dir);
   const source = pushedTasks();
   for (const index of indexes) source.push({ task: environment.task("test", index) });
@@ -63,6 +66,28 @@ test("a task whose group has ended need not be there any more", async () => {
   expect(await play(4, [1])).toEqual([["lamp/test/1", data]]);
   // It is passed over where it is given again.
   expect(await play(5, [4, 2])).toEqual([["lamp/test/2", data]]);
+});
+
+test.each<[how: string, change: (task: Task) => Task]>([
+  ["whole", (task) => task],
+  ["to be drawn again", (task) => ({ ...task, data })],
+  ["by a hash, as it holds a known key", (task) => ({ ...task, instruction: "sk-known-key: on." })],
+])("a task that was noted %s is passed over where it is given again", async (_, change) => {
+  const plain = lamps(3);
+  const environment: Environment = {
+    ...plain,
+    task: (split, index) => change(plain.task(split, index)),
+  };
+  const redactor = new Redactor(["sk-known-key"]);
+  const stop = new AbortController();
+  let requestCount = 0;
+  // The first has ended, and the second goes on with the next start.
+  await play(3, [0, 1, 2], {
+    ...{ environment, redactor, signal: stop.signal },
+    onRequest: () => ++requestCount === 3 && stop.abort(),
+  });
+  const again = await play(3, [0, 1, 2], { environment, redactor });
+  expect(again.map(([groupId]) => groupId)).toEqual(["lamp/test/1", "lamp/test/2"]);
 });
 
 test("a task whose group goes on must be there", async () => {

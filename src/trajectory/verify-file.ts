@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import { UsageError } from "../errors.ts";
+import { maxRowDepth, nestsDeeper } from "../internal/nesting.ts";
 import { splitLines } from "../internal/split-lines.ts";
 import { RolloutCheck } from "./rollout-check.ts";
 import { verifySample, type SampleFacts, type Violation } from "./verify-sample.ts";
@@ -86,33 +87,13 @@ async function* requireReadable<Line>(
 /** What is said of a line for which `parseLine()` has no value. */
 export const whyNoLine = "the line is no valid JSON, or nests too deeply (a torn line?)";
 
-/** Deepest nesting of what is read: what nests deeper might not be compared or written again. */
-const maxDepth = 500;
-
 /** The value of a line of JSON; `undefined` where it is none, or nests too deeply. */
 export function parseLine(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
-    return mayNest(text) && isDeeper(value, maxDepth) ? undefined : value;
+    return nestsDeeper(value, text, maxRowDepth) ? undefined : value;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
-}
-
-/** Whether there are enough brackets; nearly every line is told by that. */
-function mayNest(text: string): boolean {
-  let count = 0;
-  for (const bracket of ["[", "{"]) {
-    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) {
-      count += 1;
-      if (count > maxDepth) return true;
-    }
-  }
-  return false;
-}
-
-function isDeeper(value: unknown, depth: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return depth === 0 || Object.values(value).some((member) => isDeeper(member, depth - 1));
 }

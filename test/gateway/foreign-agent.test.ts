@@ -6,6 +6,7 @@ import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import { InvariantError, describeStack } from "../../src/errors.ts";
 import type { Action, Environment, Step, World } from "../../src/environment/environment.ts";
+import { preparedEngine } from "../../src/episode/lamp-episode.fixture.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { commandAgent } from "../../src/gateway/agent/command-agent.ts";
 import type { ForeignAgent, ForeignRun } from "../../src/gateway/agent/foreign-agent.ts";
@@ -15,8 +16,11 @@ import { episodeSamples } from "../../src/run/episode-samples.ts";
 import { PolicyGate } from "../../src/run/policy-gate.ts";
 import { createClock } from "../../src/internal/clock.ts";
 import { Redactor } from "../../src/internal/redactor.ts";
+import { withResolvers } from "../../src/internal/with-resolvers.ts";
 import { toolFromOpenAi } from "../../src/message.ts";
 import { toPyValue } from "../../src/python/value.ts";
+import type { Renderer } from "../../src/renderer/renderer.ts";
+import { characterRenderer } from "../../src/testing/character-renderer.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
 import type { User } from "../../src/user/user.ts";
@@ -119,6 +123,88 @@ describe("createForeignPlayer()", () => {
     expect(verifySample(JSON.parse(JSON.stringify(samples[0])))).toEqual([]);
     expect(samples[0]!.turns).toHaveLength(open.engine.prompts.length);
   });
+
+  test.each([true, false])(
+    "plays for several runs, each with its own sampling, limits and date (at an address: %s)",
+    async (needsAddress) => {
+      const asked: unknown[] = [];
+      const renderer = characterRenderer();
+      const days: (string | undefined)[] = [];
+      const dated: Renderer = {
+        ...renderer,
+        prompt: async (conversation) => {
+          days.push(conversation.now?.toISOString());
+          return await renderer.prompt(conversation);
+        },
+      };
+      const engine = preparedEngine(Array.from({ length: 5 }, () => ({ outputIds: [72, 105] })));
+      const noting: Engine = {
+        ...engine,
+        generate: async (request, options) => {
+          const { sampling, maxNewTokens } = request;
+          asked.push({ temperature: sampling.temperature, maxNewTokens, day: days.at(-1) });
+          return await engine.generate(request, options);
+        },
+      };
+      const held = withResolvers();
+      const begun = withResolvers();
+      let count = 0;
+      const agent: ForeignAgent = {
+        needsAddress,
+        async run({ baseUrl, apiKey, fetch, firstUserText }) {
+          const ask = async (): Promise<void> => {
+            const messages = [{ role: "user", content: firstUserText }];
+            const reply = await (needsAddress ? globalThis.fetch : fetch)(
+              `${baseUrl}/v1/chat/completions`,
+              {
+                method: "POST",
+                headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+                body: JSON.stringify({ model: "policy", messages }),
+              },
+            );
+            expect(reply.status).toBe(200);
+            await reply.text();
+          };
+          const isFirst = count++ === 0;
+          await ask();
+          if (!isFirst) return;
+          begun.resolve();
+          await held.promise;
+          await ask();
+        },
+      };
+      const task = storefront.task("test", 0);
+      const player = createForeignPlayer(agent);
+      const playOne = async (name: string, temperature: number, day: string) =>
+        await player.play(
+          { task, rolloutId: `${name}#0`, groupId: name, sampleIndex: 0, seed: 0 },
+          {
+            ...{ environment: storefront, user: storefrontUser(), engine: noting, now: () => 0 },
+            limits: { ...defaultLimits, maxTokensPerTurn: 10 + temperature },
+            ...{ renderer: dated, sampling: { temperature }, promptTime: new Date(day) },
+            agent: toolCallingAgent({
+              ...{ parser: findToolCallParser("qwen25"), vocabulary: [] },
+              toolUsePolicy: toolUsePolicies.many,
+            }),
+          },
+          { signal: new AbortController().signal },
+        );
+      try {
+        const first = playOne("a", 1, "2026-01-01T12:00:00Z");
+        await begun.promise;
+        await playOne("b", 0, "2026-01-02T12:00:00Z");
+        await playOne("b", 0, "2026-01-02T12:00:00Z");
+        // The first run's is not closed under it.
+        held.resolve();
+        await first;
+      } finally {
+        await player.close();
+      }
+      const a = { temperature: 1, maxNewTokens: 11, day: "2026-01-01T12:00:00.000Z" };
+      const b = { temperature: 0, maxNewTokens: 10, day: "2026-01-02T12:00:00.000Z" };
+      expect(asked).toEqual([a, b, b, a]);
+    },
+  );
 
   test("an agent that throws has failed itself, and has no reward", async () => {
     await using open = await openDesk(0);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Engine } from "../../engine/engine.ts";
 import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "../../episode/episode-setup.ts";
@@ -26,8 +27,8 @@ export interface ForeignPlayer {
 }
 
 /**
- * Lets an agent that was written elsewhere play the attempts of a run: one gateway samples for all of
- * them, with the engine, the renderer, the sampling and the limits of the run.
+ * Lets an agent that was written elsewhere play the attempts of a run, or of one run after the other: a gateway
+ * samples for all attempts of a run, with its engine, renderer, sampling and limits.
  */
 export function createForeignPlayer(agent: ForeignAgent): ForeignPlayer {
   const player = new Player(agent);
@@ -37,8 +38,12 @@ export function createForeignPlayer(agent: ForeignAgent): ForeignPlayer {
   };
 }
 
-/** What serves the attempts, made with the first of them. */
+/** What serves the attempts that are played alike, made with the first of them. */
 interface Office {
+  /** The setup that it was made for. */
+  readonly setup: EpisodeSetup;
+  /** Attempts that it serves now. */
+  attemptCount: number;
   readonly gateway: Gateway;
   readonly fetch: typeof globalThis.fetch;
   readonly served: Promise<ServedGateway> | undefined;
@@ -51,7 +56,8 @@ class Player {
   readonly #desks = new Map<GatewaySession, WorldDesk>();
   /** Who is told when a session's policy calls are held. */
   readonly #holds = new Map<string, (isHeld: boolean) => void>();
-  #office: Office | undefined;
+  /** The newest last: one that serves nothing any more is closed where it is not that. */
+  #offices: readonly Office[] = [];
   /** Our own bug, as far as one was met. */
   #crash: { readonly error: unknown } | undefined;
 
@@ -62,9 +68,23 @@ class Player {
   async play(
     assignment: EpisodeAssignment,
     setup: EpisodeSetup,
+    options: Parameters<PlayAttempt>[2],
+  ): Promise<Episode> {
+    const office = this.#enterOffice(setup);
+    try {
+      return await this.#playIn(office, assignment, setup, options);
+    } finally {
+      office.attemptCount -= 1;
+      await this.#closeIdle();
+    }
+  }
+
+  async #playIn(
+    { gateway, fetch, served }: Office,
+    assignment: EpisodeAssignment,
+    setup: EpisodeSetup,
     { signal, interrupt, redactor }: Parameters<PlayAttempt>[2],
   ): Promise<Episode> {
-    const { gateway, fetch, served } = this.#openOffice(setup);
     const baseUrl = (await served)?.url ?? inProcessUrl;
     const startedAtMs = setup.now();
     const { task, samplingSeed, seed } = assignment;
@@ -120,14 +140,32 @@ class Player {
   }
 
   async close(): Promise<void> {
-    const office = this.#office;
-    this.#office = undefined;
-    await (await office?.served)?.[Symbol.asyncDispose]();
-    await office?.gateway[Symbol.asyncDispose]();
+    const offices = this.#offices;
+    this.#offices = [];
+    for (const office of offices) await closeOffice(office);
+  }
+
+  /** A service and a worker play for one run after the other, and for several at once. */
+  #enterOffice(setup: EpisodeSetup): Office {
+    let office = this.#offices.find((one) => playsAlike(one.setup, setup));
+    if (office === undefined) {
+      office = this.#openOffice(setup);
+      this.#offices = [...this.#offices, office];
+    }
+    office.attemptCount += 1;
+    return office;
+  }
+
+  async #closeIdle(): Promise<void> {
+    const newest = this.#offices.at(-1);
+    const idle = this.#offices.filter((one) => one !== newest && one.attemptCount === 0);
+    this.#offices = this.#offices.filter((one) => !idle.includes(one));
+    for (const office of idle) {
+      await closeOffice(office).catch((error: unknown) => void (this.#crash ??= { error }));
+    }
   }
 
   #openOffice(setup: EpisodeSetup): Office {
-    if (this.#office !== undefined) return this.#office;
     const { promptTime, sampling, limits, clock, now } = setup;
     const renderer = renderAt(setup.renderer, promptTime);
     const engine = this.#dispatch(setup.engine);
@@ -137,12 +175,11 @@ class Player {
     const deskOf = (session: GatewaySession) => this.#desks.get(session);
     const app = createGatewayApp(gateway, { opensSessions: false, checksHost: false }, deskOf);
     const place = { host: "127.0.0.1", port: 0, opensSessions: false };
-    this.#office = {
-      gateway,
+    return {
+      ...{ setup, attemptCount: 0, gateway },
       fetch: async (input, init) => await app.fetch(new Request(input, init)),
       served: this.#agent.needsAddress === true ? serveGateway(gateway, place, deskOf) : undefined,
     };
-    return this.#office;
   }
 
   /** Samples with the engine of the attempt that asks. */
@@ -175,6 +212,27 @@ class Player {
       close: async () => {},
     };
   }
+}
+
+/** Whether what an office takes of its setup is the same in both. */
+function playsAlike(one: EpisodeSetup, other: EpisodeSetup): boolean {
+  const { renderer, now, clock, engine } = one;
+  return (
+    renderer === other.renderer &&
+    now === other.now &&
+    clock === other.clock &&
+    engine.kind === other.engine.kind &&
+    isDeepStrictEqual(termsOf(one), termsOf(other))
+  );
+}
+
+function termsOf({ sampling, limits, promptTime }: EpisodeSetup) {
+  return { sampling, limits, promptTime: promptTime?.getTime() };
+}
+
+async function closeOffice({ served, gateway }: Office): Promise<void> {
+  await (await served)?.[Symbol.asyncDispose]();
+  await gateway[Symbol.asyncDispose]();
 }
 
 function toSessionLimits(limits: EpisodeLimits): Partial<SessionLimits> {
