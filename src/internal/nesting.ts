@@ -5,12 +5,17 @@ export const maxRowDepth = 500;
 export const maxValueDepth = 400;
 
 /**
- * Whether lists and objects nest deeper than so many levels.
+ * Whether lists and objects of a JSON text nest deeper than so many levels; nearly every text is told by its
+ * brackets alone.
  *
- * @param text - The value as JSON: nearly every value is told by the brackets in it.
+ * @param parse - Gives what the text says. Default: reads it.
  */
-export function nestsDeeper(value: unknown, text: string, depth: number): boolean {
-  return mayNest(text, depth) && isDeeper(value, depth);
+export function nestsDeeper(
+  text: string,
+  depth: number,
+  parse: () => unknown = () => JSON.parse(text),
+): boolean {
+  return mayNest(text, depth) && isDeeper(parse(), depth);
 }
 
 function mayNest(text: string, depth: number): boolean {

@@ -9,7 +9,7 @@ export function whyNotJson(value: unknown): string | undefined {
   if (!isWritten) return undefined;
   try {
     const text = JSON.stringify(value) as string | undefined;
-    if (text === undefined || !nestsDeeper(value, text, maxValueDepth)) return undefined;
+    if (text === undefined || !nestsDeeper(text, maxValueDepth)) return undefined;
     return `it nests deeper than ${maxValueDepth} lists and objects`;
   } catch (error) {
     return error instanceof Error ? error.message.split("\n")[0]! : "it throws";

@@ -91,7 +91,7 @@ export const whyNoLine = "the line is no valid JSON, or nests too deeply (a torn
 export function parseLine(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
-    return nestsDeeper(value, text, maxRowDepth) ? undefined : value;
+    return nestsDeeper(text, maxRowDepth, () => value) ? undefined : value;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;

@@ -145,3 +145,32 @@ test("a job is handed out behind what was said of the policy before it, however 
   );
   expect([...new Set(sampled)]).toEqual(["6"]);
 });
+
+test("an interruption that comes while the store takes what is announced leaves nothing handed out", async () => {
+  const memory = new MemoryStore(() => Date.now());
+  const clients = memoryClients(plainLine(memory));
+  const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
+  await using handOut = await openHandOut(memory, { store, everyMs: 100 });
+  const asked = withResolvers();
+  const held = withResolvers();
+  const set = store.redis.set.bind(store.redis);
+  vi.spyOn(store.redis, "set").mockImplementation((async (key: string, ...rest: [string]) => {
+    if (key === policyKey("r")) {
+      asked.resolve();
+      await held.promise;
+    }
+    return await set(key, ...rest);
+  }) as typeof set);
+  const run = startRun({
+    source: taskList(fiftyLamps, { split: "test", taskIndexes: [3] }),
+    setup: lampSetup({ environment: fiftyLamps, engine: switchingEngine() }),
+    ...{ grouping: { size: 1 }, admission: { concurrency: 1 }, player: handOut.player() },
+  });
+  run.announcePolicy(6);
+  await asked.promise;
+  // The attempt waits behind the announcement by then.
+  for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
+  const result = run.interrupt();
+  held.resolve();
+  expect((await result).end).toBe("interrupted");
+});

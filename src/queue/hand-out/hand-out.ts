@@ -161,7 +161,8 @@ export class HandOut implements AsyncDisposable {
         signal.throwIfAborted();
         const unplayed = () => unplayedEpisode(assignment, setup);
         const startedAtMs = setup.now();
-        if (interrupt?.aborted === true) return unplayed();
+        const isInterrupted = (): boolean => interrupt?.aborted === true;
+        if (isInterrupted()) return unplayed();
         const own = ownTask(assignment.task, {
           environment: setup.environment,
           ...(redactor && { redactor }),
@@ -172,6 +173,8 @@ export class HandOut implements AsyncDisposable {
           ...(promptTime && { promptTime: toPromptTime(promptTime) }),
         };
         signal.throwIfAborted();
+        // Nobody would hear of it any more.
+        if (isInterrupted()) return unplayed();
         const { groupIndex = assignment.groupId } = assignment;
         const told: HandedSetup = {
           ...(setup.onTurn && { onTurn: setup.onTurn }),
