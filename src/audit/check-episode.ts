@@ -3,6 +3,7 @@ import { countEpisode } from "../episode/count-episode.ts";
 import { sharedFault } from "../episode/count-shared.ts";
 import type { TurnRecord } from "../episode/episode.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
+import { spendingCounts } from "../user/add-spending.ts";
 import { checkTree } from "./check-tree.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
 import { isCount, isRow, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
@@ -43,9 +44,7 @@ function checkFields(row: RawRow): Violation[] {
     ...counts.filter((field) => !isCount(row[field])),
     ...(Number.isInteger(row["seed"]) ? [] : ["seed"]),
     ...(areCounts(row["counts"], ["formatErrorCount", "tokenCount"]) ? [] : ["counts"]),
-    ...(areCounts(row["userUsage"], ["callCount", "inputTokenCount", "outputTokenCount"])
-      ? []
-      : ["userUsage"]),
+    ...(areCounts(row["userUsage"], spendingCounts) ? [] : ["userUsage"]),
   ];
   return wrong.map((field) => ({
     rule: field === "format" ? "format" : "shape",

@@ -5,6 +5,7 @@ import { readPlacedLines } from "../run/placed-lines.ts";
 import type { RunTally } from "../run/run-progress.ts";
 import { ToldEpisodes, type ToldGrouping } from "../run/told-episodes.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
+import { spendingCounts } from "../user/add-spending.ts";
 import { isRow, nameOf, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 import type { EpisodeFacts } from "./episode-file.ts";
 import { checkFound } from "./check-found.ts";
@@ -54,7 +55,7 @@ export function checkSummary(
     found.push({ rule: "summary", detail });
   };
   const { userUsage, slime, planned } = summary;
-  for (const name of ["callCount", "inputTokenCount", "outputTokenCount"] as const) {
+  for (const name of spendingCounts) {
     const stated = isRow(userUsage) ? userUsage[name] : undefined;
     compare(`userUsage.${name}`, stated, expected.userUsage[name]);
   }

@@ -2,6 +2,7 @@ import type { Score, Step, World } from "../environment/environment.ts";
 import { plainCopy } from "../internal/plain-copy.ts";
 import { isReward } from "../trajectory/reward.ts";
 import { isCount } from "../trajectory/violation.ts";
+import { spendingCounts } from "../user/add-spending.ts";
 import type { User, UserLine, UserSession, UserUsage } from "../user/user.ts";
 import {
   describe,
@@ -151,8 +152,7 @@ function refuseLine(value: unknown, place: string, expected: string): never {
 export function checkUsage(value: unknown, { strategy }: Pick<User, "strategy">): UserUsage {
   const origin: Origin = { code: "user/bad-usage", place: `user.usage() of ${strategy}` };
   const usage = requireObject(value, origin, "a UserUsage");
-  const counts = ["callCount", "inputTokenCount", "outputTokenCount"];
-  requireFields(usage, counts, { ...origin, is: isCount, expected: "a count" });
+  requireFields(usage, spendingCounts, { ...origin, is: isCount, expected: "a count" });
   const { costUsd } = usage;
   if (costUsd !== undefined && !Number.isFinite(costUsd)) {
     refuse(origin, `costUsd is ${describe(costUsd)}`, "a finite number or nothing");

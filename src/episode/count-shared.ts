@@ -1,4 +1,5 @@
 import { isCount, isRow, quote, type RawRow } from "../trajectory/violation.ts";
+import { spendingCounts } from "../user/add-spending.ts";
 import type { UserSpending } from "../user/user.ts";
 import { countToolCalls } from "./count-episode.ts";
 import type { SharedCounts, TurnRecord } from "./episode.ts";
@@ -19,8 +20,6 @@ export function countShared(
     },
   };
 }
-
-const spent = ["callCount", "inputTokenCount", "outputTokenCount"] as const;
 
 /**
  * What is wrong with what an episode says that it shares; nothing where nothing is. Its counts, what its user
@@ -46,7 +45,9 @@ export function sharedFault(episode: RawRow): string | undefined {
   const { costUsd: wholeUsd = 0 } = userUsage;
   const parts: readonly (readonly [name: string, part: unknown, whole: unknown])[] = [
     ["formatErrorCount", shared["formatErrorCount"], counts["formatErrorCount"]],
-    ...spent.map((name) => [`userUsage.${name}`, sharedUsage[name], userUsage[name]] as const),
+    ...spendingCounts.map(
+      (name) => [`userUsage.${name}`, sharedUsage[name], userUsage[name]] as const,
+    ),
   ];
   const wrong = parts.find(([, part, whole]) => !isCount(part) || part > (whole as number));
   if (wrong !== undefined) {

@@ -8,6 +8,7 @@ import { rowFault } from "../trajectory/row-fault.ts";
 import { segmentFault } from "../trajectory/segment-fault.ts";
 import type { Segment } from "../trajectory/trajectory-recorder.ts";
 import { isCount, isRow, quote, type RawRow } from "../trajectory/violation.ts";
+import { spendingCounts } from "../user/add-spending.ts";
 import { attribute } from "./boundary.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
 import type { Episode } from "./episode.ts";
@@ -111,7 +112,6 @@ function copyOfSegment({
 
 const lists = ["turns", "messages"];
 const sums = ["turnCount", "sampledTokenCount", "tokenCount", "toolCallCount", "formatErrorCount"];
-const spent = ["callCount", "inputTokenCount", "outputTokenCount"];
 
 /** Why a value is not what comes of an attempt; nothing where it is. */
 function whyNoEpisode(
@@ -170,7 +170,7 @@ function whyNoEpisode(
   const { counts, userUsage, segments, ...story } = value;
   if (!isRow(counts) || !sums.every((name) => isCount(counts[name]))) return "counts lacks a sum";
   if (!isRow(userUsage)) return "userUsage is no object";
-  const unspent = spent.find((name) => !isCount(userUsage[name]));
+  const unspent = spendingCounts.find((name) => !isCount(userUsage[name]));
   if (unspent !== undefined) return `userUsage.${unspent} is ${quote(userUsage[unspent])}`;
   const { costUsd = 0 } = userUsage;
   if (!Number.isFinite(costUsd)) return `userUsage.costUsd is ${quote(costUsd)}`;

@@ -3,6 +3,9 @@ import type { UserSpending } from "./user.ts";
 /** Talking to users before anyone has said a word. */
 export const noSpending: UserSpending = { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 };
 
+/** The counts of a spending, each of which is always there. */
+export const spendingCounts = ["callCount", "inputTokenCount", "outputTokenCount"] as const;
+
 /** A spending without a part of it. */
 export function withoutSpending(whole: UserSpending, part: UserSpending): UserSpending {
   const { costUsd } = whole;
