@@ -181,6 +181,11 @@ export interface GenerateOptions {
    */
   readonly onNotCutShort?: (() => void) | undefined;
   /**
+   * Told where whoever owns the policy waits no longer for what is being sampled, as an update of its weights that
+   * interrupts does after a while: that nothing is handed over of it is then no fault of the engine's.
+   */
+  readonly onGivenUp?: (() => void) | undefined;
+  /**
    * Told of sampled ids as they come, in order, each once; joined they are the generation's. What was
    * told is never taken back: where a request breaks afterwards, the turn goes on from these ids as it
    * does after an interruption, and where it cannot, the call fails. It is called between the server's

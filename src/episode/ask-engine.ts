@@ -10,7 +10,8 @@ import { callParty, type Play } from "./play.ts";
 /**
  * Calls the engine. Where the episode's time is over, or it is interrupted, the engine has a while to hand over
  * what it sampled; one whose server cannot be told that the time is over has its own limit, for all of the turn.
- * Nothing is an answer only where it was interrupted, or asked when the time was nearly over.
+ * Nothing is an answer only where it was interrupted, asked when the time was nearly over, or where what such a
+ * server still sampled was given up for an update of the policy.
  *
  * @throws RolloutError with party `engine`.
  */
@@ -20,6 +21,7 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
   const leftMs = time.leftMs();
   let isCalling = true;
   let isNotCut = false;
+  let isGivenUp = false;
   const call = {
     party: "engine" as const,
     what: `sample turn ${request.requestId}`,
@@ -41,12 +43,15 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
           if (call.timeoutMs < engineTimeoutMs) watch.lengthen(engineTimeoutMs - call.timeoutMs);
           call.timeoutMs = engineTimeoutMs;
         },
+        onGivenUp: () => {
+          isGivenUp = isNotCut;
+        },
       });
       const checked = checkGeneration(reply, request);
       const generation = time.signal.aborted ? withEnd(checked, request) : checked;
       if (generation.outputIds.length > 0 || interrupt?.aborted === true) return generation;
       if (!time.expired) throw emptyReply(call.what);
-      if (leftMs < graceTimeoutMs) return generation;
+      if (isGivenUp || leftMs < graceTimeoutMs) return generation;
       throw hungEngine(call.what);
     });
     const isPartial =

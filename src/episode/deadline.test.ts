@@ -193,6 +193,28 @@ describe("the episode's deadline", () => {
     });
   });
 
+  test("blames nobody where an update of the policy gives up what such an engine still sampled", async () => {
+    const { hand, clock } = clocks();
+    const nothing = { outputIds: [], finish: { type: "length" }, pieces: [] } as const;
+    const inner = unstoppableEngine(clock, { reply: nothing, afterMs: 8000 });
+    const engine: Engine = {
+      ...inner,
+      async generate(request, options) {
+        const generation = await inner.generate(request, options);
+        if (generation.outputIds.length === 0) options!.onGivenUp!();
+        return generation;
+      },
+    };
+    const playing = play([], { engine, clock, limits: ownTime });
+    await hand.untilSleeping(8000);
+    await hand.advance(8000);
+    const { episode, troubles } = await playing;
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
+    expect(episode).not.toHaveProperty("reward");
+    expect(episode.turns.map(({ text }) => text)).toEqual([switchCall]);
+    expect(troubles).toEqual([]);
+  });
+
   test("blames an engine that could not be told, and then fails to answer", async () => {
     const { hand, clock } = clocks();
     const engine = unstoppableEngine(clock, {

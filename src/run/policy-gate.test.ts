@@ -340,8 +340,10 @@ describe("PolicyGate", () => {
     const { asked, gate, hand } = gateBeforeTelling();
     const cut = new AbortController();
     let notCutCount = 0;
+    let givenUpCount = 0;
     const onNotCutShort = (): void => void (notCutCount += 1);
-    const options = { cutShort: cut.signal, onNotCutShort };
+    const onGivenUp = (): void => void (givenUpCount += 1);
+    const options = { cutShort: cut.signal, onNotCutShort, onGivenUp };
     const generating = gate.engine.generate({ ...request, maxNewTokens: 9 }, options);
     const closed = gate.close("interrupt");
     asked[0]!.options.onNotCutShort!();
@@ -349,8 +351,11 @@ describe("PolicyGate", () => {
     // The engine was told of the one cut, and hears nothing of the other.
     cut.abort();
     expect(notCutCount).toBe(1);
-    await hand.advance(200);
+    await hand.advance(199);
+    expect(givenUpCount).toBe(0);
+    await hand.advance(1);
     await closed;
+    expect(givenUpCount).toBe(1);
     asked[0]!.options.onNotCutShort!();
     expect(notCutCount).toBe(1);
     expect(await generating).toMatchObject({ outputIds: [], finish: { type: "length" } });

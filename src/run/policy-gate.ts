@@ -203,6 +203,7 @@ export class PolicyGate {
         time.signal.addEventListener("abort", () => {
           told.mute();
           if (!time.expired) return;
+          options.onGivenUp?.();
           resolve(told.toGeneration(request.requestId, version === undefined ? "" : `${version}`));
         });
         const generating = this.#inner.generate(request, { ...told.options, signal: time.signal });
