@@ -27,14 +27,21 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
     what: `sample turn ${request.requestId}`,
     timeoutMs: Math.min(engineTimeoutMs, leftMs + graceTimeoutMs),
   };
-  const letGo = interrupt && onAbort(interrupt, () => watch.shorten(graceTimeoutMs));
+  const letGo =
+    interrupt &&
+    onAbort(interrupt, () => {
+      // Whatever holds the policy, whoever leaves waits for no longer than the grace.
+      watch.goOn();
+      watch.shorten(graceTimeoutMs);
+    });
   try {
     const generation = await callParty(play, call, async (signal) => {
       const reply = await setup.engine.generate(request, {
         signal,
         cutShort: time.signal,
         onHeld: (isHeld) => {
-          if (isCalling) holdTime(play, isHeld);
+          const isLeaving = interrupt?.aborted === true;
+          if (isCalling && !(isHeld && isLeaving)) holdTime(play, isHeld);
         },
         onNotCutShort: () => {
           // Nothing but sampling is lost to an interruption that does not wait for it.

@@ -196,6 +196,35 @@ describe("an engine that hands over nothing when an episode is interrupted", () 
     expect(episode.turns.map(({ text }) => text)).toEqual([switchCall]);
   });
 
+  test.each(["before", "behind"])(
+    "is not waited for any longer where it says that it is held, %s the interruption",
+    async (place) => {
+      const hand = manualClock();
+      const interrupt = new AbortController();
+      const prepared = preparedEngine([says(switchCall), "hang"]);
+      const engine: Engine = {
+        ...prepared,
+        async generate(request, options = {}) {
+          const isLast = prepared.requests.length === 1;
+          if (isLast && place === "before") options.onHeld!(true);
+          if (isLast) options.cutShort!.addEventListener("abort", () => options.onHeld!(true));
+          return await prepared.generate(request, options);
+        },
+      };
+      const playing = play(
+        { engine, limits, clock: createClock(hand), now: () => hand.now() },
+        { interrupt: interrupt.signal },
+      );
+      while (prepared.requests.length < 2) await setImmediate();
+      await hand.advance(5000);
+      interrupt.abort();
+      await hand.advance(200);
+      const { episode } = await playing;
+      expect(episode).toMatchObject({ outcome: "aborted", stopReason: "interrupted" });
+      expect(episode.turns.map(({ text }) => text)).toEqual([switchCall]);
+    },
+  );
+
   test("leaves what was sampled of the turn before an earlier interruption", async () => {
     const first = interruptedEngine(cut("Let me"));
     const { recorded } = await play({ engine: first.engine, limits, now: () => 0 }, first.options);
