@@ -4,6 +4,7 @@ import path from "node:path";
 import { z } from "zod";
 import type { EpisodeLimits } from "../episode/limits.ts";
 import { UsageError, describeError } from "../errors.ts";
+import { given } from "../internal/given.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import type { RunManifest } from "../run/run-folder.ts";
 import { writeWholeJson } from "../run/write-whole.ts";
@@ -25,6 +26,8 @@ export interface OpenHandOutOptions extends Pick<
   readonly config: QueueConfig;
   /** The folder that the run is written to: it keeps the run's id in the queue. */
   readonly dir: string;
+  /** The run's own id, for which alone the folder's id in the queue is good. Default: whatever run is in the folder. */
+  readonly runId?: string | undefined;
   readonly manifest: RunManifest;
   readonly redactor: Redactor;
   /** How large results may become. */
@@ -48,7 +51,7 @@ export interface OpenedHandOut extends AsyncDisposable {
  * @throws UsageError where a package is missing, or store or shared place cannot be used.
  */
 export async function openHandOut(options: OpenHandOutOptions): Promise<OpenedHandOut> {
-  const { config, dir, manifest, redactor, env = process.env } = options;
+  const { config, dir, runId, manifest, redactor, env = process.env } = options;
   const { environment, sampling, isRecorded, isMarked, onNews, onContact } = options;
   const place = await openSharedPlace(config.shared, env);
   const store = await QueueStore.connect(config, {
@@ -58,7 +61,7 @@ export async function openHandOut(options: OpenHandOutOptions): Promise<OpenedHa
   try {
     const handOut = await HandOut.open({
       ...{ store, environment, sampling, isRecorded },
-      run: await runIdOf(dir),
+      run: await queueIdOf(dir, runId),
       terms: termsOf(redactor.clean(manifest)),
       ...(place && { place }),
       ...(isMarked !== undefined && { isMarked }),
@@ -81,14 +84,33 @@ export async function openHandOut(options: OpenHandOutOptions): Promise<OpenedHa
 
 const queueFile = "queue.json";
 
-const queueFileSchema = z.object({ queue: z.literal(1), run: z.string().regex(/^[\w-]{1,100}$/) });
+const queueFileSchema = z.object({
+  queue: z.literal(1),
+  run: z.string().regex(/^[\w-]{1,100}$/),
+  /** The run's own id. Absent in the files of earlier versions. */
+  of: z.string().optional(),
+});
 
-/** The id that the folder's run has in the queue: that of its first start, so that it finds its own again. */
-async function runIdOf(dir: string): Promise<string> {
+/**
+ * The id that the folder's run has in the queue: that of its first start, so that it finds its own again. A folder
+ * in which another run was begun, such as by other settings before anything was played, has another: what workers
+ * still play of the first is not its own.
+ */
+async function queueIdOf(dir: string, runId: string | undefined): Promise<string> {
   const file = path.join(dir, queueFile);
+  const known = await readQueueFile(file);
+  const isSame = known?.of === undefined || runId === undefined || known.of === runId;
+  if (known !== undefined && isSame) return known.run;
+  const run = randomUUID().slice(0, 13);
+  await writeWholeJson(file, { queue: 1, run, ...given({ of: runId }) }, { files: diskFiles });
+  return run;
+}
+
+/** `undefined` where there is none. */
+async function readQueueFile(file: string): Promise<z.infer<typeof queueFileSchema> | undefined> {
   try {
     const read = queueFileSchema.safeParse(JSON.parse(await readFile(file, "utf8")));
-    if (read.success) return read.data.run;
+    if (read.success) return read.data;
     throw new UsageError(
       `Cannot read ${file}: expected {"queue": 1, "run": …}; remove it to begin a new queue`,
     );
@@ -99,8 +121,6 @@ async function runIdOf(dir: string): Promise<string> {
       );
     }
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return undefined;
   }
-  const run = randomUUID().slice(0, 13);
-  await writeWholeJson(file, { queue: 1, run }, { files: diskFiles });
-  return run;
 }

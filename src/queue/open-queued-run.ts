@@ -39,7 +39,7 @@ export async function openQueuedRun(
   const { config, setup, manifest } = run;
   const redactor = createRunRedactor(config, env);
   const opened = await openHandOut({
-    ...{ config: queue, dir: folder.dir, manifest, redactor, env },
+    ...{ config: queue, dir: folder.dir, runId: folder.manifest.runId, manifest, redactor, env },
     ...{ environment: setup.environment.name, sampling: config.sampling, limits: setup.limits },
     isRecorded: config.conduct.record !== "none",
     onNews: (news) => {

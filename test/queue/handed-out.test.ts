@@ -93,6 +93,34 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
     await run.until("The run is finished.");
   });
 
+  test("takes nothing that was played for a start of other settings, of which nothing was written", async () => {
+    const out = path.join(scratch, "other-settings");
+    const play = (temperature: string, to: string): string[] => [
+      ...["rollout", ...what, "--tasks", "0", "--samples", "1"],
+      ...["--temperature", temperature, "--out", to],
+    ];
+    const queueId = async (): Promise<unknown> =>
+      (JSON.parse(await readFile(path.join(out, "queue.json"), "utf8")) as { run: unknown }).run;
+    await using store = await startStore();
+    const queue = ["--queue", store.url];
+    await using first = new Started([...play("1", out), ...queue]);
+    await first.until("waiting: no worker is there");
+    await first.end("SIGKILL");
+    const firstId = await queueId();
+    await using _worker = new Started(["worker", ...what, ...queue]);
+    await using second = new Started([...play("0.2", out), ...queue]);
+    await second.until("The run is finished.");
+    expect(await second.ended()).toBe(0);
+    const secondId = await queueId();
+    expect(secondId).not.toBe(firstId);
+    const plain = await runCli(play("0.2", path.join(scratch, "plain-other-settings")));
+    expect(plain.status, plain.stderr).toBe(0);
+    expect(await rows("other-settings")).toBe(await rows("plain-other-settings"));
+    await using third = new Started([...play("0.2", out), ...queue]);
+    expect(await third.ended(), third.told).toBe(0);
+    expect(await queueId()).toBe(secondId);
+  });
+
   test("goes by TLS and with a password, which nothing shows", async (context) => {
     const secret = "correct-horse-battery";
     const place = (name: string): string => path.join(scratch, name);
