@@ -5,10 +5,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { RolloutError } from "../../errors.ts";
 import { systemClock } from "../../internal/clock.ts";
 import { withResolvers } from "../../internal/with-resolvers.ts";
+import type { Taker } from "../batch-taker.ts";
 import { caller, lampEngine, openLamps } from "../lamp-service.fixture.ts";
 import { AglBridge, aglTaker } from "./agl-bridge.ts";
 import { startAglServer, type AglServer } from "./agl-server.fixture.ts";
-import { AglStore } from "./agl-store.ts";
+import { AglError, AglStore } from "./agl-store.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -23,21 +24,36 @@ async function open(
   {
     attempt = "tw",
     key,
+    claim = async (ask) => await ask(),
     ...options
   }: Parameters<typeof openLamps>[1] & {
     readonly attempt?: string;
     readonly key?: string;
+    /** What becomes of a claim; `taking` resolves once something that was played is handed over. */
+    readonly claim?: (ask: () => Promise<boolean>, taking: Promise<void>) => Promise<boolean>;
   } = {},
 ) {
   const notes: string[] = [];
-  const store = new AglStore({ url: server.url, attempt, ...(key !== undefined && { key }) });
+  const taking = withResolvers();
+  const store = new (class extends AglStore {
+    override async claim(...asked: Parameters<AglStore["claim"]>): Promise<boolean> {
+      return await claim(async () => await super.claim(...asked), taking.promise);
+    }
+  })({ url: server.url, attempt, ...(key !== undefined && { key }) });
   // Pauses are over at once.
   const clock = {
     ...systemClock,
     after: (_ms: number, end: () => void) => systemClock.after(0, end),
   };
   const bridge = new AglBridge({ store, model: "lamps", note: (text) => notes.push(text), clock });
-  const service = await openLamps(dir, { ...options, takers: { [aglTaker]: bridge.taker } });
+  const { taker } = bridge;
+  const take: Taker["take"] = async (...given) => {
+    const taken = taker.take(...given);
+    taking.resolve();
+    await taken;
+  };
+  const takers = { [aglTaker]: { ...taker, take } };
+  const service = await openLamps(dir, { ...options, takers });
   const working = bridge.work(service);
   return {
     ...{ service, notes, bridge },
@@ -195,5 +211,130 @@ describe("agent-lightning's store", () => {
       expect(server.rollouts.get(id)!.status.state).toBe("succeeded");
       expect(events.filter(({ event_type: type }) => type === "reward")).toHaveLength(1);
     }
+  });
+
+  test("is given what was played while the answer to the claim was on its way, and was lost", async () => {
+    await using server = await startAglServer();
+    server.add("r1", { task_index: 4, split: "test" });
+    let claims = 0;
+    await using opened = await open(server, {
+      async claim(ask, taking) {
+        const isOurs = await ask();
+        if (++claims > 1) return isOurs;
+        await taking;
+        throw new AglError(504, "gateway timeout");
+      },
+    });
+    await until(hasEnded(server, "r1"));
+    expect(server.rollouts.get("r1")!.status).toMatchObject({
+      ...{ state: "succeeded", last_attempt_id: "tw" },
+    });
+    expect(server.events.get("r1")!.map(({ event_type: type }) => type)).toEqual([
+      ...["model_request", "reward"],
+    ]);
+    expect(opened.notes[0]).toBe("agent-lightning is asked again: gateway timeout");
+  });
+
+  test("is given what was played before a stop came into the claim, by the next start", async () => {
+    await using server = await startAglServer();
+    server.add("r1", { task_index: 4, split: "test" });
+    {
+      const claimed = withResolvers();
+      await using first = await open(server, {
+        async claim(ask, taking) {
+          await ask();
+          await taking;
+          claimed.resolve();
+          return await new Promise<boolean>((_resolve, reject) => {
+            const { stopping } = first.service;
+            stopping.addEventListener("abort", () => reject(stopping.reason as Error));
+          });
+        },
+      });
+      await claimed.promise;
+    }
+    expect(server.rollouts.get("r1")!.status.state).toBe("running");
+    await using _second = await open(server);
+    await until(hasEnded(server, "r1"));
+    expect(server.rollouts.get("r1")!.status.state).toBe("succeeded");
+    expect(server.events.get("r1")!).toHaveLength(2);
+  });
+
+  test("keeps what is somebody else's, also where it was played before the store said so", async () => {
+    await using server = await startAglServer();
+    server.add("theirs", { task_index: 4, split: "test" });
+    server.add("ours", { task_index: 5, split: "test" });
+    let claims = 0;
+    await using opened = await open(server, {
+      async claim(ask, taking) {
+        if (++claims > 1) return await ask();
+        await taking;
+        const { status } = server.rollouts.get("theirs")!;
+        Object.assign(status, { state: "running", last_attempt_id: "other" });
+        return await ask();
+      },
+    });
+    await until(hasEnded(server, "ours"));
+    expect(server.events.get("theirs")!).toEqual([]);
+    expect(server.rollouts.get("theirs")!.status).toMatchObject({
+      ...{ state: "running", last_attempt_id: "other" },
+    });
+    expect(opened.service.batches.map(({ key }) => key)).not.toContain("theirs");
+    expect(opened.notes).toEqual([]);
+  });
+
+  test("is told again why a rollout is not played, where it did not answer; others wait for neither", async () => {
+    await using server = await startAglServer();
+    server.add("nothing", { prompt: "hello" });
+    server.add("ours", { task_index: 5, split: "test" });
+    let mayFail = false;
+    server.fault = (method, at) =>
+      method === "PATCH" && at.endsWith("/nothing") && !mayFail ? 503 : undefined;
+    await using _opened = await open(server);
+    await until(hasEnded(server, "ours"));
+    expect(server.rollouts.get("nothing")!.status.state).toBe("queuing");
+    mayFail = true;
+    await until(hasEnded(server, "nothing"));
+    expect(server.rollouts.get("nothing")!.status).toMatchObject({
+      state: "failed",
+      error_message: 'The input names no task: expected a "task_index"',
+    });
+  });
+
+  test.each([
+    ["{}", "Invalid input: expected array, received object"],
+    ["null", "Invalid input: expected array, received null"],
+    ["[null]", "at 0: Invalid input: expected object, received null"],
+    [
+      '[{"rollout_id": "r9", "input": {"task_index": 1}, "is_train": false}]',
+      "at 0.config: Invalid input: expected object, received undefined",
+    ],
+  ])("is asked again where its list is %s, which is another server's", async (list, fault) => {
+    await using server = await startAglServer();
+    server.add("r1", { task_index: 4, split: "test" });
+    let lies = 3;
+    server.lie = (at) => (at === "/api/rollouts" && lies-- > 0 ? list : undefined);
+    await using opened = await open(server);
+    await until(hasEnded(server, "r1"));
+    expect(server.rollouts.get("r1")!.status.state).toBe("succeeded");
+    expect(opened.notes).toEqual([
+      expect.stringContaining(
+        "agent-lightning is asked again: GET /api/rollouts?state_in=queuing&limit=256 answered " +
+          `something else than agent-lightning's store does`,
+      ),
+      "agent-lightning answers again",
+    ]);
+    expect(opened.notes[0]).toContain(fault);
+  });
+
+  test("is asked again where it does not say how a rollout stands: what was played is kept", async () => {
+    await using server = await startAglServer();
+    server.add("r1", { task_index: 4, split: "test" });
+    let lies = 3;
+    server.lie = (at) => (at === "/api/rollouts/r1" && lies-- > 0 ? "{}" : undefined);
+    await using opened = await open(server);
+    await until(hasEnded(server, "r1"));
+    expect(server.rollouts.get("r1")!.status.state).toBe("succeeded");
+    expect(opened.notes[0]).toContain("at rollout: Invalid input: expected object");
   });
 });

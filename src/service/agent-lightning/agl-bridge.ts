@@ -22,6 +22,9 @@ const lookEveryMs = 1_000;
 /** Longest pause between two tries of the same call, in milliseconds. */
 const longestPauseMs = 30_000;
 
+/** What the store says to a claim: `unknown` where it did not answer, though it may have had it. */
+type Claim = "ours" | "not-ours" | "unknown";
+
 /** What a bridge works with. */
 export interface AglBridgeOptions {
   readonly store: AglStore;
@@ -41,9 +44,7 @@ export class AglBridge {
   readonly #options: AglBridgeOptions;
   readonly #clock: Clock;
   /** By rollout, whether it is this service's to play; while the store is asked. */
-  readonly #claims = new Map<string, Promise<boolean>>();
-  /** What was refused, so that it is not asked again at each look. */
-  readonly #refused = new Set<string>();
+  readonly #claims = new Map<string, Promise<Claim>>();
   #isDown = false;
 
   constructor(options: AglBridgeOptions) {
@@ -56,7 +57,7 @@ export class AglBridge {
     return {
       waitsOn: true,
       take: async ({ attempts }, { key, signal }) => {
-        if ((await this.#claims.get(key)) === false) return;
+        if ((await this.#claims.get(key)) === "not-ours") return;
         await this.#insist(signal, async () => await this.#give(key, attempts[0]!, signal));
       },
       onCancelled: (key) => void this.#giveUp(key),
@@ -78,34 +79,48 @@ export class AglBridge {
   async look(service: RolloutService): Promise<void> {
     const { store } = this.#options;
     const { stopping } = service;
+    const refused: { readonly id: string; readonly problem: string }[] = [];
     for (const rollout of await store.queued(pageSize, stopping)) {
       const id = rollout.rollout_id;
-      if (this.#claims.has(id) || this.#refused.has(id)) continue;
+      if (this.#claims.has(id)) continue;
       try {
         await this.#begin(service, rollout);
       } catch (error) {
         if (!(error instanceof ServiceError) || error.code === "stopping") throw error;
         // What is left waits in the store.
-        if (error.code === "queue-full") return;
-        this.#refused.add(id);
-        await store.move(id, { state: "failed", problem: error.message }, stopping);
+        if (error.code === "queue-full") break;
+        refused.push({ id, problem: error.message });
       }
     }
+    // Last: what the store does not let be told, which is found again, keeps no other from being begun.
+    for (const { id, problem } of refused) await this.#refuse(id, problem, stopping);
   }
 
   async #begin(service: RolloutService, rollout: AglRollout): Promise<void> {
     const { store } = this.#options;
     const id = rollout.rollout_id;
-    const claimed = withResolvers<boolean>();
+    const claimed = withResolvers<Claim>();
     this.#claims.set(id, claimed.promise);
-    let isOurs = false;
     try {
       const { status } = await service.submit(toBatch(rollout), aglTaker);
-      isOurs = await store.claim(id, service.stopping);
+      const isOurs = await store.claim(id, service.stopping);
+      // Told first: a cancellation waits for what was played and waits for this.
+      claimed.resolve(isOurs ? "ours" : "not-ours");
       if (!isOurs) await service.cancel(status.batch);
     } finally {
-      claimed.resolve(isOurs);
+      // Where nothing was told by now, whoever has a result to give asks the store again.
+      claimed.resolve("unknown");
       this.#claims.delete(id);
+    }
+  }
+
+  /** Marks a rollout as failed that cannot be played. */
+  async #refuse(id: string, problem: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#options.store.move(id, { state: "failed", problem }, signal);
+    } catch (error) {
+      // Somebody else has ended it.
+      if (!isGone(error)) throw error;
     }
   }
 
@@ -194,6 +209,6 @@ function toBatch({ rollout_id: key, input, config, is_train: isTrain }: AglRollo
   return {
     ...{ key, split: split ?? (isTrain ? "train" : "test"), tasks: [taskIndex as number] },
     ...{ samples: 1, seed, sampling: {} },
-    ...(deadlineS !== undefined && deadlineS > 0 && { deadlineS }),
+    ...(typeof deadlineS === "number" && deadlineS > 0 && { deadlineS }),
   };
 }

@@ -26,6 +26,8 @@ export interface AglServer extends AsyncDisposable {
   add(id: string, input: unknown, more?: { isTrain?: boolean; timeoutS?: number }): void;
   /** Is asked before each call; a status makes it the answer, 0 breaks the connection behind the work. */
   fault: (method: string, path: string) => number | undefined;
+  /** Is asked before each page that is read; a text is answered in its place, as if all were well. */
+  lie: (path: string) => string | undefined;
 }
 
 const next: Readonly<Record<AglState, readonly AglState[]>> = {
@@ -48,6 +50,7 @@ export async function startAglServer(key = ""): Promise<AglServer> {
     rollouts,
     events,
     fault: (): number | undefined => undefined,
+    lie: (): string | undefined => undefined,
     add(id: string, input: unknown, { isTrain = true, timeoutS = 3600 } = {}): void {
       const status: KeptRollout["status"] = {
         ...{ state: "queuing", last_attempt_id: null, error_message: null, version: 1 },
@@ -64,16 +67,19 @@ export async function startAglServer(key = ""): Promise<AglServer> {
       const { method = "" } = request;
       const { pathname, searchParams } = new URL(request.url ?? "", "http://store");
       const isAllowed = key === "" || request.headers.authorization === `Bearer ${key}`;
-      const fault = (own as Pick<AglServer, "fault">).fault(method, pathname);
+      const told = own as Pick<AglServer, "fault" | "lie">;
+      const fault = told.fault(method, pathname);
+      const lie = method === "GET" ? told.lie(pathname) : undefined;
       const body: unknown = chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString());
-      const [status, told] =
+      const [status, said] =
         fault !== undefined && fault > 0
           ? [fault, { detail: "as asked" }]
           : isAllowed
             ? answer({ method, pathname, searchParams, body })
             : [401, { detail: "Invalid or missing API key" }];
       if (fault === 0) request.socket.destroy();
-      else response.writeHead(status).end(JSON.stringify(told));
+      else if (lie !== undefined) response.writeHead(200).end(lie);
+      else response.writeHead(status).end(JSON.stringify(said));
     });
   });
 

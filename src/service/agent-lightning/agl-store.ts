@@ -1,5 +1,7 @@
 import { request } from "undici";
+import { z } from "zod";
 import { describeError } from "../../errors.ts";
+import { Redactor } from "../../internal/redactor.ts";
 
 /** Where agent-lightning's server is. */
 export interface AglStoreOptions {
@@ -11,20 +13,21 @@ export interface AglStoreOptions {
   readonly attempt: string;
 }
 
-/** Work that the store hands out. Members that nothing here reads are left out. */
-export interface AglRollout {
-  readonly rollout_id: string;
-  readonly input: unknown;
-  readonly is_train: boolean;
-  readonly config: { readonly timeout_seconds?: number };
-  readonly status: AglStatus;
-}
+const rolloutSchema = z.object({
+  rollout_id: z.string().min(1),
+  input: z.unknown().optional(),
+  is_train: z.boolean(),
+  config: z.object({ timeout_seconds: z.number().nullish() }),
+});
 
-/** How a rollout stands. */
-export interface AglStatus {
-  readonly state: AglState;
-  readonly last_attempt_id?: string | null;
-}
+/** Work that the store hands out. Members that nothing here reads are left out. */
+export type AglRollout = z.infer<typeof rolloutSchema>;
+
+const statusSchema = z.object({
+  rollout: z.object({
+    status: z.object({ state: z.string(), last_attempt_id: z.string().nullish() }),
+  }),
+});
 
 /** Where a rollout stands. */
 export type AglState = "queuing" | "running" | "succeeded" | "failed";
@@ -35,7 +38,9 @@ export interface AglEvent {
   readonly data: object;
 }
 
-/** The store did not do what it was asked; `status` is 0 where no answer came. */
+/**
+ * The store did not do what it was asked, or answered what none answers; `status` is 0 where no answer came.
+ */
 export class AglError extends Error {
   override readonly name = "AglError";
   readonly status: number;
@@ -58,28 +63,31 @@ export class AglStore {
   readonly #url: string;
   readonly #key: string | undefined;
   readonly #attempt: string;
+  /** Takes the key out of errors: careless servers and proxies repeat how they were asked. */
+  readonly #redactor: Redactor;
 
   constructor({ url, key, attempt }: AglStoreOptions) {
     this.#url = url.replace(/\/$/, "");
     this.#key = key;
     this.#attempt = attempt;
+    this.#redactor = new Redactor(key === undefined ? [] : [key]);
+    this.#redactor.learnUrl(url);
   }
 
   /** Rollouts that nobody plays, oldest first. */
   async queued(limit: number, signal: AbortSignal): Promise<readonly AglRollout[]> {
     const path = `/api/rollouts?state_in=queuing&limit=${limit}`;
-    return (await this.#call("GET", path, { signal })) as readonly AglRollout[];
+    return await this.#read(path, z.array(rolloutSchema), signal);
   }
 
-  /** @throws AglError with the status 404 where the store has it no more. */
-  async #statusOf(id: string, signal: AbortSignal): Promise<AglStatus> {
-    const found = await this.#call("GET", pathOf(id), { signal });
-    return (found as { readonly rollout: AglRollout }).rollout.status;
-  }
-
-  /** Whether it runs as this service's attempt. */
+  /**
+   * Whether it runs as this service's attempt.
+   *
+   * @throws AglError with the status 404 where the store has it no more.
+   */
   async isOurs(id: string, signal: AbortSignal): Promise<boolean> {
-    const { state, last_attempt_id: attempt } = await this.#statusOf(id, signal);
+    const { rollout } = await this.#read(pathOf(id), statusSchema, signal);
+    const { state, last_attempt_id: attempt } = rollout.status;
     return state === "running" && attempt === this.#attempt;
   }
 
@@ -115,6 +123,19 @@ export class AglStore {
     await this.#call("POST", path, { body: event, signal });
   }
 
+  /** Asks for something, and checks that it is that. */
+  async #read<Said>(path: string, schema: z.ZodType<Said>, signal: AbortSignal): Promise<Said> {
+    const answer = schema.safeParse(await this.#call("GET", path, { signal }));
+    if (answer.success) return answer.data;
+    const [issue] = answer.error.issues;
+    const place = issue?.path.join(".");
+    throw new AglError(
+      200,
+      `GET ${path} answered something else than agent-lightning's store does` +
+        `${place ? `, at ${place}` : ""}: ${issue?.message}; is the address right, and its version 1.0?`,
+    );
+  }
+
   async #call(
     method: "GET" | "POST" | "PATCH",
     path: string,
@@ -133,13 +154,28 @@ export class AglStore {
       });
       status = reply.statusCode;
       const text = await reply.body.text();
-      if (status < 300) return JSON.parse(text);
-      throw new AglError(status, `${method} ${path} answered ${status}: ${text.slice(0, 200)}`);
+      const answer = status < 300 ? parseJson(text) : undefined;
+      if (answer !== undefined) return answer;
+      // Cut behind that: what is left of a key would not be known as one.
+      const said = this.#redactor.text(text).slice(0, 200);
+      throw new AglError(status, `${method} ${path} answered ${status}: ${said}`);
     } catch (cause) {
       signal.throwIfAborted();
       if (cause instanceof AglError) throw cause;
-      throw new AglError(status, `${method} ${path}: ${describeError(cause)}`, { cause });
+      const error = new AglError(status, `${method} ${path}: ${describeError(cause)}`, { cause });
+      this.#redactor.error(error);
+      throw error;
     }
+  }
+}
+
+/** `undefined` for what is no JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
   }
 }
 
