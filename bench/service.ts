@@ -8,6 +8,7 @@ import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import type { Environment } from "../src/environment/environment.ts";
 import { defaultLimits } from "../src/episode/limits.ts";
+import { Redactor } from "../src/internal/redactor.ts";
 import { findToolCallParser } from "../src/parser/registry.ts";
 import { serveRollouts } from "../src/service/server/serve-rollouts.ts";
 import { RolloutService } from "../src/service/rollout-service.ts";
@@ -28,7 +29,8 @@ export async function benchService(): Promise<BenchFigure[]> {
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-bench-service-"));
   try {
     await using service = await openService(dir);
-    await using served = await serveRollouts(service, { host: "127.0.0.1", port: 0, version: "0" });
+    const place = { host: "127.0.0.1", port: 0, version: "0", redactor: new Redactor() };
+    await using served = await serveRollouts(service, place);
     const before = process.memoryUsage.rss();
     let peak = before;
     const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage.rss())), 100);

@@ -1,5 +1,6 @@
 import { request } from "undici";
-import { RolloutError, describeError } from "../errors.ts";
+import { RolloutError, describeError, type FailureCode } from "../errors.ts";
+import { Redactor } from "../internal/redactor.ts";
 import { findWeightsProblem } from "./weights-folder.ts";
 
 /** Servers whose weights are changed. */
@@ -112,6 +113,29 @@ async function giveBack(
   }
 }
 
+/**
+ * A failure in a server's own words, without what is secret: careless ones repeat how they were asked, and
+ * whoever announced the weights is told. Replies stay as they are, as a key may be a part of a path.
+ */
+export function weightsFailure(
+  code: FailureCode,
+  message: string,
+  {
+    servers: { urls, apiKey },
+    ...options
+  }: {
+    readonly servers: WeightServers;
+    readonly cause?: unknown;
+    readonly retryable?: boolean;
+  },
+): RolloutError {
+  const redactor = new Redactor(apiKey === undefined ? [] : [apiKey]);
+  for (const url of urls) redactor.learnUrl(url);
+  const failure = new RolloutError(code, message, options);
+  redactor.error(failure);
+  return failure;
+}
+
 /** A server's answer whose body is a JSON object; nothing where it is none. */
 export interface WeightReply {
   readonly status: number;
@@ -122,8 +146,9 @@ export interface WeightReply {
 export async function callServer(
   url: string,
   asked: { readonly method: "GET" | "POST"; readonly path: string; readonly body?: object },
-  { apiKey, timeoutMs = 1_800_000 }: WeightServers,
+  servers: WeightServers,
 ): Promise<WeightReply> {
+  const { apiKey, timeoutMs = 1_800_000 } = servers;
   const { method, path, body } = asked;
   let status: number;
   let text: string;
@@ -142,7 +167,7 @@ export async function callServer(
     text = await reply.body.text();
   } catch (cause) {
     const message = `Cannot reach the engine at ${url}${path}: ${describeError(cause)}`;
-    throw new RolloutError("engine/unreachable", message, { cause, retryable: true });
+    throw weightsFailure("engine/unreachable", message, { servers, cause, retryable: true });
   }
   try {
     const value: unknown = JSON.parse(text);

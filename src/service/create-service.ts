@@ -30,6 +30,8 @@ export interface CreatedService extends AsyncDisposable {
   readonly gym: GymAgent;
   /** Takes agent-lightning's work, where that is asked for. */
   readonly agentLightning?: AglBridge;
+  /** Knows every secret that the service was given. */
+  readonly redactor: Redactor;
   /** What a person should know of engine and template. */
   readonly warnings: readonly string[];
 }
@@ -46,6 +48,7 @@ export async function createService(
     dir: named,
     maxQueued,
     batchEngines: engineUrls,
+    tokenEnv,
     agentLightning: lightning,
     queue,
   }: ServiceConfig,
@@ -53,7 +56,7 @@ export async function createService(
     env = process.env,
     signal,
     lock,
-    note = () => {},
+    note: tell = () => {},
   }: {
     readonly env?: Variables;
     readonly signal?: AbortSignal;
@@ -64,6 +67,9 @@ export async function createService(
 ): Promise<CreatedService> {
   // Environments and users may change the working directory meanwhile.
   const dir = path.resolve(named);
+  const redactor = createRunRedactor(config, env);
+  if (tokenEnv !== undefined) redactor.learn(env[tokenEnv] ?? "");
+  const note = (text: string): void => tell(redactor.text(text));
   const environment = await loadEnvironment(config.environment.name, config.environment.dataDir);
   // What is put together wants a scope; batches bring their own.
   const [split = "test"] = Object.keys(environment.splits);
@@ -76,7 +82,6 @@ export async function createService(
   };
   try {
     const { attempts, record } = config.conduct;
-    const redactor = createRunRedactor(config, env);
     for (const url of engineUrls) {
       // Connections are made when a batch names it.
       const at = { ...config.engine, urls: [url] } as EngineConfig;
@@ -93,7 +98,7 @@ export async function createService(
       : await weightLoader(config, { env, engine: run.setup.engine, named: engineUrls });
     const gym = new GymAgent();
     const { model } = await run.setup.engine.describe(given({ signal }));
-    const agentLightning = lightning && openBridge(lightning, { env, dir, note, model });
+    const agentLightning = lightning && openBridge(lightning, { env, dir, redactor, note, model });
     const takers = {
       [gymTaker]: gym.taker,
       ...(agentLightning && { [aglTaker]: agentLightning.taker }),
@@ -105,7 +110,7 @@ export async function createService(
       ...given({ weights, lock, openRemote }),
     });
     return {
-      ...{ service, gym, ...given({ agentLightning }) },
+      ...{ service, gym, redactor, ...given({ agentLightning }) },
       warnings: run.warnings,
       async [Symbol.asyncDispose]() {
         try {
@@ -116,6 +121,7 @@ export async function createService(
       },
     };
   } catch (error) {
+    redactor.error(error);
     await close();
     throw error;
   }
@@ -126,12 +132,15 @@ function openBridge(
   about: {
     readonly env: Variables;
     readonly dir: string;
+    readonly redactor: Redactor;
     readonly note: (text: string) => void;
     readonly model: string | undefined;
   },
 ): AglBridge {
-  const { env, dir, note, model = "policy" } = about;
+  const { env, dir, redactor, note, model = "policy" } = about;
   const key = readVariable(env, keyEnv, "--agent-lightning-key-env");
+  redactor.learn(key ?? "");
+  redactor.learnUrl(url);
   const place = createHash("sha256")
     .update(`${hostname()}\n${path.resolve(dir)}`)
     .digest("hex");
@@ -158,8 +167,10 @@ async function openQueue(
   const { describeContact, describeHandOut } = await import("../queue/describe-hand-out.ts");
   const { queue, dir, env, redactor, note } = around;
   const { setup, manifest, config } = run;
+  // Those who play elsewhere know these alone, and the run must read the same to them.
+  const shared = createRunRedactor(config, env);
   const opened = await openHandOut({
-    ...{ config: queue, dir, manifest, redactor, env },
+    ...{ config: queue, dir, manifest, redactor: shared, env },
     ...{ environment: setup.environment.name, sampling: config.sampling, isMarked: true },
     limits: setup.limits,
     isRecorded: config.conduct.record !== "none",
@@ -168,7 +179,7 @@ async function openQueue(
       if (text !== undefined) note(text);
     },
     onContact: (contact) => note(describeContact(contact)),
-  });
+  }).finally(() => redactor.learnFrom(shared));
   for (const text of opened.warnings) note(text);
   const { handOut } = opened;
   return {

@@ -2,7 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { RolloutError } from "../errors.ts";
 import type { Environment } from "../environment/environment.ts";
+import { Redactor } from "../internal/redactor.ts";
 import { lamps } from "../run/lamp-run.fixture.ts";
 import { caller, openLamps, twoLamps } from "./lamp-service.fixture.ts";
 import { serveRollouts } from "./server/serve-rollouts.ts";
@@ -133,9 +135,26 @@ describe("what the service refuses", () => {
     expect(service.health.state).toBe("running");
   });
 
+  test("to tell a known key, whatever it is that went wrong", async () => {
+    const key = "sk-engine-0123456789";
+    const weights = {
+      findProblem: () => {
+        throw new RolloutError("engine/bad-reply", `no access with ${key}`);
+      },
+      load: () => Promise.resolve(),
+      have: () => Promise.resolve(false),
+    };
+    await using service = await openLamps(dir, { weights });
+    const call = caller(service, { redactor: new Redactor([key]) });
+    const { status, body } = await call("POST", "/v1/policy", { version: 1, weights: "/w" });
+    expect([status, body]).toEqual([
+      ...[502, { error: { code: "engine-failed", message: "no access with [redacted]" } }],
+    ]);
+  });
+
   test("an address beyond this machine without a token", async () => {
     await using service = await openLamps(dir);
-    const place = { host: "0.0.0.0", port: 0, version: "0" };
+    const place = { host: "0.0.0.0", port: 0, version: "0", redactor: new Redactor() };
     await expect(serveRollouts(service, place)).rejects.toThrow("without --token-env");
   });
 });

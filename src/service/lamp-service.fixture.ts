@@ -1,6 +1,7 @@
 import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says } from "../episode/lamp-episode.fixture.ts";
+import { Redactor } from "../internal/redactor.ts";
 import { lamps, lampSetup } from "../run/lamp-run.fixture.ts";
 import { fakeMachine } from "../run/machine.fixture.ts";
 import { testManifest } from "../run/run-folder.fixture.ts";
@@ -66,7 +67,9 @@ export function caller(
   service: RolloutService,
   options: Partial<ServiceAppOptions> = {},
 ): (method: string, path: string, body?: unknown, init?: RequestInit) => Promise<Answer> {
-  const app = createServiceApp(service, { version: "0.1.0", checksHost: true, ...options });
+  const redactor = new Redactor();
+  const place = { version: "0.1.0", checksHost: true, redactor };
+  const app = createServiceApp(service, { ...place, ...options });
   return async (method, path, body, init = {}) => {
     const sent =
       body === undefined

@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Redactor } from "../internal/redactor.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
 import { createServiceApp } from "./server/service-app.ts";
@@ -32,7 +33,8 @@ function parsed(body: unknown): readonly Line[] {
 
 test("its metrics say what it plays, and how its process does", async () => {
   await using service = await openLamps(dir);
-  const app = createServiceApp(service, { version: "0", checksHost: true });
+  const redactor = new Redactor();
+  const app = createServiceApp(service, { version: "0", checksHost: true, redactor });
   const read = async (): Promise<readonly string[]> => {
     const page = await app.request("/metrics");
     expect(page.headers.get("content-type")).toContain("text/plain");

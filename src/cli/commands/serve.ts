@@ -42,14 +42,15 @@ async function serve(config: ServiceConfig, display: Display): Promise<void> {
   };
   const lock = { onWait: note, signal };
   await using created = await createService(config, { signal, lock, note });
-  const { service, warnings, gym, agentLightning } = created;
+  const { service, warnings, gym, agentLightning, redactor } = created;
+  hideSecrets(redactor);
   for (const text of warnings) note(text);
   const { batches, queuedAttempts } = service.health;
   if (batches > 0) note(`${batches} batches of an earlier start go on: ${queuedAttempts} attempts`);
   await using served = await serveRollouts(service, {
     ...{ host: config.host, port: config.port, version: await readVersion() },
     ...(token !== undefined && { token }),
-    gym,
+    ...{ gym, redactor },
     onTrouble: (error) => writeError(`trouble: ${describeError(error)}\n`),
   });
   const { url } = served;

@@ -48,6 +48,33 @@ describe("loadSglangWeights()", () => {
     expect(pathsOf(refusing.asked)).toEqual(["/w", "/shared/step-7"]);
   });
 
+  test("tells no key that a server repeats, and gives back a folder of which the key is a part", async () => {
+    const apiKey = "shared/step";
+    await using server = await answeringServer(({ path, body }) => {
+      if (path === "/model_info") return { body: at7 };
+      const isOld = body["model_path"] === "/shared/step-7";
+      return isOld
+        ? { body: { success: true, message: "" } }
+        : { status: 403, body: { success: false, message: `Bearer ${apiKey} may not do that` } };
+    });
+    const { url, asked } = server;
+    const weights = { path: "/w", version: "8" };
+    await expect(loadSglangWeights({ urls: [url], apiKey }, weights)).rejects.toMatchObject({
+      message: `Cannot load /w at ${url}: Bearer [redacted] may not do that`,
+    });
+    expect(pathsOf(asked)).toEqual(["/w", "/shared/step-7"]);
+  });
+
+  test("tells no password of an address", async () => {
+    const urls = ["http://reader:s3cret-word@127.0.0.1:1"];
+    await expect(loadSglangWeights({ urls }, { path: "/w", version: "8" })).rejects.toMatchObject({
+      code: "engine/unreachable",
+      message: expect.stringContaining(
+        "Cannot reach the engine at http://[redacted]@127.0.0.1:1/model_info: ",
+      ) as string,
+    });
+  });
+
   test("waits for what still runs where it held the cache of the weights before, and loads again", async () => {
     let runs = true;
     await using server = await answeringServer(({ path }) => {

@@ -1,8 +1,8 @@
-import { RolloutError } from "../../errors.ts";
 import {
   callServer,
   findProblemForServers,
   loadOnAll,
+  weightsFailure,
   type WeightReply,
   type Weights,
   type WeightServer,
@@ -55,10 +55,11 @@ async function currentWeights(url: string, servers: WeightServers): Promise<Weig
   const { status, body } = await callServer(url, { method: "GET", path: "/model_info" }, servers);
   const { model_path: path, weight_version: version } = body ?? {};
   if (typeof path === "string" && typeof version === "string") return { path, version };
-  throw new RolloutError(
+  throw weightsFailure(
     "engine/bad-reply",
     `Cannot load weights at ${url}: /model_info (HTTP ${status}) names no model_path and ` +
       "weight_version, expected an SGLang worker",
+    { servers },
   );
 }
 
@@ -79,11 +80,12 @@ async function loadOne(url: string, weights: Weights, servers: WeightServers): P
   if (body?.["success"] === true) return;
   // A refusal is told in the same form, with the status 400.
   const message = body?.["message"];
-  throw new RolloutError(
+  throw weightsFailure(
     "engine/server-error",
     typeof message === "string"
       ? `Cannot load ${weights.path} at ${url}: ${message}`
       : `Cannot load ${weights.path} at ${url}: ${asked.path} answered ${status}, expected an SGLang worker's answer`,
+    { servers },
   );
 }
 

@@ -75,6 +75,18 @@ describe("createVllmWeightLoader()", () => {
     ]);
   });
 
+  test("tells no key that a server repeats", async () => {
+    const apiKey = "sk-engine-0123456789";
+    const message = `the key Bearer ${apiKey} may not do that`;
+    await using server = await answeringServer(() => ({ status: 401, body: { error: message } }));
+    const loader = createVllmWeightLoader({ urls: [server.url], apiKey });
+    await expect(loader.load({ path: "/w", version: "1" })).rejects.toMatchObject({
+      message:
+        `Cannot load weights at ${server.url}: /weight_info answered 401: ` +
+        "the key Bearer [redacted] may not do that",
+    });
+  });
+
   test("says how a server is started that has no such calls", async () => {
     await using one = await startVllmTestServer({
       policy: seededPolicy({ seed: 1 }),

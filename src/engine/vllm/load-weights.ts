@@ -1,8 +1,8 @@
-import { RolloutError } from "../../errors.ts";
 import {
   callServer,
   findProblemForServers,
   loadOnAll,
+  weightsFailure,
   type Weights,
   type WeightServer,
   type WeightServers,
@@ -46,9 +46,10 @@ export function createVllmWeightLoader(servers: WeightServers): VllmWeightLoader
       const { success } = await call("POST", "/reset_prefix_cache?reset_external=true");
       if (success === false) {
         // What is sampled next would be behind keys and values of the weights before.
-        throw new RolloutError(
+        throw weightsFailure(
           "engine/server-error",
           `Cannot load weights at ${url}: /reset_prefix_cache did not drop what the weights before had cached`,
+          { servers },
         );
       }
       await call("POST", "/update_weight_version", { new_version: version });
@@ -60,9 +61,10 @@ export function createVllmWeightLoader(servers: WeightServers): VllmWeightLoader
         const { weight_version: version } = await call("GET", "/weight_info");
         const path = paths.get(url) ?? rootOf(await call("GET", "/v1/models"));
         if (typeof version === "string" && path !== undefined) return { path, version };
-        throw new RolloutError(
+        throw weightsFailure(
           "engine/bad-reply",
           `Cannot load weights at ${url}: it does not say which it has, expected vLLM 0.32 or newer`,
+          { servers },
         );
       },
       async pause() {
@@ -101,9 +103,10 @@ async function callOne(
     status === 404
       ? ", expected vLLM in development mode: start `vllm serve` with VLLM_SERVER_DEV_MODE=1"
       : `: ${messageOf(body)}`;
-  throw new RolloutError(
+  throw weightsFailure(
     "engine/server-error",
     `Cannot load weights at ${url}: ${asked.path} answered ${status}${hint}`,
+    { servers },
   );
 }
 

@@ -1,6 +1,7 @@
 import { Hono, type Context } from "hono";
 import { describeError } from "../../errors.ts";
 import { given } from "../../internal/given.ts";
+import type { Redactor } from "../../internal/redactor.ts";
 import { ClientError } from "../../gateway/client-error.ts";
 import { bearerOf, isSame, requireLocal } from "../../gateway/server/access.ts";
 import { aggregateMetrics } from "../nemo-gym/aggregate-metrics.ts";
@@ -25,6 +26,8 @@ export interface ServiceAppOptions {
   readonly token?: string;
   /** Whether calls must be meant for this machine by name (see `AccessRules`). */
   readonly checksHost: boolean;
+  /** Takes secrets out of what callers are told that went wrong. */
+  readonly redactor: Redactor;
   /** Answers NeMo Gym; absent: nobody does. */
   readonly gym?: GymAgent;
   /** Told of our own bugs. */
@@ -39,6 +42,8 @@ type Handler = (context: Context) => Response | Promise<Response>;
 /** The service over HTTP, as docs/service.md has it. */
 export function createServiceApp(service: RolloutService, options: ServiceAppOptions): Hono {
   const app = new Hono();
+  const errorResponse = (error: ServiceError, allow?: string): Response =>
+    respondWith(error, { redactor: options.redactor, ...given({ allow }) });
   app.use(async ({ req }, next) => {
     requireCaller(req.raw, options);
     await next();
@@ -201,11 +206,15 @@ function toServiceError(error: unknown): ServiceError {
   return new ServiceError("internal", `A bug of the service: ${describeError(error)}`);
 }
 
-function errorResponse(error: ServiceError, allow?: string): Response {
+function respondWith(
+  error: ServiceError,
+  { redactor, allow }: { readonly redactor: Redactor; readonly allow?: string },
+): Response {
   const { status, code, message, retryAfterS } = error;
   const headers = new Headers({ "content-type": "application/json" });
   if (retryAfterS !== undefined) headers.set("retry-after", String(retryAfterS));
   if (code === "unauthorized") headers.set("www-authenticate", "Bearer");
   if (allow !== undefined) headers.set("allow", allow);
-  return new Response(JSON.stringify({ error: { code, message } }), { status, headers });
+  const told = JSON.stringify({ error: { code, message: redactor.text(message) } });
+  return new Response(told, { status, headers });
 }
