@@ -1,7 +1,8 @@
 import type { Engine, Generation } from "../engine/engine.ts";
-import { RolloutError } from "../errors.ts";
+import { describeError, RolloutError } from "../errors.ts";
 import { withVersion } from "../run/mark-versions.ts";
 import { PolicyGate, type PolicyGateOptions, type UpdateMode } from "../run/policy-gate.ts";
+import { ServiceError } from "./service-error.ts";
 
 /** Those who sample elsewhere: what is said of the policy here holds there as well. */
 export interface RemoteSampling {
@@ -111,7 +112,17 @@ export class PolicyControl {
 
   async #close(mode: UpdateMode): Promise<void> {
     const gates = [this.#own, ...this.#others.values()];
-    await Promise.all([...gates.map((gate) => gate.close(mode)), this.#remote?.close(mode)]);
+    await Promise.all([...gates.map((gate) => gate.close(mode)), this.#closeRemote(mode)]);
+  }
+
+  /** @throws ServiceError `engine-failed` where those elsewhere cannot be told. */
+  async #closeRemote(mode: UpdateMode): Promise<void> {
+    try {
+      await this.#remote?.close(mode);
+    } catch (cause) {
+      const message = `Sampling cannot be paused at the workers: ${describeError(cause)}; all is as it was`;
+      throw new ServiceError("engine-failed", message, { cause });
+    }
   }
 
   #open(): void {
@@ -119,12 +130,18 @@ export class PolicyControl {
     this.#remote?.open();
   }
 
-  /** Cuts sampling short, to be gone on with; resolves when the engine is idle and `note` has noted it. */
+  /**
+   * Cuts sampling short, to be gone on with; resolves when the engine is idle and `note` has noted it.
+   *
+   * @throws ServiceError `engine-failed` where those who sample elsewhere cannot be told; so do `update()` and
+   *   `repair()`.
+   */
   async pause(note: () => Promise<void>): Promise<void> {
     await this.#inTurn(async () => {
-      await this.#close("interrupt");
-      this.#isPaused = true;
-      await note();
+      await this.#whileClosed(async () => {
+        this.#isPaused = true;
+        await note();
+      });
     });
   }
 
@@ -175,9 +192,10 @@ export class PolicyControl {
     await this.#inTurn(async () => await this.#whileClosed(work));
   }
 
+  /** Whoever could not be told to close is opened with the others, unless the policy is paused. */
   async #whileClosed(work: () => Promise<void>): Promise<void> {
-    await this.#close("interrupt");
     try {
+      await this.#close("interrupt");
       await work();
     } finally {
       if (!this.#isPaused) this.#open();

@@ -58,7 +58,10 @@ export class RemotePolicy {
     this.#change({ version }).catch(() => {});
   }
 
-  /** Lets nothing be sampled; resolves when nothing is any more, at any worker that is alive. */
+  /**
+   * Lets nothing be sampled; resolves when nothing is any more, at any worker that is alive. Where the store refuses
+   * it, this rejects, and the next sign of life closes it all the same unless `open()` comes first.
+   */
   async close(mode: UpdateMode): Promise<void> {
     if (mode === "finish") return;
     await this.#change({ gate: mode });
