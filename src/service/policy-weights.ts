@@ -59,12 +59,15 @@ export class PolicyWeights {
     readonly control: WeightControl | undefined;
     readonly engineKind: string;
     readonly append: (entry: ServiceEntry) => Promise<void>;
+    /** The result of work whose failure ends the service, refusals apart. */
+    readonly orFail: (work: Promise<void>) => Promise<void>;
   }) {
     this.#policy = about.policy;
     this.#control = about.control;
     this.#engineKind = about.engineKind;
     this.#append = about.append;
-    this.#policy.whenLost(() => void this.#regain());
+    // What fails otherwise than by an outage is told there.
+    this.#policy.whenLost(() => void about.orFail(this.#regain()).catch(() => {}));
   }
 
   /** Has a server that lost the weights load them again. Where it does not, what it samples next tells. */

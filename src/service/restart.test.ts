@@ -1,9 +1,12 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { appendFile, mkdtemp, readFile, readdir, readlink, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Engine } from "../engine/engine.ts";
 import { verifyRun } from "../audit/verify-run.ts";
+import { RolloutError } from "../errors.ts";
+import { systemClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import { caller, lampEngine, openLamps, twoLamps } from "./lamp-service.fixture.ts";
 
@@ -109,4 +112,38 @@ describe("a service that starts again", () => {
     );
     await expect(openLamps(dir, { lock: { machine } })).rejects.toThrow("run.lock");
   });
+
+  test.skipIf(!existsSync("/proc/self/fd"))(
+    "holds no file and no deadline where it cannot be opened",
+    async () => {
+      const late = { ...twoLamps, sampling: {}, minPolicyVersion: 1, deadlineS: 3600 };
+      {
+        await using service = await openLamps(dir);
+        await service.submit(late);
+      }
+      await appendFile(
+        path.join(dir, "service.jsonl"),
+        `${JSON.stringify({ type: "policy", version: 0, weights: "/gone" })}\n`,
+      );
+      const deadlines = new Set<() => void>();
+      const after = (_ms: number, callback: () => void): (() => void) => {
+        deadlines.add(callback);
+        return () => void deadlines.delete(callback);
+      };
+      const openRemote = (): Promise<never> => Promise.reject(new Error("no store"));
+      await expect(openLamps(dir, { openRemote })).rejects.toThrow("no store");
+      const load = (): Promise<never> =>
+        Promise.reject(new RolloutError("engine/server-error", "no such weights"));
+      const weights = { load, have: () => Promise.resolve(false) };
+      const clock = { ...systemClock, after };
+      await expect(openLamps(dir, { weights, clock })).rejects.toThrow("no such weights");
+      expect(deadlines.size).toBe(0);
+      const open = await Promise.all(
+        (await readdir("/proc/self/fd")).map(
+          async (name) => await readlink(`/proc/self/fd/${name}`).catch(() => ""),
+        ),
+      );
+      expect(open.filter((file) => file.startsWith(dir))).toEqual([]);
+    },
+  );
 });

@@ -58,7 +58,10 @@ export class RolloutService implements AsyncDisposable {
     this.#lock = open.lock;
     this.#memory = memory;
     this.#policy = policy;
-    this.#weights = new PolicyWeights({ policy, control, engineKind: engine.kind, append });
+    this.#weights = new PolicyWeights({
+      ...{ policy, control, engineKind: engine.kind, append },
+      orFail: async (work) => await memory.orFail(work),
+    });
     this.#places = createAdmissionGate({ concurrency });
     this.groups = new GroupStore(path.join(options.dir, "groups"), { journal });
     this.trainerGroups = new TrainerGroups(async (ids) => await renderer.codec.decode(ids));
@@ -81,12 +84,16 @@ export class RolloutService implements AsyncDisposable {
     await makeFolder(path.join(dir, "groups"));
     await makeFolder(path.join(dir, "batches"));
     const lock = await RunLock.take(dir, options.lock);
+    let journal: ServiceJournal | undefined;
     let remote: RemotePlayers | undefined;
+    let service: RolloutService | undefined;
     try {
       const guard = (): Promise<void> => lock.confirm();
-      const { journal, entries } = await openServiceJournal(dir, { guard });
+      const opened = await openServiceJournal(dir, { guard });
+      journal = opened.journal;
+      const { entries } = opened;
       remote = await options.openRemote?.();
-      const service = new RolloutService(options, { lock, journal, remote });
+      service = new RolloutService(options, { lock, journal, remote });
       service.groups.restoreAll(entries);
       service.#weights.restore(entries);
       service.#desk.restore(entries);
@@ -96,8 +103,13 @@ export class RolloutService implements AsyncDisposable {
       service.#desk.advance();
       return service;
     } catch (error) {
-      await remote?.[Symbol.asyncDispose]();
-      await lock[Symbol.asyncDispose]();
+      // A service gives back all that it was made of.
+      if (service !== undefined) await service[Symbol.asyncDispose]();
+      else {
+        await remote?.[Symbol.asyncDispose]();
+        await journal?.[Symbol.asyncDispose]();
+        await lock[Symbol.asyncDispose]();
+      }
       throw error;
     }
   }
