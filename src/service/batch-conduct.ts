@@ -1,6 +1,8 @@
 import path from "node:path";
+import { assertInvariant } from "../errors.ts";
 import type { AdmissionGate } from "../run/start-run-options.ts";
-import type { PlayedGroup } from "./batch-taker.ts";
+import { batchProblemIn, type BatchProblem } from "./batch-problem.ts";
+import { takerOf, type PlayedGroup } from "./batch-taker.ts";
 import type { Batch } from "./batch.ts";
 import { describeGroup } from "./describe-group.ts";
 import type { GroupStore } from "./group-store.ts";
@@ -36,7 +38,7 @@ export class BatchConduct {
     return this.#outcomes;
   }
 
-  /** Plays what is left of a batch; it has ended then, unless the service stops before. */
+  /** Plays what is left of a batch; it has ended then, unless the service stops before or it waits for another start. */
   async play(batch: Batch): Promise<void> {
     const { options, policy, remote, places, groups, journal, stopped } = this.#parts;
     const { setup, manifest, concurrency, attempts, record, redactor, lock } = options;
@@ -71,25 +73,56 @@ export class BatchConduct {
       batch.callOff?.();
       await journal.append({ type: "batch-ended", batch: batch.id, state: "finished" });
       groups.wake();
+    } catch (error) {
+      const problem = batchProblemIn(error);
+      if (problem === undefined) throw error;
+      await this.#meet(batch, problem);
     } finally {
       stopped.removeEventListener("abort", onStop);
     }
+  }
+
+  /** Says what is wrong with a batch, and ends it with that where no later start could go on with it. */
+  async #meet(batch: Batch, problem: BatchProblem): Promise<void> {
+    const { options, groups, journal, stopped } = this.#parts;
+    const { redactor, takers, onTrouble = (text) => process.emitWarning(text) } = options;
+    // The next start meets it as well; what was cancelled has ended already.
+    if (stopped.aborted || batch.hasEnded) return;
+    const reason = redactor?.text(problem.message) ?? problem.message;
+    const { id, request } = batch;
+    // Where its time is over, no later start comes early enough.
+    if (problem.kind === "waits" && !batch.isLate) {
+      batch.state = "queued";
+      batch.reason = reason;
+      onTrouble(`${id} waits: ${reason}`);
+      return;
+    }
+    await journal.append({ type: "batch-ended", batch: id, state: "failed", reason });
+    // It was cancelled meanwhile, which is written behind that.
+    if (batch.hasEnded) return;
+    batch.state = "failed";
+    batch.reason = reason;
+    batch.callOff?.();
+    groups.wake();
+    onTrouble(`${id} has failed: ${reason}`);
+    takerOf(batch, takers)?.onCancelled?.(request.key, reason);
   }
 
   /** False where its taker is not to go on: the next start hands the group over again. */
   async #deliver(batch: Batch, groupIndex: number, group: PlayedGroup): Promise<boolean> {
     const { id, request, handOver } = batch;
     const { options, groups } = this.#parts;
-    const taker = batch.taker === undefined ? undefined : options.takers?.[batch.taker];
     for (const attempt of group.attempts) {
       const outcome = attempt.type === "played" ? attempt.episode.outcome : "aborted";
       this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
     }
-    if (taker === undefined) {
+    if (batch.taker === undefined) {
       const told = describeGroup(group, { batch: id, key: request.key });
       await groups.add({ batch: id, groupIndex }, told);
       return true;
     }
+    const taker = takerOf(batch, options.takers);
+    assertInvariant(taker !== undefined, `${id} is played, and its taker is not there`);
     try {
       await taker.take(group, { key: request.key, signal: handOver.signal });
     } catch (error) {

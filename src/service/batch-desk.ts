@@ -3,7 +3,7 @@ import { BatchBook } from "./batch-book.ts";
 import { BatchConduct, type ConductParts } from "./batch-conduct.ts";
 import type { BatchRequest } from "./batch-request.ts";
 import { BatchSchedule } from "./batch-schedule.ts";
-import type { Taker } from "./batch-taker.ts";
+import { takerOf } from "./batch-taker.ts";
 import { drawTasks, planBatch, type Batch, type BatchStatus } from "./batch.ts";
 import { ServiceError } from "./service-error.ts";
 import type { ServiceEntry } from "./service-journal.ts";
@@ -47,7 +47,9 @@ export class BatchDesk {
         book.get(entry.batch)?.delivered.add(entry.groupIndex);
       } else if (entry.type === "batch-ended") {
         const batch = book.get(entry.batch);
-        if (batch !== undefined) batch.state = entry.state;
+        if (batch === undefined) continue;
+        batch.state = entry.state;
+        batch.reason = entry.reason;
       }
     }
     for (const batch of book.all) {
@@ -58,8 +60,9 @@ export class BatchDesk {
 
   /** Cancels what an earlier start was asked for by someone who does not wait any more. */
   async dropUnawaited(): Promise<void> {
+    const { takers } = this.#parts.options;
     for (const batch of [...this.book.open]) {
-      if (this.#takerOf(batch)?.waitsOn === false) await this.cancel(batch.id);
+      if (takerOf(batch, takers)?.waitsOn === false) await this.cancel(batch.id);
     }
   }
 
@@ -98,6 +101,7 @@ export class BatchDesk {
     const accepted = this.#memory.append(entry);
     book.claimKey(batch, accepted);
     await accepted;
+    // Meanwhile it may have been cancelled.
     this.#schedule.add(batch);
     this.#schedule.advance();
     return { status: batch.status, isNew: true };
@@ -110,13 +114,14 @@ export class BatchDesk {
       this.requireRunning();
       this.#schedule.drop(batch);
       batch.state = "cancelled";
+      batch.reason = undefined;
       batch.callOff?.();
       await this.#memory.append({ type: "batch-ended", batch: id, state: "cancelled" });
       const reason = new DOMException("the batch was cancelled", "AbortError");
       batch.stop.abort(reason);
       batch.handOver.abort(reason);
       this.#parts.groups.wake();
-      this.#takerOf(batch)?.onCancelled?.(batch.request.key);
+      takerOf(batch, this.#parts.options.takers)?.onCancelled?.(batch.request.key);
     }
     await batch.playing;
     this.book.forgetEnded(batch);
@@ -129,14 +134,14 @@ export class BatchDesk {
     throw new ServiceError("stopping", "The service is stopping: call again when it is back");
   }
 
-  #takerOf({ taker }: Batch): Taker | undefined {
-    return taker === undefined ? undefined : this.#parts.options.takers?.[taker];
-  }
-
   #mayBegin(batch: Batch): boolean {
-    const { policy } = this.#parts;
-    // Its taker may come with a later start.
-    if (batch.taker !== undefined && this.#takerOf(batch) === undefined) return false;
+    const { options, policy } = this.#parts;
+    // Its taker may come with a later start; nobody else is given what it asked for, however late that is.
+    if (batch.taker !== undefined && takerOf(batch, options.takers) === undefined) return false;
+    // Nothing more of it is sampled.
+    if (batch.isLate) return true;
+    // What it was begun with may come with a later start, too.
+    if (batch.reason !== undefined) return false;
     const { minPolicyVersion = -1, engine } = batch.request;
     // As may its engine.
     if (policy.engineAt(engine) === undefined) return false;

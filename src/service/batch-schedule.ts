@@ -17,9 +17,9 @@ export interface ScheduleOptions {
   readonly now: () => number;
   /** Aborted, no further batch is begun. */
   readonly stopped: AbortSignal;
-  /** Whether a batch may be played by now. */
+  /** Whether a batch may be played by now, or told as it is where it is late. */
   readonly mayBegin: (batch: Batch) => boolean;
-  /** Plays what is left of a batch, to be told of all trouble itself; never rejects. */
+  /** Plays what is left of a batch, to be told of all trouble itself; never rejects. Left `queued`, it waits on. */
   readonly play: (batch: Batch) => Promise<void>;
   /** Told when a batch has come to rest. */
   readonly onRest: (batch: Batch) => void;
@@ -41,18 +41,19 @@ export class BatchSchedule {
     for (const batch of this.#playing) await batch.playing;
   }
 
-  /** Puts a batch behind the others. Its deadline begins to count. */
+  /** Puts a batch behind the others, unless it has ended meanwhile. Its deadline begins to count. */
   add(batch: Batch): void {
+    if (batch.hasEnded) return;
     this.#queue.push(batch);
+    const { clock, mayBegin, now, stopped } = this.#options;
     const { deadlineS } = batch.request;
-    if (deadlineS === undefined) return;
-    const { clock, now } = this.#options;
+    if (deadlineS === undefined || stopped.aborted) return;
     const restMs = batch.atMs + deadlineS * 1000 - now();
     batch.callOff = clock.after(Math.max(0, restMs), () => {
       batch.isLate = true;
       batch.stop.abort(new DOMException("the batch's deadline is over", "TimeoutError"));
       // Nothing of it is played any more, so it needs no place.
-      if (this.#queue.includes(batch)) this.#begin(batch);
+      if (this.#queue.includes(batch) && mayBegin(batch)) this.#begin(batch);
     });
   }
 
@@ -78,12 +79,14 @@ export class BatchSchedule {
 
   #begin(batch: Batch): void {
     const { stopped, play, onRest } = this.#options;
-    if (stopped.aborted) return;
+    if (stopped.aborted || batch.hasEnded) return;
     this.drop(batch);
     batch.state = "running";
+    batch.reason = undefined;
     this.#playing.add(batch);
     batch.playing = play(batch).finally(() => {
       this.#playing.delete(batch);
+      if (batch.state === "queued") this.#queue.push(batch);
       onRest(batch);
       this.advance();
     });

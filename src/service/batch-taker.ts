@@ -31,9 +31,17 @@ export interface Taker {
   ) => Promise<void>;
   /** Whether someone still waits for a batch behind a restart of the service; where not, it is cancelled. */
   readonly waitsOn: boolean;
-  /** Told that a batch ended otherwise than by its last group: it was cancelled. */
-  readonly onCancelled?: (key: string) => void;
+  /** Told that a batch ended otherwise than by its last group: it was cancelled, or failed for a reason. */
+  readonly onCancelled?: (key: string, reason?: string) => void;
 }
 
 /** By name, as the service's journal has them. */
 export type Takers = Readonly<Record<string, Taker>>;
+
+/** Who is to be given a batch's groups; `undefined` for the readers of `/v1/groups`, and where this start has none. */
+export function takerOf(
+  { taker }: { readonly taker: string | undefined },
+  takers: Takers = {},
+): Taker | undefined {
+  return taker === undefined ? undefined : takers[taker];
+}

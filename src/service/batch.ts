@@ -9,9 +9,12 @@ import { ServiceError } from "./service-error.ts";
 export interface BatchStatus {
   readonly batch: string;
   readonly key: string;
-  readonly state: "queued" | "running" | "finished" | "cancelled";
+  /** `failed`: it could not be played to its end. */
+  readonly state: "queued" | "running" | "finished" | "cancelled" | "failed";
   readonly groups: number;
   readonly finishedGroups: number;
+  /** Why it failed, or why it waits for another start of the service; absent where neither is so. */
+  readonly reason?: string;
 }
 
 /** Rollouts that were asked for. */
@@ -31,6 +34,8 @@ export class Batch {
   /** Places of the groups that are there to be read. */
   readonly delivered = new Set<number>();
   state: BatchStatus["state"] = "queued";
+  /** See `BatchStatus`. */
+  reason: string | undefined;
   /** Whether its deadline is over. */
   isLate = false;
   /** Calls the deadline off; absent where there is none. */
@@ -47,7 +52,7 @@ export class Batch {
   }
 
   get hasEnded(): boolean {
-    return this.state === "finished" || this.state === "cancelled";
+    return hasEnded(this);
   }
 
   /** Attempts that are accepted and in no group that can be read. */
@@ -61,8 +66,14 @@ export class Batch {
       ...{ batch: this.id, key: this.request.key, state: this.state },
       groups: this.request.tasks.length,
       finishedGroups: this.delivered.size,
+      ...(this.reason !== undefined && { reason: this.reason }),
     };
   }
+}
+
+/** Whether nothing more will come of a batch. */
+export function hasEnded({ state }: Pick<BatchStatus, "state">): boolean {
+  return state !== "queued" && state !== "running";
 }
 
 /**
@@ -86,7 +97,7 @@ export function planBatch(environment: Environment, request: BatchRequest): RunP
 
 /**
  * Draws each task of a plan, in turns with others: one that cannot be played is refused here, where it
- * would stop everything later.
+ * would end its batch later.
  *
  * @throws ServiceError `bad-request` for a task that cannot be drawn, or has the id of another.
  */

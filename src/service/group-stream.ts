@@ -1,5 +1,7 @@
+import { given } from "../internal/given.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { encodeLine } from "../run/encode-line.ts";
+import { hasEnded } from "./batch.ts";
 import type { GroupStore } from "./group-store.ts";
 import type { RolloutService } from "./rollout-service.ts";
 import { ServiceError } from "./service-error.ts";
@@ -49,11 +51,11 @@ export function streamGroups(
   }
   const left = new AbortController();
   const lines = linesOf(service, wish, { clock, signal: left.signal });
-  let hasEnded = false;
+  let isOver = false;
   // A reader that leaves while a line is waited for ends the stream twice: by leaving, and as the wait is over.
   const end = (): void => {
-    if (!hasEnded) onEnd();
-    hasEnded = true;
+    if (!isOver) onEnd();
+    isOver = true;
   };
   return new ReadableStream(
     {
@@ -103,9 +105,10 @@ async function* linesOf(
         : formedLine(service, entry, { form, isAlone: batch !== undefined });
       continue;
     }
-    const state = batch === undefined ? "running" : service.batch(batch).state;
-    if (state === "finished" || state === "cancelled") {
-      yield write({ type: "end", cursor, state });
+    const told = batch === undefined ? undefined : service.batch(batch);
+    if (told !== undefined && hasEnded(told)) {
+      const { state, reason } = told;
+      yield write({ type: "end", cursor, state, ...given({ reason }) });
       return;
     }
     if (service.stopping.aborted) {

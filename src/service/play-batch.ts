@@ -6,9 +6,10 @@ import type { PlannedEpisode, RunPlan } from "../run/plan-run.ts";
 import { RunFolder, type RunFolderOptions, type RunManifest } from "../run/run-folder.ts";
 import { startRun } from "../run/start-run.ts";
 import type { AdmissionGate, StartRunOptions } from "../run/start-run-options.ts";
-import { planSource } from "../run/task-source.ts";
-import { planBatch, type Batch } from "./batch.ts";
+import { planSource, type TaskSource } from "../run/task-source.ts";
+import { drawing, lookingInto, planAccepted } from "./batch-problem.ts";
 import type { PlayedAttempt, PlayedGroup } from "./batch-taker.ts";
+import { planBatch, type Batch } from "./batch.ts";
 
 /** What batches are played with. */
 export interface BatchPlay {
@@ -43,13 +44,14 @@ const batchSpan = 65_536;
  * finished and did not deliver. Once the batch's time is over, the rest is delivered as given up.
  *
  * @returns whether all of its groups are delivered.
+ * @throws BatchProblem, or an error with that as its cause, where something is wrong with this batch alone.
  */
 export async function playBatch(batch: Batch, play: BatchPlay): Promise<boolean> {
-  const plan = planBatch(play.setup.environment, batch.request);
-  await using folder = await RunFolder.open(play.dir, manifestOf(batch, play), {
-    ...play.folder,
-    retryFailed: false,
-  });
+  const plan = planAccepted(() => planBatch(play.setup.environment, batch.request));
+  const options = { ...play.folder, retryFailed: false };
+  await using folder = await lookingInto(
+    RunFolder.open(play.dir, manifestOf(batch, play), options),
+  );
   const ended = new Set(folder.finished.map(({ rolloutId }) => rolloutId));
   await deliverStored(batch, { play, plan, folder, ended, isGivenUp: false });
   if (!batch.stop.signal.aborted) {
@@ -78,7 +80,7 @@ async function playRest(
       await places.admit({ priority: batch.number * batchSpan + priority, signal }),
   };
   const run = startRun({
-    source: planSource(plan),
+    source: batchSource(plan),
     setup: { ...setup, sampling },
     grouping: { size: batch.request.samples, attempts },
     admission: { concurrency, gate, ahead },
@@ -99,6 +101,11 @@ async function playRest(
   await run.result;
 }
 
+function batchSource(plan: RunPlan): TaskSource {
+  const source = planSource(plan);
+  return { ...source, at: (...asked) => drawing(() => source.at(...asked)) };
+}
+
 /** Delivers groups from what is on the disk: the whole ones, or all with what is missing given up. */
 async function deliverStored(
   batch: Batch,
@@ -117,7 +124,9 @@ async function deliverStored(
   let chunk: (readonly PlannedEpisode[])[] = [];
   const deliverChunk = async (): Promise<void> => {
     const wanted = chunk.flat().map(({ rolloutId }) => rolloutId);
-    const found = await folder.readEpisodes(new Set(wanted.filter((id) => ended.has(id))));
+    const found = await lookingInto(
+      folder.readEpisodes(new Set(wanted.filter((id) => ended.has(id)))),
+    );
     const episodes = new Map(found.map((episode) => [episode.rolloutId, episode]));
     for (const planned of chunk) {
       const { task, groupIndex } = planned[0]!;
@@ -128,8 +137,8 @@ async function deliverStored(
   };
   for (let groupIndex = 0; groupIndex < tasks.length; groupIndex++) {
     if (batch.delivered.has(groupIndex)) continue;
-    const planned = Array.from({ length: samples }, (_, index) =>
-      plan.at(groupIndex * samples + index),
+    const planned = drawing(() =>
+      Array.from({ length: samples }, (_, index) => plan.at(groupIndex * samples + index)),
     );
     if (!isGivenUp && !planned.every(({ rolloutId }) => ended.has(rolloutId))) continue;
     chunk.push(planned);

@@ -33,6 +33,8 @@ export interface RolloutServiceOptions {
   readonly takers?: Takers;
   readonly lock?: Omit<LockOptions, "files">;
   readonly clock?: Clock;
+  /** Told, for people, of a batch that fails, or waits for another start. Default: a warning of the process. */
+  readonly onTrouble?: (text: string) => void;
   /** Opens the way to those who play elsewhere, once the folder is this process's. Default: this process. */
   readonly openRemote?: () => Promise<RemotePlayers>;
 }

@@ -19,7 +19,9 @@ export type ServiceEntry =
   | {
       readonly type: "batch-ended";
       readonly batch: string;
-      readonly state: "finished" | "cancelled";
+      readonly state: "finished" | "cancelled" | "failed";
+      /** Why it failed. */
+      readonly reason?: string;
     }
   /** Groups up to the cursor: of all batches, or of one. */
   | { readonly type: "acknowledged"; readonly cursor: number; readonly batch?: string }

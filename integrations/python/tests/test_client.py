@@ -110,6 +110,14 @@ def test_cancels_pauses_announces_and_acknowledges(service):
     assert client.health() == {"state": "running", "policyVersion": 13}
 
 
+def test_says_why_a_batch_failed(service):
+    client, _ = connect(service)
+    assert client.submit(key="a", split="train", tasks=[1], samples=1).reason is None
+    service.batches["b1"]["told"].update(state="failed", reason="task 1 cannot be drawn")
+    failed = client.poll("b1")
+    assert (failed.state, failed.reason) == ("failed", "task 1 cannot be drawn")
+
+
 def test_sends_the_token():
     with StubService(token="t0ken") as service:
         assert Client(service.url, "t0ken").health()["state"] == "running"

@@ -28,13 +28,17 @@ class ServiceUnreachable(Exception):
 
 @dataclass(frozen=True)
 class Batch:
-    """Rollouts that were asked for. `state` is queued, running, finished or cancelled."""
+    """Rollouts that were asked for. `state` is queued, running, finished, cancelled or failed.
+
+    `reason` says why it failed, or why it waits for another start of the service.
+    """
 
     batch: str
     key: str
     state: str
     groups: int
     finished_groups: int
+    reason: str | None = None
 
 
 class Client:
@@ -235,4 +239,5 @@ def _to_error(status: int, content: bytes) -> ServiceError:
 
 
 def _to_batch(body: dict[str, Any]) -> Batch:
-    return Batch(body["batch"], body["key"], body["state"], body["groups"], body["finishedGroups"])
+    return Batch(body["batch"], body["key"], body["state"], body["groups"], body["finishedGroups"],
+                 body.get("reason"))

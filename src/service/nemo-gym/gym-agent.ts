@@ -29,10 +29,11 @@ export class GymAgent {
         this.#waiting.get(key)?.resolve(group);
         return Promise.resolve();
       },
-      onCancelled: (key) =>
-        this.#waiting
-          .get(key)
-          ?.reject(new ServiceError("rollout-failed", "The rollout was cancelled")),
+      onCancelled: (key, reason) => {
+        const message =
+          reason === undefined ? "The rollout was cancelled" : `The rollout failed: ${reason}`;
+        this.#waiting.get(key)?.reject(new ServiceError("rollout-failed", message));
+      },
     };
   }
 

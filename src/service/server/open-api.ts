@@ -46,13 +46,17 @@ const batchRequest = objectOf(
   ["key", "split", "tasks", "samples"],
 );
 
-const batch = objectOf({
-  batch: { type: "string" },
-  key: { type: "string" },
-  state: { enum: ["queued", "running", "finished", "cancelled"] },
-  groups: whole,
-  finishedGroups: whole,
-});
+const batch = objectOf(
+  {
+    batch: { type: "string" },
+    key: { type: "string" },
+    state: { enum: ["queued", "running", "finished", "cancelled", "failed"] },
+    groups: whole,
+    finishedGroups: whole,
+    reason: { type: "string" },
+  },
+  ["batch", "key", "state", "groups", "finishedGroups"],
+);
 
 const batchId = { name: "id", in: "path", required: true, schema: { type: "string" } };
 const batchList = objectOf({ batches: { type: "array", items: batchRef } });

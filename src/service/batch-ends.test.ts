@@ -1,0 +1,274 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Environment } from "../environment/environment.ts";
+import { systemClock, type Clock } from "../internal/clock.ts";
+import { Redactor } from "../internal/redactor.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import { lamps } from "../run/lamp-run.fixture.ts";
+import { testManifest } from "../run/run-folder.fixture.ts";
+import type { PlayedGroup, Taker } from "./batch-taker.ts";
+import { caller, lampEngine, openLamps, twoLamps } from "./lamp-service.fixture.ts";
+import { GymAgent, gymTaker } from "./nemo-gym/gym-agent.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-service-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A clock whose deadlines are over when it is said. */
+function heldClock(): {
+  readonly clock: Clock;
+  readonly waiting: Set<() => void>;
+  readonly end: () => void;
+} {
+  const waiting = new Set<() => void>();
+  const after = (_ms: number, callback: () => void): (() => void) => {
+    waiting.add(callback);
+    return () => void waiting.delete(callback);
+  };
+  const end = (): void => {
+    for (const callback of waiting) {
+      waiting.delete(callback);
+      callback();
+    }
+  };
+  return { clock: { ...systemClock, after }, waiting, end };
+}
+
+/** Lamps of which one cannot be drawn from the second time on. */
+function flakyLamps(flaky: number, error: () => Error): Environment {
+  const inner = lamps(50);
+  let drawn = 0;
+  return {
+    ...inner,
+    task(split, index) {
+      if (index !== flaky) return inner.task(split, index);
+      drawn += 1;
+      if (drawn > 1) throw error();
+      return inner.task(split, index);
+    },
+  };
+}
+
+const request = { ...twoLamps, sampling: {} };
+
+describe("a batch that ends while it is being accepted", () => {
+  test("stays cancelled, also where it is asked for again, and its stream ends", async () => {
+    await using service = await openLamps(dir);
+    const submitted = service.submit(request);
+    await until(() => service.batches.length > 0);
+    expect((await service.cancel("b1")).state).toBe("cancelled");
+    expect((await submitted).status.state).toBe("cancelled");
+    expect(service.health).toMatchObject({ batches: 0, runningAttempts: 0, queuedAttempts: 0 });
+    const call = caller(service);
+    expect((await call("GET", "/v1/groups?batch=b1")).body).toEqual([
+      '{"type":"end","cursor":0,"state":"cancelled"}',
+    ]);
+    expect((await call("POST", "/v1/batches", twoLamps)).body).toMatchObject({
+      state: "cancelled",
+    });
+  });
+
+  test("starts no deadline where the service stops meanwhile: nothing keeps the process", async () => {
+    const { clock, waiting } = heldClock();
+    const service = await openLamps(dir, { clock });
+    const submitted = service.submit({ ...request, deadlineS: 3600 });
+    await until(() => service.batches.length > 0);
+    const disposed = service[Symbol.asyncDispose]();
+    expect((await submitted).status.state).toBe("queued");
+    await disposed;
+    expect(waiting.size).toBe(0);
+  });
+});
+
+test("a batch whose taker is not there waits for it when it is late, and is told to nobody else", async () => {
+  const taken: PlayedGroup[] = [];
+  const taker: Taker = {
+    waitsOn: true,
+    take: (group) => {
+      taken.push(group);
+      return Promise.resolve();
+    },
+  };
+  const takers = { "agent-lightning": taker };
+  {
+    const begun = withResolvers();
+    const engine = lampEngine(async (_request, { signal } = {}) => {
+      begun.resolve();
+      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+    });
+    await using service = await openLamps(dir, { engine, takers });
+    await service.submit(
+      { ...request, tasks: [4], samples: 1, deadlineS: 3600 },
+      "agent-lightning",
+    );
+    await begun.promise;
+  }
+  {
+    const { clock, end } = heldClock();
+    await using service = await openLamps(dir, { clock });
+    end();
+    // Batches of others are begun and played.
+    await service.submit(request);
+    await until(() => service.batch("b2").state === "finished");
+    await until(() => service.health.batches === 1);
+    expect(service.batch("b1")).toMatchObject({ state: "queued", finishedGroups: 0 });
+    expect(service.health.unreadGroups).toBe(2);
+  }
+  const { clock, end } = heldClock();
+  await using service = await openLamps(dir, { clock, takers });
+  end();
+  await until(() => service.health.batches === 0);
+  expect(taken.map(({ attempts }) => attempts.map(({ type }) => type))).toEqual([["given-up"]]);
+  expect(service.health.unreadGroups).toBe(2);
+});
+
+describe("what is wrong with one batch", () => {
+  test("ends that batch with the reason, behind what it has, and no other", async () => {
+    const held = withResolvers();
+    const engine = lampEngine(async ({ sessionId }) => {
+      if (sessionId.startsWith("lamp/test/10")) await held.promise;
+    });
+    const environment = flakyLamps(7, () => new Error("EIO: read /disk?key=s3cret-key"));
+    const troubles: string[] = [];
+    const options = {
+      redactor: new Redactor(["s3cret-key"]),
+      onTrouble: (text: string) => void troubles.push(text),
+    };
+    const reason =
+      'Cannot play lamp: its task 7 of "test" cannot be drawn: EIO: read /disk?key=[redacted]';
+    const failed = { batch: "b2", state: "failed", finishedGroups: 1, reason };
+    {
+      await using service = await openLamps(dir, {
+        ...{ engine, environment, concurrency: 64 },
+        ...options,
+      });
+      await service.submit({ ...request, key: "good", tasks: [10, 11] });
+      await service.submit(request);
+      const call = caller(service);
+      const lines = (await call("GET", "/v1/groups?batch=b2")).body as readonly string[];
+      expect(lines).toHaveLength(2);
+      expect(JSON.parse(lines[1]!)).toMatchObject({ type: "end", state: "failed", reason });
+      expect((await call("GET", "/v1/batches/b2")).body).toMatchObject(failed);
+      expect((await call("DELETE", "/v1/batches/b2")).body).toMatchObject(failed);
+      expect(troubles).toEqual([`b2 has failed: ${reason}`]);
+      held.resolve();
+      await until(() => service.health.batches === 0);
+      expect(service.batch("b1").state).toBe("finished");
+    }
+    await using service = await openLamps(dir, options);
+    expect(service.batch("b2")).toMatchObject(failed);
+    expect(troubles).toHaveLength(1);
+    expect((await service.submit(request)).status).toMatchObject(failed);
+  });
+
+  test("is told to the taker that waits for it", async () => {
+    const gym = new GymAgent();
+    const environment = flakyLamps(4, () => new Error("EIO"));
+    const takers = { [gymTaker]: gym.taker };
+    await using service = await openLamps(dir, { environment, takers, onTrouble: () => {} });
+    const { status, body } = await caller(service, { gym })("POST", "/run", {
+      ...{ task_index: 4, split: "test", agent_ref: { name: "turnwright" } },
+      responses_create_params: { input: [] },
+    });
+    expect([status, body]).toEqual([
+      502,
+      {
+        error: {
+          code: "rollout-failed",
+          message:
+            'The rollout failed: Cannot play lamp: its task 4 of "test" cannot be drawn: EIO',
+        },
+      },
+    ]);
+    expect(service.batches).toEqual([]);
+  });
+});
+
+test("a batch whose tasks a later start has not got waits for one that has", async () => {
+  {
+    await using service = await openLamps(dir);
+    await service.submit({ ...request, minPolicyVersion: 1 });
+  }
+  {
+    await using service = await openLamps(dir, { environment: lamps(5), onTrouble: () => {} });
+    await service.announce({ version: 1 });
+    await until(() => service.batch("b1").reason !== undefined);
+    expect(service.batch("b1")).toMatchObject({
+      state: "queued",
+      reason: '"tasks" is wrong: Cannot play task 7: split "test" has 5 tasks, expected 0 to 4',
+    });
+  }
+  await using service = await openLamps(dir);
+  await until(() => service.batch("b1").state === "finished");
+});
+
+describe("a batch that was begun with other settings than those of this start", () => {
+  const manifest = { ...testManifest, configuration: { env: "e", temperature: 0.7 } };
+  const reason = expect.stringContaining("temperature") as string;
+
+  async function begin(more: object = {}): Promise<void> {
+    const begun = withResolvers();
+    let asked = 0;
+    const engine = lampEngine(async (_request, { signal } = {}) => {
+      asked += 1;
+      if (asked === 1) return;
+      if (asked === 4) begun.resolve();
+      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+    });
+    await using service = await openLamps(dir, { engine });
+    await service.submit({ ...request, ...more });
+    await begun.promise;
+    await until(() => service.health.runningAttempts === 3);
+  }
+
+  test("waits for a start with these, and no other waits for it", async () => {
+    await begin();
+    const troubles: string[] = [];
+    const onTrouble = (text: string): void => void troubles.push(text);
+    {
+      await using service = await openLamps(dir, { manifest, onTrouble });
+      await service.submit({ ...request, key: "other" });
+      await until(() => service.batch("b2").state === "finished");
+      await until(() => troubles.length > 0);
+      expect(service.batch("b1")).toMatchObject({ state: "queued", finishedGroups: 0, reason });
+      expect(troubles).toEqual([expect.stringMatching(/^b1 waits: .*temperature/)]);
+    }
+    await using service = await openLamps(dir);
+    await until(() => service.batch("b1").state === "finished");
+    expect(service.batch("b1")).not.toHaveProperty("reason");
+    expect(service.batch("b1")).toMatchObject({ finishedGroups: 2 });
+  });
+
+  test("fails when it is late", async () => {
+    await begin({ deadlineS: 3600 });
+    const { clock, end } = heldClock();
+    await using service = await openLamps(dir, { manifest, clock, onTrouble: () => {} });
+    await until(() => service.batch("b1").reason !== undefined);
+    end();
+    await until(() => service.health.batches === 0);
+    expect(service.batch("b1")).toMatchObject({ state: "failed", finishedGroups: 0, reason });
+  });
+
+  test("can be cancelled while it waits", async () => {
+    await begin();
+    {
+      await using service = await openLamps(dir, { manifest, onTrouble: () => {} });
+      await until(() => service.batch("b1").reason !== undefined);
+      const cancelled = await service.cancel("b1");
+      expect(cancelled.state).toBe("cancelled");
+      expect(cancelled).not.toHaveProperty("reason");
+    }
+    await using service = await openLamps(dir);
+    expect(service.batch("b1").state).toBe("cancelled");
+  });
+});
