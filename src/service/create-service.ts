@@ -106,7 +106,7 @@ export async function createService(
     const service = await RolloutService.open({
       ...{ dir, setup: run.setup, manifest: run.manifest },
       ...{ concurrency, attempts, maxQueued, record },
-      ...{ redactor, takers, batchEngines },
+      ...{ redactor, takers, batchEngines, onTrouble: note },
       ...given({ weights, lock, openRemote }),
     });
     return {

@@ -60,7 +60,7 @@ export class AglBridge {
         if ((await this.#claims.get(key)) === "not-ours") return;
         await this.#insist(signal, async () => await this.#give(key, attempts[0]!, signal));
       },
-      onCancelled: (key) => void this.#giveUp(key),
+      onCancelled: (key, reason = "it was cancelled") => void this.#giveUp(key, reason),
     };
   }
 
@@ -146,14 +146,16 @@ export class AglBridge {
   }
 
   /** Says that a rollout was cancelled. */
-  async #giveUp(id: string): Promise<void> {
+  async #giveUp(id: string, problem: string): Promise<void> {
     const { store, note } = this.#options;
     const signal = AbortSignal.timeout(longestPauseMs);
     try {
       if (!(await store.isOurs(id, signal))) return;
-      await store.move(id, { state: "failed", problem: "it was cancelled" }, signal);
+      await store.move(id, { state: "failed", problem }, signal);
     } catch (error) {
-      note(`agent-lightning was not told that ${id} was cancelled: ${describeError(error)}`);
+      note(
+        `agent-lightning was not told that ${id} has ended (${problem}): ${describeError(error)}`,
+      );
     }
   }
 
