@@ -40,7 +40,7 @@ const server = createServer((request, response) => {
   });
 });
 
-/** Which turn it is stands in the request's id, `rollout:attempt:turn;`, or in a header. */
+/** Which turn it is stands at the end of the request's id, `rollout:attempt:turn;`, or in a header. */
 function sample(request: IncomingMessage, response: ServerResponse, body: string): void {
   const { rid = "", input_ids: inputIds = [] } = JSON.parse(body) as {
     rid?: string;

@@ -43,8 +43,9 @@ export interface GenerateRequest {
    */
   readonly vocabularySize?: number;
   /**
-   * Unique per policy call; the engine can abort by it, and may then abort every request whose id
-   * begins with it, so none should be the beginning of another's.
+   * Names the call in what is recorded of it. Several calls may have one at once, of this program or of
+   * others at the same server: an engine that tells requests apart by their ids, or aborts by them, makes
+   * ids of its own.
    */
   readonly requestId: string;
   /** Stable over an episode, so that a router can keep it on one worker's prefix cache. */

@@ -49,7 +49,10 @@ export interface HttpEngineOptions {
   readonly now?: Clock["now"];
   /** Default: the machine's timers. Deadlines are kept with it too. */
   readonly sleep?: Clock["sleep"];
-  /** A number in [0, 1), for spreading retries. Default `Math.random`. */
+  /**
+   * A number in [0, 1), for spreading retries, and for telling this engine's requests from those of others at
+   * the same server: of two engines that are used at once, its first number must differ. Default `Math.random`.
+   */
   readonly random?: () => number;
 }
 

@@ -19,6 +19,7 @@ import type { SamplingProtocol, ScoringProtocol } from "./sampling-protocol.ts";
 import { checkScoreRequest, isNeutral, refuseTempered, scoreIds } from "./score-ids.ts";
 import type { Worker } from "./worker-set.ts";
 import { createWorkerSet } from "./worker-set.ts";
+import { createWireIds } from "./wire-ids.ts";
 
 /** An engine behind HTTP. */
 export interface HttpEngine extends Engine {
@@ -119,8 +120,7 @@ export function createHttpEngine<Kind extends string>(
   const running = new Set<Promise<unknown>>();
   const server = create(closing.signal);
   const { scoring } = server;
-  /** Keeps apart what several processes ask at once. */
-  const unique = settings.random();
+  const toWireId = createWireIds(settings.random());
   let scoreCount = 0;
 
   /** Keeps track of a call, so that `close()` can wait for it. */
@@ -138,8 +138,9 @@ export function createHttpEngine<Kind extends string>(
     assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
     assertRequest(request);
     const { protocol } = server;
-    const context = { workers, settings, protocol, signal, cutShort, onNotCutShort, onTokens };
-    return track(sampleTurn(request, { ...context, closing: closing.signal }));
+    const options = { signal, cutShort, onNotCutShort, onTokens };
+    const context = { workers, settings, protocol, toWireId, closing: closing.signal };
+    return track(sampleTurn(request, { ...context, ...options }));
   }
 
   function toDescribeCall(signal: AbortSignal | undefined): DescribeCall {
@@ -168,11 +169,11 @@ export function createHttpEngine<Kind extends string>(
       refuseTempered(temperature, { kind, convention });
     }
     if (from === request.ids.length) return [];
-    const requestId = `turnwright-score-${scoreCount++}-${unique}`;
+    const requestId = `turnwright-score-${scoreCount++}`;
     const { protocol } = server;
-    const context = { workers, settings, protocol, signal, scoring: kindOfScoring, requestId };
-    const ids = { ids: request.ids, from };
-    return track(scoreIds(ids, { ...context, closing: closing.signal }));
+    const asked = { signal, scoring: kindOfScoring, requestId };
+    const context = { workers, settings, protocol, toWireId, closing: closing.signal };
+    return track(scoreIds({ ids: request.ids, from }, { ...context, ...asked }));
   }
 
   async function load({ signal }: { signal?: AbortSignal } = {}): Promise<EngineLoad> {
@@ -202,7 +203,7 @@ export function createHttpEngine<Kind extends string>(
   }: { promptIds?: readonly number[]; signal?: AbortSignal } = {}): Promise<EngineDescription> {
     const options = signal === undefined ? {} : { signal };
     const description = await describe(options);
-    await generate(toProbe(promptIds, settings.random()), options);
+    await generate(toProbe(promptIds), options);
     return description;
   }
 
@@ -227,14 +228,14 @@ export function createHttpEngine<Kind extends string>(
   };
 }
 
-/** A request for one token. `unique` keeps apart what several processes ask at once. */
-export function toProbe(promptIds: readonly number[], unique: number): GenerateRequest {
+/** A request for one token. */
+export function toProbe(promptIds: readonly number[]): GenerateRequest {
   return {
     promptIds,
     sampling: {},
     maxNewTokens: 1,
     stopTokenIds: [],
-    requestId: `turnwright-probe-${unique}`,
+    requestId: "turnwright-probe",
     sessionId: "turnwright-probe",
   };
 }

@@ -25,6 +25,8 @@ export interface CallContext {
   readonly workers: WorkerSet;
   readonly settings: HttpEngineSettings;
   readonly protocol: Pick<SamplingProtocol, "abortRequest" | "cutShort">;
+  /** Names a request at the server, each time otherwise. */
+  readonly toWireId: (requestId: string) => string;
   /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
   /** Aborted, the call ends with what it has. */
@@ -37,6 +39,7 @@ export interface CallContext {
 
 /** One request of a call. */
 export interface CallRequest {
+  /** Names it in what failures say and records hold. */
   readonly requestId: string;
   readonly worker: Worker;
   /** Takes what comes before the answer is whole. */
@@ -89,14 +92,16 @@ export class RepeatedCall implements Disposable {
     { requestId, worker, stream }: CallRequest,
     ask: (exchange: PieceExchange) => Promise<Reply | Unanswered>,
   ): Promise<Reply | FailedReply> {
-    const { settings, protocol, workers } = this.#context;
+    const { settings, protocol, workers, toWireId } = this.#context;
+    const wireId = toWireId(requestId);
     const { clock, timeouts, headers } = settings;
     const parents = [this.#deadline.signal];
     using deadline = startDeadline({ ms: timeouts.requestMs, parents, clock, isOurs: true });
     const { signal } = deadline;
-    await using _ = this.#abortWhenCutShort({ requestId, worker });
+    await using _ = this.#abortWhenCutShort(worker, wireId);
     const reply = await ask({
       worker,
+      wireId,
       signal,
       stream,
       async post({ path, headers: further, ...rest }) {
@@ -112,7 +117,7 @@ export class RepeatedCall implements Disposable {
     const { outcome } = reply;
     const failure = toFailure(outcome, timeouts.requestMs);
     // What is not told to stop goes on sampling beside the request that takes its place.
-    if (failure.maySample) await protocol.abortRequest(worker, requestId);
+    if (failure.maySample) await protocol.abortRequest(worker, wireId);
     if (outcome.type !== "reply" && !this.#deadline.signal.aborted) workers.markDown(worker);
     const isCutOff = outcome.type === "aborted" && !deadline.expired;
     const problem = isCutOff
@@ -122,12 +127,12 @@ export class RepeatedCall implements Disposable {
   }
 
   /** Has the server stop early and answer with what it has sampled, where it can be told to. */
-  #abortWhenCutShort({ requestId, worker }: CallRequest): AsyncDisposable {
+  #abortWhenCutShort(worker: Worker, wireId: string): AsyncDisposable {
     const { cutShort, onNotCutShort, protocol } = this.#context;
     let told: Promise<void> | undefined;
     const tell = async (): Promise<void> => {
-      const told = protocol.cutShort?.(worker, requestId);
-      if (!(await (told ?? protocol.abortRequest(worker, requestId)))) onNotCutShort?.();
+      const told = protocol.cutShort?.(worker, wireId);
+      if (!(await (told ?? protocol.abortRequest(worker, wireId)))) onNotCutShort?.();
     };
     const onCut = (): void => {
       told = tell();

@@ -34,7 +34,7 @@ describe("stop texts and constraints in a server's own words", () => {
     ["regex", { regex: "a+" }],
     ["structural-tag", { structural_tag: JSON.stringify(tag) }],
   ] as const)("SGLang, %s", (type, expected) => {
-    const body = toJson(encodeSglangBody(pieceWith(constraints[type]), { stream: true }));
+    const body = toJson(encodeSglangBody(pieceWith(constraints[type]), { wireId: "w", stream: true }));
     expect(body).toMatchObject({
       input_ids: [1, 2_000_000],
       stream: true,
@@ -49,7 +49,7 @@ describe("stop texts and constraints in a server's own words", () => {
   ] as const)("vLLM, %s", (type, structured) => {
     const piece = pieceWith(constraints[type]);
     const sampling = { stop: ["\n\n", "é"], structured_outputs: structured };
-    const options = { model: undefined, stream: true };
+    const options = { wireId: "w", model: undefined, stream: true };
     const streamed = { stream: true, stream_options: { include_usage: true } };
     expect(toJson(encodeGenerateBody(piece, options))).toMatchObject({
       ...{ token_ids: [1, 2_000_000], sampling_params: sampling },
@@ -72,9 +72,9 @@ describe("stop texts and constraints in a server's own words", () => {
   test("nothing of either where there is none", () => {
     const { stopTexts: _, ...turn } = pieceWith().turn;
     const piece = { ...pieceWith(), turn };
-    const sampling = toJson(encodeSglangBody(piece, { stream: false }))["sampling_params"] as Json;
+    const sampling = toJson(encodeSglangBody(piece, { wireId: "w", stream: false }))["sampling_params"] as Json;
     expect(Object.keys(sampling)).not.toContain("stop");
-    const body = toJson(encodeCompletionsBody(piece, { model: "m", stream: false }));
+    const body = toJson(encodeCompletionsBody(piece, { wireId: "w", model: "m", stream: false }));
     expect(body).not.toHaveProperty("stop");
     expect(body).not.toHaveProperty("structured_outputs");
     expect(body).not.toHaveProperty("stream_options");

@@ -22,6 +22,8 @@ const request: GenerateRequest = {
   sessionId: "s",
 };
 
+const toWireId = (requestId: string): string => `1~${requestId}`;
+
 /** Samples a turn of which the server's replies are these, one after the other. */
 async function sample(
   replies: readonly PieceReply[],
@@ -39,6 +41,7 @@ async function sample(
     {
       workers,
       settings,
+      toWireId,
       signal: undefined,
       closing: new AbortController().signal,
       protocol: {
@@ -170,7 +173,7 @@ test("twenty turns at once let the event loop get round in between", async () =>
   const closing = new AbortController().signal;
   await Promise.all(
     Array.from({ length: 20 }, () =>
-      sampleTurn(request, { workers, settings, signal: undefined, closing, protocol }),
+      sampleTurn(request, { workers, settings, toWireId, signal: undefined, closing, protocol }),
     ),
   );
   clearInterval(rounds);
@@ -209,6 +212,7 @@ describe("a turn that is cut short", () => {
       workers,
       settings,
       protocol,
+      toWireId,
       ...signals,
       cutShort: cut.signal,
       onNotCutShort,
@@ -229,7 +233,7 @@ describe("a turn that is cut short", () => {
       pieces: [{ requestId: "a", tokenCount: 2, policyVersion: "", finish: "abort" }],
       discarded: [],
     });
-    expect(aborted).toEqual(["a"]);
+    expect(aborted).toEqual(["1~a"]);
     expect(timesNotCut()).toBe(0);
   });
 

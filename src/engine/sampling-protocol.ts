@@ -12,15 +12,15 @@ export interface SamplingProtocol {
    */
   samplePiece(piece: PieceRequest, exchange: PieceExchange): Promise<PieceReply | Unanswered>;
   /**
-   * Tells the server to stop sampling a request. Bounded, never throws. False where the server cannot be told: it
+   * Tells the server to stop sampling a request, by the id under which it went there. Bounded, never throws. False where the server cannot be told: it
    * has no way to, or refuses. One that does not answer in time may have been.
    */
-  abortRequest(worker: Worker, requestId: string): Promise<boolean>;
+  abortRequest(worker: Worker, wireId: string): Promise<boolean>;
   /**
    * Has the server answer a request, whose answer is waited for, with what it has sampled. Bounded and false as
    * above. Default: `abortRequest()`.
    */
-  cutShort?(worker: Worker, requestId: string): Promise<boolean>;
+  cutShort?(worker: Worker, wireId: string): Promise<boolean>;
 }
 
 /** How one kind of server is asked to score. Its scores are of the softmax of the raw logits. */
@@ -38,6 +38,8 @@ export interface Unanswered {
 /** The way to the server that one piece is asked of. */
 export interface PieceExchange {
   readonly worker: Worker;
+  /** The id under which the request goes to the server: no other request there has it, or begins with it. */
+  readonly wireId: string;
   /** Aborts at the request's deadline, and when the turn is over. */
   readonly signal: AbortSignal;
   /** Where given, the answer is to be streamed into it, as far as the server can. */

@@ -14,7 +14,7 @@ import type { ScoringProtocol } from "./sampling-protocol.ts";
 /** What scoring works with. */
 export interface ScoreContext extends CallContext {
   readonly scoring: ScoringProtocol;
-  /** Names the call; no other's name begins with it. */
+  /** Names the call, and spreads calls over workers. */
   readonly requestId: string;
 }
 
@@ -27,15 +27,14 @@ export async function scoreIds(
   { ids, from }: Pick<ScorePiece, "ids" | "from">,
   context: ScoreContext,
 ): Promise<readonly number[]> {
-  const { scoring, workers, requestId: sessionId } = context;
+  const { scoring, workers, requestId } = context;
   const purpose = { verb: "score", noun: "the call", lost: () => [] } as const;
   using call = new RepeatedCall(purpose, context);
-  for (let count = 0; ; count++) {
+  for (;;) {
     await takeTurn();
     call.throwIfOver();
-    const requestId = count === 0 ? sessionId : `r${count}~${sessionId}`;
-    const at = { requestId, worker: workers.pick(sessionId) };
-    const piece = { requestId, ids, from, sessionId };
+    const at = { requestId, worker: workers.pick(requestId) };
+    const piece = { requestId, ids, from, sessionId: requestId };
     const reply = refuseUnusable(
       await call.request(at, (exchange) => scoring.scoreIds(piece, exchange)),
       piece,

@@ -27,8 +27,8 @@ export class TurnProgress {
   }
 
   /**
-   * The next request: the turn, or what is left of it, under a new id. The number goes in front,
-   * because an engine may abort every request whose id *begins* with the one it is told.
+   * The next request: the turn, or what is left of it, under a new id, by which records tell the turn's
+   * requests apart.
    */
   nextPiece(): PieceRequest {
     const number = this.#requestCount++;

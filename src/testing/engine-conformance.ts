@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Engine, GenerateRequest, StreamedTokens } from "../engine/engine.ts";
 import { InvariantError, RolloutError } from "../errors.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
 import type { MalformedToken } from "./malformed-turn.ts";
 import { IMPOSSIBLE_LOGPROBS, foreignIds } from "./malformed-turn.ts";
 
@@ -208,6 +209,30 @@ const CASES = {
     }
   },
 
+  "keeps calls apart that are asked for under one id at once": async (harness: EngineHarness) => {
+    const sessions = Array.from({ length: 32 }, (_, index) => index);
+    const turns = Object.fromEntries(
+      sessions.map((index) => [
+        `session-${index}`,
+        [{ outputIds: [1_000 + index, STOP_ID], logprobs: [-(index + 1) / 64, -1] }],
+      ]),
+    );
+    await using tested = await harness.start({ kind: "plays", turns });
+    const generations = await Promise.all(
+      sessions.map((index) =>
+        tested.engine.generate(toRequest({ sessionId: `session-${index}` })),
+      ),
+    );
+    for (const [index, { outputIds, pieces, discarded }] of generations.entries()) {
+      assert.deepEqual(outputIds, [1_000 + index, STOP_ID]);
+      assert.deepEqual(
+        pieces.map(({ requestId }) => requestId),
+        ["request-0"],
+      );
+      assert.deepEqual(discarded, []);
+    }
+  },
+
   "resumes a turn that the engine interrupted, keeping what was sampled": async (
     harness: EngineHarness,
   ) => {
@@ -310,6 +335,19 @@ const CASES = {
     await assert.rejects(call, (error) => error === reason);
     assert.deepEqual(told.outputIds, TURN.outputIds.slice(0, 3));
     assert.deepEqual(told.logprobs, TURN.logprobs.slice(0, 3));
+  },
+
+  "takes calls under one id at once, and cancels each by itself": async (
+    harness: EngineHarness,
+  ) => {
+    const turns = { "session-0": [TURN, TURN] };
+    await using tested = await harness.start({ kind: "stalls", turns, afterTokens: 3 });
+    const stalled = await Promise.all([1, 2].map(() => untilTold(tested.engine, 3)));
+    for (const { call, controller } of stalled) {
+      const reason = new Error("enough");
+      controller.abort(reason);
+      await assert.rejects(call, (error) => error === reason);
+    }
   },
 
   "throws what a listener throws": async (harness: EngineHarness) => {
@@ -464,6 +502,20 @@ function listen(onMore: (told: ConformanceTurn) => void = () => undefined) {
       onMore(told);
     },
   };
+}
+
+/** A call of which so many tokens were told. Rejects where the call does before that. */
+async function untilTold(engine: Engine, tokenCount: number) {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const told = withResolvers();
+  const { onTokens } = listen(({ outputIds }) => {
+    if (outputIds.length === tokenCount) told.resolve();
+  });
+  const call = engine.generate(toRequest(), { signal, onTokens });
+  call.catch((error: unknown) => told.reject(error));
+  await told.promise;
+  return { call, controller };
 }
 
 /** What a call fails with of which every reply is malformed. */

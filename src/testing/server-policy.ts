@@ -10,6 +10,7 @@ export interface PolicyToken {
 /** What a policy is asked to continue. */
 export interface PolicyRequest {
   readonly inputIds: readonly number[];
+  /** The request's id at the server; one of Turnwright's ends with `~` and what the call was named. */
   readonly rid: string;
   /** The value of the `X-SMG-Routing-Key` header: Turnwright's session id. */
   readonly routingKey: string | undefined;

@@ -194,6 +194,7 @@ const HARNESSES: readonly EngineHarness[] = [
         "llama.cpp does not interrupt; what it cancels is lost",
       "goes on from what it told where the connection breaks in mid-stream": unstreamed,
       "tells of tokens before the turn is over, and of none once it is cancelled": unstreamed,
+      "takes calls under one id at once, and cancels each by itself": unstreamed,
       "fails where a token that cannot be comes behind those that it told": unstreamed,
     },
   },
@@ -206,6 +207,7 @@ const HARNESSES: readonly EngineHarness[] = [
       "goes on from what it told where the connection breaks in mid-stream":
         "it lives in this process",
       "tells of tokens before the turn is over, and of none once it is cancelled": wholeTurns,
+      "takes calls under one id at once, and cancels each by itself": wholeTurns,
       "fails where a token that cannot be comes behind those that it told": wholeTurns,
       "samples a turn again whose reply it refused, and records that":
         "a script has each turn once",

@@ -71,6 +71,33 @@ test.each(SERVERS)("$name hands over what it has of a turn that is cut short", a
   await served.close();
 });
 
+test.each(SERVERS)(
+  "$name goes on with alike requests of others when one is cut short",
+  async (server) => {
+    const { policy, atGate, open } = gatedPolicy([10, 11, 12, 2], { requestCount: 4 });
+    const served = await server.serve(policy);
+    const [engine, another] = [server.connect(served.url), server.connect(served.url)];
+    const cut = new AbortController();
+    const first = engine.generate(toRequest(), { cutShort: cut.signal });
+    const others = [
+      engine.generate(toRequest()),
+      another.generate(toRequest()),
+      another.generate(toRequest({ requestId: "a;w1;" })),
+    ];
+    await atGate;
+    cut.abort();
+    expect(await first).toMatchObject({ outputIds: [10, 11], finish: { type: "length" } });
+    open();
+    const whole = { outputIds: [10, 11, 12, 2], finish: { type: "stop" }, discarded: [] };
+    expect(await Promise.all(others)).toMatchObject(
+      ["a", "a", "a;w1;"].map((requestId) => ({ ...whole, pieces: [{ requestId }] })),
+    );
+    await engine.close();
+    await another.close();
+    await served.close();
+  },
+);
+
 const UNTOLD: typeof SERVERS = [
   {
     name: "vLLM outside development mode, completions,",

@@ -50,8 +50,8 @@ describe("sglang scores", () => {
     expect(await engine.score({ ...REQUEST, from: 3 })).toEqual(await policyScores(IDS, 3));
     expect(server.requests).toHaveLength(2);
     expect(server.requests[0]).toMatchObject({
-      rid: "turnwright-score-0-0.5",
-      routingKey: "turnwright-score-0-0.5",
+      rid: "0.5-0~turnwright-score-0",
+      routingKey: "turnwright-score-0",
       inputIds: IDS,
       maxNewTokens: 0,
       samplingParams: { temperature: 1, top_p: 1, top_k: -1, repetition_penalty: 1 },
@@ -131,7 +131,7 @@ describe("sglang scores", () => {
     await using tested = await startFaultySglang([fault], ONCE);
     const failure = await failureOf(tested.engine.score(REQUEST));
     expect(failure).toMatchObject({ code, retryable: false });
-    expect(failure.message).toContain("Cannot score request turnwright-score-0-0.5 at http");
+    expect(failure.message).toContain("Cannot score request turnwright-score-0 at http");
     expect(failure.message).toContain(message);
   });
 });
@@ -143,7 +143,7 @@ describe.each(["generate", "completions"] as const)("vllm, %s, scores", (api) =>
     expect(await engine.score(REQUEST)).toEqual(await policyScores(IDS, 2));
     expect(server.requests).toHaveLength(1);
     expect(server.requests[0]).toMatchObject({
-      routingKey: "turnwright-score-0-0.5",
+      routingKey: "turnwright-score-0",
       inputIds: IDS,
       maxNewTokens: 1,
       samplingParams: { temperature: 0, prompt_logprobs: 0 },
@@ -271,9 +271,9 @@ describe("a request for scores that fails", () => {
     expect(await tested.engine.score(REQUEST)).toEqual([-1, -1]);
     expect(tested.server.stats.abortCount).toBe(1);
     expect(tested.server.requests.map(({ rid }) => rid)).toEqual([
-      "turnwright-score-0-0.5",
-      "r1~turnwright-score-0-0.5",
-      "r2~turnwright-score-0-0.5",
+      "0.5-0~turnwright-score-0",
+      "0.5-1~turnwright-score-0",
+      "0.5-2~turnwright-score-0",
     ]);
     expect(backOff(tested.clock)).toEqual([187.5, 2_000]);
   });

@@ -20,7 +20,7 @@ async function freeAddress(): Promise<{ url: string; port: number }> {
 describe("what is sent", () => {
   test("every sampling parameter is spelled out, and what the turn decides wins over `extra`", async () => {
     await using server = await startSglangTestServer({ policy: echoPolicy() });
-    const engine = createSglangEngine({ url: `${server.url}/` });
+    const engine = createSglangEngine({ url: `${server.url}/`, random: () => 0.5 });
     await engine.generate(
       toRequest({
         sampling: {
@@ -35,7 +35,7 @@ describe("what is sent", () => {
     await engine.close();
     const [request] = server.requests;
     expect(request).toMatchObject({
-      rid: "a",
+      rid: "0.5-0~a",
       routingKey: "s",
       inputIds: [1, 2, 3],
       maxNewTokens: 16,
@@ -205,7 +205,7 @@ describe("probe()", () => {
     const engine = createSglangEngine({ url: server.url, random: () => 0.5 });
     expect(await engine.probe()).toMatchObject({ kind: "sglang", policyVersion: "3" });
     expect(server.requests).toMatchObject([
-      { rid: "turnwright-probe-0.5", inputIds: [0], maxNewTokens: 1, outputIds: [0] },
+      { rid: "0.5-0~turnwright-probe", inputIds: [0], maxNewTokens: 1, outputIds: [0] },
     ]);
     await engine.close();
   });

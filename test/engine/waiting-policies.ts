@@ -17,7 +17,7 @@ export function stuckPolicy(...tokens: readonly (number | PolicyToken)[]): Serve
 /** A policy that waits at a gate. */
 export interface GatedPolicy {
   readonly policy: ServerPolicy;
-  /** Resolves when the first request has come to the gate. */
+  /** Resolves when so many requests as were named have come to the gate. */
   readonly atGate: Promise<void>;
   /** Lets all requests pass. */
   readonly open: () => void;
@@ -26,21 +26,22 @@ export interface GatedPolicy {
 /**
  * Samples the ids, each with its negative as logprob, and waits before 12 until the gate opens or the
  * request is aborted. With `resumes`, ids that a prompt of [1, 2, 3] was followed by are not sampled
- * again.
+ * again. `requestCount` are waited for at the gate; default 1.
  */
 export function gatedPolicy(
   ids: readonly number[],
-  { resumes = false }: { resumes?: boolean } = {},
+  { resumes = false, requestCount = 1 }: { resumes?: boolean; requestCount?: number } = {},
 ): GatedPolicy {
   const atGate = createDeferred();
   const gate = createDeferred();
+  let atGateCount = 0;
   const policy: ServerPolicy = {
     name: "gated",
     async *begin({ inputIds, signal }): AsyncGenerator<PolicyToken> {
       for (const id of resumes ? ids.slice(inputIds.length - 3) : ids) {
         if (id === 12) {
           const aborted = untilAborted(signal);
-          atGate.resolve();
+          if (++atGateCount === requestCount) atGate.resolve();
           await Promise.race([gate.promise, aborted]);
           if (signal.aborted) return;
         }

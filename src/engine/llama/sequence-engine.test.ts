@@ -119,6 +119,7 @@ registerEngineConformance(
       "tells of a turn that the engine interrupted as of any other":
         "weights do not change under a running engine",
       "goes on from what it told where the connection breaks in mid-stream": noServer,
+      "takes calls under one id at once, and cancels each by itself": "its sequences know no ids",
       "samples a turn again whose reply it refused, and records that":
         "what is computed in this process comes out the same again",
       "refuses a logprob that no sampled token has, and tells what is lost":

@@ -11,10 +11,14 @@ import type { PieceRequest, ScorePiece } from "../piece-request.ts";
  */
 export function encodeGenerateBody(
   piece: PieceRequest,
-  { stream, listsPrompt = false }: { readonly stream: boolean; readonly listsPrompt?: boolean },
+  {
+    wireId,
+    stream,
+    listsPrompt = false,
+  }: { readonly wireId: string; readonly stream: boolean; readonly listsPrompt?: boolean },
 ): Uint8Array {
   const fields = {
-    rid: piece.requestId,
+    rid: wireId,
     sampling_params: {
       ...encodeSampling(piece.turn.sampling),
       ...encodeEnds(piece.turn),
@@ -42,9 +46,12 @@ export function encodeGenerateBody(
  * logprob_result_processor.py, and python/sglang/srt/layers/logits_processor.py (input logprobs are
  * normalised without temperature and top-p).
  */
-export function encodeScoreBody({ requestId, ids, from }: ScorePiece): Uint8Array {
+export function encodeScoreBody(
+  { ids, from }: ScorePiece,
+  { wireId }: { readonly wireId: string },
+): Uint8Array {
   const fields = {
-    rid: requestId,
+    rid: wireId,
     sampling_params: { ...encodeSampling({}), max_new_tokens: 0, skip_special_tokens: false },
     return_logprob: true,
     logprob_start_len: from - 1,

@@ -5,7 +5,7 @@ import type { SglangSettings } from "./sglang-options.ts";
 /** Tells engines to stop sampling. */
 export interface RequestAborter {
   /** As `SamplingProtocol.abortRequest()`. A router cannot be told itself: it has no such path. */
-  readonly abortRequest: (worker: Worker, requestId: string) => Promise<boolean>;
+  readonly abortRequest: (worker: Worker, wireId: string) => Promise<boolean>;
   /** Remembers that a router listens, and asks it no more. */
   readonly giveUp: () => void;
 }
@@ -23,9 +23,9 @@ export function createRequestAborter(settings: SglangSettings): RequestAborter {
     giveUp() {
       canAbort = false;
     },
-    async abortRequest(worker, requestId) {
+    async abortRequest(worker, wireId) {
       if (!canAbort) return false;
-      const body = JSON.stringify({ rid: requestId });
+      const body = JSON.stringify({ rid: wireId });
       const request = { method: "POST", path: "/abort_request", body } as const;
       const outcome = await callControl(worker, request, { settings, parents: [] });
       if (outcome.type !== "reply") return true;

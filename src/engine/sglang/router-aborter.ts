@@ -7,7 +7,7 @@ import type { SglangSettings } from "./sglang-options.ts";
 /** Tells the workers behind a router, which itself has no path for it, to stop sampling. */
 export interface RouterAborter {
   /** As `SamplingProtocol.cutShort()`: true where each worker that the router lists was told. */
-  readonly abortRequest: (router: Worker, requestId: string) => Promise<boolean>;
+  readonly abortRequest: (router: Worker, wireId: string) => Promise<boolean>;
   /** Drops the connections to workers. */
   readonly close: () => Promise<void>;
 }
@@ -70,9 +70,9 @@ export function createRouterAborter(settings: SglangSettings): RouterAborter {
   }
 
   return {
-    async abortRequest(router, requestId) {
+    async abortRequest(router, wireId) {
       const urls = await listed(router);
-      const body = JSON.stringify({ rid: requestId });
+      const body = JSON.stringify({ rid: wireId });
       const told = await Promise.all([...new Set(urls)].map((url) => tell(url, body)));
       return told.length > 0 && told.every((isTold) => isTold);
     },

@@ -41,7 +41,7 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
   const miscounting = new WeakSet<Worker>();
   const protocol: SamplingProtocol = {
     samplePiece: async (piece, exchange) => {
-      const { stream, post, worker } = exchange;
+      const { stream, post, worker, wireId } = exchange;
       const listsPrompt = miscounting.has(worker);
       // Every frame of a stream would list it.
       const frames = stream && !listsPrompt ? new GenerateStream(piece, stream) : undefined;
@@ -50,7 +50,7 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
           post({
             path: "/generate",
             headers: { "x-smg-routing-key": toHeaderValue(piece.turn.sessionId) },
-            body: encodeGenerateBody(piece, { stream: frames !== undefined, listsPrompt }),
+            body: encodeGenerateBody(piece, { wireId, stream: frames !== undefined, listsPrompt }),
             ...(frames && { onEvent: (data) => frames.take(data) }),
           }),
         read: (text) =>
@@ -60,16 +60,16 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
       return reply;
     },
     abortRequest: aborter.abortRequest,
-    cutShort: async (worker, requestId) =>
-      (await aborter.abortRequest(worker, requestId)) ||
-      (settings.mode !== "direct" && (await behindRouter.abortRequest(worker, requestId))),
+    cutShort: async (worker, wireId) =>
+      (await aborter.abortRequest(worker, wireId)) ||
+      (settings.mode !== "direct" && (await behindRouter.abortRequest(worker, wireId))),
   };
   const scoring: ScoringKind = {
-    async scoreIds(piece, { post }) {
+    async scoreIds(piece, { post, wireId }) {
       const outcome = await post({
         path: "/generate",
         headers: { "x-smg-routing-key": toHeaderValue(piece.sessionId) },
-        body: encodeScoreBody(piece),
+        body: encodeScoreBody(piece, { wireId }),
       });
       if (outcome.type !== "reply" || outcome.status !== 200) {
         return { type: "unanswered", outcome };

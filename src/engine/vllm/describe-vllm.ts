@@ -101,10 +101,10 @@ async function getConvention(
   worker: Worker,
   { context, call }: { context: VllmControl; call: DescribeCall },
 ): Promise<{ convention: LogprobConvention; assumption?: string }> {
-  const { logprobConvention: configured, probePrompts: prompts, random } = context.settings;
+  const { logprobConvention: configured, probePrompts: prompts } = context.settings;
   if (configured !== undefined) return { convention: configured };
   const { generate } = call;
-  const found = await findConvention({ prompts, unique: random(), generate });
+  const found = await findConvention({ prompts, generate });
   const convention = found.convention ?? (await getStatedConvention(worker, context));
   if (convention !== undefined) return { convention };
   const assumption =

@@ -24,17 +24,14 @@ const TOLERANCE = 0.005;
  */
 export async function findConvention({
   prompts,
-  unique,
   generate,
 }: {
   prompts: readonly (readonly number[])[];
-  /** Keeps apart what several processes ask at once. */
-  unique: number;
   generate: (request: GenerateRequest) => Promise<Generation>;
 }): Promise<FoundConvention> {
   let problem = "every probe was certain of its token";
   for (const [index, promptIds] of prompts.entries()) {
-    const probe = toProbe(promptIds, unique);
+    const probe = toProbe(promptIds);
     const requestId = `${probe.requestId}-${index}`;
     try {
       const greedy = await generate({

@@ -20,10 +20,10 @@ const ABSENT = new Set([403, 404, 405]);
 export function createRequestAborter(
   worker: Worker,
   settings: VllmSettings,
-): (requestId: string) => Promise<boolean> {
+): (wireId: string) => Promise<boolean> {
   const absent = new Set<string>();
-  return async (requestId) => {
-    const body = JSON.stringify({ request_ids: toServerRequestIds(requestId) });
+  return async (wireId) => {
+    const body = JSON.stringify({ request_ids: toServerRequestIds(wireId) });
     for (const path of PATHS) {
       if (absent.has(path)) continue;
       const request = { method: "POST", path, body } as const;

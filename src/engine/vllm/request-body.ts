@@ -2,8 +2,10 @@ import type { SamplingParameters } from "../engine.ts";
 import { jsonWithIds } from "../json-with-ids.ts";
 import type { PieceRequest } from "../piece-request.ts";
 
-/** What all requests of one way to ask share. */
+/** What a request's body holds besides the piece. */
 export interface BodyOptions {
+  /** The request's id at the server. */
+  readonly wireId: string;
   readonly model: string | undefined;
   /** Whether tokens are sent as they come. */
   readonly stream: boolean;
@@ -19,10 +21,10 @@ export interface BodyOptions {
  */
 export function encodeGenerateBody(
   piece: PieceRequest,
-  { model, stream, listsPrompt = false }: BodyOptions,
+  { wireId, model, stream, listsPrompt = false }: BodyOptions,
 ): Uint8Array {
   const fields = {
-    request_id: piece.requestId,
+    request_id: wireId,
     ...(model === undefined ? {} : { model }),
     ...(listsPrompt ? { return_token_ids: true } : {}),
     sampling_params: encodeSampling(piece),
@@ -39,11 +41,11 @@ export function encodeGenerateBody(
  */
 export function encodeCompletionsBody(
   piece: PieceRequest,
-  { model, stream }: BodyOptions,
+  { wireId, model, stream }: BodyOptions,
 ): Uint8Array {
   const fields = {
     ...encodeSampling(piece),
-    request_id: piece.requestId,
+    request_id: wireId,
     ...(model === undefined ? {} : { model }),
     add_special_tokens: false,
     echo: false,
@@ -60,8 +62,8 @@ export function encodeCompletionsBody(
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/serving.py and
  * vllm/entrypoints/openai/completion/serving.py.
  */
-export function toServerRequestIds(requestId: string): readonly string[] {
-  return [`generate-tokens-${requestId}`, `cmpl-${requestId}-0`];
+export function toServerRequestIds(wireId: string): readonly string[] {
+  return [`generate-tokens-${wireId}`, `cmpl-${wireId}-0`];
 }
 
 /** What was cached stands in the usage, which streams end with where they are asked to. */

@@ -53,7 +53,7 @@ interface ServerState {
   /** The last version that a reply named. */
   spanVersion: string;
   readonly versions: PolicyVersions;
-  readonly abort: (requestId: string) => Promise<boolean>;
+  readonly abort: (wireId: string) => Promise<boolean>;
 }
 
 const DISABLED_WARNING =
@@ -240,7 +240,7 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     scoreIds,
     versionsOf: (worker) => stateOf(worker).versions,
     warningOf: (worker) => (stateOf(worker).isDisabled ? DISABLED_WARNING : undefined),
-    abortRequest: (worker, requestId) => stateOf(worker).abort(requestId),
+    abortRequest: (worker, wireId) => stateOf(worker).abort(wireId),
   };
 }
 
@@ -263,7 +263,8 @@ function ask(
   const headers = { "x-session-id": toHeaderValue(piece.turn.sessionId) };
   // A stream counts the prompt at its end, behind tokens that are told of, but lists it once, at its beginning.
   const stream = chunks !== undefined;
-  const options = { model, listsPrompt: listsPrompt || stream, stream };
+  const { wireId } = exchange;
+  const options = { wireId, model, listsPrompt: listsPrompt || stream, stream };
   const further = { headers, ...(chunks && { onEvent: (data: string) => chunks.take(data) }) };
   return api === "generate"
     ? exchange.post({
