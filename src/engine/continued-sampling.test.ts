@@ -18,6 +18,10 @@ test("the seed follows from how many ids there are, however often it was interru
   expect(seedBehind(seedBehind(7, 8), 120)).toBe(seedBehind(7, 128));
 });
 
+test("a large seed keeps its digits", () => {
+  expect(seedBehind(Number.MAX_SAFE_INTEGER, 3)).toBe((2 ** 31 - 1 + 3 * 1_327_217_885) % 2 ** 31);
+});
+
 test("no two lengths of one turn share a seed", () => {
   const seeds = Array.from({ length: 32_768 }, (_, count) => seedBehind(3, count));
   expect(new Set(seeds).size).toBe(seeds.length);

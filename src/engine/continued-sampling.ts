@@ -20,5 +20,5 @@ export function samplingBehind(
 
 /** The seed with which a turn is sampled on behind so many ids. */
 export function seedBehind(seed: number, sampledCount: number): number {
-  return (seed + sampledCount * seedStep) % 2 ** 31;
+  return ((seed % 2 ** 31) + sampledCount * seedStep) % 2 ** 31;
 }

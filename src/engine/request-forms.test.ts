@@ -34,7 +34,9 @@ describe("stop texts and constraints in a server's own words", () => {
     ["regex", { regex: "a+" }],
     ["structural-tag", { structural_tag: JSON.stringify(tag) }],
   ] as const)("SGLang, %s", (type, expected) => {
-    const body = toJson(encodeSglangBody(pieceWith(constraints[type]), { wireId: "w", stream: true }));
+    const body = toJson(
+      encodeSglangBody(pieceWith(constraints[type]), { wireId: "w", stream: true }),
+    );
     expect(body).toMatchObject({
       input_ids: [1, 2_000_000],
       stream: true,
@@ -72,7 +74,9 @@ describe("stop texts and constraints in a server's own words", () => {
   test("nothing of either where there is none", () => {
     const { stopTexts: _, ...turn } = pieceWith().turn;
     const piece = { ...pieceWith(), turn };
-    const sampling = toJson(encodeSglangBody(piece, { wireId: "w", stream: false }))["sampling_params"] as Json;
+    const sampling = toJson(encodeSglangBody(piece, { wireId: "w", stream: false }))[
+      "sampling_params"
+    ] as Json;
     expect(Object.keys(sampling)).not.toContain("stop");
     const body = toJson(encodeCompletionsBody(piece, { wireId: "w", model: "m", stream: false }));
     expect(body).not.toHaveProperty("stop");

@@ -12,8 +12,8 @@ export interface SamplingProtocol {
    */
   samplePiece(piece: PieceRequest, exchange: PieceExchange): Promise<PieceReply | Unanswered>;
   /**
-   * Tells the server to stop sampling a request, by the id under which it went there. Bounded, never throws. False where the server cannot be told: it
-   * has no way to, or refuses. One that does not answer in time may have been.
+   * Tells the server to stop sampling a request, by the id under which it went there. Bounded, never throws. False
+   * where the server cannot be told: it has no way to, or refuses. One that does not answer in time may have been.
    */
   abortRequest(worker: Worker, wireId: string): Promise<boolean>;
   /**

@@ -1,7 +1,8 @@
 import { samplingBehind } from "../engine/continued-sampling.ts";
-import type { GenerateRequest, Generation, SamplingParameters } from "../engine/engine.ts";
+import type { GenerateRequest, Generation } from "../engine/engine.ts";
 import { isPromptTooLong } from "../engine/is-prompt-too-long.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
+import { samplingOfTurn } from "../engine/turn-seed.ts";
 import { RolloutError } from "../errors.ts";
 import { askEngine } from "./ask-engine.ts";
 import type { Sampled } from "./input-player.ts";
@@ -137,7 +138,7 @@ function toRequest(
   const { rolloutId, attempt = 1, start = 1 } = assignment;
   const place = start === 1 ? attempt : `${attempt}.${start}`;
   const seed = assignment.samplingSeed ?? assignment.seed;
-  const sampling = seeded(setup.sampling, seed, turnIndex);
+  const sampling = samplingOfTurn(setup.sampling, { seed, turnIndex });
   return {
     promptIds:
       sampledIds.length === 0 ? recorder.promptIds : [...recorder.promptIds, ...sampledIds],
@@ -148,12 +149,6 @@ function toRequest(
     requestId: `${rolloutId}:${place}:${turnIndex}${sampledIds.length === 0 ? "" : `+${sampledIds.length}`};`,
     sessionId: rolloutId,
   };
-}
-
-function seeded(sampling: SamplingParameters, seed: number, turnIndex: number): SamplingParameters {
-  return sampling.seed === undefined
-    ? sampling
-    : { ...sampling, seed: (sampling.seed + seed * 1009 + turnIndex) % 2 ** 31 };
 }
 
 /** How many ids the next turn may sample, and which limit says so where it may sample none. */

@@ -219,9 +219,7 @@ const CASES = {
     );
     await using tested = await harness.start({ kind: "plays", turns });
     const generations = await Promise.all(
-      sessions.map((index) =>
-        tested.engine.generate(toRequest({ sessionId: `session-${index}` })),
-      ),
+      sessions.map((index) => tested.engine.generate(toRequest({ sessionId: `session-${index}` }))),
     );
     for (const [index, { outputIds, pieces, discarded }] of generations.entries()) {
       assert.deepEqual(outputIds, [1_000 + index, STOP_ID]);

@@ -1,4 +1,5 @@
 import type { SamplingParameters } from "../../engine/engine.ts";
+import { samplingOfTurn } from "../../engine/turn-seed.ts";
 import type { Clock } from "../../internal/clock.ts";
 import { callId } from "../../agent/call-id.ts";
 import type { AssistantMessage } from "../../message.ts";
@@ -171,9 +172,8 @@ export class GatewaySession {
 
   /** Sampling with the session's own seed. */
   seeded(sampling: SamplingParameters): SamplingParameters {
-    if (sampling.seed === undefined) return sampling;
     const { seed } = this.identity;
-    return { ...sampling, seed: (sampling.seed + seed * 1009 + this.#requestCount) % 2 ** 31 };
+    return samplingOfTurn(sampling, { seed, turnIndex: this.#requestCount });
   }
 
   /** Enters a turn of an earlier process again; see `SessionTree.restore()`. */
