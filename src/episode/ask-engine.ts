@@ -1,8 +1,9 @@
 import { checkGeneration } from "../engine/check-sampled.ts";
-import type { GenerateRequest } from "../engine/engine.ts";
+import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../engine/engine.ts";
 import { withEnd } from "../engine/find-end.ts";
 import { nothingSampled } from "../engine/nothing-sampled.ts";
 import { RolloutError } from "../errors.ts";
+import { endedBy } from "../internal/ended-by.ts";
 import { onAbort } from "../internal/on-abort.ts";
 import type { Sampled } from "./input-player.ts";
 import { callParty, type Play } from "./play.ts";
@@ -36,7 +37,7 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
     });
   try {
     const generation = await callParty(play, call, async (signal) => {
-      const reply = await setup.engine.generate(request, {
+      const options: CuttableOptions = {
         signal,
         cutShort: time.signal,
         onHeld: (isHeld) => {
@@ -53,7 +54,8 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
         onGivenUp: () => {
           isGivenUp = isNotCut;
         },
-      });
+      };
+      const reply = await takeReply(setup.engine, request, options);
       const checked = checkGeneration(reply, request);
       const generation = time.signal.aborted ? withEnd(checked, request) : checked;
       if (generation.outputIds.length > 0 || interrupt?.aborted === true) return generation;
@@ -75,6 +77,26 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
     // An engine that never said that it goes on holds nothing but its own call.
     isCalling = false;
     holdTime(play, false);
+  }
+}
+
+type CuttableOptions = GenerateOptions & { readonly cutShort: AbortSignal };
+
+/**
+ * What the engine answers. One may be anyone's, and end its call by `cutShort` itself, as `fetch()` does with that as
+ * its signal: it has nothing to show then. Whatever else it throws is its failure, also behind a cut.
+ */
+async function takeReply(
+  engine: Engine,
+  request: GenerateRequest,
+  options: CuttableOptions,
+): Promise<Generation> {
+  try {
+    return await engine.generate(request, options);
+  } catch (error) {
+    if (!endedBy(options.cutShort, error)) throw error;
+    const reason = "the engine had nothing to show when it was cut short";
+    return nothingSampled([{ requestId: request.requestId, reason }]);
   }
 }
 

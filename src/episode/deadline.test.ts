@@ -5,6 +5,7 @@ import { createClock, type Clock } from "../internal/clock.ts";
 import { characterIds } from "../testing/character-renderer.ts";
 import { createDeferred } from "../testing/deferred.ts";
 import { manualClock, type ManualClock } from "../testing/manual-clock.ts";
+import type { Episode } from "./episode.ts";
 import { lamp, play, preparedEngine, says, switchCall } from "./lamp-episode.fixture.ts";
 
 /** A clock that is moved by hand, in both its forms. */
@@ -119,6 +120,64 @@ describe("the episode's deadline", () => {
     expect(episode).not.toHaveProperty("reward");
     expect(episode.turns.map(({ text }) => text)).toEqual([switchCall]);
     expect(troubles).toEqual([]);
+  });
+
+  /** Answers one turn, and ends the next by what the callback gives when it is cut short. */
+  function rejectingEngine(endBy: (cutShort: AbortSignal) => unknown): Engine {
+    const engine = preparedEngine([says(switchCall)]);
+    return {
+      ...engine,
+      async generate(request, options = {}) {
+        if (engine.requests.length === 0) return await engine.generate(request, options);
+        await new Promise((resolve) => options.cutShort!.addEventListener("abort", resolve));
+        throw endBy(options.cutShort!);
+      },
+    };
+  }
+
+  const byTheCut: readonly [what: string, endBy: (cutShort: AbortSignal) => unknown][] = [
+    ["its reason", (cutShort) => cutShort.reason],
+    ["an AbortError", () => new DOMException("This operation was aborted", "AbortError")],
+  ];
+
+  test.each(byTheCut)(
+    "takes an engine that ends its call by %s when it is cut short for one with nothing to show",
+    async (_, endBy) => {
+      const ends: Episode[] = [];
+      for (const graceTimeoutMs of [5000, 5001]) {
+        const { hand, clock } = clocks();
+        const limits = { episodeTimeoutMs: 5000, graceTimeoutMs };
+        const playing = play([], { engine: rejectingEngine(endBy), clock, limits });
+        await untilAsked(hand, 5000 + graceTimeoutMs, 2);
+        await hand.advance(5000);
+        ends.push((await playing).episode);
+      }
+      const [asked, justAsked] = ends;
+      expect(asked).toMatchObject({
+        outcome: "failed",
+        failure: {
+          code: "engine/timeout",
+          message:
+            "Cannot sample turn lamp/test/0#0:1:1;: the engine had nothing to show when the episode's time was over",
+        },
+      });
+      expect(justAsked).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
+      expect(justAsked!.turns.map(({ text }) => text)).toEqual([switchCall]);
+    },
+  );
+
+  test.each<[what: string, thrown: Error, code: string]>([
+    ["refused", new RolloutError("engine/unreachable", "gone"), "engine/unreachable"],
+    ["torn", new TypeError("fetch failed"), "engine/exception"],
+    ["given up by itself", new DOMException("15 s", "TimeoutError"), "engine/exception"],
+  ])("leaves a call that is %s behind it a failure of the engine's", async (_, thrown, code) => {
+    const { hand, clock } = clocks();
+    const limits = { episodeTimeoutMs: 5000, graceTimeoutMs: 5001 };
+    const playing = play([], { engine: rejectingEngine(() => thrown), clock, limits });
+    await untilAsked(hand, 10_001, 2);
+    await hand.advance(5000);
+    const { episode } = await playing;
+    expect(episode).toMatchObject({ outcome: "failed", failure: { code } });
   });
 
   /** Answers one turn, and the next in its own time: nobody can tell its server that it is over. */

@@ -233,6 +233,40 @@ describe("an engine that hands over nothing when an episode is interrupted", () 
     expect(episode.turns.map(({ text }) => text)).toEqual(["Let me"]);
   });
 
+  test.each<[what: string, endBy: (cutShort: AbortSignal) => unknown]>([
+    ["its reason", (cutShort) => cutShort.reason],
+    ["an AbortError", () => new DOMException("This operation was aborted", "AbortError")],
+  ])("because it ends its call by %s loses that turn alone", async (_, endBy) => {
+    const interrupt = new AbortController();
+    const prepared = preparedEngine([says(switchCall)]);
+    const engine: Engine = {
+      ...prepared,
+      async generate(request, options = {}) {
+        if (prepared.requests.length === 0) return await prepared.generate(request, options);
+        interrupt.abort();
+        throw endBy(options.cutShort!);
+      },
+    };
+    const { episode, recorded, troubles } = await play(
+      { engine, limits },
+      { interrupt: interrupt.signal },
+    );
+    expect(episode).toMatchObject({ outcome: "aborted", stopReason: "interrupted" });
+    expect(episode.turns.map(({ text }) => text)).toEqual([switchCall]);
+    expect(troubles).toEqual([]);
+    const rest = preparedEngine([says("Goodbye!"), says("Goodbye!")]);
+    const { episode: whole } = await play({ engine: rest, limits }, { past: recorded });
+    expect(rest.requests.map(({ requestId }) => requestId)).toEqual([
+      ...["lamp/test/0#0:1.2:1;", "lamp/test/0#0:1.2:2;"],
+    ]);
+    expect(whole.turns[1]!.discarded).toEqual([
+      {
+        requestId: "lamp/test/0#0:1:1;",
+        reason: "the engine had nothing to show when it was cut short",
+      },
+    ]);
+  });
+
   test("that fails by itself when it is interrupted fails the episode", async () => {
     const { engine, options } = interruptedEngine(new RolloutError("engine/unreachable", "gone"));
     const { episode } = await play({ engine }, options);

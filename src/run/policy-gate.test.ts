@@ -373,6 +373,106 @@ describe("PolicyGate", () => {
     expect(notCutCount).toBe(1);
   });
 
+  /** Gates before an engine that tells of some tokens, and then ends its first call in the given way when it is cut. */
+  function gateBeforeRejecting(endBy: (cutShort: AbortSignal) => unknown) {
+    const asked: GenerateRequest[] = [];
+    const good = preparedEngine([{ outputIds: [21, 2] }]);
+    const gate = new PolicyGate(
+      {
+        ...good,
+        async generate(one, options = {}) {
+          asked.push(one);
+          if (asked.length > 1) return await good.generate(one, options);
+          options.onTokens?.({ tokenIds: [11], logprobs: [-1] });
+          await untilCut(options);
+          throw endBy(options.cutShort!);
+        },
+      },
+      { announcedVersion: () => 4 },
+    );
+    return { asked, gate };
+  }
+
+  const endings: readonly [what: string, endBy: (cutShort: AbortSignal) => unknown][] = [
+    ["its reason", (cutShort) => cutShort.reason],
+    [
+      "an AbortError of its own",
+      () => new DOMException("This operation was aborted", "AbortError"),
+    ],
+  ];
+
+  test.each(endings)("asks anew an engine that ends a cut call by %s", async (_, endBy) => {
+    const { asked, gate } = gateBeforeRejecting(endBy);
+    const generating = gate.engine.generate({ ...request, maxNewTokens: 9 });
+    await gate.close("interrupt");
+    gate.open();
+    expect(await generating).toMatchObject({
+      outputIds: [21, 2],
+      discarded: [
+        { requestId: "r", reason: "the engine had nothing to show when it was cut short" },
+      ],
+    });
+    expect(asked.map(({ requestId }) => requestId)).toEqual(["r", "rw1;"]);
+  });
+
+  test.each(endings)(
+    "keeps what an engine told of that ends a cut call by %s",
+    async (_, endBy) => {
+      const { asked, gate } = gateBeforeRejecting(endBy);
+      const cut = new AbortController();
+      const options = { cutShort: cut.signal, onTokens: () => {} };
+      const generating = gate.engine.generate({ ...request, maxNewTokens: 9 }, options);
+      cut.abort(new DOMException("the time is over", "TimeoutError"));
+      expect(await generating).toMatchObject({
+        ...{ outputIds: [11], logprobs: [-1], finish: { type: "length" } },
+        pieces: [{ requestId: "r", tokenCount: 1, policyVersion: "4", finish: "abort" }],
+      });
+      expect(asked).toHaveLength(1);
+    },
+  );
+
+  test("takes no other failure of a call that was cut for the end of it", async () => {
+    const refused = new RolloutError("engine/unreachable", "gone");
+    const { gate } = gateBeforeRejecting(() => refused);
+    const generating = gate.engine.generate({ ...request, maxNewTokens: 9 });
+    const failed = expect(generating).rejects.toBe(refused);
+    await gate.close("interrupt");
+    await failed;
+    // Nor one that came before anybody cut it.
+    const early = new DOMException("This operation was aborted", "AbortError");
+    const before = new PolicyGate({
+      ...preparedEngine([]),
+      generate: () => Promise.reject(early),
+    });
+    await expect(before.engine.generate(request)).rejects.toBe(early);
+  });
+
+  test("gives its caller the reason of its own signal, whatever was cut short", async () => {
+    const caller = new AbortController();
+    const cut = new AbortController();
+    const gate = new PolicyGate({
+      ...preparedEngine([]),
+      async generate(_, options) {
+        await untilCut(options);
+        return await new Promise((__, reject) => {
+          options!.signal!.addEventListener("abort", () =>
+            reject(options!.signal!.reason as Error),
+          );
+        });
+      },
+    });
+    const generating = gate.engine.generate(request, {
+      signal: caller.signal,
+      cutShort: cut.signal,
+    });
+    const left = new DOMException("the run was left", "AbortError");
+    const failed = expect(generating).rejects.toBe(left);
+    cut.abort();
+    await new Promise((resolve) => setImmediate(resolve));
+    caller.abort(left);
+    await failed;
+  });
+
   test("samples nothing behind the stop id that an update came upon", async () => {
     const { asked, gate } = gateBefore([[7, 2], [9]]);
     const generating = gate.engine.generate({ ...request, maxNewTokens: 9 });

@@ -7,6 +7,7 @@ import { joinGenerations } from "../engine/join-generations.ts";
 import { nothingSampled } from "../engine/nothing-sampled.ts";
 import { createAbortController } from "../internal/abort-controller.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
+import { endedBy } from "../internal/ended-by.ts";
 import { startDeadline, type Deadline } from "../internal/deadline.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import { ToldTokens } from "./told-tokens.ts";
@@ -171,7 +172,7 @@ export class PolicyGate {
     const leave = (): void => this.#leave(interrupt);
     caller?.addEventListener("abort", leave, { once: true });
     try {
-      const told: GenerateOptions = {
+      const told = {
         ...options,
         cutShort: controller.signal,
         onNotCutShort: () => {
@@ -189,27 +190,33 @@ export class PolicyGate {
 
   /**
    * An engine that was told to cut the turn short is waited for until the time is over: what it told of by then
-   * stands for what it would have handed over.
+   * stands for what it would have handed over, as it does where the engine's answer is that it was told so.
    */
   async #ask(
     request: GenerateRequest,
-    options: GenerateOptions,
+    options: GenerateOptions & { readonly cutShort: AbortSignal },
     time: Deadline,
   ): Promise<Generation> {
     const told = new ToldTokens(options);
     const version = this.#announcedVersion();
+    const handOver = (): Generation =>
+      told.toGeneration(request.requestId, version === undefined ? "" : `${version}`);
     try {
       return await new Promise<Generation>((resolve, reject) => {
         time.signal.addEventListener("abort", () => {
           told.mute();
           if (!time.expired) return;
           options.onGivenUp?.();
-          resolve(told.toGeneration(request.requestId, version === undefined ? "" : `${version}`));
+          resolve(handOver());
         });
         const generating = this.#inner.generate(request, { ...told.options, signal: time.signal });
         // It may be no promise.
         Promise.resolve(generating).then(resolve, reject);
       });
+    } catch (error) {
+      const isCut = !time.signal.aborted && endedBy(options.cutShort, error);
+      if (!isCut) throw error;
+      return handOver();
     } finally {
       told.mute();
     }

@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { createClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
@@ -19,7 +20,13 @@ import {
 import { lampSetup } from "./lamp-run.fixture.ts";
 import type { LiveRun } from "./live-run.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { boundedSource, endlessTasks, pushedTasks, type TaskSource } from "./task-source.ts";
+import {
+  boundedSource,
+  endlessTasks,
+  pushedTasks,
+  tasksFrom,
+  type TaskSource,
+} from "./task-source.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -275,6 +282,105 @@ describe("a source that is told to stop ends its wait by", () => {
     const run = startLamps({ source });
     await asked.promise;
     expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
+  });
+});
+
+describe("a source that is told to stop ends its wait by giving nothing", () => {
+  /** Gives a task, and waits for another one until it is told to stop. */
+  function endingSource(length?: number) {
+    const asked = withResolvers();
+    const source: TaskSource = {
+      ...(length !== undefined && { length }),
+      at: async (groupIndex, { signal }) => {
+        if (groupIndex === 0) return { task: fiftyLamps.task("test", 0) };
+        asked.resolve();
+        return await rejectsWhen(signal, () => undefined).catch(() => undefined);
+      },
+    };
+    return { source, asked: asked.promise };
+  }
+
+  test.each([undefined, 10])("and is not at its end by that: %s groups planned", async (length) => {
+    {
+      const { source, asked } = endingSource(length);
+      await using folder = await openLamps(dir, { format: "slime" });
+      const run = startLamps({ source, folder, grouping: { size: 1 } });
+      for await (const _group of run) {
+        await asked;
+        void run.interrupt();
+      }
+      expect(await run.result).toMatchObject({ end: "interrupted", progress: { finished: 1 } });
+    }
+    expect(await endInFolder()).toEqual(["run-ended", "interrupted", true]);
+    await using folder = await openLamps(dir, { format: "slime" });
+    const source = tasksFrom([0, 1].map((index) => fiftyLamps.task("test", index)));
+    const run = startLamps({ source, folder, grouping: { size: 1 } });
+    expect(await run.result).toMatchObject({ end: "finished", progress: { finished: 2 } });
+  });
+});
+
+describe("an engine that ends its call when it is cut short, as by fetch()", () => {
+  /** Answers first turns, and ends others by the reason of `cutShort`. */
+  function fetchingEngine(turns: readonly number[]) {
+    const isCutAt = new Set(turns);
+    const inner = switchingEngine();
+    const asked: string[] = [];
+    const news: (() => void)[] = [];
+    const engine: Engine = {
+      ...inner,
+      async generate(request, options) {
+        asked.push(request.requestId);
+        for (const tell of news) tell();
+        const turn = Number(/:(\d+);$/.exec(request.requestId)?.[1]);
+        if (isCutAt.has(turn)) {
+          const { cutShort } = options!;
+          await rejectsWhen(cutShort!, () => cutShort!.reason);
+        }
+        return await inner.generate(request, options);
+      },
+    };
+    const untilAsked = async (count: number): Promise<void> => {
+      await new Promise<void>((resolve) => {
+        news.push(() => {
+          if (asked.length === count) resolve();
+        });
+      });
+    };
+    return { engine, asked, untilAsked };
+  }
+
+  test.each([1, 2])("loses that turn alone to an interruption, of %i plays", async (attempts) => {
+    const options = { source: lampList(1), grouping: { size: 2, attempts } };
+    {
+      const { engine, untilAsked } = fetchingEngine([1]);
+      await using folder = await openLamps(dir);
+      const waiting = untilAsked(4);
+      const run = startLamps({ ...options, folder, engine });
+      await waiting;
+      expect(await run.interrupt()).toMatchObject({
+        ...{ end: "interrupted", progress: { finished: 0, retried: 0, failures: {} } },
+      });
+    }
+    await using folder = await openLamps(dir);
+    const { engine, asked } = fetchingEngine([]);
+    const [group] = await takeAll(startLamps({ ...options, folder, engine }));
+    expect(asked.toSorted()).toEqual(["lamp/test/0#0:1.2:1;", "lamp/test/0#1:1.2:1;"]);
+    expect(group!.episodes.map(({ outcome, attempt }) => [outcome, attempt])).toEqual([
+      ["completed", 1],
+      ["completed", 1],
+    ]);
+  });
+
+  test("is asked anew behind an update of the weights that interrupts", async () => {
+    const { engine, asked, untilAsked } = fetchingEngine([1]);
+    const waiting = untilAsked(4);
+    const grouping = { size: 2, attempts: 1 };
+    const run = startLamps({ source: lampList(1), grouping, engine });
+    await waiting;
+    await run.updatePolicy(2, async () => {}, "interrupt");
+    const [group] = await takeAll(run);
+    expect(group!.episodes.map(({ outcome }) => outcome)).toEqual(["completed", "completed"]);
+    expect(asked.slice(4).toSorted()).toEqual(["lamp/test/0#0:1:1;w1;", "lamp/test/0#1:1:1;w1;"]);
   });
 });
 
