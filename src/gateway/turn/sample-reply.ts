@@ -3,8 +3,10 @@ import type { Engine, GenerateRequest, Generation } from "../../engine/engine.ts
 import { attribute } from "../../episode/boundary.ts";
 import { ownBug, RolloutError } from "../../errors.ts";
 import { withDeadline } from "../../internal/deadline.ts";
+import { endedBy } from "../../internal/ended-by.ts";
 import type { Attempt } from "../../parser/tool-call-parser.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
+import { ToldTokens } from "../../run/told-tokens.ts";
 import { IncrementalDecoder } from "../../tokenizer/incremental-decoder.ts";
 import type { ReplyEvent, ReplyFinish, ReplyPart } from "../conversation.ts";
 import { TurnReader, type TurnToStream } from "./turn-reader.ts";
@@ -80,19 +82,22 @@ async function askEngine(
   const what = `sample ${request.requestId}`;
   const stopped = new AbortController();
   feed.onStopText = () => stopped.abort();
-  let isAwaited = true;
+  const told = new ToldTokens({
+    onHeld,
+    cutShort: stopped.signal,
+    onTokens: ({ tokenIds }) => feed.push(tokenIds),
+  });
+  const generate = async (ended: AbortSignal): Promise<Generation> => {
+    try {
+      return await engine.generate(request, { ...told.options, signal: ended });
+    } catch (error) {
+      if (!endedBy(stopped.signal, error)) throw error;
+      // It hands over nothing that names its version.
+      return told.toGeneration(request.requestId, "");
+    }
+  };
   const ask = async (ended: AbortSignal): Promise<Generation> =>
-    checkGeneration(
-      await engine.generate(request, {
-        signal: ended,
-        onHeld,
-        cutShort: stopped.signal,
-        onTokens: ({ tokenIds }) => {
-          if (isAwaited) feed.push(tokenIds);
-        },
-      }),
-      request,
-    );
+    checkGeneration(await generate(ended), request);
   try {
     const onLate = (): never => {
       throw ownBug("a wait without an end is never over");
@@ -102,7 +107,7 @@ async function askEngine(
     signal.throwIfAborted();
     throw attribute(error, { party: "engine", what });
   } finally {
-    isAwaited = false;
+    told.mute();
   }
 }
 

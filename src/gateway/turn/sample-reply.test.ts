@@ -1,0 +1,57 @@
+import { describe, expect, test } from "vitest";
+import type { Engine } from "../../engine/engine.ts";
+import { preparedEngine } from "../../episode/lamp-episode.fixture.ts";
+import { RolloutError } from "../../errors.ts";
+import { characterIds, characterRenderer } from "../../testing/character-renderer.ts";
+import { sampleReply, type SampledReply } from "./sample-reply.ts";
+
+/** Samples a reply that ends with "END", by an engine that tells of all and ends its call in the given way when it is cut. */
+async function sampleUntilStop(endBy: (cutShort: AbortSignal) => unknown): Promise<SampledReply> {
+  const tokenIds = characterIds("Hello END").slice(0, -1);
+  const engine: Engine = {
+    ...preparedEngine([]),
+    async generate(_, options) {
+      const { cutShort, onTokens } = options!;
+      const cut = new Promise((resolve) => cutShort!.addEventListener("abort", resolve));
+      onTokens!({ tokenIds, logprobs: tokenIds.map((_id, index) => -index) });
+      await cut;
+      throw endBy(cutShort!);
+    },
+  };
+  return await sampleReply({
+    engine,
+    renderer: characterRenderer(),
+    request: {
+      ...{ promptIds: [1], sampling: {}, maxNewTokens: 99, requestId: "r", sessionId: "s" },
+      stopTokenIds: characterRenderer().stopTokenIds,
+    },
+    read: {
+      formats: { parseOptions: {} },
+      ...{ tools: [], stops: ["END"], reasoningOpened: false },
+      ids: { mint: (prefix) => prefix, callPrefix: "call_" },
+    },
+    onEvents: () => {},
+    signal: new AbortController().signal,
+  });
+}
+
+describe("an engine that is told to stop behind a stop text", () => {
+  test.each<[what: string, endBy: (cutShort: AbortSignal) => unknown]>([
+    ["its reason", (cutShort) => cutShort.reason],
+    ["an AbortError", () => new DOMException("This operation was aborted", "AbortError")],
+  ])("has sampled what it told of where it ends its call by %s", async (_, endBy) => {
+    const { generation, parts, finish } = await sampleUntilStop(endBy);
+    const outputIds = characterIds("Hello END").slice(0, -1);
+    expect(generation).toMatchObject({
+      ...{ outputIds, logprobs: outputIds.map((_id, index) => -index) },
+      pieces: [{ requestId: "r", tokenCount: 9, policyVersion: "", finish: "abort" }],
+    });
+    expect(parts.map(({ type, text }) => [type, text])).toEqual([["text", "Hello "]]);
+    expect(finish).toEqual({ type: "stop-text", text: "END" });
+  });
+
+  test("has failed where it ends it otherwise", async () => {
+    const gone = new RolloutError("engine/unreachable", "gone");
+    await expect(sampleUntilStop(() => gone)).rejects.toBe(gone);
+  });
+});
