@@ -228,9 +228,9 @@ export class GroupBook {
       const groupIndex = this.#nextGroup;
       if (this.#hasEnded || (length !== undefined && groupIndex >= length)) return undefined;
       const earlier = this.#earlier.get(groupIndex) ?? [];
-      if (repeatable && this.#isFinished(earlier)) {
-        this.#nextGroup += 1;
-        this.#earlier.delete(groupIndex);
+      const isWhole = repeatable && this.#isFinished(earlier);
+      if (isWhole && this.#isPlaced(groupIndex, earlier)) {
+        this.#pass(groupIndex);
         continue;
       }
       const sourced = await askSource(this.#source, groupIndex, options);
@@ -239,16 +239,32 @@ export class GroupBook {
         return undefined;
       }
       const { task, groupId = task.id, fork } = sourced;
+      if (isWhole) {
+        requireSameGroup(groupId, { groupIndex, earlier });
+        this.#pass(groupIndex);
+        if (isTurnOver()) await takeTurn();
+        continue;
+      }
       if (this.#wasNoted(groupId, task)) {
         // A long list may be gone through again.
         if (isTurnOver()) await takeTurn();
         continue;
       }
-      this.#nextGroup += 1;
-      this.#earlier.delete(groupIndex);
+      this.#pass(groupIndex);
       const opened = this.#open({ groupIndex, groupId, task, earlier }, fork);
       return { ...opened, isNoted: !repeatable, ...(fork && { fork }) };
     }
+  }
+
+  /** The next group is the one behind it. */
+  #pass(groupIndex: number): void {
+    this.#nextGroup = groupIndex + 1;
+    this.#earlier.delete(groupIndex);
+  }
+
+  /** Whether the source says that a group's attempts are in their place; where it does not, its task tells. */
+  #isPlaced(groupIndex: number, rows: readonly FinishedEpisode[]): boolean {
+    return rows.every(({ taskIndex }) => this.#source.placeOf?.(taskIndex) === groupIndex);
   }
 
   /**

@@ -15,7 +15,15 @@ import {
   takeAll,
 } from "./lamp-groups.fixture.ts";
 import { lampSetup } from "./lamp-run.fixture.ts";
-import { curriculum, pushedTasks, tasksFrom, type TaskSource } from "./task-source.ts";
+import {
+  boundedSource,
+  curriculum,
+  endlessTasks,
+  pushedTasks,
+  taskList,
+  tasksFrom,
+  type TaskSource,
+} from "./task-source.ts";
 
 let dir: string;
 
@@ -147,6 +155,76 @@ describe("groups that are handed out again", () => {
       expect(groups.map(({ groupIndex }) => groupIndex)).toEqual([0, 1, 2]);
     },
   );
+});
+
+describe("groups that an earlier start ended are of the source's own tasks", () => {
+  const listOf = (...taskIndexes: number[]): TaskSource =>
+    taskList(fiftyLamps, { split: "test", taskIndexes });
+  const withoutPlaces = (...taskIndexes: number[]): TaskSource => {
+    const { placeOf: _placeOf, ...source } = listOf(...taskIndexes);
+    return source;
+  };
+  const passes = (seed: number): TaskSource =>
+    boundedSource(endlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1, 2], seed }), 3);
+  const playIn = async (source: TaskSource): Promise<readonly string[]> => {
+    await using folder = await openLamps(dir);
+    return idsOf(await takeAll(startLamps({ folder, source })));
+  };
+  const remedy = "start with the same tasks in the same order, or in another folder";
+
+  test.each<[what: string, source: TaskSource, other: string]>([
+    ["a list of others", listOf(7, 8, 9, 10), "lamp/test/7"],
+    ["a list of as many others", listOf(7, 8, 9), "lamp/test/7"],
+    ["a source that tells no places", withoutPlaces(7, 8, 9, 10), "lamp/test/7"],
+  ])("or the start is refused: %s", async (_, source, other) => {
+    await playIn(listOf(0, 1, 2));
+    await expect(playIn(source)).rejects.toThrow(
+      "Cannot go on with group 0: lamp/test/0#0 is finished in its place, and the source of tasks gives " +
+        `${other} there now; ${remedy}`,
+    );
+    // Nothing was played, and the folder goes on with its own.
+    expect(await playIn(listOf(0, 1, 2, 3))).toEqual(["lamp/test/3"]);
+  });
+
+  test("or the start is refused: the same tasks in another order", async () => {
+    await playIn(listOf(0, 1, 2));
+    await expect(playIn(listOf(0, 2, 1))).rejects.toThrow(
+      "Cannot go on with group 1: lamp/test/1#0 is finished in its place, and the source of tasks gives " +
+        `lamp/test/2 there now; ${remedy}`,
+    );
+  });
+
+  test("or the start is refused: passes in another order", async () => {
+    expect(await playIn(passes(1))).toEqual(["lamp/test/0", "lamp/test/2", "lamp/test/1"]);
+    await expect(playIn(passes(2))).rejects.toThrow(
+      "Cannot go on with group 0: lamp/test/0#0 is finished in its place, and the source of tasks gives " +
+        `lamp/test/1 there now; ${remedy}`,
+    );
+    expect(await playIn(passes(1))).toEqual([]);
+  });
+
+  test.each([
+    ["fewer of them", listOf(0, 1), []],
+    ["further ones", listOf(0, 1, 2, 3), ["lamp/test/3"]],
+    ["further ones of a source that tells no places", withoutPlaces(0, 1, 2, 3), ["lamp/test/3"]],
+  ])("and it goes on with %s", async (_, source, played) => {
+    await playIn(listOf(0, 1, 2));
+    expect(await playIn(source)).toEqual(played);
+  });
+
+  test("and a source that tells their places is not asked for them", async () => {
+    await playIn(listOf(0, 1, 2));
+    const asked: number[] = [];
+    const source = listOf(0, 1, 2, 3);
+    await playIn({
+      ...source,
+      at: (index, options) => {
+        asked.push(index);
+        return source.at(index, options);
+      },
+    });
+    expect(asked).toEqual([3]);
+  });
 });
 
 describe("pushedTasks()", () => {

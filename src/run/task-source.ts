@@ -41,15 +41,19 @@ export interface TaskSource {
   readonly repeatable?: boolean;
   /**
    * The task of the group at a place; nothing where there are no more. Places are asked for in order, one
-   * at a time; of a repeatable source some may be left out, or asked for again, and of any other one whose
-   * group an earlier start noted. May wait. What it throws, and what it gives that cannot be played, ends the
+   * at a time; of a repeatable source some may be left out, or asked for again, as
+   * one whose group has ended is, for a start to see that it is of the same task. So are those of any other source
+   * whose group an earlier start noted. May wait. What it throws, and what it gives that cannot be played, ends the
    * run when the groups that were begun have come to their end.
    */
   at(
     groupIndex: number,
     options: { readonly signal: AbortSignal },
   ): SourcedTask | undefined | Promise<SourcedTask | undefined>;
-  /** The place of the group of a task, for runs of earlier versions; absent where it cannot tell. */
+  /**
+   * The place of the group of a task; absent where it cannot tell, such as where it gives a task several times. A group
+   * that has ended and is in its place is not asked for again. Runs of earlier versions go on by it.
+   */
   placeOf?(taskIndex: number): number | undefined;
   /** Told of each group as it ends, for curricula. What it throws or rejects with ends the run (see `onEpisode`). */
   told?(group: EpisodeGroup): void;
