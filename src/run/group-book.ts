@@ -56,6 +56,13 @@ export interface BegunTask {
   readonly fork?: Fork;
 }
 
+/** A group that earlier starts brought to its end. */
+export interface WholeGroup {
+  readonly groupIndex: number;
+  /** At least one. */
+  readonly rows: readonly FinishedEpisode[];
+}
+
 /**
  * Keeps account of a run's groups: which there were, which are open, and which attempts are next. Of what
  * is finished only ids stay in mind.
@@ -165,12 +172,12 @@ export class GroupBook {
     return this.#done.has(rolloutId) ? "other" : undefined;
   }
 
-  /** Places of the groups that earlier starts brought to their end, in order. */
-  get wholeBefore(): readonly number[] {
+  /** The groups that earlier starts brought to their end, with their finished attempts, in order of their places. */
+  get wholeBefore(): readonly WholeGroup[] {
     return [...this.#earlier]
       .filter(([, rows]) => this.#isFinished(rows))
-      .map(([groupIndex]) => groupIndex)
-      .toSorted((one, other) => one - other);
+      .map(([groupIndex, rows]) => ({ groupIndex, rows }))
+      .toSorted((one, other) => one.groupIndex - other.groupIndex);
   }
 
   /**

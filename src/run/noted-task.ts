@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { Environment } from "../environment/environment.ts";
-import { UsageError } from "../errors.ts";
+import type { Episode } from "../episode/episode.ts";
+import { describeError, UsageError } from "../errors.ts";
 import { isAlike } from "../internal/is-alike.ts";
 import { isWhollyJson } from "../internal/is-wholly-json.ts";
 import type { Redactor } from "../internal/redactor.ts";
@@ -89,6 +90,35 @@ export function recallTask(
   throw new UsageError(
     `Cannot go on with ${task.id}: task ${task.index} of "${task.split}" of ${environment.name} is ` +
       `${change} now; bring back what was there or choose another folder`,
+  );
+}
+
+/**
+ * The task of an episode of which nothing is noted, as where its source was to give it again.
+ *
+ * @throws UsageError where the environment does not draw it any more.
+ */
+export function redrawTask(
+  {
+    groupId,
+    taskId,
+    split,
+    taskIndex,
+  }: Pick<Episode, "groupId" | "taskId" | "split" | "taskIndex">,
+  environment: Environment,
+): Task {
+  let why: string;
+  try {
+    const drawn = drawTask(environment, split, taskIndex);
+    if (drawn.id === taskId) return drawn;
+    why = `task ${taskIndex} of "${split}" of ${environment.name} is ${drawn.id}, expected ${taskId}`;
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    why = describeError(error);
+  }
+  throw new UsageError(
+    `Cannot hand out group ${groupId} again: its task is not noted, as where its source was repeatable, this one ` +
+      `is not, and it cannot be drawn: ${why}; start with the source of that start, or in another folder`,
   );
 }
 

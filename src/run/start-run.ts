@@ -10,14 +10,20 @@ import { admitTo } from "./admit-to.ts";
 import { Branches } from "./branches.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { EpisodeGroup } from "./group.ts";
-import { GroupBook, requireSameGroup, type AttemptJob, type OpenGroup } from "./group-book.ts";
+import {
+  GroupBook,
+  requireSameGroup,
+  type AttemptJob,
+  type OpenGroup,
+  type WholeGroup,
+} from "./group-book.ts";
 import { guardPlayer } from "./guard-player.ts";
 import { GroupOutlet } from "./group-outlet.ts";
 import { JobDesk } from "./job-desk.ts";
 import { Listeners } from "./listeners.ts";
 import type { LiveRun, RunResult } from "./live-run.ts";
 import { markVersions } from "./mark-versions.ts";
-import { recallTask, type NotedTask } from "./noted-task.ts";
+import { recallTask, redrawTask, type NotedTask } from "./noted-task.ts";
 import { PolicyGate, type UpdateMode } from "./policy-gate.ts";
 import { withPromptTime } from "./prompt-time.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
@@ -263,48 +269,56 @@ class GroupRun implements LiveRun {
     if (folder === undefined || (source.repeatable === true && !redeliver)) return;
     const { begun, finished, leftOut, taken } = await folder.readGroups();
     const recall = (noted: NotedTask): Task => recallTask(noted, this.#setup.environment);
-    const isUntaken = (groupIndex: number): boolean =>
-      !taken.has(groupIndex) && !leftOut.has(groupIndex);
-    const untaken = this.#book.wholeBefore.filter((groupIndex) => isUntaken(groupIndex));
-    const wanted = new Set(untaken);
+    const untaken = this.#book.wholeBefore.filter(
+      ({ groupIndex }) => !taken.has(groupIndex) && !leftOut.has(groupIndex),
+    );
+    const wanted = new Set(untaken.map(({ groupIndex }) => groupIndex));
     // Nothing goes on or is handed out where one of these is not there any more.
     const notedAs = begun.filter(({ groupIndex }) => redeliver && wanted.has(groupIndex));
     const tasks = new Map(notedAs.map((noted) => [noted.groupIndex, recall(noted)]));
     if (source.repeatable !== true) this.#outlet.offeredCount += this.#book.reopen(begun, recall);
     if (!redeliver) return;
     this.#outlet.takenBefore = taken;
-    const rows = this.#book.finishedBefore.filter((row) => wanted.has(row.groupIndex ?? -1));
-    const found = await folder.readEpisodes(new Set(rows.map(({ rolloutId }) => rolloutId)));
+    const ids = untaken.flatMap(({ rows }) => rows.map(({ rolloutId }) => rolloutId));
+    const found = await folder.readEpisodes(new Set(ids));
     this.#versions.seeEarlier(found);
-    const byGroup = new Map<number | undefined, Episode[]>();
-    for (const episode of found) {
-      const others = byGroup.get(episode.groupIndex);
-      if (others === undefined) byGroup.set(episode.groupIndex, [episode]);
-      else others.push(episode);
-    }
-    for (const groupIndex of untaken) {
-      // Some may have ended when it was whole already.
-      const episodes = this.#book.firstWhole(byGroup.get(groupIndex) ?? []);
-      const [first] = episodes;
-      const known = tasks.get(groupIndex);
+    const byGroup = this.#byGroup(untaken, found);
+    for (const [groupIndex, episodes] of byGroup) {
       // Any other source would give the task of a group that is still to come.
-      const mayAsk = known === undefined && source.repeatable === true;
-      const sourced = mayAsk ? await this.#desk.askAgain(groupIndex) : undefined;
+      if (source.repeatable === true || tasks.has(groupIndex)) continue;
+      tasks.set(groupIndex, redrawTask(episodes[0]!, this.#setup.environment));
+    }
+    for (const [groupIndex, episodes] of byGroup) {
+      const known = tasks.get(groupIndex);
+      const sourced = known === undefined ? await this.#desk.askAgain(groupIndex) : undefined;
+      const task = known ?? sourced?.task;
       // The next start hands them out.
-      if (mayAsk && sourced === undefined) return;
-      const task = sourced?.task ?? known;
-      if (first === undefined || task === undefined) continue;
+      if (task === undefined) return;
       if (sourced !== undefined) {
         const { groupId = sourced.task.id } = sourced;
         requireSameGroup(groupId, { groupIndex, earlier: episodes });
       }
       const inOrder = episodes.toSorted((one, other) => one.sampleIndex - other.sampleIndex);
       this.#outlet.offeredCount += 1;
-      const group = { groupId: first.groupId, groupIndex, task, episodes: inOrder };
+      const group = { groupId: inOrder[0]!.groupId, groupIndex, task, episodes: inOrder };
       if (finished.has(groupIndex)) this.#outlet.hand(group);
       // The stop came before anybody was told that it had ended.
       else await this.#outlet.conclude(group);
     }
+  }
+
+  /** The episodes of groups that have ended: of each those that made it whole, for some may have ended later. */
+  #byGroup(
+    groups: readonly WholeGroup[],
+    found: readonly Episode[],
+  ): ReadonlyMap<number, readonly Episode[]> {
+    const lists = groups.map(({ groupIndex }): [number, Episode[]] => [groupIndex, []]);
+    const listOf = new Map<string, Episode[]>();
+    for (const [place, { rows }] of groups.entries()) {
+      for (const { rolloutId } of rows) listOf.set(rolloutId, lists[place]![1]);
+    }
+    for (const episode of found) listOf.get(episode.rolloutId)!.push(episode);
+    return new Map(lists.map(([index, episodes]) => [index, this.#book.firstWhole(episodes)]));
   }
 
   #workerCount(concurrency: number): number {

@@ -1,7 +1,8 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Environment } from "../environment/environment.ts";
 import { createClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import type { Task } from "../task.ts";
@@ -157,13 +158,87 @@ describe("groups that are handed out again", () => {
   );
 });
 
+describe("groups that wait to be handed out, of a source that was repeatable", () => {
+  /** Three groups, which nobody has taken. */
+  const playThree = async (): Promise<void> => {
+    await using folder = await openLamps(dir);
+    await startLamps({ folder, redeliver: true }).result;
+  };
+
+  test("are handed out by a start whose source is not, with the environment's tasks", async () => {
+    await playThree();
+    await using folder = await openLamps(dir);
+    const source = tasksFrom([lampTask(3)]);
+    const groups = await takeAll(startLamps({ folder, source, redeliver: true }));
+    expect(groups.map(({ groupIndex, task }) => [groupIndex, task])).toEqual(
+      [0, 1, 2, 3].map((index) => [index, lampTask(index)]),
+    );
+    expect(groups.map(({ episodes }) => episodes.length)).toEqual([2, 2, 2, 2]);
+  });
+
+  test("are handed out by their places where their lines say none, as those of the first version", async () => {
+    await playThree();
+    const strip = async (name: string, member: RegExp): Promise<void> => {
+      const file = path.join(dir, name);
+      await writeFile(file, (await readFile(file, "utf8")).replaceAll(member, ""));
+    };
+    await strip("episodes.jsonl", /"groupIndex":\d+,/g);
+    await strip("events.jsonl", /,"episodeHash":"[^"]*"/g);
+    await rm(path.join(dir, "recording.jsonl"));
+    await using folder = await openLamps(dir);
+    const asked: string[] = [];
+    const engine = switchingEngine(({ requestId }) => void asked.push(requestId));
+    const groups = await takeAll(startLamps({ folder, engine, redeliver: true }));
+    expect(asked).toEqual([]);
+    expect(groups.map(({ groupIndex, groupId }) => [groupIndex, groupId])).toEqual([
+      ...[
+        [0, "lamp/test/0"],
+        [1, "lamp/test/1"],
+        [2, "lamp/test/2"],
+      ],
+    ]);
+  });
+
+  test.each<[what: string, draw: (task: Task) => Task, why: string]>([
+    [
+      "is another one",
+      (task) => ({ ...task, id: "other" }),
+      'task 1 of "test" of lamp is other, expected lamp/test/1',
+    ],
+    [
+      "cannot be drawn",
+      () => {
+        throw new TypeError("no such row");
+      },
+      'Cannot play lamp: its task 1 of "test" cannot be drawn: no such row',
+    ],
+  ])("are refused, and nothing is played, where the task of one %s", async (_, draw, why) => {
+    await playThree();
+    const environment: Environment = {
+      ...fiftyLamps,
+      task: (split, index) =>
+        index === 1 ? draw(fiftyLamps.task(split, index)) : fiftyLamps.task(split, index),
+    };
+    await using folder = await openLamps(dir);
+    const asked: string[] = [];
+    const engine = switchingEngine(({ requestId }) => void asked.push(requestId));
+    const setup = lampSetup({ environment, engine });
+    const source = tasksFrom([lampTask(3)]);
+    await expect(takeAll(startLamps({ folder, source, setup, redeliver: true }))).rejects.toThrow(
+      "Cannot hand out group lamp/test/1 again: its task is not noted, as where its source was repeatable, this one " +
+        `is not, and it cannot be drawn: ${why}; start with the source of that start, or in another folder`,
+    );
+    expect(asked).toEqual([]);
+  });
+});
+
 describe("groups that an earlier start ended are of the source's own tasks", () => {
   const listOf = (...taskIndexes: number[]): TaskSource =>
     taskList(fiftyLamps, { split: "test", taskIndexes });
-  const withoutPlaces = (...taskIndexes: number[]): TaskSource => {
-    const { placeOf: _placeOf, ...source } = listOf(...taskIndexes);
-    return source;
-  };
+  const withoutPlaces = (...taskIndexes: number[]): TaskSource => ({
+    ...{ length: taskIndexes.length, repeatable: true },
+    at: (place) => ({ task: lampTask(taskIndexes[place]!) }),
+  });
   const passes = (seed: number): TaskSource =>
     boundedSource(endlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1, 2], seed }), 3);
   const playIn = async (source: TaskSource): Promise<readonly string[]> => {
