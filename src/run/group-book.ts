@@ -269,9 +269,10 @@ export class GroupBook {
     this.#earlier.delete(groupIndex);
   }
 
-  /** Whether the source says that a group's attempts are in their place; where it does not, its task tells. */
+  /** Whether the source says that a group's attempts are of its task; where it does not, the task itself tells. */
   #isPlaced(groupIndex: number, rows: readonly FinishedEpisode[]): boolean {
-    return rows.every(({ taskIndex }) => this.#source.placeOf?.(taskIndex) === groupIndex);
+    const expected = this.#source.taskIndexAt?.(groupIndex);
+    return rows.every(({ taskIndex }) => taskIndex === expected);
   }
 
   /**

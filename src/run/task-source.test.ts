@@ -235,12 +235,13 @@ describe("groups that wait to be handed out, of a source that was repeatable", (
 describe("groups that an earlier start ended are of the source's own tasks", () => {
   const listOf = (...taskIndexes: number[]): TaskSource =>
     taskList(fiftyLamps, { split: "test", taskIndexes });
-  const withoutPlaces = (...taskIndexes: number[]): TaskSource => ({
+  const withoutIndexes = (...taskIndexes: number[]): TaskSource => ({
     ...{ length: taskIndexes.length, repeatable: true },
     at: (place) => ({ task: lampTask(taskIndexes[place]!) }),
   });
+  const scope = { split: "test", taskIndexes: [0, 1, 2] };
   const passes = (seed: number): TaskSource =>
-    boundedSource(endlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1, 2], seed }), 3);
+    boundedSource(endlessTasks(fiftyLamps, { ...scope, seed }), 3);
   const playIn = async (source: TaskSource): Promise<readonly string[]> => {
     await using folder = await openLamps(dir);
     return idsOf(await takeAll(startLamps({ folder, source })));
@@ -250,7 +251,7 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
   test.each<[what: string, source: TaskSource, other: string]>([
     ["a list of others", listOf(7, 8, 9, 10), "lamp/test/7"],
     ["a list of as many others", listOf(7, 8, 9), "lamp/test/7"],
-    ["a source that tells no places", withoutPlaces(7, 8, 9, 10), "lamp/test/7"],
+    ["a source that tells no indexes", withoutIndexes(7, 8, 9, 10), "lamp/test/7"],
   ])("or the start is refused: %s", async (_, source, other) => {
     await playIn(listOf(0, 1, 2));
     await expect(playIn(source)).rejects.toThrow(
@@ -281,16 +282,18 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
   test.each([
     ["fewer of them", listOf(0, 1), []],
     ["further ones", listOf(0, 1, 2, 3), ["lamp/test/3"]],
-    ["further ones of a source that tells no places", withoutPlaces(0, 1, 2, 3), ["lamp/test/3"]],
+    ["further ones of a source that tells no indexes", withoutIndexes(0, 1, 2, 3), ["lamp/test/3"]],
   ])("and it goes on with %s", async (_, source, played) => {
     await playIn(listOf(0, 1, 2));
     expect(await playIn(source)).toEqual(played);
   });
 
-  test("and a source that tells their places is not asked for them", async () => {
-    await playIn(listOf(0, 1, 2));
+  test.each([
+    ["a list", listOf(0, 1, 2), listOf(0, 1, 2, 3)],
+    ["passes", passes(1), boundedSource(endlessTasks(fiftyLamps, { ...scope, seed: 1 }), 4)],
+  ])("and a source that tells their tasks is not asked for them: %s", async (_, first, source) => {
+    await playIn(first);
     const asked: number[] = [];
-    const source = listOf(0, 1, 2, 3);
     await playIn({
       ...source,
       at: (index, options) => {

@@ -41,20 +41,22 @@ export interface TaskSource {
   readonly repeatable?: boolean;
   /**
    * The task of the group at a place; nothing where there are no more. Places are asked for in order, one
-   * at a time; of a repeatable source some may be left out, or asked for again, as
-   * one whose group has ended is, for a start to see that it is of the same task. So are those of any other source
-   * whose group an earlier start noted. May wait. What it throws, and what it gives that cannot be played, ends the
-   * run when the groups that were begun have come to their end.
+   * at a time; of a repeatable source some may be left out, or asked for again, as one whose group has ended is
+   * where nothing else tells of which task it was. So are those of any other source whose group an earlier start
+   * noted. May wait. What it throws, and what it gives that cannot be played, ends the run when the groups that
+   * were begun have come to their end.
    */
   at(
     groupIndex: number,
     options: { readonly signal: AbortSignal },
   ): SourcedTask | undefined | Promise<SourcedTask | undefined>;
-  /**
-   * The place of the group of a task; absent where it cannot tell, such as where it gives a task several times. A group
-   * that has ended and is in its place is not asked for again. Runs of earlier versions go on by it.
-   */
+  /** The place of the group of a task, for runs of earlier versions; absent where it cannot tell. */
   placeOf?(taskIndex: number): number | undefined;
+  /**
+   * The index of the task of the group at a place, told without making it. Places are asked for in order. A group that
+   * has ended and is of that task is not asked for again. Absent, or nothing, where it cannot tell.
+   */
+  taskIndexAt?(groupIndex: number): number | undefined;
   /** Told of each group as it ends, for curricula. What it throws or rejects with ends the run (see `onEpisode`). */
   told?(group: EpisodeGroup): void;
 }
@@ -74,6 +76,7 @@ export function planSource(plan: RunPlan): TaskSource {
       places ??= new Map(taskIndexes.map((index, place) => [index, place]));
       return places.get(taskIndex);
     },
+    taskIndexAt: (groupIndex) => taskIndexes[groupIndex],
   };
 }
 
@@ -112,17 +115,21 @@ export function endlessTasks(
   planRun(environment, { split, taskIndexes, sampleCount: 1, seed });
   let pass = -1;
   let order: readonly number[] = [];
+  const taskIndexAt = (groupIndex: number): number => {
+    const wanted = Math.floor(groupIndex / taskIndexes.length);
+    if (wanted !== pass) {
+      pass = wanted;
+      order = shuffled(taskIndexes, seededRandom(`${seed}/pass/${pass}`));
+    }
+    return order[groupIndex % taskIndexes.length]!;
+  };
   return {
     repeatable: true,
     at(groupIndex) {
-      const wanted = Math.floor(groupIndex / taskIndexes.length);
-      if (wanted !== pass) {
-        pass = wanted;
-        order = shuffled(taskIndexes, seededRandom(`${seed}/pass/${pass}`));
-      }
-      const task = drawTask(environment, split, order[groupIndex % taskIndexes.length]!);
+      const task = drawTask(environment, split, taskIndexAt(groupIndex));
       return pass === 0 ? { task } : { task, groupId: `${task.id}~${pass + 1}` };
     },
+    taskIndexAt,
   };
 }
 
