@@ -88,7 +88,10 @@ export class InvariantError extends Error {
 /** Bugs of this package's: environments and agents throw `InvariantError`s of their own, from anywhere. */
 const ownBugs = new WeakSet<InvariantError>();
 
-/** Makes what is thrown where an invariant of this package's does not hold. */
+/**
+ * Makes what is thrown where an invariant of this package's does not hold. It ends the run, so it is for what no
+ * caller can cause: what is called wrongly by somebody else's code refuses that by a plain error, which is theirs.
+ */
 export function ownBug(message: string): InvariantError {
   const bug = new InvariantError(message);
   ownBugs.add(bug);

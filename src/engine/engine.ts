@@ -211,7 +211,8 @@ export interface Engine {
    *   `engine/overloaded`, `engine/bad-request`, `engine/prompt-too-long`, `engine/bad-reply`,
    *   `engine/nan`, `engine/interrupted`, `engine/unauthorized`, `engine/server-error`; it carries
    *   what was sampled and is discarded.
-   * @throws InvariantError for a prompt with an id that is not of the vocabulary; nothing is sent.
+   * @throws UsageError for what no engine can sample: an id that is not of the vocabulary, or no room for a
+   *   single id; nothing is sent. The same after `close()`.
    * @throws the signal's reason where the signal is aborted; the engine is then told to stop.
    */
   generate(request: GenerateRequest, options?: GenerateOptions): Promise<Generation>;

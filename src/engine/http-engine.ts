@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { RolloutError, assertInvariant } from "../errors.ts";
+import { RolloutError, UsageError, assertInvariant } from "../errors.ts";
 import type {
   Engine,
   EngineDescription,
@@ -12,7 +12,7 @@ import type {
   WorkerLoad,
 } from "./engine.ts";
 import type { HttpEngineSettings } from "./http-engine-options.ts";
-import { assertRequest } from "./check-request.ts";
+import { checkRequest } from "./check-request.ts";
 import { createHttpTransport } from "./http-transport.ts";
 import { sampleTurn } from "./sample-turn.ts";
 import type { SamplingProtocol, ScoringProtocol } from "./sampling-protocol.ts";
@@ -131,12 +131,21 @@ export function createHttpEngine<Kind extends string>(
     return call;
   }
 
+  /** @throws UsageError where whoever calls has closed it. */
+  function requireOpen(): void {
+    if (!closing.signal.aborted) return;
+    const places = workers.workers.map(({ url }) => url).join(", ");
+    throw new UsageError(
+      `Cannot call engine ${kind} at ${places}: it was closed, expected no call after close()`,
+    );
+  }
+
   async function generate(
     request: GenerateRequest,
     { signal, cutShort, onNotCutShort, onTokens }: GenerateOptions = {},
   ): Promise<Generation> {
-    assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
-    assertRequest(request);
+    requireOpen();
+    checkRequest(request);
     const { protocol } = server;
     const options = { signal, cutShort, onNotCutShort, onTokens };
     const context = { workers, settings, protocol, toWireId, closing: closing.signal };
@@ -149,7 +158,7 @@ export function createHttpEngine<Kind extends string>(
   }
 
   async function describe({ signal }: { signal?: AbortSignal } = {}): Promise<EngineDescription> {
-    assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
+    requireOpen();
     return track(server.describe(workers.workers, toDescribeCall(signal)));
   }
 
@@ -159,7 +168,7 @@ export function createHttpEngine<Kind extends string>(
     request: ScoreRequest,
     signal: AbortSignal | undefined,
   ): Promise<readonly number[]> {
-    assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
+    requireOpen();
     signal?.throwIfAborted();
     const from = checkScoreRequest(request);
     const { temperature = 1 } = request.sampling;
@@ -177,7 +186,7 @@ export function createHttpEngine<Kind extends string>(
   }
 
   async function load({ signal }: { signal?: AbortSignal } = {}): Promise<EngineLoad> {
-    assertInvariant(!closing.signal.aborted, "The engine takes no calls after close()");
+    requireOpen();
     signal?.throwIfAborted();
     const loads: WorkerLoad[] = [];
     const silent: { url: string; reason: string }[] = [];

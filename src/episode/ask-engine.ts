@@ -1,3 +1,4 @@
+import { assertRequest } from "../engine/check-request.ts";
 import { checkGeneration } from "../engine/check-sampled.ts";
 import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../engine/engine.ts";
 import { withEnd } from "../engine/find-end.ts";
@@ -14,9 +15,10 @@ import { callParty, type Play } from "./play.ts";
  * Nothing is an answer only where it was interrupted, asked when the time was nearly over, or where what such a
  * server still sampled was given up for an update of the policy.
  *
- * @throws RolloutError with party `engine`.
+ * @throws RolloutError with party `engine`, and InvariantError where the request cannot be sent.
  */
 export async function askEngine(play: Play, request: GenerateRequest): Promise<Sampled> {
+  assertRequest(request);
   const { interrupt, setup, time, watch } = play;
   const { engineTimeoutMs, graceTimeoutMs } = setup.limits;
   const leftMs = time.leftMs();

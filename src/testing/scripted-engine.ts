@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { assertRequest } from "../engine/check-request.ts";
+import { checkRequest } from "../engine/check-request.ts";
 import { checkGeneration } from "../engine/check-sampled.ts";
 import type {
   Engine,
@@ -88,7 +88,7 @@ export function scriptedEngine(
   ): Promise<Generation> {
     if (closing.signal.aborted) complain("The engine takes no calls after close()");
     signal?.throwIfAborted();
-    assertRequest(request);
+    checkRequest(request);
     // Kept as it was: the caller's array may grow.
     requests.push({ ...request, promptIds: [...request.promptIds] });
     const turn = (shared ?? bySession.get(request.sessionId))?.shift();

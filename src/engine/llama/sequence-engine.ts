@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { describeError, RolloutError } from "../../errors.ts";
-import { assertRequest } from "../check-request.ts";
+import { checkRequest } from "../check-request.ts";
 import { checkGeneration } from "../check-sampled.ts";
 import { startDeadline } from "../../internal/deadline.ts";
 import type {
@@ -86,7 +86,7 @@ export function createSequenceEngine({
       signal?.throwIfAborted();
       closing.signal.throwIfAborted();
       checkGenerateRequest(request, limits);
-      assertRequest(request);
+      checkRequest(request);
       const { sessionId, promptIds } = request;
       const sampling = checkSampling(request.sampling, () => randomInt(2 ** 48 - 1));
       const random = seededRandomNumbers(sampling.seed, sessionId);

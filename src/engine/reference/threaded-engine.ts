@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { ownBug, RolloutError, UsageError } from "../../errors.ts";
-import { assertRequest } from "../check-request.ts";
+import { checkRequest } from "../check-request.ts";
 import { checkGeneration } from "../check-sampled.ts";
 import type {
   Engine,
@@ -158,7 +158,7 @@ export function createThreadedEngine({
     signal?.throwIfAborted();
     if (end !== undefined) throw end;
     checkGenerateRequest(request, limits);
-    assertRequest(request);
+    checkRequest(request);
     while (state.loading !== undefined) await state.loading;
     signal?.throwIfAborted();
     const { sessionId, maxNewTokens, stopTokenIds } = request;

@@ -1,3 +1,4 @@
+import { assertRequest } from "../../engine/check-request.ts";
 import { checkGeneration } from "../../engine/check-sampled.ts";
 import type { Engine, GenerateRequest, Generation } from "../../engine/engine.ts";
 import { attribute } from "../../episode/boundary.ts";
@@ -79,6 +80,7 @@ async function askEngine(
   { engine, request, signal, onHeld }: ReplyToSample,
   feed: ReadingFeed,
 ): Promise<Generation> {
+  assertRequest(request);
   const what = `sample ${request.requestId}`;
   const stopped = new AbortController();
   feed.onStopText = () => stopped.abort();
