@@ -6,8 +6,13 @@ export interface WaitingAnswer {
   readonly place?: number;
   /** Whether all that came before it when it was recorded is there; absent where nothing is known of that. */
   readonly isDue?: () => boolean;
-  /** What is to happen in the moment in which it is handed over. */
+  /** What is to happen in the moment in which it is handed over; what it throws, whoever waits is thrown. */
   readonly onTurn?: () => void;
+}
+
+interface Waiting extends WaitingAnswer {
+  readonly resolve: () => void;
+  readonly reject: (thrown: unknown) => void;
 }
 
 /**
@@ -18,7 +23,7 @@ export interface WaitingAnswer {
  */
 export class AnswerOrder {
   readonly #clock: Pick<Clock, "after">;
-  #waiting: (WaitingAnswer & { readonly resolve: () => void })[] = [];
+  #waiting: Waiting[] = [];
   #isServing = false;
   /** Nobody cares for the order any more. */
   #isFree = false;
@@ -31,8 +36,8 @@ export class AnswerOrder {
 
   /** Waits for an answer's turn. */
   turn(answer: WaitingAnswer): Promise<void> {
-    return new Promise((resolve) => {
-      const waiting = { ...answer, resolve };
+    return new Promise((resolve, reject) => {
+      const waiting = { ...answer, resolve, reject };
       if (this.#isFree) {
         handOver(waiting);
         return;
@@ -95,9 +100,14 @@ export class AnswerOrder {
 /** For how long a recorded answer waits for a call that was made before it came, in milliseconds. */
 const missingMs = 5_000;
 
-function handOver({ onTurn, resolve }: WaitingAnswer & { readonly resolve: () => void }): void {
-  onTurn?.();
-  resolve();
+/** Throws nothing: those behind it wait for whoever hands over. */
+function handOver({ onTurn, resolve, reject }: Waiting): void {
+  try {
+    onTurn?.();
+    resolve();
+  } catch (thrown) {
+    reject(thrown);
+  }
 }
 
 /** Resolves when all promises have been kept to which what runs now leads. */

@@ -169,6 +169,92 @@ test.each(["begin", "reply"] as const)(
   },
 );
 
+test.each([
+  ["begin", null, "null"],
+  ["reply", null, "null"],
+  ["retake", null, "null"],
+  ["reply", { aborted: false }, "an object with aborted"],
+] as const)(
+  "a world that calls user.%s() with %j as signal is told so",
+  async (method, signal, shown) => {
+    const clerk = {
+      name: "clerk",
+      complete: async () => ({
+        ...{ text: "Hi.", inputTokenCount: 1, outputTokenCount: 1 },
+        finishReason: "stop" as const,
+      }),
+    };
+    const call = { signal } as never;
+    const environment = lampThat((_world, ask) => ({
+      begin: async (how: { signal: AbortSignal }) => {
+        if (method === "begin") return await ask.begin(call);
+        const first = await ask.begin(how);
+        await (method === "reply" ? ask.reply("Hello", call) : ask.retake!(call));
+        return first;
+      },
+    }));
+    const { episode } = await play([says("Hi")], { environment, user: llmUser({ model: clerk }) });
+    const what = method === "begin" ? "first line of" : "reply in";
+    expect(episode.failure).toEqual({
+      ...{ party: "environment", code: "environment/exception" },
+      message:
+        `Cannot begin task lamp/test/0: Cannot hear the user's ${what} task lamp/test/0: the world asks for ` +
+        `it with ${shown} as signal, expected the one that it was called with ({ signal })`,
+    });
+  },
+);
+
+test.each([
+  [undefined, "nothing"],
+  [7, "7"],
+  [{ role: "assistant" }, "an object with role"],
+])("a world that tells the user %j is told so, and the user hears nothing", async (text, shown) => {
+  const heard: string[] = [];
+  const user = userOf({
+    reply: async (said) => {
+      heard.push(said);
+      return "Fine.";
+    },
+  });
+  const environment = lampThat((_world, ask) => ({
+    begin: async () => "Hi",
+    step: async (_action: unknown, call: { signal: AbortSignal }) => {
+      const observation = await ask.reply(text as never, call);
+      return { observation, from: "user", source: "user" };
+    },
+  }));
+  const { episode } = await play([says("Hello")], { environment, user });
+  expect(episode.failure).toEqual({
+    ...{ party: "environment", code: "environment/exception" },
+    message:
+      "Cannot pass on what the agent said in task lamp/test/0: Cannot hear the user's reply in task " +
+      `lamp/test/0: the world tells them ${shown}, expected a text (what the agent said)`,
+  });
+  expect(heard).toEqual([]);
+});
+
+test.each<[call: string, given: readonly unknown[], shown: string]>([
+  ["without a name", [() => 1], "a function"],
+  ["by a number that no recording takes", [7n, () => 1], "7n"],
+  ["without work", ["weather"], "weather with nothing"],
+  ["with a promise", ["weather", Promise.resolve()], "weather with an object with no fields"],
+])("a world that calls what is outside %s is told so", async (_, given, shown) => {
+  const environment: Environment = {
+    ...lamp(),
+    async open(task, options) {
+      await (options.outside as (...call: readonly unknown[]) => Promise<unknown>)(...given);
+      return await lamp().open(task, options);
+    },
+  };
+  const { episode } = await play([says("Hello")], { environment });
+  expect(episode.failure).toEqual({
+    ...{ party: "environment", code: "environment/exception" },
+    message:
+      `Cannot open task lamp/test/0: Cannot call ${shown} through outside, expected a text that names the ` +
+      "call, and a function that makes it",
+  });
+});
+
 describe("a world that does out of turn what it is handed", () => {
   test("fails its episode alone: asks for another line before there is one", async () => {
     const model = { name: "clerk", complete: never };

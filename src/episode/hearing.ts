@@ -3,6 +3,7 @@ import { endedBy } from "../internal/ended-by.ts";
 import type { UserSession } from "../user/user.ts";
 import { nameThrown, type Boundary } from "./boundary.ts";
 import { checkFirstLine, checkLine } from "./check-foreign.ts";
+import { describe } from "./foreign-value.ts";
 
 /** What the user is asked for. */
 interface Asked extends Pick<Boundary, "party" | "what"> {
@@ -61,10 +62,12 @@ export class Hearing {
         await this.#hear("first line of", options, async () =>
           checkFirstLine(await session.begin(options), this.#placeOf("begin")),
         ),
-      reply: async (text, options) =>
-        await this.#hear("reply in", options, async () =>
+      reply: async (text, options) => {
+        this.#requireText(text);
+        return await this.#hear("reply in", options, async () =>
           checkLine(await session.reply(text, options), this.#placeOf("reply")),
-        ),
+        );
+      },
       ...(session.retake && {
         retake: async (options) => {
           if (!this.#hasSpoken) {
@@ -83,17 +86,18 @@ export class Hearing {
 
   async #hear<Line>(
     what: string,
-    options: { readonly signal?: AbortSignal } | undefined,
+    options: { readonly signal?: unknown } | undefined,
     say: () => Promise<Line>,
   ): Promise<Line> {
     const said = `hear the user's ${what} task ${this.#taskId}`;
-    if (options?.signal === undefined) {
+    const signal: unknown = options?.signal;
+    if (!(signal instanceof AbortSignal)) {
+      const given =
+        signal === undefined ? "without a signal" : `with ${describe(signal)} as signal`;
       throw new TypeError(
-        `Cannot ${said}: the world asks for it without a signal, expected the one that it was called with ` +
-          "({ signal })",
+        `Cannot ${said}: the world asks for it ${given}, expected the one that it was called with ({ signal })`,
       );
     }
-    const { signal } = options;
     const asked = { party: "user" as const, what: said, signal, isOver: false };
     this.#asked = asked;
     try {
@@ -110,6 +114,15 @@ export class Hearing {
       asked.isOver = true;
       if (this.#asked === asked) this.#asked = undefined;
     }
+  }
+
+  /** The world passes on what the agent said, and may pass on what is none. */
+  #requireText(text: unknown): void {
+    if (typeof text === "string") return;
+    throw new TypeError(
+      `Cannot hear the user's reply in task ${this.#taskId}: the world tells them ${describe(text)}, expected ` +
+        "a text (what the agent said)",
+    );
   }
 
   #placeOf(method: string): string {

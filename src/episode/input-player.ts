@@ -9,6 +9,7 @@ import { endedBy } from "../internal/ended-by.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { OutsideMisuse, PlaybackStop, type Outside } from "../outside.ts";
 import { AnswerOrder } from "./answer-order.ts";
+import { describe } from "./foreign-value.ts";
 import {
   endOf,
   fromRecordedError,
@@ -281,6 +282,7 @@ export class InputPlayer {
     work: () => Result | Promise<Result>,
     bound?: string,
   ): Promise<Result> {
+    requireCall(called, work);
     // As it is recorded.
     const what = this.clean(called);
     this.#requireNoOther(what);
@@ -695,6 +697,15 @@ function nameOf(input: Input): string {
     default:
       return input.what;
   }
+}
+
+/** What is called may be anybody's to name, and the name is recorded. */
+function requireCall(what: unknown, work: unknown): void {
+  if (typeof what === "string" && typeof work === "function") return;
+  const given = typeof what === "string" ? `${what} with ${describe(work)}` : describe(what);
+  throw new OutsideMisuse(
+    `Cannot call ${given} through outside, expected a text that names the call, and a function that makes it`,
+  );
 }
 
 /** A value as it comes back from a recording: another world would find a text there for a `Date`. */

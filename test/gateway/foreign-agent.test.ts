@@ -441,6 +441,19 @@ describe("createForeignPlayer()", () => {
     });
   });
 
+  test("an agent that says what is no text has failed, and the world is asked nothing", async () => {
+    await using open = await openDesk(0);
+    const { failure } = await play(open, {
+      run: async ({ say }) => void (await say({ content: "Hello" } as never)),
+    });
+    expect(failure).toMatchObject({
+      code: "agent/exception",
+      message: expect.stringMatching(
+        /: Cannot say an object with content: expected a text$/,
+      ) as string,
+    });
+  });
+
   test.each<[what: string, generate: Engine["generate"], message: string]>([
     ["throws plainly", () => Promise.reject(new TypeError("fetch failed")), "fetch failed"],
     [

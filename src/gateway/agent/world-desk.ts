@@ -2,6 +2,7 @@ import type { Action, Step, World } from "../../environment/environment.ts";
 import { crossBoundary } from "../../episode/boundary.ts";
 import type { CallWatch } from "../../episode/call-watch.ts";
 import { checkStep } from "../../episode/check-foreign.ts";
+import { describe } from "../../episode/foreign-value.ts";
 import type { Hearing } from "../../episode/hearing.ts";
 import type { EpisodeLimits } from "../../episode/limits.ts";
 import { RolloutError } from "../../errors.ts";
@@ -101,8 +102,16 @@ export class WorldDesk {
     return await this.#step({ type: "call", name, arguments: taken });
   }
 
-  /** The user's answer; `undefined` where the conversation is over. */
+  /**
+   * The user's answer; `undefined` where the conversation is over.
+   *
+   * @throws ClientError for what is no text.
+   */
   async say(content: string): Promise<string | undefined> {
+    const said: unknown = content;
+    if (typeof said !== "string") {
+      throw new ClientError("invalid", `Cannot say ${describe(said)}: expected a text`);
+    }
     const { observation, isDone } = await this.#step({ type: "say", content });
     return isDone ? undefined : observation;
   }
