@@ -293,6 +293,38 @@ const faults: readonly {
     message:
       'Cannot use the answer of environment.tools of lamp: tools[0] is named "turn_on", and "switch" in its definition, expected one name (see toolFromOpenAi())',
   },
+  ...(
+    [
+      [undefined, "nothing"],
+      [5, "5"],
+      [null, "null"],
+      [["Be nice."], "a list"],
+    ] as const
+  ).map(([policyText, shown]) => ({
+    name: `an environment's policy text is ${shown}`,
+    environment: { ...lamp(), policyText } as unknown as Environment,
+    agent: toolCallingAgent({
+      parser: findToolCallParser("qwen25"),
+      toolUsePolicy: toolUsePolicies.one,
+    }),
+    code: "environment/bad-world",
+    message: `Cannot use the answer of environment.policyText of lamp: it is ${shown}, expected a text`,
+  })),
+  {
+    name: "a world's policy text is none any more when it has begun",
+    environment: lampThatOpens(async (task, options) => {
+      const world = await lamp().open(task, options);
+      let hasBegun = false;
+      const begin: World["begin"] = async (call) => {
+        hasBegun = true;
+        return await world.begin(call);
+      };
+      const policyText = { get: () => (hasBegun ? 5 : "Switch it.") };
+      return Object.defineProperty({ ...world, begin }, "policyText", policyText);
+    }),
+    code: "environment/bad-world",
+    message: "Cannot use the answer of world.policyText of lamp: it is 5, expected a text",
+  },
   {
     name: "an agent's tool is shown by another name than it is called by",
     agent: {

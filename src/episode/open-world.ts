@@ -6,7 +6,7 @@ import type { UserSession } from "../user/user.ts";
 import { crossBoundary, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./call-watch.ts";
 import { checkWorld } from "./check-foreign.ts";
-import { requireTools } from "./foreign-value.ts";
+import { describe, refuse, requireTools } from "./foreign-value.ts";
 import type { InputPlayer } from "./input-player.ts";
 import { callWorld, repeatability, tolerate, type Play } from "./play.ts";
 
@@ -58,7 +58,11 @@ function writeTools(tools: Terms["tools"]): string {
   return stringifyPythonJson(tools.map(({ openai }) => openai));
 }
 
-/** What a task is played by: what its world says of itself, else its environment, without known secrets. */
+/**
+ * What a task is played by: what its world says of itself, else its environment, without known secrets.
+ *
+ * @throws RolloutError `environment/bad-world` where it is none.
+ */
 export function termsOf(
   {
     player,
@@ -67,19 +71,26 @@ export function termsOf(
   world: World,
 ): Terms {
   const { environment } = setup;
-  const { tools: own } = world;
-  if (own === undefined) {
-    const place = `environment.tools of ${environment.name}`;
-    requireTools(environment.tools, { code: "environment/bad-world", place });
-  }
-  const terms = {
-    tools: own ?? environment.tools,
-    policyText: world.policyText ?? environment.policyText,
-  };
+  const terms = soundTerms(world, environment);
   if (!player.knowsSecrets) return terms;
   const facts = { tools: textOf(terms.tools, environment), policyText: terms.policyText };
   const clean = player.clean(facts);
   return clean === facts ? terms : { ...terms, ...readFacts(clean) };
+}
+
+/** What the environment says for all of its worlds is held to the same as what one says of itself. */
+function soundTerms(world: World, environment: Environment): Terms {
+  const { tools = environment.tools, policyText = environment.policyText } = world;
+  const code = "environment/bad-world";
+  const whose = `of ${environment.name}`;
+  const giver = (name: keyof Terms, value: unknown): string =>
+    `${value === environment[name] ? "environment" : "world"}.${name} ${whose}`;
+  requireTools(tools, { code, place: giver("tools", tools) });
+  const given: unknown = policyText;
+  if (typeof given !== "string") {
+    refuse({ code, place: giver("policyText", given) }, `it is ${describe(given)}`, "a text");
+  }
+  return { tools, policyText };
 }
 
 /** What is recorded of a world whose answers cannot be had again. JSON-able. */

@@ -52,6 +52,11 @@ let shared = 0;
 describe("checkEnvironment() says what would spoil a run:", () => {
   test.each<readonly [string, Environment, string]>([
     [
+      "a policy text that is none",
+      broken({ policyText: 5 as never }),
+      "its policyText is 5, expected a text",
+    ],
+    [
       "a tool that throws for a wrong argument",
       broken({}, (world) => ({
         async step(action, given) {

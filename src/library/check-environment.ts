@@ -3,6 +3,7 @@ import type { Action, Environment, Score, World } from "../environment/environme
 import { crossBoundary, suspectOf } from "../episode/boundary.ts";
 import { CallWatch } from "../episode/call-watch.ts";
 import { checkOpening, checkScore, checkStep, checkWorld } from "../episode/check-foreign.ts";
+import { describe } from "../episode/foreign-value.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import type { Task } from "../task.ts";
 import { defaultScript, scriptedUser } from "../user/scripted-user.ts";
@@ -58,6 +59,10 @@ export async function checkEnvironment(
   const checker = new Checker(environment, options);
   using _floating = passOverFloating((line) => checker.add("error", line));
   for (const message of checkTools(environment.tools)) checker.add("error", message);
+  const policyText: unknown = environment.policyText;
+  if (typeof policyText !== "string") {
+    checker.add("error", `its policyText is ${describe(policyText)}, expected a text`);
+  }
   const { taskCount = 3 } = options;
   const count = taskCount === "all" ? Number.POSITIVE_INFINITY : taskCount;
   const { tasks, totalCount, problems } = checkTasks(environment, count);

@@ -5,6 +5,7 @@ import type { Redactor } from "../internal/redactor.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
 import { createRunUser } from "../setup/create-run-user.ts";
 import { createRunRenderer } from "../setup/create-run-renderer.ts";
+import { assertMembers, environmentMembers, text } from "../setup/environment-members.ts";
 import { loadEnvironment } from "../setup/environments.ts";
 import {
   isForeignAgent,
@@ -178,10 +179,16 @@ async function openEnvironment(
   values: RunSettings,
 ): Promise<Environment> {
   if (isPart(environment)) {
-    if (typeof environment.open === "function") return environment;
-    throw new UsageError(
-      "Cannot play the environment: it is none, expected what defineEnvironment() returns",
-    );
+    if (typeof environment.open !== "function") {
+      throw new UsageError(
+        "Cannot play the environment: it is none, expected what defineEnvironment() returns",
+      );
+    }
+    const given: unknown = environment.name;
+    const which = typeof given === "string" ? given : "that is given";
+    // It is not asked for by its name, and may be called as it likes.
+    assertMembers(environment, { ...environmentMembers, name: text }, `${which}: it has`);
+    return environment;
   }
   const { name, dataDir } = readEnvironmentConfig(values);
   return await loadEnvironment(name, dataDir);

@@ -8,6 +8,7 @@ import type { Engine } from "../engine/engine.ts";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import { defineEnvironment } from "../environment/define-environment.ts";
 import { refuse } from "../environment/refuse.ts";
+import { UsageError } from "../errors.ts";
 import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
 import { characterRenderer, startSglangTestServer, textPolicy } from "../testing/index.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
@@ -274,6 +275,16 @@ describe("rollout()", () => {
     await expect(first({ environment: { name: "x" } })).rejects.toThrow(
       "expected what defineEnvironment()",
     );
+    for (const [member, value, fault] of [
+      ["policyText", undefined, 'no "policyText", expected a text'],
+      ["policyText", 5, '"policyText" of the wrong form, expected a text'],
+      ["tools", undefined, 'no "tools", expected a list of what toolFromOpenAi() returns'],
+      ["task", undefined, 'no "task", expected a function'],
+    ] as const) {
+      await expect(first({ environment: { ...environment, [member]: value } })).rejects.toThrow(
+        new UsageError(`Cannot use environment lights: it has ${fault}`),
+      );
+    }
     await expect(first({ split: "train" })).rejects.toThrow('Cannot find split "train" of lights');
     await expect(first({ maxTurn: 3 })).rejects.toThrow('Cannot use "max-turn": unknown setting');
     // In their places others would play.

@@ -3,8 +3,8 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError, describeError } from "../errors.ts";
-import { shownToolName } from "../message.ts";
 import type { User } from "../user/user.ts";
+import { assertMembers, environmentMembers, isObject, userMembers } from "./environment-members.ts";
 import { findSyntaxError } from "./find-syntax-error.ts";
 
 /**
@@ -128,60 +128,4 @@ function failure(verb: "load" | "use", file: string, error: unknown): UsageError
   return new UsageError(`Cannot ${verb} environment ${file}${where}: ${describeError(error)}`, {
     cause: error,
   });
-}
-
-interface Member {
-  readonly isRight: (value: unknown) => boolean;
-  readonly expected: string;
-}
-
-const text: Member = { isRight: (value) => typeof value === "string", expected: "a text" };
-const method: Member = { isRight: (value) => typeof value === "function", expected: "a function" };
-
-const environmentMembers: Readonly<Record<string, Member>> = {
-  name: {
-    // Names that begin with "tau-" get τ-bench's prompts and results.
-    isRight: (value) => typeof value === "string" && /^(?!tau-)[\w.-]+$/.test(value),
-    expected: "letters, digits, dots and hyphens, not beginning with tau-",
-  },
-  source: text,
-  splits: {
-    isRight: (value) => isObject(value) && Object.values(value).every(isCount),
-    expected: "an object with the number of tasks of each split",
-  },
-  tools: {
-    isRight: (value) => Array.isArray(value) && value.every(isTool),
-    expected: "a list of what toolFromOpenAi() returns",
-  },
-  policyText: text,
-  task: method,
-  open: method,
-};
-
-const userMembers: Readonly<Record<string, Member>> = { strategy: text, open: method };
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-function isTool(value: unknown): boolean {
-  if (!isObject(value) || !(value["openai"] instanceof Map)) return false;
-  return value["name"] !== undefined && value["name"] === shownToolName(value["openai"]);
-}
-
-function assertMembers(
-  value: unknown,
-  members: Readonly<Record<string, Member>>,
-  what: string,
-): void {
-  if (!isObject(value)) throw new UsageError(`Cannot use environment ${what} no object`);
-  for (const [name, { isRight, expected }] of Object.entries(members)) {
-    if (isRight(value[name])) continue;
-    const fault = value[name] === undefined ? `no "${name}"` : `"${name}" of the wrong form`;
-    throw new UsageError(`Cannot use environment ${what} ${fault}, expected ${expected}`);
-  }
 }
