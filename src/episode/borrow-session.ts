@@ -1,4 +1,4 @@
-import type { Outside } from "../outside.ts";
+import { callThrough, type Outside } from "../outside.ts";
 import type { UserSession } from "../user/user.ts";
 import type { Play } from "./play.ts";
 
@@ -17,8 +17,8 @@ export interface BorrowedUser {
 export function borrowUser({ player }: Pick<Play, "player">): BorrowedUser {
   const borrowed: BorrowedUser = {
     isAsked: false,
-    outside: async (what, work) =>
-      borrowed.isAsked ? await work() : await player.outside(what, work),
+    outside: (what, work) =>
+      borrowed.isAsked ? callThrough(what, work) : player.usersOutside(what, work),
   };
   return borrowed;
 }

@@ -106,7 +106,7 @@ describe("an engine of ours that somebody else calls as nobody can", () => {
     };
     const episode = await playForeign(
       async (_assignment, { engine }) =>
-        await (engine.generate({ ...request, maxNewTokens: 0 }) as never),
+        (await engine.generate({ ...request, maxNewTokens: 0 })) as never,
       assignment,
       setup,
       options,

@@ -8,7 +8,7 @@ import { seededRandom, type Random } from "../environment/seeded-random.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import { createClock, type Clock } from "../internal/clock.ts";
 import { Redactor } from "../internal/redactor.ts";
-import type { Outside } from "../outside.ts";
+import { OutsideMisuse, type Outside } from "../outside.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
 import { manualClock } from "../testing/manual-clock.ts";
@@ -157,6 +157,10 @@ function joined(batches: readonly Inputs[]): Inputs {
     inputs: batches.flatMap((batch): readonly Input[] => batch.inputs),
     times: batches.flatMap((batch) => batch.times),
   };
+}
+
+function nameOfInput(input: Input): string {
+  return "what" in input ? input.what : input.type;
 }
 
 describe("an episode and its recording", () => {
@@ -870,6 +874,136 @@ describe("an episode and its recording", () => {
         "Cannot call tool switch in task lamp/test/0: Cannot call find Oslo through outside within the " +
         "work of weather, which is recorded with what it brings, expected it to be called as it is, or before",
     });
+  });
+
+  describe("of a call that is made between two answers, when nobody is asked for anything", () => {
+    /** Has somebody's timer go off while the policy samples its second turn. */
+    const samplingOn = (ring: () => void): Engine => {
+      const prepared = preparedEngine(replies);
+      return {
+        ...prepared,
+        async generate(request, options) {
+          if (prepared.requests.length === 1) ring();
+          return await prepared.generate(request, options);
+        },
+      };
+    };
+    const why = (what: string) =>
+      `${what} was called through outside when step say had been answered, expected it to be called before, ` +
+      `and awaited (await outside("${what}", …))`;
+
+    test("it is refused, and fails the episode as the world's, also when it is played again", async () => {
+      const calls: string[] = [];
+      const thrown: unknown[] = [];
+      let ring = (): void => {};
+      const environment: Environment = {
+        ...repeatableLamp,
+        async open(task, options) {
+          ring = () => {
+            const ping = options.outside!("ping", () => void calls.push("ping"));
+            void ping.catch((error: unknown) => thrown.push(error));
+            // Nobody waits for this one.
+            void options.outside!("pong", () => void calls.push("pong"));
+          };
+          return await repeatableLamp.open(task, options);
+        },
+      };
+      const engine = samplingOn(() => ring());
+      const { episode, recorded } = await play({ environment, engine });
+      expect(episode).toMatchObject({
+        outcome: "failed",
+        failure: {
+          ...{ party: "environment", code: "environment/outside-not-awaited" },
+          message: `Cannot go on with step switch: ${why("ping")}, or the episode could not be played again`,
+        },
+      });
+      expect(thrown).toEqual([new OutsideMisuse(`Cannot call what is outside: ${why("ping")}`)]);
+      expect(calls).toEqual([]);
+      expect(recorded.inputs.map(nameOfInput)).not.toContain("ping");
+      const again = await play(
+        { ...nothing, environment },
+        { past: stored(recorded), atEnd: "replay" },
+      );
+      expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    });
+
+    test.each([true, false])(
+      "it is the user's where it is theirs: repeatable %s",
+      async (repeatable) => {
+        const { user: inner } = countingUser();
+        let ring = (): void => {};
+        const user: User = {
+          ...inner,
+          repeatable,
+          open(task, options) {
+            ring = () => void options.outside!("remember", () => 1);
+            return inner.open(task, options);
+          },
+        };
+        const { episode } = await play({ user, engine: samplingOn(() => ring()) });
+        expect(episode.failure).toEqual({
+          ...{ party: "user", code: "user/outside-not-awaited" },
+          message: `Cannot go on with step switch: ${why("remember")}, or the episode could not be played again`,
+        });
+      },
+    );
+
+    test("it is the world's where that asks the user, who calls their model", async () => {
+      let ring = (): void => {};
+      const environment: Environment = {
+        ...repeatableLamp,
+        async open(task, options) {
+          const { signal } = new AbortController();
+          ring = () => void options.user.reply("Are you there?", { signal }).catch(() => {});
+          return await repeatableLamp.open(task, options);
+        },
+      };
+      const { episode } = await play({ environment, engine: samplingOn(() => ring()) });
+      expect(episode.failure).toEqual({
+        ...{ party: "environment", code: "environment/outside-not-awaited" },
+        message: `Cannot go on with step switch: ${why("chat clerk")}, or the episode could not be played again`,
+      });
+    });
+
+    test("a recording of an earlier version that has one differs by the environment", async () => {
+      const { recorded } = await play({});
+      const past = stored(recorded);
+      const turns = past.inputs.flatMap(({ type }, place) =>
+        type === "generation" ? [place] : [],
+      );
+      const index = past.inputs.slice(0, turns[1]).filter(({ type }) => type === "outside").length;
+      const ping: Input = { type: "outside", index, what: "ping", outcome: { value: 1 } };
+      const inputs = past.inputs.toSpliced(turns[1]!, 0, ping);
+      const again = play({ ...nothing }, { past: { ...past, inputs }, atEnd: "replay" });
+      await expect(again).rejects.toMatchObject({
+        name: "ReplayDivergence",
+        party: "environment",
+        message: "the episode comes to a policy call where it came to ping",
+      });
+    });
+  });
+
+  test("a world calls what is outside while it is cleared away, and is played again so", async () => {
+    const cleared: string[] = [];
+    const environment: Environment = {
+      ...repeatableLamp,
+      async open(task, options) {
+        const world = await repeatableLamp.open(task, options);
+        world[Symbol.asyncDispose] = async () => {
+          await options.outside!("clear", () => void cleared.push("cleared"));
+        };
+        return world;
+      },
+    };
+    const { episode, recorded } = await play({ environment });
+    expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+    expect(recorded.inputs.map(nameOfInput).slice(-3)).toEqual(["score", "clear", "usage"]);
+    const again = await play(
+      { ...nothing, environment },
+      { past: stored(recorded), atEnd: "replay" },
+    );
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    expect(cleared).toEqual(["cleared"]);
   });
 
   test("a call that ends at once is recorded though nobody waits for it", async () => {

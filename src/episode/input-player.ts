@@ -108,8 +108,12 @@ export class InputPlayer {
   #heldSinceMs: number | undefined;
   /** Why the episode cannot go on live. */
   #bound: string | undefined;
-  /** The call to the world that is under way; absent before there is one. */
+  /** The call to the world that is under way, or was last; absent before there is one. */
   #asked: string | undefined;
+  /** How many there are for whom somebody may call what is outside. */
+  #underWay = 0;
+  /** What was called all the same when there was none. */
+  #stray: { readonly party: Party; readonly why: string } | undefined;
   /** What ended the playback. Whoever caught it on the way is not gone on with. */
   #stop: PlaybackStop | undefined;
   /** What was thrown once more of that with which the world's giving up had ended a wait. */
@@ -222,10 +226,11 @@ export class InputPlayer {
 
   #nextGeneration(promptHash: string): Extract<Input, { type: "generation" }> {
     const input = this.#past[this.#place]!;
-    // All that was answered so far is as before: it is the agent who makes something else of it.
+    // All that was answered so far is as before: it is the agent who makes something else of it, unless a
+    // recording of an earlier version has a call that was made between two answers.
     if (input.type !== "generation") {
       const what = `the episode comes to a policy call where it came to ${nameOf(input)}`;
-      throw this.diverge("agent", what);
+      throw this.diverge(input.type === "outside" ? "environment" : "agent", what);
     }
     if (input.promptHash !== promptHash) throw this.#otherPrompt(promptHash, input.promptHash);
     return input;
@@ -266,15 +271,54 @@ export class InputPlayer {
     }
   }
 
-  /** See `Outside`. */
-  readonly outside: Outside = async (what, work) => await this.#call(what, work);
+  /** See `Outside`; the world's. */
+  readonly outside: Outside = (what, work) => this.#callAsked(what, work, { by: "environment" });
+
+  /** The same for the user. */
+  readonly usersOutside: Outside = (what, work) => this.#callAsked(what, work, { by: "user" });
 
   /**
    * The same for a part of the setup that cannot be brought to where it was: once an answer of its came
    * from the recording, the episode cannot go on live, for the reason that `bound` gives.
    */
   borrow(bound: string): Outside {
-    return async (what, work) => await this.#call(what, work, bound);
+    return (what, work) => this.#callAsked(what, work, { by: "environment", bound });
+  }
+
+  /** While the world is cleared away nobody asks it for anything, and it calls what it needs for that. */
+  async clearing(work: () => Promise<void>): Promise<void> {
+    this.#underWay += 1;
+    try {
+      await work();
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+
+  /**
+   * What is called between two answers, by a timer say, would stand in the recording where nobody who plays it
+   * again looks for it: it is refused, and the next answer is none.
+   */
+  #callAsked<Result>(
+    called: string,
+    work: () => Result | Promise<Result>,
+    { by, bound }: { readonly by: Party; readonly bound?: string },
+  ): Promise<Result> {
+    // Nobody but the user calls anything before the world is there.
+    if (this.#asked === undefined || this.#underWay > 0) return this.#call(called, work, bound);
+    const what = typeof called === "string" ? this.clean(called) : describe(called);
+    const why =
+      `${what} was called through outside when ${this.#asked} had been answered, expected it to be called ` +
+      `before, and awaited (await outside("${what}", …))`;
+    // A user who is asked for a line is asked by the world.
+    const party = this.#userAsked() === undefined ? by : "environment";
+    this.#stray ??= { party, why };
+    const refused = Promise.reject<Result>(
+      new OutsideMisuse(`Cannot call what is outside: ${why}`),
+    );
+    // Nobody may wait for it, and the next answer tells of it.
+    refused.catch(() => {});
+    return refused;
   }
 
   async #call<Result>(
@@ -413,6 +457,16 @@ export class InputPlayer {
     );
   }
 
+  /** What was called between two answers may come anywhere else when the episode is played again. */
+  #requireNoStray(what: string): void {
+    if (this.#stray === undefined || what === "usage") return;
+    const { party, why } = this.#stray;
+    throw new RolloutError(
+      `${party}/outside-not-awaited`,
+      `Cannot go on with ${what}: ${why}, or the episode could not be played again`,
+    );
+  }
+
   /** Calls through `outside` that are under way, by their place among those that began. */
   readonly #awaited = new Map<
     number,
@@ -453,9 +507,22 @@ export class InputPlayer {
   async answer<Value>(
     what: string,
     work: () => Promise<Value>,
-    { repeatable, bound }: { readonly repeatable: boolean; readonly bound?: string },
+    about: { readonly repeatable: boolean; readonly bound?: string },
   ): Promise<Value> {
     this.#throwStop();
+    this.#underWay += 1;
+    try {
+      return await this.#takeAnswer(what, work, about);
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+
+  async #takeAnswer<Value>(
+    what: string,
+    work: () => Promise<Value>,
+    { repeatable, bound }: { readonly repeatable: boolean; readonly bound?: string },
+  ): Promise<Value> {
     const end = this.#findAnswer(what);
     this.#asked = what;
     if (end === undefined) return await this.#hear(what, work, repeatable);
@@ -575,6 +642,7 @@ export class InputPlayer {
   ): Promise<Value> {
     if (!this.isPlaying) this.#goLive(what);
     try {
+      this.#requireNoStray(what);
       const value = this.clean(await work());
       this.#throwStop();
       this.#requireAwaited(what);

@@ -177,6 +177,9 @@ export async function disposeWorld(play: Play, world: World): Promise<void> {
   await tolerate(
     play,
     async () =>
-      await crossBoundary(watch, boundary, async () => await world[Symbol.asyncDispose]()),
+      await play.player.clearing(
+        async () =>
+          await crossBoundary(watch, boundary, async () => await world[Symbol.asyncDispose]()),
+      ),
   );
 }

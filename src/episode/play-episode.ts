@@ -258,7 +258,7 @@ async function openUser(play: Play): Promise<UserSession> {
     timeoutMs: setup.limits.userTimeoutMs,
   } as const;
   const borrowed = setup.user.repeatable === true ? undefined : borrowUser(play);
-  const { outside } = borrowed ?? play.player;
+  const outside = borrowed?.outside ?? play.player.usersOutside;
   const opened = await callParty(play, call, () => setup.user.open(task, { seed, outside }));
   return await crossBriefly(play.watch, call, () => {
     const session = checkSession(opened, `user.open() of ${strategy} for task ${task.id}`);
