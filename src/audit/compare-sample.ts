@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
+import { compareTree } from "../episode/check-tree.ts";
+import { compareTurns, isTurnSpan } from "../episode/compare-turns.ts";
 import type { EpisodeRow } from "../run/episode-row.ts";
 import { sampleMetadata } from "../run/episode-samples.ts";
 import { hashRow } from "../trajectory/hash-row.ts";
-import type { TurnSpan } from "../trajectory/trajectory-recorder.ts";
-import { compareTree } from "./check-tree.ts";
 import { isCount, isRow, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 
 const shared = ["groupId", "taskId", "outcome", "stopReason", "reward", "failure"] as const;
@@ -42,36 +42,9 @@ function compareHash(row: RawRow, { sampleHashes }: EpisodeRow): Violation[] {
   return [{ rule: "row-changed", detail }];
 }
 
-function compareTurns({ turns }: RawRow, episode: EpisodeRow): Violation[] {
-  if (!Array.isArray(turns)) return [];
-  return turns.flatMap((turn: unknown, index): Violation[] => {
-    // What is no turn's span is found elsewhere.
-    if (!isSpan(turn)) return [];
-    const { turnIndex, start, end, finish, droppedStopId } = turn;
-    const record = episode.turns[turnIndex];
-    const place = `turns[${index}]`;
-    if (record === undefined) {
-      const detail = `${place} is turn ${turnIndex}, and the episode has ${episode.turns.length}`;
-      return [{ rule: "episode-turns", detail }];
-    }
-    const dropped = droppedStopId === undefined ? 0 : 1;
-    const facts: readonly (readonly [string, unknown, unknown])[] = [
-      ["finish", finish, record.finish],
-      ["number of sampled ids", end - start + dropped, record.sampledTokenCount],
-      ["number of ids before it", start, record.promptTokenCount],
-    ];
-    return facts
-      .filter(([, own, other]) => own !== other)
-      .map(([name, own, other]) => ({
-        rule: "episode-turns",
-        detail: `${place}: the ${name} is ${quote(own)}, and ${quote(other)} in the episode`,
-      }));
-  });
-}
-
 function compareMetadata(row: RawRow, episode: EpisodeRow): Violation[] {
   const { metadata, turns } = row;
-  if (!isRow(metadata) || !Array.isArray(turns) || !turns.every(isSpan)) return [];
+  if (!isRow(metadata) || !Array.isArray(turns) || !turns.every(isTurnSpan)) return [];
   const expected = plain(sampleMetadata(episode, { turns }));
   const names = new Set([...Object.keys(metadata), ...Object.keys(expected)]);
   return [...names]
@@ -80,10 +53,6 @@ function compareMetadata(row: RawRow, episode: EpisodeRow): Violation[] {
       rule: "metadata",
       detail: `metadata.${name} is ${quote(metadata[name])}, expected ${quote(expected[name])}`,
     }));
-}
-
-function isSpan(turn: unknown): turn is TurnSpan & RawRow {
-  return isRow(turn) && ["turnIndex", "start", "end"].every((name) => isCount(turn[name]));
 }
 
 function plain(value: object): RawRow {

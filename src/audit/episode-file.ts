@@ -1,4 +1,5 @@
 import path from "node:path";
+import { compareTotals } from "../episode/compare-totals.ts";
 import type { Files } from "../run/files.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
 import { LineReader, readPlacedLines, type LinePlace } from "../run/placed-lines.ts";
@@ -115,20 +116,17 @@ export class EpisodeFile implements AsyncDisposable {
   finish(): readonly Finding[] {
     const violations: (Violation & { line: number })[] = [];
     for (const [rolloutId, facts] of this.episodes) {
-      const { rowCount, turnCount, turnCountBefore, tokenCount, seen, place } = facts;
-      const compare = (name: string, stated: unknown, actual: number) => {
-        if (stated === actual) return;
+      const { rowCount = facts.seen.rows, fields, seen, place } = facts;
+      const rows = { name: "rows", stated: rowCount, actual: seen.rows };
+      const totals = facts.isReadable
+        ? compareTotals({ ...facts, outcome: fields.outcome }, seen)
+        : [];
+      for (const { name, stated, actual } of [rows, ...totals]) {
+        if (stated === actual) continue;
         facts.isSound = false;
         const detail = `${rolloutId} has ${nameOf(stated)} ${name}, and samples.jsonl has ${actual} of it`;
         violations.push({ line: place.line, rule: "episode-samples", detail });
-      };
-      if (rowCount !== undefined) compare("rows", rowCount, seen.rows);
-      // The turns before a fork are in the rows of what it parts from.
-      const before = Math.min(turnCountBefore, turnCount);
-      // An engine that wrote into the ids that it was sent leaves none that anybody can vouch for.
-      const isLost = rowCount === 0 && tokenCount === 0 && facts.fields.outcome === "failed";
-      if (facts.isReadable && !isLost) compare("turns", turnCount, before + seen.turns);
-      if (facts.isReadable) compare("ids", tokenCount, seen.tokens);
+      }
     }
     return findingsIn(EpisodeFile.fileName, violations);
   }

@@ -35,6 +35,7 @@ interface Story {
   readonly splitAt?: number;
   /** The turn whose stop has to leave the row. */
   readonly dropsAt?: number;
+  readonly troubles?: Episode["troubles"];
 }
 
 const left = (reward: number): RolloutEnd => ({
@@ -43,6 +44,7 @@ const left = (reward: number): RolloutEnd => ({
   reward,
 });
 const failure = { party: "engine", code: "engine/timeout", message: "no answer" } as const;
+const trouble = { party: "user", code: "user/timeout", message: "no answer" } as const;
 
 /** Where each turn's call stands. */
 type AttemptSpans = Pick<AttemptRecord, "span" | "tokenSpan">;
@@ -59,7 +61,7 @@ const stories: readonly (readonly Story[])[] = [
   ],
   [
     { turnCount: 4, end: left(1), splitAt: 2 },
-    { turnCount: 2, end: left(1) },
+    { turnCount: 2, end: left(1), troubles: [trouble] },
   ],
   [
     { turnCount: 2, end: { outcome: "failed", stopReason: "failure", failure } },
@@ -69,7 +71,8 @@ const stories: readonly (readonly Story[])[] = [
 
 /**
  * Writes the folder of a run that was finished: eight attempts at four tasks, one of them in two
- * segments, one failed, one with a dropped stop, one truncated behind the environment's answer.
+ * segments, one failed, one with a dropped stop, one with a trouble, one truncated behind the environment's
+ * answer.
  */
 export async function writeSoundRun(
   dir: string,
@@ -140,6 +143,7 @@ function toEpisode(
   return {
     ...episodeStory(taskIndex, sampleIndex),
     ...story.end,
+    ...(story.troubles && { troubles: story.troubles }),
     turns,
     counts: countEpisode(turns, segments, 0),
     segments,

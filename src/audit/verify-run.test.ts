@@ -495,6 +495,23 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     ({ episodes }) => (episodes[0]!.messages[1].content = "I want two."),
     "events.jsonl events",
   ],
+  ...[5, {}, "slow", null, [null], [{}], [{ code: "user/timeout", message: "late" }]].map(
+    (troubles): (typeof mutations)[number] => [
+      `troubles that are none: ${JSON.stringify(troubles)}`,
+      ({ episodes }) => (episodes[0]!["troubles"] = troubles),
+      "episodes.jsonl shape",
+    ],
+  ),
+  [
+    "a place among the groups that is none",
+    ({ episodes }) => (episodes[0]!["groupIndex"] = "first"),
+    "episodes.jsonl shape",
+  ],
+  [
+    "a cost that is none",
+    ({ episodes }) => (episodes[0]!["userUsage"].costUsd = "1.5"),
+    "episodes.jsonl shape",
+  ],
   [
     "an episode's attempts",
     ({ episodes }) => (episodes[0]!.turns[0].attempts[0].tokenSpan = [0, 5]),

@@ -65,7 +65,8 @@ export interface EpisodeSetup {
   /**
    * Plays attempts in the place of `playEpisode()`: for agents that keep their conversations themselves.
    * Nothing of such an attempt is recorded: one that is stopped begins anew, and none is played again.
-   * Its rows are held to the rules of `verifySample()`; one that breaks a rule fails the attempt (`agent/exception`).
+   * What it returns is held to all that `verify` asks of an episode and its rows, each for itself and together;
+   * one that breaks a rule fails the attempt (`agent/exception`).
    */
   readonly play?: PlayAttempt;
   /**

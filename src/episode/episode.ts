@@ -178,3 +178,6 @@ export interface Episode extends RolloutIdentity, RolloutEnd {
   /** The ids; written to `samples.jsonl` rather than to `episodes.jsonl`. */
   readonly segments: readonly Segment[];
 }
+
+/** An episode without its ids. */
+export type EpisodeStory = Omit<Episode, "segments">;

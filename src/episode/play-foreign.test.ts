@@ -212,13 +212,91 @@ describe("an episode is refused", () => {
     });
   });
 
-  test.each(["turns", "messages"] as const)("whose %s have a hole", async (name) => {
+  test.each([
+    ["turns", "turns[0] is no object"],
+    ["messages", "messages[0] has no known role, or no text"],
+  ])("whose %s have a hole", async (name, why) => {
     const { played } = start(async (...asked) => {
       const episode = await playEpisode(...asked);
       return { ...episode, [name]: new Array(1) };
     });
     const { failure } = await played;
-    expect(failure?.message).toContain(`${name} is no list of objects`);
+    expect(failure?.message).toContain(`(${why}), expected one`);
+  });
+
+  test.each<[what: string, change: (episode: Episode) => object, why: string]>([
+    [
+      "with the same turn in two rows",
+      ({ segments }) => ({ segments: [...segments, ...segments] }),
+      "segments[1] breaks the rule trained-once: turn 0 of lamp/test/0#0 is trained twice",
+    ],
+    ["without rows", () => ({ segments: [] }), "its segments have 0 turns, expected 1"],
+    [
+      "without turns",
+      ({ counts }) => ({ turns: [], counts: { ...counts, turnCount: 0, sampledTokenCount: 0 } }),
+      "segments[0] breaks the rule episode-turns: turns[0] is turn 0, and the episode has 0",
+    ],
+    [
+      "whose turn ended otherwise in its row",
+      ({ turns }) => ({ turns: [{ ...turns[0], finish: "length" }] }),
+      'segments[0] breaks the rule episode-turns: turns[0]: the finish is "stop", and "length" in the episode',
+    ],
+    [
+      "with more turns than it has",
+      ({ counts }) => ({ counts: { ...counts, turnCount: 5 } }),
+      "counts.turnCount is 5, expected 1 by the turns",
+    ],
+    [
+      "with more ids than it has",
+      ({ counts }) => ({ counts: { ...counts, tokenCount: 5 } }),
+      "its segments have 72 ids, expected 5",
+    ],
+    [
+      "whose attempt lies beyond its text",
+      ({ turns }) => ({
+        turns: [{ ...turns[0], attempts: [{ status: "ok", span: [0, 99], tokenSpan: [0, 1] }] }],
+      }),
+      "turns[0].attempts[0] is [0,99] of 8 characters and [0,1] of 9 ids",
+    ],
+    [
+      "with words of nobody's",
+      ({ messages }) => ({ messages: [...messages, { content: "Hello" }] }),
+      "messages[4] has no known role, or no text",
+    ],
+    ["whose tree lacks its turn", () => ({ tree: [] }), "turn 0 is not in the tree"],
+    [
+      "whose troubles are a number",
+      () => ({ troubles: 5 }),
+      "troubles is 5, expected a list of failures, or no such field",
+    ],
+    [
+      "whose trouble is of nobody",
+      () => ({ troubles: [{ code: "slow", message: "late" }] }),
+      'troubles[0]: the failure is of party undefined with code "slow", expected a known party and a code of its own',
+    ],
+    [
+      "that is written otherwise than it is",
+      ({ messages }) => ({ messages: [{ ...messages[0], toJSON: () => ({ role: "system" }) }] }),
+      "messages[0] has no known role, or no text",
+    ],
+    ["that is written as nothing", () => ({ toJSON: () => null }), "it is no object"],
+  ])("%s", async (_, change, why) => {
+    const { played } = start(async (...asked) => {
+      const episode = await playEpisode(...asked);
+      return { ...episode, ...change(episode) };
+    });
+    expect((await played).failure).toEqual({
+      ...{ party: "agent", code: "agent/exception" },
+      message:
+        "Cannot play lamp/test/0#0 as agent tool-calling: what it returned is no episode of this rollout " +
+        `(${why}), expected one`,
+    });
+  });
+
+  test("but not for troubles that it has met", async () => {
+    const troubles = [{ party: "user", code: "user/timeout", message: "late" }] as const;
+    const { played } = start(async (...asked) => ({ ...(await playEpisode(...asked)), troubles }));
+    expect(await played).toMatchObject({ outcome: "completed", reward: 0, troubles });
   });
 });
 

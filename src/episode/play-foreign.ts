@@ -4,16 +4,15 @@ import { plainCopy } from "../internal/plain-copy.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
 import type { ForkPlace } from "../trajectory/sample.ts";
-import { rowFault } from "../trajectory/row-fault.ts";
 import { segmentFault } from "../trajectory/segment-fault.ts";
 import type { Segment } from "../trajectory/trajectory-recorder.ts";
-import { isCount, isRow, quote, type RawRow } from "../trajectory/violation.ts";
-import { spendingCounts } from "../user/add-spending.ts";
+import { isRow, quote, type RawRow } from "../trajectory/violation.ts";
 import { attribute } from "./boundary.ts";
+import { checkStory } from "./check-story.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
-import type { Episode } from "./episode.ts";
-import { sharedFault } from "./count-shared.ts";
+import type { Episode, EpisodeStory } from "./episode.ts";
 import { left, leaveMs, playWithinTime } from "./play-within-time.ts";
+import { rowsFault } from "./rows-fault.ts";
 import { failedEpisode, unplayedEpisode } from "./unplayed-episode.ts";
 
 /**
@@ -76,22 +75,47 @@ export function withoutEpisode(
 
 /**
  * A copy of what came of an attempt that others played: it is written in a while, and whoever returned it may use
- * its lists again.
+ * its lists again. It is held to all that `turnwright verify` asks of an episode and its rows.
  *
  * @throws TypeError where it is no episode of that attempt.
  */
 export function takeEpisode(
   value: unknown,
   assignment: EpisodeAssignment,
-  about: Parameters<typeof whyNoEpisode>[2],
+  { setup, options }: TakeOptions,
 ): Episode {
-  const why = whyNoEpisode(value, assignment, about);
-  if (why === undefined) return copyOf(value as Episode);
-  throw new TypeError(`what it returned is no episode of this rollout (${why}), expected one`);
+  if (!isRow(value)) throw noEpisode("it is no object");
+  const { segments, ...rest } = value;
+  const why = whyNotJson(rest);
+  if (why !== undefined) throw noEpisode(`it cannot be written as JSON: ${why}`);
+  const story: unknown = plainCopy(rest);
+  if (!isRow(story)) throw noEpisode("it is no object");
+  const fault =
+    whyElsewhere(story, assignment, { setup, options }) ??
+    // A reward that is no number is nothing in the copy.
+    checkEnd(rest)[0]?.detail ??
+    checkStory(story).found[0]?.detail ??
+    segmentFault(segments);
+  if (fault !== undefined) throw noEpisode(fault);
+  const episode = {
+    ...(story as unknown as EpisodeStory),
+    segments: (segments as readonly Segment[]).map((segment) => copyOfSegment(segment)),
+  };
+  // Whether an engine that chose greedily names probabilities is none of the player's.
+  const { vocabularySize } = setup.renderer.codec;
+  const broken = rowsFault(episode, { vocabularySize, mayBeCertain: true });
+  if (broken !== undefined) throw noEpisode(broken);
+  return episode;
 }
 
-function copyOf({ segments, ...story }: Episode): Episode {
-  return { ...plainCopy(story), segments: segments.map((segment) => copyOfSegment(segment)) };
+/** Under what an attempt was played. */
+interface TakeOptions {
+  readonly setup: Pick<EpisodeSetup, "environment" | "renderer">;
+  readonly options: Pick<Parameters<PlayAttempt>[2], "interrupt">;
+}
+
+function noEpisode(why: string): TypeError {
+  return new TypeError(`what it returned is no episode of this rollout (${why}), expected one`);
 }
 
 function copyOfSegment({
@@ -110,22 +134,12 @@ function copyOfSegment({
   };
 }
 
-const lists = ["turns", "messages"];
-const sums = ["turnCount", "sampledTokenCount", "tokenCount", "toolCallCount", "formatErrorCount"];
-
-/** Why a value is not what comes of an attempt; nothing where it is. */
-function whyNoEpisode(
-  value: unknown,
+/** Why an episode is not what can come of this attempt; nothing where it is. */
+function whyElsewhere(
+  story: RawRow,
   assignment: EpisodeAssignment,
-  {
-    setup,
-    options: { interrupt },
-  }: {
-    readonly setup: Pick<EpisodeSetup, "environment" | "renderer">;
-    readonly options: Pick<Parameters<PlayAttempt>[2], "interrupt">;
-  },
+  { setup, options: { interrupt } }: TakeOptions,
 ): string | undefined {
-  if (!isRow(value)) return "it is no object";
   const { rolloutId, groupId, groupIndex, sampleIndex, seed, task, forkedFrom } = assignment;
   const { id: taskId, index: taskIndex, split } = task;
   const place = {
@@ -140,70 +154,26 @@ function whyNoEpisode(
     format: 2,
   };
   for (const [name, wanted] of Object.entries(place)) {
-    if (value[name] !== wanted) return `${name} is ${quote(value[name])}`;
+    if (story[name] !== wanted) return `${name} is ${quote(story[name])}`;
   }
-  if (!isSamePlace(value["forkedFrom"], forkedFrom)) {
-    return `forkedFrom is ${quote(value["forkedFrom"])}`;
+  if (!isSamePlace(story["forkedFrom"], forkedFrom)) {
+    return `forkedFrom is ${quote(story["forkedFrom"])}`;
   }
-  for (const name of lists) {
-    const list = value[name];
-    if (!isListOfRows(list)) return `${name} is no list of objects`;
-  }
-  const { environment } = value;
+  const { environment, attempt = assignment.attempt ?? 1, outcome } = story;
   if (environment !== setup.environment.name && environment !== task.environment) {
     return `environment is ${quote(environment)}`;
   }
-  for (const name of ["startedAtMs", "durationMs"]) {
-    if (!Number.isFinite(value[name])) return `${name} is ${quote(value[name])}`;
-  }
-  const { attempt = assignment.attempt ?? 1, tree = [], turns } = value;
   if (attempt !== (assignment.attempt ?? 1)) return `attempt is ${quote(attempt)}`;
-  if (!isListOfRows(tree)) return "tree is no list of objects";
-  const unjudged = (turns as RawRow[]).findIndex(({ format }) => !isFormat(format));
-  if (unjudged >= 0) return `turns[${unjudged}].format is no form of a turn`;
-  const [wrong] = checkEnd(value);
-  if (wrong !== undefined) return wrong.detail;
   // It would be left to a next start that nobody has a reason to make.
-  if (value["outcome"] === "aborted" && interrupt?.aborted !== true) {
-    return "outcome is aborted, and nobody interrupted it";
-  }
-  const { counts, userUsage, segments, ...story } = value;
-  if (!isRow(counts) || !sums.every((name) => isCount(counts[name]))) return "counts lacks a sum";
-  if (!isRow(userUsage)) return "userUsage is no object";
-  const unspent = spendingCounts.find((name) => !isCount(userUsage[name]));
-  if (unspent !== undefined) return `userUsage.${unspent} is ${quote(userUsage[unspent])}`;
-  const { costUsd = 0 } = userUsage;
-  if (!Number.isFinite(costUsd)) return `userUsage.costUsd is ${quote(costUsd)}`;
-  const unshared = sharedFault(value);
-  if (unshared !== undefined) return unshared;
-  const fault = segmentFault(segments);
-  if (fault !== undefined) return fault;
-  const unwritten = whyNotJson({ ...story, counts, userUsage });
-  if (unwritten !== undefined) return `it cannot be written as JSON: ${unwritten}`;
-  // Whether an engine that chose greedily names probabilities is none of the player's.
-  const { vocabularySize } = setup.renderer.codec;
-  return rowFault(value as unknown as Episode, { vocabularySize, mayBeCertain: true });
-}
-
-/** A copy has no places that nothing was ever put in, which `every()` passes over. */
-function isListOfRows(list: unknown): boolean {
-  return Array.isArray(list) && [...(list as unknown[])].every(isRow);
+  return outcome === "aborted" && interrupt?.aborted !== true
+    ? "outcome is aborted, and nobody interrupted it"
+    : undefined;
 }
 
 /** It may have come from another process. */
 function isSamePlace(value: unknown, wanted: ForkPlace | undefined): boolean {
   if (wanted === undefined || !isRow(value)) return value === wanted;
   return value["rolloutId"] === wanted.rolloutId && value["turnIndex"] === wanted.turnIndex;
-}
-
-/** Whether a value can be what a record says of its turn's form. */
-function isFormat(format: unknown): boolean {
-  if (format === undefined) return true;
-  if (!isRow(format) || typeof format["formatOk"] !== "boolean") return false;
-  const { firstError } = format;
-  if (firstError === undefined) return true;
-  const span = isRow(firstError) ? firstError["tokenSpan"] : undefined;
-  return Array.isArray(span) && span.length === 2 && span.every(isCount);
 }
 
 function noAnswer({ rolloutId }: EpisodeAssignment, { agent, limits }: EpisodeSetup): RolloutError {

@@ -25,10 +25,10 @@ export interface AttemptPlayOptions extends Omit<PlayEpisodeOptions, "atEnd" | "
 export interface AttemptPlayer {
   /**
    * Plays an attempt once. Ends and throws as `playEpisode()` does: where it throws otherwise, or returns what is no
-   * episode of this attempt, that attempt has failed (`internal/exception`). Only a UsageError ends the run. It may
-   * take any time until `interrupt` is aborted, and then as long as an episode takes to leave: the attempt is
-   * `aborted` with nothing then, as it is where it throws once that is aborted, such as the reason of `interrupt`, or
-   * returns what is no episode. Nobody waits for it once `signal` is aborted.
+   * episode of this attempt, or none that `verify` would find sound, that attempt has failed (`internal/exception`).
+   * Only a UsageError ends the run. It may take any time until `interrupt` is aborted, and then as long as an episode
+   * takes to leave: the attempt is `aborted` with nothing then, as it is where it throws once that is aborted, such
+   * as the reason of `interrupt`, or returns what is no episode. Nobody waits for it once `signal` is aborted.
    */
   play(
     assignment: EpisodeAssignment,

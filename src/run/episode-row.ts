@@ -1,8 +1,8 @@
 import { z } from "zod";
-import type { Episode, EpisodeCounts } from "../episode/episode.ts";
+import type { EpisodeCounts, EpisodeStory } from "../episode/episode.ts";
+import { storyShape } from "../episode/story-shape.ts";
 
-/** An episode without its ids. */
-export type EpisodeStory = Omit<Episode, "segments">;
+export type { EpisodeStory };
 
 /** An episode as `episodes.jsonl` holds it. JSON-able. */
 export interface EpisodeRow extends EpisodeStory {
@@ -31,36 +31,8 @@ export interface FinishedEpisode extends Pick<
   readonly counts: Omit<EpisodeCounts, "attemptCounts">;
 }
 
-const count = z.number().min(0);
-
 /** What a row must have for a run to go on from it. */
-const rowSchema = z.looseObject({
-  format: z.union([z.literal(1), z.literal(2)]),
-  rolloutId: z.string(),
-  taskIndex: count,
-  sampleIndex: count,
-  groupIndex: count.optional(),
-  outcome: z.enum(["completed", "truncated", "failed", "aborted"]),
-  stopReason: z.string(),
-  reward: z.number().optional(),
-  failure: z.looseObject({ code: z.string(), message: z.string() }).optional(),
-  troubles: z.array(z.looseObject({ code: z.string(), message: z.string() })).optional(),
-  counts: z.looseObject({
-    turnCount: count,
-    sampledTokenCount: count,
-    tokenCount: count,
-    toolCallCount: count,
-    formatErrorCount: count,
-  }),
-  userUsage: z.looseObject({ callCount: count }),
-  shared: z
-    .looseObject({
-      turnCount: count,
-      toolCallCount: count,
-      formatErrorCount: count,
-      userUsage: z.looseObject({ callCount: count }),
-    })
-    .optional(),
+const rowSchema = storyShape.extend({
   // Runs of earlier versions have none.
   sampleHashes: z.array(z.string()).optional(),
 });

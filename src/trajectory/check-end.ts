@@ -46,16 +46,23 @@ function checkFailure({ outcome, failure }: RawRow): Violation[] {
       ? []
       : [{ rule: "failure", detail: `outcome is ${quote(outcome)} and there is a failure` }];
   }
-  if (!isRow(failure)) return [{ rule: "failure", detail: "a failed episode has no failure" }];
+  if (failure === undefined) {
+    return [{ rule: "failure", detail: "a failed episode has no failure" }];
+  }
+  const fault = failureFault(failure);
+  return fault === undefined ? [] : [{ rule: "failure", detail: fault }];
+}
+
+/** Why a value is not what went wrong in an episode, with whose it is; nothing where it is. */
+export function failureFault(failure: unknown): string | undefined {
+  if (!isRow(failure)) return `the failure is ${quote(failure)}, expected an object`;
   const { party, code, message } = failure;
   const isKnown = (parties as readonly unknown[]).includes(party);
   if (isKnown && typeof code === "string" && code.startsWith(`${party as string}/`)) {
-    return typeof message === "string"
-      ? []
-      : [{ rule: "failure", detail: "the failure has no message" }];
+    return typeof message === "string" ? undefined : "the failure has no message";
   }
-  const detail = `the failure is of party ${quote(party)} with code ${quote(code)}`;
-  return [{ rule: "failure", detail: `${detail}, expected a known party and a code of its own` }];
+  const said = `the failure is of party ${quote(party)} with code ${quote(code)}`;
+  return `${said}, expected a known party and a code of its own`;
 }
 
 function isOutcome(value: unknown): value is Outcome {

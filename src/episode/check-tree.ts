@@ -1,8 +1,7 @@
-import type { TreeTurn } from "../episode/episode.ts";
-import type { EpisodeRow } from "../run/episode-row.ts";
 import { isTokenId } from "../engine/token-id.ts";
 import { hashIds } from "../trajectory/rolling-hash.ts";
 import { isCount, isRow, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
+import type { Episode, TreeTurn } from "./episode.ts";
 
 /**
  * Checks an episode's tree for itself: each turn continues an earlier one or has a cause, lies behind all
@@ -76,7 +75,7 @@ function checkTurn(node: RawRow & TreeTurn, turns: readonly unknown[]): string[]
  * turn on it stands there with the ids that were sampled, trained where the row says so, and as context
  * with mask 0 where another row trains it.
  */
-export function compareTree(row: RawRow, { tree }: Pick<EpisodeRow, "tree">): Violation[] {
+export function compareTree(row: RawRow, { tree }: Pick<Episode, "tree">): Violation[] {
   const { tokenIds, lossMask, turns } = row;
   if (tree === undefined || !Array.isArray(tokenIds) || !Array.isArray(lossMask)) return [];
   if (!Array.isArray(turns) || !turns.every(isRow)) return [];

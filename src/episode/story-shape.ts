@@ -1,0 +1,33 @@
+import { z } from "zod";
+
+const count = z.number().min(0);
+
+/** What an episode must have for a run to count it, and for a later start to go on from its line. */
+export const storyShape = z.looseObject({
+  format: z.union([z.literal(1), z.literal(2)]),
+  rolloutId: z.string(),
+  taskIndex: count,
+  sampleIndex: count,
+  groupIndex: count.optional(),
+  outcome: z.enum(["completed", "truncated", "failed", "aborted"]),
+  stopReason: z.string(),
+  reward: z.number().optional(),
+  failure: z.looseObject({ code: z.string(), message: z.string() }).optional(),
+  troubles: z.array(z.looseObject({ code: z.string(), message: z.string() })).optional(),
+  counts: z.looseObject({
+    turnCount: count,
+    sampledTokenCount: count,
+    tokenCount: count,
+    toolCallCount: count,
+    formatErrorCount: count,
+  }),
+  userUsage: z.looseObject({ callCount: count }),
+  shared: z
+    .looseObject({
+      turnCount: count,
+      toolCallCount: count,
+      formatErrorCount: count,
+      userUsage: z.looseObject({ callCount: count }),
+    })
+    .optional(),
+});
