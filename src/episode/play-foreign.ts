@@ -92,7 +92,7 @@ export function takeEpisode(
   if (!isRow(story)) throw noEpisode("it is no object");
   const fault =
     whyElsewhere(story, assignment, { setup, options }) ??
-    // A reward that is no number is nothing in the copy.
+    // A reward of NaN is null in the copy.
     checkEnd(rest)[0]?.detail ??
     checkStory(story).found[0]?.detail ??
     segmentFault(segments);
