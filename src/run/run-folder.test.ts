@@ -572,6 +572,17 @@ describe("RunFolder and its manifest", () => {
       }
     });
 
+    test.each(["2026-11-23T10:05:00.000Z", "2026-11-23", ""])(
+      "and a moment that no later start could read is refused before anything is written: %j",
+      async (promptTime) => {
+        await expect(openAt(begunMs, { ...undated, promptTime })).rejects.toThrow(
+          `Cannot open ${dir}: promptTime of its manifest is ${JSON.stringify(promptTime)}, expected a moment ` +
+            "without a zone, such as 2026-11-23T10:05:00.000",
+        );
+        await expect(readFile(file("run.json"))).rejects.toThrow("ENOENT");
+      },
+    );
+
     test.each(["has none, as in earlier versions", "is lost", "is damaged"])(
       "by its first start where run.json %s",
       async (what) => {
@@ -592,6 +603,18 @@ describe("RunFolder and its manifest", () => {
           expect(folder.manifest.promptTime).toBe("2026-11-23T10:05:00.000");
         }
       },
+    );
+  });
+
+  test.each([
+    ["format", 2, "1"],
+    ["turnwright", 7, "a text"],
+    ["configuration", [], "an object"],
+    ["identity", null, "an object"],
+  ])("a manifest whose %s is %j is refused", async (name, value, expected) => {
+    const asked = { ...testManifest, [name]: value } as RunManifest;
+    await expect(RunFolder.open(dir, asked, { retryFailed: false })).rejects.toThrow(
+      `Cannot open ${dir}: ${name} of its manifest is ${JSON.stringify(value)}, expected ${expected}`,
     );
   });
 

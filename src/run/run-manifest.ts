@@ -23,7 +23,8 @@ export interface RunManifest {
   /**
    * What chat templates that print the date take for today in all of the run's prompts, whoever renders them and
    * when: the moment at which it began, as the clock on the wall showed it there, such as
-   * `2026-11-23T10:05:00.000`. Absent in runs of earlier versions until they are gone on with.
+   * `2026-11-23T10:05:00.000`: without a zone (`toISOString()` ends in one). Absent in runs of earlier versions
+   * until they are gone on with.
    */
   readonly promptTime?: string;
   /** What was asked for. Two runs with different ones cannot share a folder. */
@@ -58,7 +59,8 @@ const fileName = "run.json";
  * Makes a folder that of a run: writes `run.json` where the folder is new, and compares it where there
  * is one. Where it is missing or damaged, what `events.jsonl` says of the last start takes its place.
  *
- * @throws UsageError where the folder holds another run, naming what differs, or cannot be used.
+ * @throws UsageError where the folder holds another run, naming what differs, or cannot be used, and for a
+ *   manifest that no later start could read.
  */
 export async function claimManifest(
   { dir, name }: RunPlace,
@@ -73,6 +75,7 @@ export async function claimManifest(
     readonly now?: (() => number) | undefined;
   },
 ): Promise<ClaimedManifest> {
+  requireReadable(name, asked);
   const file = path.join(dir, fileName);
   const { promptTime = toPromptTime(new Date(now())) } = asked;
   const manifest = { ...asked, runId: drawId(), promptTime };
@@ -133,10 +136,36 @@ async function readStored(
 }
 
 function isManifest(value: Partial<RunManifest> | null | undefined): value is RunManifest {
-  const { format, turnwright, configuration, identity = {}, promptTime } = value ?? {};
-  const isNamed = format === 1 && typeof turnwright === "string";
+  return unreadableParts(value ?? {}).length === 0;
+}
+
+/** What no start can read, with what is expected in its place. */
+function unreadableParts({
+  format,
+  turnwright,
+  configuration,
+  identity = {},
+  promptTime,
+}: Partial<RunManifest>): readonly { readonly name: keyof RunManifest; readonly expected: string }[] {
   const isDated = promptTime === undefined || readPromptTime(promptTime) !== undefined;
-  return isNamed && isDated && isRow(configuration) && isRow(identity);
+  const moment = "a moment without a zone, such as 2026-11-23T10:05:00.000";
+  return [
+    ...(format === 1 ? [] : [{ name: "format", expected: "1" } as const]),
+    ...(typeof turnwright === "string" ? [] : [{ name: "turnwright", expected: "a text" } as const]),
+    ...(isDated ? [] : [{ name: "promptTime", expected: moment } as const]),
+    ...(isRow(configuration) ? [] : [{ name: "configuration", expected: "an object" } as const]),
+    ...(isRow(identity) ? [] : [{ name: "identity", expected: "an object" } as const]),
+  ];
+}
+
+/** A program's own manifest may hold anything: what is written is what a later start can read. */
+function requireReadable(name: string, asked: RunManifest): void {
+  const [part] = unreadableParts(asked);
+  if (part === undefined) return;
+  const value = JSON.stringify(asked[part.name]);
+  throw new UsageError(
+    `Cannot open ${name}: ${part.name} of its manifest is ${value}, expected ${part.expected}`,
+  );
 }
 
 /** Removes a recording in which nothing was sampled; says whether none is left. */
