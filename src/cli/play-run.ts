@@ -10,6 +10,7 @@ import type { QueueConfig } from "../queue/queue-settings.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
 import type { RunDisplay } from "./watch-settings.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
+import { ownCommand } from "./own-command.ts";
 import { createProgressLine, describeNews } from "./progress-line.ts";
 import { hideSecrets, writeError, writeOut } from "./write-out.ts";
 
@@ -33,7 +34,7 @@ export async function playRun(
 ): Promise<void> {
   hideSecrets(createRunRedactor(config, process.env));
   const signal = stopOnInterrupt();
-  await using run = await createRun(config, { signal });
+  await using run = await createRun(config, { signal, command: ownCommand() });
   // What was found about engine and template goes first: people still can act on it.
   if (!display.quiet) for (const warning of run.warnings) writeError(`note: ${warning}\n`);
   const note = (text: string): void => {

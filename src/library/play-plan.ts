@@ -6,7 +6,6 @@ import type { EpisodeGroup } from "../run/group.ts";
 import { openLoadGate } from "../run/load-gate.ts";
 import { toPromptTime } from "../run/prompt-time.ts";
 import { RunFolder } from "../run/run-folder.ts";
-import { commandLine } from "../run/run-lock.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 import type { RunResult } from "../run/live-run.ts";
 import { startRun } from "../run/start-run.ts";
@@ -91,7 +90,7 @@ async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
   const { dir } = parts.conduct;
   const { plan, setup, conduct, redactor, handedOut } = parts;
   const isOwn = handedOut === undefined && dir !== undefined;
-  await using own = isOwn ? await openFolder(parts, dir) : undefined;
+  await using own = isOwn ? await openFolder(parts, dir, told.signal) : undefined;
   const folder = handedOut?.folder ?? own;
   const { followLoad, attempts, maxFailuresInRow } = conduct;
   const { concurrency } = handedOut?.admission ?? conduct;
@@ -115,7 +114,11 @@ async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
 }
 
 /** The folder of a run whose parts were given, rather than named in a configuration. */
-async function openFolder(parts: OpenParts, dir: string): Promise<RunFolder> {
+async function openFolder(
+  parts: OpenParts,
+  dir: string,
+  signal: AbortSignal,
+): Promise<RunFolder> {
   const { plan, setup, values, engine, conduct, redactor } = parts;
   const { environment, promptTime, renderer } = setup;
   const { configuration, settings } = describeSettings(values);
@@ -135,8 +138,7 @@ async function openFolder(parts: OpenParts, dir: string): Promise<RunFolder> {
   const { retryFailed, record, format } = conduct;
   return await RunFolder.open(dir, redactor.clean(manifest), {
     ...{ retryFailed, record },
-    // The program's own, which may have been given a key.
-    lock: { command: redactor.text(commandLine(process.argv)) },
+    lock: { signal, onWait: (why) => process.emitWarning(why) },
     ...given({ format }),
   });
 }

@@ -1,4 +1,4 @@
-import { appendFile, cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { appendFile, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -238,17 +238,44 @@ describe("rollout()", () => {
     const out = path.join(scratch, "secrets");
     const settings = { ...options(), environment: telling, apiKeyEnv: "LIGHTS_KEY", out };
     const locks: string[] = [];
+    const script = path.basename(process.argv[1]!, ".js");
     for await (const { episode, samples } of rollout(settings)) {
       const said = await renderer.codec.decode(samples[0]!.tokenIds);
       expect(`${JSON.stringify(episode)}${said}`).not.toContain(secret);
       if (episode.sampleIndex === 0) expect(said).toContain("done with [redacted]");
       locks.push(await readFile(path.join(out, "run.lock"), "utf8"));
     }
-    expect(locks[0]).toContain(" [redacted]");
+    expect(locks.map((lock) => (JSON.parse(lock) as { command: string }).command)).toEqual([
+      script,
+      script,
+    ]);
     expect(locks.join("")).not.toContain(secret);
     const names = (await readdir(out)).filter((name) => name !== "run.lock");
     const texts = await Promise.all(names.map((name) => readFile(path.join(out, name), "utf8")));
     expect(texts.join("")).not.toContain(secret);
+  });
+
+  test("says for what it waits where another machine holds the folder, and stops waiting when it is stopped", async () => {
+    const out = path.join(scratch, "held");
+    await mkdir(out);
+    const place = { pid: 5, host: "elsewhere", bootId: "other", pidNamespace: "other" };
+    const holder = { format: 1, id: "abc", since: "2026-11-23T10:05:00.000Z", command: "x", ...place };
+    const text = `${JSON.stringify(holder)}\n`;
+    await writeFile(path.join(out, "run.lock"), text);
+    const stop = new AbortController();
+    const reason = new Error("that is all");
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => stop.abort(reason));
+    onTestFinished(() => warned.mockRestore());
+    const { signal } = stop;
+    await expect(rollout({ ...options(), out, signal }).next()).rejects.toBe(reason);
+    expect(warned.mock.calls).toEqual([
+      [
+        `${out} is locked by process 5 on elsewhere since 2026-11-23T10:05:00.000Z (x): waiting until it gives a ` +
+          "sign of life or has given none for 120 s",
+      ],
+    ]);
+    expect(await readdir(out)).toEqual(["run.lock"]);
+    expect(await readFile(path.join(out, "run.lock"), "utf8")).toBe(text);
   });
 
   test("refuses a key that is a part of the environment's name, and begins no folder", async () => {

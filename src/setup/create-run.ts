@@ -6,7 +6,6 @@ import { requireOpenNames } from "../run/open-names.ts";
 import { planRun, type RunPlan, type RunScope } from "../run/plan-run.ts";
 import { toPromptTime } from "../run/prompt-time.ts";
 import { RunFolder, type RunManifest } from "../run/run-folder.ts";
-import { commandLine } from "../run/run-lock.ts";
 import { runRollouts, type RunOptions, type RunResult } from "../run/run-rollouts.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { probeUser } from "./probe-user.ts";
@@ -71,6 +70,8 @@ export interface RunSurroundings {
   readonly env?: Variables;
   /** Plays in the place of the engine that is configured. */
   readonly engine?: Engine;
+  /** What others are told of the process that holds the run's folder. Default: the name of its script. */
+  readonly command?: string;
 }
 
 /**
@@ -124,8 +125,8 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       ),
       async openFolder(onWait = () => {}) {
         const { dir = newFolder(environment, now), retryFailed, record, format } = config.conduct;
-        const command = commandLine(["", "turnwright", ...process.argv.slice(2)]);
-        const lock = { command: redactor.text(command), onWait, ...given({ signal }) };
+        const command = around.command && redactor.text(around.command);
+        const lock = { onWait, ...given({ signal, command }) };
         const begun = { ...manifest, promptTime: toPromptTime(promptTime) };
         return await RunFolder.open(dir, begun, {
           retryFailed,

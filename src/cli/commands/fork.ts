@@ -21,6 +21,7 @@ import { storedSettings } from "../../setup/stored-settings.ts";
 import { findRecorded } from "../find-rollout.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
 import { addSettings, givenSettings } from "../option.ts";
+import { ownCommand } from "../own-command.ts";
 import { printRunSummary } from "../run-summary.ts";
 import { hideSecrets, writeError, writeOut } from "../write-out.ts";
 
@@ -124,9 +125,11 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
     found: { ...manifest.found, plan: { ...(manifest.found["plan"] as PlanRecord), groupId } },
   };
   const { format } = config.conduct;
-  const options = { retryFailed: false, ...(format && { format }) };
+  const note = (text: string): void => writeError(`note: ${text}\n`);
+  const lock = { command: redactor.text(ownCommand()), signal, onWait: note };
+  const options = { retryFailed: false, lock, ...(format && { format }) };
   await using folder = await RunFolder.open(dir, forked, options);
-  for (const note of folder.notes) writeError(`note: ${note}\n`);
+  for (const text of folder.notes) note(text);
   const live = startRun({
     source: {
       length: 1,

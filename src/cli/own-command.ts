@@ -1,0 +1,9 @@
+import { commandLine } from "../run/run-lock.ts";
+
+/**
+ * This command with its flags: what others are told of the process that holds a run's folder. No flag takes a key;
+ * those of addresses are taken out.
+ */
+export function ownCommand(): string {
+  return commandLine(["", "turnwright", ...process.argv.slice(2)]);
+}
