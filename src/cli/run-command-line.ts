@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
 import { readVersion } from "../setup/version.ts";
 import { commandTable } from "./command-table.ts";
+import { isInterruption } from "./interrupt.ts";
 import { narrowHelp } from "./narrow-help.ts";
 import { writeError } from "./write-out.ts";
 
@@ -18,6 +19,9 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
     if (error instanceof CommanderError) {
       // Help and version end with 0; everything else that commander refuses is bad input.
       process.exitCode = error.exitCode === 0 ? 0 : 2;
+    } else if (isInterruption(error)) {
+      // It was not even begun, and the person was told that it stops.
+      process.exitCode = 130;
     } else if (error instanceof UsageError || error instanceof RolloutError) {
       writeError(`turnwright: ${describeError(error).replaceAll(/\s*\n\s*/g, " ")}\n`);
       process.exitCode = 2;
