@@ -52,3 +52,26 @@ describe("a run with damaged episodes", () => {
     expect(await idsOf(await openStoredRun(dir))).toEqual(["a"]);
   });
 });
+
+test("rows of samples are those of their rollout however another program spelled them", async () => {
+  const rows = [
+    '{"format":1,"rolloutId":"a","segment":0}',
+    '{"format": 1, "rolloutId": "a", "segment": 1}',
+    '{"segment":2,"turns":[{"rolloutId":"b"}],"rolloutId":"\\u0061","format":1}',
+    '{"format": 1, "rolloutId": "b", "segment": 0}',
+    '["rolloutId","a"]',
+    "",
+  ];
+  await writeFile(path.join(dir, "samples.jsonl"), rows.join("\n"));
+  const run = await openStoredRun(dir);
+  const segmentsOf = async (rolloutId: string): Promise<readonly number[]> => {
+    const segments: number[] = [];
+    for await (const { segment } of run.samplesOf(rolloutId)) segments.push(segment);
+    return segments;
+  };
+  expect(await segmentsOf("a")).toEqual([0, 1, 2]);
+  expect(await segmentsOf("b")).toEqual([0]);
+  expect(await segmentsOf("c")).toEqual([]);
+  await rm(path.join(dir, "samples.jsonl"));
+  expect(await segmentsOf("a")).toEqual([]);
+});

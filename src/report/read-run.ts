@@ -1,8 +1,11 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
+import { diskFiles } from "../run/files.ts";
+import { scanLines } from "../run/line-ranges.ts";
 import { readLines } from "../run/read-jsonl.ts";
 import type { EpisodeRow, RunManifest } from "../run/run-folder.ts";
+import { rolloutIdOfLine } from "../run/sample-line.ts";
 import type { Sample } from "../trajectory/sample.ts";
 
 /** The finished run, or the finished part of a run, that a folder holds. */
@@ -11,7 +14,7 @@ export interface StoredRun {
   readonly manifest: RunManifest;
   /** The finished episodes in the order in which they ended; reads the file anew on each call. */
   rows(): AsyncGenerator<EpisodeRow>;
-  /** The training rows of one rollout; reads the file anew on each call. */
+  /** The training rows of one rollout, whoever spelled them; reads the file anew on each call. */
   samplesOf(rolloutId: string): AsyncGenerator<Sample>;
 }
 
@@ -130,11 +133,12 @@ function parseRow(text: string): EpisodeRow | string {
 }
 
 async function* readSamples(file: string, rolloutId: string): AsyncGenerator<Sample> {
-  const start = `{"format":1,"rolloutId":${JSON.stringify(rolloutId)},`;
-  for await (const line of readLines(file)) {
+  const lines: Buffer[] = [];
+  await scanLines(diskFiles, file, ({ bytes }) => {
     // A row can be large: it is parsed only if it is wanted.
-    if (line.startsWith(start)) yield JSON.parse(line) as Sample;
-  }
+    if (rolloutIdOfLine(bytes) === rolloutId) lines.push(Buffer.from(bytes));
+  });
+  for (const line of lines) yield JSON.parse(line.toString("utf8")) as Sample;
 }
 
 /** Whether the path is a folder. */
