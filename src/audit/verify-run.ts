@@ -4,6 +4,7 @@ import { UsageError } from "../errors.ts";
 import { diskFiles, type Files } from "../run/files.ts";
 import { readPlacedLines } from "../run/placed-lines.ts";
 import { verifyLines } from "../trajectory/verify-file.ts";
+import { nameOf } from "../trajectory/violation.ts";
 import type { ToldGrouping } from "../run/told-episodes.ts";
 import { attemptCountsOf } from "../run/attempt-counts.ts";
 import { attemptsByPlace } from "./attempts-by-place.ts";
@@ -13,6 +14,7 @@ import { checkPlan, type PlannedAttempt } from "./check-plan.ts";
 import { checkSlime } from "./check-slime.ts";
 import { EpisodeFile } from "./episode-file.ts";
 import { findingsIn, type Finding } from "./finding.ts";
+import { holdFiles } from "./held-files.ts";
 import { readRunFacts, type RunFacts } from "./run-facts.ts";
 
 /** What checking a run's folder found. JSON-able. */
@@ -42,7 +44,9 @@ export interface RunVerification {
  * of them, slime's rows against the samples, and the sums of `summary.json`. One row of each file at a
  * time is in memory.
  *
- * A run that is not finished is no violation: it is said to be so.
+ * A run that is not finished is no violation: it is said to be so. One that is being played is checked as far as
+ * it had come when its files were opened: a row whose episode is still to come, and a last line that is torn, are
+ * of what was under way, as where it was killed.
  *
  * @throws UsageError where the folder has no samples or no episodes.
  */
@@ -51,26 +55,35 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
   return await auditFolder(diskFiles, dir);
 }
 
+/** What grows as a run is played, in the order in which it is written of an episode, and what is made of it at last. */
+const writtenFiles = ["samples.jsonl", EpisodeFile.fileName, "events.jsonl", "samples.slime.jsonl"];
+
 /**
  * The same for a folder on any disk.
  *
  * @throws the disk's own error where the folder has no episodes.
  */
 export async function auditFolder(files: Files, dir: string): Promise<RunVerification> {
-  const { facts, manifest, found } = await readRunFacts(files, dir);
-  const findings: Finding[] = [...findingsIn("run.json", found)];
-  await using episodes = await EpisodeFile.open(files, dir);
-  const samplesFile = path.join(dir, "samples.jsonl");
-  const samples = await verifyLines(samplesFile, readRows(files, samplesFile), {
-    facts: facts.sampleFacts,
-    checkRow: async (row, found) => await episodes.check(row, found),
-  });
-  findings.push(...findingsIn("samples.jsonl", samples.violations));
-  findings.push(...episodes.findings, ...episodes.finish());
+  // It is written last: what it says holds of the others, as they are from then on.
   const summary = await readSummary(files, dir);
   const finished = isFinishedBy(summary) ? summary : undefined;
   const isFinished = finished !== undefined;
-  const events = await checkEvents({ files, dir }, episodes.episodes, { manifest, summary });
+  const paths = writtenFiles.map((name) => path.join(dir, name)).toReversed();
+  await using held = await holdFiles(files, paths, { isGrowing: !isFinished });
+  const { facts, manifest, found } = await readRunFacts(held, dir);
+  const findings: Finding[] = [...findingsIn("run.json", found)];
+  await using episodes = await EpisodeFile.open(held, dir);
+  const samplesFile = path.join(dir, "samples.jsonl");
+  const samples = await verifyLines(samplesFile, readRows(held, samplesFile), {
+    facts: facts.sampleFacts,
+    checkRow: async (row, found) => {
+      const isKnown = episodes.episodes.has(nameOf(row["rolloutId"]));
+      return isFinished || isKnown ? await episodes.check(row, found) : [];
+    },
+  });
+  findings.push(...findingsIn("samples.jsonl", samples.violations));
+  findings.push(...episodes.findings, ...episodes.finish());
+  const events = await checkEvents({ files: held, dir }, episodes.episodes, { manifest, summary });
   const { there, planned } = checkPlaces(facts, events.grouping, episodes.episodes);
   findings.push(...(there?.findings ?? []));
   const missing = (there?.attempts ?? []).filter(({ isMissing }) => isMissing);
@@ -78,7 +91,7 @@ export async function auditFolder(files: Files, dir: string): Promise<RunVerific
   findings.push(...events.findings);
   const slime =
     there &&
-    (await checkSlime({ files, dir }, there.attempts, {
+    (await checkSlime({ files: held, dir }, there.attempts, {
       isAsked: facts.hasSlime,
       isFinished,
       size: there.size,

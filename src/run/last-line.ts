@@ -19,6 +19,12 @@ export async function endLastLine(file: OpenFile): Promise<void> {
   await file.sync();
 }
 
+/** Where the whole lines of a file's first bytes end: a last one that lacks only its line feed is one of them. */
+export async function endOfWholeLines(file: OpenFile, size: number): Promise<number> {
+  const start = await startOfLastLine(file, size);
+  return isJson(await readBytes(file, { start, end: size })) ? size : start;
+}
+
 /** Where the line begins that has no line feed; the file's size where there is none. */
 async function startOfLastLine(file: OpenFile, size: number): Promise<number> {
   for (let end = size; end > 0;) {
