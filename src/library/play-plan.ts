@@ -114,11 +114,7 @@ async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
 }
 
 /** The folder of a run whose parts were given, rather than named in a configuration. */
-async function openFolder(
-  parts: OpenParts,
-  dir: string,
-  signal: AbortSignal,
-): Promise<RunFolder> {
+async function openFolder(parts: OpenParts, dir: string, signal: AbortSignal): Promise<RunFolder> {
   const { plan, setup, values, engine, conduct, redactor } = parts;
   const { environment, promptTime, renderer } = setup;
   const { configuration, settings } = describeSettings(values);

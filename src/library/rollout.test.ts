@@ -1,4 +1,14 @@
-import { appendFile, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import {
+  appendFile,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -259,7 +269,13 @@ describe("rollout()", () => {
     const out = path.join(scratch, "held");
     await mkdir(out);
     const place = { pid: 5, host: "elsewhere", bootId: "other", pidNamespace: "other" };
-    const holder = { format: 1, id: "abc", since: "2026-11-23T10:05:00.000Z", command: "x", ...place };
+    const holder = {
+      format: 1,
+      id: "abc",
+      since: "2026-11-23T10:05:00.000Z",
+      command: "x",
+      ...place,
+    };
     const text = `${JSON.stringify(holder)}\n`;
     await writeFile(path.join(out, "run.lock"), text);
     const stop = new AbortController();

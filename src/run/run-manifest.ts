@@ -146,12 +146,17 @@ function unreadableParts({
   configuration,
   identity = {},
   promptTime,
-}: Partial<RunManifest>): readonly { readonly name: keyof RunManifest; readonly expected: string }[] {
+}: Partial<RunManifest>): readonly {
+  readonly name: keyof RunManifest;
+  readonly expected: string;
+}[] {
   const isDated = promptTime === undefined || readPromptTime(promptTime) !== undefined;
   const moment = "a moment without a zone, such as 2026-11-23T10:05:00.000";
   return [
     ...(format === 1 ? [] : [{ name: "format", expected: "1" } as const]),
-    ...(typeof turnwright === "string" ? [] : [{ name: "turnwright", expected: "a text" } as const]),
+    ...(typeof turnwright === "string"
+      ? []
+      : [{ name: "turnwright", expected: "a text" } as const]),
     ...(isDated ? [] : [{ name: "promptTime", expected: moment } as const]),
     ...(isRow(configuration) ? [] : [{ name: "configuration", expected: "an object" } as const]),
     ...(isRow(identity) ? [] : [{ name: "identity", expected: "an object" } as const]),

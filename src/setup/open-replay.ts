@@ -6,22 +6,17 @@ import { given } from "../internal/given.ts";
 import { parseEpisodeRow, parseJson, type EpisodeRow } from "../run/episode-row.ts";
 import { diskFiles } from "../run/files.ts";
 import { scanLines } from "../run/line-ranges.ts";
-import {
-  indexRecordings,
-  joinLines,
-  readRecording,
-  readRecordingLines,
-} from "../run/read-recording.ts";
+import { joinLines } from "../run/read-recording.ts";
 import { openStoredRun } from "../report/read-run.ts";
 import { readPromptTime } from "../run/prompt-time.ts";
 import { indexRows } from "../run/row-index.ts";
 import { eventsFile } from "../run/told-episodes.ts";
-import { episodesFile, samplesFile } from "../run/reconcile.ts";
 import type { StoredEpisode } from "../run/replay-episode.ts";
 import type { RunManifest } from "../run/run-manifest.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { isForeignAgent } from "./agent-config.ts";
 import { createRun, type Run, type RunSurroundings } from "./create-run.ts";
+import { indexRecordedLines, type RecordedLines } from "./recorded-lines.ts";
 import { readRunConfig } from "./run-config.ts";
 import type { GivenSettings } from "./setting.ts";
 import { storedSettings } from "./stored-settings.ts";
@@ -99,45 +94,40 @@ async function openFolder(name: string): Promise<RecordedRun> {
   const dir = path.resolve(name);
   const { manifest } = await openStoredRun(name);
   const { runId } = manifest;
-  const index = await indexRecordings(dir, { files, wants: () => true });
-  const rolloutIds = [...index.keys()];
+  const lines = await indexRecordedLines(dir, files);
+  const { rolloutIds } = lines;
   const startedAtMs = (await firstStart(dir)) ?? Date.now();
-  const episodes = await indexRows(files, path.join(dir, episodesFile));
-  const sampleRows = await indexRows(files, path.join(dir, samplesFile));
-  const readStored = async (rolloutId: string) => {
-    const rows = (await episodes.read(rolloutId)).map((line) => parseEpisodeRow(line));
-    const samples = (await sampleRows.read(rolloutId)).map((line) => parseJson(line) as Sample);
-    return { row: rows.at(-1), samples: samples.toSorted((a, b) => a.segment - b.segment) };
-  };
   return {
     manifest,
     startedAtMs,
     rolloutIds,
     async read(rolloutId) {
-      const ranges = index.get(rolloutId)?.ranges;
-      if (ranges === undefined) return undefined;
-      const recorded = await readRecording(dir, { files, ranges, runId });
-      if (recorded === undefined) return undefined;
-      const { row, samples } = await readStored(rolloutId);
-      return { recorded, samples, ...given({ row, runId }) };
+      const found = await lines.read(rolloutId);
+      const recorded = joinLines(found.recording, runId);
+      return recorded && { recorded, ...parseEpisode(found), ...given({ runId }) };
     },
     async bundle(rolloutId) {
-      const ranges = index.get(rolloutId)?.ranges ?? [];
-      const lines = await readRecordingLines(dir, { files, ranges });
-      const { row, samples } = await readStored(rolloutId);
+      const found = await lines.read(rolloutId);
+      const { row, samples } = parseEpisode(found);
       const told = await indexRows(files, path.join(dir, eventsFile));
       const events = await told.read(rolloutId);
       return {
         turnwrightBundle: 1,
         manifest,
         startedAtMs,
-        recording: lines.map((line) => line.toString("utf8")),
+        recording: found.recording.map((line) => line.toString("utf8")),
         ...(row && { episode: row }),
         samples,
         events: events.map((line) => parseJson(line)),
       };
     },
   };
+}
+
+function parseEpisode({ episodes, samples }: RecordedLines): Omit<StoredEpisode, "recorded"> {
+  const row = episodes.map((line) => parseEpisodeRow(line)).at(-1);
+  const rows = samples.map((line) => parseJson(line) as Sample);
+  return { ...given({ row }), samples: rows.toSorted((a, b) => a.segment - b.segment) };
 }
 
 async function firstStart(dir: string): Promise<number | undefined> {

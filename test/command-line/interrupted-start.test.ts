@@ -25,7 +25,9 @@ async function interrupt(
   args: readonly string[],
   when: (stderr: () => string, press: () => void) => void,
 ) {
-  const child = spawn(process.execPath, [cliFile, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(process.execPath, [cliFile, ...args], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
   let stderr = "";
   let isPressed = false;
   const press = (): void => {
@@ -71,7 +73,13 @@ describe("Ctrl-C ends a command that has not begun to play", () => {
     const out = path.join(scratch, "fork");
     await mkdir(out);
     const place = { pid: 5, host: "elsewhere", bootId: "other", pidNamespace: "other" };
-    const holder = { format: 1, id: "abc", since: "2026-11-23T10:05:00.000Z", command: "x", ...place };
+    const holder = {
+      format: 1,
+      id: "abc",
+      since: "2026-11-23T10:05:00.000Z",
+      command: "x",
+      ...place,
+    };
     await writeFile(path.join(out, "run.lock"), `${JSON.stringify(holder)}\n`);
     const ended = await interrupt(
       ["fork", run, "0#0", "--turn", "0", "--out", out],
