@@ -204,6 +204,13 @@ function compareStart(started: RawRow | undefined, manifest: RawRow): readonly F
         return { rule: "run", detail: `${part}.${name} is ${values}` };
       });
   });
+  for (const name of ["runId", "promptTime"] as const) {
+    const [told, stated] = [started?.[name], manifest[name]];
+    // Runs of earlier versions have neither.
+    if (told === undefined || told === stated) continue;
+    const values = `${quote(stated)}, and the run was started with ${quote(told)}`;
+    found.push({ rule: "run", detail: `${name} is ${values}` });
+  }
   return findingsIn("run.json", found);
 }
 
