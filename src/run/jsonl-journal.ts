@@ -5,6 +5,7 @@ import { closedEarly } from "./closed-early.ts";
 import { type EncodedLine, encodeLine } from "./encode-line.ts";
 import { type FileFacts, type Files, type OpenFile, diskFiles, writeAll } from "./files.ts";
 import { endLastLine } from "./last-line.ts";
+import { readPlacedLines } from "./placed-lines.ts";
 import { storageError } from "./storage-error.ts";
 
 /** What a journal is opened with. */
@@ -89,6 +90,19 @@ export class JsonlJournal implements AsyncDisposable {
     this.#waiting.push({ lines, settle });
     this.#flushing ??= this.#flush();
     await settle.promise;
+  }
+
+  /**
+   * The lines that are in it by now, one after the other, without their line feeds.
+   *
+   * @throws UsageError where they cannot be read.
+   */
+  async *lines(): AsyncGenerator<string> {
+    try {
+      for await (const { text } of readPlacedLines(this.#files, this.path)) yield text;
+    } catch (error) {
+      throw storageError("read", this.path, error);
+    }
   }
 
   async #flush(): Promise<void> {

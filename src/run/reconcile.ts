@@ -6,6 +6,7 @@ import { type Files, readBytes, withFile } from "./files.ts";
 import { keepLines } from "./keep-lines.ts";
 import { type LineRange, type ScannedLine, scanLines } from "./line-ranges.ts";
 import { type InspectedRow, inspectSampleLine, rolloutIdOfLine } from "./sample-line.ts";
+import { setAside, setAsideName } from "./set-aside.ts";
 import { storageError } from "./storage-error.ts";
 import { readTold, type ToldGrouping, type UntoldEpisode } from "./told-episodes.ts";
 
@@ -19,7 +20,7 @@ export const samplesFile = "samples.jsonl";
 export interface Reconciliation {
   /** Episodes that are finished: their own line and all their training rows are there. */
   readonly finished: readonly FinishedEpisode[];
-  /** Rollouts of which `events.jsonl` tells that they ended, and which are to be played again. */
+  /** Rollouts of which `events.jsonl` tells that they ended, and of which the files lack something. */
   readonly dropped: readonly string[];
   /** Rollouts that failed, and are to be played again because that is asked for. */
   readonly retried: ReadonlySet<string>;
@@ -36,6 +37,11 @@ export interface ReconcileOptions {
   readonly files: Files;
   /** Drops failed episodes, so that they are played again. */
   readonly retryFailed: boolean;
+  /**
+   * Whether nobody plays again what is found damaged: then all lines that are taken out of the files are kept
+   * in others beside them, such as `episodes.set-aside.jsonl`, and the notes say so.
+   */
+  readonly setsAside: boolean;
 }
 
 /** A line of `episodes.jsonl` that claims its episode to be finished. */
@@ -71,7 +77,7 @@ interface Scanned<Line> {
  * An episode counts as finished where one whole line claims it and each of its training rows is
  * there: by the hash that the claim names, of the line or, in rows that were written otherwise, of what
  * they say. A line that is not the one that `events.jsonl` tells of claims nothing.
- * Everything else goes: it is played again.
+ * Everything else goes: it is played again, or set aside.
  *
  * The files need not be replaced together: whatever a crash leaves in between is reconciled alike.
  *
@@ -79,7 +85,7 @@ interface Scanned<Line> {
  */
 export async function reconcile(
   dir: string,
-  { files, retryFailed }: ReconcileOptions,
+  { files, retryFailed, setsAside }: ReconcileOptions,
 ): Promise<Reconciliation> {
   const { episodes: told, grouping } = await readTold(files, dir);
   const claims = await scan<Claim>(files, path.join(dir, episodesFile), ({ bytes, start, end }) => {
@@ -127,8 +133,6 @@ export async function reconcile(
       keptRows.push(...own);
     }
   }
-  await keepLines(rows.path, { files, ranges: inOrder(keptRows), size: rows.size });
-  await keepLines(claims.path, { files, ranges: inOrder(kept), size: claims.size });
   const finished = kept.map((claim) => claim.finished);
   const untold = kept.flatMap(({ finished: episode, untoldHash: hash }) =>
     hash === undefined ? [] : [{ ...episode, hash }],
@@ -141,7 +145,19 @@ export async function reconcile(
   // Where a line is damaged, its episode's is missing; a failed one is taken out to be played again.
   const lost = dropped.filter((id) => !claims.lines.has(id) && told.get(id)?.isFailed === false);
   const lostCount = Math.max(lost.length - claims.damagedCount, 0);
-  const notes = noteAll(claims, rows, { incompleteCount, lostCount });
+  const notes = noteAll(claims, rows, { incompleteCount, lostCount, isPlayedAgain: !setsAside });
+  if (setsAside && notes.length > 0) {
+    const places = [
+      await setAside(files, claims.path, { to: path.join(dir, setAsideName(episodesFile)), kept }),
+      await setAside(files, rows.path, {
+        to: path.join(dir, setAsideName(samplesFile)),
+        kept: keptRows,
+      }),
+    ].filter((place) => place !== undefined);
+    if (places.length > 0) notes.push(`what is left of these is set aside in ${places.join(", ")}`);
+  }
+  await keepLines(rows.path, { files, ranges: inOrder(keptRows), size: rows.size });
+  await keepLines(claims.path, { files, ranges: inOrder(kept), size: claims.size });
   return { finished, dropped, retried, untold, grouping, notes };
 }
 
@@ -265,17 +281,21 @@ function inOrder(ranges: readonly LineRange[]): readonly LineRange[] {
 function noteAll(
   claims: Scanned<Claim>,
   rows: Scanned<RowPlace>,
-  { incompleteCount, lostCount }: { incompleteCount: number; lostCount: number },
-): readonly string[] {
-  const damaged =
-    `${claims.path} has damaged lines (${claims.damagedCount}): ` +
-    "their episodes are played again";
+  {
+    incompleteCount,
+    lostCount,
+    isPlayedAgain,
+  }: { incompleteCount: number; lostCount: number; isPlayedAgain: boolean },
+): string[] {
+  const fate = isPlayedAgain ? "are played again" : "are taken out";
+  const damaged = `${claims.path} has damaged lines (${claims.damagedCount}): their episodes ${fate}`;
   const incomplete =
     `${rows.path} lacks rows of finished episodes, or has damaged ones: ` +
-    `these episodes are played again (${incompleteCount})`;
-  const lost =
-    `${claims.path} lacks episodes that events.jsonl tells of: ` +
-    `they are played again (${lostCount})`;
+    `these episodes ${fate} (${incompleteCount})`;
+  const lacking = `${claims.path} lacks episodes that events.jsonl tells of`;
+  const lost = isPlayedAgain
+    ? `${lacking}: they ${fate} (${lostCount})`
+    : `${lacking} (${lostCount})`;
   return [
     ...(claims.damagedCount > 0 ? [damaged] : []),
     ...(lostCount > 0 ? [lost] : []),

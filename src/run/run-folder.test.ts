@@ -402,6 +402,78 @@ describe("RunFolder with damaged files", () => {
     expect(idsOf(last)).toEqual(["t#0", "t#2"]);
   });
 
+  test.each([
+    [
+      "a row",
+      "samples.jsonl",
+      (text: string) => text.replace(/("t#1".*"reward":)1/, "$10"),
+      "samples.jsonl lacks rows of finished episodes, or has damaged ones: these episodes are taken out (1)",
+      { episodes: ["t#1"], samples: ["t#1"] },
+    ],
+    [
+      "an episode",
+      "episodes.jsonl",
+      (text: string) => text.replace(/("t#1".*"seed":)0/, "$17"),
+      "episodes.jsonl has damaged lines (1): their episodes are taken out",
+      { episodes: ["t#1"], samples: ["t#1"] },
+    ],
+    [
+      "no line at all of one",
+      "episodes.jsonl",
+      (text: string) => text.replace(/.*"t#1".*\n/, ""),
+      "episodes.jsonl lacks episodes that events.jsonl tells of (1)",
+      { samples: ["t#1"] },
+    ],
+  ])(
+    "sets aside what nobody plays again where %s is whole",
+    async (_, name, change, note, aside) => {
+      {
+        await using folder = await open();
+        await writeAndTell(folder, three);
+      }
+      await edit(name, change);
+      {
+        await using again = await open({ setsAside: true });
+        expect(idsOf(again)).toEqual(["t#0", "t#2"]);
+        const places = Object.keys(aside).map((stem) => file(`${stem}.set-aside.jsonl`));
+        expect(again.notes).toEqual([
+          file(note),
+          `what is left of these is set aside in ${places.join(", ")}`,
+        ]);
+      }
+      for (const [stem, ids] of Object.entries(aside)) {
+        expect(await rolloutIdsIn(dir, `${stem}.set-aside.jsonl`)).toEqual(ids);
+      }
+      await using third = await open({ setsAside: true });
+      expect([idsOf(third), third.notes]).toEqual([["t#0", "t#2"], []]);
+    },
+  );
+
+  test("adds to what was set aside before", async () => {
+    await write(three);
+    for (const id of ["t#1", "t#0"]) {
+      await edit("samples.jsonl", (text) =>
+        text.replace(new RegExp(`("${id}".*"reward":)1`), "$10"),
+      );
+      {
+        await using again = await open({ setsAside: true });
+        expect(again.notes).toHaveLength(2);
+      }
+      // As a crash would leave the next one.
+      await appendFile(file("samples.set-aside.jsonl"), '{"torn');
+    }
+    await edit("samples.set-aside.jsonl", (text) => text.replace(/\{"torn$/, ""));
+    expect(await rolloutIdsIn(dir, "samples.set-aside.jsonl")).toEqual(["t#1", "t#0"]);
+  });
+
+  test("sets nothing aside that a crash left before its episode was finished", async () => {
+    await write(three);
+    await edit("episodes.jsonl", (text) => text.split("\n", 2).join("\n"));
+    await using again = await open({ setsAside: true });
+    expect([idsOf(again), again.notes]).toEqual([["t#0", "t#1"], []]);
+    expect(await readdir(dir)).not.toContain("samples.set-aside.jsonl");
+  });
+
   test("says nothing of failed episodes that are played again, and takes them as they come", async () => {
     {
       await using folder = await open();
@@ -668,6 +740,49 @@ describe("RunFolder and its manifest", () => {
     expect(other.manifest.runId).toBe("third");
   });
 
+  describe.each(["samples.jsonl", "recording.jsonl", "gateway.jsonl", "samples.set-aside.jsonl"])(
+    "a folder without an episode that holds samples in %s",
+    (name) => {
+      const configuration = { ...testManifest.configuration, temperature: 0 };
+      const colder = async (): Promise<RunFolder> =>
+        await RunFolder.open(dir, { ...testManifest, configuration }, { retryFailed: false });
+
+      test("is that of its settings alone, also where run.json is lost", async () => {
+        {
+          await using folder = await open();
+          await folder.writeEvent({ ...started, manifest: folder.manifest });
+        }
+        await writeFile(file(name), '{"type":"turn","inputs":["generation"]}\n');
+        const before = await readFile(file("run.json"), "utf8");
+        await expect(colder()).rejects.toThrow("temperature was 1 and is 0");
+        expect(await readFile(file("run.json"), "utf8")).toBe(before);
+        await rm(file("run.json"));
+        await expect(colder()).rejects.toThrow("temperature was 1 and is 0");
+        await using again = await open({ drawId: () => "second" });
+        expect(again.manifest).toEqual(JSON.parse(before));
+      });
+    },
+  );
+
+  test("a recording in which nothing was sampled goes with the settings of its run", async () => {
+    const begin = '{"type":"begin","rolloutId":"t#0","run":"drawn"}\n';
+    for (const temperature of [0, 0.5]) {
+      {
+        await using _folder = await open();
+      }
+      await writeFile(file("recording.jsonl"), begin);
+      if (temperature > 0) await rm(file("run.json"));
+      const configuration = { ...testManifest.configuration, temperature };
+      const options = { retryFailed: false, drawId: () => "other" };
+      {
+        await using other = await RunFolder.open(dir, { ...testManifest, configuration }, options);
+        expect(other.manifest.runId).toBe("other");
+      }
+      expect(await readdir(dir)).not.toContain("recording.jsonl");
+      await rm(dir, { recursive: true });
+    }
+  });
+
   test("says what to do where nothing says what was played", async () => {
     await write([testEpisode(0)]);
     await writeFile(file("run.json"), "");
@@ -746,6 +861,7 @@ describe("RunFolder and other processes", () => {
     const elsewhere = { machine: fakeMachine({ host: "two", bootId: "boot-2" }), now: () => nowMs };
     const sleeper = await open({ lock: { ...elsewhere, heartbeatMs: 1e9 } });
     await sleeper.writeEpisode(testEpisode(0));
+    const sessions = await sleeper.openJournal("gateway.jsonl");
     const long = new Date(Date.now() - 120_000);
     await utimes(file("run.lock"), long, long);
     await using other = await open();
@@ -755,6 +871,8 @@ describe("RunFolder and other processes", () => {
       "another process took the run over while this one stood still",
     );
     await expect(sleeper.writeSummary({})).rejects.toThrow("took the run over");
+    await expect(sessions.append({ type: "opened" })).rejects.toThrow("took the run over");
+    expect(await readFile(sessions.path, "utf8")).toBe("");
     await sleeper[Symbol.asyncDispose]();
     expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["t#0", "t#1"]);
   });

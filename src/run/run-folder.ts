@@ -12,6 +12,7 @@ import { type EncodedLine, encodeLine } from "./encode-line.ts";
 import type { EpisodeRow, FinishedEpisode } from "./episode-row.ts";
 import { episodeSamples } from "./episode-samples.ts";
 import { type Files, diskFiles } from "./files.ts";
+import type { FolderJournal } from "./folder-journals.ts";
 import { type JournalOptions, JsonlJournal } from "./jsonl-journal.ts";
 import { episodesFile, reconcile, samplesFile } from "./reconcile.ts";
 import { recordingFile } from "./recording-line.ts";
@@ -47,6 +48,11 @@ export interface RunFolderOptions {
   readonly format?: SinkFormat;
   /** Plays the failed episodes of earlier starts again. */
   readonly retryFailed: boolean;
+  /**
+   * Whether nobody plays again what is found damaged, so that what is left of it is kept beside the files (see
+   * `ReconcileOptions`). Default false.
+   */
+  readonly setsAside?: boolean;
   /** Whose inputs are kept in `recording.jsonl`. Default `all`. */
   readonly record?: RecordPolicy;
   /** Draws the `runId` of a new folder. Default: a random UUID. */
@@ -64,7 +70,8 @@ const slimeFile = "samples.slime.jsonl";
  * The files of a run. One process at a time writes them (`RunLock`). An episode counts as finished
  * once its line is in `episodes.jsonl`; its samples are written and synced before that line, and
  * whatever samples a crash left without one are dropped when the folder is opened again. What is
- * damaged then is played again: an episode at a time, never the folder.
+ * damaged then is played again: an episode at a time, never the folder. Where nobody plays, what is left
+ * of it is set aside.
  */
 export class RunFolder implements AsyncDisposable {
   /** Where it is, absolute: whoever plays may change the working directory. */
@@ -179,13 +186,13 @@ export class RunFolder implements AsyncDisposable {
       readonly now?: (() => number) | undefined;
     },
   ): Promise<RunFolder> {
-    const { files, lock, format, retryFailed, record = "all" } = options;
+    const { files, lock, format, retryFailed, setsAside = false, record = "all" } = options;
     await removeUnfinished(files, dir);
     const { drawId } = options;
     const { now } = options;
     const place = { dir, name };
     const claimed = await claimManifest(place, manifest, { files, now, ...(drawId && { drawId }) });
-    const found = await reconcile(dir, { files, retryFailed });
+    const found = await reconcile(dir, { files, retryFailed, setsAside });
     const { finished, dropped, untold, grouping } = found;
     const notes = [...claimed.notes, ...found.notes];
     const finishedIds = new Set(finished.map(({ rolloutId }) => rolloutId));
@@ -306,9 +313,7 @@ export class RunFolder implements AsyncDisposable {
   ): Promise<(RecordingJournal & AsyncDisposable) | undefined> {
     if (this.record === "none") return undefined;
     return await this.#whileHeld(async () => {
-      const file = path.join(this.dir, recordingFile);
-      const guard = (): Promise<void> => this.#lock.confirm();
-      const journal = await JsonlJournal.open(file, { files: this.#files, guard });
+      const journal = await this.#openJournal(recordingFile);
       const recording = new RecordingJournal({ ...options, journal });
       const closable = Object.assign(recording, {
         [Symbol.asyncDispose]: async () => {
@@ -319,6 +324,25 @@ export class RunFolder implements AsyncDisposable {
       this.#openedLater.push(closable);
       return closable;
     });
+  }
+
+  /**
+   * Opens one more of the files that grow by lines. It is written while the folder is this process's, and closed
+   * with the folder.
+   *
+   * @throws UsageError where it cannot be opened, or the folder was closed.
+   */
+  async openJournal(name: FolderJournal): Promise<JsonlJournal> {
+    return await this.#whileHeld(async () => {
+      const journal = await this.#openJournal(name);
+      this.#openedLater.push(journal);
+      return journal;
+    });
+  }
+
+  async #openJournal(name: FolderJournal): Promise<JsonlJournal> {
+    const guard = (): Promise<void> => this.#lock.confirm();
+    return await JsonlJournal.open(path.join(this.dir, name), { files: this.#files, guard });
   }
 
   /**
@@ -458,7 +482,7 @@ export class RunFolder implements AsyncDisposable {
 }
 
 /** Opens all of them or, where one cannot be opened, none. */
-async function openJournals<Name extends string>(
+async function openJournals<Name extends FolderJournal>(
   dir: string,
   names: readonly Name[],
   options: JournalOptions,

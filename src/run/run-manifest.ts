@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { recordingFile } from "./recording-line.ts";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { UsageError } from "../errors.ts";
 import { parseJson } from "./episode-row.ts";
 import { type Files, readText } from "./files.ts";
+import { holdsSampled } from "./folder-journals.ts";
 import { readPromptTime, toPromptTime } from "./prompt-time.ts";
 import { scanLines } from "./line-ranges.ts";
+import { recordingFile } from "./recording-line.ts";
 import { storageError } from "./storage-error.ts";
 import { isRow } from "../trajectory/violation.ts";
 import { writeWholeJson } from "./write-whole.ts";
@@ -85,16 +86,17 @@ export async function claimManifest(
       return await resume({ dir, name }, { stored, manifest, files });
     } catch (error) {
       // A start that got no further is no run: whoever mends its settings need not find another folder.
-      if (await holdsAnything(files, dir, ["episodes.jsonl", "samples.jsonl"])) throw error;
-      if (!(await dropEmptyRecording(files, dir))) throw error;
+      if (await holdsSampled(files, dir)) throw error;
+      await dropRecording(files, dir);
       await writeWholeJson(file, manifest, { files });
       return { manifest, notes: [] };
     }
   }
   const { last: told, firstAtMs } = await readStarts(files, dir);
-  if (!(await holdsAnything(files, dir, ["episodes.jsonl"]))) {
-    // What is recorded of unfinished episodes names the run, and so do the tasks that were begun.
+  if (!(await holdsSampled(files, dir))) {
+    // The tasks that were begun name the run.
     const before = told !== undefined && isAlike(told, manifest) ? told : undefined;
+    if (before === undefined) await dropRecording(files, dir);
     const { runId } = before ?? {};
     const begun = {
       ...manifest,
@@ -173,33 +175,14 @@ function requireReadable(name: string, asked: RunManifest): void {
   );
 }
 
-/** Removes a recording in which nothing was sampled; says whether none is left. */
-async function dropEmptyRecording(files: Files, dir: string): Promise<boolean> {
+/** Removes a recording in which nothing was sampled: what it begins is another run's. */
+async function dropRecording(files: Files, dir: string): Promise<void> {
   const file = path.join(dir, recordingFile);
-  const facts = await files.facts(file);
-  if (facts === undefined) return true;
-  // Larger ones hold more than beginnings.
-  if (facts.size > 1_000_000) return false;
-  if ((await readText(files, file))?.includes('"generation"') === true) return false;
-  await files.remove(file);
-  return true;
-}
-
-async function holdsAnything(
-  files: Files,
-  dir: string,
-  names: readonly string[],
-): Promise<boolean> {
-  for (const name of names) {
-    const file = path.join(dir, name);
-    try {
-      const facts = await files.facts(file);
-      if (facts !== undefined && facts.size > 0) return true;
-    } catch (error) {
-      throw storageError("read", file, error);
-    }
+  try {
+    await files.remove(file);
+  } catch (error) {
+    throw storageError("write", file, error);
   }
-  return false;
 }
 
 /** When the run's prompts say that it is: where nobody noted that, when it was first started. */

@@ -1,0 +1,60 @@
+import path from "node:path";
+import { type Files, readText } from "./files.ts";
+import { episodesFile, samplesFile } from "./reconcile.ts";
+import { recordingFile } from "./recording-line.ts";
+import { setAsideName } from "./set-aside.ts";
+import { storageError } from "./storage-error.ts";
+import { eventsFile } from "./told-episodes.ts";
+
+/** The file in which a gateway keeps what happens in its sessions. */
+export const sessionsFile = "gateway.jsonl";
+
+/**
+ * The files of a run's folder that grow by lines, each with how it says whether anything was sampled.
+ * `RunFolder` opens no other, so that whatever keeps samples is asked before a folder is taken for one in
+ * which nothing was played.
+ */
+export const folderJournals = {
+  [samplesFile]: isNotEmpty,
+  [episodesFile]: isNotEmpty,
+  [recordingFile]: holdsGeneration,
+  // Somebody has the key of each session in it.
+  [sessionsFile]: isNotEmpty,
+  [setAsideName(samplesFile)]: isNotEmpty,
+  [setAsideName(episodesFile)]: isNotEmpty,
+  [eventsFile]: () => Promise.resolve(false),
+} as const satisfies Readonly<Record<string, (files: Files, file: string) => Promise<boolean>>>;
+
+/** The name of such a file. */
+export type FolderJournal = keyof typeof folderJournals;
+
+/**
+ * Whether a run's folder holds anything that was sampled, finished or not.
+ *
+ * @throws UsageError where the disk refuses.
+ */
+export async function holdsSampled(files: Files, dir: string): Promise<boolean> {
+  for (const [name, holds] of Object.entries(folderJournals)) {
+    const file = path.join(dir, name);
+    try {
+      if (await holds(files, file)) return true;
+    } catch (error) {
+      throw storageError("read", file, error);
+    }
+  }
+  return false;
+}
+
+async function isNotEmpty(files: Files, file: string): Promise<boolean> {
+  const facts = await files.facts(file);
+  return facts !== undefined && facts.size > 0;
+}
+
+/** Whether a recording holds more than how attempts begin. */
+async function holdsGeneration(files: Files, file: string): Promise<boolean> {
+  const facts = await files.facts(file);
+  if (facts === undefined) return false;
+  // Larger ones hold more than beginnings.
+  if (facts.size > 1_000_000) return true;
+  return (await readText(files, file))?.includes('"generation"') === true;
+}
