@@ -29,7 +29,7 @@ import { defaultSessionLimits, type SessionLimits } from "./session/session-limi
 import type { SessionJournal } from "./session/session-journal.ts";
 import { SessionStore, type SessionWish } from "./session/session-store.ts";
 import type { GatewaySession, SessionIdentity, SessionReward } from "./session/session.ts";
-import { toEpisode } from "./session/to-episode.ts";
+import { toEpisode, type SessionEnd } from "./session/to-episode.ts";
 import type { RowChoice } from "./tree/collect-rows.ts";
 import type { Strictness } from "./tree/match-turn.ts";
 import { defaultIgnore } from "./tree/message-keys.ts";
@@ -309,9 +309,19 @@ export class Gateway implements AsyncDisposable {
     }
     await Promise.allSettled([...(this.#running.get(session) ?? [])]);
     const scored = end.failure === undefined ? await this.#score(session) : end;
-    const episode = toEpisode(session, { ...scored, atMs: this.#now() }, this.#options.rows);
+    return await this.#end(session, { ...scored, atMs: this.#now() });
+  }
+
+  /** Ends a session once more as an earlier process ended it: what that wrote of it is lost. */
+  async finishAgain(session: GatewaySession, end: SessionEnd): Promise<void> {
+    session.finish();
+    await this.#end(session, end);
+  }
+
+  async #end(session: GatewaySession, end: SessionEnd): Promise<Episode> {
+    const episode = toEpisode(session, end, this.#options.rows);
     await this.#options.onEpisode?.(episode);
-    await this.#journal?.finished(session);
+    await this.#journal?.finished(session, end);
     this.store.remove(session);
     return episode;
   }

@@ -30,6 +30,8 @@ export interface GatewayRun extends AsyncDisposable {
   readonly folder: RunFolder;
   /** What a person should know of engine and template. */
   readonly warnings: readonly string[];
+  /** What was found in the folder that people may want to know. */
+  readonly notes: readonly string[];
   /** Sums over the finished sessions. */
   progress(): RunProgress;
   /** Says that the gateway closes, and writes the sums: `finished` where no session is open. */
@@ -116,7 +118,7 @@ async function openParts(
   const manifest = redactor.clean(await describeGateway(config, { renderer: made, description }));
   const dir = config.dir ?? path.join("runs", `gateway-${stampOf(now())}`);
   const begun = { ...manifest, promptTime: toPromptTime(new Date(now())) };
-  const folder = await RunFolder.open(dir, begun, { retryFailed: false });
+  const folder = await RunFolder.open(dir, begun, { retryFailed: false, setsAside: true });
   opened.push(() => folder[Symbol.asyncDispose]());
   await folder.takeBackEnd();
   const renderer = renderAt(made, readPromptTime(folder.manifest.promptTime));
@@ -146,15 +148,18 @@ async function openParts(
     description.contextLength,
   );
   opened.push(() => gateway[Symbol.asyncDispose]());
-  const known = new Set(folder.finished.map(({ rolloutId }) => rolloutId));
-  gateway.useJournal(await SessionJournal.open(folder.dir, gateway.store, (id) => known.has(id)));
+  const clean: Redactor["clean"] = (value) => redactor.clean(value);
+  const journal = await SessionJournal.open(folder, { store: gateway.store, clean });
+  gateway.useJournal(journal);
   const { found: _found, ...asked } = folder.manifest;
   const resumed = folder.finished.length;
   const start = { type: "run-started", atMs: now(), planned: resumed, resumed, manifest: asked };
   await folder.writeEvent(start);
+  for (const { session, end } of journal.lost) await gateway.finishAgain(session, end);
   return {
     gateway,
     folder,
+    notes: [...folder.notes, ...journal.notes],
     warnings: [...renderer.card.warnings, ...(description.warnings ?? [])],
     progress: () => tally.progress(),
     async end() {

@@ -43,7 +43,7 @@ async function serveAgents(config: GatewayConfig, display: Display): Promise<voi
     ...{ signal, onTrouble },
     onEngine: (news) => note(describeNews(news)),
   });
-  for (const text of [...run.warnings, ...run.folder.notes]) note(text);
+  for (const text of [...run.warnings, ...run.notes]) note(text);
   const { openCount } = run.gateway.store;
   if (openCount > 0) note(`${openCount} sessions of an earlier start go on`);
   {

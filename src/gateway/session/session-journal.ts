@@ -1,39 +1,23 @@
-import path from "node:path";
-import { createReadStream } from "node:fs";
-import { UsageError } from "../../errors.ts";
-import { splitLines } from "../../internal/split-lines.ts";
-import { toolsFromOpenAi } from "../../message.ts";
-import { toPlainJson, toPyValue, type PlainJson } from "../../python/value.ts";
-import { JsonlJournal } from "../../run/jsonl-journal.ts";
+import { given } from "../../internal/given.ts";
+import { sessionsFile } from "../../run/folder-journals.ts";
+import type { JsonlJournal } from "../../run/jsonl-journal.ts";
+import type { RunFolder } from "../../run/run-folder.ts";
 import type { AskedTurn } from "../conversation.ts";
-import type { Placement, PlaceKey } from "../tree/session-tree.ts";
-import { toSentTurn, type RootCause, type TurnNode } from "../tree/turn-node.ts";
-import type { ReplyPart } from "../conversation.ts";
+import type { Placement } from "../tree/session-tree.ts";
+import type { TurnNode } from "../tree/turn-node.ts";
 import type { GatewayTurn } from "./gateway-turn.ts";
+import { type JournalEntry, writtenTools } from "./journal-entry.ts";
+import { type RestoredSessions, restoreSessions } from "./restore-sessions.ts";
 import type { SessionStore } from "./session-store.ts";
-import type { GatewaySession, SessionIdentity, SessionReward } from "./session.ts";
+import type { GatewaySession, SessionReward } from "./session.ts";
+import type { SessionEnd } from "./to-episode.ts";
 
-/** The file in a run's folder that holds what open sessions sampled. */
-export const journalFile = "gateway.jsonl";
-
-/** What a line of the journal says. */
-type Entry =
-  | { readonly type: "opened"; readonly identity: SessionIdentity }
-  | {
-      readonly type: "turn";
-      readonly sessionId: string;
-      readonly index: number;
-      readonly parentIndex?: number;
-      readonly cause?: RootCause;
-      readonly key: Pick<PlaceKey, "environment" | "holdsAssistant">;
-      /** Only for roots: what continues one has the same. */
-      readonly tools?: readonly unknown[];
-      readonly parts: readonly ReplyPart[];
-      readonly record: GatewayTurn;
-    }
-  | { readonly type: "delivered"; readonly sessionId: string; readonly index: number }
-  | { readonly type: "reward"; readonly sessionId: string; readonly reward: SessionReward }
-  | { readonly type: "finished"; readonly sessionId: string };
+/** What a journal is opened with. */
+export interface SessionJournalOptions {
+  readonly store: SessionStore;
+  /** Takes known secrets out of what an end says. */
+  readonly clean: <Value>(value: Value) => Value;
+}
 
 /**
  * Everything that happens in sessions, line by line, so that another process can go on with them: a
@@ -41,35 +25,56 @@ type Entry =
  */
 export class SessionJournal implements AsyncDisposable {
   readonly #journal: JsonlJournal;
+  readonly #runId: string | undefined;
+  readonly #clean: SessionJournalOptions["clean"];
+  readonly #restored: RestoredSessions;
 
-  private constructor(journal: JsonlJournal) {
+  private constructor(
+    journal: JsonlJournal,
+    about: {
+      readonly runId: string | undefined;
+      readonly clean: SessionJournalOptions["clean"];
+      readonly restored: RestoredSessions;
+    },
+  ) {
     this.#journal = journal;
+    this.#runId = about.runId;
+    this.#clean = about.clean;
+    this.#restored = about.restored;
   }
 
   /**
-   * Opens a folder's journal, and the sessions in it that are not finished.
+   * Opens the journal of a run's folder, and the sessions of that run in it that are not finished, or whose
+   * episodes the folder lacks. It is closed with the folder.
    *
-   * @param isWritten - Whether an episode is in the folder already: a crash may have come before its
-   *   session's last line.
    * @throws UsageError where it cannot be read or written.
    */
   static async open(
-    dir: string,
-    store: SessionStore,
-    isWritten: (rolloutId: string) => boolean,
+    folder: Pick<RunFolder, "openJournal" | "manifest" | "finished">,
+    { store, clean }: SessionJournalOptions,
   ): Promise<SessionJournal> {
-    const file = path.join(dir, journalFile);
-    const journal = new SessionJournal(await JsonlJournal.open(file));
-    await restore(file, store, isWritten);
-    return journal;
+    const { runId } = folder.manifest;
+    const journal = await folder.openJournal(sessionsFile);
+    const restored = await restoreSessions(journal, { store, runId, written: folder.finished });
+    return new SessionJournal(journal, { runId, clean, restored });
+  }
+
+  /** What was found on opening that people may want to know. */
+  get notes(): readonly string[] {
+    return this.#restored.notes;
+  }
+
+  /** Sessions that an earlier process finished, open again because their episodes are lost, with their ends. */
+  get lost(): RestoredSessions["lost"] {
+    return this.#restored.lost;
   }
 
   async opened({ identity }: GatewaySession): Promise<void> {
-    await this.#append({ type: "opened", identity });
+    await this.#append({ type: "opened", ...given({ run: this.#runId }), identity });
   }
 
   async turn(
-    { identity }: GatewaySession,
+    { identity: { sessionId } }: GatewaySession,
     { key }: Placement<GatewayTurn>,
     node: TurnNode<GatewayTurn>,
     tools: AskedTurn["tools"],
@@ -77,12 +82,12 @@ export class SessionJournal implements AsyncDisposable {
     const { environment, holdsAssistant } = key;
     const place =
       node.parent === undefined
-        ? { tools: tools.map(({ openai }) => toPlainJson(openai)) }
-        : { parentIndex: node.parent.index };
+        ? { tools: writtenTools(tools) }
+        : { parentIndex: this.#numberOf(sessionId, node.parent) };
     await this.#append({
       type: "turn",
-      sessionId: identity.sessionId,
-      index: node.index,
+      sessionId,
+      index: this.#numberOf(sessionId, node),
       ...(node.cause === undefined ? {} : { cause: node.cause }),
       ...place,
       key: { environment, holdsAssistant },
@@ -91,80 +96,35 @@ export class SessionJournal implements AsyncDisposable {
     });
   }
 
-  async delivered({ identity }: GatewaySession, { index }: TurnNode<GatewayTurn>): Promise<void> {
-    await this.#append({ type: "delivered", sessionId: identity.sessionId, index });
+  async delivered(
+    { identity: { sessionId } }: GatewaySession,
+    node: TurnNode<GatewayTurn>,
+  ): Promise<void> {
+    await this.#append({ type: "delivered", sessionId, index: this.#numberOf(sessionId, node) });
   }
 
   async reward({ identity }: GatewaySession, reward: SessionReward): Promise<void> {
     await this.#append({ type: "reward", sessionId: identity.sessionId, reward });
   }
 
-  async finished({ identity }: GatewaySession): Promise<void> {
-    await this.#append({ type: "finished", sessionId: identity.sessionId });
+  async finished(
+    { identity: { sessionId }, tree }: GatewaySession,
+    { reward, failure, atMs }: SessionEnd,
+  ): Promise<void> {
+    const end = this.#clean({ ...given({ reward, failure }), atMs });
+    await this.#append({ type: "finished", sessionId, turnCount: tree.nodes.length, end });
+    this.#restored.numbers.delete(sessionId);
   }
 
-  async #append(entry: Entry): Promise<void> {
+  #numberOf(sessionId: string, { index }: TurnNode<GatewayTurn>): number {
+    return this.#restored.numbers.get(sessionId)?.numberOf(index) ?? index;
+  }
+
+  async #append(entry: JournalEntry): Promise<void> {
     await this.#journal.append(entry);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#journal[Symbol.asyncDispose]();
-  }
-}
-
-/** Reads a journal twice: which sessions are finished, and then what the others hold. */
-async function restore(
-  file: string,
-  store: SessionStore,
-  isWritten: (rolloutId: string) => boolean,
-): Promise<void> {
-  const finished = new Set<string>();
-  for await (const entry of readEntries(file)) {
-    if (entry.type === "finished") finished.add(entry.sessionId);
-    if (entry.type !== "opened") continue;
-    const { sessionId, taskId, sampleIndex } = entry.identity;
-    if (isWritten(`${taskId}#${sampleIndex}`)) finished.add(sessionId);
-  }
-  for await (const entry of readEntries(file)) {
-    if (entry.type === "opened") {
-      const isOver = finished.has(entry.identity.sessionId);
-      if (isOver) store.restoreFinished(entry.identity);
-      else store.restore(entry.identity);
-      continue;
-    }
-    const session = finished.has(entry.sessionId) ? undefined : store.byId(entry.sessionId);
-    if (session === undefined) continue;
-    if (entry.type === "reward") session.reward = entry.reward;
-    if (entry.type === "delivered" && session.tree.nodes[entry.index] !== undefined) {
-      session.tree.setDelivered(entry, true);
-    }
-    if (entry.type === "turn") restoreTurn(session, entry, file);
-  }
-}
-
-function restoreTurn(
-  session: GatewaySession,
-  entry: Extract<Entry, { readonly type: "turn" }>,
-  file: string,
-): void {
-  const { parentIndex, cause, key, parts, record, index } = entry;
-  const isNext = index === session.tree.nodes.length;
-  const hasParent = parentIndex === undefined || session.tree.nodes[parentIndex] !== undefined;
-  if (!isNext || !hasParent) {
-    throw new UsageError(
-      `Cannot go on with ${file}: turn ${index} of ${entry.sessionId} stands where it cannot; choose ` +
-        "another --out",
-    );
-  }
-  const tools = toolsFromOpenAi(toPyValue((entry.tools ?? []) as PlainJson), file);
-  session.restoreTurn(
-    { parentIndex, cause, tools, key },
-    { turn: toSentTurn(parts), record, isDelivered: false },
-  );
-}
-
-async function* readEntries(file: string): AsyncGenerator<Entry> {
-  for await (const text of splitLines(createReadStream(file))) {
-    if (text.trim() !== "") yield JSON.parse(text) as Entry;
   }
 }

@@ -23,6 +23,26 @@ test("SessionStore knows the newest sessions that are over, and a bounded number
   expect(() => store.byToken("token 100000")).toThrow("Session s100000 is finished");
 });
 
+test("SessionStore gives no task's name or index again, whichever sessions are not known any more", () => {
+  const store = new SessionStore({
+    rules: { ignore: defaultIgnore, strictness: "calls" },
+    limits: defaultSessionLimits,
+    ...{ clock: { now: () => 0 }, now: () => 0 },
+  });
+  // Nothing is known of the one between them.
+  for (const taskIndex of [0, 2]) {
+    store.restoreWritten({ taskId: `session-${taskIndex}`, taskIndex, sampleIndex: 0 });
+  }
+  const places = [{}, { taskId: "session-0" }].map((wish) => {
+    const { taskId, taskIndex, sampleIndex } = store.create(wish).session.identity;
+    return { taskId, taskIndex, sampleIndex };
+  });
+  expect(places).toEqual([
+    { taskId: "session-3", taskIndex: 3, sampleIndex: 0 },
+    { taskId: "session-0", taskIndex: 0, sampleIndex: 1 },
+  ]);
+});
+
 test("sessions read their tools as their own dialect has them, whatever others made of the same text", () => {
   const store = new SessionStore({
     rules: { ignore: defaultIgnore, strictness: "calls" },

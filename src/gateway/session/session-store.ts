@@ -19,6 +19,9 @@ export interface SessionWish {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
+/** Where an attempt stands among the others. */
+export type SessionPlace = Pick<SessionIdentity, "taskId" | "taskIndex" | "sampleIndex">;
+
 /** So many finished sessions are told from those that never were. */
 const keptFinished = 100_000;
 
@@ -56,6 +59,7 @@ export class SessionStore {
   readonly #taskIndexes = new Map<string, number>();
   readonly #nextSamples = new Map<string, number>();
   readonly #books = { tools: new ToolBook(), fields: new FieldBook() };
+  #nextTaskIndex = 0;
   #openedCount = 0;
 
   constructor(options: StoreOptions) {
@@ -93,13 +97,13 @@ export class SessionStore {
     }
     const tokenHash = hashToken(token);
     const number = this.#openedCount;
-    const taskId = wish.taskId ?? `session-${number}`;
+    const taskId = wish.taskId ?? this.#freeTaskId(number);
     const identity: SessionIdentity = {
       // Told to whoever asks for the session, so it must not be the token.
       sessionId: `s${number}-${randomBytes(6).toString("hex")}`,
       tokenHash,
       taskId,
-      taskIndex: this.#taskIndexes.get(taskId) ?? this.#taskIndexes.size,
+      taskIndex: this.#taskIndexes.get(taskId) ?? this.#nextTaskIndex,
       groupId: wish.groupId ?? taskId,
       sampleIndex: wish.sampleIndex ?? this.#nextSamples.get(taskId) ?? 0,
       seed: wish.seed ?? number,
@@ -111,6 +115,14 @@ export class SessionStore {
       throw new ClientError("invalid", message, { place: "sampleIndex" });
     }
     return { session: this.restore(identity), token };
+  }
+
+  /** The name of a task of its own: sessions that cannot be read any more may have had the next one. */
+  #freeTaskId(number: number): string {
+    for (let free = number; ; free++) {
+      const taskId = `session-${free}`;
+      if (!this.#taskIndexes.has(taskId)) return taskId;
+    }
   }
 
   /** Opens a session of an earlier process again. */
@@ -128,6 +140,11 @@ export class SessionStore {
     this.#keepFinished(identity);
   }
 
+  /** Takes note of an episode whose session is known no longer: its place is not given again. */
+  restoreWritten(place: SessionPlace): void {
+    this.#note(place);
+  }
+
   #keepFinished({ tokenHash, sessionId }: SessionIdentity): void {
     this.#finished.set(tokenHash, sessionId);
     if (this.#finished.size <= keptFinished) return;
@@ -137,9 +154,10 @@ export class SessionStore {
     }
   }
 
-  #note({ taskId, taskIndex, sampleIndex }: SessionIdentity): void {
+  #note({ taskId, taskIndex, sampleIndex }: SessionPlace): void {
     this.#openedCount += 1;
     this.#taskIndexes.set(taskId, taskIndex);
+    this.#nextTaskIndex = Math.max(this.#nextTaskIndex, taskIndex + 1);
     const next = this.#nextSamples.get(taskId) ?? 0;
     this.#nextSamples.set(taskId, Math.max(next, sampleIndex + 1));
   }

@@ -1,0 +1,105 @@
+import { z } from "zod";
+import { toPlainJson } from "../../python/value.ts";
+import type { AskedTurn, ReplyPart } from "../conversation.ts";
+import type { PlaceKey } from "../tree/session-tree.ts";
+import { rootCauses, type RootCause } from "../tree/turn-node.ts";
+import type { GatewayTurn } from "./gateway-turn.ts";
+import type { SessionIdentity, SessionReward } from "./session.ts";
+import type { SessionEnd } from "./to-episode.ts";
+
+/** A turn of a session, with its place in the tree. */
+export interface TurnEntry {
+  readonly type: "turn";
+  readonly sessionId: string;
+  /** The session's own number of the turn, by which others name it; no two have the same. */
+  readonly index: number;
+  readonly parentIndex?: number;
+  readonly cause?: RootCause;
+  readonly key: Pick<PlaceKey, "environment" | "holdsAssistant">;
+  /** Only for roots: what continues one has the same. */
+  readonly tools?: readonly unknown[];
+  readonly parts: readonly ReplyPart[];
+  readonly record: GatewayTurn;
+}
+
+/** How a session was finished. */
+export interface FinishedEntry {
+  readonly type: "finished";
+  readonly sessionId: string;
+  /** How many turns it had; absent, as `end`, in journals of earlier versions. */
+  readonly turnCount?: number;
+  readonly end?: Pick<SessionEnd, "reward" | "failure" | "atMs">;
+}
+
+/** What a line of the journal says. */
+export type JournalEntry =
+  | {
+      readonly type: "opened";
+      /** The `runId` of `run.json`; absent in journals of earlier versions. */
+      readonly run?: string;
+      readonly identity: SessionIdentity;
+    }
+  | TurnEntry
+  | { readonly type: "delivered"; readonly sessionId: string; readonly index: number }
+  | { readonly type: "reward"; readonly sessionId: string; readonly reward: SessionReward }
+  | FinishedEntry;
+
+const count = z.number().int().min(0);
+const sessionId = z.string();
+const reward = z.looseObject({ reward: z.number() });
+
+/** What a line must have for a session to go on from it. */
+const entrySchema = z.discriminatedUnion("type", [
+  z.looseObject({
+    type: z.literal("opened"),
+    run: z.string().optional(),
+    identity: z.looseObject({
+      ...{ sessionId, tokenHash: z.string(), taskId: z.string(), taskIndex: z.number() },
+      ...{ groupId: z.string(), sampleIndex: z.number(), seed: z.number() },
+      openedAtMs: z.number(),
+      metadata: z.looseObject({}),
+    }),
+  }),
+  z.looseObject({
+    ...{ type: z.literal("turn"), sessionId, index: count, parentIndex: count.optional() },
+    cause: z.enum(rootCauses).optional(),
+    key: z.looseObject({ environment: z.string(), holdsAssistant: z.boolean() }),
+    tools: z.array(z.unknown()).optional(),
+    parts: z.array(z.looseObject({ type: z.string(), id: z.string(), text: z.string() })),
+    record: z.looseObject({
+      replyId: z.string(),
+      environment: z.array(z.unknown()),
+      prompt: z.looseObject({ type: z.string() }),
+      generation: z.looseObject({ outputIds: z.array(count), logprobs: z.array(z.number()) }),
+    }),
+  }),
+  z.looseObject({ type: z.literal("delivered"), sessionId, index: count }),
+  z.looseObject({ type: z.literal("reward"), sessionId, reward }),
+  z.looseObject({
+    ...{ type: z.literal("finished"), sessionId, turnCount: count.optional() },
+    end: z
+      .looseObject({
+        atMs: z.number(),
+        reward: reward.optional(),
+        failure: z.looseObject({ code: z.string(), message: z.string() }).optional(),
+      })
+      .optional(),
+  }),
+]);
+
+/** The entry that a line of the journal holds; `undefined` where the line is damaged. */
+export function parseEntry(text: string): JournalEntry | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
+  }
+  return entrySchema.safeParse(value).success ? (value as JournalEntry) : undefined;
+}
+
+/** A root's tools as a line holds them. */
+export function writtenTools(tools: AskedTurn["tools"]): readonly unknown[] {
+  return tools.map(({ openai }) => toPlainJson(openai));
+}

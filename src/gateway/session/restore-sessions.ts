@@ -1,0 +1,220 @@
+import { UsageError } from "../../errors.ts";
+import { toolsFromOpenAi } from "../../message.ts";
+import { toPyValue, type PlainJson } from "../../python/value.ts";
+import type { FinishedEpisode } from "../../run/episode-row.ts";
+import type { JsonlJournal } from "../../run/jsonl-journal.ts";
+import { isOfOtherRun } from "../../run/recording-line.ts";
+import { toSentTurn } from "../tree/turn-node.ts";
+import {
+  type FinishedEntry,
+  type JournalEntry,
+  type TurnEntry,
+  parseEntry,
+} from "./journal-entry.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { GatewaySession, SessionIdentity } from "./session.ts";
+import type { SessionEnd } from "./to-episode.ts";
+import { TurnNumbers } from "./turn-numbers.ts";
+
+/** A session that was finished, and whose episode is lost. */
+export interface LostSession {
+  readonly session: GatewaySession;
+  /** How it ended. */
+  readonly end: SessionEnd;
+}
+
+/** What became of the sessions of earlier processes. */
+export interface RestoredSessions {
+  /** How the turns of the open ones are numbered, by the sessions' ids. */
+  readonly numbers: Map<string, TurnNumbers>;
+  readonly lost: readonly LostSession[];
+  /** What people may want to know. */
+  readonly notes: readonly string[];
+}
+
+/** What is known beside the journal. */
+export interface RestoreOptions {
+  readonly store: SessionStore;
+  /** The folder's own. */
+  readonly runId: string | undefined;
+  /** The episodes in the folder: a crash may have come before the last line of such a session. */
+  readonly written: readonly Pick<FinishedEpisode, "rolloutId" | "taskIndex" | "sampleIndex">[];
+}
+
+/**
+ * Opens the sessions of a journal whose episodes are not written. A line that is damaged is passed over with what
+ * builds on it, and so are sessions of another run.
+ *
+ * @throws UsageError where the journal cannot be read.
+ */
+export async function restoreSessions(
+  journal: JsonlJournal,
+  { store, runId, written }: RestoreOptions,
+): Promise<RestoredSessions> {
+  const found = await survey(journal, { runId, written });
+  const numbers = new Map<string, TurnNumbers>();
+  let passedOverCount = 0;
+  for await (const entry of readEntries(journal)) {
+    if (entry === undefined) continue;
+    if (entry.type === "opened") {
+      const { identity } = entry;
+      const { sessionId } = identity;
+      if (found.foreign.has(sessionId) || store.byId(sessionId) !== undefined) continue;
+      if (found.isWritten(identity)) store.restoreFinished(identity);
+      else {
+        store.restore(identity);
+        numbers.set(sessionId, new TurnNumbers());
+      }
+      continue;
+    }
+    const own = numbers.get(entry.sessionId);
+    const session = store.byId(entry.sessionId);
+    if (session !== undefined && own !== undefined) {
+      if (!takeUp(session, own, entry)) passedOverCount++;
+    } else if (!found.opened.has(entry.sessionId)) passedOverCount++;
+  }
+  for (const { rolloutId, taskIndex, sampleIndex } of written) {
+    if (found.rolloutIds.has(rolloutId)) continue;
+    const taskId = rolloutId.slice(0, rolloutId.lastIndexOf("#"));
+    store.restoreWritten({ taskId, taskIndex, sampleIndex });
+  }
+  const { lost, reopened, incomplete } = sortEnds(store, found);
+  const { path } = journal;
+  const passedOver =
+    passedOverCount === 0 ? "" : `, and so are lines that build on them (${passedOverCount})`;
+  const notes = [
+    ...(found.damagedCount === 0 && passedOverCount === 0
+      ? []
+      : [`${path} has damaged lines (${found.damagedCount}): they are passed over${passedOver}`]),
+    ...(found.foreign.size === 0
+      ? []
+      : [`${path} has sessions of another run (${found.foreign.size}): they are not gone on with`]),
+    ...noteOf(lost, `whose episodes are lost are written again from ${path}`),
+    ...noteOf(reopened, `whose episodes are lost are open again, as ${path} has them`),
+    ...noteOf(incomplete, `whose episodes are lost stay so, as ${path} lacks turns of them`),
+  ];
+  return { numbers, lost, notes };
+}
+
+/** What a journal says of its sessions as a whole. */
+interface Survey {
+  readonly opened: ReadonlySet<string>;
+  readonly foreign: ReadonlySet<string>;
+  /** The rollouts of its own sessions. */
+  readonly rolloutIds: ReadonlySet<string>;
+  /** The last lines of sessions that were finished and are not written. */
+  readonly ends: ReadonlyMap<string, FinishedEntry>;
+  readonly damagedCount: number;
+  isWritten(identity: SessionIdentity): boolean;
+}
+
+async function survey(
+  journal: JsonlJournal,
+  { runId, written }: Pick<RestoreOptions, "runId" | "written">,
+): Promise<Survey> {
+  const writtenIds = new Set(written.map(({ rolloutId }) => rolloutId));
+  const isWritten = (identity: SessionIdentity): boolean => writtenIds.has(rolloutIdOf(identity));
+  const opened = new Set<string>();
+  const foreign = new Set<string>();
+  const rolloutIds = new Set<string>();
+  const unwritten = new Set<string>();
+  const ends = new Map<string, FinishedEntry>();
+  let damagedCount = 0;
+  for await (const entry of readEntries(journal)) {
+    if (entry === undefined) damagedCount++;
+    else if (entry.type === "opened") {
+      const { identity } = entry;
+      opened.add(identity.sessionId);
+      if (isOfOtherRun(entry, runId)) foreign.add(identity.sessionId);
+      else {
+        rolloutIds.add(rolloutIdOf(identity));
+        if (!isWritten(identity)) unwritten.add(identity.sessionId);
+      }
+    } else if (entry.type === "finished" && unwritten.has(entry.sessionId)) {
+      ends.set(entry.sessionId, entry);
+    }
+  }
+  return { opened, foreign, rolloutIds, ends, damagedCount, isWritten };
+}
+
+/** Tells which sessions that were finished can be ended once more as they were. */
+function sortEnds(store: SessionStore, { ends, damagedCount }: Survey) {
+  const lost: LostSession[] = [];
+  const reopened: { readonly session: GatewaySession }[] = [];
+  const incomplete: { readonly session: GatewaySession }[] = [];
+  for (const [sessionId, { turnCount, end }] of ends) {
+    const session = store.byId(sessionId);
+    if (session === undefined) continue;
+    // Earlier versions did not say how many turns there were.
+    const isWhole =
+      turnCount === undefined ? damagedCount === 0 : turnCount === session.tree.nodes.length;
+    if (!isWhole) {
+      store.remove(session);
+      incomplete.push({ session });
+    } else if (end === undefined) reopened.push({ session });
+    else lost.push({ session, end });
+  }
+  return { lost, reopened, incomplete };
+}
+
+/** Has a session take up what a line says; whether it could. */
+function takeUp(
+  session: GatewaySession,
+  numbers: TurnNumbers,
+  entry: Exclude<JournalEntry, { readonly type: "opened" }>,
+): boolean {
+  if (entry.type === "turn") return restoreTurn(session, numbers, entry);
+  if (entry.type === "reward") session.reward = entry.reward;
+  if (entry.type === "delivered") {
+    const index = numbers.placeOf(entry.index);
+    if (index === undefined) return false;
+    session.tree.setDelivered({ index }, true);
+  }
+  return true;
+}
+
+function restoreTurn(session: GatewaySession, numbers: TurnNumbers, entry: TurnEntry): boolean {
+  const { parentIndex: parent, cause, key, parts, record, index } = entry;
+  numbers.note(index);
+  const parentIndex = parent === undefined ? undefined : numbers.placeOf(parent);
+  const isOrphan = parent !== undefined && parentIndex === undefined;
+  if (isOrphan || numbers.placeOf(index) !== undefined) return false;
+  const tools = readTools(entry);
+  if (tools === undefined) return false;
+  session.restoreTurn(
+    { parentIndex, cause, tools, key },
+    { turn: toSentTurn(parts), record, isDelivered: false },
+  );
+  numbers.enter(index);
+  return true;
+}
+
+function readTools({ tools = [] }: TurnEntry): ReturnType<typeof toolsFromOpenAi> | undefined {
+  try {
+    return toolsFromOpenAi(toPyValue(tools as PlainJson), "tools");
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return undefined;
+  }
+}
+
+async function* readEntries(journal: JsonlJournal): AsyncGenerator<JournalEntry | undefined> {
+  for await (const line of journal.lines()) yield parseEntry(line);
+}
+
+function rolloutIdOf({ taskId, sampleIndex }: SessionIdentity): string {
+  return `${taskId}#${sampleIndex}`;
+}
+
+/** How many sessions are named in a note. */
+const namedCount = 10;
+
+function noteOf(
+  sessions: readonly { readonly session: GatewaySession }[],
+  what: string,
+): readonly string[] {
+  if (sessions.length === 0) return [];
+  const ids = sessions.map(({ session: { identity } }) => rolloutIdOf(identity));
+  const rest = ids.length > namedCount ? " and more" : "";
+  return [`finished sessions ${what}: ${ids.slice(0, namedCount).join(", ")}${rest}`];
+}

@@ -1,0 +1,288 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { verifyRun } from "../../src/audit/verify-run.ts";
+import { dialects } from "../../src/gateway/dialects/registry.ts";
+import { readGatewayConfig } from "../../src/setup/gateway-config.ts";
+import { createGatewayRun, type GatewayRun } from "../../src/setup/gateway-run.ts";
+import { modelDir } from "./storefront-desk.fixture.ts";
+
+let dir: string;
+
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-gateway-"));
+});
+
+afterEach(async () => {
+  await rm(dir, { recursive: true, force: true });
+});
+
+let nowMs = 1_800_000_000_000;
+
+async function start(more: Readonly<Record<string, unknown>> = {}): Promise<GatewayRun> {
+  const config = readGatewayConfig({
+    ...{ engine: "reference", model: modelDir, out: dir, threads: 1, temperature: 1 },
+    ...more,
+  });
+  return await createGatewayRun(config, { env: {}, now: () => (nowMs += 1000) });
+}
+
+type ChatMessage = { readonly role: string; readonly content: string };
+
+const hello: ChatMessage = { role: "user", content: "Hello." };
+
+/** Has a session sample a turn; returns the turn as a client would send it back. */
+async function ask(
+  { gateway }: GatewayRun,
+  sessionId: string,
+  messages: readonly ChatMessage[],
+): Promise<ChatMessage> {
+  const session = gateway.store.byId(sessionId)!;
+  const body = JSON.stringify({ messages, max_tokens: 4 });
+  const feed = await gateway.ask(session, dialects.chat, {
+    headers: new Headers(),
+    body: Buffer.from(body),
+  });
+  const reply = JSON.parse(await new Response(feed.open()).text()) as {
+    readonly choices: readonly { readonly message: ChatMessage }[];
+  };
+  return reply.choices[0]!.message;
+}
+
+/** A session that sampled a turn, and its key. */
+async function openAndAsk(run: GatewayRun, taskId: string) {
+  const opened = await run.gateway.openSession({ taskId });
+  return { ...opened, said: await ask(run, opened.sessionId, [hello]) };
+}
+
+async function finish({ gateway }: GatewayRun, sessionId: string, reward: number): Promise<void> {
+  await gateway.finish(gateway.store.byId(sessionId)!, { reward: { reward } });
+}
+
+async function read(name: string): Promise<string> {
+  return await readFile(path.join(dir, name), "utf8");
+}
+
+async function edit(name: string, change: (text: string) => string): Promise<void> {
+  await writeFile(path.join(dir, name), change(await read(name)));
+}
+
+function file(name: string): string {
+  return path.join(dir, name);
+}
+
+/** Damages the line of the journal that holds all of these texts. */
+function damage(...marks: readonly string[]): (text: string) => string {
+  return (text) => {
+    const lines = text.split("\n");
+    const at = lines.findIndex((line) => marks.every((mark) => line.includes(mark)));
+    expect(at).not.toBe(-1);
+    return lines.with(at, lines[at]!.slice(0, 60)).join("\n");
+  };
+}
+
+describe("a gateway's folder with open sessions", () => {
+  const colder = { temperature: 0.5 };
+
+  test("is not taken by a gateway of other settings, though no session is finished", async () => {
+    {
+      await using run = await start();
+      await openAndAsk(run, "t");
+    }
+    const before = await read("run.json");
+    await expect(start(colder)).rejects.toThrow(
+      `Cannot resume ${dir}: temperature was 1 and is 0.5; start with the same settings or choose another --out`,
+    );
+    expect(await read("run.json")).toBe(before);
+    await using run = await start();
+    expect(run.gateway.store.openCount).toBe(1);
+  });
+
+  test("is not taken by one either where run.json is lost, and goes on with the same settings", async () => {
+    {
+      await using run = await start();
+      await openAndAsk(run, "t");
+    }
+    const { runId } = JSON.parse(await read("run.json")) as { runId: string };
+    await rm(file("run.json"));
+    await expect(start(colder)).rejects.toThrow("temperature was 1 and is 0.5");
+    await using run = await start();
+    expect([run.folder.manifest.runId, run.gateway.store.openCount]).toEqual([runId, 1]);
+  });
+
+  test("is anybody's where no session was opened", async () => {
+    {
+      await using _run = await start();
+    }
+    await using run = await start(colder);
+    expect(run.folder.manifest.configuration).toMatchObject(colder);
+  });
+
+  test("goes on with sessions that an earlier version opened, and with none of another run", async () => {
+    {
+      await using run = await start();
+      await openAndAsk(run, "old");
+      await openAndAsk(run, "foreign");
+    }
+    const { runId } = JSON.parse(await read("run.json")) as { runId: string };
+    await edit("gateway.jsonl", (text) =>
+      text.replace(`"run":"${runId}",`, "").replace(`"run":"${runId}"`, '"run":"another"'),
+    );
+    await using run = await start();
+    expect([...run.gateway.store.open].map(({ identity }) => identity.taskId)).toEqual(["old"]);
+    expect(run.notes).toEqual([
+      `${file("gateway.jsonl")} has sessions of another run (1): they are not gone on with`,
+    ]);
+  });
+});
+
+describe("a gateway's folder in which a finished session's row is damaged", () => {
+  /** Two finished sessions, of which the first has lost a row. */
+  async function damageFirst(): Promise<readonly string[]> {
+    const sessionIds: string[] = [];
+    {
+      await using run = await start();
+      for (const [reward, taskId] of ["a", "b"].entries()) {
+        const { sessionId } = await openAndAsk(run, taskId);
+        sessionIds.push(sessionId);
+        await finish(run, sessionId, reward);
+      }
+    }
+    await edit("samples.jsonl", (text) => text.replace('"reward":0', '"reward":9'));
+    return sessionIds;
+  }
+
+  const lacking =
+    "samples.jsonl lacks rows of finished episodes, or has damaged ones: these episodes are taken out (1)";
+
+  test("writes it again to the byte, and keeps what it found", async () => {
+    await damageFirst();
+    const before = await read("episodes.jsonl");
+    const damaged = await read("samples.jsonl");
+    {
+      await using run = await start();
+      expect(run.notes).toEqual([
+        file(lacking),
+        `what is left of these is set aside in ${file("episodes.set-aside.jsonl")}, ` +
+          file("samples.set-aside.jsonl"),
+        `finished sessions whose episodes are lost are written again from ${file("gateway.jsonl")}: a#0`,
+      ]);
+      expect(run.progress()).toMatchObject({ finished: 2, rewardMean: 0.5 });
+      expect(run.gateway.store.openCount).toBe(0);
+      await run.end();
+    }
+    const [first, second] = before.trim().split("\n");
+    expect(await read("episodes.jsonl")).toBe(`${second}\n${first}\n`);
+    expect(await read("episodes.set-aside.jsonl")).toBe(`${first}\n`);
+    expect(await read("samples.set-aside.jsonl")).toBe(`${damaged.split("\n")[0]}\n`);
+    const verified = await verifyRun(dir);
+    expect(verified).toMatchObject({ samples: 2, episodes: 2, isFinished: true, violations: [] });
+    await using again = await start();
+    expect(again.notes).toEqual([]);
+  });
+
+  test("opens it again where an earlier version finished it, and does not say how", async () => {
+    const [first] = await damageFirst();
+    await edit("gateway.jsonl", (text) => text.replaceAll(/,"turnCount":1,"end":.*\}/g, "}"));
+    {
+      await using run = await start();
+      expect(run.notes.at(-1)).toBe(
+        `finished sessions whose episodes are lost are open again, as ${file("gateway.jsonl")} has them: a#0`,
+      );
+      await finish(run, first!, 0);
+      await run.end();
+    }
+    expect(await verifyRun(dir)).toMatchObject({ samples: 2, episodes: 2, violations: [] });
+  });
+
+  test("keeps what is left of it where the journal lacks turns, and gives its place to no other", async () => {
+    const [first] = await damageFirst();
+    await edit("gateway.jsonl", damage('"type":"turn"', first!));
+    await using run = await start();
+    expect(run.notes.slice(2)).toEqual([
+      `${file("gateway.jsonl")} has damaged lines (1): they are passed over, and so are lines that build on ` +
+        "them (1)",
+      `finished sessions whose episodes are lost stay so, as ${file("gateway.jsonl")} lacks turns of them: a#0`,
+    ]);
+    expect(await read("samples.set-aside.jsonl")).not.toBe("");
+    const { sessionId } = await run.gateway.openSession({ taskId: "a" });
+    expect(run.gateway.store.byId(sessionId)?.identity.sampleIndex).toBe(1);
+  });
+});
+
+describe("a gateway's journal with a damaged line", () => {
+  test("starts, where it is a finished session's, and gives no number of its again", async () => {
+    let firstId: string;
+    {
+      await using run = await start();
+      const { sessionId } = await run.gateway.openSession();
+      firstId = sessionId;
+      await finish(run, sessionId, 1);
+    }
+    await edit("gateway.jsonl", damage('"type":"opened"', firstId));
+    await using run = await start();
+    expect(run.notes).toEqual([
+      `${file("gateway.jsonl")} has damaged lines (1): they are passed over, and so are lines that build on ` +
+        "them (2)",
+    ]);
+    const { sessionId } = await run.gateway.openSession();
+    const session = run.gateway.store.byId(sessionId);
+    expect(session?.identity).toMatchObject({ taskId: "session-1", taskIndex: 1, sampleIndex: 0 });
+    await finish(run, sessionId, 1);
+    expect(await verifyRun(dir)).toMatchObject({ episodes: 2, violations: [] });
+  });
+
+  test("keeps the turns of an open session that do not build on it, and goes on behind them", async () => {
+    let sessionId: string;
+    let other: ChatMessage;
+    const second: ChatMessage = { role: "user", content: "Another conversation." };
+    const more: ChatMessage = { role: "user", content: "Go on." };
+    {
+      await using run = await start();
+      const opened = await openAndAsk(run, "t");
+      ({ sessionId } = opened);
+      await ask(run, sessionId, [hello, opened.said, more]);
+      other = await ask(run, sessionId, [second]);
+    }
+    await edit("gateway.jsonl", damage('"type":"turn"', '"index":0'));
+    let said: ChatMessage;
+    {
+      await using run = await start();
+      const { nodes } = run.gateway.store.byId(sessionId)!.tree;
+      expect(nodes.map(({ cause }) => cause)).toEqual(["new-conversation"]);
+      said = await ask(run, sessionId, [second, other, more]);
+    }
+    await using run = await start();
+    const { nodes } = run.gateway.store.byId(sessionId)!.tree;
+    expect(nodes.map(({ index, parent }) => [index, parent?.index])).toEqual([
+      [0, undefined],
+      [1, 0],
+    ]);
+    await ask(run, sessionId, [second, other, more, said, more]);
+    expect(nodes.map(({ parent }) => parent?.index)).toEqual([undefined, 0, 1]);
+    await finish(run, sessionId, 1);
+    expect(await verifyRun(dir)).toMatchObject({ samples: 1, episodes: 1, violations: [] });
+  });
+
+  test("goes on with turns that were sampled at once, whichever was written first", async () => {
+    let sessionId: string;
+    {
+      await using run = await start();
+      ({ sessionId } = await openAndAsk(run, "t"));
+      await ask(run, sessionId, [{ role: "user", content: "Another conversation." }]);
+    }
+    await edit("gateway.jsonl", (text) => {
+      const lines = text.split("\n");
+      const turns = lines.filter((line) => line.includes('"type":"turn"'));
+      const others = lines.filter((line) => !turns.includes(line));
+      return [others[0], ...turns.toReversed(), ...others.slice(1)].join("\n");
+    });
+    await using run = await start();
+    expect(run.notes).toEqual([]);
+    const { nodes } = run.gateway.store.byId(sessionId)!.tree;
+    expect(nodes.map(({ cause }) => cause)).toEqual(["new-conversation", "first"]);
+    await finish(run, sessionId, 1);
+    expect(await verifyRun(dir)).toMatchObject({ samples: 2, episodes: 1, violations: [] });
+  });
+});
