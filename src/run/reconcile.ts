@@ -142,8 +142,9 @@ export async function reconcile(
   // A start that a crash ended may have taken their lines out already.
   const isRetried = (id: string): boolean => retryFailed && told.get(id)?.isFailed === true;
   for (const id of dropped) if (isRetried(id)) retried.add(id);
-  // Where a line is damaged, its episode's is missing; a failed one is taken out to be played again.
-  const lost = dropped.filter((id) => !claims.lines.has(id) && told.get(id)?.isFailed === false);
+  // Where a line is damaged, its episode's is missing; a failed one is taken out to be played again, if any is.
+  const isLost = (id: string): boolean => setsAside || told.get(id)?.isFailed === false;
+  const lost = dropped.filter((id) => !claims.lines.has(id) && isLost(id));
   const lostCount = Math.max(lost.length - claims.damagedCount, 0);
   const notes = noteAll(claims, rows, { incompleteCount, lostCount, isPlayedAgain: !setsAside });
   if (setsAside && notes.length > 0) {

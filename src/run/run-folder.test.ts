@@ -466,6 +466,20 @@ describe("RunFolder with damaged files", () => {
     expect(await rolloutIdsIn(dir, "samples.set-aside.jsonl")).toEqual(["t#1", "t#0"]);
   });
 
+  test("sets aside the rows of a failed episode that lost its line", async () => {
+    {
+      await using folder = await open();
+      await writeAndTell(folder, [testEpisode(0), testEpisode(1, failedEnd)]);
+    }
+    await edit("episodes.jsonl", (text) => text.replace(/.*"t#1".*\n/, ""));
+    await using again = await open({ setsAside: true });
+    expect(again.notes).toEqual([
+      `${file("episodes.jsonl")} lacks episodes that events.jsonl tells of (1)`,
+      `what is left of these is set aside in ${file("samples.set-aside.jsonl")}`,
+    ]);
+    expect(await rolloutIdsIn(dir, "samples.set-aside.jsonl")).toEqual(["t#1"]);
+  });
+
   test("sets nothing aside that a crash left before its episode was finished", async () => {
     await write(three);
     await edit("episodes.jsonl", (text) => text.split("\n", 2).join("\n"));
