@@ -25,7 +25,8 @@ async function start(more: Readonly<Record<string, unknown>> = {}): Promise<Gate
     ...{ engine: "reference", model: modelDir, out: dir, threads: 1, temperature: 1 },
     ...more,
   });
-  return await createGatewayRun(config, { env: {}, now: () => (nowMs += 1000) });
+  const env = { BOSS: "the-admin-token" };
+  return await createGatewayRun(config, { env, now: () => (nowMs += 1000) });
 }
 
 type ChatMessage = { readonly role: string; readonly content: string };
@@ -180,6 +181,24 @@ describe("a gateway's folder in which a finished session's row is damaged", () =
     expect(verified).toMatchObject({ samples: 2, episodes: 2, isFinished: true, violations: [] });
     await using again = await start();
     expect(again.notes).toEqual([]);
+  });
+
+  test("writes a failed one again with its failure, of which the journal has no secret either", async () => {
+    const settings = { "admin-token-env": "BOSS" };
+    {
+      await using run = await start(settings);
+      const { sessionId } = await openAndAsk(run, "a");
+      const message = "The agent was told the-admin-token";
+      const failure = { party: "agent", code: "agent/reported", message } as const;
+      await run.gateway.finish(run.gateway.store.byId(sessionId)!, { failure });
+    }
+    const before = await read("episodes.jsonl");
+    expect(before).toContain('"message":"The agent was told ');
+    expect(await read("gateway.jsonl")).not.toContain("the-admin-token");
+    await writeFile(file("episodes.jsonl"), "");
+    await using run = await start(settings);
+    expect(await read("episodes.jsonl")).toBe(before);
+    expect(run.progress().failures).toEqual({ "agent/reported": 1 });
   });
 
   test("opens it again where an earlier version finished it, and does not say how", async () => {
