@@ -160,6 +160,7 @@ export type { TemplateLimits } from "./jinja/budget.ts";
 export type { CapabilityCard } from "./renderer/capability-card.ts";
 export { createRenderer, type RendererOptions } from "./renderer/create-renderer.ts";
 export type { EnvironmentDelta, RenderedIds, Renderer } from "./renderer/renderer.ts";
+export type { FolderJournal } from "./run/folder-journals.ts";
 export { planRun, type PlannedEpisode, type RunPlan, type RunScope } from "./run/plan-run.ts";
 export {
   RunFolder,

@@ -90,8 +90,8 @@ export const bugs = [
   [
     "a group that nobody took is not handed out by the next start",
     "run/start-run.ts",
-    "!taken.has(groupIndex) && !leftOut.has(groupIndex);",
-    "taken.has(-1 - groupIndex);",
+    "!taken.has(groupIndex) && !leftOut.has(groupIndex),",
+    "taken.has(-1 - groupIndex),",
   ],
   [
     "what a branch shares is trained again in its row",
