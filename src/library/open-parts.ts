@@ -5,7 +5,12 @@ import type { Redactor } from "../internal/redactor.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
 import { createRunUser } from "../setup/create-run-user.ts";
 import { createRunRenderer } from "../setup/create-run-renderer.ts";
-import { assertMembers, environmentMembers, text } from "../setup/environment-members.ts";
+import {
+  assertMembers,
+  environmentMembers,
+  namedSplits,
+  text,
+} from "../setup/environment-members.ts";
 import { loadEnvironment } from "../setup/environments.ts";
 import {
   isForeignAgent,
@@ -186,8 +191,9 @@ async function openEnvironment(
     }
     const given: unknown = environment.name;
     const which = typeof given === "string" ? given : "that is given";
-    // It is not asked for by its name, and may be called as it likes.
-    assertMembers(environment, { ...environmentMembers, name: text }, `${which}: it has`);
+    // It is not asked for by its name, and may be called as it likes; whoever names the tasks asks for no number.
+    const members = { ...environmentMembers, name: text, splits: namedSplits };
+    assertMembers(environment, members, `${which}: it has`);
     return environment;
   }
   const { name, dataDir } = readEnvironmentConfig(values);

@@ -48,13 +48,30 @@ export async function askSource(
     throw new UsageError(`Cannot take task ${groupIndex} from the source of tasks: ${fault}`);
   } catch (cause) {
     if (!isOwnBug(cause)) signal.throwIfAborted();
-    if (cause instanceof UsageError || cause instanceof RolloutError) throw cause;
-    throw new UsageError(
-      `Cannot take task ${groupIndex} from the source of tasks: ${describeError(cause)}`,
-      { cause },
-    );
+    throw sourceFailure(groupIndex, cause);
   } finally {
     signal.removeEventListener("abort", onClose);
     callOff();
   }
+}
+
+/**
+ * The index of the task of a group, where the source tells it without making the task.
+ *
+ * @throws UsageError where the source fails.
+ */
+export function askTaskIndex(source: TaskSource, groupIndex: number): number | undefined {
+  try {
+    return source.taskIndexAt?.(groupIndex);
+  } catch (cause) {
+    throw sourceFailure(groupIndex, cause);
+  }
+}
+
+function sourceFailure(groupIndex: number, cause: unknown): unknown {
+  if (cause instanceof UsageError || cause instanceof RolloutError || isOwnBug(cause)) return cause;
+  return new UsageError(
+    `Cannot take task ${groupIndex} from the source of tasks: ${describeError(cause)}`,
+    { cause },
+  );
 }

@@ -5,7 +5,7 @@ import { UsageError } from "../errors.ts";
 import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import type { Task } from "../task.ts";
-import { askSource, type AskOptions } from "./ask-source.ts";
+import { askSource, askTaskIndex, type AskOptions } from "./ask-source.ts";
 import type { BegunGroup } from "./begun-groups.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
 import type { EpisodeGroup } from "./group.ts";
@@ -86,6 +86,8 @@ export class GroupBook {
   #nextJob = 0;
   #nextGroup = 0;
   #hasEnded = false;
+  /** Whether a group that earlier starts ended was held against its task. */
+  #hasPassed = false;
   #openCount = 0;
   readonly #knownIds = new Set<string>();
   /**
@@ -234,24 +236,14 @@ export class GroupBook {
     for (;;) {
       const groupIndex = this.#nextGroup;
       if (this.#hasEnded || (length !== undefined && groupIndex >= length)) return undefined;
+      if (await this.#passWhole(options)) continue;
       const earlier = this.#earlier.get(groupIndex) ?? [];
-      const isWhole = repeatable && this.#isFinished(earlier);
-      if (isWhole && this.#isPlaced(groupIndex, earlier)) {
-        this.#pass(groupIndex);
-        continue;
-      }
       const sourced = await askSource(this.#source, groupIndex, options);
       if (sourced === undefined) {
         this.#hasEnded = true;
         return undefined;
       }
       const { task, groupId = task.id, fork } = sourced;
-      if (isWhole) {
-        requireSameGroup(groupId, { groupIndex, earlier });
-        this.#pass(groupIndex);
-        if (isTurnOver()) await takeTurn();
-        continue;
-      }
       if (this.#wasNoted(groupId, task)) {
         // A long list may be gone through again.
         if (isTurnOver()) await takeTurn();
@@ -269,9 +261,42 @@ export class GroupBook {
     this.#earlier.delete(groupIndex);
   }
 
-  /** Whether the source says that a group's attempts are of its task; where it does not, the task itself tells. */
-  #isPlaced(groupIndex: number, rows: readonly FinishedEpisode[]): boolean {
-    const expected = this.#source.taskIndexAt?.(groupIndex);
+  /**
+   * Passes over the groups at the front that earlier starts brought to their end, before anything else is done.
+   *
+   * @throws UsageError as `begin()` does.
+   */
+  async passEnded(options: AskOptions): Promise<void> {
+    while (await this.#passWhole(options));
+  }
+
+  /**
+   * Passes over the next group where an earlier start brought it to its end, and the source is to give it again: it
+   * is of the same task. Of the first, the task itself is asked for, which tells its environment and split as well.
+   */
+  async #passWhole(options: AskOptions): Promise<boolean> {
+    const { length = Infinity, repeatable = false } = this.#source;
+    const groupIndex = this.#nextGroup;
+    const earlier = this.#earlier.get(groupIndex);
+    if (this.#hasEnded || groupIndex >= length || earlier === undefined) return false;
+    if (!repeatable || !this.#isFinished(earlier)) return false;
+    if (!this.#hasPassed || !this.#isOfTask(groupIndex, earlier)) {
+      const sourced = await askSource(this.#source, groupIndex, options);
+      // A source need not keep the tasks of groups that have ended.
+      if (sourced !== undefined) {
+        const { groupId = sourced.task.id } = sourced;
+        requireSameGroup(groupId, { groupIndex, earlier });
+      }
+    }
+    this.#hasPassed = true;
+    this.#pass(groupIndex);
+    if (isTurnOver()) await takeTurn();
+    return true;
+  }
+
+  /** Whether the source says that a group's attempts are of its task. */
+  #isOfTask(groupIndex: number, rows: readonly FinishedEpisode[]): boolean {
+    const expected = askTaskIndex(this.#source, groupIndex);
     return rows.every(({ taskIndex }) => taskIndex === expected);
   }
 

@@ -154,6 +154,14 @@ export class JobDesk {
   }
 
   /**
+   * Passes over what earlier starts brought to its end: a start with other tasks is refused before anything of the
+   * folder is changed.
+   */
+  async passEnded(): Promise<void> {
+    await this.#unlessClosed(async (options) => await this.#options.book.passEnded(options));
+  }
+
+  /**
    * Asks a repeatable source once more for a group that it has given.
    *
    * @returns nothing where the run stops first.

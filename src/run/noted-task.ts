@@ -8,6 +8,7 @@ import { isWhollyJson } from "../internal/is-wholly-json.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import type { Task } from "../task.ts";
 import { drawTask } from "./plan-run.ts";
+import { describeLostTask, type BeginLine } from "./recording-line.ts";
 
 /** A task as the folder keeps it for later starts. JSON-able. */
 export interface NotedTask {
@@ -94,9 +95,10 @@ export function recallTask(
 }
 
 /**
- * The task of an episode of which nothing is noted, as where its source was to give it again.
+ * The task of an episode of which nothing is noted, as where its source was to give it again: as it was recorded,
+ * where it was, or as its environment draws it.
  *
- * @throws UsageError where the environment does not draw it any more.
+ * @throws UsageError where it cannot be had any more.
  */
 export function redrawTask(
   {
@@ -105,20 +107,27 @@ export function redrawTask(
     split,
     taskIndex,
   }: Pick<Episode, "groupId" | "taskId" | "split" | "taskIndex">,
-  environment: Environment,
+  { environment, begin }: { readonly environment: Environment; readonly begin?: BeginLine },
 ): Task {
-  let why: string;
+  if (begin?.ownTask?.task !== undefined) return begin.ownTask.task;
+  const lost = begin && describeLostTask(begin);
+  if (lost !== undefined) throw notHandedOut(groupId, lost);
+  let drawn: Task;
   try {
-    const drawn = drawTask(environment, split, taskIndex);
-    if (drawn.id === taskId) return drawn;
-    why = `task ${taskIndex} of "${split}" of ${environment.name} is ${drawn.id}, expected ${taskId}`;
+    drawn = drawTask(environment, split, taskIndex);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    why = describeError(error);
+    throw notHandedOut(groupId, `it cannot be drawn: ${describeError(error)}`);
   }
-  throw new UsageError(
+  if (drawn.id === taskId) return drawn;
+  const found = `task ${taskIndex} of "${split}" of ${environment.name} is ${drawn.id}`;
+  throw notHandedOut(groupId, `it cannot be drawn: ${found}, expected ${taskId}`);
+}
+
+function notHandedOut(groupId: string, why: string): UsageError {
+  return new UsageError(
     `Cannot hand out group ${groupId} again: its task is not noted, as where its source was repeatable, this one ` +
-      `is not, and it cannot be drawn: ${why}; start with the source of that start, or in another folder`,
+      `is not, and ${why}; start with the source of that start, or in another folder`,
   );
 }
 

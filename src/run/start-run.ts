@@ -3,6 +3,7 @@ import type { Episode } from "../episode/episode.ts";
 import { describeError, UsageError } from "../errors.ts";
 import { createAbortController } from "../internal/abort-controller.ts";
 import { measuring, systemClock, type Clock } from "../internal/clock.ts";
+import { given } from "../internal/given.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
 import type { Task } from "../task.ts";
@@ -241,6 +242,7 @@ class GroupRun implements LiveRun {
     const { admission, folder, redactor } = this.#options;
     for (const row of this.#book.finishedBefore) this.#tally.episodeResumed(row);
     await this.#takeUp();
+    await this.#desk.passEnded();
     if (!this.#book.isAllFinished) await folder?.takeBackEnd();
     await folder?.writeEvent(this.#startEvent(folder));
     await using recording = await folder?.openRecording({
@@ -286,7 +288,9 @@ class GroupRun implements LiveRun {
     for (const [groupIndex, episodes] of byGroup) {
       // Any other source would give the task of a group that is still to come.
       if (source.repeatable === true || tasks.has(groupIndex)) continue;
-      tasks.set(groupIndex, redrawTask(episodes[0]!, this.#setup.environment));
+      const recorded = await folder.recordingOf(episodes[0]!.rolloutId);
+      const place = { environment: this.#setup.environment, ...given({ begin: recorded?.begin }) };
+      tasks.set(groupIndex, redrawTask(episodes[0]!, place));
     }
     for (const [groupIndex, episodes] of byGroup) {
       const known = tasks.get(groupIndex);

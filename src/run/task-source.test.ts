@@ -232,6 +232,21 @@ describe("groups that wait to be handed out, of a source that was repeatable", (
   });
 });
 
+test("groups that wait are handed out with the task that was recorded of them", async () => {
+  const variant = (index: number): Task => ({ ...lampTask(index), instruction: "Lamp off." });
+  const source: TaskSource = {
+    ...{ length: 2, repeatable: true },
+    at: (place) => ({ task: variant(place) }),
+  };
+  {
+    await using folder = await openLamps(dir);
+    await startLamps({ folder, source, redeliver: true }).result;
+  }
+  await using folder = await openLamps(dir);
+  const groups = await takeAll(startLamps({ folder, source: tasksFrom([]), redeliver: true }));
+  expect(groups.map(({ task }) => task)).toEqual([variant(0), variant(1)]);
+});
+
 describe("groups that an earlier start ended are of the source's own tasks", () => {
   const listOf = (...taskIndexes: number[]): TaskSource =>
     taskList(fiftyLamps, { split: "test", taskIndexes });
@@ -247,6 +262,13 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
     return idsOf(await takeAll(startLamps({ folder, source })));
   };
   const remedy = "start with the same tasks in the same order, or in another folder";
+  const lampsNamed = (name: string): Environment => ({
+    ...{ ...fiftyLamps, name, splits: { test: 50, train: 50 } },
+    task: (split, index) => {
+      const id = `${name}/${split}/${index}`;
+      return { ...lampTask(index), ...{ id, environment: name, split } };
+    },
+  });
 
   test.each<[what: string, source: TaskSource, other: string]>([
     ["a list of others", listOf(7, 8, 9, 10), "lamp/test/7"],
@@ -291,17 +313,58 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
   test.each([
     ["a list", listOf(0, 1, 2), listOf(0, 1, 2, 3)],
     ["passes", passes(1), boundedSource(endlessTasks(fiftyLamps, { ...scope, seed: 1 }), 4)],
-  ])("and a source that tells their tasks is not asked for them: %s", async (_, first, source) => {
-    await playIn(first);
-    const asked: number[] = [];
-    await playIn({
-      ...source,
-      at: (index, options) => {
-        asked.push(index);
-        return source.at(index, options);
-      },
-    });
-    expect(asked).toEqual([3]);
+  ])(
+    "and a source that tells their tasks is asked for the first of them alone: %s",
+    async (_, first, source) => {
+      await playIn(first);
+      const asked: number[] = [];
+      await playIn({
+        ...source,
+        at: (index, options) => {
+          asked.push(index);
+          return source.at(index, options);
+        },
+      });
+      expect(asked).toEqual([0, 3]);
+    },
+  );
+
+  test.each([
+    ["of another split", lampsNamed("lamp"), "train", "lamp/train/0"],
+    ["of another environment", lampsNamed("desk"), "test", "desk/test/0"],
+  ])("or the start is refused: a list %s", async (_, environment, split, other) => {
+    await playIn(listOf(0, 1, 2));
+    const source = taskList(environment, { split, taskIndexes: [0, 1, 2] });
+    await expect(playIn(source)).rejects.toThrow(
+      "Cannot go on with group 0: lamp/test/0#0 is finished in its place, and the source of tasks gives " +
+        `${other} there now; ${remedy}`,
+    );
+  });
+
+  test("or the start is refused before the folder's end is taken back", async () => {
+    await playIn(listOf(0, 1, 2));
+    const summary = path.join(dir, "summary.json");
+    const before = await readFile(summary, "utf8");
+    await expect(playIn(listOf(0, 1, 5, 6))).rejects.toThrow("Cannot go on with group 2");
+    expect(await readFile(summary, "utf8")).toBe(before);
+  });
+
+  test("and a source that has not kept their tasks goes on with the others", async () => {
+    const source = withoutIndexes(0, 1, 2, 3);
+    await playIn({ ...source, length: 3 });
+    const at: TaskSource["at"] = (place, options) =>
+      place < 3 ? undefined : source.at(place, options);
+    expect(await playIn({ ...source, at })).toEqual(["lamp/test/3"]);
+  });
+
+  test("or the start is refused, with the place, where the source fails", async () => {
+    await playIn(listOf(0, 1, 2));
+    const taskIndexAt = (): never => {
+      throw new TypeError("no such table");
+    };
+    await expect(playIn({ ...listOf(0, 1, 2, 3), taskIndexAt })).rejects.toThrow(
+      "Cannot take task 1 from the source of tasks: no such table",
+    );
   });
 });
 

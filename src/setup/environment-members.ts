@@ -31,6 +31,13 @@ export const environmentMembers: Readonly<Record<string, Member>> = {
   open: method,
 };
 
+/** Splits of which a program asks for tasks by their numbers: there may be tasks without end. */
+export const namedSplits: Member = {
+  isRight: (value) =>
+    isObject(value) && Object.values(value).every((size) => isCount(size) || size === Infinity),
+  expected: "an object with the number of tasks of each split, Infinity where they have no end",
+};
+
 /** What a user has. */
 export const userMembers: Readonly<Record<string, Member>> = { strategy: text, open: method };
 
