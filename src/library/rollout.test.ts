@@ -92,6 +92,15 @@ describe("rollout()", () => {
     });
   });
 
+  test("plays tasks that are named of a split without an end", async () => {
+    const endless = { ...environment, splits: { test: Infinity } };
+    const played: string[] = [];
+    for await (const { episode } of rollout({ ...options(), environment: endless, tasks: "1" })) {
+      played.push(episode.rolloutId);
+    }
+    expect(played.toSorted()).toEqual(["lights/test/1#0", "lights/test/1#1"]);
+  });
+
   test("hands out groups, takes settings in either spelling and an engine that is open", async () => {
     const engine = createSglangEngine({ url: server.url });
     const { url: _server, ...rest } = options();
