@@ -1,19 +1,12 @@
-import { randomUUID } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import path from "node:path";
-import { z } from "zod";
 import type { EpisodeLimits } from "../episode/limits.ts";
-import { UsageError, describeError } from "../errors.ts";
-import { given } from "../internal/given.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import type { RunManifest } from "../run/run-folder.ts";
-import { writeWholeJson } from "../run/write-whole.ts";
-import { diskFiles } from "../run/files.ts";
 import type { Variables } from "../setup/create-engine.ts";
 import type { HandOutNews } from "./hand-out/hand-out-news.ts";
 import { HandOut, type HandOutOptions } from "./hand-out/hand-out.ts";
 import { describeNoPlace } from "./place/describe-no-place.ts";
 import { openSharedPlace } from "./place/open-shared-place.ts";
+import { queueIdOf } from "./queue-id.ts";
 import type { QueueConfig } from "./queue-settings.ts";
 import { termsOf } from "./run/run-terms.ts";
 import { QueueStore } from "./store/queue-store.ts";
@@ -79,48 +72,5 @@ export async function openHandOut(options: OpenHandOutOptions): Promise<OpenedHa
   } catch (error) {
     await store[Symbol.asyncDispose]();
     throw error;
-  }
-}
-
-const queueFile = "queue.json";
-
-const queueFileSchema = z.object({
-  queue: z.literal(1),
-  run: z.string().regex(/^[\w-]{1,100}$/),
-  /** The run's own id. Absent in the files of earlier versions. */
-  of: z.string().optional(),
-});
-
-/**
- * The id that the folder's run has in the queue: that of its first start, so that it finds its own again. A folder
- * in which another run was begun, such as by other settings before anything was played, has another: what workers
- * still play of the first is not its own.
- */
-async function queueIdOf(dir: string, runId: string | undefined): Promise<string> {
-  const file = path.join(dir, queueFile);
-  const known = await readQueueFile(file);
-  const isSame = known?.of === undefined || runId === undefined || known.of === runId;
-  if (known !== undefined && isSame) return known.run;
-  const run = randomUUID().slice(0, 13);
-  await writeWholeJson(file, { queue: 1, run, ...given({ of: runId }) }, { files: diskFiles });
-  return run;
-}
-
-/** `undefined` where there is none. */
-async function readQueueFile(file: string): Promise<z.infer<typeof queueFileSchema> | undefined> {
-  try {
-    const read = queueFileSchema.safeParse(JSON.parse(await readFile(file, "utf8")));
-    if (read.success) return read.data;
-    throw new UsageError(
-      `Cannot read ${file}: expected {"queue": 1, "run": …}; remove it to begin a new queue`,
-    );
-  } catch (error) {
-    if (error instanceof SyntaxError) {
-      throw new UsageError(
-        `Cannot read ${file}: ${describeError(error)}; remove it to begin a new queue`,
-      );
-    }
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    return undefined;
   }
 }

@@ -1,0 +1,56 @@
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { z } from "zod";
+import { UsageError, describeError } from "../errors.ts";
+import { given } from "../internal/given.ts";
+import { diskFiles } from "../run/files.ts";
+import { writeWholeJson } from "../run/write-whole.ts";
+
+const queueFile = "queue.json";
+
+const queueFileSchema = z.object({
+  queue: z.literal(1),
+  run: z.string().regex(/^[\w-]{1,100}$/),
+  /** The run's own id. Absent in the files of earlier versions. */
+  of: z.string().optional(),
+});
+
+/**
+ * The id that the folder's run has in the queue: that of its first start, so that it finds its own again. A folder
+ * in which another run was begun, such as by other settings before anything was played, has another: what workers
+ * still play of the first is not its own.
+ *
+ * @param runId - The run's own id. Default: whatever run is in the folder.
+ * @throws UsageError where the file that keeps it is damaged.
+ */
+export async function queueIdOf(dir: string, runId: string | undefined): Promise<string> {
+  const file = path.join(dir, queueFile);
+  const known = await readQueueFile(file);
+  const isSame = known?.of === undefined || runId === undefined || known.of === runId;
+  const isComplete = known?.of !== undefined || runId === undefined;
+  if (known !== undefined && isSame && isComplete) return known.run;
+  // A file of an earlier version is its run's from now on, and no longer that of whichever run comes next.
+  const run = known !== undefined && isSame ? known.run : randomUUID().slice(0, 13);
+  await writeWholeJson(file, { queue: 1, run, ...given({ of: runId }) }, { files: diskFiles });
+  return run;
+}
+
+/** `undefined` where there is none. */
+async function readQueueFile(file: string): Promise<z.infer<typeof queueFileSchema> | undefined> {
+  try {
+    const read = queueFileSchema.safeParse(JSON.parse(await readFile(file, "utf8")));
+    if (read.success) return read.data;
+    throw new UsageError(
+      `Cannot read ${file}: expected {"queue": 1, "run": …}; remove it to begin a new queue`,
+    );
+  } catch (error) {
+    if (error instanceof SyntaxError) {
+      throw new UsageError(
+        `Cannot read ${file}: ${describeError(error)}; remove it to begin a new queue`,
+      );
+    }
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return undefined;
+  }
+}
