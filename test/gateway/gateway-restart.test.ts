@@ -201,6 +201,25 @@ describe("a gateway's folder in which a finished session's row is damaged", () =
     expect(run.progress().failures).toEqual({ "agent/reported": 1 });
   });
 
+  test("has no secret of an opened session or a reward in its journal", async () => {
+    const note = "The boss is the-admin-token";
+    await using run = await start({ "admin-token-env": "BOSS" });
+    const { gateway } = run;
+    const opened = await gateway.openSession({ taskId: "a", metadata: { note } });
+    const session = gateway.store.byId(opened.sessionId)!;
+    await gateway.reward(session, { reward: 0.5, details: { note } });
+    await gateway.finish(session, { reward: { reward: 1, details: { note } } });
+    const lines = (await read("gateway.jsonl")).trim().split("\n");
+    const entries = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const hidden = { note: "The boss is [redacted]" };
+    expect(entries).toMatchObject([
+      { type: "opened", identity: { metadata: hidden } },
+      { type: "reward", reward: { reward: 0.5, details: hidden } },
+      { type: "reward", reward: { reward: 1, details: hidden } },
+      { type: "finished", end: { reward: { reward: 1, details: hidden } } },
+    ]);
+  });
+
   test("opens it again where an earlier version finished it, and does not say how", async () => {
     const [first] = await damageFirst();
     await edit("gateway.jsonl", (text) => text.replaceAll(/,"turnCount":1,"end":.*\}/g, "}"));
@@ -282,6 +301,45 @@ describe("a gateway's journal with a damaged line", () => {
     expect(nodes.map(({ parent }) => parent?.index)).toEqual([undefined, 0, 1]);
     await finish(run, sessionId, 1);
     expect(await verifyRun(dir)).toMatchObject({ samples: 1, episodes: 1, violations: [] });
+  });
+
+  test("gives no request's id or seed again, whichever turns are passed over", async () => {
+    const another: ChatMessage = { role: "user", content: "Another conversation." };
+    let sessionId: string;
+    {
+      await using run = await start({ "sampling-seed": 3 });
+      const opened = await openAndAsk(run, "t");
+      ({ sessionId } = opened);
+      await ask(run, sessionId, [another]);
+      await ask(run, sessionId, [hello, opened.said, another]);
+    }
+    await edit("gateway.jsonl", damage('"type":"turn"', '"index":0'));
+    await using run = await start({ "sampling-seed": 3 });
+    await ask(run, sessionId, [hello]);
+    const { nodes } = run.gateway.store.byId(sessionId)!.tree;
+    const requests = nodes.map(({ record: { generation, sampling } }) => [
+      generation.pieces.map(({ requestId }) => requestId),
+      sampling.seed,
+    ]);
+    const seed = requests[0]![1] as number;
+    expect(requests).toEqual([
+      [[`${sessionId}:1;`], seed],
+      [[`${sessionId}:3;`], seed + 2],
+    ]);
+  });
+
+  test("counts the turns of an earlier version, which did not say how many requests there were", async () => {
+    let opened: Awaited<ReturnType<typeof openAndAsk>>;
+    {
+      await using run = await start();
+      opened = await openAndAsk(run, "t");
+      await ask(run, opened.sessionId, [{ role: "user", content: "Another conversation." }]);
+    }
+    await edit("gateway.jsonl", (text) => text.replaceAll(/"requestCount":\d+,/g, ""));
+    await using run = await start();
+    expect(run.gateway.store.byId(opened.sessionId)!.nextRequestId()).toBe(
+      `${opened.sessionId}:2;`,
+    );
   });
 
   test("goes on with turns that were sampled at once, whichever was written first", async () => {

@@ -13,6 +13,8 @@ export interface TurnEntry {
   readonly sessionId: string;
   /** The session's own number of the turn, by which others name it; no two have the same. */
   readonly index: number;
+  /** How many requests the session had begun by then; absent in journals of earlier versions. */
+  readonly requestCount?: number;
   readonly parentIndex?: number;
   readonly cause?: RootCause;
   readonly key: Pick<PlaceKey, "environment" | "holdsAssistant">;
@@ -62,6 +64,7 @@ const entrySchema = z.discriminatedUnion("type", [
   }),
   z.looseObject({
     ...{ type: z.literal("turn"), sessionId, index: count, parentIndex: count.optional() },
+    requestCount: count.optional(),
     cause: z.enum(rootCauses).optional(),
     key: z.looseObject({ environment: z.string(), holdsAssistant: z.boolean() }),
     tools: z.array(z.unknown()).optional(),

@@ -176,6 +176,7 @@ function takeUp(
 function restoreTurn(session: GatewaySession, numbers: TurnNumbers, entry: TurnEntry): boolean {
   const { parentIndex: parent, cause, key, parts, record, index } = entry;
   numbers.note(index);
+  session.noteRequests(entry.requestCount);
   const parentIndex = parent === undefined ? undefined : numbers.placeOf(parent);
   const isOrphan = parent !== undefined && parentIndex === undefined;
   if (isOrphan || numbers.placeOf(index) !== undefined) return false;

@@ -15,7 +15,7 @@ import type { SessionEnd } from "./to-episode.ts";
 /** What a journal is opened with. */
 export interface SessionJournalOptions {
   readonly store: SessionStore;
-  /** Takes known secrets out of what an end says. */
+  /** Takes known secrets out of what is said beside the turns: metadata, rewards and ends. */
   readonly clean: <Value>(value: Value) => Value;
 }
 
@@ -70,11 +70,12 @@ export class SessionJournal implements AsyncDisposable {
   }
 
   async opened({ identity }: GatewaySession): Promise<void> {
-    await this.#append({ type: "opened", ...given({ run: this.#runId }), identity });
+    const written = { ...identity, metadata: this.#clean(identity.metadata) };
+    await this.#append({ type: "opened", ...given({ run: this.#runId }), identity: written });
   }
 
   async turn(
-    { identity: { sessionId } }: GatewaySession,
+    { identity: { sessionId }, requestCount }: GatewaySession,
     { key }: Placement<GatewayTurn>,
     node: TurnNode<GatewayTurn>,
     tools: AskedTurn["tools"],
@@ -88,6 +89,7 @@ export class SessionJournal implements AsyncDisposable {
       type: "turn",
       sessionId,
       index: this.#numberOf(sessionId, node),
+      requestCount,
       ...(node.cause === undefined ? {} : { cause: node.cause }),
       ...place,
       key: { environment, holdsAssistant },
@@ -104,7 +106,8 @@ export class SessionJournal implements AsyncDisposable {
   }
 
   async reward({ identity }: GatewaySession, reward: SessionReward): Promise<void> {
-    await this.#append({ type: "reward", sessionId: identity.sessionId, reward });
+    const { sessionId } = identity;
+    await this.#append({ type: "reward", sessionId, reward: this.#clean(reward) });
   }
 
   async finished(

@@ -165,6 +165,20 @@ export class GatewaySession {
     return Math.max(1, Math.min(maxTokens, maxTokensPerTurn, inContext, inSession));
   }
 
+  /** How many requests were begun, those that brought no turn included. */
+  get requestCount(): number {
+    return this.#requestCount;
+  }
+
+  /**
+   * Takes note of requests of an earlier process: their ids and seeds must not come twice.
+   *
+   * @param count - How many had been begun when a turn was written; absent where an earlier version wrote it.
+   */
+  noteRequests(count: number | undefined): void {
+    this.#requestCount = Math.max(this.#requestCount, count ?? this.#requestCount + 1);
+  }
+
   /** An id that no other request of the gateway has. */
   nextRequestId(): string {
     return `${this.identity.sessionId}:${this.#requestCount++};`;
@@ -181,8 +195,6 @@ export class GatewaySession {
     const node = this.tree.restore(place, sampled);
     this.memory.keep(node);
     this.#sampledCount += sampled.record.generation.outputIds.length;
-    // Ids of requests must not come twice.
-    this.#requestCount += 1;
   }
 
   /** Enters a sampled turn. */
