@@ -82,7 +82,7 @@ export class BatchConduct {
     }
   }
 
-  /** Says what is wrong with a batch, and ends it with that where no later start could go on with it. */
+  /** Says what is wrong with a batch, and ends it with that where no later start goes on with it. */
   async #meet(batch: Batch, problem: BatchProblem): Promise<void> {
     const { options, groups, journal, stopped } = this.#parts;
     const { redactor, takers, onTrouble = (text) => process.emitWarning(text) } = options;
@@ -90,8 +90,9 @@ export class BatchConduct {
     if (stopped.aborted || batch.hasEnded) return;
     const reason = redactor?.text(problem.message) ?? problem.message;
     const { id, request } = batch;
-    // Where its time is over, no later start comes early enough.
-    if (problem.kind === "waits" && !batch.isLate) {
+    const taker = takerOf(batch, takers);
+    // Where its time is over, no later start comes early enough, nor where whoever asked waits for this one alone.
+    if (!batch.isLate && taker?.waitsOn !== false) {
       batch.state = "queued";
       batch.reason = reason;
       onTrouble(`${id} waits: ${reason}`);
@@ -105,7 +106,7 @@ export class BatchConduct {
     batch.callOff?.();
     groups.wake();
     onTrouble(`${id} has failed: ${reason}`);
-    takerOf(batch, takers)?.onCancelled?.(request.key, reason);
+    taker?.onCancelled?.(request.key, reason, { signal: stopped });
   }
 
   /** False where its taker is not to go on: the next start hands the group over again. */

@@ -111,6 +111,7 @@ export class BatchDesk {
   async cancel(id: string): Promise<BatchStatus> {
     const batch = this.book.find(id);
     if (!batch.hasEnded) {
+      const { options, groups, stopped: signal } = this.#parts;
       this.requireRunning();
       this.#schedule.drop(batch);
       batch.state = "cancelled";
@@ -120,8 +121,8 @@ export class BatchDesk {
       const reason = new DOMException("the batch was cancelled", "AbortError");
       batch.stop.abort(reason);
       batch.handOver.abort(reason);
-      this.#parts.groups.wake();
-      takerOf(batch, this.#parts.options.takers)?.onCancelled?.(batch.request.key);
+      groups.wake();
+      takerOf(batch, options.takers)?.onCancelled?.(batch.request.key, undefined, { signal });
     }
     await batch.playing;
     this.book.forgetEnded(batch);

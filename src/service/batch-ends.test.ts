@@ -44,8 +44,8 @@ function heldClock(): {
   return { clock: { ...systemClock, after }, waiting, end };
 }
 
-/** Lamps of which one cannot be drawn from the second time on. */
-function flakyLamps(flaky: number, error: () => Error): Environment {
+/** Lamps of which one cannot be drawn behind the first `times`. */
+function flakyLamps(flaky: number, error: () => Error, times = 1): Environment {
   const inner = lamps(50);
   let drawn = 0;
   return {
@@ -53,7 +53,7 @@ function flakyLamps(flaky: number, error: () => Error): Environment {
     task(split, index) {
       if (index !== flaky) return inner.task(split, index);
       drawn += 1;
-      if (drawn > 1) throw error();
+      if (drawn > times) throw error();
       return inner.task(split, index);
     },
   };
@@ -133,7 +133,7 @@ test("a batch whose taker is not there waits for it when it is late, and is told
 });
 
 describe("what is wrong with one batch", () => {
-  test("ends that batch with the reason, behind what it has, and no other", async () => {
+  test("holds that batch up with the reason, behind what it has, and no other", async () => {
     const held = withResolvers();
     const engine = lampEngine(async ({ sessionId }) => {
       if (sessionId.startsWith("lamp/test/10")) await held.promise;
@@ -146,7 +146,6 @@ describe("what is wrong with one batch", () => {
     };
     const reason =
       'Cannot play lamp: its task 7 of "test" cannot be drawn: EIO: read /disk?key=[redacted]';
-    const failed = { batch: "b2", state: "failed", finishedGroups: 1, reason };
     {
       await using service = await openLamps(dir, {
         ...{ engine, environment, concurrency: 64 },
@@ -154,21 +153,74 @@ describe("what is wrong with one batch", () => {
       });
       await service.submit({ ...request, key: "good", tasks: [10, 11] });
       await service.submit(request);
-      const call = caller(service);
-      const lines = (await call("GET", "/v1/groups?batch=b2")).body as readonly string[];
-      expect(lines).toHaveLength(2);
-      expect(JSON.parse(lines[1]!)).toMatchObject({ type: "end", state: "failed", reason });
-      expect((await call("GET", "/v1/batches/b2")).body).toMatchObject(failed);
-      expect((await call("DELETE", "/v1/batches/b2")).body).toMatchObject(failed);
-      expect(troubles).toEqual([`b2 has failed: ${reason}`]);
+      await until(() => troubles.length > 0);
+      expect(troubles).toEqual([`b2 waits: ${reason}`]);
+      const waits = { batch: "b2", state: "queued", finishedGroups: 1, reason };
+      expect((await caller(service)("GET", "/v1/batches/b2")).body).toMatchObject(waits);
       held.resolve();
-      await until(() => service.health.batches === 0);
-      expect(service.batch("b1").state).toBe("finished");
+      await until(() => service.batch("b1").state === "finished");
     }
     await using service = await openLamps(dir, options);
-    expect(service.batch("b2")).toMatchObject(failed);
+    await until(() => service.health.batches === 0);
+    expect(service.batch("b2")).toMatchObject({ state: "finished", finishedGroups: 2 });
+    expect(service.batch("b2")).not.toHaveProperty("reason");
     expect(troubles).toHaveLength(1);
-    expect((await service.submit(request)).status).toMatchObject(failed);
+  });
+
+  test("fails that batch behind its deadline; what can still be drawn is told", async () => {
+    const { clock, end } = heldClock();
+    const environment = flakyLamps(4, () => new Error("EIO"));
+    await using service = await openLamps(dir, { environment, clock, onTrouble: () => {} });
+    await service.submit({ ...request, deadlineS: 3600 });
+    await until(() => service.batch("b1").reason !== undefined);
+    expect(service.batch("b1")).toMatchObject({ state: "queued", finishedGroups: 0 });
+    end();
+    const reason = 'Cannot play lamp: its task 4 of "test" cannot be drawn: EIO';
+    const call = caller(service);
+    const lines = (await call("GET", "/v1/groups?batch=b1")).body as readonly string[];
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { group: { taskIndex: 7 } },
+      { type: "end", state: "failed", reason },
+    ]);
+    expect((await service.submit({ ...request, deadlineS: 3600 })).status).toMatchObject({
+      ...{ state: "failed", finishedGroups: 1, reason },
+    });
+  });
+
+  test.each([4, 7])("keeps no stored group from its taker where task %i is away", async (away) => {
+    const taken: number[] = [];
+    let begun = 0;
+    const taker = (isOpen: boolean): Taker => ({
+      waitsOn: true,
+      take: async ({ task }, { signal }) => {
+        if (isOpen) return void taken.push(task.index);
+        signal.throwIfAborted();
+        await new Promise((_, reject) => signal.addEventListener("abort", reject));
+      },
+    });
+    {
+      const engine = lampEngine(async ({ sessionId }, { signal } = {}) => {
+        if (!sessionId.startsWith("lamp/test/7")) return;
+        begun += 1;
+        await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+      });
+      await using service = await openLamps(dir, { engine, takers: { q: taker(false) } });
+      await service.submit({ ...request, tasks: [4, 5, 7], samples: 1 }, "q");
+      await until(() => begun === 1 && service.health.runningAttempts === 1);
+    }
+    const reason = `Cannot play lamp: its task ${away} of "test" cannot be drawn: EIO`;
+    const environment = flakyLamps(away, () => new Error("EIO"), 0);
+    const takers = { q: taker(true) };
+    {
+      await using service = await openLamps(dir, { environment, takers, onTrouble: () => {} });
+      await until(() => service.batch("b1").reason !== undefined);
+      expect(service.batch("b1")).toMatchObject({ state: "queued", reason });
+      expect(taken).toEqual([4, 5].filter((index) => index !== away));
+    }
+    await using service = await openLamps(dir, { takers });
+    await until(() => service.health.batches === 0);
+    // A start hands over again what an earlier one had.
+    expect(new Set(taken)).toEqual(new Set([4, 5, 7]));
   });
 
   test("is told to the taker that waits for it", async () => {

@@ -4,16 +4,14 @@ import type { RunPlan } from "../run/plan-run.ts";
 import { ServiceError } from "./service-error.ts";
 
 /**
- * What keeps a batch from being played, by which all others are played on: it is `unplayable`, and ends with that,
- * or it `waits` for a start that finds what it was begun with.
+ * What keeps a batch from being played, by which all others are played on. It could be played when it was accepted,
+ * so it is played by a start that finds what was there then.
  */
 export class BatchProblem extends Error {
   override readonly name = "BatchProblem";
-  readonly kind: "unplayable" | "waits";
 
-  constructor(kind: BatchProblem["kind"], cause: Error) {
+  constructor(cause: Error) {
     super(cause.message, { cause });
-    this.kind = kind;
   }
 }
 
@@ -23,17 +21,17 @@ export function planAccepted(plan: () => RunPlan): RunPlan {
     return plan();
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    throw new BatchProblem("waits", error);
+    throw new BatchProblem(error);
   }
 }
 
-/** What drawing tasks of a batch gives; one that cannot be drawn is that batch's problem. */
+/** What drawing tasks of a batch gives; one that cannot be drawn any more is that batch's problem. */
 export function drawing<Result>(draw: () => Result): Result {
   try {
     return draw();
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    throw new BatchProblem("unplayable", error);
+    throw new BatchProblem(error);
   }
 }
 
@@ -46,7 +44,7 @@ export async function lookingInto<Result>(look: Promise<Result>): Promise<Result
     return await look;
   } catch (error) {
     if (!(error instanceof UsageError) || codeOf(error.cause) !== undefined) throw error;
-    throw new BatchProblem("waits", error);
+    throw new BatchProblem(error);
   }
 }
 

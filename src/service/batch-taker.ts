@@ -31,8 +31,15 @@ export interface Taker {
   ) => Promise<void>;
   /** Whether someone still waits for a batch behind a restart of the service; where not, it is cancelled. */
   readonly waitsOn: boolean;
-  /** Told that a batch ended otherwise than by its last group: it was cancelled, or failed for a reason. */
-  readonly onCancelled?: (key: string, reason?: string) => void;
+  /**
+   * Told that a batch ended otherwise than by its last group: it was cancelled, or failed for a reason. `signal` is
+   * aborted once the service stops.
+   */
+  readonly onCancelled?: (
+    key: string,
+    reason: string | undefined,
+    about: { readonly signal: AbortSignal },
+  ) => void;
 }
 
 /** By name, as the service's journal has them. */

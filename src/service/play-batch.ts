@@ -7,7 +7,7 @@ import { RunFolder, type RunFolderOptions, type RunManifest } from "../run/run-f
 import { startRun } from "../run/start-run.ts";
 import type { AdmissionGate, StartRunOptions } from "../run/start-run-options.ts";
 import { planSource, type TaskSource } from "../run/task-source.ts";
-import { drawing, lookingInto, planAccepted } from "./batch-problem.ts";
+import { BatchProblem, drawing, lookingInto, planAccepted } from "./batch-problem.ts";
 import type { PlayedAttempt, PlayedGroup } from "./batch-taker.ts";
 import { planBatch, type Batch } from "./batch.ts";
 
@@ -52,10 +52,14 @@ export async function playBatch(batch: Batch, play: BatchPlay): Promise<boolean>
   await using folder = await lookingInto(
     RunFolder.open(play.dir, manifestOf(batch, play), options),
   );
-  const ended = new Set(folder.finished.map(({ rolloutId }) => rolloutId));
-  await deliverStored(batch, { play, plan, folder, ended, isGivenUp: false });
+  const ended = new Map(folder.finished.map(({ rolloutId, taskIndex }) => [rolloutId, taskIndex]));
+  // One that is late is told below, with what is missing.
+  if (!batch.isLate) await deliverStored(batch, { play, plan, folder, ended, isGivenUp: false });
   if (!batch.stop.signal.aborted) {
-    await playRest(batch, { play, plan, folder, onEpisode: (id) => ended.add(id) });
+    await playRest(batch, {
+      ...{ play, plan, folder },
+      onEpisode: ({ rolloutId, taskIndex }) => ended.set(rolloutId, taskIndex),
+    });
   }
   if (batch.isLate && batch.state !== "cancelled") {
     await deliverStored(batch, { play, plan, folder, ended, isGivenUp: true });
@@ -69,7 +73,7 @@ async function playRest(
     readonly play: BatchPlay;
     readonly plan: RunPlan;
     readonly folder: RunFolder;
-    readonly onEpisode: (rolloutId: string) => void;
+    readonly onEpisode: (episode: Episode) => void;
   },
 ): Promise<void> {
   const { play, plan, folder, onEpisode } = rest;
@@ -90,7 +94,7 @@ async function playRest(
     ...{ folder, redeliver: true, signal: batch.stop.signal },
     ...(redactor && { redactor }),
     ...(player && { player }),
-    onEpisode: ({ rolloutId }) => onEpisode(rolloutId),
+    onEpisode,
   });
   for await (const { groupIndex, task, episodes } of run) {
     // One that is handed out again was delivered before the folder could note that it was taken.
@@ -106,21 +110,28 @@ function batchSource(plan: RunPlan): TaskSource {
   return { ...source, at: (...asked) => drawing(() => source.at(...asked)) };
 }
 
-/** Delivers groups from what is on the disk: the whole ones, or all with what is missing given up. */
+/**
+ * Delivers groups from what is on the disk: the whole ones, or all with what is missing given up. One whose task
+ * cannot be drawn any more keeps no other from being delivered.
+ *
+ * @throws BatchProblem for the first of these, when the others are delivered.
+ */
 async function deliverStored(
   batch: Batch,
   stored: {
     readonly play: BatchPlay;
     readonly plan: RunPlan;
     readonly folder: RunFolder;
-    readonly ended: ReadonlySet<string>;
+    /** Attempts that have ended, each with its task's index. */
+    readonly ended: ReadonlyMap<string, number>;
     readonly isGivenUp: boolean;
   },
 ): Promise<void> {
   const { play, plan, folder, ended, isGivenUp } = stored;
-  // Drawing the tasks of a long plan takes seconds.
-  if (ended.size === 0 && !isGivenUp) return;
   const { tasks, samples } = batch.request;
+  const endedCounts = new Map<number, number>();
+  for (const index of ended.values()) endedCounts.set(index, (endedCounts.get(index) ?? 0) + 1);
+  let problem: BatchProblem | undefined;
   let chunk: (readonly PlannedEpisode[])[] = [];
   const deliverChunk = async (): Promise<void> => {
     const wanted = chunk.flat().map(({ rolloutId }) => rolloutId);
@@ -137,14 +148,28 @@ async function deliverStored(
   };
   for (let groupIndex = 0; groupIndex < tasks.length; groupIndex++) {
     if (batch.delivered.has(groupIndex)) continue;
-    const planned = drawing(() =>
-      Array.from({ length: samples }, (_, index) => plan.at(groupIndex * samples + index)),
-    );
-    if (!isGivenUp && !planned.every(({ rolloutId }) => ended.has(rolloutId))) continue;
-    chunk.push(planned);
+    // Drawing the tasks of a long plan takes seconds.
+    if (!isGivenUp && (endedCounts.get(tasks[groupIndex]!) ?? 0) < samples) continue;
+    try {
+      const planned = drawing(() => groupAt(plan, groupIndex));
+      if (!isGivenUp && !planned.every(({ rolloutId }) => ended.has(rolloutId))) continue;
+      chunk.push(planned);
+    } catch (error) {
+      if (!(error instanceof BatchProblem)) throw error;
+      problem ??= error;
+    }
     if (chunk.length === readTogether) await deliverChunk();
   }
   await deliverChunk();
+  if (problem !== undefined) throw problem;
+}
+
+/** The attempts of a group. */
+function groupAt(plan: RunPlan, groupIndex: number): readonly PlannedEpisode[] {
+  const { sampleCount } = plan.scope;
+  return Array.from({ length: sampleCount }, (_, index) =>
+    plan.at(groupIndex * sampleCount + index),
+  );
 }
 
 function storedAttempt(

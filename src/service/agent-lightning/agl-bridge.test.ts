@@ -152,6 +152,38 @@ describe("agent-lightning's store", () => {
     expect(server.rollouts.get("r1")!.status.error_message).toBe("it was cancelled");
   });
 
+  test("is told of a cancellation that came before the answer to the claim, until it answers", async () => {
+    await using server = await startAglServer();
+    server.add("r1", { task_index: 4, split: "test" });
+    const claiming = withResolvers();
+    const cancelled = withResolvers();
+    const engine = lampEngine(async (_request, { signal } = {}) => {
+      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+    });
+    await using opened = await open(server, {
+      engine,
+      async claim(ask) {
+        claiming.resolve();
+        await cancelled.promise;
+        return await ask();
+      },
+    });
+    await claiming.promise;
+    await until(() => opened.service.health.runningAttempts === 1);
+    let failures = 0;
+    server.fault = (method) => {
+      const { state } = server.rollouts.get("r1")!.status;
+      return method === "PATCH" && state === "running" && ++failures <= 2 ? 503 : undefined;
+    };
+    await caller(opened.service)("DELETE", "/v1/batches");
+    cancelled.resolve();
+    await until(hasEnded(server, "r1"));
+    expect(server.rollouts.get("r1")!.status).toMatchObject({
+      ...{ state: "failed", error_message: "it was cancelled" },
+    });
+    expect(failures).toBe(3);
+  });
+
   test("lets one of two services play a rollout", async () => {
     await using server = await startAglServer();
     const other = await mkdtemp(path.join(tmpdir(), "turnwright-agl-"));

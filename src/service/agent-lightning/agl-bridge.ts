@@ -60,7 +60,8 @@ export class AglBridge {
         if ((await this.#claims.get(key)) === "not-ours") return;
         await this.#insist(signal, async () => await this.#give(key, attempts[0]!, signal));
       },
-      onCancelled: (key, reason = "it was cancelled") => void this.#giveUp(key, reason),
+      onCancelled: (key, reason = "it was cancelled", { signal }) =>
+        void this.#giveUp(key, reason, signal),
     };
   }
 
@@ -145,13 +146,22 @@ export class AglBridge {
     }
   }
 
-  /** Says that a rollout was cancelled. */
-  async #giveUp(id: string, problem: string): Promise<void> {
+  /** Says that a rollout was cancelled, or has failed, where it is this service's. */
+  async #giveUp(id: string, problem: string, stopped: AbortSignal): Promise<void> {
     const { store, note } = this.#options;
-    const signal = AbortSignal.timeout(longestPauseMs);
     try {
-      if (!(await store.isOurs(id, signal))) return;
-      await store.move(id, { state: "failed", problem }, signal);
+      // Before it is claimed the store would say that it is nobody's.
+      if ((await this.#claims.get(id)) === "not-ours") return;
+      await this.#insist(stopped, async () => {
+        try {
+          // A stop does not end the call under way: the next start does not tell it.
+          const signal = AbortSignal.timeout(longestPauseMs);
+          if (await store.isOurs(id, signal)) await this.#refuse(id, problem, signal);
+        } catch (error) {
+          // Its trainer has given it up.
+          if (!isGone(error)) throw error;
+        }
+      });
     } catch (error) {
       note(
         `agent-lightning was not told that ${id} has ended (${problem}): ${describeError(error)}`,
@@ -169,7 +179,7 @@ export class AglBridge {
         return;
       } catch (error) {
         signal.throwIfAborted();
-        if (!(error instanceof AglError)) throw error;
+        if (!isUnanswered(error)) throw error;
         if (!this.#isDown)
           this.#options.note(`agent-lightning is asked again: ${describeError(error)}`);
         this.#isDown = true;
@@ -191,6 +201,12 @@ export class AglBridge {
       signal.addEventListener("abort", end, { once: true });
     });
   }
+}
+
+/** Whether the store did not do what it was asked, or a call of it took longer than it may. */
+function isUnanswered(error: unknown): boolean {
+  if (error instanceof AglError) return true;
+  return error instanceof DOMException && error.name === "TimeoutError";
 }
 
 /** @throws ServiceError `bad-request` for an input that names no task. */

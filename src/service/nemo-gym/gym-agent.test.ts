@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -78,6 +78,17 @@ describe("NeMo Gym's POST /run", () => {
     );
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
     expect(most).toBe(32);
+  });
+
+  test("asks to be called again where the rollout could only be played by another start", async () => {
+    const folder = path.join(dir, "batches/b1");
+    await mkdir(folder, { recursive: true });
+    await writeFile(path.join(folder, "episodes.jsonl"), "{}\n");
+    const { service, call } = await open({ onTrouble: () => {} });
+    await using _service = service;
+    const { status, body } = await call("POST", "/run", row);
+    expect([status, body]).toMatchObject([502, { error: { code: "rollout-failed" } }]);
+    expect(service.batches).toEqual([]);
   });
 
   test("asks to be called again where what was played cannot be trained on", async () => {
