@@ -425,9 +425,9 @@ export function requireSameGroup(
   place: { readonly groupIndex: number; readonly earlier: readonly FinishedEpisode[] },
 ): void {
   const { groupIndex, earlier } = place;
-  const stranger = earlier.find(
-    ({ rolloutId, sampleIndex }) => rolloutId !== `${groupId}#${sampleIndex}`,
-  );
+  const [stranger] = earlier
+    .filter(({ rolloutId, sampleIndex }) => rolloutId !== `${groupId}#${sampleIndex}`)
+    .toSorted((one, other) => one.sampleIndex - other.sampleIndex);
   if (stranger === undefined) return;
   throw new UsageError(
     `Cannot go on with group ${groupIndex}: ${stranger.rolloutId} is finished in its place, and the source ` +

@@ -8,7 +8,6 @@ import { isWhollyJson } from "../internal/is-wholly-json.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import type { Task } from "../task.ts";
 import { drawTask } from "./plan-run.ts";
-import { describeLostTask, type BeginLine } from "./recording-line.ts";
 
 /** A task as the folder keeps it for later starts. JSON-able. */
 export interface NotedTask {
@@ -107,10 +106,19 @@ export function redrawTask(
     split,
     taskIndex,
   }: Pick<Episode, "groupId" | "taskId" | "split" | "taskIndex">,
-  { environment, begin }: { readonly environment: Environment; readonly begin?: BeginLine },
+  {
+    environment,
+    recorded,
+    lost,
+  }: {
+    readonly environment: Environment;
+    /** The task that it was played with, where it is recorded as one of its own. */
+    readonly recorded?: Task;
+    /** Why that cannot be had. */
+    readonly lost?: string;
+  },
 ): Task {
-  if (begin?.ownTask?.task !== undefined) return begin.ownTask.task;
-  const lost = begin && describeLostTask(begin);
+  if (recorded !== undefined) return recorded;
   if (lost !== undefined) throw notHandedOut(groupId, lost);
   let drawn: Task;
   try {

@@ -28,6 +28,7 @@ import { recallTask, redrawTask, type NotedTask } from "./noted-task.ts";
 import { PolicyGate, type UpdateMode } from "./policy-gate.ts";
 import { withPromptTime } from "./prompt-time.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
+import { describeLostTask } from "./recording-line.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
 import { PolicyVersions, requireVersion } from "./staleness.ts";
@@ -288,9 +289,10 @@ class GroupRun implements LiveRun {
     for (const [groupIndex, episodes] of byGroup) {
       // Any other source would give the task of a group that is still to come.
       if (source.repeatable === true || tasks.has(groupIndex)) continue;
-      const recorded = await folder.recordingOf(episodes[0]!.rolloutId);
-      const place = { environment: this.#setup.environment, ...given({ begin: recorded?.begin }) };
-      tasks.set(groupIndex, redrawTask(episodes[0]!, place));
+      const { begin } = (await folder.recordingOf(episodes[0]!.rolloutId)) ?? {};
+      const about = { recorded: begin?.ownTask?.task, lost: begin && describeLostTask(begin) };
+      const { environment } = this.#setup;
+      tasks.set(groupIndex, redrawTask(episodes[0]!, { environment, ...given(about) }));
     }
     for (const [groupIndex, episodes] of byGroup) {
       const known = tasks.get(groupIndex);
