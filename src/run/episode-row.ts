@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { EpisodeCounts, EpisodeStory } from "../episode/episode.ts";
 import { storyShape } from "../episode/story-shape.ts";
+import { parseJsonText } from "../internal/parse-json.ts";
 
 export type { EpisodeStory };
 
@@ -45,12 +46,7 @@ export function parseEpisodeRow(line: Uint8Array): EpisodeRow | undefined {
 
 /** The value of a line; `undefined` where it is no JSON. */
 export function parseJson(line: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(line.buffer, line.byteOffset, line.length).toString("utf8"));
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return undefined;
-  }
+  return parseJsonText(Buffer.from(line.buffer, line.byteOffset, line.length).toString("utf8"));
 }
 
 /**

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseJsonText } from "../internal/parse-json.ts";
 import { type FileFacts, type Files, type OpenFile, readBytes, withFile } from "./files.ts";
 import { type Machine, type ProcessPlace, isSameMachine } from "./process-place.ts";
 
@@ -79,14 +80,7 @@ export async function readHolder(
 }
 
 function parseHolder(text: string): LockHolder | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return undefined;
-  }
-  const parsed = holderSchema.safeParse(value);
+  const parsed = holderSchema.safeParse(parseJsonText(text));
   return parsed.success ? (parsed.data as LockHolder) : undefined;
 }
 

@@ -203,7 +203,7 @@ export const queueBugs = [
   [
     "an answer of which no news came is not looked for",
     "queue/hand-out/job-book.ts",
-    "else if (finishedOn !== null) this.take(handed.id, parse(returned));",
+    'else if (finishedOn !== null) this.take(handed.id, parseJsonText(returned ?? "null"));',
     "else if (finishedOn !== null) continue;",
   ],
   [

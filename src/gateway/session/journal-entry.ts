@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseJsonText } from "../../internal/parse-json.ts";
 import { toPlainJson } from "../../python/value.ts";
 import type { AskedTurn, ReplyPart } from "../conversation.ts";
 import type { PlaceKey } from "../tree/session-tree.ts";
@@ -92,13 +93,7 @@ const entrySchema = z.discriminatedUnion("type", [
 
 /** The entry that a line of the journal holds; `undefined` where the line is damaged. */
 export function parseEntry(text: string): JournalEntry | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return undefined;
-  }
+  const value = parseJsonText(text);
   return entrySchema.safeParse(value).success ? (value as JournalEntry) : undefined;
 }
 

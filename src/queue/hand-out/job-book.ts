@@ -1,6 +1,7 @@
 import type { Queue } from "bullmq";
 import type { Episode } from "../../episode/episode.ts";
 import { RolloutError, UsageError } from "../../errors.ts";
+import { parseJsonText } from "../../internal/parse-json.ts";
 import { answerSchema, type Answer } from "../job/attempt-result.ts";
 import { withResolvers } from "../../internal/with-resolvers.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
@@ -239,7 +240,7 @@ export class JobBook {
       if (name === null || name === undefined) this.#add(handed);
       else if (failed !== null && finishedOn !== null)
         await this.#handOutAgain(handed, undefined, undefined);
-      else if (finishedOn !== null) this.take(handed.id, parse(returned));
+      else if (finishedOn !== null) this.take(handed.id, parseJsonText(returned ?? "null"));
       else if (Number(lost) >= mostLost) this.#giveUp(handed, Number(lost));
       else if (handed.isInterrupted) await this.#interrupt(handed);
     }
@@ -412,14 +413,5 @@ export class JobBook {
     });
     this.#pending.add(settled);
     void settled.finally(() => this.#pending.delete(settled));
-  }
-}
-
-function parse(text: string | null | undefined): unknown {
-  try {
-    return JSON.parse(text ?? "null");
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return undefined;
   }
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseJsonText } from "../../internal/parse-json.ts";
 import { policyKey } from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";
 
@@ -30,10 +31,5 @@ export async function readPolicyState(
 ): Promise<PolicyState | undefined> {
   const text = await store.redis.get(policyKey(run));
   if (text === null) return undefined;
-  try {
-    return policyStateSchema.safeParse(JSON.parse(text)).data;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  return policyStateSchema.safeParse(parseJsonText(text)).data;
 }

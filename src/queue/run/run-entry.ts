@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseJsonText } from "../../internal/parse-json.ts";
 import { acknowledgedKey, cancelledKey, policyKey, runAliveKey, runsKey } from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";
 
@@ -55,12 +56,7 @@ export async function readRuns(
 
 /** Reads what is known of a run; nothing where it was written by another version, or is none. */
 export function parseRunEntry(text: string): RunEntry | undefined {
-  try {
-    return runEntrySchema.safeParse(JSON.parse(text)).data;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  return runEntrySchema.safeParse(parseJsonText(text)).data;
 }
 
 /** Whether a run is so old that nobody will go on with it. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseJsonText } from "../../internal/parse-json.ts";
 import { workerAliveKey, workersKey } from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";
 
@@ -65,10 +66,5 @@ export async function forgetWorker(store: QueueStore, worker: string): Promise<v
 }
 
 function parseWorkerEntry(text: string): WorkerEntry | undefined {
-  try {
-    return workerEntrySchema.safeParse(JSON.parse(text)).data;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  return workerEntrySchema.safeParse(parseJsonText(text)).data;
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseJsonText } from "../../internal/parse-json.ts";
 
 const run = z.string().max(200);
 const jobs = z.array(z.string().max(200)).max(10_000);
@@ -21,10 +22,5 @@ export type News = z.infer<typeof newsSchema>;
 
 /** Reads news; nothing where they are none. */
 export function parseNews(text: string): News | undefined {
-  try {
-    return newsSchema.safeParse(JSON.parse(text)).data;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  return newsSchema.safeParse(parseJsonText(text)).data;
 }

@@ -1,6 +1,7 @@
 import { request } from "undici";
 import { z } from "zod";
 import { describeError } from "../../errors.ts";
+import { parseJsonText } from "../../internal/parse-json.ts";
 import { Redactor } from "../../internal/redactor.ts";
 
 /** Where agent-lightning's server is. */
@@ -154,7 +155,7 @@ export class AglStore {
       });
       status = reply.statusCode;
       const text = await reply.body.text();
-      const answer = status < 300 ? parseJson(text) : undefined;
+      const answer = status < 300 ? parseJsonText(text) : undefined;
       if (answer !== undefined) return answer;
       // Cut behind that: what is left of a key would not be known as one.
       const said = this.#redactor.text(text).slice(0, 200);
@@ -166,16 +167,6 @@ export class AglStore {
       this.#redactor.error(error);
       throw error;
     }
-  }
-}
-
-/** `undefined` for what is no JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return undefined;
   }
 }
 

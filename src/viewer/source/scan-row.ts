@@ -1,4 +1,5 @@
 import { findMembers } from "../../internal/json-members.ts";
+import { parseJsonText } from "../../internal/parse-json.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 
 /** Tokens in a row that name one version of the policy; `""` where they name none. */
@@ -79,7 +80,7 @@ export function scanRow(
   const texts = others.map(
     ([name, [start, end]]) => `${JSON.stringify(name)}:${line.toString("utf8", start, end)}`,
   );
-  const rest = readJson(`{${texts.join(",")}}`) as ScannedRow["rest"] | undefined;
+  const rest = parseJsonText(`{${texts.join(",")}}`) as ScannedRow["rest"] | undefined;
   if (rest === undefined) return undefined;
   const count = tokenIds.length;
   return {
@@ -111,7 +112,7 @@ function scanNumbers(line: Buffer, start: number): Scanned<readonly number[]> | 
   if (end < 0) return undefined;
   const text = line.toString("latin1", start, end);
   if (/[^-+.\deE, ]/.test(text)) return undefined;
-  const list = readJson(`[${text}]`) as readonly number[] | undefined;
+  const list = parseJsonText(`[${text}]`) as readonly number[] | undefined;
   return list && { list, end: end + 1 };
 }
 
@@ -154,7 +155,7 @@ function scanVersions(line: Buffer, start: number): Scanned<readonly VersionRun[
     const isEmpty = end === at + 1;
     const text = isEmpty ? '""' : line.toString("utf8", at, end + 1);
     if (text !== before) {
-      const version = readJson(text) as string | undefined;
+      const version = parseJsonText(text) as string | undefined;
       if (version === undefined) return undefined;
       runs.push({ start: index, version });
       before = text;
@@ -165,13 +166,4 @@ function scanVersions(line: Buffer, start: number): Scanned<readonly VersionRun[
     if (line[at + 1] === blank) at++;
   }
   return undefined;
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return undefined;
-  }
 }
