@@ -1,3 +1,4 @@
+import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import type { JsonObject } from "./model-file.ts";
 
 /** How the bytes of ids are joined to text; absent where more than joining is needed. */
@@ -7,6 +8,8 @@ export interface ByteLevelText {
    * or for what it makes of ids that are none.
    */
   decodeNow(ids: readonly number[]): string | undefined;
+  /** The same for lists of any length, in turns. */
+  decode(ids: readonly number[]): Promise<string | undefined>;
 }
 
 /** Longest list that is decoded at once: a fraction of a millisecond. */
@@ -39,18 +42,28 @@ export function createByteLevelText(
     texts[id] = text;
     return text;
   };
+  const decodeNow = (ids: readonly number[]): string | undefined => {
+    if (ids.length > maxIdCount) return undefined;
+    let text = "";
+    for (const id of ids) {
+      if (!Number.isInteger(id) || id < 0 || id > largestId) return undefined;
+      const part = texts[id] ?? textOf(id);
+      if (part === null) return Buffer.concat(ids.map((one) => bytesOf(one) ?? nothing)).toString();
+      text += part;
+    }
+    return text;
+  };
   return {
-    decodeNow(ids) {
-      if (ids.length > maxIdCount) return undefined;
-      let text = "";
-      for (const id of ids) {
+    decodeNow,
+    async decode(ids) {
+      if (ids.length <= maxIdCount) return decodeNow(ids);
+      const parts: Buffer[] = [];
+      for (const [place, id] of ids.entries()) {
         if (!Number.isInteger(id) || id < 0 || id > largestId) return undefined;
-        const part = texts[id] ?? textOf(id);
-        if (part === null)
-          return Buffer.concat(ids.map((one) => bytesOf(one) ?? nothing)).toString();
-        text += part;
+        if (place % maxIdCount === 0 && isTurnOver()) await takeTurn();
+        parts.push(bytesOf(id) ?? nothing);
       }
-      return text;
+      return Buffer.concat(parts).toString();
     },
   };
 }

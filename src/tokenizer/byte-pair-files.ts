@@ -1,3 +1,4 @@
+import { writeMergeLines } from "./merge-lines.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 
 /** A byte-pair model in the form that the library reads at a third of the memory. */
@@ -29,10 +30,11 @@ export function toBytePairFiles({
   bytes,
   model,
 }: TokenizerFile): BytePairFiles | undefined {
-  const { vocabulary, hasIdsAlone, mergeLines } = model;
+  const { vocabulary, hasIdsAlone, merges: extent } = model;
   const options = readOptions(outline["model"] as Readonly<Record<string, unknown>>);
-  if (options === undefined || mergeLines === undefined || !hasIdsAlone) return undefined;
-  return { vocabulary: bytes.subarray(...vocabulary), merges: mergeLines, options };
+  if (options === undefined || extent === undefined || !hasIdsAlone) return undefined;
+  const merges = writeMergeLines(bytes, extent[0]);
+  return merges && { vocabulary: bytes.subarray(...vocabulary), merges, options };
 }
 
 function readOptions(model: Readonly<Record<string, unknown>>): BytePairOptions | undefined {

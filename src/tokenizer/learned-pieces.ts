@@ -10,11 +10,8 @@ const maxTextLength = 8192;
 /** How many pieces are kept before the ones that were not seen for longest are forgotten. */
 const defaultRecentCount = 32_768;
 
-/** After how many texts with words that had not occurred the model's own rules are fetched. */
+/** How many texts must have been cut here as the library cut them before new words are merged without it. */
 const patience = 256;
-
-/** How many known pieces those rules are held against before they are used. */
-const checkedPieceCount = 500;
 
 /** What the library made of a text. */
 export interface LibraryEncoding {
@@ -33,19 +30,19 @@ export function createLearnedPieces({
   bytes,
   addedTokens,
   recentCount = defaultRecentCount,
-  fetchMerger = () => Promise.resolve(undefined),
+  merge,
 }: {
   readonly outline: JsonObject;
   readonly bytes: ByteLevelText | undefined;
   readonly addedTokens: readonly AddedToken[];
   /** How many pieces are kept at the least; twice as many at the most. Default 32,768. */
   readonly recentCount?: number;
-  /** Fetches what the model itself does with a piece. Called once, where new words keep coming. */
-  readonly fetchMerger?: () => Promise<PieceMerger | undefined>;
+  /** What the model itself does with a piece, if that is known here. */
+  readonly merge?: PieceMerger;
 }): LearnedPieces | undefined {
   const split = createPieceSplitter(outline);
   if (split === undefined || bytes === undefined) return undefined;
-  return new LearnedPieces({ split, bytes, addedTokens, recentCount, fetchMerger });
+  return new LearnedPieces({ split, bytes, addedTokens, recentCount, merge });
 }
 
 /**
@@ -55,16 +52,15 @@ export function createLearnedPieces({
  * What is learned is checked: the library must have cut the text at the same places, and the ids of each
  * piece must spell it. The first text that fails this ends it: nothing is known from then on.
  *
- * Where new words keep coming, as names and numbers do, the model's own rules are fetched. They are used
- * for pieces that are not known, once they have given for known ones what the library gave.
+ * New words keep coming, as names and numbers do: once many texts were cut here as the library cut them, the
+ * model's own rules are used for pieces that are not known.
  */
 class LearnedPieces {
   readonly #split: PieceSplitter;
   readonly #bytes: ByteLevelText;
   readonly #addedIds: ReadonlyMap<string, number>;
   readonly #recentCount: number;
-  readonly #fetchMerger: () => Promise<PieceMerger | undefined>;
-  #merge: PieceMerger | undefined;
+  readonly #merge: PieceMerger | undefined;
   #learnedCount = 0;
   #isTrusted = true;
   #recent = new Map<string, number | readonly number[]>();
@@ -75,19 +71,19 @@ class LearnedPieces {
     bytes,
     addedTokens,
     recentCount,
-    fetchMerger,
+    merge,
   }: {
     readonly split: PieceSplitter;
     readonly bytes: ByteLevelText;
     readonly addedTokens: readonly AddedToken[];
     readonly recentCount: number;
-    readonly fetchMerger: () => Promise<PieceMerger | undefined>;
+    readonly merge: PieceMerger | undefined;
   }) {
     this.#split = split;
     this.#bytes = bytes;
     this.#addedIds = new Map(addedTokens.map(({ content, id }) => [content, id]));
     this.#recentCount = recentCount;
-    this.#fetchMerger = fetchMerger;
+    this.#merge = merge;
   }
 
   /** The text's ids where all of its pieces are known. */
@@ -108,12 +104,13 @@ class LearnedPieces {
   #find(piece: string): number | readonly number[] | undefined {
     const known = this.#recall(piece);
     if (known !== undefined) return known;
-    const ids = this.#merge?.(piece);
+    if (this.#learnedCount < patience) return undefined;
+    const ids = this.#merge?.(Buffer.from(piece));
     if (ids !== undefined) this.#keep(piece, ids);
     return ids;
   }
 
-  /** Learns from what the library made of a text; `encoding` is read where there is something to learn. */
+  /** Learns from what became of a text that the library cut; `encoding` is read where that is of use. */
   learn(text: string, encoding: () => LibraryEncoding): void {
     const pieces = this.#cut(text);
     if (pieces === undefined) return;
@@ -128,20 +125,6 @@ class LearnedPieces {
     }
     if (from < ids.length) return this.#forgetAll();
     this.#learnedCount += 1;
-    if (this.#learnedCount === patience) void this.#fetchMerger().then((merge) => this.#try(merge));
-  }
-
-  /** Takes the model's rules where they give what is known. */
-  #try(merge: PieceMerger | undefined): void {
-    if (merge === undefined) return;
-    let count = 0;
-    for (const [piece, known] of this.#recent) {
-      const ids = merge(piece);
-      if (ids !== undefined && String(ids) !== String(known)) return;
-      count += 1;
-      if (count === checkedPieceCount) break;
-    }
-    this.#merge = merge;
   }
 
   /** Learns that `ids` from one place to another are the piece's; `false` where they cannot be. */

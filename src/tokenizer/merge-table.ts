@@ -1,88 +1,160 @@
-import path from "node:path";
-import { Worker } from "node:worker_threads";
-import { byteSpellings } from "./byte-level.ts";
+import { skipSpace } from "../internal/json-members.ts";
+import { hashSpelling, SpellingReader } from "./spelling-reader.ts";
+import type { Spellings } from "./spellings.ts";
 
-/** A byte-level model's merges, by their ids. */
+const comma = 0x2c;
+const openList = 0x5b;
+const closeList = 0x5d;
+
+/** A model's merges, by their ids. */
 export interface MergeTable {
-  /** The id of each byte. */
-  readonly byteIds: Int32Array;
-  /** For each pair that merges, where `slotOf()` finds it: left, right, rank and merged id; -1 for none. */
+  /** Left, right and merged id of each merge, in the order of their ranks. */
+  readonly ids: Int32Array;
+  /** The rank of each pair, where it is looked for first or behind that; -1 for none. */
   readonly slots: Int32Array;
 }
 
-/** A table that is being read. */
-export interface MergeTableReading {
-  /** `undefined` where the file has none that is of use here. */
-  readonly table: Promise<MergeTable | undefined>;
-  end(): Promise<void>;
+/** The rank of a pair's merge; -1 where it has none. */
+export function rankOf({ ids, slots }: MergeTable, left: number, right: number): number {
+  return slots[slotOf(ids, slots, left, right)] as number;
 }
 
-/**
- * Reads the merges of a `tokenizer.json` in a thread of its own, which takes it some tenths of a second.
- * It does not keep the process alive.
- */
-export function readMergeTable(file: string): MergeTableReading {
-  // The code travels as text, so that it runs alike from the sources and from the build.
-  const worker = new Worker(
-    `const { parentPort, workerData } = require("node:worker_threads");
-    const { readFileSync } = require("node:fs");
-    const table = (${buildMergeTable.toString()})({
-      ...workerData, readFileSync, slotOf: ${slotOf.toString()},
-    });
-    parentPort.postMessage(table, table ? [table.byteIds.buffer, table.slots.buffer] : []);`,
-    { eval: true, workerData: { file: path.resolve(file), spellings: byteSpellings } },
-  );
-  worker.unref();
-  const table = new Promise<MergeTable | undefined>((resolve) => {
-    worker.on("message", resolve);
-    // Without a table the library is asked as before.
-    worker.on("error", () => resolve(undefined));
-    worker.on("exit", () => resolve(undefined));
-  });
-  return { table, end: async () => void (await worker.terminate()) };
-}
-
-/**
- * The place of a pair in `slots`, or the free place where it would be.
- *
- * Its text runs in a thread too: it uses nothing from around it.
- */
-export function slotOf(slots: Int32Array, left: number, right: number): number {
-  const mask = slots.length / 4 - 1;
+/** The slot of a pair, or the free one where it would be. */
+function slotOf(ids: Int32Array, slots: Int32Array, left: number, right: number): number {
+  const mask = slots.length - 1;
   const mixed = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b);
   let slot = (mixed ^ (mixed >>> 15)) & mask;
   for (;;) {
-    const place = slot * 4;
-    const found = slots[place];
-    if (found === -1 || (found === left && slots[place + 1] === right)) return place;
+    const rank = slots[slot] as number;
+    if (rank === -1 || (ids[rank * 3] === left && ids[rank * 3 + 1] === right)) return slot;
     slot = (slot + 1) & mask;
   }
 }
 
-/** As `slotOf()`, it uses nothing from around it. */
-function buildMergeTable(place: {
-  readonly file: string;
-  readonly spellings: readonly string[];
-  readonly readFileSync: (file: string, encoding: "utf8") => string;
-  readonly slotOf: (slots: Int32Array, left: number, right: number) => number;
-}): MergeTable | undefined {
-  const { model } = JSON.parse(place.readFileSync(place.file, "utf8")) as {
-    readonly model: {
-      readonly vocab: Readonly<Record<string, number>>;
-      readonly merges: readonly (string | readonly [string, string])[];
-    };
-  };
-  const ids = new Map(Object.entries(model.vocab));
-  const byteIds = Int32Array.from(place.spellings, (spelling) => ids.get(spelling) ?? -1);
-  if (byteIds.includes(-1)) return undefined;
-  let capacity = 1024;
-  while (capacity < model.merges.length * 2) capacity *= 2;
-  const slots = new Int32Array(capacity * 4).fill(-1);
-  for (const [rank, merge] of model.merges.entries()) {
-    const [left = "", right = ""] = typeof merge === "string" ? merge.split(" ") : merge;
-    const pair = [ids.get(left), ids.get(right), rank, ids.get(left + right)];
-    if (pair.includes(undefined)) return undefined;
-    slots.set(pair as number[], place.slotOf(slots, pair[0] as number, pair[1] as number));
+/** A model's merges that were read. */
+export interface MergesPart {
+  /** The place behind them. */
+  readonly end: number;
+  readonly table: MergeTable;
+}
+
+/**
+ * Goes through the JSON list of merges that stands at a place of the document: lists of two spellings, or texts
+ * that hold both.
+ *
+ * @returns `undefined` where there is none, or it merges what the vocabulary does not hold.
+ */
+export function readMergesPart(
+  bytes: Buffer,
+  start: number,
+  spellings: Spellings,
+): MergesPart | undefined {
+  const reader = new MergeReader(bytes, start, spellings);
+  return reader.readAll() ? { end: reader.at, table: reader.table() } : undefined;
+}
+
+/** Of a text that begins so the library makes no merge. */
+const comment = Buffer.from("#version");
+
+class MergeReader {
+  readonly #bytes: Buffer;
+  readonly #spellings: Spellings;
+  readonly #reader: SpellingReader;
+  /** Left, right and merged id of each merge, in the order of their ranks. */
+  readonly #ids: Int32Array;
+  #count = 0;
+  /** The entry of what was merged last: vocabularies mostly have them in the order of the merges. */
+  #mergedEntry = -1;
+  /** Where the document is read. */
+  at: number;
+
+  constructor(bytes: Buffer, start: number, spellings: Spellings) {
+    this.#bytes = bytes;
+    this.#spellings = spellings;
+    this.#reader = new SpellingReader(bytes, start);
+    // The shortest merge, `"a b",`, has six bytes.
+    this.#ids = new Int32Array(Math.ceil((bytes.length - start) / 6) * 3);
+    this.at = start;
   }
-  return { byteIds, slots };
+
+  /** Whether all merges were read, up to the end of their list. */
+  readAll(): boolean {
+    if (!this.#takes(openList)) return false;
+    if (this.#takes(closeList)) return true;
+    for (;;) {
+      const isRead = this.#takes(openList) ? this.#readList() : this.#readText();
+      if (!isRead) return false;
+      if (this.#takes(closeList)) return true;
+      if (!this.#takes(comma)) return false;
+    }
+  }
+
+  table(): MergeTable {
+    const ids = this.#ids.slice(0, this.#count * 3);
+    let capacity = 1024;
+    while (capacity < this.#count * 2) capacity *= 2;
+    const slots = new Int32Array(capacity).fill(-1);
+    for (let rank = 0; rank < this.#count; rank++) {
+      // Of a pair that occurs twice the library takes the last.
+      slots[slotOf(ids, slots, ids[rank * 3] as number, ids[rank * 3 + 1] as number)] = rank;
+    }
+    return { ids, slots };
+  }
+
+  #readList(): boolean {
+    const reader = this.#reader;
+    reader.end = 0;
+    if (!this.#reads() || !this.#takes(comma)) return false;
+    const [middle, leftHash] = [reader.end, reader.hash];
+    return this.#reads() && this.#takes(closeList) && this.#add(middle, leftHash);
+  }
+
+  #reads(): boolean {
+    this.#reader.at = skipSpace(this.#bytes, this.at);
+    const isRead = this.#reader.read();
+    this.at = this.#reader.at;
+    return isRead;
+  }
+
+  #readText(): boolean {
+    const reader = this.#reader;
+    reader.end = 0;
+    reader.at = skipSpace(this.#bytes, this.at);
+    if (!reader.readLeft()) return false;
+    const [middle, leftHash] = [reader.end, reader.hash];
+    if (!reader.readRight()) return false;
+    this.at = reader.at;
+    return !isComment(reader.copied.subarray(0, reader.end)) && this.#add(middle, leftHash);
+  }
+
+  /** Adds the merge whose spellings were read. */
+  #add(middle: number, leftHash: number): boolean {
+    const { copied, end, hash } = this.#reader;
+    const spellings = this.#spellings;
+    const left = spellings.find(copied, 0, middle, leftHash);
+    const right = spellings.find(copied, middle, end, hash);
+    let merged = this.#mergedEntry + 1;
+    if (!spellings.isSpelled(merged, copied, 0, end)) {
+      merged = spellings.find(copied, 0, end, hashSpelling(copied, 0, end));
+    }
+    if (left === -1 || right === -1 || merged === -1) return false;
+    this.#mergedEntry = merged;
+    const place = this.#count++ * 3;
+    this.#ids[place] = spellings.idOfEntry(left);
+    this.#ids[place + 1] = spellings.idOfEntry(right);
+    this.#ids[place + 2] = spellings.idOfEntry(merged);
+    return true;
+  }
+
+  /** Goes over white space, and over a byte if it is the next. */
+  #takes(byte: number): boolean {
+    this.at = skipSpace(this.#bytes, this.at);
+    if (this.#bytes[this.at] !== byte) return false;
+    this.at += 1;
+    return true;
+  }
+}
+
+function isComment(spelled: Buffer): boolean {
+  return spelled.subarray(0, comment.length).equals(comment);
 }

@@ -1,16 +1,15 @@
 import type * as native from "tokenizers";
 import type { Encoding, Tokenizer } from "tokenizers";
 import { createByteLevelText } from "./byte-level.ts";
+import { createBytePairCodec } from "./byte-pair-codec.ts";
 import type { TokenCodec } from "./codec.ts";
 import { createLearnedPieces } from "./learned-pieces.ts";
-import { OwnMerges } from "./own-merges.ts";
+import { nativeElsewhere } from "./native-elsewhere.ts";
 import { createPlainCheck } from "./plain-check.ts";
-import { RemoteTokenizer } from "./remote-tokenizer.ts";
 import { assertTextLength } from "./text-length.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 import { loadSharedModel } from "./shared-model.ts";
 import { openProcess, openThread } from "./tokenizer-port.ts";
-import { serveNative } from "./tokenizer-server.ts";
 import { createVocabulary } from "./vocabulary.ts";
 
 /** Hugging Face's own tokenizer library. */
@@ -31,6 +30,8 @@ export async function createNativeCodec(
   library: NativeLibrary,
   file: TokenizerFile,
 ): Promise<TokenCodec> {
+  const own = createBytePairCodec(library, file);
+  if (own !== undefined) return own;
   const { vocabularySize } = file;
   const shared = await loadSharedModel(library, file);
   const tokenizer = shared?.full ?? library.Tokenizer.fromFile(file.path);
@@ -61,13 +62,7 @@ export async function createNativeCodec(
   };
   const bytes = createByteLevelText(file.outline, tokenOf);
   const idOf = (literal: string): number | undefined => tokenizer.tokenToId(literal) ?? undefined;
-  const merges = new OwnMerges(file, idOf);
-  const learned = createLearnedPieces({
-    outline: file.outline,
-    addedTokens,
-    bytes,
-    fetchMerger: () => merges.fetch(),
-  });
+  const learned = createLearnedPieces({ outline: file.outline, addedTokens, bytes });
   return {
     backend: "native",
     vocabularySize,
@@ -90,12 +85,11 @@ export async function createNativeCodec(
       );
     },
     decode: async (ids) =>
-      bytes?.decodeNow(ids) ?? (ids.length === 0 ? "" : await tokenizer.decode([...ids], false)),
+      (await bytes?.decode(ids)) ??
+      (ids.length === 0 ? "" : await tokenizer.decode([...ids], false)),
     ...(learned && { encodeNow: (text) => learned.encodeNow(text) }),
     ...(bytes && { decodeNow: (ids) => bytes.decodeNow(ids) }),
-    async close() {
-      await Promise.all([plain?.close(), merges.close()]);
-    },
+    close: async () => await plain?.close(),
   };
 }
 
@@ -128,22 +122,8 @@ export async function createIsolatedCodec(
     encode: (text) => remote.encode("full", text),
     encodePlain: async (text) => checkPlain(await remote.encode("plain", text)),
     decode: async (ids) =>
-      bytes?.decodeNow(ids) ?? (ids.length === 0 ? "" : await remote.decode(ids)),
+      (await bytes?.decode(ids)) ?? (ids.length === 0 ? "" : await remote.decode(ids)),
     ...(bytes === undefined ? {} : { decodeNow: (ids) => bytes.decodeNow(ids) }),
     close: () => remote.close(),
   };
-}
-
-function nativeElsewhere(
-  file: TokenizerFile,
-  open: typeof openThread,
-  deadlineMs?: number,
-): RemoteTokenizer {
-  return new RemoteTokenizer({
-    open,
-    serve: serveNative,
-    library: "tokenizers",
-    documents: { full: () => file.fullText(), plain: () => file.plainText() },
-    ...(deadlineMs === undefined ? {} : { deadlineMs }),
-  });
 }

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type * as library from "tokenizers";
+import { readAddedTokenRecords, toLibraryTokens } from "./added-token-records.ts";
 import { toBytePairFiles, type BytePairFiles } from "./byte-pair-files.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 
@@ -22,7 +23,7 @@ export async function loadSharedModel(
   { AddedToken, BPE, Tokenizer }: typeof library,
   file: TokenizerFile,
 ): Promise<SharedModel | undefined> {
-  const added = readAddedTokens(file.outline["added_tokens"]);
+  const added = readAddedTokenRecords(file.outline);
   const files = added && toBytePairFiles(file);
   if (added === undefined || files === undefined) return undefined;
   let model: library.Model;
@@ -44,17 +45,7 @@ export async function loadSharedModel(
     return tokenizer;
   };
   const full = create();
-  full.addAddedTokens(
-    added.map(
-      ({ content, special, ...options }) =>
-        new AddedToken(content, special, {
-          singleWord: options.single_word,
-          leftStrip: options.lstrip,
-          rightStrip: options.rstrip,
-          normalized: options.normalized,
-        }),
-    ),
-  );
+  full.addAddedTokens(toLibraryTokens(AddedToken, added));
   return { full, plain: create() };
 }
 
@@ -70,23 +61,4 @@ async function loadFromParts(
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-/** An added token with all that the library is told of it. */
-interface AddedTokenRecord {
-  readonly content: string;
-  readonly special: boolean;
-  readonly single_word: boolean;
-  readonly lstrip: boolean;
-  readonly rstrip: boolean;
-  readonly normalized: boolean;
-}
-
-/** `undefined` where one of them leaves something to the library. */
-function readAddedTokens(value: unknown): readonly AddedTokenRecord[] | undefined {
-  const tokens = (value ?? []) as readonly AddedTokenRecord[];
-  const flags = ["special", "single_word", "lstrip", "rstrip", "normalized"] as const;
-  const isWhole = (token: AddedTokenRecord): boolean =>
-    flags.every((flag) => typeof token[flag] === "boolean");
-  return tokens.every(isWhole) ? tokens : undefined;
 }

@@ -3,14 +3,15 @@ import { UsageError } from "../errors.ts";
 import type { AddedToken } from "./codec.ts";
 import type { Extent, Members } from "../internal/json-members.ts";
 import { countLists, findMembers, largestInteger } from "../internal/json-members.ts";
-import { readMergesPart, readVocabularyPart } from "./model-parts.ts";
-import type { MergesPart, VocabularyPart } from "./model-parts.ts";
+import { type MergesPart, type MergeTable, readMergesPart } from "./merge-table.ts";
 import type { JsonObject } from "./model-file.ts";
 import { assertModelFolder, parseModelJson, readModelBytes } from "./model-file.ts";
+import type { Spellings } from "./spellings.ts";
+import { readVocabularyPart, type VocabularyPart } from "./vocabulary-part.ts";
 
 /**
  * A `tokenizer.json`, checked as far as every codec needs it. Its vocabulary and merges, nearly all of
- * it, are left unread: the library that encodes reads them for itself.
+ * it, are gone through once, on the way to what follows: bytes and numbers of them are kept, and no strings.
  */
 export interface TokenizerFile {
   readonly path: string;
@@ -27,8 +28,12 @@ export interface TokenizerFile {
     readonly vocabulary: Extent;
     /** Whether the vocabulary is an object of whole numbers and nothing else. */
     readonly hasIdsAlone: boolean;
-    /** The merges in the form of `merges.txt`; absent where they could not be said so, or there are none. */
-    readonly mergeLines?: Uint8Array;
+    /** Absent where the vocabulary is no object of ids, or cannot be looked up both ways. */
+    readonly spellings?: Spellings;
+    /** Where in the document the merges stand; absent where there are none. */
+    readonly merges?: Extent;
+    /** Absent where there are none, they stand before the vocabulary, or it does not hold what they merge. */
+    readonly mergeTable?: MergeTable;
   };
   /** The document for encoding with added tokens: it neither cuts nor pads. */
   fullText(): string;
@@ -68,7 +73,8 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
     let merges: MergesPart | undefined;
     const model = findMembers(bytes, at, {
       vocab: (start) => (ids = readVocabularyPart(bytes, start))?.end,
-      merges: (start) => (merges = readMergesPart(bytes, start))?.end,
+      merges: (start) =>
+        (merges = ids?.spellings && readMergesPart(bytes, start, ids.spellings))?.end,
     });
     if (model !== undefined)
       models.push({ ...model, ...(ids && { ids }), ...(merges && { merges }) });
@@ -113,7 +119,9 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
     bytes,
     model: {
       ...{ vocabulary, hasIdsAlone: ids !== undefined },
-      ...(merges && { mergeLines: merges.lines }),
+      ...(ids?.spellings && { spellings: ids.spellings }),
+      ...(parts.has("merges") && { merges: parts.get("merges") as Extent }),
+      ...(merges && { mergeTable: merges.table }),
     },
     fullText: () => text(false),
     plainText: () => text(true),

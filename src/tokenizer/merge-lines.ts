@@ -1,75 +1,24 @@
 import { skipSpace, skipString } from "../internal/json-members.ts";
 
-// A tokenizer's vocabulary and its merges are nearly all of its file: each is gone through once, and what is
-// wanted of it is taken on the way.
-
 const quote = 0x22;
 const comma = 0x2c;
-const colon = 0x3a;
 const space = 0x20;
 const lineFeed = 0x0a;
 const backslash = 0x5c;
 const openList = 0x5b;
 const closeList = 0x5d;
 
-/** A vocabulary of ids by spelling. */
-export interface VocabularyPart {
-  /** The place behind it. */
-  readonly end: number;
-  /** The largest id; -1 where there is none. */
-  readonly largestId: number;
-}
-
 /**
- * Goes through the JSON object that stands at a place of the document.
+ * The merges of a model in the form of `merges.txt`: a line for each, two spellings with a space between them.
  *
- * @returns `undefined` where there is none, or a member is anything but a whole number of at least 0.
- */
-export function readVocabularyPart(bytes: Buffer, start: number): VocabularyPart | undefined {
-  if (bytes[start] !== 0x7b) return undefined;
-  let largestId = -1;
-  let at = skipSpace(bytes, start + 1);
-  if (bytes[at] === 0x7d) return { end: at + 1, largestId };
-  for (;;) {
-    if (bytes[at] !== quote) return undefined;
-    at = skipSpace(bytes, skipString(bytes, at));
-    if (bytes[at] !== colon) return undefined;
-    at = skipSpace(bytes, at + 1);
-    const digits = at;
-    let id = 0;
-    for (; ; at++) {
-      const digit = (bytes[at] as number) - 0x30;
-      if (!(digit >= 0 && digit <= 9)) break;
-      id = id * 10 + digit;
-    }
-    if (at === digits) return undefined;
-    if (id > largestId) largestId = id;
-    at = skipSpace(bytes, at);
-    if (bytes[at] === 0x7d) return { end: at + 1, largestId };
-    if (bytes[at] !== comma) return undefined;
-    at = skipSpace(bytes, at + 1);
-  }
-}
-
-/** A model's merges, in the form of `merges.txt`. */
-export interface MergesPart {
-  /** The place behind them. */
-  readonly end: number;
-  /** A line for each merge: two spellings with a space between them. */
-  readonly lines: Buffer;
-}
-
-/**
- * Goes through the JSON list that stands at a place of the document, of lists of two spellings or of texts
- * that hold both.
- *
+ * @param start - Where in the document their list stands: of lists of two spellings, or of texts that hold both.
  * @returns `undefined` where there is none, or lines could not say what it says: a spelling is empty or has
  *   a space or the end of a line in it, or a line would be taken for the comment that a file may begin with.
  */
-export function readMergesPart(bytes: Buffer, start: number): MergesPart | undefined {
+export function writeMergeLines(bytes: Buffer, start: number): Buffer | undefined {
   if (bytes[start] !== openList) return undefined;
   const writer = new LineWriter(bytes, start + 1);
-  return writer.writeAll() ? { end: writer.at, lines: writer.lines() } : undefined;
+  return writer.writeAll() ? writer.lines() : undefined;
 }
 
 /** The comment that a file of merges may begin with; lines that begin so are skipped. */

@@ -1,0 +1,84 @@
+import { isUtf8 } from "node:buffer";
+import { type AddedTokenRecord, readAddedTokenRecords } from "./added-token-records.ts";
+import { byteSpellings } from "./byte-level.ts";
+import { createPieceMerger, type PieceMerger } from "./merge-piece.ts";
+import type { JsonObject } from "./model-file.ts";
+import type { Spellings } from "./spellings.ts";
+import type { TokenizerFile } from "./tokenizer-file.ts";
+
+/** A byte-level byte-pair model that is worked here. */
+export interface BytePairModel {
+  readonly spellings: Spellings;
+  readonly merge: PieceMerger;
+  readonly added: readonly AddedTokenRecord[];
+}
+
+/**
+ * The model of a file, where it is one that knows every byte, merges pairs of what its vocabulary holds, and does
+ * nothing else; `undefined` where it is another, or says anything that is left to the library.
+ */
+export function readBytePairModel(file: TokenizerFile): BytePairModel | undefined {
+  const { outline, bytes, model } = file;
+  const { spellings, mergeTable: table } = model;
+  if (spellings === undefined || table === undefined) return undefined;
+  if (!isUtf8(bytes) || !endsInBytes(outline["pre_tokenizer"])) return undefined;
+  const options = outline["model"] as JsonObject;
+  if (!mergesAlone(options)) return undefined;
+  const byteIds = Int32Array.from(byteSpellings, (spelling) => spellings.idOf(spelling) ?? -1);
+  if (byteIds.includes(-1)) return undefined;
+  const added = readAddedTokenRecords(outline);
+  if (added === undefined || !areNumberedOn(added, spellings)) return undefined;
+  const idOfWhole = options["ignore_merges"]
+    ? (spelling: string) => spellings.idOf(spelling)
+    : undefined;
+  return { spellings, merge: createPieceMerger({ table, byteIds, idOfWhole }), added };
+}
+
+/** Whether what reaches the model are bytes, each spelled by its character. */
+function endsInBytes(preTokenizer: unknown): boolean {
+  const { type, pretokenizers } = (preTokenizer ?? {}) as JsonObject;
+  const last: unknown =
+    type === "Sequence" && Array.isArray(pretokenizers) ? pretokenizers.at(-1) : preTokenizer;
+  return (last as JsonObject | null | undefined)?.["type"] === "ByteLevel";
+}
+
+/** Nothing random, and nothing that marks where a piece begins or ends; what is unknown never occurs. */
+function mergesAlone(model: JsonObject): boolean {
+  const {
+    type,
+    dropout = null,
+    ignore_merges: ignoreMerges = false,
+    unk_token: _unknown,
+    continuing_subword_prefix: prefix = null,
+    end_of_word_suffix: suffix = null,
+    fuse_unk: _fuses,
+    byte_fallback: _fallsBack,
+    ...others
+  } = model;
+  const marksNothing = [prefix, suffix].every((mark) => mark === null || mark === "");
+  return (
+    type === "BPE" &&
+    dropout === null &&
+    typeof ignoreMerges === "boolean" &&
+    marksNothing &&
+    Object.keys(others).length === 0
+  );
+}
+
+/**
+ * Whether the library numbers the added tokens as the file does: those that the vocabulary holds keep its id, all
+ * others are numbered on from behind it. None is the spelling of a byte, and none is there twice.
+ *
+ * **Source:** huggingface/tokenizers, `tokenizers/src/tokenizer/added_vocabulary.rs` (`add_tokens`).
+ */
+function areNumberedOn(added: readonly AddedTokenRecord[], spellings: Spellings): boolean {
+  const taken = new Set(["", ...byteSpellings]);
+  let next = spellings.count;
+  for (const { content, id } of added) {
+    const own = spellings.idOf(content) ?? next;
+    if (own !== id || taken.has(content)) return false;
+    taken.add(content);
+    if (own >= next) next = own + 1;
+  }
+  return true;
+}

@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { rankOf, readMergesPart } from "./merge-table.ts";
+import { readVocabularyPart } from "./vocabulary-part.ts";
+
+const vocabulary = { a: 5, b: 6, '"': 7, "\\": 8, é: 9, "#version": 10, "a b": 11 };
+const merged = { ab: 20, ba: 21, '"\\': 22, éa: 23, abab: 24, "#versiona": 25, "a ba": 26 };
+const { spellings } = readVocabularyPart(
+  Buffer.from(JSON.stringify({ ...merged, ...vocabulary })),
+  0,
+)!;
+
+function read(json: string, start = 0) {
+  return readMergesPart(Buffer.from(json), start, spellings!);
+}
+
+/** Pairs with what they become, in the order of their ranks. */
+function mergesOf(json: string): readonly (readonly number[])[] | undefined {
+  const table = read(json)?.table;
+  if (table === undefined) return undefined;
+  return Array.from({ length: table.ids.length / 3 }, (_, rank) => {
+    const [left = -1, right = -1, result = -1] = table.ids.subarray(rank * 3);
+    expect(rankOf(table, left, right)).toBe(rank);
+    expect(rankOf(table, right, result)).toBe(-1);
+    return [left, right, result];
+  });
+}
+
+const expected = [
+  [5, 6, 20],
+  [7, 8, 22],
+  [9, 5, 23],
+  [20, 20, 24],
+];
+
+test.each([
+  [
+    "lists",
+    [
+      ["a", "b"],
+      ['"', "\\"],
+      ["é", "a"],
+      ["ab", "ab"],
+    ],
+  ],
+  ["texts", ["a b", '" \\', "é a", "ab ab"]],
+  ["both", [["a", "b"], '" \\', "é a", ["ab", "ab"]]],
+])("merges are read as %s", (_what, merges) => {
+  const json = JSON.stringify(merges);
+  expect(mergesOf(json)).toEqual(expected);
+  expect(mergesOf(JSON.stringify(merges, null, 2))).toEqual(expected);
+  expect(mergesOf(json.replaceAll("é", String.raw`\u00e9`))).toEqual(expected);
+  expect(read(`[${json},"more"]`, 1)?.end).toBe(Buffer.byteLength(json) + 1);
+});
+
+test("there may be none, and a comment may be merged where it is a spelling", () => {
+  expect(mergesOf("[]")).toEqual([]);
+  expect(mergesOf('[["#version","a"]]')).toEqual([[10, 5, 25]]);
+  expect(mergesOf('[["a b","a"]]')).toEqual([[11, 5, 26]]);
+});
+
+test.each([
+  "{}",
+  '["ab"]',
+  '["a b a"]',
+  String.raw`["a\u0020b"]`,
+  '["a b a"]',
+  '["#version a"]',
+  '[["a","b","a"]]',
+  '[["a"]]',
+  '[["a","b"]',
+  '[["a","b"],]',
+  '[["a" "b"]]',
+  '[["a","c"]]',
+  '[["c","a"]]',
+  '[["b","b"]]',
+  '[[1,"b"]]',
+  '["a b',
+])("%s is left to the library", (json) => {
+  expect(read(json)).toBeUndefined();
+});

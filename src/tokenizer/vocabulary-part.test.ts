@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import { readVocabularyPart } from "./vocabulary-part.ts";
+
+function read(json: string, start = 0) {
+  return readVocabularyPart(Buffer.from(json), start);
+}
+
+describe("a vocabulary", () => {
+  test("is found by spelling and by id, however JSON writes it", () => {
+    const json = String.raw`{ "a" : 3, "\"\\" :0,"\u0120\u00e9":12 , "\ud83d\ude00x":7,"Ġ":1,"":2}, 9`;
+    const part = read(`[${json}`, 1);
+    const entries = Object.entries(JSON.parse(json.slice(0, -3)) as Record<string, number>);
+    expect(entries).toHaveLength(6);
+    for (const [spelling, id] of entries) {
+      expect(part?.spellings?.idOf(spelling)).toBe(id);
+      expect(part?.spellings?.spellingOf(id)).toBe(spelling);
+    }
+    expect(part?.largestId).toBe(12);
+    expect(part?.end).toBe(Buffer.byteLength(json) - 2);
+    expect(part?.spellings?.count).toBe(6);
+    expect(part?.spellings?.idOf("b")).toBeUndefined();
+    expect(part?.spellings?.idOf("Ġé ")).toBeUndefined();
+    for (const id of [-1, 4, 13, 0.5, 1e9]) expect(part?.spellings?.spellingOf(id)).toBeUndefined();
+  });
+
+  test("may be empty", () => {
+    const part = read("{ }");
+    expect(part).toMatchObject({ end: 3, largestId: -1 });
+    expect(part?.spellings?.idOf("")).toBeUndefined();
+    expect(part?.spellings?.isSpelled(0, Buffer.from("a"), 0, 1)).toBe(false);
+  });
+
+  test.each([
+    ["twice the same spelling", '{"a":0,"\\u0061":1}'],
+    ["twice the same id", '{"a":0,"b":0}'],
+    ["an id beyond all vocabularies", '{"a":4194305}'],
+  ])("cannot be looked up with %s", (_what, json) => {
+    expect(read(json)?.end).toBe(json.length);
+    expect(read(json)).not.toHaveProperty("spellings");
+  });
+
+  test.each([
+    "[]",
+    '{"a":1',
+    '{"a":}',
+    '{"a":-1}',
+    '{"a":1.5}',
+    '{"a":1,}',
+    '{"a" 1}',
+    '{"a":1 "b":2}',
+    '{"a\n":1}',
+    String.raw`{"\x":1}`,
+    String.raw`{"\ud800":1}`,
+    String.raw`{"\udc00\ud800":1}`,
+    String.raw`{"\u12":1}`,
+    '{"a',
+  ])("is not %s", (json) => {
+    expect(read(json)).toBeUndefined();
+  });
+});
