@@ -8,3 +8,32 @@
 export function callId(turnIndex: number, callIndex: number): string {
   return `t${String(turnIndex).padStart(4, "0")}c${String(callIndex).padStart(3, "0")}`;
 }
+
+/** Ids that formats write themselves: Mistral's, which has nine letters and digits, and Kimi's. */
+const writtenId = /^(?:[A-Za-z0-9]{9}|(?:functions\.)?[\w.-]+:\d+)$/;
+
+/**
+ * The ids of a turn's calls: as the policy wrote them, because templates print those with the results, or our own.
+ * No two are alike.
+ *
+ * @param written - What the policy wrote for each call, if anything.
+ */
+export function chooseCallIds(
+  written: readonly (string | undefined)[],
+  turnIndex: number,
+): readonly string[] {
+  const taken = new Set<string>();
+  return written.map((id, index) => {
+    let chosen = id;
+    // A policy that was shown ids of ours may write one.
+    for (let place = index; !isFree(chosen); place += written.length) {
+      chosen = callId(turnIndex, place);
+    }
+    taken.add(chosen);
+    return chosen;
+  });
+
+  function isFree(id: string | undefined): id is string {
+    return id !== undefined && writtenId.test(id) && !taken.has(id);
+  }
+}

@@ -1,7 +1,7 @@
 import type { AssistantMessage, Message, ToolCall, ToolDefinition } from "../message.ts";
 import type { Attempt, AttemptStatus } from "../parser/tool-call-parser.ts";
 import type { Agent, Intent, Observed, Opening, Reading } from "./agent.ts";
-import { callId } from "./call-id.ts";
+import { callId, chooseCallIds } from "./call-id.ts";
 import { decideCall, explainAttempt, type CallPolicy } from "./call-policy.ts";
 import { asReported } from "./reported-calls.ts";
 import { withReasoning } from "./split-reasoning.ts";
@@ -81,7 +81,10 @@ function readWords(
   turn: TurnToRead,
 ): Pick<Reading, "message" | "intents"> {
   if (rest.trim() === "" && drafts.length > 0) {
-    const ids = callIds(drafts, turn.turnIndex);
+    const ids = chooseCallIds(
+      drafts.map(({ id }) => id),
+      turn.turnIndex,
+    );
     return {
       message: toAssistant("", drafts, ids),
       intents: drafts.map((attempt, index) => refuse(attempt, ids[index]!, turn.tools)),
@@ -101,7 +104,10 @@ function readCalls(
   options: ToolCallingOptions,
 ): Pick<Reading, "message" | "intents"> {
   const { parallelResults = true, toolUsePolicy } = options;
-  const ids = callIds(calls, turnIndex);
+  const ids = chooseCallIds(
+    calls.map(({ id }) => id),
+    turnIndex,
+  );
   const isSingle = toolUsePolicy.callsPerTurn === "first" || !parallelResults;
   return {
     message: toAssistant(
@@ -113,20 +119,6 @@ function readCalls(
       toIntent(attempt, { index, callId: ids[index]!, tools, options }),
     ),
   };
-}
-
-/** Ids that formats write themselves: Mistral's, which has nine letters and digits, and Kimi's. */
-const writtenId = /^(?:[A-Za-z0-9]{9}|(?:functions\.)?[\w.-]+:\d+)$/;
-
-/** The calls' ids: as they are written, because templates print those with the results, or our own. */
-function callIds(calls: readonly Attempt[], turnIndex: number): readonly string[] {
-  const taken = new Set<string>();
-  return calls.map(({ id }, index) => {
-    const isUsable = id !== undefined && writtenId.test(id) && !taken.has(id);
-    const chosen = isUsable ? id : callId(turnIndex, index);
-    taken.add(chosen);
-    return chosen;
-  });
 }
 
 /** The name that a message carries for a call whose name could not be read. */

@@ -23,7 +23,10 @@ export interface SamplingParameters {
 
 /** One policy call: ids in. */
 export interface GenerateRequest {
-  /** Exactly the ids recorded so far. */
+  /**
+   * Exactly the ids recorded so far. The list is the episode's own, which grows with its turns: whoever keeps it
+   * beyond the call, as for a cache of prefixes, keeps a copy, and nobody writes into it (`engine/bad-reply`).
+   */
   readonly promptIds: readonly number[];
   readonly sampling: SamplingParameters;
   /** At least 1. */

@@ -157,7 +157,8 @@ async function sampleAndWrite(
       engine,
       renderer,
       request: {
-        promptIds: built.ids,
+        // The next prompt is made of these, and the engine may be anyone's.
+        promptIds: [...built.ids],
         sampling,
         maxNewTokens,
         stopTokenIds: renderer.stopTokenIds,

@@ -1,7 +1,7 @@
 import type { SamplingParameters } from "../../engine/engine.ts";
 import { samplingOfTurn } from "../../engine/turn-seed.ts";
 import type { Clock } from "../../internal/clock.ts";
-import { callId } from "../../agent/call-id.ts";
+import { chooseCallIds } from "../../agent/call-id.ts";
 import type { AssistantMessage } from "../../message.ts";
 import type { RolloutError } from "../../errors.ts";
 import { ClientError } from "../client-error.ts";
@@ -217,9 +217,6 @@ export class GatewaySession {
 /** Longer conversations would keep the template busy for seconds, and everybody else waiting. */
 const mostMessages = 50_000;
 
-/** Ids that formats write themselves: Mistral's, which has nine letters and digits, and Kimi's. */
-const writtenId = /^(?:[A-Za-z0-9]{9}|(?:functions\.)?[\w.-]+:\d+)$/;
-
 /**
  * A sampled turn as the chat template is to see it: calls under the ids that the model wrote, where it
  * wrote any that templates take.
@@ -233,10 +230,12 @@ export function toTemplateTurn(
   const reasoning = turn.parts
     .flatMap((part) => (part.type === "reasoning" ? [part.text] : []))
     .join("");
+  const ids = chooseCallIds(
+    turn.calls.map((_call, index) => writtenIds[index]),
+    depth,
+  );
   const toolCalls = turn.calls.map(({ name, argumentsText }, index) => {
-    const written = writtenIds[index];
-    const isUsable = written !== undefined && writtenId.test(written);
-    return { id: isUsable ? written : callId(depth, index), name, argumentsText };
+    return { id: ids[index]!, name, argumentsText };
   });
   return {
     role: "assistant",

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { chooseCallIds } from "./call-id.ts";
+
+test("a turn's calls keep the ids that the policy wrote, and no two are alike", () => {
+  expect(chooseCallIds(["functions.get:0", undefined, "abcDEF123"], 2)).toEqual([
+    "functions.get:0",
+    "t0002c001",
+    "abcDEF123",
+  ]);
+  expect(chooseCallIds(["functions.get:0", "functions.get:0", "call 1"], 2)).toEqual([
+    "functions.get:0",
+    "t0002c001",
+    "t0002c002",
+  ]);
+});
+
+test("an id of ours that the policy wrote is its own, and the next call has another", () => {
+  expect(chooseCallIds(["t0002c001", undefined, undefined], 2)).toEqual([
+    "t0002c001",
+    "t0002c004",
+    "t0002c002",
+  ]);
+});

@@ -1,0 +1,104 @@
+import { expect, test } from "vitest";
+import type { Engine } from "../../src/engine/engine.ts";
+import { preparedEngine, type Reply } from "../../src/episode/lamp-episode.fixture.ts";
+import { createGateway, inProcessUrl } from "../../src/gateway/create-gateway.ts";
+import { episodeSamples } from "../../src/run/episode-samples.ts";
+import { characterIds, characterRenderer } from "../../src/testing/character-renderer.ts";
+
+const tools = [
+  {
+    type: "function",
+    function: {
+      name: "get",
+      description: "Gets a thing.",
+      parameters: { type: "object", properties: { n: { type: "integer" } } },
+    },
+  },
+];
+
+interface SentMessage {
+  readonly role: string;
+  readonly tool_calls?: readonly {
+    readonly id: string;
+    readonly function: { readonly arguments: string };
+  }[];
+}
+
+/** A conversation over a gateway whose policy says what is given, and the engine as it is. */
+async function converse(
+  replies: readonly Reply[],
+  options: { readonly parser: string; readonly around?: (engine: Engine) => Engine },
+) {
+  const base = characterRenderer();
+  const renderer = { ...base, card: { ...base.card, parser: options.parser } };
+  const prepared = preparedEngine(replies);
+  const engine = options.around?.(prepared) ?? prepared;
+  const gateway = await createGateway({ engine, renderer });
+  const { token, sessionId } = await gateway.openSession({ taskId: "t" });
+  return {
+    requests: prepared.requests,
+    async ask(messages: readonly object[]): Promise<SentMessage> {
+      const response = await gateway.fetch(`${inProcessUrl}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}` },
+        body: JSON.stringify({ model: "policy", messages, tools }),
+      });
+      const { choices } = (await response.json()) as { choices: [{ message: SentMessage }] };
+      return choices[0].message;
+    },
+    async end() {
+      await gateway.reward(sessionId, { reward: 1 });
+      return await gateway.finish(sessionId);
+    },
+    [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
+  };
+}
+
+test("two calls that the policy wrote under one id are told apart, and so are their results", async () => {
+  const call = (n: number): string =>
+    `<|tool_call_begin|>functions.get:0<|tool_call_argument_begin|>{"n": ${n}}<|tool_call_end|>`;
+  const written = `<|tool_calls_section_begin|>${call(1)}${call(2)}<|tool_calls_section_end|>`;
+  const replies = [written, "done"].map((text) => ({ outputIds: characterIds(text) }));
+  await using talk = await converse(replies, { parser: "kimi_k2" });
+  const asked = { role: "user", content: "go" };
+  const answer = await talk.ask([asked]);
+  const results = answer.tool_calls!.map(({ id, function: called }) => ({
+    ...{ role: "tool", tool_call_id: id },
+    content: `result of ${called.arguments}`,
+  }));
+  await talk.ask([asked, answer, ...results]);
+  const episode = await talk.end();
+  expect(episode.turns[0]?.steps).toMatchObject([
+    { callId: "functions.get:0", arguments: '{"n": 1}', observation: 'result of {"n": 1}' },
+    { callId: "t0000c001", arguments: '{"n": 2}', observation: 'result of {"n": 2}' },
+  ]);
+});
+
+test.each(["adds to", "changes"])(
+  "an engine that %s the list it is sent changes no later prompt",
+  async (how) => {
+    const replies = ["one", "two", "three"].map((text) => ({ outputIds: characterIds(text) }));
+    const around = (engine: Engine): Engine => ({
+      ...engine,
+      async generate(request, sent) {
+        const generation = await engine.generate(request, sent);
+        const list = request.promptIds as number[];
+        if (how === "adds to") list.push(...generation.outputIds);
+        else list[0] = 7;
+        return generation;
+      },
+    });
+    await using talk = await converse(replies, { parser: "qwen25", around });
+    const messages: object[] = [];
+    for (let turn = 0; turn < 3; turn++) {
+      messages.push({ role: "user", content: "more" });
+      messages.push(await talk.ask(messages));
+    }
+    const episode = await talk.end();
+    const [sample, ...others] = episodeSamples(episode);
+    expect(others).toEqual([]);
+    expect(sample?.turns.map(({ start }) => sample.tokenIds.slice(0, start))).toEqual(
+      talk.requests.map(({ promptIds }) => promptIds),
+    );
+  },
+);
