@@ -22,12 +22,22 @@ describe("findMembers()", () => {
     expect(membersOf(text)).toEqual(expected);
   });
 
-  test.each(["", "[]", "{", '{"a"', '{"a":', '{"a":1', '{"a":[1}', '{"a":"x', "{1:2}", '{"a" 1}'])(
-    "finds none in %j",
-    (text) => {
-      expect(membersOf(text)).toBeUndefined();
-    },
-  );
+  test.each([
+    "",
+    "[]",
+    "{",
+    '{"a"',
+    '{"a":',
+    '{"a":1',
+    '{"a":[1}',
+    '{"a":"x',
+    "{1:2}",
+    '{"a" 1}',
+    '{"a":1,}',
+    "{,}",
+  ])("finds none in %j", (text) => {
+    expect(membersOf(text)).toBeUndefined();
+  });
 
   test("finds none where members nest deeper than they may", () => {
     const bytes = Buffer.from('{"a":[{"b":[]}],"c":{}}');

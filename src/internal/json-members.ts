@@ -41,8 +41,9 @@ export function findMembers(
     if (valueEnd <= valueStart || valueEnd > bytes.length) return undefined;
     members.set(key, [valueStart, valueEnd]);
     at = skipSpace(bytes, valueEnd);
-    if (bytes[at] === comma) at = skipSpace(bytes, at + 1);
-    else break;
+    if (bytes[at] !== comma) break;
+    at = skipSpace(bytes, at + 1);
+    if (bytes[at] !== quote) return undefined;
   }
   return bytes[at] === 0x7d ? { members, end: at + 1 } : undefined;
 }

@@ -1,4 +1,3 @@
-import type * as library from "tokenizers";
 import type { JsonObject } from "./model-file.ts";
 
 /** An added token with all that the library is told of it. */
@@ -18,25 +17,12 @@ export interface AddedTokenRecord {
 export function readAddedTokenRecords(
   outline: JsonObject,
 ): readonly AddedTokenRecord[] | undefined {
-  const tokens = (outline["added_tokens"] ?? []) as readonly AddedTokenRecord[];
+  const { added_tokens: tokens = [] } = outline;
+  if (!Array.isArray(tokens)) return undefined;
+  const records = tokens as readonly AddedTokenRecord[];
   const flags = ["special", "single_word", "lstrip", "rstrip", "normalized"] as const;
   const isWhole = (token: AddedTokenRecord): boolean =>
+    !/\p{Surrogate}/u.test(token.content) &&
     flags.every((flag) => typeof token[flag] === "boolean");
-  return tokens.every(isWhole) ? tokens : undefined;
-}
-
-/** The same in the library's own form. */
-export function toLibraryTokens(
-  AddedToken: typeof library.AddedToken,
-  records: readonly AddedTokenRecord[],
-): library.AddedToken[] {
-  return records.map(
-    ({ content, special, ...options }) =>
-      new AddedToken(content, special, {
-        singleWord: options.single_word,
-        leftStrip: options.lstrip,
-        rightStrip: options.rstrip,
-        normalized: options.normalized,
-      }),
-  );
+  return records.every(isWhole) ? records : undefined;
 }

@@ -31,7 +31,7 @@ function makeText(): string {
 const texts = [
   ...Array.from({ length: 500 }, makeText),
   "<|im_start|>user\nHi<|im_end|><|im_end|>\n<|eot_id|>",
-  // A piece that is too long to be merged here, and a text that is.
+  // Pieces that are too long to be merged at once, and texts that are too long to be cut beside the event loop.
   `so ${"ab".repeat(400)} it is`,
   "The order #W0000000 isn't pending. ".repeat(1200),
   "注文はまだ届いていません。".repeat(3000),
@@ -109,6 +109,21 @@ const document = {
   } as object,
 };
 
+/** A post-processor that gives a text with what is put around it, or twice. */
+function template(...parts: readonly string[]): object {
+  const single = parts.map((part) => {
+    return part === "$A"
+      ? { Sequence: { id: "A", type_id: 0 } }
+      : { SpecialToken: { id: part, type_id: 0 } };
+  });
+  const special = { id: "<x>", ids: [257], tokens: ["<x>"] };
+  return { type: "TemplateProcessing", single, pair: single, special_tokens: { "<x>": special } };
+}
+
+function cut(): object {
+  return { direction: "Right", max_length: 1, strategy: "LongestFirst", stride: 0 };
+}
+
 async function codecOf(changed: Partial<typeof document>): Promise<TokenCodec | undefined> {
   const folder = await mkdtemp(path.join(tmpdir(), "byte-pairs-"));
   try {
@@ -127,6 +142,16 @@ describe("a small model", () => {
     expect(await codec?.encodePlain("<y>ab")).toEqual([0x3c, 0x79, 0x3e, 256]);
     expect(codec?.idOf("<y>")).toBe(258);
     expect(codec?.idOf("ab")).toBe(256);
+    await codec?.close?.();
+    const between = await codecOf({
+      ...{ post_processor: template("<x>", "$A") as never, truncation: cut() as never },
+      added_tokens: [{ id: 258, content: "<Y>", ...flags, normalized: true }],
+    });
+    expect(await between?.encode("ab<Y>".repeat(9000))).toEqual(
+      Array.from({ length: 9000 }, () => [256, 258]).flat(),
+    );
+    expect(await between?.decode([256, -1, 0.5, 258, 1e9])).toBe("ab<Y>");
+    await between?.close?.();
   });
 
   test("is refused where the library refuses what is around it", async () => {
@@ -152,6 +177,29 @@ describe("a small model", () => {
     ["numbers an added token anew", { added_tokens: [{ id: 258, content: "<x>", ...flags }] }],
     ["adds the spelling of a byte", { added_tokens: [{ id: 0x61, content: "a", ...flags }] }],
     ["leaves something of a token open", { added_tokens: [{ id: 258, content: "<y>" }] }],
+    ["adds half a character", { added_tokens: [{ id: 258, content: "\ud800", ...flags }] }],
+    ["names no tokens", { added_tokens: null as never }],
+    [
+      "decodes a token as it is normalised",
+      {
+        normalizer: { type: "Lowercase" } as never,
+        added_tokens: [{ id: 258, content: "<Y>", ...flags, normalized: true }],
+      },
+    ],
+    [
+      "has a gap in its vocabulary",
+      {
+        model: { ...document.model, vocab: { ...vocab, "<x>": 300 } },
+        added_tokens: [
+          { id: 300, content: "<x>", ...flags },
+          { id: 301, content: "<y>", ...flags },
+        ],
+      },
+    ],
+    ["names an unknown token by number", { model: { ...document.model, unk_token: 5 } }],
+    ["fuses by a word", { model: { ...document.model, fuse_unk: "yes" } }],
+    ["falls back by number", { model: { ...document.model, byte_fallback: 1 } }],
+    ["gives a text twice", { post_processor: template("$A", "$A") as never }],
   ])("that %s is left to the library", async (_what, changed) => {
     expect(await codecOf(changed)).toBeUndefined();
   });

@@ -4,11 +4,10 @@ import { createByteLevelText } from "./byte-level.ts";
 import { readBytePairModel } from "./byte-pair-model.ts";
 import type { TokenCodec } from "./codec.ts";
 import { createLearnedPieces, type LibraryEncoding } from "./learned-pieces.ts";
-import { byteCount, createLibraryCut, type CutText, type LibraryCut } from "./library-cut.ts";
+import { byteCount, type CutText, LibraryCut } from "./library-cut.ts";
 import { createPlainCheck } from "./plain-check.ts";
 import { assertTextLength } from "./text-length.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
-import { WholeLibrary } from "./whole-library.ts";
 
 /** A text's ids, and which of its pieces each is of. */
 interface MergedText extends LibraryEncoding {
@@ -16,13 +15,10 @@ interface MergedText extends LibraryEncoding {
   readonly words: (number | null | undefined)[];
 }
 
-/** Longest text of which each byte is looked at here, in UTF-16 units: a millisecond or two. */
-const maxTextLength = 32_768;
-
 /**
  * A codec on Hugging Face's own tokenizer library for a byte-level byte-pair model: the library cuts texts, on
- * threads of its own, and the model is worked here. For the library to hold the model as well costs a third of all
- * that is done before a first turn; that it does only where a text or a piece is too long to be worked here.
+ * threads of its own, and the model is worked here, in turns. For the library to hold the model as well costs a
+ * quarter of all that is done before a first turn.
  *
  * @returns `undefined` where the file's model is another (see `readBytePairModel()`).
  * @throws where the library refuses the file.
@@ -34,20 +30,17 @@ export function createBytePairCodec(
   const model = readBytePairModel(file);
   if (model === undefined) return undefined;
   const { vocabularySize, addedTokens, outline } = file;
-  const { spellings, merge, added } = model;
+  const { spellings, merger, added } = model;
   const addedIds = new Map(addedTokens.map(({ content, id }) => [content, id]));
   const contents = new Map(addedTokens.map(({ content, id }) => [id, content]));
   const tokenOf = (id: number): string | undefined => contents.get(id) ?? spellings.spellingOf(id);
   const bytes = createByteLevelText(outline, tokenOf);
   if (bytes === undefined) return undefined;
-  const learned = createLearnedPieces({ outline, addedTokens, bytes, merge });
+  const learned = createLearnedPieces({ outline, addedTokens, bytes, merger });
   const checkPlain = createPlainCheck(addedTokens);
-  const cutFull = createLibraryCut(native, outline, added);
-  const cutPlain = createLibraryCut(native, outline, []);
-  const whole = new WholeLibrary(native, file);
+  const cutter = new LibraryCut(native, outline, added);
 
-  /** The ids of a text that was cut; `undefined` where a piece is too long. */
-  const mergeAll = async ({ symbols, pieces }: CutText): Promise<MergedText | undefined> => {
+  const mergeAll = async ({ symbols, pieces }: CutText): Promise<MergedText> => {
     const ids: number[] = [];
     const words: MergedText["words"] = [];
     let end = 0;
@@ -57,9 +50,8 @@ export function createBytePairCodec(
       end = from + 1;
       while (end < symbols.length && pieces[end] === piece) end += 1;
       const own =
-        first < byteCount ? merge(symbols.slice(from, end)) : [added[first - byteCount]!.id];
-      if (own === undefined) return undefined;
-      for (const id of own) {
+        first < byteCount ? merger.merge(symbols.slice(from, end)) : [added[first - byteCount]!.id];
+      for (const id of Array.isArray(own) ? own : await own) {
         ids.push(id);
         words.push(piece);
       }
@@ -67,10 +59,7 @@ export function createBytePairCodec(
     }
     return { ids, words };
   };
-  const encodeBy = async (cut: LibraryCut, text: string): Promise<MergedText | undefined> => {
-    assertTextLength(text);
-    return text.length <= maxTextLength ? await mergeAll(await cut(text)) : undefined;
-  };
+
   return {
     backend: "native",
     vocabularySize,
@@ -81,19 +70,24 @@ export function createBytePairCodec(
       if (text === "") return [];
       const known = learned?.encodeNow(text);
       if (known !== undefined) return known;
-      const encoding = await encodeBy(cutFull, text);
-      if (encoding === undefined) return await whole.encode("full", text);
-      learned?.learn(text, () => encoding);
-      return encoding.ids;
+      assertTextLength(text);
+      const merged = await mergeAll(await cutter.cut("full", text));
+      learned?.learn(text, () => merged);
+      return merged.ids;
     },
     async encodePlain(text) {
       if (text === "") return [];
-      const encoding = await encodeBy(cutPlain, text);
-      return await checkPlain(encoding?.ids ?? (await whole.encode("plain", text)));
+      assertTextLength(text);
+      const { ids } = await mergeAll(await cutter.cut("plain", text));
+      return await checkPlain(ids);
     },
-    decode: async (ids) => (await bytes.decode(ids)) ?? (await whole.decode(ids)),
+    // What is no id says nothing.
+    decode: async (ids) =>
+      (await bytes.decode(ids)) ??
+      (await bytes.decode(ids.filter((id) => tokenOf(id) !== undefined))) ??
+      "",
     ...(learned && { encodeNow: (text) => learned.encodeNow(text) }),
     decodeNow: (ids) => bytes.decodeNow(ids),
-    close: () => whole.close(),
+    close: () => cutter.close(),
   };
 }

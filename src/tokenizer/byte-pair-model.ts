@@ -9,7 +9,7 @@ import type { TokenizerFile } from "./tokenizer-file.ts";
 /** A byte-level byte-pair model that is worked here. */
 export interface BytePairModel {
   readonly spellings: Spellings;
-  readonly merge: PieceMerger;
+  readonly merger: PieceMerger;
   readonly added: readonly AddedTokenRecord[];
 }
 
@@ -22,16 +22,20 @@ export function readBytePairModel(file: TokenizerFile): BytePairModel | undefine
   const { spellings, mergeTable: table } = model;
   if (spellings === undefined || table === undefined) return undefined;
   if (!isUtf8(bytes) || !endsInBytes(outline["pre_tokenizer"])) return undefined;
+  if (repeatsText(outline["post_processor"])) return undefined;
   const options = outline["model"] as JsonObject;
   if (!mergesAlone(options)) return undefined;
   const byteIds = Int32Array.from(byteSpellings, (spelling) => spellings.idOf(spelling) ?? -1);
   if (byteIds.includes(-1)) return undefined;
   const added = readAddedTokenRecords(outline);
   if (added === undefined || !areNumberedOn(added, spellings)) return undefined;
+  // Such a token is decoded to what the normaliser makes of it.
+  const isNormalized = added.some(({ normalized }) => normalized);
+  if (isNormalized && !leavesAll(outline["normalizer"])) return undefined;
   const idOfWhole = options["ignore_merges"]
     ? (spelling: string) => spellings.idOf(spelling)
     : undefined;
-  return { spellings, merge: createPieceMerger({ table, byteIds, idOfWhole }), added };
+  return { spellings, merger: createPieceMerger({ table, byteIds, idOfWhole }), added };
 }
 
 /** Whether what reaches the model are bytes, each spelled by its character. */
@@ -48,37 +52,54 @@ function mergesAlone(model: JsonObject): boolean {
     type,
     dropout = null,
     ignore_merges: ignoreMerges = false,
-    unk_token: _unknown,
+    unk_token: unknown = null,
     continuing_subword_prefix: prefix = null,
     end_of_word_suffix: suffix = null,
-    fuse_unk: _fuses,
-    byte_fallback: _fallsBack,
+    fuse_unk: fuses = false,
+    byte_fallback: fallsBack = false,
     ...others
   } = model;
   const marksNothing = [prefix, suffix].every((mark) => mark === null || mark === "");
   return (
     type === "BPE" &&
     dropout === null &&
-    typeof ignoreMerges === "boolean" &&
+    (unknown === null || typeof unknown === "string") &&
+    [ignoreMerges, fuses, fallsBack].every((flag) => typeof flag === "boolean") &&
     marksNothing &&
     Object.keys(others).length === 0
   );
 }
 
+/** Whether there is no normaliser, or a sequence of none. */
+function leavesAll(normalizer: unknown): boolean {
+  const { type, normalizers } = (normalizer ?? {}) as JsonObject;
+  const isEmpty = type === "Sequence" && Array.isArray(normalizers) && normalizers.length === 0;
+  return normalizer === null || normalizer === undefined || isEmpty;
+}
+
+/** Whether a post-processor may give a text more than once: its pieces are no longer told apart by their numbers. */
+function repeatsText(postProcessor: unknown): boolean {
+  const { type, processors, single } = (postProcessor ?? {}) as JsonObject;
+  if (type === "Sequence") return Array.isArray(processors) && processors.some(repeatsText);
+  if (type !== "TemplateProcessing" || !Array.isArray(single)) return false;
+  return single.filter((item: JsonObject) => "Sequence" in item).length > 1;
+}
+
 /**
  * Whether the library numbers the added tokens as the file does: those that the vocabulary holds keep its id, all
- * others are numbered on from behind it. None is the spelling of a byte, and none is there twice.
+ * others are numbered on from behind it, which has no gaps. None is the spelling of a byte, and none is there twice.
  *
  * **Source:** huggingface/tokenizers, `tokenizers/src/tokenizer/added_vocabulary.rs` (`add_tokens`).
  */
 function areNumberedOn(added: readonly AddedTokenRecord[], spellings: Spellings): boolean {
   const taken = new Set(["", ...byteSpellings]);
+  if (!spellings.isGapless) return false;
   let next = spellings.count;
   for (const { content, id } of added) {
     const own = spellings.idOf(content) ?? next;
     if (own !== id || taken.has(content)) return false;
     taken.add(content);
-    if (own >= next) next = own + 1;
+    if (own === next) next += 1;
   }
   return true;
 }

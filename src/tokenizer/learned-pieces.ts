@@ -30,7 +30,7 @@ export function createLearnedPieces({
   bytes,
   addedTokens,
   recentCount = defaultRecentCount,
-  merge,
+  merger,
 }: {
   readonly outline: JsonObject;
   readonly bytes: ByteLevelText | undefined;
@@ -38,11 +38,11 @@ export function createLearnedPieces({
   /** How many pieces are kept at the least; twice as many at the most. Default 32,768. */
   readonly recentCount?: number;
   /** What the model itself does with a piece, if that is known here. */
-  readonly merge?: PieceMerger;
+  readonly merger?: PieceMerger;
 }): LearnedPieces | undefined {
   const split = createPieceSplitter(outline);
   if (split === undefined || bytes === undefined) return undefined;
-  return new LearnedPieces({ split, bytes, addedTokens, recentCount, merge });
+  return new LearnedPieces({ split, bytes, addedTokens, recentCount, merger });
 }
 
 /**
@@ -60,7 +60,7 @@ class LearnedPieces {
   readonly #bytes: ByteLevelText;
   readonly #addedIds: ReadonlyMap<string, number>;
   readonly #recentCount: number;
-  readonly #merge: PieceMerger | undefined;
+  readonly #merger: PieceMerger | undefined;
   #learnedCount = 0;
   #isTrusted = true;
   #recent = new Map<string, number | readonly number[]>();
@@ -71,19 +71,19 @@ class LearnedPieces {
     bytes,
     addedTokens,
     recentCount,
-    merge,
+    merger,
   }: {
     readonly split: PieceSplitter;
     readonly bytes: ByteLevelText;
     readonly addedTokens: readonly AddedToken[];
     readonly recentCount: number;
-    readonly merge: PieceMerger | undefined;
+    readonly merger: PieceMerger | undefined;
   }) {
     this.#split = split;
     this.#bytes = bytes;
     this.#addedIds = new Map(addedTokens.map(({ content, id }) => [content, id]));
     this.#recentCount = recentCount;
-    this.#merge = merge;
+    this.#merger = merger;
   }
 
   /** The text's ids where all of its pieces are known. */
@@ -105,7 +105,7 @@ class LearnedPieces {
     const known = this.#recall(piece);
     if (known !== undefined) return known;
     if (this.#learnedCount < patience) return undefined;
-    const ids = this.#merge?.(Buffer.from(piece));
+    const ids = this.#merger?.mergeNow(Buffer.from(piece));
     if (ids !== undefined) this.#keep(piece, ids);
     return ids;
   }

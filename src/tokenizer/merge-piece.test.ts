@@ -5,6 +5,7 @@ import { spreadBits } from "../internal/hash-text.ts";
 import { byteSpellings } from "./byte-level.ts";
 import { readBytePairModel } from "./byte-pair-model.ts";
 import { loadTokenCodec } from "./load-codec.ts";
+import { mergeLongPiece } from "./merge-long-piece.ts";
 import { createPieceMerger, type MergeRules, type PieceMerger } from "./merge-piece.ts";
 import { readMergesPart } from "./merge-table.ts";
 import { createPieceSplitter } from "./piece-splitter.ts";
@@ -59,9 +60,9 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
   test("any piece is merged as the library does", async () => {
     const file = await readTokenizerFile(folder);
     const split = createPieceSplitter(file.outline);
-    const { merge } = readBytePairModel(file)!;
+    const { merger } = readBytePairModel(file)!;
     const wrong = texts.filter((text, index) => {
-      const ids = split?.(text)?.flatMap((piece) => merge(Buffer.from(piece)) ?? [-1]);
+      const ids = split?.(text)?.flatMap((piece) => merger.mergeNow(Buffer.from(piece)) ?? [-1]);
       return String(ids) !== String(encodings[index]?.getIds());
     });
     expect(wrong).toEqual([]);
@@ -87,30 +88,55 @@ const vocab = { ...ofBytes, ab: 256, bc: 257, abc: 258, aa: 259 };
 const [a, b] = [0x61, 0x62];
 
 /** The rules of a model with all bytes, and merges of a few letters. */
-function mergerOf(merges: readonly unknown[], idOfWhole?: MergeRules["idOfWhole"]): PieceMerger {
+function rulesOf(merges: readonly string[]): MergeRules {
   const [ids, list] = [vocab, merges].map((part) => Buffer.from(JSON.stringify(part)));
   const { spellings } = readVocabularyPart(ids!, 0)!;
   const { table } = readMergesPart(list!, 0, spellings!)!;
-  const byteIds = Int32Array.from({ length: 256 }, (_, byte) => byte);
-  return createPieceMerger({ table, byteIds, idOfWhole });
+  return { table, byteIds: Int32Array.from({ length: 256 }, (_, byte) => byte) };
+}
+
+function mergerOf(merges: readonly string[], idOfWhole?: MergeRules["idOfWhole"]): PieceMerger {
+  return createPieceMerger({ ...rulesOf(merges), idOfWhole });
 }
 
 test("of two pairs the one of the lower rank is merged, of equals the leftmost", () => {
-  const merge = mergerOf(["b c", ["a", "b"], "a bc", "a a"]);
-  expect(merge(Buffer.from("abc"))).toEqual([258]);
-  expect(merge(Buffer.from("abb"))).toEqual([256, b]);
-  expect(merge(Buffer.from("aaa"))).toEqual([259, a]);
-  expect(merge(Buffer.from("a".repeat(512)))).toEqual(new Array(256).fill(259));
-  expect(merge(Buffer.from("a".repeat(513)))).toBeUndefined();
+  const { mergeNow } = mergerOf(["b c", "a b", "a bc", "a a"]);
+  expect(mergeNow(Buffer.from("abc"))).toEqual([258]);
+  expect(mergeNow(Buffer.from("abb"))).toEqual([256, b]);
+  expect(mergeNow(Buffer.from("aaa"))).toEqual([259, a]);
+  expect(mergeNow(Buffer.from("a".repeat(128)))).toEqual(new Array(64).fill(259));
 });
 
 test("of a pair that is there twice the last counts", () => {
-  const merge = mergerOf(["a b", "b c", "a bc", "a b"]);
-  expect(merge(Buffer.from("abc"))).toEqual([258]);
+  const { mergeNow } = mergerOf(["a b", "b c", "a bc", "a b"]);
+  expect(mergeNow(Buffer.from("abc"))).toEqual([258]);
 });
 
-test("a model that takes pieces whole does so before any merge", () => {
-  const merge = mergerOf(["a b"], (spelling) => (spelling === "Ġabc" ? 7 : undefined));
-  expect(merge(Buffer.from(" abc"))).toEqual([7]);
-  expect(merge(Buffer.from("ab"))).toEqual([256]);
+test("a model that takes pieces whole does so before any merge", async () => {
+  const long = "x".repeat(200);
+  const wholes = new Map([
+    ["Ġabc", 7],
+    [long, 8],
+  ]);
+  const { mergeNow, merge } = mergerOf(["a b"], (spelling) => wholes.get(spelling));
+  expect(mergeNow(Buffer.from(" abc"))).toEqual([7]);
+  expect(mergeNow(Buffer.from("ab"))).toEqual([256]);
+  expect(await merge(Buffer.from(long))).toEqual([8]);
+});
+
+test("a long piece is merged as a short one is, in turns", async () => {
+  const merges = ["b c", "a b", "a bc", "a a"];
+  const { table, byteIds } = rulesOf(merges);
+  const merger = mergerOf(merges);
+  expect(merger.mergeNow(Buffer.from("a".repeat(129)))).toBeUndefined();
+  expect(await merger.merge(Buffer.from("a".repeat(129)))).toEqual([...new Array(64).fill(259), a]);
+  expect(await merger.merge(Buffer.from(`${"abc".repeat(5000)}bb`))).toEqual([
+    ...new Array(5000).fill(258),
+    ...[b, b],
+  ]);
+  for (let count = 0; count < 2000; count++) {
+    const letters = Array.from({ length: 1 + draw(40) }, () => a + draw(3));
+    const symbols = Int32Array.from(letters, (letter) => byteIds[letter]!);
+    expect(await mergeLongPiece(table, symbols)).toEqual(merger.mergeNow(letters));
+  }
 });

@@ -1,11 +1,17 @@
 import { byteSpellings } from "./byte-level.ts";
+import { mergeLongPiece } from "./merge-long-piece.ts";
 import { type MergeTable, rankOf } from "./merge-table.ts";
 
-/** The ids of one piece, which is told by its bytes; `undefined` where it is too long. */
-export type PieceMerger = (bytes: ArrayLike<number>) => number[] | undefined;
+/** What a model does with a piece, which is told by its bytes. */
+export interface PieceMerger {
+  /** The piece's ids; `undefined` where it is too long to be merged at once. */
+  readonly mergeNow: (bytes: ArrayLike<number>) => number[] | undefined;
+  /** The ids of a piece of any length, in turns where it is long. */
+  readonly merge: (bytes: ArrayLike<number>) => number[] | Promise<number[]>;
+}
 
-/** Longest piece that is merged here, in bytes: work grows with the square. */
-const maxByteCount = 512;
+/** Longest piece that is merged at once, in bytes: work grows with the square. */
+const maxByteCount = 128;
 
 /** What a byte-level model does with a piece. */
 export interface MergeRules {
@@ -32,13 +38,11 @@ export function createPieceMerger({ table, byteIds, idOfWhole }: MergeRules): Pi
     ranks[at] = rank === -1 ? noRank : rank;
   }
 
-  return (bytes) => {
+  function mergeNow(bytes: ArrayLike<number>): number[] | undefined {
     let count = bytes.length;
     if (count > maxByteCount) return undefined;
-    if (idOfWhole !== undefined) {
-      const whole = idOfWhole(Array.from(bytes, (byte) => byteSpellings[byte]).join(""));
-      if (whole !== undefined) return [whole];
-    }
+    const whole = idOfWhole?.(spell(bytes));
+    if (whole !== undefined) return [whole];
     for (let at = 0; at < count; at++) symbols[at] = byteIds[bytes[at] as number] as number;
     for (let at = 0; at + 1 < count; at++) look(at);
     for (;;) {
@@ -58,7 +62,25 @@ export function createPieceMerger({ table, byteIds, idOfWhole }: MergeRules): Pi
       if (best > 0) look(best - 1);
       if (best + 1 < count) look(best);
     }
+  }
+
+  return {
+    mergeNow,
+    merge(bytes) {
+      const ids = mergeNow(bytes);
+      if (ids !== undefined) return ids;
+      const whole = idOfWhole?.(spell(bytes));
+      if (whole !== undefined) return [whole];
+      return mergeLongPiece(
+        table,
+        Int32Array.from(bytes, (byte) => byteIds[byte] as number),
+      );
+    },
   };
+}
+
+function spell(bytes: ArrayLike<number>): string {
+  return Array.from(bytes, (byte) => byteSpellings[byte]).join("");
 }
 
 /** Beyond every rank. */

@@ -77,13 +77,15 @@ class MergeReader {
     this.at = start;
   }
 
-  /** Whether all merges were read, up to the end of their list. */
+  /** Whether all merges were read, up to the end of their list: they are of one kind. */
   readAll(): boolean {
     if (!this.#takes(openList)) return false;
     if (this.#takes(closeList)) return true;
+    let areLists: boolean | undefined;
     for (;;) {
-      const isRead = this.#takes(openList) ? this.#readList() : this.#readText();
-      if (!isRead) return false;
+      const isList = this.#takes(openList);
+      areLists ??= isList;
+      if (isList !== areLists || !(isList ? this.#readList() : this.#readText())) return false;
       if (this.#takes(closeList)) return true;
       if (!this.#takes(comma)) return false;
     }

@@ -52,14 +52,21 @@ export class RemoteTokenizer {
   /** @throws RolloutError `internal/tokenizer` where it fails or the text is too long. */
   async encode(instance: Instance, text: string): Promise<number[]> {
     if (text === "") return [];
-    assertTextLength(text);
-    if (!this.#loaded.has(instance)) await this.load(instance);
-    const { ids } = await this.#request({
-      type: "encode",
-      instance,
-      text: text.replace(loneSurrogate, "\uFFFD"),
-    });
+    const { ids } = await this.#ask("encode", instance, text);
     return Array.from(ids ?? []);
+  }
+
+  /**
+   * A text's ids, and which of its pieces each is of. The native library alone.
+   *
+   * @throws RolloutError `internal/tokenizer` where it fails or the text is too long.
+   */
+  async cut(
+    instance: Instance,
+    text: string,
+  ): Promise<{ readonly symbols: Int32Array; readonly pieces: Int32Array }> {
+    const { ids = none, pieces = none } = await this.#ask("cut", instance, text);
+    return { symbols: ids, pieces };
   }
 
   /** @throws RolloutError `internal/tokenizer` where it fails. */
@@ -67,6 +74,12 @@ export class RemoteTokenizer {
     if (!this.#loaded.has("full")) await this.load("full");
     const { text } = await this.#request({ type: "decode", ids: [...ids] });
     return text ?? "";
+  }
+
+  async #ask(type: "encode" | "cut", instance: Instance, text: string): Promise<TokenizerReply> {
+    assertTextLength(text);
+    if (!this.#loaded.has(instance)) await this.load(instance);
+    return await this.#request({ type, instance, text: text.replace(loneSurrogate, "\uFFFD") });
   }
 
   async close(): Promise<void> {
@@ -137,6 +150,8 @@ export class RemoteTokenizer {
     for (const { reject } of this.#waiting.values()) reject(failure(why));
   }
 }
+
+const none = new Int32Array();
 
 function failure(cause: Error): RolloutError {
   return new RolloutError("internal/tokenizer", `Cannot use the tokenizer: ${cause.message}`, {

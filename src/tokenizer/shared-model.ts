@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type * as library from "tokenizers";
-import { readAddedTokenRecords, toLibraryTokens } from "./added-token-records.ts";
+import { readAddedTokenRecords } from "./added-token-records.ts";
 import { toBytePairFiles, type BytePairFiles } from "./byte-pair-files.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 
@@ -45,7 +45,17 @@ export async function loadSharedModel(
     return tokenizer;
   };
   const full = create();
-  full.addAddedTokens(toLibraryTokens(AddedToken, added));
+  full.addAddedTokens(
+    added.map(
+      ({ content, special, ...options }) =>
+        new AddedToken(content, special, {
+          singleWord: options.single_word,
+          leftStrip: options.lstrip,
+          rightStrip: options.rstrip,
+          normalized: options.normalized,
+        }),
+    ),
+  );
   return { full, plain: create() };
 }
 

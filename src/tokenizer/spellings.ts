@@ -1,7 +1,7 @@
 import { hashSpelling } from "./spelling-reader.ts";
 
 /** Ids beyond it are not looked up: no vocabulary comes near. */
-const maxId = 2 ** 22;
+export const maxId = 2 ** 22;
 
 /** What was read of a vocabulary, entry after entry. */
 export interface SpelledIds {
@@ -28,12 +28,12 @@ export class Spellings {
   readonly #entries: Int32Array;
 
   /**
-   * @returns `undefined` where an id or a spelling occurs twice, or an id is far beyond those of all vocabularies.
+   * @param spelled - No id is above `maxId`.
+   * @returns `undefined` where an id or a spelling occurs twice.
    */
   static of(spelled: SpelledIds): Spellings | undefined {
     const { ids } = spelled;
     const largest = ids.reduce((most, id) => Math.max(most, id), -1);
-    if (largest > maxId) return undefined;
     const spellings = new Spellings(spelled, largest + 1);
     return spellings.#fill(spelled.hashes) ? spellings : undefined;
   }
@@ -99,6 +99,11 @@ export class Spellings {
   /** How many there are. */
   get count(): number {
     return this.#ids.length;
+  }
+
+  /** Whether their ids are those from 0 on, without a gap. */
+  get isGapless(): boolean {
+    return this.#entries.length === this.#ids.length;
   }
 
   idOfEntry(entry: number): number {

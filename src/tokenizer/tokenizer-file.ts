@@ -2,7 +2,7 @@ import path from "node:path";
 import { UsageError } from "../errors.ts";
 import type { AddedToken } from "./codec.ts";
 import type { Extent, Members } from "../internal/json-members.ts";
-import { countLists, findMembers, largestInteger } from "../internal/json-members.ts";
+import { countLists, findMembers, largestInteger, skipSpace } from "../internal/json-members.ts";
 import { type MergesPart, type MergeTable, readMergesPart } from "./merge-table.ts";
 import type { JsonObject } from "./model-file.ts";
 import { assertModelFolder, parseModelJson, readModelBytes } from "./model-file.ts";
@@ -72,7 +72,11 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
     let ids: VocabularyPart | undefined;
     let merges: MergesPart | undefined;
     const model = findMembers(bytes, at, {
-      vocab: (start) => (ids = readVocabularyPart(bytes, start))?.end,
+      vocab: (start) => {
+        // The last one counts, and the merges are of that.
+        merges = undefined;
+        return (ids = readVocabularyPart(bytes, start))?.end;
+      },
       merges: (start) =>
         (merges = ids?.spellings && readMergesPart(bytes, start, ids.spellings))?.end,
     });
@@ -80,8 +84,11 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
       models.push({ ...model, ...(ids && { ids }), ...(merges && { merges }) });
     return model?.end;
   };
-  const { members } = findMembers(bytes, 0, { model: enterModel }) ?? refuse(bytes, file);
-  const { members: parts, ids, merges } = models.at(-1) ?? {};
+  const { members, end } = findMembers(bytes, 0, { model: enterModel }) ?? refuse(bytes, file);
+  if (skipSpace(bytes, end) < bytes.length) refuse(bytes, file);
+  const last = models.at(-1);
+  const isLast = last?.end === members.get("model")?.[1];
+  const { members: parts, ids, merges } = (isLast ? last : undefined) ?? {};
   const vocabulary = parts?.get("vocab");
   if (parts === undefined || vocabulary === undefined) {
     throw new UsageError(`Cannot read ${file}: it has no "model" with a "vocab", expected one`);

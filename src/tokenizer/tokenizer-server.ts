@@ -3,6 +3,8 @@ export type TokenizerRequest =
   /** Loads a library's instance for encoding with added tokens, or without. */
   | { readonly type: "load"; readonly instance: Instance; readonly text: string }
   | { readonly type: "encode"; readonly instance: Instance; readonly text: string }
+  /** Encodes, and says which piece of the text each id is of. The native library alone. */
+  | { readonly type: "cut"; readonly instance: Instance; readonly text: string }
   | { readonly type: "decode"; readonly ids: readonly number[] };
 
 /** Which of a file's two tokenizers: the one that knows the added tokens, or the plain one. */
@@ -12,6 +14,8 @@ export type Instance = "full" | "plain";
 export interface TokenizerReply {
   readonly id: number;
   readonly ids?: Int32Array;
+  /** For each id; -1 where it is of none. */
+  readonly pieces?: Int32Array;
   readonly text?: string;
   readonly problem?: string;
 }
@@ -85,7 +89,9 @@ export function serveNative({ require, library, listen, send }: ServerPlace): vo
     }
     const options = { addSpecialTokens: false };
     const encoding = await find(request.instance).encode(request.text, null, options);
-    return { ids: Int32Array.from(encoding.getIds()) };
+    const ids = Int32Array.from(encoding.getIds());
+    if (request.type === "encode") return { ids };
+    return { ids, pieces: Int32Array.from(encoding.getWordIds(), (piece) => piece ?? -1) };
   };
   listen((request) => {
     void answer(request).then(
@@ -120,7 +126,10 @@ interface NativeTokenizer {
     text: string,
     pair: null,
     options: { readonly addSpecialTokens: boolean },
-  ): Promise<{ getIds(): readonly number[] }>;
+  ): Promise<{
+    getIds(): readonly number[];
+    getWordIds(): readonly (number | null | undefined)[];
+  }>;
   decode(ids: number[], skipSpecialTokens: boolean): Promise<string>;
 }
 

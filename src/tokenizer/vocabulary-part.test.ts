@@ -34,6 +34,7 @@ describe("a vocabulary", () => {
     ["twice the same spelling", '{"a":0,"\\u0061":1}'],
     ["twice the same id", '{"a":0,"b":0}'],
     ["an id beyond all vocabularies", '{"a":4194305}'],
+    ["an id that a number of 32 bits cannot hold", '{"a":4294967296}'],
   ])("cannot be looked up with %s", (_what, json) => {
     expect(read(json)?.end).toBe(json.length);
     expect(read(json)).not.toHaveProperty("spellings");
@@ -45,6 +46,8 @@ describe("a vocabulary", () => {
     '{"a":}',
     '{"a":-1}',
     '{"a":1.5}',
+    '{"a":01}',
+    '{"a":00}',
     '{"a":1,}',
     '{"a" 1}',
     '{"a":1 "b":2}',

@@ -1,8 +1,9 @@
 import { skipSpace } from "../internal/json-members.ts";
 import { SpellingReader } from "./spelling-reader.ts";
-import { Spellings } from "./spellings.ts";
+import { maxId, Spellings } from "./spellings.ts";
 
 const comma = 0x2c;
+const zero = 0x30;
 const colon = 0x3a;
 const openObject = 0x7b;
 const closeObject = 0x7d;
@@ -13,7 +14,7 @@ export interface VocabularyPart {
   readonly end: number;
   /** The largest id; -1 where there is none. */
   readonly largestId: number;
-  /** Absent where they cannot be looked up both ways (see `Spellings.of()`). */
+  /** Absent where they cannot be looked up both ways: an id or a spelling occurs twice, or an id is above `maxId`. */
   readonly spellings?: Spellings;
 }
 
@@ -46,7 +47,8 @@ export function readVocabularyPart(bytes: Buffer, start: number): VocabularyPart
       if (!(digit >= 0 && digit <= 9)) break;
       id = id * 10 + digit;
     }
-    if (at === digits) return undefined;
+    const hasZeros = bytes[digits] === zero && at > digits + 1;
+    if (at === digits || hasZeros) return undefined;
     if (id > largestId) largestId = id;
     hashes[count] = reader.hash;
     ids[count++] = id;
@@ -57,11 +59,14 @@ export function readVocabularyPart(bytes: Buffer, start: number): VocabularyPart
     at = skipSpace(bytes, at + 1);
   }
   // What is kept has no room to spare.
-  const spellings = Spellings.of({
-    bytes: Buffer.from(reader.copied.subarray(0, reader.end)),
-    starts: starts.slice(0, count + 1),
-    ids: ids.slice(0, count),
-    hashes: hashes.slice(0, count),
-  });
+  const spellings =
+    largestId <= maxId
+      ? Spellings.of({
+          bytes: Buffer.from(reader.copied.subarray(0, reader.end)),
+          starts: starts.slice(0, count + 1),
+          ids: ids.slice(0, count),
+          hashes: hashes.slice(0, count),
+        })
+      : undefined;
   return { end: at + 1, largestId, ...(spellings && { spellings }) };
 }
