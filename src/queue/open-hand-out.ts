@@ -14,7 +14,7 @@ import { QueueStore } from "./store/queue-store.ts";
 /** What is handed out, and to where. */
 export interface OpenHandOutOptions extends Pick<
   HandOutOptions,
-  "environment" | "sampling" | "isRecorded" | "isMarked"
+  "environment" | "sampling" | "isRecorded" | "isMarked" | "policy"
 > {
   readonly config: QueueConfig;
   /** The folder that the run is written to: it keeps the run's id in the queue. */
@@ -45,7 +45,7 @@ export interface OpenedHandOut extends AsyncDisposable {
  */
 export async function openHandOut(options: OpenHandOutOptions): Promise<OpenedHandOut> {
   const { config, dir, runId, manifest, redactor, env = process.env } = options;
-  const { environment, sampling, isRecorded, isMarked, onNews, onContact } = options;
+  const { environment, sampling, isRecorded, isMarked, policy, onNews, onContact } = options;
   const place = await openSharedPlace(config.shared, env);
   const store = await QueueStore.connect(config, {
     ...{ env, redactor },
@@ -58,6 +58,7 @@ export async function openHandOut(options: OpenHandOutOptions): Promise<OpenedHa
       terms: termsOf(redactor.clean(manifest)),
       ...(place && { place }),
       ...(isMarked !== undefined && { isMarked }),
+      ...(policy && { policy }),
       ...(onNews && { onNews }),
     });
     const tooLarge = describeNoPlace(config.shared, options.limits);

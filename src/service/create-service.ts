@@ -8,6 +8,7 @@ import { createEngine, type Variables } from "../setup/create-engine.ts";
 import type { EngineConfig } from "../setup/engine-config.ts";
 import type { LockOptions } from "../run/run-lock.ts";
 import type { Redactor } from "../internal/redactor.ts";
+import type { KnownPolicy } from "../queue/run/policy-state.ts";
 import { handedOutAtOnce, type QueueConfig } from "../queue/queue-settings.ts";
 import { createRun, type Run } from "../setup/create-run.ts";
 import { loadEnvironment } from "../setup/environments.ts";
@@ -87,7 +88,9 @@ export async function createService(
       const at = { ...config.engine, urls: [url] } as EngineConfig;
       batchEngines.set(url, await createEngine(at, env));
     }
-    const openRemote = queue && (() => openQueue(run, { queue, dir, env, redactor, note }));
+    const openRemote =
+      queue &&
+      ((policy: KnownPolicy) => openQueue(run, { queue, policy, dir, env, redactor, note }));
     // Those who play elsewhere have bounds of their own.
     const mostAtOnce = config.settings.concurrency ?? handedOutAtOnce;
     const concurrency = queue === undefined ? config.conduct.concurrency : mostAtOnce;
@@ -157,6 +160,7 @@ async function openQueue(
   run: Run,
   around: {
     readonly queue: QueueConfig;
+    readonly policy: KnownPolicy;
     readonly dir: string;
     readonly env: Variables;
     readonly redactor: Redactor;
@@ -165,13 +169,13 @@ async function openQueue(
 ): Promise<RemotePlayers> {
   const { openHandOut } = await import("../queue/open-hand-out.ts");
   const { describeContact, describeHandOut } = await import("../queue/describe-hand-out.ts");
-  const { queue, dir, env, redactor, note } = around;
+  const { queue, policy, dir, env, redactor, note } = around;
   const { setup, manifest, config } = run;
   // Those who play elsewhere know these alone, and the run must read the same to them.
   const shared = createRunRedactor(config, env);
   const opened = await openHandOut({
     ...{ config: queue, dir, manifest, redactor: shared, env },
-    ...{ environment: setup.environment.name, sampling: config.sampling, isMarked: true },
+    ...{ policy, environment: setup.environment.name, sampling: config.sampling, isMarked: true },
     limits: setup.limits,
     isRecorded: config.conduct.record !== "none",
     onNews: (news) => {

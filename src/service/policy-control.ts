@@ -1,5 +1,5 @@
 import type { Engine, Generation } from "../engine/engine.ts";
-import { describeError, RolloutError } from "../errors.ts";
+import { describeError, RolloutError, UsageError } from "../errors.ts";
 import { withVersion } from "../run/mark-versions.ts";
 import { PolicyGate, type PolicyGateOptions, type UpdateMode } from "../run/policy-gate.ts";
 import { ServiceError } from "./service-error.ts";
@@ -100,19 +100,45 @@ export class PolicyControl {
     return this.#isPaused;
   }
 
-  /** Takes up what an earlier start knew. */
+  /** Takes up what an earlier start knew; whether those elsewhere may sample is as they were opened until `begin()`. */
   restore(version: number | undefined, isPaused: boolean): void {
     this.#version = version;
     this.#loaded.clear();
     this.#isPaused = isPaused;
     if (version !== undefined) this.#remote?.announce(version);
-    // Nothing is sampled yet.
-    if (isPaused) this.#close("hold").catch(() => {});
+    if (!isPaused) return;
+    // Nothing is sampled here yet.
+    for (const gate of this.#gates) void gate.close("hold");
+  }
+
+  /**
+   * Before `begin()`: cuts short what those elsewhere sample.
+   *
+   * @throws UsageError where they cannot be told.
+   */
+  async stopSampling(): Promise<void> {
+    try {
+      await this.#remote?.close("interrupt");
+    } catch (cause) {
+      throw new UsageError(
+        `Cannot begin: sampling cannot be paused at the workers: ${describeError(cause)}; start again when ` +
+          "the queue's store takes it",
+        { cause },
+      );
+    }
+  }
+
+  /** The engine is ready: the policy may be asked everywhere, unless it is paused. */
+  begin(): void {
+    if (!this.#isPaused) this.#open();
+  }
+
+  get #gates(): readonly PolicyGate[] {
+    return [this.#own, ...this.#others.values()];
   }
 
   async #close(mode: UpdateMode): Promise<void> {
-    const gates = [this.#own, ...this.#others.values()];
-    await Promise.all([...gates.map((gate) => gate.close(mode)), this.#closeRemote(mode)]);
+    await Promise.all([...this.#gates.map((gate) => gate.close(mode)), this.#closeRemote(mode)]);
   }
 
   /** @throws ServiceError `engine-failed` where those elsewhere cannot be told. */
@@ -126,7 +152,7 @@ export class PolicyControl {
   }
 
   #open(): void {
-    for (const gate of [this.#own, ...this.#others.values()]) gate.open();
+    for (const gate of this.#gates) gate.open();
     this.#remote?.open();
   }
 

@@ -2,6 +2,7 @@ import type { Weights } from "../engine/weight-servers.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import type { PolicyControl } from "./policy-control.ts";
 import { ServiceError } from "./service-error.ts";
+import type { PolicyMemory } from "./policy-memory.ts";
 import type { ServiceEntry } from "./service-journal.ts";
 
 /** Changes the weights of an engine. */
@@ -130,55 +131,52 @@ export class PolicyWeights {
   }
 
   /** Takes up what an earlier start knew. */
-  restore(entries: readonly ServiceEntry[]): void {
-    let isPaused = false;
-    let version: number | undefined;
-    for (const entry of entries) {
-      if (entry.type === "paused") isPaused = entry.isPaused;
-      else if (entry.type === "policy") {
-        version = entry.version;
-        this.#weights = entry.weights;
-      }
-    }
+  restore({ version, weights, isPaused }: PolicyMemory): void {
+    this.#weights = weights?.path;
     this.#policy.restore(version, isPaused);
   }
 
   /**
-   * Sees to it that the engine has the weights that were announced last: one in this process begins with
-   * those that it was started with, and servers may have been started again.
+   * Sees to it that the engine has the weights that were announced last, and lets the policy be asked then unless it
+   * is paused: an engine in this process begins with the weights that it was started with, and servers may have been
+   * started again. Where it throws, nothing is asked of the policy.
    *
-   * @throws UsageError where it does not load them.
+   * @throws UsageError where the engine does not load them, or workers cannot be told to wait.
    */
-  async reload(entries: readonly ServiceEntry[]): Promise<void> {
-    const control = this.#control;
-    const last = entries.findLast(({ type }) => type.startsWith("policy"));
-    if (control === undefined || last === undefined) return;
+  async reload({ weights: announced, loading }: PolicyMemory): Promise<void> {
     // A start that was loading when it ended may have told some servers: all are told again.
-    const wasLoading = last.type === "policy-loading" ? last : undefined;
-    const version = wasLoading?.version ?? this.#policy.version;
-    const path = wasLoading?.weights ?? this.#weights;
-    if (version === undefined || path === undefined) return;
-    const weights: Weights = { path, version: String(version) };
-    try {
-      if (wasLoading !== undefined || !(await control.have(weights))) {
-        const problem = await control.findProblem?.(weights);
-        if (problem !== undefined) throw new RolloutError("engine/server-error", problem);
-        await control.load(weights);
+    const wanted = loading ?? announced;
+    if (this.#control !== undefined && wanted !== undefined) {
+      const { version, path } = wanted;
+      const weights: Weights = { path, version: String(version) };
+      try {
+        await this.#provide(weights, { isSure: loading === undefined });
+      } catch (error) {
+        if (!(error instanceof RolloutError)) throw error;
+        throw new UsageError(
+          `Cannot go on with the policy's version ${version}: ${error.message}; see to it that the engine ` +
+            "can load these weights, or choose another --out",
+          { cause: error },
+        );
       }
-    } catch (error) {
-      if (!(error instanceof RolloutError)) throw error;
-      throw new UsageError(
-        `Cannot go on with the policy's version ${version}: ${error.message}; see to it that the engine ` +
-          "can load these weights, or choose another --out",
-        { cause: error },
-      );
+      if (loading !== undefined) {
+        await this.#append({ type: "policy", version, weights: path });
+        this.#weights = path;
+        this.#policy.restore(version, this.#policy.isPaused);
+      }
+      if (this.#control.namesVersions === true) this.#policy.noteLoaded();
     }
-    if (wasLoading !== undefined) {
-      await this.#append({ type: "policy", version, weights: path });
-      this.#weights = path;
-      this.#policy.restore(version, this.#policy.isPaused);
-    }
-    if (control.namesVersions === true) this.#policy.noteLoaded();
+    this.#policy.begin();
+  }
+
+  /** Has the engine load weights that it is not sure to have; nothing is sampled from then on. */
+  async #provide(weights: Weights, { isSure }: { readonly isSure: boolean }): Promise<void> {
+    const control = this.#control!;
+    if (isSure && (await control.have(weights))) return;
+    const problem = await control.findProblem?.(weights);
+    if (problem !== undefined) throw new RolloutError("engine/server-error", problem);
+    await this.#policy.stopSampling();
+    await control.load(weights);
   }
 
   /** Before sampling is paused: servers do not refuse all that they cannot use, and some end over it. */

@@ -8,6 +8,10 @@ import { verifyRun } from "../audit/verify-run.ts";
 import { RolloutError } from "../errors.ts";
 import { systemClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
+import type { KnownPolicy } from "../queue/run/policy-state.ts";
+import type { WeightControl } from "./policy-weights.ts";
+import type { RemotePlayers } from "./rollout-service-options.ts";
+import type { ServiceEntry } from "./service-journal.ts";
 import { caller, lampEngine, openLamps, twoLamps } from "./lamp-service.fixture.ts";
 
 let dir = "";
@@ -146,4 +150,118 @@ describe("a service that starts again", () => {
       expect(open.filter((file) => file.startsWith(dir))).toEqual([]);
     },
   );
+});
+
+/** Notes what workers are told, from the first moment on. */
+function notingRemote(told: unknown[]): (policy: KnownPolicy) => Promise<RemotePlayers> {
+  return async (policy) => {
+    told.push(policy);
+    return {
+      policy: {
+        close: async (mode) => void told.push(mode),
+        open: () => void told.push("open"),
+        announce: (version) => void told.push(`version ${version}`),
+      },
+      player: () => ({ play: () => Promise.reject(new Error("nothing is played")) }),
+      [Symbol.asyncDispose]: async () => {},
+    };
+  };
+}
+
+describe("what workers find of the policy behind a service that was killed", () => {
+  const announced: ServiceEntry = { type: "policy", version: 7 };
+  const loaded: ServiceEntry = { type: "policy", version: 7, weights: "/step-7" };
+  const loading: ServiceEntry = { type: "policy-loading", version: 8, weights: "/step-8" };
+  const paused: ServiceEntry = { type: "paused", isPaused: true };
+  const resumed: ServiceEntry = { type: "paused", isPaused: false };
+
+  /** Starts a service on what one left that was killed; gives what workers and the engine were told, in order. */
+  async function startOn(
+    entries: readonly ServiceEntry[],
+    control?: Partial<WeightControl>,
+  ): Promise<{ readonly told: readonly unknown[]; readonly error?: unknown }> {
+    await writeFile(
+      path.join(dir, "service.jsonl"),
+      entries.map((entry) => `${JSON.stringify(entry)}\n`).join(""),
+    );
+    const told: unknown[] = [];
+    const weights: WeightControl | undefined = control && {
+      have: () => Promise.resolve(false),
+      load: async ({ path: from }) => void told.push(`load ${from}`),
+      ...control,
+    };
+    try {
+      await using _service = await openLamps(dir, {
+        openRemote: notingRemote(told),
+        ...(weights && { weights }),
+      });
+      return { told };
+    } catch (error) {
+      return { told, error };
+    }
+  }
+
+  test("a policy of which nothing was said may be asked", async () => {
+    expect(await startOn([])).toEqual({ told: [{ gate: "open" }, "open"] });
+  });
+
+  test("a version that was announced is there from the first moment", async () => {
+    const told = [{ gate: "open", version: 7 }, "version 7", "open"];
+    expect(await startOn([announced])).toEqual({ told });
+    expect(await startOn([announced, paused, resumed])).toEqual({ told });
+  });
+
+  test("a pause is there from the first moment, and stays", async () => {
+    expect(await startOn([announced, paused])).toEqual({
+      told: [{ gate: "interrupt", version: 7 }, "version 7"],
+    });
+  });
+
+  test("no turn begins before it is known that the engine has the weights", async () => {
+    const have = (): Promise<boolean> => Promise.resolve(true);
+    expect(await startOn([loaded], { have })).toEqual({
+      told: [{ gate: "hold", version: 7 }, "version 7", "open"],
+    });
+    // An engine that cannot be told to load any has what its owner gave it.
+    expect(await startOn([loaded])).toEqual({
+      told: [{ gate: "open", version: 7 }, "version 7", "open"],
+    });
+  });
+
+  test("nothing is sampled while weights are loaded again, nor where that fails", async () => {
+    const first = [{ gate: "hold", version: 7 }, "version 7", "interrupt"];
+    expect(await startOn([loaded], {})).toEqual({ told: [...first, "load /step-7", "open"] });
+    const load = (): Promise<never> =>
+      Promise.reject(new RolloutError("engine/server-error", "no such folder"));
+    const refused = await startOn([loaded], { load });
+    expect(refused.told).toEqual(first);
+    expect(String(refused.error)).toContain("Cannot go on with the policy's version 7: no such");
+  });
+
+  test("nothing is sampled behind a load that was broken off, before it is made up for", async () => {
+    const first = [{ gate: "interrupt", version: 7 }, "version 7", "interrupt", "load /step-8"];
+    expect(await startOn([loaded, loading], {})).toEqual({ told: [...first, "version 8", "open"] });
+    expect(await startOn([loaded, loading, paused], {})).toEqual({ told: [...first, "version 8"] });
+    const kept: ServiceEntry = { type: "policy-kept" };
+    const have = (): Promise<boolean> => Promise.resolve(true);
+    expect(await startOn([loaded, loading, kept], { have })).toEqual({
+      told: [{ gate: "hold", version: 7 }, "version 7", "open"],
+    });
+  });
+
+  test("a start ends where workers cannot be told to wait while weights are loaded", async () => {
+    await writeFile(path.join(dir, "service.jsonl"), `${JSON.stringify(loaded)}\n`);
+    const refusing = async (policy: KnownPolicy): Promise<RemotePlayers> => {
+      const remote = await notingRemote([])(policy);
+      const close = (): Promise<never> => Promise.reject(new Error("MISCONF"));
+      return { ...remote, policy: { ...remote.policy, close } };
+    };
+    const weights: WeightControl = {
+      have: () => Promise.resolve(false),
+      load: () => Promise.reject(new Error("it was loaded")),
+    };
+    await expect(openLamps(dir, { openRemote: refusing, weights })).rejects.toThrow(
+      "Cannot begin: sampling cannot be paused at the workers: MISCONF; start again when the queue's store takes it",
+    );
+  });
 });

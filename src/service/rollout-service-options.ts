@@ -1,6 +1,7 @@
 import type { Engine, SamplingParameters } from "../engine/engine.ts";
 import type { Clock } from "../internal/clock.ts";
 import type { Redactor } from "../internal/redactor.ts";
+import type { KnownPolicy } from "../queue/run/policy-state.ts";
 import type { AttemptPlayer } from "../run/attempt-player.ts";
 import type { RecordPolicy } from "../run/read-recording.ts";
 import type { RunManifest } from "../run/run-folder.ts";
@@ -35,8 +36,11 @@ export interface RolloutServiceOptions {
   readonly clock?: Clock;
   /** Told, for people, of a batch that fails, or waits for another start. Default: a warning of the process. */
   readonly onTrouble?: (text: string) => void;
-  /** Opens the way to those who play elsewhere, once the folder is this process's. Default: this process. */
-  readonly openRemote?: () => Promise<RemotePlayers>;
+  /**
+   * Opens the way to those who play elsewhere, once the folder is this process's: `policy` is what they keep to from
+   * the first moment. Default: this process plays.
+   */
+  readonly openRemote?: (policy: KnownPolicy) => Promise<RemotePlayers>;
 }
 
 /** Those who play the attempts of batches elsewhere. */

@@ -10,6 +10,7 @@ import type { BatchRequest } from "./batch-request.ts";
 import type { BatchStatus } from "./batch.ts";
 import { GroupStore } from "./group-store.ts";
 import { PolicyControl } from "./policy-control.ts";
+import { policyAtStart, readPolicyMemory } from "./policy-memory.ts";
 import { PolicyWeights, type Announcement } from "./policy-weights.ts";
 import type {
   Acknowledgement,
@@ -92,13 +93,14 @@ export class RolloutService implements AsyncDisposable {
       const opened = await openServiceJournal(dir, { guard });
       journal = opened.journal;
       const { entries } = opened;
-      remote = await options.openRemote?.();
+      const memory = readPolicyMemory(entries);
+      remote = await options.openRemote?.(policyAtStart(memory, options.weights !== undefined));
       service = new RolloutService(options, { lock, journal, remote });
       service.groups.restoreAll(entries);
-      service.#weights.restore(entries);
+      service.#weights.restore(memory);
       service.#desk.restore(entries);
       await service.#desk.dropUnawaited();
-      await service.#weights.reload(entries);
+      await service.#weights.reload(memory);
       await service.groups.tidy();
       service.#desk.advance();
       return service;

@@ -9,12 +9,14 @@ import { PlaybackStop } from "../../outside.ts";
 import { UsageError, describeError } from "../../errors.ts";
 import type { AttemptPlayer, PlayPlace } from "../../run/attempt-player.ts";
 import { ownTask, type OwnTask } from "../../run/noted-task.ts";
+import { given } from "../../internal/given.ts";
 import { toPromptTime } from "../../run/prompt-time.ts";
 import { jobIdOf, requireNames, type AttemptJob } from "../job/attempt-job.ts";
 import { LineWriter } from "../job/job-recording.ts";
 import { PayloadError, sendPayload, type Payload } from "../job/payload.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 import { describeNoWorker } from "../run/no-worker.ts";
+import type { KnownPolicy } from "../run/policy-state.ts";
 import { forgetRun, parseRunEntry, runSilenceMs, type RunEntry } from "../run/run-entry.ts";
 import { hashTerms, type RunTerms } from "../run/run-terms.ts";
 import { queueName, runAliveKey, runsKey } from "../store/keys.ts";
@@ -44,6 +46,11 @@ export interface HandOutOptions {
    * no whole number. Default false.
    */
   readonly isMarked?: boolean;
+  /**
+   * Whether the policy may be asked, and its version, where that is known. Default: as whoever handed the run out
+   * before left it, until the first attempt is handed out.
+   */
+  readonly policy?: KnownPolicy;
   readonly onNews?: (news: HandOutNews) => void;
   /** How often signs of life are given, and what is handed out is looked after. Default 2 000. */
   readonly everyMs?: number;
@@ -126,11 +133,11 @@ export class HandOut implements AsyncDisposable {
    * @throws UsageError where the shared place or the store cannot be written.
    */
   static async open(options: HandOutOptions): Promise<HandOut> {
-    const { store, run, place, isMarked = false } = options;
+    const { store, run, place, isMarked = false, policy: known } = options;
     const probe = place && `probe/${run}`;
     if (place !== undefined) await writeProbe(place, run);
     const policy = await beginWith("hand out by", () =>
-      RemotePolicy.open(store, run, { isMarked }),
+      RemotePolicy.open(store, run, { isMarked, ...given({ known }) }),
     );
     const handOut = new HandOut(options, { policy, probe });
     try {
@@ -163,6 +170,7 @@ export class HandOut implements AsyncDisposable {
         const startedAtMs = setup.now();
         const isInterrupted = (): boolean => interrupt?.aborted === true;
         if (isInterrupted()) return unplayed();
+        policy.begin();
         const own = ownTask(assignment.task, {
           environment: setup.environment,
           ...(redactor && { redactor }),

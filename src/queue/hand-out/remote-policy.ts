@@ -1,7 +1,13 @@
+import { given } from "../../internal/given.ts";
 import type { UpdateMode } from "../../run/policy-gate.ts";
 import { acknowledgedKey, policyKey, workerAliveKey } from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";
-import { firstPolicyState, readPolicyState, type PolicyState } from "../run/policy-state.ts";
+import {
+  firstPolicyState,
+  readPolicyState,
+  type KnownPolicy,
+  type PolicyState,
+} from "../run/policy-state.ts";
 
 /** Looks again after so long, whatever news arrived, milliseconds. */
 const lookAgainMs = 500;
@@ -14,24 +20,38 @@ export class RemotePolicy {
   readonly #store: QueueStore;
   readonly #run: string;
   #state: PolicyState;
+  /** Nobody has said yet whether the policy may be asked but whoever handed the run out before. */
+  #isInherited: boolean;
   #writing: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  private constructor(store: QueueStore, run: string, state: PolicyState) {
+  private constructor(
+    store: QueueStore,
+    run: string,
+    { state, isInherited }: { readonly state: PolicyState; readonly isInherited: boolean },
+  ) {
     this.#store = store;
     this.#run = run;
     this.#state = state;
+    this.#isInherited = isInherited;
   }
 
-  /** Takes over from whoever handed the run out before: its policy may be asked. */
+  /**
+   * Takes over from whoever handed the run out before, and takes the policy as they left it unless it is known to
+   * be otherwise: attempts that workers hold go on by what is said here.
+   */
   static async open(
     store: QueueStore,
     run: string,
-    { isMarked }: Pick<PolicyState, "isMarked">,
+    { isMarked, known }: Pick<PolicyState, "isMarked"> & { readonly known?: KnownPolicy },
   ): Promise<RemotePolicy> {
-    const before = await readPolicyState(store, run);
-    const { revision } = before ?? firstPolicyState;
-    const policy = new RemotePolicy(store, run, { ...firstPolicyState, revision, isMarked });
+    const before = (await readPolicyState(store, run)) ?? firstPolicyState;
+    const { state: form, revision, gate, version } = before;
+    const taken = known ?? { gate, ...given({ version }) };
+    const policy = new RemotePolicy(store, run, {
+      state: { state: form, revision, ...taken, isMarked },
+      isInherited: known === undefined,
+    });
     await policy.#change({});
     return policy;
   }
@@ -64,13 +84,20 @@ export class RemotePolicy {
    */
   async close(mode: UpdateMode): Promise<void> {
     if (mode === "finish") return;
+    this.#isInherited = false;
     await this.#change({ gate: mode });
     await this.#settled(this.#state.revision);
   }
 
   /** Lets the policy be asked again. */
   open(): void {
+    this.#isInherited = false;
     if (this.#state.gate !== "open") this.#change({ gate: "open" }).catch(() => {});
+  }
+
+  /** Lets the policy be asked where nobody but an earlier process has kept it from that. */
+  begin(): void {
+    if (this.#isInherited) this.open();
   }
 
   /** Writes the state once more where the store has lost it. */

@@ -18,6 +18,9 @@ const policyStateSchema = z.strictObject({
 /** Whether a run's policy may be asked everywhere, and which version it has. JSON-able. */
 export type PolicyState = z.infer<typeof policyStateSchema>;
 
+/** What whoever hands a run out knows of its policy. */
+export type KnownPolicy = Pick<PolicyState, "gate" | "version">;
+
 /** The state before anything was said. */
 export const firstPolicyState: PolicyState = {
   ...{ state: 1, revision: 0, gate: "open" },

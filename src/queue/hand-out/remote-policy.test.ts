@@ -1,0 +1,100 @@
+import { expect, test } from "vitest";
+import { fiftyLamps, switchingEngine, takeAll } from "../../run/lamp-groups.fixture.ts";
+import { lampSetup } from "../../run/lamp-run.fixture.ts";
+import { startRun } from "../../run/start-run.ts";
+import { taskList } from "../../run/task-source.ts";
+import { Redactor } from "../../internal/redactor.ts";
+import { policyKey } from "../store/keys.ts";
+import { MemoryStore } from "../store/memory-store.fixture.ts";
+import { memoryClients, plainLine } from "../store/memory-clients.fixture.ts";
+import { QueueStore } from "../store/queue-store.ts";
+import { QueueWorker } from "../worker/queue-worker.ts";
+import { HandOut, type HandOutOptions } from "./hand-out.ts";
+import { RemotePolicy } from "./remote-policy.ts";
+
+async function connect(memory: MemoryStore): Promise<QueueStore> {
+  const clients = memoryClients(plainLine(memory));
+  return await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
+}
+
+/** What workers find. */
+function found(memory: MemoryStore): unknown {
+  const { gate, version } = JSON.parse(memory.get(policyKey("r"))!) as Record<string, unknown>;
+  return { gate, version };
+}
+
+/** What a process left that is gone: the version 7, and sampling cut short. */
+async function leavePaused(memory: MemoryStore): Promise<number> {
+  const policy = await RemotePolicy.open(await connect(memory), "r", { isMarked: true });
+  policy.announce(7);
+  await policy.close("interrupt");
+  return policy.revision;
+}
+
+test("a policy is taken over with its version, and stays closed until a first attempt is played", async () => {
+  const memory = new MemoryStore(() => 0);
+  const revision = await leavePaused(memory);
+  const policy = await RemotePolicy.open(await connect(memory), "r", { isMarked: true });
+  expect(found(memory)).toEqual({ gate: "interrupt", version: 7 });
+  expect([policy.version, policy.revision > revision]).toEqual([7, true]);
+  policy.begin();
+  await policy.written();
+  expect(found(memory)).toEqual({ gate: "open", version: 7 });
+});
+
+test("a policy that whoever took it over has closed stays closed when attempts are played", async () => {
+  const memory = new MemoryStore(() => 0);
+  await leavePaused(memory);
+  const policy = await RemotePolicy.open(await connect(memory), "r", { isMarked: true });
+  await policy.close("hold");
+  policy.begin();
+  await policy.written();
+  expect(found(memory)).toEqual({ gate: "hold", version: 7 });
+});
+
+test("what is known of a policy is all that workers ever find of it", async () => {
+  const memory = new MemoryStore(() => 0);
+  await leavePaused(memory);
+  for (const known of [{ gate: "hold", version: 8 } as const, { gate: "interrupt" } as const]) {
+    const policy = await RemotePolicy.open(await connect(memory), "r", { isMarked: true, known });
+    expect(found(memory)).toEqual({ version: undefined, ...known });
+    policy.begin();
+    await policy.written();
+    expect(found(memory)).toEqual({ version: undefined, ...known });
+  }
+});
+
+/** The versions of what a run samples whose hand-out takes over from one that was paused at version 7. */
+async function sampleAfter(options: Partial<HandOutOptions>): Promise<readonly string[]> {
+  const memory = new MemoryStore(() => Date.now());
+  await leavePaused(memory);
+  const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
+  await using _worker = await QueueWorker.start({
+    store: await connect(memory),
+    ...{ setup, terms: { tokenizer: "t1" }, redactor: new Redactor(), concurrency: 2 },
+    // Nobody is lost because the machine is slow.
+    leaseMs: 600_000,
+  });
+  await using handOut = await HandOut.open({
+    ...{ store: await connect(memory), run: "r", environment: "lamp", sampling: {} },
+    ...{ terms: { tokenizer: "t1" }, isRecorded: true, everyMs: 100, isMarked: true, ...options },
+  });
+  const run = startRun({
+    source: taskList(fiftyLamps, { split: "test", taskIndexes: [3] }),
+    ...{ setup, grouping: { size: 2 }, admission: { concurrency: 2 }, player: handOut.player() },
+  });
+  const groups = await takeAll(run);
+  const sampled = groups.flatMap(({ episodes }) =>
+    episodes.flatMap(({ segments }) =>
+      segments.flatMap(({ policyVersions, lossMask }) =>
+        policyVersions.filter((_, at) => lossMask[at] === 1),
+      ),
+    ),
+  );
+  return [...new Set(sampled)];
+}
+
+test("a run that goes on samples, and its tokens carry the version that was announced before it stopped", async () => {
+  expect(await sampleAfter({})).toEqual(["7"]);
+  expect(await sampleAfter({ policy: { gate: "open", version: 9 } })).toEqual(["9"]);
+});

@@ -1,0 +1,54 @@
+import type { KnownPolicy } from "../queue/run/policy-state.ts";
+import { given } from "../internal/given.ts";
+import type { ServiceEntry } from "./service-journal.ts";
+
+/** Weights that the engine was had to load, or was being had to. */
+interface NotedWeights {
+  readonly version: number;
+  readonly path: string;
+}
+
+/** What the journal says of the policy. */
+export interface PolicyMemory {
+  /** Absent before one was announced. */
+  readonly version?: number;
+  readonly isPaused: boolean;
+  /** Those of the version, where they were named. */
+  readonly weights?: NotedWeights;
+  /** An earlier start ended while the engine loaded these: its servers may have different ones. */
+  readonly loading?: NotedWeights;
+}
+
+/** Reads what earlier starts wrote of the policy. */
+export function readPolicyMemory(entries: readonly ServiceEntry[]): PolicyMemory {
+  let isPaused = false;
+  let announced: Omit<PolicyMemory, "isPaused" | "loading"> = {};
+  let loading: NotedWeights | undefined;
+  for (const entry of entries) {
+    if (entry.type === "paused") isPaused = entry.isPaused;
+    else if (entry.type === "policy-loading") {
+      loading = { version: entry.version, path: entry.weights };
+    } else if (entry.type === "policy-kept") loading = undefined;
+    else if (entry.type === "policy") {
+      const { version, weights: path } = entry;
+      loading = undefined;
+      announced = { version, ...(path !== undefined && { weights: { version, path } }) };
+    }
+  }
+  return { ...announced, isPaused, ...given({ loading }) };
+}
+
+/**
+ * How workers find the policy before the service has looked at the engine: what they sample is cut short where the
+ * policy is paused or servers may have different weights, and where they may have lost those that they were had to
+ * load, no turn begins.
+ */
+export function policyAtStart(
+  { version, isPaused, weights, loading }: PolicyMemory,
+  canLoad: boolean,
+): KnownPolicy {
+  const mayBeMixed = canLoad && loading !== undefined;
+  const mayBeLost = canLoad && weights !== undefined;
+  const unpaused = mayBeLost ? "hold" : "open";
+  return { gate: isPaused || mayBeMixed ? "interrupt" : unpaused, ...given({ version }) };
+}
