@@ -120,6 +120,38 @@ describe("describe()", () => {
     await engine.close();
   });
 
+  test("a router is asked for the model that is named, and where none is, the name is asked for", async () => {
+    await using server = await startLlamaCppTestServer({ modelPath: "a b", contextLength: 1_024 });
+    // Source: ggml-org/llama.cpp tools/server/server-models.cpp (get_router_props).
+    const own = {
+      ...{ role: "router", model_alias: "llama-server", model_path: "none" },
+      ...{ default_generation_settings: { params: {}, n_ctx: 0 }, build_info: "b0-test" },
+    };
+    const asked: (string | undefined)[] = [];
+    const router = await listen(0, (request, response) => {
+      asked.push(request.url);
+      if (request.url === "/props") response.end(JSON.stringify(own));
+      else {
+        void fetch(`${server.url}${request.url}`).then(async (reply) => {
+          response.end(await reply.text());
+        });
+      }
+    });
+    const unnamed = createLlamaCppEngine({ url: router.url });
+    expect(await failureOf(unnamed.describe())).toEqual({
+      ...{ code: "engine/bad-request", retryable: false },
+      message:
+        `Cannot use the engine at ${router.url}: it is llama.cpp's router, which samples nothing by itself, ` +
+        "expected the name of one of its models as the option model (--served-model); /v1/models lists them",
+    });
+    await unnamed.close();
+    const named = createLlamaCppEngine({ url: router.url, model: "a b" });
+    expect(await named.describe()).toMatchObject({ model: "a b", contextLength: 1_024 });
+    await named.close();
+    expect(asked).toEqual(["/props", "/props?model=a%20b"]);
+    await router.close();
+  });
+
   test("says what is wrong: another key, a model that loads, another server", async () => {
     await using server = await startLlamaCppTestServer({ apiKey: "k-1" });
     const stranger = createLlamaCppEngine({ url: server.url });

@@ -14,9 +14,12 @@ export interface DescribeContext extends Omit<ControlContext, "expected"> {
 /**
  * Asks a server for its model, its release and the length of a slot's context.
  *
- * **Source:** ggml-org/llama.cpp tools/server/server-context.cpp (`/props`).
+ * **Source:** ggml-org/llama.cpp tools/server/server-context.cpp (`/props`), and for a server of several models
+ * tools/server/server-models.cpp (`get_router_props`): it answers for itself where none is named, with a context of
+ * length 0, and refuses what is to be sampled.
  *
- * @throws RolloutError of the last address where none answers.
+ * @throws RolloutError of the last address where none answers; `engine/bad-request` for a router where no model is
+ *   named.
  */
 export async function describeLlamaCpp(
   workers: readonly Worker[],
@@ -35,6 +38,13 @@ export async function describeLlamaCpp(
         "engine/bad-reply",
         `Cannot describe the engine at ${worker.url}: /props has no default_generation_settings, ` +
           `expected ${control.expected}`,
+      );
+    }
+    if (properties["role"] === "router") {
+      throw new RolloutError(
+        "engine/bad-request",
+        `Cannot use the engine at ${worker.url}: it is llama.cpp's router, which samples nothing by itself, ` +
+          "expected the name of one of its models as the option model (--served-model); /v1/models lists them",
       );
     }
     const model = properties["model_alias"] ?? properties["model_path"];
