@@ -131,7 +131,7 @@ export interface EngineDescription {
   /** The server's own release, where it says so. */
   readonly engineVersion?: string;
   readonly logprobConvention: LogprobConvention;
-  /** Longest prompt and output together, where the engine says so. */
+  /** Longest prompt and output together, where the engine says so: a whole number, at least 1. */
   readonly contextLength?: number;
   /** What of this is assumed rather than known, and why. */
   readonly warnings?: readonly string[];

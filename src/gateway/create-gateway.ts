@@ -1,4 +1,5 @@
 import type { Episode } from "../episode/episode.ts";
+import { askDescription } from "../episode/ask-description.ts";
 import { UsageError, type Failure } from "../errors.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { Gateway, type GatewayOptions, type OpenedSession } from "./gateway.ts";
@@ -60,7 +61,8 @@ export type GatewayInProcessOptions = GatewayOptions &
  * @throws RolloutError where the engine does not answer.
  */
 export async function createGateway(options: GatewayInProcessOptions): Promise<GatewayInProcess> {
-  const { gateway, fetch } = await openInProcess(options);
+  const { gateway, fetch, warnings } = await openInProcess(options);
+  for (const warning of warnings) process.emitWarning(warning);
   const find = (sessionId: string): GatewaySession => {
     const session = gateway.store.byId(sessionId);
     if (session !== undefined) return session;
@@ -89,8 +91,12 @@ export async function openInProcess({
 }: GatewayInProcessOptions): Promise<{
   readonly gateway: Gateway;
   readonly fetch: typeof globalThis.fetch;
+  /** What a person should know of the engine. */
+  readonly warnings: readonly string[];
 }> {
-  const { contextLength } = await options.engine.describe();
+  const { contextLength, warnings = [] } = await askDescription(options.engine, {
+    clock: options.clock,
+  });
   const gateway = new Gateway(options, contextLength);
   const rules = {
     opensSessions,
@@ -99,7 +105,7 @@ export async function openInProcess({
   };
   const app = createGatewayApp(gateway, rules);
   return {
-    gateway,
+    ...{ gateway, warnings },
     // A request that is one already is read as it is.
     fetch: async (input, init) =>
       await app.fetch(

@@ -92,9 +92,13 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     const { data: dataDir } = values;
     const place = { renderer, environment, ...given({ dataDir }) };
     const { agent, play } = await openAgent(options.agent, agentConfig, { place, own });
-    const description = await describeEngine(engine, given({ signal: options.signal }));
-    const { contextLength = Infinity } = description;
-    const limits = { maxContextTokens: contextLength, ...readLimitsConfig(values) };
+    const asked = readLimitsConfig(values);
+    const { signal, clock } = options;
+    const timeoutMs = asked.engineTimeoutMs;
+    const description = await describeEngine(engine, { signal, clock, timeoutMs });
+    const { contextLength = Infinity, warnings = [] } = description;
+    for (const warning of warnings) process.emitWarning(redactor.text(warning));
+    const limits = { maxContextTokens: contextLength, ...asked };
     const conduct = readConductConfig(values, engineOf(options, values));
     const sampling = readSampling(values);
     // A date that was chosen for a renderer that is given stays.

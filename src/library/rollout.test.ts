@@ -19,6 +19,7 @@ import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import { defineEnvironment } from "../environment/define-environment.ts";
 import { refuse } from "../environment/refuse.ts";
 import { UsageError } from "../errors.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
 import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
 import { characterRenderer, startSglangTestServer, textPolicy } from "../testing/index.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
@@ -90,6 +91,53 @@ describe("rollout()", () => {
       "lights/test/2#0": 0,
       "lights/test/2#1": 0,
     });
+  });
+
+  test("an engine of one's own is left where it never says what it is, and blamed where it fails", async () => {
+    const engine = createSglangEngine({ url: server.url });
+    const { url: _server, ...rest } = options();
+    const stop = new AbortController();
+    const asked = withResolvers();
+    const hung: Engine = {
+      ...engine,
+      describe: () => {
+        asked.resolve();
+        return new Promise(() => {});
+      },
+    };
+    const first = rollout({ ...rest, engine: hung, signal: stop.signal })[Symbol.asyncIterator]();
+    const reason = new Error("enough");
+    const outcome = expect(first.next()).rejects.toBe(reason);
+    await asked.promise;
+    stop.abort(reason);
+    await outcome;
+    const failing = { ...engine, describe: () => Promise.reject(new Error("db away")) };
+    const second = rollout({ ...rest, engine: failing })[Symbol.asyncIterator]();
+    await expect(second.next()).rejects.toMatchObject({
+      code: "engine/exception",
+      message: `Cannot describe the engine sglang: db away`,
+    });
+    await engine.close();
+  });
+
+  test("plays to the end where an engine of one's own names a context length that is none", async () => {
+    const engine = createSglangEngine({ url: server.url });
+    const { url: _server, ...rest } = options();
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    onTestFinished(() => warned.mockRestore());
+    const emptied: Engine = {
+      ...engine,
+      describe: async () => ({ ...(await engine.describe()), contextLength: 0 }),
+    };
+    const stopReasons: string[] = [];
+    for await (const { episode } of rollout({ ...rest, engine: emptied, tasks: [1] })) {
+      stopReasons.push(episode.stopReason);
+    }
+    expect(stopReasons).toEqual(["user-left", "user-left"]);
+    expect(warned.mock.calls).toEqual([
+      [expect.stringContaining("the engine sglang names the context length 0, expected a whole")],
+    ]);
+    await engine.close();
   });
 
   test("plays tasks that are named of a split without an end", async () => {

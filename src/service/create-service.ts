@@ -11,6 +11,7 @@ import type { Redactor } from "../internal/redactor.ts";
 import type { KnownPolicy } from "../queue/run/policy-state.ts";
 import { handedOutAtOnce, type QueueConfig } from "../queue/queue-settings.ts";
 import { createRun, type Run } from "../setup/create-run.ts";
+import { describeEngine } from "../setup/describe-engine.ts";
 import { loadEnvironment } from "../setup/environments.ts";
 import { readRunConfig } from "../setup/run-config.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
@@ -100,7 +101,7 @@ export async function createService(
       ? undefined
       : await weightLoader(config, { env, engine: run.setup.engine, named: engineUrls });
     const gym = new GymAgent();
-    const { model } = await run.setup.engine.describe(given({ signal }));
+    const { model } = await describeEngine(run.setup.engine, { signal });
     const agentLightning = lightning && openBridge(lightning, { env, dir, redactor, note, model });
     const takers = {
       [gymTaker]: gym.taker,

@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Engine } from "../engine/engine.ts";
+import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
 import { createRun, readRunConfig } from "../index.ts";
 
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
@@ -67,6 +69,26 @@ describe("createRun()", () => {
       identity: { engine: "reference", weights: expect.stringMatching(/^[0-9a-f]{64}$/) as string },
     });
     expect(rewards).toHaveLength(2);
+  });
+
+  test("takes a context length that is none for unknown, and warns", async () => {
+    const engine: Engine = {
+      ...preparedEngine([]),
+      describe: async () => ({ kind: "own", logprobConvention: "tempered", contextLength: 0 }),
+    };
+    const url = ["http://127.0.0.1:9"];
+    const config = readRunConfig({ env: "storefront", user: "scripted", model, url });
+    await using run = await createRun(config, { engine });
+    expect(run.setup.limits.maxContextTokens).toBe(Infinity);
+    const warnings = [
+      expect.stringContaining("the engine prepared names the context length 0, expected a whole"),
+    ];
+    expect(run.warnings).toEqual(warnings);
+    expect(run.manifest.found["engine"]).toEqual({
+      kind: "own",
+      logprobConvention: "tempered",
+      warnings,
+    });
   });
 
   test("closes what it opened, when it is disposed of and where a later part fails", async () => {

@@ -104,7 +104,8 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     opened.push(renderer.codec);
     const place = { renderer, environment, ...given({ dataDir: config.environment.dataDir }) };
     const { agent, play } = await openAgent(config.agent, place, opened);
-    const description = await describeEngine(engine, given({ signal }));
+    const { engineTimeoutMs: timeoutMs } = config.limits;
+    const description = await describeEngine(engine, { signal, timeoutMs });
     const { contextLength = Infinity } = description;
     const limits = { maxContextTokens: contextLength, ...config.limits };
     const { sampling } = config;

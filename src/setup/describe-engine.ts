@@ -1,17 +1,18 @@
 import type { Engine, EngineDescription } from "../engine/engine.ts";
+import { askDescription, type AskDescriptionOptions } from "../episode/ask-description.ts";
 import { RolloutError } from "../errors.ts";
 
 /**
  * Asks an engine what it is, and says which flag to look at where it does not answer as it should.
  *
- * @throws RolloutError where the engine does not answer.
+ * @throws RolloutError where the engine does not answer, or answers what is no description.
  */
 export async function describeEngine(
   engine: Engine,
-  options: { readonly signal?: AbortSignal } = {},
+  options: AskDescriptionOptions = {},
 ): Promise<EngineDescription> {
   try {
-    return await engine.describe(options);
+    return await askDescription(engine, options);
   } catch (error) {
     if (!(error instanceof RolloutError)) throw error;
     const hint = hintOf(error);

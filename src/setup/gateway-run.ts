@@ -12,6 +12,7 @@ import { readPromptTime, toPromptTime } from "../run/prompt-time.ts";
 import { redactEpisode } from "../run/redact-episode.ts";
 import { RunFolder, type RunManifest } from "../run/run-folder.ts";
 import { RunTally, type RunProgress } from "../run/run-progress.ts";
+import { describeEngine } from "./describe-engine.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
 import { createRunRedactor } from "./run-secrets.ts";
 import { fingerprintFiles } from "./fingerprint.ts";
@@ -114,7 +115,7 @@ async function openParts(
   opened.push(() => engine.close());
   const made = await createRenderer(config.renderer);
   opened.push(() => made.codec.close?.());
-  const description = await engine.describe(given({ signal }));
+  const description = await describeEngine(engine, { signal, clock });
   const manifest = redactor.clean(await describeGateway(config, { renderer: made, description }));
   const dir = config.dir ?? path.join("runs", `gateway-${stampOf(now())}`);
   const begun = { ...manifest, promptTime: toPromptTime(new Date(now())) };

@@ -283,6 +283,19 @@ describe("a form that the engine holds a turn to", () => {
   });
 });
 
+test("an engine whose context length is none bounds no session by it, and a warning says so", async () => {
+  const engine: Engine = {
+    ...talkingEngine(["Hello"]),
+    describe: async () => ({ kind: "own", logprobConvention: "raw", contextLength: 0 }),
+  };
+  const opened = await openInProcess({ engine, renderer: characterRenderer() });
+  expect(opened.warnings).toEqual([
+    expect.stringContaining("the engine talking names the context length 0, expected a whole"),
+  ]);
+  const { token } = await opened.gateway.openSession({ taskId: "t" });
+  expect((await post(opened, hi, { token })).status).toBe(200);
+});
+
 describe("an engine in trouble", () => {
   test("is told before the reply begins, and disturbs nothing else", async () => {
     const gone = new RolloutError("engine/unreachable", "Nobody answers");
