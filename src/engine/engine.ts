@@ -131,7 +131,9 @@ export interface EngineDescription {
   /** The server's own release, where it says so. */
   readonly engineVersion?: string;
   readonly logprobConvention: LogprobConvention;
-  /** Longest prompt and output together, where the engine says so: a whole number, at least 1. */
+  /** The convention could not be found out, and is the server's default. */
+  readonly isConventionAssumed?: true;
+  /** Longest prompt and output together, where the engine says so. */
   readonly contextLength?: number;
   /** What of this is assumed rather than known, and why. */
   readonly warnings?: readonly string[];

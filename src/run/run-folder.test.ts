@@ -599,6 +599,70 @@ describe("RunFolder and its manifest", () => {
     expect(idsOf(again)).toEqual(["t#0"]);
   });
 
+  describe("whose engine says how long a context is, and what its logprobs are of", () => {
+    const asked = (
+      identity: Readonly<Record<string, string>>,
+      configuration: Readonly<Record<string, unknown>> = {},
+    ): RunManifest => ({
+      ...testManifest,
+      configuration: { ...testManifest.configuration, ...configuration },
+      identity: { ...testManifest.identity, ...identity },
+    });
+    const openAs = async (manifest: RunManifest): Promise<void> => {
+      await using _folder = await RunFolder.open(dir, manifest, { retryFailed: false });
+    };
+    const begin = async (manifest: RunManifest): Promise<void> => {
+      await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
+      await folder.writeEpisode(testEpisode(0));
+    };
+    const changed = (): string =>
+      `Cannot resume ${dir}: what its episodes were played with has changed: `;
+
+    test("refuses another limit with both values, and takes the former one as a setting", async () => {
+      await begin(asked({ "max-context": "4096" }));
+      await expect(openAs(asked({ "max-context": "720" }))).rejects.toThrow(
+        `${changed()}max-context was "4096" and is "720"; ` +
+          "bring back what was there, give --max-context 4096 or choose another --out",
+      );
+      await openAs(asked({ "max-context": "4096" }, { "max-context": 4096 }));
+      await openAs(asked({ "max-context": "4096" }));
+    });
+
+    test("takes an engine's limit for the same as a setting, and names settings that differ", async () => {
+      await begin(asked({ "max-context": "4096" }, { "max-context": 4096 }));
+      await openAs(asked({ "max-context": "4096" }));
+      await expect(openAs(asked({ "max-context": "720" }))).rejects.toThrow(
+        "give --max-context 4096 or choose",
+      );
+      await expect(openAs(asked({ "max-context": "720" }, { "max-context": 720 }))).rejects.toThrow(
+        "max-context was 4096 and is 720; start with the same settings",
+      );
+    });
+
+    test("refuses logprobs of another kind", async () => {
+      await begin(asked({ logprobConvention: "tempered" }));
+      await expect(openAs(asked({ logprobConvention: "raw" }))).rejects.toThrow(
+        `${changed()}logprobConvention was "tempered" and is "raw"; ` +
+          "bring back what was there or choose another --out",
+      );
+    });
+
+    test("goes on where a start is not told, and by what the first one is that is", async () => {
+      const told = { "max-context": "4096", logprobConvention: "raw" };
+      await begin(asked({}));
+      await expect(openAs(asked(told, { "max-context": 4096 }))).rejects.toThrow(
+        "max-context was undefined and is 4096; start with the same settings",
+      );
+      await openAs(asked(told));
+      await openAs(asked({}));
+      const stored = JSON.parse(await readFile(file("run.json"), "utf8")) as RunManifest;
+      expect(stored.identity).toEqual({ ...testManifest.identity, ...told });
+      await expect(openAs(asked({ "max-context": "720" }))).rejects.toThrow(
+        'max-context was "4096" and is "720"',
+      );
+    });
+  });
+
   test("compares what only a later version counts among what decides with what was noted", async () => {
     const found = { settings: { env: "e", "max-turns": 3, concurrency: 2 } };
     const old = { ...testManifest, found };

@@ -56,6 +56,12 @@ export interface RunPlace {
 
 const fileName = "run.json";
 
+/** The member of `identity` that is a run's context limit, and the setting that takes an engine's place in it. */
+export const contextMember = "max-context";
+
+/** Members of `identity` that an engine does not tell at each start: where it did not, nothing differs. */
+const toldByEngine: ReadonlySet<string> = new Set([contextMember, "logprobConvention"]);
+
 /**
  * Makes a folder that of a run: writes `run.json` where the folder is new, and compares it where there
  * is one. Where it is missing or damaged, what `events.jsonl` says of the last start takes its place.
@@ -237,7 +243,7 @@ async function resume(
   },
 ): Promise<ClaimedManifest> {
   const { stored, manifest, files } = run;
-  const asked = differences(configurationOf(stored, manifest), manifest.configuration);
+  const asked = askedDifferences(stored, manifest);
   if (asked.length > 0) {
     throw new UsageError(
       `Cannot resume ${name}: ${listed(asked)}; start with the same settings or choose another --out`,
@@ -247,23 +253,39 @@ async function resume(
   if (identity !== undefined && stored.identity !== undefined) {
     requireSame(name, { stored, manifest }, differences(stored.identity, identity));
   }
-  const isIdentified = stored.identity !== undefined || identity === undefined;
-  if (stored.runId !== undefined && stored.promptTime !== undefined && isIdentified) {
+  const known = completeIdentity(stored.identity, identity);
+  const isKnown = known === stored.identity;
+  if (stored.runId !== undefined && stored.promptTime !== undefined && isKnown) {
     return { manifest: stored, notes: [] };
   }
-  // It was begun by an earlier version.
+  // It was begun by an earlier version, or its engine did not tell all.
   const { firstAtMs } = await readStarts(files, dir);
   const completed = {
     ...{ ...manifest, ...stored, runId: stored.runId ?? runId },
     promptTime: promptTimeOf(stored, firstAtMs) ?? promptTime,
+    ...(known && { identity: known }),
   };
   await writeWholeJson(path.join(dir, fileName), completed, { files });
-  if (isIdentified) return { manifest: completed, notes: [] };
+  if (stored.identity !== undefined || identity === undefined)
+    return { manifest: completed, notes: [] };
   const names = Object.keys(identity).join(", ");
   const note =
     `${name} was begun by a version that did not note which ${names} it played with: ` +
     "those of this start are taken for the same";
   return { manifest: completed, notes: [note] };
+}
+
+/** What a run is known by from now on: what no start before was told is what this one is. */
+function completeIdentity(
+  before: RunManifest["identity"],
+  now: RunManifest["identity"],
+): RunManifest["identity"] {
+  if (before === undefined || now === undefined) return before ?? now;
+  const late = [...toldByEngine].filter(
+    (name) => before[name] === undefined && now[name] !== undefined,
+  );
+  if (late.length === 0) return before;
+  return { ...before, ...Object.fromEntries(late.map((name) => [name, now[name] as string])) };
 }
 
 /** Whether two say that the same is played with the same. */
@@ -278,13 +300,28 @@ function requireSame(
   { stored, manifest }: { readonly stored: RunManifest; readonly manifest: RunManifest },
   differing: readonly Difference[],
 ): void {
+  const isOneVersion = stored.turnwright === manifest.turnwright;
   const found = differing.filter(
-    ({ isNamedByBoth }) => isNamedByBoth || stored.turnwright === manifest.turnwright,
+    (each) => each.isNamedByBoth || (isOneVersion && !toldByEngine.has(each.name)),
   );
   if (found.length === 0) return;
+  const limit = found.some((each) => each.name === contextMember)
+    ? `, give --${contextMember} ${stored.identity?.[contextMember]}`
+    : "";
   throw new UsageError(
     `Cannot resume ${name}: what its episodes were played with has changed: ${listed(found)}; ` +
-      "bring back what was there or choose another --out",
+      `bring back what was there${limit} or choose another --out`,
+  );
+}
+
+/**
+ * What differs in what two starts were asked for. A context limit that one was given and the other found is
+ * compared by what came of it, among what was found.
+ */
+function askedDifferences(stored: RunManifest, manifest: RunManifest): readonly Difference[] {
+  const isFound = [stored, manifest].every(({ identity }) => identity?.[contextMember]);
+  return differences(configurationOf(stored, manifest), manifest.configuration).filter(
+    ({ name, isNamedByBoth }) => isNamedByBoth || name !== contextMember || !isFound,
   );
 }
 
@@ -303,6 +340,7 @@ function configurationOf(stored: RunManifest, manifest: RunManifest): RunManifes
 }
 
 interface Difference {
+  readonly name: string;
   /** Such as `temperature was 1 and is 0.5`. */
   readonly text: string;
   /** Another version may name more or fewer things than this one. */
@@ -318,6 +356,7 @@ function differences(
   return keys
     .filter((key) => !isDeepStrictEqual(plain(was.get(key)), plain(is.get(key))))
     .map((key) => ({
+      name: key,
       text: `${key} was ${JSON.stringify(was.get(key))} and is ${JSON.stringify(is.get(key))}`,
       isNamedByBoth: was.get(key) !== undefined && is.get(key) !== undefined,
     }));

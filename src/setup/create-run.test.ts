@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Engine } from "../engine/engine.ts";
-import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
-import { createRun, readRunConfig } from "../index.ts";
+import { createRun, readRunConfig, type EngineDescription } from "../index.ts";
+import { createEngine } from "./create-engine.ts";
+import type { GivenSettings } from "./setting.ts";
 
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 
@@ -103,6 +103,41 @@ describe("createRun()", () => {
     const config = readRunConfig({ ...settings, env: broken, agent: "few-shot" });
     await expect(createRun(config)).rejects.toThrow("Missing --few-shot-file");
     expect(await notesOf(broken)).toEqual(["closed"]);
+  });
+
+  test("refuses a folder whose turns were sampled within another context, or with other logprobs", async () => {
+    const settings = {
+      ...{ env: "storefront", user: "scripted", engine: "reference", threads: 1, sequences: 1 },
+      ...{ model, tasks: "0-1", "max-turns": 1, "max-tokens-per-turn": 8, concurrency: 1 },
+      out: path.join(scratch, "contexts"),
+    };
+    const start = async (told: Partial<EngineDescription>, more: GivenSettings = {}) => {
+      const config = readRunConfig({ ...settings, ...more });
+      const own = await createEngine(config.engine, {});
+      const stop = new AbortController();
+      const engine = {
+        kind: own.kind,
+        generate: own.generate.bind(own),
+        describe: async () => ({ ...(await own.describe()), ...told }),
+        close: async () => await own.close(),
+      };
+      await using run = await createRun(config, { engine });
+      await using folder = await run.openFolder();
+      const { end } = await run.play(folder, {
+        signal: stop.signal,
+        // The first start alone is stopped.
+        onEpisode: () => folder.finished.length === 0 && stop.abort(),
+      });
+      return end;
+    };
+    expect(await start({ contextLength: 4096 })).toBe("interrupted");
+    await expect(start({ contextLength: 720 })).rejects.toThrow(
+      'max-context was "4096" and is "720"; bring back what was there, give --max-context 4096 or',
+    );
+    await expect(start({ contextLength: 4096, logprobConvention: "raw" })).rejects.toThrow(
+      'logprobConvention was "tempered" and is "raw"; bring back what was there or',
+    );
+    expect(await start({ contextLength: 8192 }, { "max-context": 4096 })).toBe("finished");
   });
 
   test("tells what the environment lacks before it makes an engine", async () => {

@@ -2,6 +2,7 @@ import path from "node:path";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
+import type { EpisodeLimits } from "../episode/limits.ts";
 import { requireOpenNames } from "../run/open-names.ts";
 import { planRun, type RunPlan, type RunScope } from "../run/plan-run.ts";
 import { toPromptTime } from "../run/prompt-time.ts";
@@ -112,7 +113,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     const promptTime = new Date(now());
     const parts = { environment, user, engine, renderer, agent, sampling, limits, now, promptTime };
     const setup = { ...parts, ...given({ play }) };
-    const facts = { environment, scope, renderer, engine: description };
+    const facts = { environment, scope, renderer, engine: description, limits };
     const manifest = redactor.clean(await describeRun(config, facts));
     return {
       config,
@@ -189,6 +190,7 @@ async function describeRun(
     readonly scope: RunScope;
     readonly renderer: Renderer;
     readonly engine: EngineDescription;
+    readonly limits: EpisodeLimits;
   },
 ): Promise<RunManifest & { readonly identity: Readonly<Record<string, string>> }> {
   const { configuration, settings } = describeSettings(config.settings);

@@ -45,7 +45,7 @@ const described: EngineDescription = {
 
 async function identify(
   settings: GivenSettings = {},
-  { engine = described, world = environment, card = {} } = {},
+  { engine = described, world = environment, card = {}, maxContextTokens = 4096 } = {},
 ) {
   const config = readRunConfig({
     ...{ env: "storefront", user: "scripted", model },
@@ -55,6 +55,7 @@ async function identify(
   const renderer = characterRenderer();
   return await describeIdentity(config, {
     environment: world,
+    limits: { maxContextTokens },
     renderer: { ...renderer, card: { ...renderer.card, ...card } },
     engine,
   });
@@ -75,6 +76,8 @@ describe("describeIdentity()", () => {
     expect(await identify()).toEqual({
       engine: "sglang",
       servedModel: "some/model",
+      "max-context": "4096",
+      logprobConvention: "tempered",
       tokenizer: sha256,
       vocabularySize: String(characterRenderer().codec.vocabularySize),
       stopTokens: characterRenderer().stopTokenIds.join(" "),
@@ -126,6 +129,21 @@ describe("describeIdentity()", () => {
       () =>
         identify({ engine: "vllm", url: ["http://h"] }, { engine: { ...described, kind: "vllm" } }),
       ["engine"],
+    ],
+    ["another context limit", () => identify({}, { maxContextTokens: 720 }), ["max-context"]],
+    [
+      "logprobs of another kind",
+      () => identify({}, { engine: { ...described, logprobConvention: "raw" } }),
+      ["logprobConvention"],
+    ],
+    [
+      "an engine that tells neither",
+      () =>
+        identify(
+          {},
+          { engine: { ...described, isConventionAssumed: true }, maxContextTokens: Infinity },
+        ),
+      ["max-context", "logprobConvention"],
     ],
     [
       "other tools and rules",

@@ -1,10 +1,12 @@
 import path from "node:path";
 import type { EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
+import type { EpisodeLimits } from "../episode/limits.ts";
 import { findModelFolder } from "../hub/find-model-folder.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { Renderer } from "../renderer/renderer.ts";
+import { contextMember } from "../run/run-manifest.ts";
 import { readModelFolder } from "../tokenizer/model-folder.ts";
 import type { EngineConfig } from "./engine-config.ts";
 import { isModulePath, isTauName } from "./environment-names.ts";
@@ -22,9 +24,12 @@ export type NamedParts = Partial<
 
 /** What a run plays with, as it was made of its configuration or given. */
 interface RunParts {
-  readonly environment: Environment;
+  /** Absent where agents bring their own, as a gateway's do. */
+  readonly environment?: Environment;
   readonly renderer: Renderer;
   readonly engine: EngineDescription;
+  /** With the engine's context length where no other was asked for. */
+  readonly limits: Pick<EpisodeLimits, "maxContextTokens">;
 }
 
 /**
@@ -34,25 +39,42 @@ interface RunParts {
  */
 export async function describeIdentity(
   named: NamedParts,
-  { environment, renderer, engine }: RunParts,
+  { environment, renderer, engine, limits }: RunParts,
 ): Promise<Readonly<Record<string, string>>> {
   const { card, codec, stopTokenIds } = renderer;
-  const tools = environment.tools.map((tool) => tool.openai);
   return {
     engine: engine.kind,
     ...(await describeModel(named.engine, engine)),
+    ...describeSampled(engine, limits),
     ...(await describeModelFolder(named.renderer)),
     vocabularySize: String(codec.vocabularySize),
     stopTokens: stopTokenIds.join(" "),
     chatTemplate: card.templateHash,
-    tools: hashJson(tools),
-    policyText: hashOf(environment.policyText),
+    ...(environment && describeWorld(environment)),
     ...given({
       environmentData: await fingerprintEnvironment(named.environment),
       agentModule: await fingerprintAgent(named.agent),
       fewShotFile: await fingerprintGiven(fewShotFileOf(named)),
       userScript: await fingerprintGiven(userScriptOf(named)),
     }),
+  };
+}
+
+function describeWorld({ tools, policyText }: Environment): Readonly<Record<string, string>> {
+  return { tools: hashJson(tools.map((tool) => tool.openai)), policyText: hashOf(policyText) };
+}
+
+/**
+ * What of an engine decides where episodes end and what their logprobs are of, as far as it says so. The
+ * limit has the name of the setting that takes its place: what came of either is the same.
+ */
+function describeSampled(
+  { logprobConvention, isConventionAssumed }: EngineDescription,
+  { maxContextTokens }: RunParts["limits"],
+): Readonly<Record<string, string>> {
+  return {
+    ...(Number.isFinite(maxContextTokens) && { [contextMember]: String(maxContextTokens) }),
+    ...(isConventionAssumed !== true && { logprobConvention }),
   };
 }
 
@@ -81,10 +103,12 @@ async function describeModel(
 ): Promise<Readonly<Record<string, string>>> {
   switch (config?.kind) {
     case "reference": {
-      const { modelDir } = config;
+      const modelDir = await findModelFolder(config.modelDir);
       const names = await listFiles(modelDir, "");
-      const isWeights = (name: string) => /^[^/]*\.safetensors$|^config\.json$/.test(name);
-      return { weights: await fingerprintFiles(modelDir, names.filter(isWeights)) };
+      const weights = names.filter((name) => /^[^/]*\.safetensors$|^config\.json$/.test(name));
+      // Whoever plays a recording again need not have them.
+      if (weights.length === 0) return {};
+      return { weights: await fingerprintFiles(modelDir, weights) };
     }
     case "llama":
       return { weights: (await fingerprintFile(config.file)) ?? config.file };
@@ -118,7 +142,7 @@ async function fingerprintAgent(agent: NamedParts["agent"]): Promise<string | un
 }
 
 /** A module that is one file is known by that file, others by all files that are their own. */
-async function fingerprintModule(entry: string): Promise<string | undefined> {
+export async function fingerprintModule(entry: string): Promise<string | undefined> {
   const files = await findModuleFiles(entry);
   if (files.length === 1) return await fingerprintFile(entry);
   const dir = path.dirname(entry);

@@ -367,7 +367,7 @@ describe("the logprob convention", () => {
     await using server = await startVllmTestServer({ policy: certain, ...options });
     const engine = createVllmEngine({ url: server.url, probePrompts: [[5]] });
     const description = await engine.describe();
-    expect(description.logprobConvention).toBe("raw");
+    expect(description).toMatchObject({ logprobConvention: "raw", isConventionAssumed: true });
     expect(description.warnings).toEqual([
       "logprobConvention is assumed to be raw, vLLM's default: the server's --logprobs-mode could " +
         "not be found out (every probe was certain of its token)",

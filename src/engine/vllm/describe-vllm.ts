@@ -21,13 +21,6 @@ export interface DescribeContext {
   readonly warningOf: (worker: Worker) => string | undefined;
 }
 
-/** What a server said of itself. */
-export interface DescribedServer {
-  readonly description: EngineDescription;
-  /** Whether what its logprobs are of is but assumed. */
-  readonly isConventionAssumed: boolean;
-}
-
 interface VllmControl extends ControlContext {
   readonly settings: VllmSettings;
 }
@@ -42,17 +35,15 @@ interface VllmControl extends ControlContext {
 export async function describeVllm(
   workers: readonly Worker[],
   { settings, call, closing, versionsOf, warningOf }: DescribeContext,
-): Promise<DescribedServer> {
-  let isConventionAssumed = false;
+): Promise<EngineDescription> {
   const context = { settings, signal: call.signal, closing, expected: "a vLLM server" };
-  const description = await describeFirst(workers, async (worker) => {
+  return await describeFirst(workers, async (worker) => {
     const model = await getModel(worker, context);
     const engineVersion = await getVersion(worker, context);
     const signal = call.signal ?? closing;
     const policyVersion = await versionsOf(worker).readNow(signal);
     call.signal?.throwIfAborted();
     const { convention, assumption } = await getConvention(worker, { context, call });
-    isConventionAssumed = assumption !== undefined;
     const warnings = [assumption, warningOf(worker)].filter((warning) => warning !== undefined);
     return {
       kind: "vllm",
@@ -61,11 +52,11 @@ export async function describeVllm(
       ...(engineVersion === undefined ? {} : { engineVersion }),
       ...(policyVersion === "" ? {} : { policyVersion }),
       logprobConvention: convention,
+      ...(assumption === undefined ? {} : { isConventionAssumed: true }),
       ...(model.contextLength === undefined ? {} : { contextLength: model.contextLength }),
       ...(warnings.length === 0 ? {} : { warnings }),
     };
   });
-  return { description, isConventionAssumed };
 }
 
 async function getModel(worker: Worker, context: VllmControl): Promise<ServedModel> {

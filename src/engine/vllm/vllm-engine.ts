@@ -1,7 +1,7 @@
+import type { EngineDescription } from "../engine.ts";
 import type { DescribeCall, ScoringHttpEngine } from "../http-engine.ts";
 import { createHttpEngine } from "../http-engine.ts";
 import type { Worker } from "../worker-set.ts";
-import type { DescribedServer } from "./describe-vllm.ts";
 import { describeVllm } from "./describe-vllm.ts";
 import { loadOfVllm } from "./vllm-load.ts";
 import type { VllmEngineOptions } from "./vllm-options.ts";
@@ -35,11 +35,11 @@ export function createVllmEngine(options: VllmEngineOptions): VllmEngine {
     const protocol = createVllmProtocol(settings, closing);
     const { versionsOf, warningOf } = protocol;
     /** What the server last said of itself. */
-    let known: DescribedServer | undefined;
+    let known: EngineDescription | undefined;
     const describe = async (
       workers: readonly Worker[],
       call: DescribeCall,
-    ): Promise<DescribedServer> => {
+    ): Promise<EngineDescription> => {
       known = await describeVllm(workers, { settings, call, closing, versionsOf, warningOf });
       return known;
     };
@@ -47,12 +47,13 @@ export function createVllmEngine(options: VllmEngineOptions): VllmEngine {
       protocol,
       load: (worker, { signal }) =>
         loadOfVllm(worker, { settings, signal, closing, expected: "a vLLM server" }),
-      describe: async (workers, call) => (await describe(workers, call)).description,
+      describe,
       scoring: {
         scoreIds: (piece, exchange) => protocol.scoreIds(piece, exchange),
         async findConvention(workers, call) {
-          const { description, isConventionAssumed } = known ?? (await describe(workers, call));
-          return isConventionAssumed ? undefined : description.logprobConvention;
+          const { isConventionAssumed, logprobConvention } =
+            known ?? (await describe(workers, call));
+          return isConventionAssumed === true ? undefined : logprobConvention;
         },
       },
     };

@@ -11,7 +11,9 @@ const manifest: RunManifest = {
     chatTemplate: "b".repeat(64),
     environmentData: "c".repeat(64),
   },
-  found: { engine: { kind: "sglang", contextLength: 4_096 } },
+  found: {
+    engine: { kind: "sglang", contextLength: 4_096, logprobConvention: "tempered" },
+  },
 };
 
 test("what a run says for itself need not be the same at its workers", () => {
@@ -40,8 +42,13 @@ test.each([
   ],
   [
     "context",
-    { found: { engine: { kind: "sglang", contextLength: 8_192 } } },
+    { found: { engine: { kind: "sglang", contextLength: 8_192, logprobConvention: "tempered" } } },
     "contextLength differs (here 8192, the run's 4096)",
+  ],
+  [
+    "kind of logprobs",
+    { found: { engine: { kind: "sglang", contextLength: 4_096, logprobConvention: "raw" } } },
+    "logprobConvention differs (here raw, the run's tempered)",
   ],
 ])("another %s is named", (_, change, expected) => {
   expect(describeDifference(termsOf({ ...manifest, ...change }), termsOf(manifest))).toBe(expected);
@@ -59,4 +66,9 @@ test("a setting is compared by its hash, and where examples are drawn the seed i
   expect(describeDifference(other({ agent: "few-shot", seed: 2 }), fewShot)).toMatch(
     /^--seed differs/,
   );
+});
+
+test("an engine whose logprobs are assumed to be of a kind has those of that kind", () => {
+  const known = { ...manifest, identity: { ...manifest.identity, logprobConvention: "tempered" } };
+  expect(describeDifference(termsOf(manifest), termsOf(known))).toBeUndefined();
 });

@@ -18,7 +18,8 @@ const ownToRuns: ReadonlySet<string> = new Set([
 
 /** The terms of a run, or of a worker that was started with the same options. */
 export function termsOf({ turnwright, configuration, identity, found }: RunManifest): RunTerms {
-  const { contextLength } = (found["engine"] ?? {}) as Partial<EngineDescription>;
+  const { contextLength, logprobConvention } = (found["engine"] ??
+    {}) as Partial<EngineDescription>;
   const table: readonly Setting[] = runSettings;
   const compared = table.filter(({ name, operational }) => {
     if (operational === true || ownToRuns.has(name)) return false;
@@ -30,6 +31,7 @@ export function termsOf({ turnwright, configuration, identity, found }: RunManif
     turnwright,
     ...identity,
     contextLength: contextLength === undefined ? "unknown" : String(contextLength),
+    ...(logprobConvention && { logprobConvention }),
     ...Object.fromEntries(settings),
   };
 }
