@@ -1,8 +1,8 @@
-import { mkdtemp, open, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, open, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { fingerprintFile, hashOf } from "./fingerprint.ts";
+import { fingerprintFile, fingerprintFiles, hashOf, listFiles } from "./fingerprint.ts";
 
 let scratch = "";
 beforeAll(async () => {
@@ -19,6 +19,27 @@ test("a file's fingerprint is the SHA-256 of its bytes, and absent where there i
   await writeFile(file, "");
   expect(await fingerprintFile(file)).toBe(hashOf(""));
   expect(await fingerprintFile(path.join(scratch, "none"))).toBeUndefined();
+});
+
+test("files are known together by those that are there, and not at all where none is", async () => {
+  const dir = path.join(scratch, "files");
+  await mkdir(dir);
+  await writeFile(path.join(dir, "a"), "some text");
+  const print = await fingerprintFiles(dir, ["b", "a"]);
+  expect(print).toBe(hashOf(`a ${hashOf("some text")}`));
+  await expect(fingerprintFiles(dir, ["b", "c"])).rejects.toThrow(
+    `Cannot tell what is in ${dir}: there is no b, c, expected one at least`,
+  );
+});
+
+test("links to files are listed as files, others are not", async () => {
+  const dir = path.join(scratch, "links");
+  await mkdir(path.join(dir, "below"), { recursive: true });
+  await writeFile(path.join(dir, "below", "file"), "");
+  await symlink("below/file", path.join(dir, "link"));
+  await symlink("below", path.join(dir, "folder"));
+  await symlink("nowhere", path.join(dir, "broken"));
+  expect((await listFiles(dir, "")).toSorted()).toEqual(["below/file", "link"]);
 });
 
 test("a large file's depends on its size, its beginning, its middle and its end", async () => {

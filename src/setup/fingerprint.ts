@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { open, readdir } from "node:fs/promises";
+import { open, readdir, stat } from "node:fs/promises";
 import path from "node:path";
+import { UsageError } from "../errors.ts";
 
 /** Files up to this size are hashed whole; of larger ones, such as weights, so much in three places. */
 const wholeBytes = 64 * 2 ** 20;
@@ -46,22 +47,41 @@ function stretchesOf(size: number): readonly (readonly [start: number, length: n
   return [0, Math.floor((size - length) / 2), size - length].map((start) => [start, length]);
 }
 
-/** A hash of files by their names below a folder: the same contents elsewhere give the same. */
+/**
+ * A hash of files by their names below a folder: the same contents elsewhere give the same. Those that are
+ * absent are left out.
+ *
+ * @throws UsageError where all are: a hash of nothing is the same for everything.
+ */
 export async function fingerprintFiles(dir: string, names: readonly string[]): Promise<string> {
   const lines: string[] = [];
   for (const name of names.toSorted()) {
     const print = await fingerprintFile(path.join(dir, name));
     if (print !== undefined) lines.push(`${name} ${print}`);
   }
-  return hashOf(lines.join("\n"));
+  if (lines.length > 0) return hashOf(lines.join("\n"));
+  throw new UsageError(
+    `Cannot tell what is in ${dir}: there is no ${names.join(", ") || "file"}, expected one at least`,
+  );
 }
 
-/** The files below a folder of another, by their names below the latter; `/` parts them everywhere. */
+/**
+ * The files below a folder of another, by their names below the latter; `/` parts them everywhere. Links to
+ * files count: the hub's cache is made of them.
+ */
 export async function listFiles(dir: string, below: string): Promise<readonly string[]> {
   const root = path.join(dir, below);
   const entries = await readdir(root, { recursive: true, withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.relative(dir, path.join(entry.parentPath, entry.name)))
-    .map((name) => name.replaceAll(path.sep, "/"));
+  const names: string[] = [];
+  for (const entry of entries) {
+    const file = path.join(entry.parentPath, entry.name);
+    if (!entry.isFile() && !(entry.isSymbolicLink() && (await leadsToFile(file)))) continue;
+    names.push(path.relative(dir, file).replaceAll(path.sep, "/"));
+  }
+  return names;
+}
+
+async function leadsToFile(link: string): Promise<boolean> {
+  const found = await stat(link).catch(() => undefined);
+  return found?.isFile() === true;
 }

@@ -15,7 +15,7 @@ import { RunTally, type RunProgress } from "../run/run-progress.ts";
 import { describeEngine } from "./describe-engine.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
 import { createRunRedactor } from "./run-secrets.ts";
-import { fingerprintFiles } from "./fingerprint.ts";
+import { describeIdentity, fingerprintModule } from "./run-identity.ts";
 import { given } from "../internal/given.ts";
 import { type Setting } from "./setting.ts";
 import { readVersion } from "./version.ts";
@@ -115,7 +115,9 @@ async function openParts(
   opened.push(() => engine.close());
   const made = await createRenderer(config.renderer);
   opened.push(() => made.codec.close?.());
-  const description = await describeEngine(engine, { signal, clock });
+  const description = await engine.describe(given({ signal }));
+  const { scorerFile } = config;
+  const scorer = scorerFile === undefined ? undefined : await loadScorer(scorerFile);
   const manifest = redactor.clean(await describeGateway(config, { renderer: made, description }));
   const dir = config.dir ?? path.join("runs", `gateway-${stampOf(now())}`);
   const begun = { ...manifest, promptTime: toPromptTime(new Date(now())) };
@@ -143,7 +145,7 @@ async function openParts(
     {
       ...{ engine: watch.engine, renderer, now, onTrouble: report },
       ...pick(config),
-      ...(config.scorerFile === undefined ? {} : { scorer: await loadScorer(config.scorerFile) }),
+      ...given({ scorer }),
       onEpisode: async (episode) => await writeEpisode(folder, tally, { episode, redactor, now }),
     },
     description.contextLength,
@@ -223,11 +225,17 @@ async function writeTrouble(
 }
 
 async function describeGateway(
-  { settings, renderer: { modelDir } }: GatewayConfig,
+  config: GatewayConfig,
   { renderer, description }: { renderer: Renderer; description: EngineDescription },
 ): Promise<RunManifest> {
   const table: readonly Setting[] = gatewaySettings;
-  const kept = Object.entries(settings).filter(([, value]) => value !== undefined);
+  const { scorerFile, limits } = config;
+  const { contextLength = Infinity } = description;
+  const parts = {
+    ...{ renderer, engine: description },
+    limits: { maxContextTokens: limits.maxContextTokens ?? contextLength },
+  };
+  const kept = Object.entries(config.settings).filter(([, value]) => value !== undefined);
   const fixed = new Set(
     table.filter(({ operational }) => operational !== true).map(({ name }) => name),
   );
@@ -236,12 +244,9 @@ async function describeGateway(
     turnwright: await readVersion(),
     configuration: Object.fromEntries(kept.filter(([name]) => fixed.has(name))),
     identity: {
-      engine: description.kind,
-      ...given({ servedModel: description.model }),
-      tokenizer: await fingerprintFiles(modelDir, ["tokenizer.json"]),
-      vocabularySize: String(renderer.codec.vocabularySize),
-      stopTokens: renderer.stopTokenIds.join(" "),
-      chatTemplate: renderer.card.templateHash,
+      ...(await describeIdentity({ engine: config.engine, renderer: config.renderer }, parts)),
+      ...(scorerFile !== undefined &&
+        given({ scorer: await fingerprintModule(path.resolve(scorerFile)) })),
     },
     found: {
       engine: description,

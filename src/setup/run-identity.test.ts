@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -164,6 +164,21 @@ describe("describeIdentity()", () => {
     expect(same).not.toHaveProperty("servedModel");
     const trained = await writeModel("trained", { "model.safetensors": "other weights" });
     const other = await identify({ engine: "reference", model: trained }, { engine });
+    expect(differences(same, other)).toEqual(["weights"]);
+  });
+
+  test("knows weights that are links, as in the hub's cache, and needs none to play again", async () => {
+    const engine = { ...described, kind: "reference", model };
+    const linked = await writeModel("linked");
+    for (const name of ["model.safetensors", "config.json"]) {
+      await rename(path.join(linked, name), path.join(scratch, `blob-${name}`));
+      await symlink(path.join(scratch, `blob-${name}`), path.join(linked, name));
+    }
+    const same = await identify({ engine: "reference" }, { engine });
+    expect(await identify({ engine: "reference", model: linked }, { engine })).toEqual(same);
+    const bare = await writeModel("bare");
+    for (const name of ["model.safetensors", "config.json"]) await rm(path.join(bare, name));
+    const other = await identify({ engine: "reference", model: bare }, { engine });
     expect(differences(same, other)).toEqual(["weights"]);
   });
 

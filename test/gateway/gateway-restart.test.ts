@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -6,6 +6,7 @@ import { verifyRun } from "../../src/audit/verify-run.ts";
 import { dialects } from "../../src/gateway/dialects/registry.ts";
 import { readGatewayConfig } from "../../src/setup/gateway-config.ts";
 import { createGatewayRun, type GatewayRun } from "../../src/setup/gateway-run.ts";
+import { startSglangTestServer } from "../../src/testing/sglang-test-server.ts";
 import { modelDir } from "./storefront-desk.fixture.ts";
 
 let dir: string;
@@ -135,6 +136,103 @@ describe("a gateway's folder with open sessions", () => {
     expect(run.notes).toEqual([
       `${file("gateway.jsonl")} has sessions of another run (1): they are not gone on with`,
     ]);
+  });
+});
+
+describe("a gateway's folder whose sessions were played and scored otherwise", () => {
+  const changed = (): string =>
+    `Cannot resume ${dir}: what its episodes were played with has changed: `;
+  /** Beside the run's folder, which lies below. */
+  let scratch: string;
+
+  beforeEach(() => {
+    scratch = dir;
+    dir = path.join(scratch, "run");
+  });
+
+  afterEach(() => {
+    dir = scratch;
+  });
+
+  async function play(more: Readonly<Record<string, unknown>>): Promise<void> {
+    await using run = await start(more);
+    await openAndAsk(run, "t");
+  }
+
+  test("is refused to another scorer, to the same file with another content, and to none", async () => {
+    const [scorer, other] = [path.join(scratch, "a.mjs"), path.join(scratch, "b.mjs")];
+    await writeFile(scorer, "export const score = () => ({ reward: 1 });");
+    await writeFile(other, "export const score = () => ({ reward: -5 });");
+    await play({ scorer });
+    await expect(start({ scorer: other })).rejects.toThrow(`${changed()}scorer was "`);
+    await expect(start()).rejects.toThrow(/scorer was "\w{64}" and is undefined/);
+    const copy = path.join(scratch, "copy.mjs");
+    await cp(scorer, copy);
+    await play({ scorer: copy });
+    await writeFile(copy, "export const score = () => ({ reward: 100 });");
+    await expect(start({ scorer: copy })).rejects.toThrow(/scorer was "\w{64}" and is "\w{64}"/);
+  });
+
+  test("names a scorer that is not there before it looks at the folder", async () => {
+    await play({});
+    const scorer = path.join(scratch, "none.mjs");
+    await expect(start({ scorer })).rejects.toThrow(`Cannot load the scorer ${scorer}: `);
+  });
+
+  test("is refused to other weights", async () => {
+    const model = path.join(scratch, "model");
+    await cp(modelDir, model, { recursive: true });
+    await play({ model });
+    const file = path.join(model, "model.safetensors");
+    const weights = await readFile(file);
+    weights.subarray(-4096).fill(0);
+    await writeFile(file, weights);
+    await expect(start({ model })).rejects.toThrow(`${changed()}weights was "`);
+  });
+
+  test("is refused to another tokenizer below the same name, and to other template variables", async () => {
+    const model = path.join(scratch, "models--acme--tiny");
+    const snapshots = ["1", "2"].map((digit) => digit.repeat(40));
+    for (const commit of snapshots) {
+      await cp(modelDir, path.join(model, "snapshots", commit), { recursive: true });
+    }
+    const tokenizer = path.join(model, "snapshots", snapshots[1]!, "tokenizer.json");
+    await writeFile(tokenizer, `${await readFile(tokenizer, "utf8")}\n`);
+    await mkdir(path.join(model, "refs"));
+    const point = async (commit: string) => await writeFile(path.join(model, "refs/main"), commit);
+    await using server = await startSglangTestServer();
+    const same = { engine: "sglang", url: [server.url], threads: undefined, model };
+    await point(snapshots[0]!);
+    {
+      await using run = await start(same);
+      await run.gateway.openSession({});
+    }
+    await point(snapshots[1]!);
+    await expect(start(same)).rejects.toThrow(
+      /has changed: tokenizer was "\w{64}" and is "\w{64}";/,
+    );
+    await point(snapshots[0]!);
+    const config = path.join(model, "snapshots", snapshots[0]!, "tokenizer_config.json");
+    const stored = JSON.parse(await readFile(config, "utf8")) as object;
+    await writeFile(config, JSON.stringify({ ...stored, unk_token: "<|other|>" }));
+    await expect(start(same)).rejects.toThrow(`${changed()}templateVariables was "`);
+  });
+
+  test("is refused to a server with another context, unless it is given the former one", async () => {
+    const serve = async (contextLength: number) => await startSglangTestServer({ contextLength });
+    await using large = await serve(4096);
+    await using small = await serve(720);
+    const at = (url: string) => ({ engine: "sglang", url: [url], threads: undefined });
+    {
+      await using run = await start(at(large.url));
+      await run.gateway.openSession({});
+    }
+    await expect(start(at(small.url))).rejects.toThrow(
+      `${changed()}max-context was "4096" and is "720"; ` +
+        "bring back what was there, give --max-context 4096 or choose another --out",
+    );
+    await using run = await start({ ...at(small.url), "max-context": 4096 });
+    expect(run.gateway.store.openCount).toBe(1);
   });
 });
 
