@@ -128,6 +128,8 @@ export interface EngineDescription {
   readonly url?: string;
   readonly model?: string;
   readonly policyVersion?: string;
+  /** The file that the weights came from, where `model` is the name by which it was fetched to this machine. */
+  readonly weightsFile?: string;
   /** The server's own release, where it says so. */
   readonly engineVersion?: string;
   readonly logprobConvention: LogprobConvention;

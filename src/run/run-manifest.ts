@@ -60,7 +60,9 @@ const fileName = "run.json";
 export const contextMember = "max-context";
 
 /** Members of `identity` that an engine does not tell at each start: where it did not, nothing differs. */
-const toldByEngine: ReadonlySet<string> = new Set([contextMember, "logprobConvention"]);
+const toldByEngine: ReadonlySet<string> = new Set([
+  ...[contextMember, "logprobConvention", "weightsFile"],
+]);
 
 /**
  * Makes a folder that of a run: writes `run.json` where the folder is new, and compares it where there

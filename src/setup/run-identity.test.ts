@@ -167,6 +167,22 @@ describe("describeIdentity()", () => {
     expect(differences(same, other)).toEqual(["weights"]);
   });
 
+  test("knows weights that were fetched by their name and by what came of it", async () => {
+    const gguf = "hf:acme/small:q8.gguf";
+    const settings = { engine: "llama", gguf };
+    const fetched = async (name: string, content: string) => {
+      const weightsFile = path.join(scratch, name);
+      await writeFile(weightsFile, content);
+      return await identify(settings, { engine: { ...described, kind: "llama", weightsFile } });
+    };
+    const first = await fetched("fetched-1.gguf", "weights");
+    expect(first).toMatchObject({ weights: gguf });
+    expect(await fetched("fetched-2.gguf", "weights")).toEqual(first);
+    expect(differences(first, await fetched("fetched-3.gguf", "newer"))).toEqual(["weightsFile"]);
+    const unknown = await identify(settings, { engine: { ...described, kind: "llama" } });
+    expect(differences(first, unknown)).toEqual(["weightsFile"]);
+  });
+
   test("knows weights that are links, as in the hub's cache, and needs none to play again", async () => {
     const engine = { ...described, kind: "reference", model };
     const linked = await writeModel("linked");

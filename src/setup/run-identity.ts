@@ -99,7 +99,7 @@ function hashJson(value: PyDict | readonly PyValue[]): string {
 /** A server's model is known by its name, one that is computed here by its weights. */
 async function describeModel(
   config: EngineConfig | undefined,
-  { model }: EngineDescription,
+  { model, weightsFile }: EngineDescription,
 ): Promise<Readonly<Record<string, string>>> {
   switch (config?.kind) {
     case "reference": {
@@ -111,7 +111,10 @@ async function describeModel(
       return { weights: await fingerprintFiles(modelDir, weights) };
     }
     case "llama":
-      return { weights: (await fingerprintFile(config.file)) ?? config.file };
+      return {
+        weights: (await fingerprintFile(config.file)) ?? config.file,
+        ...given({ weightsFile: await fingerprintGiven(weightsFile) }),
+      };
     default:
       return given({ servedModel: model });
   }

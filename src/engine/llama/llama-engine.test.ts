@@ -117,8 +117,10 @@ describe("createLlamaEngine()", () => {
     ["hf:owner/repo/model.gguf", "/models/hf:owner/repo/model.gguf"],
   ])("has the library find %s", async (name, resolved) => {
     const { asked, importLibrary } = fakeLibrary();
-    await createLlamaEngine({ file: name, importLibrary, reachHub: failing("offline") });
+    const reachHub = failing("offline");
+    const engine = await createLlamaEngine({ file: name, importLibrary, reachHub });
     expect(asked.path).toBe(resolved);
+    expect(await engine.describe()).toMatchObject({ model: name, weightsFile: resolved });
   });
 
   test("downloads what was not downloaded before, where there is a network", async () => {

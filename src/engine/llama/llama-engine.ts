@@ -97,6 +97,7 @@ export async function createLlamaEngine({
       description: {
         kind: "llama",
         model: file,
+        ...(isRemote ? { weightsFile: modelPath } : {}),
         ...(policyVersion === undefined ? {} : { policyVersion }),
         engineVersion: `node-llama-cpp ${await library.getModuleVersion()}, llama.cpp ${release}`,
         logprobConvention: "tempered",
