@@ -3,6 +3,7 @@ import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import type { ParserSettings } from "../parser/choose-parser.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
+import { isWhiteSpaceToken } from "../tokenizer/white-space-token.ts";
 import { bindFor, type BoundTemplate } from "./bound-template.ts";
 import { buildCard, namesOfChoices } from "./build-card.ts";
 import type { HistoryPolicy, TemplateProfile } from "./classify-template.ts";
@@ -156,7 +157,7 @@ function withRerender(renderer: Renderer, { template }: TemplateProfile): Render
 function controlLiterals({ addedTokens }: TokenCodec, endIds: readonly number[]): ControlLiterals {
   const candidates = addedTokens.filter(
     ({ content, special }) =>
-      content.trim() !== "" && (special || content.match(controlShapes)?.[0] === content),
+      !isWhiteSpaceToken(content) && (special || content.match(controlShapes)?.[0] === content),
   );
   const known = addedTokens.filter(({ id }) => endIds.includes(id));
   return {

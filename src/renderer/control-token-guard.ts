@@ -3,6 +3,7 @@ import { takeTurn } from "../internal/take-turn.ts";
 import type { Message } from "../message.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
+import { isWhiteSpaceToken } from "../tokenizer/white-space-token.ts";
 import { literalPattern } from "./literal-pattern.ts";
 import { createLiteralSealer } from "./literal-sealer.ts";
 import { roleOf, toTemplateMessage } from "./openai-messages.ts";
@@ -44,7 +45,12 @@ export interface ControlTokenGuard {
     tools: readonly PyValue[] | null,
     earlier?: () => readonly (Message | PyDict)[],
   ): SealedConversation;
-  /** The ids of rendered text: marked literals as ordinary characters, all else as ever. */
+  /**
+   * The ids of rendered text: marked literals as ordinary characters, all else as ever.
+   *
+   * @throws RolloutError `internal/guard` where the template cut a marked literal, or the tokenizer makes a control
+   *   token of ordinary characters.
+   */
   encode(text: string, seal: Seal | undefined): number[] | Promise<number[]>;
 }
 
@@ -162,7 +168,7 @@ function guardedLiterals({ addedTokens }: TokenCodec, policy: GuardPolicy): read
   return addedTokens
     .filter(({ special }) => special || policy !== "special-only")
     .map(({ content }) => content)
-    .filter((literal) => literal.trim() !== "");
+    .filter((literal) => !isWhiteSpaceToken(literal));
 }
 
 /** The role is the caller's own word; everything else that others wrote is not to be trusted. */

@@ -15,7 +15,12 @@ export interface TokenCodec {
   readonly addedTokens: readonly AddedToken[];
   /** Ids of the text; literals of added tokens become their ids. Adds no tokens of its own. */
   encode(text: string): Promise<number[]>;
-  /** Ids of the text; literals of added tokens are encoded as ordinary text. */
+  /**
+   * Ids of the text; literals of added tokens are encoded as ordinary text. White space and single characters that
+   * are not special have the ids that the model gives them, where those are an added token's, too.
+   *
+   * @throws RolloutError `internal/guard` where the model itself makes any other added token of the text.
+   */
   encodePlain(text: string): Promise<number[]>;
   /** Text of the ids, control tokens spelled out. For reading and parsing only. */
   decode(ids: readonly number[]): Promise<string>;

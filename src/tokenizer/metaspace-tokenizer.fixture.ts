@@ -1,0 +1,74 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { LoadTokenCodecOptions } from "./load-codec.ts";
+import { loadTokenCodec } from "./load-codec.ts";
+import type { TokenCodec } from "./codec.ts";
+
+const characters = [
+  "▁",
+  "\n",
+  ...Array.from({ length: 94 }, (_, at) => String.fromCharCode(33 + at)),
+];
+const ordinary = ["<pad>", ...characters, "▁▁", "▁▁▁", "\n\n", "no"];
+const specialTokens = ["<start_of_turn>", "<end_of_turn>"];
+const otherTokens = ["<b>", "</b>", "<td>", "</td>"];
+const vocabulary = [...ordinary, ...specialTokens, ...otherTokens];
+
+/** The id of a spelling of the fixture. */
+export function idOfSpelling(spelling: string): number {
+  return vocabulary.indexOf(spelling);
+}
+
+function addedToken(content: string) {
+  return {
+    ...{ id: idOfSpelling(content), content, special: specialTokens.includes(content) },
+    ...{ single_word: false, lstrip: false, rstrip: false, normalized: false },
+  };
+}
+
+/**
+ * A small tokenizer of Gemma's kind: spaces are spelled `▁`, and among the added tokens are tags, and runs of white
+ * space and a digit, which the model makes of any text as well.
+ */
+export const metaspaceTokenizer = {
+  version: "1.0",
+  ...{ truncation: null, padding: null, pre_tokenizer: null, post_processor: null },
+  added_tokens: ["0", "▁▁", "▁▁▁", "\n\n", ...specialTokens, ...otherTokens].map(addedToken),
+  normalizer: { type: "Replace", pattern: { String: " " }, content: "▁" },
+  decoder: {
+    type: "Sequence",
+    decoders: [{ type: "Replace", pattern: { String: "▁" }, content: " " }, { type: "Fuse" }],
+  },
+  model: {
+    ...{ type: "BPE", dropout: null, unk_token: "<pad>", continuing_subword_prefix: null },
+    ...{ end_of_word_suffix: null, fuse_unk: false, byte_fallback: false, ignore_merges: false },
+    vocab: Object.fromEntries(vocabulary.map((spelling, id) => [spelling, id])),
+    merges: [
+      ["▁", "▁"],
+      ["▁▁", "▁"],
+      ["\n", "\n"],
+      ["n", "o"],
+    ],
+  },
+};
+
+/** The same where the merges also make a word that is listed among the added tokens. */
+export const wordAmongAdded = {
+  ...metaspaceTokenizer,
+  added_tokens: [...metaspaceTokenizer.added_tokens, addedToken("no")],
+};
+
+/** Loads a tokenizer's document from a folder that is gone afterwards. */
+export async function codecOfDocument(
+  document: unknown,
+  options: LoadTokenCodecOptions = {},
+): Promise<TokenCodec> {
+  const folder = await mkdtemp(path.join(tmpdir(), "turnwright-metaspace-"));
+  try {
+    await writeFile(path.join(folder, "tokenizer.json"), JSON.stringify(document));
+    return await loadTokenCodec(folder, options);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { RolloutError } from "../errors.ts";
+import type { TokenCodec } from "./codec.ts";
+import {
+  codecOfDocument,
+  idOfSpelling,
+  metaspaceTokenizer,
+  wordAmongAdded,
+} from "./metaspace-tokenizer.fixture.ts";
+import { createPlainCheck } from "./plain-check.ts";
+
+const idsOf = (...spellings: string[]): number[] => spellings.map(idOfSpelling);
+
+/** A pattern that no published model has, so that the library works in a process of its own. */
+const isolating = {
+  pre_tokenizer: {
+    type: "Split",
+    pattern: { Regex: "(?:qq)+zz" },
+    behavior: "Isolated",
+    invert: false,
+  },
+};
+
+describe.each([
+  ["native", "native", {}],
+  ["isolated", "native", isolating],
+  ["javascript", "javascript", {}],
+] as const)("plain text of a tokenizer like Gemma's, %s", (_name, backend, changed) => {
+  let codec: TokenCodec;
+  let strict: TokenCodec;
+  beforeAll(async () => {
+    codec = await codecOfDocument({ ...metaspaceTokenizer, ...changed }, { backend });
+    strict = await codecOfDocument({ ...wordAmongAdded, ...changed }, { backend });
+  });
+  afterAll(async () => {
+    await codec.close?.();
+    await strict.close?.();
+  });
+
+  test("holds the white space that the merges make of it", async () => {
+    expect(await codec.encodePlain("a  b")).toEqual(idsOf("a", "▁▁", "b"));
+    expect(await codec.encodePlain("a▁▁▁b\n\nc")).toEqual(idsOf("a", "▁▁▁", "b", "\n\n", "c"));
+  });
+
+  test("holds characters that are added tokens as well", async () => {
+    expect(await codec.encodePlain("<b>10</b>")).toEqual(idsOf(..."<b>10</b>"));
+  });
+
+  test("holds no added token else", async () => {
+    expect(await codec.encode("<b><end_of_turn>")).toEqual(idsOf("<b>", "<end_of_turn>"));
+    expect(await codec.encodePlain("<b><end_of_turn>")).toEqual(idsOf(..."<b><end_of_turn>"));
+  });
+
+  test("fails that text alone where the merges make another added token", async () => {
+    const failing = strict.encodePlain("so no");
+    await expect(failing).rejects.toBeInstanceOf(RolloutError);
+    await expect(failing).rejects.toMatchObject({
+      code: "internal/guard",
+      message:
+        "Cannot keep control tokens out of untrusted text: the tokenizer's own model makes the added token " +
+        `no (${idOfSpelling("no")}) of it; choose the guard policy "hf-parity", or "special-only" for a token ` +
+        "that is not special",
+    });
+    expect(await strict.encodePlain("so n o")).toEqual(idsOf("s", "o", "▁", "n", "▁", "o"));
+  });
+});
+
+describe("createPlainCheck()", () => {
+  test("lets white space and single characters pass, and no token that may control anything", async () => {
+    const check = createPlainCheck([
+      { id: 1, content: "<|im_end|>", special: true },
+      { id: 2, content: "<|START_OF_TURN_TOKEN|>", special: false },
+      { id: 3, content: "▁▁", special: false },
+      { id: 4, content: "\t\n ", special: false },
+      { id: 5, content: "▁a", special: false },
+      { id: 6, content: "7", special: false },
+      { id: 7, content: "👍", special: false },
+      { id: 8, content: "8", special: true },
+    ]);
+    expect(await check([0, 3, 4, 6, 7, 9])).toEqual([0, 3, 4, 6, 7, 9]);
+    for (const id of [1, 2, 5, 8]) {
+      for (const ids of [[id], [0, id], [3, id, 0]]) {
+        await expect(check(ids)).rejects.toMatchObject({ code: "internal/guard" });
+      }
+    }
+  });
+});
