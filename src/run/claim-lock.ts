@@ -1,4 +1,4 @@
-import { type OpenFile, codeOf, writeAll } from "./files.ts";
+import { type Files, type OpenFile, codeOf, writeAll } from "./files.ts";
 import { type LockHolder, type LockJudge, type Standing, readStanding } from "./lock-holder.ts";
 
 /** What taking a lock needs. */
@@ -57,16 +57,13 @@ async function createLock({ files, draft, own }: LockClaim, file: string): Promi
     if (codeOf(error) === "EEXIST") return false;
     if (!unlinkable.has(codeOf(error) ?? "")) throw error;
   }
-  return await createWithoutLink(() => files.open(file, "create"), own);
+  return await createWithoutLink(files, file, own);
 }
 
-async function createWithoutLink(
-  create: () => Promise<OpenFile>,
-  own: LockHolder,
-): Promise<boolean> {
+async function createWithoutLink(files: Files, file: string, own: LockHolder): Promise<boolean> {
   let open: OpenFile;
   try {
-    open = await create();
+    open = await files.open(file, "create");
   } catch (error) {
     if (codeOf(error) === "EEXIST") return false;
     throw error;
@@ -75,9 +72,22 @@ async function createWithoutLink(
     await writeAll(open, holderBytes(own), 0);
     await open.sync();
     return true;
+  } catch (error) {
+    // The complaint is about what failed first.
+    await removeTorn(files, { file, open }).catch(() => {});
+    throw error;
   } finally {
     await open.close();
   }
+}
+
+/** Removes a file that names nobody, and would be waited for, unless another's has taken its place. */
+async function removeTorn(
+  files: Files,
+  { file, open }: { readonly file: string; readonly open: OpenFile },
+): Promise<void> {
+  const [there, own] = [await files.facts(file), await open.facts()];
+  if (there?.identity === own.identity) await files.remove(file);
 }
 
 /** A holder as the lock's file has it. */

@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { UsageError } from "../errors.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
-import { Crash, crashingFiles, faultyFiles } from "./faulty-files.fixture.ts";
+import { Crash, type FileCall, crashingFiles, faultyFiles } from "./faulty-files.fixture.ts";
 import { type Files, type OpenMode, diskFiles } from "./files.ts";
 import { fakeMachine } from "./machine.fixture.ts";
 import { type ProcessPlace, isSameMachine, thisMachine } from "./process-place.ts";
@@ -284,6 +284,50 @@ describe("RunLock", () => {
       await expect(RunLock.take(dir, options({}, { files, machine }))).rejects.toThrow("process 3");
     }
     expect(await readdir(dir)).toEqual([]);
+  });
+
+  /** Files in which the first call of this kind fails. */
+  function failOnce(isMeant: (call: FileCall) => boolean, isLinkless = false): Files {
+    let hasFailed = false;
+    return faultyFiles((call) => {
+      if (isLinkless && call.operation === "link") return { type: "fail", code: "EPERM" };
+      if (hasFailed || !isMeant(call)) return undefined;
+      hasFailed = true;
+      return { type: "fail", code: "EIO" };
+    });
+  }
+
+  test.each<[string, (call: FileCall) => boolean, boolean?]>([
+    ["the lock is opened", ({ operation, path: name }) => operation === "open" && name === file],
+    ["the lock is read", ({ operation, path: name }) => operation === "read" && name === file],
+    ["the folder is listed", ({ operation }) => operation === "list"],
+    [
+      "its draft is removed",
+      ({ operation, path: name }) => operation === "remove" && name.endsWith(".draft"),
+    ],
+    [
+      "the right to take over is given back",
+      ({ operation, path: name }) => operation === "remove" && /run\.lock\.[^.]+$/.test(name),
+    ],
+    [
+      "it is written where there are no hard links",
+      ({ operation, path: name }) => operation === "write" && name === file,
+      true,
+    ],
+    [
+      "it is synced where there are no hard links",
+      ({ operation, path: name }) => operation === "sync" && name === file,
+      true,
+    ],
+  ])("is not left behind where the disk fails as %s", async (what, isMeant, isLinkless) => {
+    // Only a dead holder's is taken over.
+    if (what.startsWith("the right")) await abandon({ pid: 999 });
+    const files = failOnce(isMeant, isLinkless);
+    await expect(RunLock.take(dir, options({ pid: 7 }, { files }))).rejects.toThrow("EIO");
+    expect(await readdir(dir)).toEqual([]);
+    // Whoever comes next may be the same process.
+    await using _next = await RunLock.take(dir, options({ pid: 7 }));
+    expect(await holderPid()).toBe(7);
   });
 
   test("says in one line where the folder cannot be written", async () => {

@@ -6,13 +6,8 @@ import { Redactor } from "../internal/redactor.ts";
 import { claimLock, holderBytes, type LockClaim } from "./claim-lock.ts";
 import { closedEarly } from "./closed-early.ts";
 import { type FileFacts, type Files, type OpenFile, codeOf, diskFiles, writeAll } from "./files.ts";
-import {
-  describeHolder,
-  readHolder,
-  readStanding,
-  type LockHolder,
-  type Standing,
-} from "./lock-holder.ts";
+import { describeHolder, readHolder, type LockHolder, type Standing } from "./lock-holder.ts";
+import { removeLeftovers, removeOwn } from "./lock-leftovers.ts";
 import { type Machine, thisMachine } from "./process-place.ts";
 import { storageError } from "./storage-error.ts";
 
@@ -106,8 +101,8 @@ export class RunLock implements AsyncDisposable {
     const { files = diskFiles, leaseMs = 120_000, heartbeatMs = 10_000, now = Date.now } = options;
     // Whoever plays may change the working directory meanwhile.
     const file = path.resolve(dir, lockFile);
+    const holder = await describeSelf(options, now());
     try {
-      const holder = await describeSelf(options, now());
       await holdDraft(files, { file, holder }, async (draft, fileSystemNow) => {
         const { machine = thisMachine } = options;
         const here = holder;
@@ -119,6 +114,8 @@ export class RunLock implements AsyncDisposable {
       const { identity } = await ownFactsOrClose(open, { dir, holder });
       return new RunLock({ file, files, open, holder, identity }, { leaseMs, heartbeatMs, now });
     } catch (error) {
+      // Nobody else would: this process, which the lock names, is running.
+      await removeOwn(files, file, holder.id);
       throw storageError("write", file, error);
     }
   }
@@ -287,21 +284,4 @@ function inUse(file: string, standing: Standing): UsageError {
     `Cannot use ${path.dirname(file)}: ${describeHolder(standing)} is writing there; wait for it or ` +
       `stop it, or choose another --out (if it surely is no run, remove ${file})`,
   );
-}
-
-/** Removes what processes left that died while they took the lock. */
-async function removeLeftovers(
-  judge: Parameters<typeof readStanding>[0],
-  file: string,
-  ownId: string,
-): Promise<void> {
-  const dir = path.dirname(file);
-  const prefix = `${path.basename(file)}.`;
-  for (const name of await judge.files.list(dir)) {
-    if (!name.startsWith(prefix)) continue;
-    const standing = await readStanding(judge, path.join(dir, name));
-    if (standing?.state === "gone" && standing.id !== ownId) {
-      await judge.files.remove(path.join(dir, name));
-    }
-  }
 }
