@@ -15,8 +15,10 @@ export interface LockHolder extends ProcessPlace {
 }
 
 /**
- * Who stands in a lock's file: `running` for certain, `gone` for certain, or `elsewhere`, where only
- * the lease can tell.
+ * Who stands in a lock's file: `running` and `gone` as the system says it of a process of this machine,
+ * `elsewhere` where only the lease can tell; `gone`, too, where the lease is over. Of a system without a
+ * boot id the word counts within the lease, and only that a process is running: another machine may have
+ * the same name.
  */
 export interface Standing {
   readonly id: string;
@@ -58,12 +60,14 @@ export async function readStanding(judge: LockJudge, file: string): Promise<Stan
   const seenAtMs = facts.writtenAtMs;
   // What cannot be read is being written, or was torn by a crash: its age tells.
   const id = holder?.id ?? `${facts.identity}-${seenAtMs}`.replaceAll(/[^\w-]/g, "-");
-  if (holder !== undefined && isSameMachine(judge.here, holder)) {
-    const state = (await judge.machine.isRunning(holder)) ? "running" : "gone";
-    return { id, holder, state, seenAtMs };
+  const isHere = holder !== undefined && isSameMachine(judge.here, holder);
+  const isRunning = isHere && (await judge.machine.isRunning(holder));
+  if (isHere && holder.bootId !== undefined) {
+    return { id, holder, state: isRunning ? "running" : "gone", seenAtMs };
   }
   const isOver = (await judge.fileSystemNow()) - seenAtMs >= judge.leaseMs;
-  const state = isOver ? "gone" : "elsewhere";
+  // Without a boot id another process may have the number by now, or another machine bear the name.
+  const state = isOver ? "gone" : isRunning ? "running" : "elsewhere";
   return { id, ...(holder === undefined ? {} : { holder }), state, seenAtMs };
 }
 

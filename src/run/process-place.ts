@@ -46,7 +46,8 @@ export const thisMachine: Machine = {
 
 /**
  * Whether the system can say if the other process runs: it is on the same machine, since the same
- * start, and counted in the same numbering.
+ * start, and counted in the same numbering. Where there is no boot id only the names tell, which two
+ * machines may share and which say nothing of the start.
  */
 export function isSameMachine(here: ProcessPlace, other: ProcessPlace): boolean {
   const isSameBoot = here.bootId === other.bootId && here.pidNamespace === other.pidNamespace;

@@ -161,6 +161,58 @@ describe("RunLock", () => {
     expect(await readdir(dir)).toEqual(["run.lock"]);
   });
 
+  describe("without a boot id", () => {
+    /** A machine of a system that has none; others may bear its name. */
+    function nameOnly(pid: number, running: readonly number[] = []): LockOptions {
+      return options(
+        {},
+        {
+          machine: {
+            here: async () => await Promise.resolve({ pid, host: "mac.local" }),
+            isRunning: async (place) =>
+              await Promise.resolve(place.pid === pid || running.includes(place.pid)),
+          },
+        },
+      );
+    }
+
+    async function abandonNameOnly(): Promise<void> {
+      const lock = await RunLock.take(dir, nameOnly(7));
+      const text = await readFile(file, "utf8");
+      await lock[Symbol.asyncDispose]();
+      await writeFile(file, text);
+    }
+
+    test("takes over once the lease is over, though another process has the dead one's number", async () => {
+      await abandonNameOnly();
+      await lastSeen(120_000);
+      await using _lock = await RunLock.take(dir, nameOnly(8, [7]));
+      expect(await holderPid()).toBe(8);
+    });
+
+    test("does not take over from a machine of the same name that gives signs of life", async () => {
+      await using first = await RunLock.take(dir, nameOnly(7));
+      await lastSeen(60_000);
+      const told: string[] = [];
+      const sleep = async (): Promise<void> => await first.renew();
+      const second = RunLock.take(dir, {
+        ...nameOnly(8),
+        ...{ sleep, onWait: (why) => told.push(why) },
+      });
+      await expect(second).rejects.toThrow("process 7 on mac.local");
+      expect(told).toEqual([
+        `${dir} is locked by process 7 on mac.local since 2026-01-02T03:04:05.000Z (turnwright rollout): ` +
+          "waiting until it gives a sign of life or has given none for 120 s",
+      ]);
+      await first.confirm();
+    });
+
+    test("refuses at once where the holder is running and gave a sign of life", async () => {
+      await using _first = await RunLock.take(dir, nameOnly(7));
+      await expect(RunLock.take(dir, nameOnly(8, [7]))).rejects.toThrow("process 7 on mac.local");
+    });
+  });
+
   test.each(["", '{"format":1,"id":"a', "something else"])(
     "keeps away from a file that cannot be read (%j) until it is old",
     async (text) => {

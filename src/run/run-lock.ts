@@ -19,8 +19,8 @@ export interface LockOptions {
   readonly files?: Files;
   readonly machine?: Machine;
   /**
-   * How long a holder on another machine, or from before a reboot, counts as running without a sign
-   * of life, in milliseconds. Default: two minutes.
+   * How long a holder on another machine, from before a reboot or on a system without a boot id
+   * counts as running without a sign of life, in milliseconds. Default: two minutes.
    */
   readonly leaseMs?: number;
   /** Pause between two signs of life, in milliseconds. Default: ten seconds. */
@@ -48,7 +48,9 @@ const mostSigns = 3;
  * or from before a reboot, keeps the lock by a sign of life every ten seconds, which is a write to
  * the lock's file; whoever wants the folder waits for the next sign (and is refused), or until there
  * was none for two minutes (and takes over). Both times are the file server's, so that the clocks of
- * the machines need not agree.
+ * the machines need not agree. So does any holder where the system has no boot id (macOS, Windows):
+ * nothing else tells its machine from another of the same name, nor its process from a later one of
+ * the same number.
  *
  * On a network file system this needs hard links or exclusive creation to be atomic (NFS 3 and later,
  * Lustre, CephFS, SMB are) and file times within the lease (NFS caches them for up to a minute). What
