@@ -969,7 +969,7 @@ describe("RunFolder on a disk with faults", () => {
     const folder = await open();
     await folder.writeEpisode(testEpisode(0));
     await rename(dir, `${dir}-moved`);
-    const reason = `Cannot go on writing ${file("samples.jsonl")}: it was moved or deleted`;
+    const reason = `Cannot go on writing ${dir}: the folder was moved or deleted`;
     await expect(folder.writeEpisode(testEpisode(1))).rejects.toThrow(reason);
     await folder[Symbol.asyncDispose]();
     await rename(`${dir}-moved`, dir);

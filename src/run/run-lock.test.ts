@@ -393,16 +393,53 @@ describe("RunLock", () => {
 });
 
 describe("RunLock.confirm()", () => {
-  test("asks the disk only after half the lease without a sign of life", async () => {
-    let nowMs = startedAtMs;
-    await using lock = await RunLock.take(dir, options({}, { now: () => nowMs }));
-    await rm(file);
-    nowMs += 59_999;
+  test("asks the disk each time whose the lock is", async () => {
+    await using lock = await RunLock.take(dir, options({}));
     await lock.confirm();
-    nowMs += 1;
+    await rm(file);
     await expect(lock.confirm()).rejects.toThrow(
       `Cannot go on writing ${dir}: the folder was moved or deleted`,
     );
+  });
+
+  test("refuses after another process took over from one whose clock stood still with it", async () => {
+    const sleeper = await RunLock.take(dir, options(elsewhere));
+    await lastSeen(120_000);
+    await using other = await RunLock.take(dir, options({ pid: 8 }));
+    await expect(sleeper.confirm()).rejects.toThrow(
+      "another process took the run over while this one stood still",
+    );
+    await sleeper[Symbol.asyncDispose]();
+    expect(await holderPid()).toBe(8);
+    await other.confirm();
+  });
+
+  test("gives a sign of life where the last one is half the lease old", async () => {
+    let nowMs = startedAtMs;
+    await using lock = await RunLock.take(dir, options({}, { now: () => nowMs }));
+    await lastSeen(60_000);
+    const before = (await diskFiles.facts(file))!.writtenAtMs;
+    nowMs += 59_999;
+    await lock.confirm();
+    expect((await diskFiles.facts(file))!.writtenAtMs).toBe(before);
+    nowMs += 1;
+    await lock.confirm();
+    expect((await diskFiles.facts(file))!.writtenAtMs).toBeGreaterThan(before + 30_000);
+  });
+
+  test("goes by the last sign of life where the disk does not say whose the lock is", async () => {
+    let nowMs = startedAtMs;
+    let isBroken = false;
+    const files = faultyFiles(({ operation }) =>
+      isBroken && operation === "facts" ? { type: "fail", code: "EIO" } : undefined,
+    );
+    await using lock = await RunLock.take(dir, options({}, { now: () => nowMs, files }));
+    isBroken = true;
+    await lock.confirm();
+    nowMs += 120_000;
+    await expect(lock.confirm()).rejects.toThrow(`Cannot write ${file}: EIO`);
+    isBroken = false;
+    await lock.confirm();
   });
 
   test("refuses after another process took over from one that stood still, and leaves its lock", async () => {

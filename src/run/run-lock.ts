@@ -48,15 +48,13 @@ const mostSigns = 3;
  * or from before a reboot, keeps the lock by a sign of life every ten seconds, which is a write to
  * the lock's file; whoever wants the folder waits for the next sign (and is refused), or until there
  * was none for two minutes (and takes over). Both times are the file server's, so that the clocks of
- * the machines need not agree. So does any holder where the system has no boot id (macOS, Windows):
- * nothing else tells its machine from another of the same name, nor its process from a later one of
- * the same number.
+ * the machines need not agree. Where the system has no boot id (macOS, Windows) that holds of every
+ * holder: its machine may be another of the same name, and its number another process's by now.
  *
  * On a network file system this needs hard links or exclusive creation to be atomic (NFS 3 and later,
  * Lustre, CephFS, SMB are) and file times within the lease (NFS caches them for up to a minute). What
  * no lock without help from the server can exclude: a process that stands still for more than two
- * minutes exactly between its check and its write. A process that stood still otherwise checks before
- * it writes, and stops.
+ * minutes exactly between its check and its write. Before each write it is asked whose file the lock is.
  */
 export class RunLock implements AsyncDisposable {
   readonly file: string;
@@ -123,13 +121,16 @@ export class RunLock implements AsyncDisposable {
   }
 
   /**
-   * Returns while the lock is surely held; asks the disk where this process stood still for a while.
+   * Returns while the lock is surely held. The disk is asked each time: this process may have stood still, and its
+   * clock with it. Where it does not answer, the last sign of life tells.
    *
    * @throws UsageError where another process took over, the folder is gone, or the lock was given back.
    */
   async confirm(): Promise<void> {
-    // A sign that is under way may have been begun before the file server stood still: it says nothing of now.
-    for (let count = 0; count < mostSigns && this.#isDoubtful; count++) await this.renew();
+    if (this.#isDoubtful) {
+      // A sign that is under way may have been begun before the file server stood still: it says nothing of now.
+      for (let count = 0; count < mostSigns && this.#isDoubtful; count++) await this.renew();
+    } else if (this.#isHeld) await this.#look();
     if (this.#isReleased) throw closedEarly(path.dirname(this.file));
     if (this.#lost !== undefined) throw this.#lost;
     if (this.#sinceRenewalMs() < this.#leaseMs) return;
@@ -142,8 +143,34 @@ export class RunLock implements AsyncDisposable {
   }
 
   get #isDoubtful(): boolean {
-    if (this.#isReleased || this.#lost !== undefined) return false;
-    return this.#sinceRenewalMs() >= this.#leaseMs / 2;
+    return this.#isHeld && this.#sinceRenewalMs() >= this.#leaseMs / 2;
+  }
+
+  /** As far as is known. */
+  get #isHeld(): boolean {
+    return !this.#isReleased && this.#lost === undefined;
+  }
+
+  async #look(): Promise<void> {
+    try {
+      this.#checkOwner(await this.#files.facts(this.file));
+    } catch (error) {
+      if (codeOf(error) === undefined) throw error;
+    }
+  }
+
+  /** @returns whether the lock's file is the one that we made; where it is not, the lock is lost. */
+  #checkOwner(facts: FileFacts | undefined): boolean {
+    if (facts?.identity === this.#identity) return true;
+    if (this.#isReleased) return false;
+    const what =
+      facts === undefined
+        ? "the folder was moved or deleted"
+        : "another process took the run over while this one stood still";
+    this.#lost = new UsageError(
+      `Cannot go on writing ${path.dirname(this.file)}: ${what}; finished episodes are kept where they are`,
+    );
+    return false;
   }
 
   /** Gives a sign of life; is called every few seconds. A failure is told by `confirm()`. */
@@ -156,21 +183,11 @@ export class RunLock implements AsyncDisposable {
     // It counts from before: whoever stands still in the middle of it does not know how old it is.
     const signedAtMs = this.#now();
     try {
-      const facts = await this.#files.facts(this.file);
-      if (facts?.identity === this.#identity) {
-        await writeAll(this.#open, holderBytes(this.#holder), 0);
-        await this.#open.sync();
-        this.#renewedAtMs = signedAtMs;
-        this.#renewalError = undefined;
-      } else if (!this.#isReleased) {
-        const what =
-          facts === undefined
-            ? "the folder was moved or deleted"
-            : "another process took the run over while this one stood still";
-        this.#lost = new UsageError(
-          `Cannot go on writing ${path.dirname(this.file)}: ${what}; finished episodes are kept where they are`,
-        );
-      }
+      if (!this.#checkOwner(await this.#files.facts(this.file))) return;
+      await writeAll(this.#open, holderBytes(this.#holder), 0);
+      await this.#open.sync();
+      this.#renewedAtMs = signedAtMs;
+      this.#renewalError = undefined;
     } catch (error) {
       this.#renewalError = error;
     } finally {
