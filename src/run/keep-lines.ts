@@ -1,11 +1,13 @@
 import { type Files, withFile } from "./files.ts";
+import { startOfLastLine } from "./last-line.ts";
 import { type LineRange, readLineRanges } from "./line-ranges.ts";
 import { storageError } from "./storage-error.ts";
 import { writeWhole } from "./write-whole.ts";
 
 /**
- * Leaves only these lines of a file, in this order. A file that need only be cut is cut; any other is
- * replaced as a whole.
+ * Leaves only these lines of a file, in this order. Only what follows the last line feed, which is no whole line,
+ * is cut off where it is; a file from which lines go is replaced as a whole: whoever reads it by places, or in the
+ * middle of it, has the one that it was.
  *
  * @param size - The file's size in bytes.
  * @throws UsageError where the disk refuses.
@@ -18,13 +20,10 @@ export async function keepLines(
   // A last line without a line feed reaches beyond the file by that.
   if (keptSize !== undefined && keptSize >= size) return;
   try {
-    if (keptSize === undefined) {
-      await withFile(files, file, async (source) => {
-        await writeWhole(file, readLineRanges(source, ranges), { files });
-      });
-    } else {
-      await cut(files, file, keptSize);
-    }
+    await withFile(files, file, async (source) => {
+      if (keptSize === (await startOfLastLine(source, size))) await cut(files, file, keptSize);
+      else await writeWhole(file, readLineRanges(source, ranges), { files });
+    });
   } catch (error) {
     throw storageError("write", file, error);
   }

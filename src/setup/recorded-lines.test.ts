@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -105,5 +105,25 @@ test.each([
         await rm(path.join(dir, `${name}.jsonl`));
     }
     expect(wholeCount).toBeGreaterThan(2 * count);
+  },
+);
+
+test.each(["recording", "samples", "episodes"] as const)(
+  "lines of %s.jsonl are found again that were cut off and written anew",
+  async (name) => {
+    for (const write of writesOfRun("interrupted")) await write();
+    const index = await indexRecordedLines(dir);
+    const [first, second, third] = ["b#1", "c#1", "a#2"] as const;
+    const file = path.join(dir, `${name}.jsonl`);
+    const rowsOf = (ids: readonly string[]): readonly object[] =>
+      ids.flatMap((rolloutId): readonly object[] => linesOf(rolloutId)[name]);
+    const kept = rolloutIds.slice(0, rolloutIds.indexOf(first));
+    await truncate(file, textOf(rowsOf(kept)).length);
+    // The file is longer then than it was.
+    await appendFile(file, textOf(rowsOf([third, second, first, "long/0#1", "long/0#2"])));
+    const found = await index.read(first);
+    expect(found[name].map((line) => JSON.parse(line.toString("utf8")) as object)).toEqual(
+      linesOf(first)[name],
+    );
   },
 );

@@ -1,5 +1,6 @@
 import path from "node:path";
-import { diskFiles, type Files } from "../run/files.ts";
+import { type FileMark, holdsMark, markEnd } from "../run/file-mark.ts";
+import { diskFiles, type Files, withFile } from "../run/files.ts";
 import { indexRecordings, readRecordingLines, type RecordingIndex } from "../run/read-recording.ts";
 import { episodesFile, samplesFile } from "../run/reconcile.ts";
 import { recordingFile } from "../run/recording-line.ts";
@@ -22,10 +23,17 @@ export interface RecordedLinesIndex {
   read(rolloutId: string): Promise<RecordedLines>;
 }
 
+/** A file as it was before it was gone through. */
+interface MarkedFile {
+  readonly path: string;
+  /** `undefined` where there was none. */
+  readonly mark: FileMark | undefined;
+}
+
 /** Where the lines are. */
 interface Places {
-  /** Which files it was found out of; another one may be put in the place of each. */
-  readonly identities: string;
+  /** What it was found out of; another file may be put in the place of each, and lines may be cut off. */
+  readonly marks: readonly MarkedFile[];
   readonly episodes: RowIndex;
   readonly samples: RowIndex;
   readonly recordings: RecordingIndex;
@@ -41,7 +49,6 @@ export async function indexRecordedLines(
   files: Files = diskFiles,
 ): Promise<RecordedLinesIndex> {
   let places = await findLines(dir, files);
-  const isReplaced = async () => (await identify(dir, files)) !== places.identities;
   return {
     rolloutIds: [...places.recordings.keys()],
     async read(rolloutId) {
@@ -53,8 +60,9 @@ export async function indexRecordedLines(
           samples: await samples.read(rolloutId),
           recording: await readRecordingLines(dir, { files, ranges }),
         };
-        // Rows are put in their order when a run ends: at these places there are others then.
-        if (!(await isReplaced())) return lines;
+        // Rows are put in their order when a run ends, and taken out when it is begun again: at these places
+        // there are others then.
+        if (await areSame(places.marks, files)) return lines;
         places = await findLines(dir, files);
       }
     },
@@ -63,17 +71,28 @@ export async function indexRecordedLines(
 
 /** In the opposite order of the writing: of an episode whose line is found, all that it builds on is. */
 async function findLines(dir: string, files: Files): Promise<Places> {
-  const identities = await identify(dir, files);
+  const marks = await markAll(dir, files);
   const episodes = await indexRows(files, path.join(dir, episodesFile));
   const samples = await indexRows(files, path.join(dir, samplesFile));
   const recordings = await indexRecordings(dir, { files, wants: () => true });
-  return { identities, episodes, samples, recordings };
+  return { marks, episodes, samples, recordings };
 }
 
-async function identify(dir: string, files: Files): Promise<string> {
-  const names = [episodesFile, samplesFile, recordingFile];
-  const found = await Promise.all(
-    names.map(async (name) => await files.facts(path.join(dir, name))),
+async function markAll(dir: string, files: Files): Promise<readonly MarkedFile[]> {
+  const paths = [episodesFile, samplesFile, recordingFile].map((name) => path.join(dir, name));
+  return await Promise.all(
+    paths.map(async (file) => ({ path: file, mark: await withFile(files, file, markEnd) })),
   );
-  return found.map((facts) => facts?.identity ?? "none").join(" ");
+}
+
+async function areSame(marked: readonly MarkedFile[], files: Files): Promise<boolean> {
+  for (const { path: file, mark } of marked) {
+    const isSame = await withFile(
+      files,
+      file,
+      async (open) => mark !== undefined && (await holdsMark(open, mark)),
+    );
+    if (!(isSame ?? mark === undefined)) return false;
+  }
+  return true;
 }

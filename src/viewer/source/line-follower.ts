@@ -1,4 +1,6 @@
-import { type FileFacts, type Files, readBytes, withFile } from "../../run/files.ts";
+import { isDeepStrictEqual } from "node:util";
+import { holdsMark, moveLastBytes } from "../../run/file-mark.ts";
+import { type FileFacts, type Files, type OpenFile, readBytes, withFile } from "../../run/files.ts";
 import type { LineRange } from "../../run/line-ranges.ts";
 
 /** A line that a follower came by. */
@@ -23,17 +25,17 @@ const blockSize = 1024 * 1024;
 
 /**
  * Reads a file that grows by whole lines, whatever its size, and remembers how far it has read. A file
- * that was put in its place, or cut, is read from its start again.
+ * that was put in its place, or from which lines were cut, is read from its start again.
  */
 export class LineFollower {
   readonly path: string;
   readonly #options: FollowOptions;
   #identity: string | undefined;
-  /** Where the first line begins that is not whole yet. */
-  #lineStart = 0;
-  #position = 0;
-  #head: Buffer[] = [];
-  #headLength = 0;
+  /** The file as it was when it was last read to its end. */
+  #seen: FileFacts | undefined;
+  /** Behind the last whole line: what follows may be torn, and is read again. */
+  #end = 0;
+  #lastBytes: Buffer = Buffer.alloc(0);
 
   constructor(path: string, options: FollowOptions) {
     this.path = path;
@@ -44,16 +46,14 @@ export class LineFollower {
   async read(): Promise<void> {
     const { files } = this.#options;
     const facts = await files.facts(this.path);
-    if (facts === undefined || this.#isOther(facts)) this.#reset();
-    if (facts === undefined || facts.size === this.#position) return;
-    this.#identity = facts.identity;
+    if (facts === undefined) this.#reset();
+    if (facts === undefined || isDeepStrictEqual(facts, this.#seen)) return;
     await withFile(files, this.path, async (file) => {
-      const block = Buffer.allocUnsafe(Math.min(blockSize, facts.size - this.#position));
-      for (;;) {
-        const length = await file.read(block, this.#position);
-        if (length === 0) return;
-        this.#take(block.subarray(0, length));
-      }
+      const opened = await file.facts();
+      if (!(await this.#goesOn(file))) this.#reset();
+      this.#identity = opened.identity;
+      await this.#readOn(file, opened.size);
+      this.#seen = opened;
     });
   }
 
@@ -65,42 +65,70 @@ export class LineFollower {
     return bytes ?? Buffer.alloc(0);
   }
 
-  #isOther({ identity, size }: FileFacts): boolean {
-    return this.#identity !== undefined && (identity !== this.#identity || size < this.#position);
+  async #goesOn(file: OpenFile): Promise<boolean> {
+    if (this.#identity === undefined) return true;
+    const mark = { identity: this.#identity, end: this.#end, lastBytes: this.#lastBytes };
+    return await holdsMark(file, mark);
   }
 
   #reset(): void {
     if (this.#identity === undefined) return;
     this.#identity = undefined;
-    this.#lineStart = 0;
-    this.#position = 0;
-    this.#head = [];
-    this.#headLength = 0;
+    this.#seen = undefined;
+    this.#end = 0;
+    this.#lastBytes = Buffer.alloc(0);
     this.#options.onReset();
   }
 
-  #take(bytes: Buffer): void {
-    let from = 0;
-    for (let at = bytes.indexOf(lineFeed); at >= 0; at = bytes.indexOf(lineFeed, from)) {
-      this.#keep(bytes.subarray(from, at));
-      const end = this.#position + at;
-      const head = this.#head.length === 1 ? this.#head[0]! : Buffer.concat(this.#head);
-      this.#head = [];
-      this.#headLength = 0;
-      if (end > this.#lineStart) this.#options.onLine({ head, start: this.#lineStart, end });
-      this.#lineStart = end + 1;
-      from = at + 1;
+  async #readOn(file: OpenFile, size: number): Promise<void> {
+    const { headLength, onLine } = this.#options;
+    const block = Buffer.allocUnsafe(Math.max(1, Math.min(blockSize, size - this.#end)));
+    const head = new LineHead(headLength);
+    let position = this.#end;
+    let lastBytes = this.#lastBytes;
+    for (;;) {
+      const length = await file.read(block, position);
+      if (length === 0) return;
+      const bytes = block.subarray(0, length);
+      let from = 0;
+      for (let at = bytes.indexOf(lineFeed); at >= 0; at = bytes.indexOf(lineFeed, from)) {
+        head.add(bytes.subarray(from, at));
+        const line = { head: head.take(), start: this.#end, end: position + at };
+        if (line.end > line.start) onLine(line);
+        this.#end = line.end + 1;
+        from = at + 1;
+      }
+      if (from > 0) this.#lastBytes = moveLastBytes(lastBytes, bytes.subarray(0, from));
+      head.add(bytes.subarray(from));
+      lastBytes = moveLastBytes(lastBytes, bytes);
+      position += length;
     }
-    this.#keep(bytes.subarray(from));
-    this.#position += bytes.length;
+  }
+}
+
+/** The first bytes of a line that comes in blocks. */
+class LineHead {
+  readonly #most: number;
+  #parts: Buffer[] = [];
+  #length = 0;
+
+  constructor(most: number) {
+    this.#most = most;
   }
 
-  #keep(bytes: Buffer): void {
-    const room = this.#options.headLength - this.#headLength;
+  add(bytes: Buffer): void {
+    const room = this.#most - this.#length;
     if (room <= 0 || bytes.length === 0) return;
     // The block is used again.
     const kept = Buffer.from(bytes.subarray(0, room));
-    this.#head.push(kept);
-    this.#headLength += kept.length;
+    this.#parts.push(kept);
+    this.#length += kept.length;
+  }
+
+  take(): Buffer {
+    const head = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts);
+    this.#parts = [];
+    this.#length = 0;
+    return head;
   }
 }

@@ -45,7 +45,8 @@ export class RunIndex {
   #places = new Map<string, LineRange>();
   #rows = new Map<string, LineRange[]>();
   #unread: LineRange[] = [];
-  #damagedCount = 0;
+  #damagedEpisodeCount = 0;
+  #damagedRowCount = 0;
   #generation = 0;
   #versions = new Map<string, Set<string>>();
   #versionsQueue: { readonly rolloutId: string; readonly range: LineRange }[] = [];
@@ -115,7 +116,7 @@ export class RunIndex {
       ...(typeof engine?.model === "string" ? { model: engine.model } : {}),
       ...(typeof engine?.kind === "string" ? { engine: engine.kind } : {}),
       configuration,
-      damagedCount: this.#damagedCount,
+      damagedCount: this.#damagedEpisodeCount + this.#damagedRowCount,
       turnwright,
       versionsReady: this.#versionsQueue.length === 0,
     };
@@ -210,7 +211,7 @@ export class RunIndex {
   async #readWhole(lines: readonly LineRange[]): Promise<void> {
     for (const range of lines) {
       const entry = readEpisodeLine(await this.#episodes.lineAt(range), 0);
-      if (entry === undefined) this.#damagedCount++;
+      if (entry === undefined) this.#damagedEpisodeCount++;
       else this.#place(entry, range);
     }
     const startOf = ({ rolloutId }: EpisodeEntry): number => this.#places.get(rolloutId)!.start;
@@ -240,7 +241,7 @@ export class RunIndex {
   #addRow(head: Buffer, range: LineRange): void {
     const rolloutId = rolloutIdOfLine(head);
     if (rolloutId === undefined) {
-      this.#damagedCount++;
+      this.#damagedRowCount++;
       return;
     }
     const rows = this.#rows.get(rolloutId);
@@ -254,13 +255,15 @@ export class RunIndex {
     this.#entries = [];
     this.#places = new Map();
     this.#unread = [];
-    this.#damagedCount = 0;
+    this.#damagedEpisodeCount = 0;
   }
 
   #forgetRows(): void {
     this.#generation++;
     this.#rows = new Map();
+    this.#versions = new Map();
     this.#versionsQueue = [];
+    this.#damagedRowCount = 0;
   }
 
   async #readState(): Promise<RunState> {

@@ -4,7 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { diskFiles } from "../../run/files.ts";
+import { type Files, diskFiles } from "../../run/files.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import { readEpisodeHead, readEpisodeLine } from "./episode-head.ts";
 import { LineFollower } from "./line-follower.ts";
@@ -57,6 +57,43 @@ describe("LineFollower", () => {
     expect(await read()).toEqual(["reset", "two 0-3", "one 4-7"]);
     await truncate(file, 4);
     expect(await read()).toEqual(["reset", "two 0-3"]);
+  });
+
+  test("reads a file anew that was cut and has grown beyond where it was", async () => {
+    const { file, read } = await follow("regrown");
+    await writeFile(file, "one\ntwo\n");
+    await read();
+    await truncate(file, 4);
+    await appendFile(file, "three\nfour\n");
+    expect(await read()).toEqual(["reset", "one 0-3", "thre 4-9", "four 10-14"]);
+    await truncate(file, 4);
+    await appendFile(file, "drei\nviers\n");
+    expect(await read()).toEqual(["reset", "one 0-3", "drei 4-8", "vier 9-14"]);
+  });
+
+  test("reads on where only a torn line was cut off, and written anew", async () => {
+    const { file, read } = await follow("torn");
+    await writeFile(file, "one\ntw");
+    expect(await read()).toEqual(["one 0-3"]);
+    await truncate(file, 4);
+    await appendFile(file, "three\n");
+    expect(await read()).toEqual(["thre 4-9"]);
+  });
+
+  test("opens nothing where nothing was written", async () => {
+    const file = path.join(dir, "still");
+    await writeFile(file, "one\ntw");
+    let openCount = 0;
+    const open: Files["open"] = async (...call) => {
+      openCount++;
+      return await diskFiles.open(...call);
+    };
+    const follower = new LineFollower(file, {
+      ...{ files: { ...diskFiles, open }, headLength: 4 },
+      ...{ onLine: () => {}, onReset: () => {} },
+    });
+    for (let count = 0; count < 3; count++) await follower.read();
+    expect(openCount).toBe(1);
   });
 
   test("keeps the beginning of a line that is longer than a block", async () => {
