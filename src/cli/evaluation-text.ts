@@ -2,7 +2,7 @@ import { rowsText } from "./rows-text.ts";
 import path from "node:path";
 import type { Evaluation } from "../report/evaluation.ts";
 import type { Estimate } from "../report/interval.ts";
-import { evaluationFiles } from "../report/write-evaluation.ts";
+import { evaluationFiles } from "../run/evaluation-files.ts";
 import { formatCount } from "./progress-line.ts";
 
 /** What an evaluation came to, for people. */

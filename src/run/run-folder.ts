@@ -12,6 +12,7 @@ import { type EncodedLine, encodeLine } from "./encode-line.ts";
 import type { EpisodeRow, FinishedEpisode } from "./episode-row.ts";
 import { episodeSamples } from "./episode-samples.ts";
 import { type Files, diskFiles } from "./files.ts";
+import { evaluationFiles } from "./evaluation-files.ts";
 import type { FolderJournal } from "./folder-journals.ts";
 import { type JournalOptions, JsonlJournal } from "./jsonl-journal.ts";
 import { episodesFile, reconcile, samplesFile } from "./reconcile.ts";
@@ -444,12 +445,12 @@ export class RunFolder implements AsyncDisposable {
   }
 
   /**
-   * Takes back what an earlier end of the run said of the whole, its sums and slime's rows: the run goes
-   * on, and they hold no longer.
+   * Takes back what was said of the whole at an earlier end of the run, its sums, slime's rows and what it was
+   * evaluated to: the run goes on, and they hold no longer.
    */
   async takeBackEnd(): Promise<void> {
     await this.#whileHeld(async () => {
-      for (const name of [summaryFile, slimeFile]) {
+      for (const name of [summaryFile, slimeFile, ...Object.values(evaluationFiles)]) {
         const file = path.join(this.dir, name);
         try {
           await this.#files.remove(file);

@@ -149,11 +149,13 @@ describe("runRollouts()", () => {
     }
     const lines = (await readFile(path.join(dir, "samples.jsonl"), "utf8")).split("\n");
     await writeFile(path.join(dir, "samples.jsonl"), lines.slice(1).join("\n"));
+    const evaluation = ["evaluation.json", "report.md", "results.tau-bench.json"];
+    for (const name of evaluation) await writeFile(path.join(dir, name), "{}");
     await using again = await open({ lock: { machine: fakeMachine({ pid: 2 }) } });
     const during: (readonly string[])[] = [];
     const left = () =>
       readdirSync(dir)
-        .filter((name) => /summary\.json|slime/.test(name))
+        .filter((name) => /summary\.json|slime/.test(name) || evaluation.includes(name))
         .toSorted();
     await playLamps(again, environment, {
       onEpisode: () => during.push(left()),

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createStorefront } from "../../environments/storefront/index.ts";
 import { evaluate } from "../../src/cli/commands/eval.ts";
 import { scriptSessions } from "../../src/cli/demo/session-scripts.ts";
+import { verifyRun } from "../../src/audit/verify-run.ts";
 import type { GivenSettings } from "../../src/setup/setting.ts";
 import type { Evaluation } from "../../src/report/evaluation.ts";
 import { openStoredRun } from "../../src/report/read-run.ts";
@@ -59,16 +60,17 @@ describe("turnwright eval", () => {
       model,
       user: "scripted",
       parser: "qwen25",
+      format: "slime",
       out,
     };
     const text = await runEval({ ...flags, "engine-mode": "direct" });
     expect(text).toMatch(/pass\^1 +1\.000 {2}\(95 %: 0\.4\d\d to 1\.000\)/);
-    const summary = JSON.parse(await readFile(path.join(out, "summary.json"), "utf8")) as {
-      readonly end: string;
-      readonly evaluation: Evaluation;
-    };
-    expect(summary.end).toBe("finished");
-    expect(summary.evaluation).toMatchObject({
+    const { violations, isFinished, slimeRows } = await verifyRun(out);
+    expect({ violations, isFinished, slimeRows }).toEqual({
+      ...{ violations: [], isFinished: true, slimeRows: 6 },
+    });
+    const evaluation = await readFile(path.join(out, "evaluation.json"), "utf8");
+    expect(JSON.parse(evaluation)).toMatchObject({
       environment: "storefront",
       split: "test",
       taskCount: 3,

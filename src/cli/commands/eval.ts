@@ -12,7 +12,7 @@ import { writeError, writeOut } from "../write-out.ts";
 /** `turnwright eval`: how good a policy is, with intervals and reasons. */
 export function defineEval(command: Command): void {
   command.description(
-    "Plays each task several times, as `rollout` does, and writes summary.json, " +
+    "Plays each task several times, as `rollout` does, and writes evaluation.json, " +
       "report.md and results.tau-bench.json (τ-bench's own format) beside the run's " +
       "files. Attempts without a score are reported and left out of the figures; " +
       "τ-bench's own figures are given as well.",
@@ -47,7 +47,8 @@ async function withStored(given: GivenSettings): Promise<GivenSettings> {
 
 async function playAndReport(config: RunConfig, settings: GivenSettings): Promise<void> {
   const { openStoredRun } = await import("../../report/read-run.ts");
-  const { evaluationFiles, writeEvaluation } = await import("../../report/write-evaluation.ts");
+  const { writeEvaluation } = await import("../../report/write-evaluation.ts");
+  const { evaluationFiles } = await import("../../run/evaluation-files.ts");
   const { planEvaluation } = await import("../evaluation-plan.ts");
   const { printEvaluation } = await import("../evaluation-text.ts");
   const { playRun } = await import("../play-run.ts");
@@ -59,10 +60,10 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
     const { end } = result;
     const evaluation = await writeEvaluation(await openStoredRun(dir), {
       plan: await planEvaluation(environment.name, plan, readPrices(settings)),
-      summary: { end, ...result.progress },
       taskInfo: tauTaskInfo(environment),
     });
-    const event = { type: "evaluation", end, files: evaluationFiles, ...evaluation };
+    const files = { summary: "summary.json", ...evaluationFiles };
+    const event = { type: "evaluation", end, files, ...evaluation };
     await writeOut(display.json ? `${JSON.stringify(event)}\n` : printEvaluation(evaluation, name));
     const troubles = describeTroubles(result.progress);
     if (troubles !== undefined) writeError(`note: ${troubles}\n`);

@@ -1,13 +1,7 @@
 import type { Command } from "commander";
-import { readFile } from "node:fs/promises";
-import path from "node:path";
 import { openStoredRun, type StoredRun } from "../../report/read-run.ts";
 import type { PolicyPrices } from "../../report/evaluation-tally.ts";
-import {
-  evaluationFiles,
-  writeEvaluation,
-  type EvaluationOptions,
-} from "../../report/write-evaluation.ts";
+import { writeEvaluation, type EvaluationOptions } from "../../report/write-evaluation.ts";
 import { planRun } from "../../run/plan-run.ts";
 import { loadEnvironment } from "../../setup/environments.ts";
 import { toRunScope } from "../../setup/run-scope.ts";
@@ -31,7 +25,7 @@ interface ReportFlags extends Readonly<Record<string, unknown>> {
 /** `turnwright report`: evaluates a run that was played already. */
 export function defineReport(command: Command): void {
   command
-    .description("Writes summary.json, report.md and results.tau-bench.json anew.")
+    .description("Writes evaluation.json, report.md and results.tau-bench.json anew.")
     .option("--data <dir>", "a τ-bench bundle folder (default: the run's)");
   addSettings(command, priceSettings);
   command.option("--json", "print the evaluation as JSON").action(report);
@@ -40,10 +34,7 @@ export function defineReport(command: Command): void {
 async function report(dir: string, { data, json, ...flags }: ReportFlags): Promise<void> {
   const run = await openStoredRun(dir, { onDamaged: noteDamaged });
   const prices = readPrices(await givenSettings(priceSettings, flags));
-  const evaluation = await writeEvaluation(run, {
-    ...(await planReport(run, { data, prices })),
-    summary: await storedSummary(run),
-  });
+  const evaluation = await writeEvaluation(run, await planReport(run, { data, prices }));
   await writeOut(
     json === true ? `${JSON.stringify(evaluation)}\n` : printEvaluation(evaluation, dir),
   );
@@ -56,7 +47,7 @@ async function planReport(
     data,
     prices,
   }: { readonly data: string | undefined; readonly prices: PolicyPrices | undefined },
-): Promise<Pick<EvaluationOptions, "plan" | "taskInfo">> {
+): Promise<EvaluationOptions> {
   if (isOpenRun(run)) {
     const plan = await planOpenRun(run);
     return { plan: { ...plan, ...(prices && { prices }) }, taskInfo: () => new Map() };
@@ -70,10 +61,4 @@ async function planReport(
     plan: await planEvaluation(environment.name, plan, prices),
     taskInfo: tauTaskInfo(environment),
   };
-}
-
-/** What the run itself said of its end; nothing where it has not come to one. */
-async function storedSummary({ dir }: StoredRun): Promise<object> {
-  const text = await readFile(path.join(dir, evaluationFiles.summary), "utf8").catch(() => "{}");
-  return JSON.parse(text) as object;
 }
