@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { assertOwnFolder } from "./assert-own-folder.ts";
+import { evaluationFiles } from "./evaluation-files.ts";
 import { diskFiles } from "./files.ts";
 
 let dir = "";
@@ -16,6 +17,8 @@ afterEach(async () => {
 test.each([
   [[]],
   [["run.lock", "run.json.next", "samples.jsonl", "queue.json"]],
+  [Object.values(evaluationFiles)],
+  [["errors.jsonl", "errors.json", "errors.tau-bench.json", "errors.json.next"]],
   [["train.log", "slurm-1.out", ".gitkeep"]],
   [["run.json", "checkpoints", "notes.md"]],
 ])("takes a folder with %j", async (names) => {

@@ -9,7 +9,7 @@ const manifestFile = "run.json";
 
 /** What may lie there before a run begins: what this package writes, logs, and hidden files. */
 const harmless =
-  /^(?:\.|run\.|samples\.|episodes\.|events\.|recording\.|summary\.|report\.|results\.|queue\.|gateway\.jsonl)|\.(?:log|txt|out|err)$/;
+  /^(?:\.|run\.|samples\.|episodes\.|events\.|recording\.|summary\.|evaluation\.|report\.|results\.|errors\.|queue\.|gateway\.jsonl)|\.(?:log|txt|out|err)$/;
 
 /**
  * Refuses a folder that is somebody else's: one that holds other things and no run.
