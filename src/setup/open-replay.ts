@@ -7,7 +7,7 @@ import { parseEpisodeRow, parseJson, type EpisodeRow } from "../run/episode-row.
 import { diskFiles } from "../run/files.ts";
 import { scanLines } from "../run/line-ranges.ts";
 import { joinLines } from "../run/read-recording.ts";
-import { openStoredRun } from "../report/read-run.ts";
+import { isFolder, openStoredRun } from "../report/read-run.ts";
 import { readPromptTime } from "../run/prompt-time.ts";
 import { indexRows } from "../run/row-index.ts";
 import { eventsFile } from "../run/told-episodes.ts";
@@ -57,8 +57,8 @@ export interface RecordedRun {
  * @throws UsageError where it is neither.
  */
 export async function openRecordedRun(place: string): Promise<RecordedRun> {
-  const bundle = place.endsWith(".json") ? await readBundle(place) : undefined;
-  return bundle === undefined ? await openFolder(place) : openBundle(bundle);
+  const isFile = place.endsWith(".json") && !(await isFolder(place));
+  return isFile ? openBundle(await readBundle(place)) : await openFolder(place);
 }
 
 async function readBundle(file: string): Promise<Bundle> {
