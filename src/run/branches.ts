@@ -1,5 +1,5 @@
 import type { AttemptJob, OpenGroup } from "./group-book.ts";
-import { isOfOtherRun } from "./recording-line.ts";
+import { isOfOtherAttempt, isOfOtherRun } from "./recording-line.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { forkOf, trunkOf, type Trunk } from "./trunk.ts";
 
@@ -61,6 +61,7 @@ export class Branches {
     const recorded = await this.#folder.recordingOf(row.rolloutId);
     if (episode === undefined || recorded === undefined) return undefined;
     if (isOfOtherRun(recorded.begin, this.#folder.manifest.runId)) return undefined;
+    if (isOfOtherAttempt(recorded.begin, episode)) return undefined;
     group.trunk = trunkOf(episode, recorded.inputs);
     return group.trunk;
   }

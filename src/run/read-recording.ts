@@ -29,11 +29,11 @@ export interface RecordedAttempt {
 /** Where the lines of a rollout's latest attempt are. */
 interface AttemptPlace {
   attempt: number;
-  ranges: LineRange[];
+  readonly ranges: LineRange[];
 }
 
 /** Where a folder's recordings are, by rollout. */
-export type RecordingIndex = ReadonlyMap<string, { readonly ranges: readonly LineRange[] }>;
+export type RecordingIndex = ReadonlyMap<string, Readonly<AttemptPlace>>;
 
 /**
  * Finds the recordings of a folder; only those that `wants` says are kept in mind. Lines that cannot be
@@ -158,26 +158,22 @@ export function joinLines(lines: readonly Buffer[], runId?: string): RecordedAtt
   return begin && { begin, inputs: { inputs, times }, partCount, lastHash, hasEnded };
 }
 
-/** Leaves in a folder only the recordings that the policy keeps; `ended` tells how a rollout ended. */
+/** Takes the recordings of some rollouts out of a folder. */
 export async function pruneRecordings(
   dir: string,
   options: {
     readonly files: Files;
-    readonly policy: RecordPolicy;
-    readonly ended: (rolloutId: string) => "failed" | "other" | undefined;
+    readonly drops: (rolloutId: string) => boolean;
   },
 ): Promise<void> {
-  const { files, policy, ended } = options;
-  if (policy === "all") return;
+  const { files, drops } = options;
   const file = path.join(dir, recordingFile);
   const kept: LineRange[] = [];
   let size: number;
   try {
     size = await scanLines(files, file, ({ bytes, start, end }) => {
       const head = headOf(bytes);
-      if (head === undefined) return;
-      const how = ended(head.rolloutId);
-      if (how === undefined || (policy === "failed" && how === "failed")) kept.push({ start, end });
+      if (head !== undefined && !drops(head.rolloutId)) kept.push({ start, end });
     });
   } catch (error) {
     throw storageError("read", file, error);

@@ -22,6 +22,8 @@ export interface Reconciliation {
   readonly finished: readonly FinishedEpisode[];
   /** Rollouts of which `events.jsonl` tells that they ended, and of which the files lack something. */
   readonly dropped: readonly string[];
+  /** Of the finished ones those that were played again after a failure, and how often they were played. */
+  readonly laterAttempts: ReadonlyMap<string, number>;
   /** Rollouts that failed, and are to be played again because that is asked for. */
   readonly retried: ReadonlySet<string>;
   /** Those of the finished ones of which `events.jsonl` does not tell by the hash of their line. */
@@ -48,6 +50,8 @@ export interface ReconcileOptions {
 interface Claim extends LineRange {
   readonly finished: FinishedEpisode;
   readonly sampleHashes: readonly string[] | undefined;
+  /** Absent in rows of format 1. */
+  readonly attempt: number | undefined;
   /** The hash of the line where no event tells it; `undefined` where one does. */
   readonly untoldHash: string | undefined;
 }
@@ -91,13 +95,13 @@ export async function reconcile(
   const claims = await scan<Claim>(files, path.join(dir, episodesFile), ({ bytes, start, end }) => {
     const row = parseEpisodeRow(bytes);
     if (row === undefined) return undefined;
-    const { sampleHashes } = row;
+    const { sampleHashes, attempt } = row;
     // Texts that are held already are not held once more: there may be a hundred thousand of each.
     const { rolloutId: id, hash } = told.get(row.rolloutId) ?? { rolloutId: row.rolloutId };
     if (hash !== undefined && hash !== hashLine(bytes) && hash !== hashRow(row)) return undefined;
     const untoldHash = hash === undefined ? hashRow(row) : undefined;
     const finished = toFinishedEpisode(row, id);
-    return { id, line: { finished, sampleHashes, untoldHash, start, end } };
+    return { id, line: { finished, sampleHashes, attempt, untoldHash, start, end } };
   });
   const rows = await scan<RowPlace>(files, path.join(dir, samplesFile), ({ bytes, start, end }) => {
     const id = rolloutIdOfLine(bytes);
@@ -137,6 +141,11 @@ export async function reconcile(
   const untold = kept.flatMap(({ finished: episode, untoldHash: hash }) =>
     hash === undefined ? [] : [{ ...episode, hash }],
   );
+  const laterAttempts = new Map(
+    kept.flatMap(({ finished: { rolloutId }, attempt = 1 }) =>
+      attempt === 1 ? [] : [[rolloutId, attempt] as const],
+    ),
+  );
   const keptIds = new Set(finished.map(({ rolloutId }) => rolloutId));
   const dropped = [...told.keys()].filter((id) => !keptIds.has(id));
   // A start that a crash ended may have taken their lines out already.
@@ -159,7 +168,7 @@ export async function reconcile(
   }
   await keepLines(rows.path, { files, ranges: inOrder(keptRows), size: rows.size });
   await keepLines(claims.path, { files, ranges: inOrder(kept), size: claims.size });
-  return { finished, dropped, retried, untold, grouping, notes };
+  return { finished, dropped, laterAttempts, retried, untold, grouping, notes };
 }
 
 /**

@@ -51,6 +51,26 @@ export function describeCopy({ run }: Pick<BeginLine, "run">, here: string | und
   return `it was recorded in another run, ${run}, and its recording was copied into this one, ${here}`;
 }
 
+/** Whether an attempt was played after the one that is recorded, and was not recorded itself. */
+export function isOfOtherAttempt(
+  { attempt }: Pick<BeginLine, "attempt">,
+  row: { readonly attempt?: number } | undefined,
+): boolean {
+  // Rows of earlier versions do not say which attempt they are of.
+  return row?.attempt !== undefined && row.attempt !== attempt;
+}
+
+/** Says that a recording is of an attempt that came before the finished one. */
+export function describeOtherAttempt(
+  { attempt }: Pick<BeginLine, "attempt">,
+  row: { readonly attempt?: number } | undefined,
+): string {
+  return (
+    `its recording is of attempt ${attempt}, and the episode is attempt ${row?.attempt}: a start that records ` +
+    "nothing played that one, or what was recorded of it is lost"
+  );
+}
+
 /** Why an attempt's task cannot be had again; nothing where it can. */
 export function describeLostTask({ ownTask, split, taskIndex }: BeginLine): string | undefined {
   if (ownTask === undefined || ownTask.task !== undefined) return undefined;

@@ -13,7 +13,13 @@ import { episodeSamples } from "./episode-samples.ts";
 import { drawTask } from "./plan-run.ts";
 import type { RecordedAttempt } from "./read-recording.ts";
 import { redactEpisode } from "./redact-episode.ts";
-import { describeCopy, describeLostTask, isOfOtherRun } from "./recording-line.ts";
+import {
+  describeCopy,
+  describeLostTask,
+  describeOtherAttempt,
+  isOfOtherAttempt,
+  isOfOtherRun,
+} from "./recording-line.ts";
 
 /** What playing an episode again came to. */
 export type ReplayVerdict =
@@ -24,7 +30,9 @@ export type ReplayVerdict =
   /** It could not be played to its end: what differs on the way. */
   | { readonly type: "diverged"; readonly reason: string }
   /** The recording ends before the episode does: it was not finished. */
-  | { readonly type: "unfinished"; readonly reason: string };
+  | { readonly type: "unfinished"; readonly reason: string }
+  /** What is recorded is of an attempt before the finished one: there is nothing to compare that with. */
+  | { readonly type: "unrecorded"; readonly reason: string };
 
 /** A recorded episode, and what was made of it when it was played. */
 export interface StoredEpisode {
@@ -79,6 +87,9 @@ export async function replayEpisode(
 ): Promise<ReplayVerdict> {
   if (isOfOtherRun(recorded.begin, runId)) {
     return { type: "diverged", reason: describeCopy(recorded.begin, runId) };
+  }
+  if (isOfOtherAttempt(recorded.begin, row)) {
+    return { type: "unrecorded", reason: describeOtherAttempt(recorded.begin, row) };
   }
   const lost = describeLostTask(recorded.begin);
   if (lost !== undefined) return { type: "diverged", reason: lost };

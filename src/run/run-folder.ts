@@ -101,8 +101,11 @@ export class RunFolder implements AsyncDisposable {
   /** Whose inputs it keeps. */
   readonly record: RecordPolicy;
   readonly #finishedIds: ReadonlySet<string>;
-  /** Episodes that an earlier start began to record and this one, which records nothing, finished. */
-  readonly #halfRecorded = new Set<string>();
+  /**
+   * Finished episodes of which nobody could replay what is recorded: an earlier start began to record them and
+   * this one, which records nothing, finished them; or it is of an attempt before the finished one.
+   */
+  readonly #unplayable: Set<string>;
   #isPlayed = false;
   #isClosing = false;
   /** What is written otherwise than by journals of the folder's own, while it is. */
@@ -127,6 +130,7 @@ export class RunFolder implements AsyncDisposable {
       readonly lost: ReadonlySet<string>;
       readonly record: RecordPolicy;
       readonly finishedIds: ReadonlySet<string>;
+      readonly unplayable: Set<string>;
     },
   ) {
     this.dir = about.dir;
@@ -146,6 +150,7 @@ export class RunFolder implements AsyncDisposable {
     this.#lost = open.lost;
     this.record = open.record;
     this.#finishedIds = open.finishedIds;
+    this.#unplayable = open.unplayable;
   }
 
   /**
@@ -194,13 +199,16 @@ export class RunFolder implements AsyncDisposable {
     const place = { dir, name };
     const claimed = await claimManifest(place, manifest, { files, now, ...(drawId && { drawId }) });
     const found = await reconcile(dir, { files, retryFailed, setsAside });
-    const { finished, dropped, untold, grouping } = found;
+    const { finished, dropped, laterAttempts, untold, grouping } = found;
     const notes = [...claimed.notes, ...found.notes];
     const finishedIds = new Set(finished.map(({ rolloutId }) => rolloutId));
     const recordings = await indexRecordings(dir, {
       files,
-      wants: (rolloutId) => !finishedIds.has(rolloutId),
+      wants: (rolloutId) => !finishedIds.has(rolloutId) || laterAttempts.has(rolloutId),
     });
+    const isOvertaken = ([rolloutId, attempt]: readonly [string, number]): boolean =>
+      (recordings.get(rolloutId)?.attempt ?? attempt) < attempt;
+    const overtaken = [...laterAttempts].filter(isOvertaken).map(([rolloutId]) => rolloutId);
     const names = [samplesFile, episodesFile, eventsFile] as const;
     const journals = await openJournals(dir, names, { files, guard: () => lock.confirm() });
     const folder = new RunFolder(
@@ -212,6 +220,7 @@ export class RunFolder implements AsyncDisposable {
         recordings,
         record,
         finishedIds,
+        unplayable: new Set(overtaken),
         retried: found.retried,
         lost: new Set(dropped),
         samples: journals[samplesFile],
@@ -364,15 +373,15 @@ export class RunFolder implements AsyncDisposable {
 
   /** Takes out of the recording what is not to be kept; `ended` says how a rollout ended, if it did. */
   async pruneRecording(ended: (rolloutId: string) => "failed" | "other" | undefined) {
-    const halfRecorded = this.#halfRecorded;
-    if (this.record === "none" && halfRecorded.size === 0) return;
+    const unplayable = this.#unplayable;
     // What earlier starts recorded to its end is kept by one that records nothing.
-    const howEnded = (rolloutId: string) => (halfRecorded.has(rolloutId) ? "other" : undefined);
-    const choice = {
-      ...{ files: this.#files, policy: this.record },
-      ended: this.record === "none" ? howEnded : ended,
-    };
-    await this.#whileHeld(async () => await pruneRecordings(this.dir, choice));
+    const keepsFailedAlone = this.record === "failed";
+    const drops = (rolloutId: string): boolean =>
+      unplayable.has(rolloutId) || (keepsFailedAlone && ended(rolloutId) === "other");
+    await this.#whileHeld(async () => {
+      if (!keepsFailedAlone && unplayable.size === 0) return;
+      await pruneRecordings(this.dir, { files: this.#files, drops });
+    });
   }
 
   /** Where the training rows are. */
@@ -401,7 +410,7 @@ export class RunFolder implements AsyncDisposable {
     await this.#episodes.appendLines([line]);
     const { rolloutId } = episode;
     if (this.record === "none" && this.#recordings.has(rolloutId))
-      this.#halfRecorded.add(rolloutId);
+      this.#unplayable.add(rolloutId);
     return line.hash;
   }
 

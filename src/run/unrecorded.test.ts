@@ -1,8 +1,11 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { cpSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { RolloutError } from "../errors.ts";
 import { openRecordedRun } from "../setup/open-replay.ts";
+import type { EpisodeRow } from "./episode-row.ts";
 import {
   fiftyLamps,
   openLamps,
@@ -36,8 +39,8 @@ async function play(record: RecordPolicy, stopAt?: string): Promise<readonly str
   return asked;
 }
 
-async function replayAll(): Promise<Readonly<Record<string, string>>> {
-  const recorded = await openRecordedRun(dir);
+async function replayAll(place = dir): Promise<Readonly<Record<string, string>>> {
+  const recorded = await openRecordedRun(place);
   const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
   const verdicts: Record<string, string> = {};
   for (const rolloutId of recorded.rolloutIds) {
@@ -68,4 +71,84 @@ test("a start that records nothing leaves no beginning behind of what it finishe
     "lamp/test/2#0": "identical",
     "lamp/test/2#1": "identical",
   });
+});
+
+describe("an attempt that a start which records nothing played again, and was killed behind it", () => {
+  const grouping = { size: 2, attempts: 1 };
+  let killed = "";
+  beforeEach(async () => {
+    killed = path.join(dir, "killed");
+    const place = path.join(dir, "run");
+    const failing = switchingEngine((_, turn) =>
+      turn === 1 ? new RolloutError("engine/unreachable", "gone") : undefined,
+    );
+    const isKept = (file: string): boolean => !file.endsWith("run.lock");
+    const kill = (): void => cpSync(place, killed, { recursive: true, filter: isKept });
+    for (const [record, engine] of [["all", failing] as const, ["none", undefined] as const]) {
+      const stop = new AbortController();
+      await using folder = await openLamps(place, { record, retryFailed: true });
+      const onEpisode = (): void => {
+        if (record === "none") kill();
+        stop.abort();
+      };
+      const around = { admission: { concurrency: 1 }, grouping, onEpisode, signal: stop.signal };
+      await takeAll(startLamps({ folder, ...around, ...(engine && { engine }) }));
+    }
+  });
+
+  test("is not compared with the recording of the attempt before", async () => {
+    const stored = await (await openRecordedRun(killed)).read("lamp/test/0#0");
+    expect([stored!.recorded.begin.attempt, stored!.row]).toMatchObject([1, { attempt: 2, reward: 1 }]);
+    const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
+    for (const scoreAnew of [false, true]) {
+      expect(await replayEpisode(stored!, { setup, scoreAnew })).toEqual({
+        type: "unrecorded",
+        reason:
+          "its recording is of attempt 1, and the episode is attempt 2: a start that records nothing played " +
+          "that one, or what was recorded of it is lost",
+      });
+    }
+  });
+
+  test("has nothing left of the attempt before when the next start has ended", async () => {
+    {
+      await using folder = await openLamps(killed);
+      await takeAll(startLamps({ folder, grouping }));
+    }
+    expect(await replayAll(killed)).toEqual({
+      "lamp/test/0#1": "identical",
+      "lamp/test/1#0": "identical",
+      "lamp/test/1#1": "identical",
+      "lamp/test/2#0": "identical",
+      "lamp/test/2#1": "identical",
+    });
+  });
+});
+
+test("nobody parts from an attempt before the finished one", async () => {
+  const grouping = { size: 2, branchAt: [1] };
+  let failures = 0;
+  const failingOnce = switchingEngine((_, turn) =>
+    turn === 1 && failures++ === 0 ? new RolloutError("engine/unreachable", "gone") : undefined,
+  );
+  {
+    const stop = new AbortController();
+    const onEpisode = (): void => stop.abort();
+    const around = { admission: { concurrency: 1 }, grouping, onEpisode, signal: stop.signal };
+    await using folder = await openLamps(dir);
+    await takeAll(startLamps({ folder, ...around, engine: failingOnce }));
+  }
+  // What was recorded of the second attempt is lost.
+  const file = path.join(dir, "recording.jsonl");
+  const lines = (await readFile(file, "utf8")).split("\n");
+  await writeFile(file, lines.filter((line) => !line.includes('"attempt":2')).join("\n"));
+  await using folder = await openLamps(dir);
+  await takeAll(startLamps({ folder, grouping }));
+  const rows = (await readFile(path.join(dir, "episodes.jsonl"), "utf8")).trim().split("\n");
+  const parted = rows
+    .map((line) => JSON.parse(line) as EpisodeRow)
+    .filter(({ forkedFrom }) => forkedFrom !== undefined);
+  expect(parted.map(({ rolloutId }) => rolloutId).toSorted()).toEqual([
+    ...["lamp/test/1#1", "lamp/test/2#1"],
+  ]);
 });

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -127,6 +127,37 @@ describe("a run with branches", () => {
     expect((await callCli(["replay", file, "--model", model])).stdout).toBe(
       "1 identical, 0 differ\n",
     );
+  });
+
+  test("is bundled and played again also where its folder is named as a file is", async () => {
+    const folder = path.join(scratch, "folder.json");
+    await cp(run(), folder, { recursive: true });
+    const file = path.join(scratch, "of-folder.json");
+    expect((await callCli(["bundle", folder, "0#1", "--out", file])).status).toBe(0);
+    expect((await callCli(["replay", folder])).stdout).toBe("6 identical, 0 differ\n");
+  });
+
+  test("says of which episodes the recording is of an attempt before", async () => {
+    const later = path.join(scratch, "later");
+    await cp(run(), later, { recursive: true });
+    const file = path.join(later, "episodes.jsonl");
+    const [first, ...others] = (await readFile(file, "utf8")).split("\n") as [string, ...string[]];
+    const { rolloutId } = JSON.parse(first) as EpisodeRow;
+    await writeFile(file, [first.replace('"attempt":1', '"attempt":2'), ...others].join("\n"));
+    const why = "its recording is of attempt 1, and the episode is attempt 2: ";
+    const { stdout, status } = await callCli(["replay", later]);
+    expect(stdout).toContain(`${rolloutId}: not recorded: ${why}`);
+    expect([stdout.split("\n").at(-2), status]).toEqual([
+      ...["5 identical, 0 differ, 1 not recorded", 0],
+    ]);
+    const rescored = await callCli(["replay", later, "--rescore-reward"]);
+    expect(rescored.stdout).toBe(
+      "5 scored anew, 0 rewards change, 0 cannot be played again, 1 not recorded\n",
+    );
+    const forked = await callCli(["fork", later, rolloutId, "--turn", "1"]);
+    expect([forked.status, forked.stderr]).toEqual([
+      ...[2, expect.stringContaining(`Cannot fork ${rolloutId}: ${why}`)],
+    ]);
   });
 
   test("says of which episodes the recording is another run's", async () => {

@@ -7,7 +7,12 @@ import { UsageError } from "../../errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
 import type { PlanRecord } from "../../run/plan-run.ts";
 import { toPromptTime } from "../../run/prompt-time.ts";
-import { describeCopy, isOfOtherRun } from "../../run/recording-line.ts";
+import {
+  describeCopy,
+  describeOtherAttempt,
+  isOfOtherAttempt,
+  isOfOtherRun,
+} from "../../run/recording-line.ts";
 import { recordedAssignment } from "../../run/replay-episode.ts";
 import { RunFolder } from "../../run/run-folder.ts";
 import { startRun } from "../../run/start-run.ts";
@@ -79,6 +84,11 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
   if (isOfOtherRun(found.recorded.begin, found.runId)) {
     throw new UsageError(
       `Cannot fork ${rolloutId}: ${describeCopy(found.recorded.begin, found.runId)}; fork it there`,
+    );
+  }
+  if (isOfOtherAttempt(found.recorded.begin, found.row)) {
+    throw new UsageError(
+      `Cannot fork ${rolloutId}: ${describeOtherAttempt(found.recorded.begin, found.row)}; fork another one`,
     );
   }
   const {

@@ -50,7 +50,7 @@ async function replay(
   const { redactor, setup } = run;
   hideSecrets(redactor);
   const scoreAnew = flags.rescoreReward === true;
-  const counts = { identical: 0, differs: 0, diverged: 0, unfinished: 0 };
+  const counts = { identical: 0, differs: 0, diverged: 0, unfinished: 0, unrecorded: 0 };
   let changedCount = 0;
   for (const rolloutId of wanted) {
     const stored = await recorded.read(rolloutId);
@@ -71,12 +71,14 @@ async function replay(
     ? counts.diverged > 0
     : counts.differs + counts.diverged > 0 || counts.identical + counts.unfinished === 0;
   if (isWrong) process.exitCode = 1;
-  const { identical, differs, diverged, unfinished } = counts;
+  const { identical, differs, diverged, unfinished, unrecorded } = counts;
   const summary = scoreAnew
     ? `${identical + differs} scored anew, ${changedCount} rewards change, ${diverged} cannot be played again`
     : `${identical} identical, ${differs + diverged} differ`;
   const none = wanted.length === 0 ? `: ${nothingRecorded}` : "";
-  const rest = unfinished === 0 ? none : `, ${unfinished} not finished`;
+  const rest =
+    (unfinished === 0 ? none : `, ${unfinished} not finished`) +
+    (unrecorded === 0 ? "" : `, ${unrecorded} not recorded`);
   if (flags.json === true) {
     await writeOut(`${JSON.stringify({ type: "summary", ...counts, changedCount })}\n`);
   } else {
@@ -116,6 +118,8 @@ function describeVerdict(verdict: ReplayVerdict, reward: RewardChange | undefine
       return `differs: ${verdict.reason}`;
     case "unfinished":
       return `not finished: ${verdict.reason}`;
+    case "unrecorded":
+      return `not recorded: ${verdict.reason}`;
   }
 }
 
