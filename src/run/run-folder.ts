@@ -30,7 +30,8 @@ import { readToldGroups, type ToldGroups } from "./begun-groups.ts";
 import { indexEpisodes, type EpisodeIndex } from "./read-episodes.ts";
 import { closedEarly } from "./closed-early.ts";
 import { type LockOptions, RunLock } from "./run-lock.ts";
-import { type RunManifest, type RunPlace, claimManifest } from "./run-manifest.ts";
+import { type RunManifest, type RunPlace, claimManifest, writeManifest } from "./run-manifest.ts";
+import { isRow } from "../trajectory/violation.ts";
 import { rolloutIdOfLine } from "./sample-line.ts";
 import { sortRows } from "./sort-rows.ts";
 import { storageError } from "./storage-error.ts";
@@ -79,8 +80,6 @@ export class RunFolder implements AsyncDisposable {
   readonly dir: string;
   /** How it was named when it was opened: for messages. */
   readonly name: string;
-  /** What holds for the folder: that of the first start. */
-  readonly manifest: RunManifest;
   /** Episodes that earlier starts of this run finished. */
   readonly finished: readonly FinishedEpisode[];
   /** How the last start grouped attempts. */
@@ -88,6 +87,7 @@ export class RunFolder implements AsyncDisposable {
   /** What was found on opening that people may want to know. */
   readonly notes: readonly string[];
   readonly #files: Files;
+  #manifest: RunManifest;
   readonly #lock: RunLock;
   readonly #episodes: JsonlJournal;
   readonly #events: JsonlJournal;
@@ -135,7 +135,7 @@ export class RunFolder implements AsyncDisposable {
   ) {
     this.dir = about.dir;
     this.name = about.name;
-    this.manifest = about.manifest;
+    this.#manifest = about.manifest;
     this.finished = about.finished;
     this.grouping = about.grouping;
     this.notes = about.notes;
@@ -151,6 +151,11 @@ export class RunFolder implements AsyncDisposable {
     this.record = open.record;
     this.#finishedIds = open.finishedIds;
     this.#unplayable = open.unplayable;
+  }
+
+  /** What holds for the folder: that of the first start. */
+  get manifest(): RunManifest {
+    return this.#manifest;
   }
 
   /**
@@ -263,6 +268,23 @@ export class RunFolder implements AsyncDisposable {
       );
     }
     this.#isPlayed = true;
+  }
+
+  /**
+   * Adds to `run.json` what it leaves out of what was found, as a program's own manifest may: what is there stays.
+   *
+   * @throws UsageError where the disk refuses, or the folder is another process's by now.
+   */
+  async completeFound(known: RunManifest["found"]): Promise<void> {
+    const { found }: { readonly found: unknown } = this.#manifest;
+    const told = isRow(found) ? found : {};
+    const lacking = Object.entries(known).filter(([name]) => told[name] === undefined);
+    if (lacking.length === 0) return;
+    const manifest = { ...this.#manifest, found: { ...told, ...Object.fromEntries(lacking) } };
+    await this.#whileHeld(
+      async () => await writeManifest(this.dir, manifest, { files: this.#files }),
+    );
+    this.#manifest = manifest;
   }
 
   /**
@@ -409,8 +431,7 @@ export class RunFolder implements AsyncDisposable {
     const line = await encodeLine(row);
     await this.#episodes.appendLines([line]);
     const { rolloutId } = episode;
-    if (this.record === "none" && this.#recordings.has(rolloutId))
-      this.#unplayable.add(rolloutId);
+    if (this.record === "none" && this.#recordings.has(rolloutId)) this.#unplayable.add(rolloutId);
     return line.hash;
   }
 

@@ -36,7 +36,10 @@ export interface RunManifest {
    * of earlier versions.
    */
   readonly identity?: Readonly<Record<string, string>>;
-  /** What else was found at start-up; it may change from start to start. */
+  /**
+   * What else was found at start-up; it may change from start to start. `startRun()` adds what `verify` asks for
+   * where it is left out: the vocabulary's size, and a `plan` that leaves open which episodes there will be.
+   */
   readonly found: Readonly<Record<string, unknown>>;
 }
 
@@ -123,6 +126,15 @@ export async function claimManifest(
   await writeWholeJson(file, resumed.manifest, { files });
   const note = `${file} was ${stored} and is written anew: events.jsonl says what was played`;
   return { ...resumed, notes: [note, ...resumed.notes] };
+}
+
+/** Writes `run.json` anew. To be called by whoever holds the folder's lock. */
+export async function writeManifest(
+  dir: string,
+  manifest: RunManifest,
+  { files }: { readonly files: Files },
+): Promise<void> {
+  await writeWholeJson(path.join(dir, fileName), manifest, { files });
 }
 
 async function readStored(

@@ -245,6 +245,8 @@ class GroupRun implements LiveRun {
     await this.#takeUp();
     await this.#desk.passEnded();
     if (!this.#book.isAllFinished) await folder?.takeBackEnd();
+    const { vocabularySize } = this.#setup.renderer.codec;
+    await folder?.completeFound({ plan: { isOpen: true }, vocabularySize });
     await folder?.writeEvent(this.#startEvent(folder));
     await using recording = await folder?.openRecording({
       clock: this.#clock,

@@ -98,7 +98,10 @@ describe("an attempt that a start which records nothing played again, and was ki
 
   test("is not compared with the recording of the attempt before", async () => {
     const stored = await (await openRecordedRun(killed)).read("lamp/test/0#0");
-    expect([stored!.recorded.begin.attempt, stored!.row]).toMatchObject([1, { attempt: 2, reward: 1 }]);
+    expect([stored!.recorded.begin.attempt, stored!.row]).toMatchObject([
+      1,
+      { attempt: 2, reward: 1 },
+    ]);
     const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
     for (const scoreAnew of [false, true]) {
       expect(await replayEpisode(stored!, { setup, scoreAnew })).toEqual({
