@@ -1,13 +1,17 @@
 import { describe, expect, test } from "vitest";
+import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import { defineEnvironment } from "../environment/define-environment.ts";
 import type { Environment } from "../environment/environment.ts";
+import { RolloutError, type FailureCode } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
+import { findToolCallParser } from "../parser/registry.ts";
 import { createDeferred } from "../testing/deferred.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { noSpending } from "../user/add-spending.ts";
 import { llmUser } from "../user/llm-user.ts";
 import type { User, UserSession } from "../user/user.ts";
-import { lamp, play, says } from "./lamp-episode.fixture.ts";
+import { lamp, play, says, switchCall } from "./lamp-episode.fixture.ts";
 
 const never = (): Promise<never> => new Promise<never>(() => {});
 
@@ -300,5 +304,77 @@ describe("a world that does out of turn what it is handed", () => {
       message:
         "Cannot pass on what the agent said in task lamp/test/0: Cannot step task lamps/test/0: it is done",
     });
+  });
+});
+
+describe("who samples by an engine of their own, and finds it down", () => {
+  const down = (): never => {
+    throw new RolloutError("engine/unreachable", "Cannot sample judge: nobody listens", {
+      retryable: true,
+      discarded: [{ requestId: "judge", reason: "it was cut off", tokenCount: 3 }],
+    });
+  };
+  const agent = toolCallingAgent({
+    parser: findToolCallParser("qwen25"),
+    toolUsePolicy: toolUsePolicies.many,
+  });
+  const asks = async (): Promise<never> => down();
+
+  test.each<[where: string, party: string, what: string, Parameters<typeof play>[1]]>([
+    [
+      ...(["a judge", "grader", "score task lamp/test/0"] as const),
+      { environment: lampThat(() => ({ score: asks })) },
+    ],
+    [
+      ...(["a tool", "environment", "call tool switch in task lamp/test/0"] as const),
+      { environment: lampThat(() => ({ step: asks })) },
+    ],
+    [
+      ...(["a world", "environment", "open task lamp/test/0"] as const),
+      { environment: lampThat(asks) },
+    ],
+    [
+      ...(["a user", "user", "hear the user's reply in task lamp/test/0"] as const),
+      { user: userOf({ reply: asks }) },
+    ],
+    [
+      ...([
+        "a user who is opened",
+        "user",
+        "open a conversation about task lamp/test/0 with user own",
+      ] as const),
+      { user: userOf({}, { open: down }) },
+    ],
+    [
+      ...([
+        "an agent",
+        "agent",
+        "show observations in task lamp/test/0 as agent tool-calling",
+      ] as const),
+      { agent: { ...agent, observe: down } },
+    ],
+  ])("fails by itself, and not by the policy's engine: %s", async (_, party, what, options) => {
+    const { episode, troubles } = await play([says(switchCall), says("Goodbye!")], options);
+    expect(episode.failure).toEqual({
+      ...{ party, code: `${party}/exception` },
+      message: `Cannot ${what}: Cannot sample judge: nobody listens`,
+    });
+    expect(troubles.map(({ retryable, cause }) => [retryable, cause])).toEqual([
+      [true, expect.objectContaining({ code: "engine/unreachable" })],
+    ]);
+  });
+
+  test.each<[FailureCode, FailureCode]>([
+    ["grader/unreachable", "grader/unreachable"],
+    ["environment/unreachable", "environment/unreachable"],
+    ["user/unreachable", "user/unreachable"],
+    ["agent/unreachable", "grader/exception"],
+    ["internal/unreachable", "grader/exception"],
+  ])("a score may fail by whom it asks: %s ends as %s", async (code, ends) => {
+    const score = async (): Promise<never> => {
+      throw new RolloutError(code, "gone");
+    };
+    const { episode } = await play([says("Goodbye!")], { environment: lampThat(() => ({ score })) });
+    expect(episode.failure?.code).toBe(ends);
   });
 });

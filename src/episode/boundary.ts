@@ -2,6 +2,7 @@ import {
   RolloutError,
   describeError,
   isOwnBug,
+  parties,
   type InvariantError,
   type Party,
 } from "../errors.ts";
@@ -13,6 +14,8 @@ import { isSoundFailure } from "./is-sound-failure.ts";
 export interface Boundary {
   /** Blamed for what is thrown without a code of its own, and for a wait that took too long. */
   readonly party: Party;
+  /** Whose failures may come from beyond it: any other's is the party's own. Default: see `whoseFailures`. */
+  readonly passes?: readonly Party[];
   /** What is being done, such as `score task tau-retail/test/7`. */
   readonly what: string;
   /** What is to be looked at where no answer comes, such as `score() of lamps (lamps.js:12)`. */
@@ -22,6 +25,20 @@ export interface Boundary {
   /** In milliseconds. */
   readonly timeoutMs: number;
 }
+
+/**
+ * Whose failures may come from beyond a boundary to whom. A world asks its user, and may score as it goes. But a
+ * judge, a tool or a user that samples by an engine of this package's fails by itself: the policy's engine has done
+ * nothing.
+ */
+const whoseFailures: Readonly<Record<Party, readonly Party[]>> = {
+  engine: ["engine"],
+  user: ["user"],
+  environment: ["environment", "user", "grader"],
+  grader: ["environment", "user", "grader"],
+  agent: ["agent"],
+  internal: parties,
+};
 
 /** What the author of an environment calls what answers, by what is asked of it: defined, and by hand. */
 const functions = {
@@ -39,7 +56,7 @@ export function suspectOf({ name, definedAt }: Environment, asked: keyof typeof 
 /**
  * Crosses a boundary: whatever is thrown beyond it, at once or later, leaves as a `RolloutError` that
  * names the party (`party/exception`) and keeps what was thrown as its cause, and a wait without an
- * end as `party/timeout`. Failures that are attributed already, our own bugs, what stops the episode's
+ * end as `party/timeout`. Failures of those who may stand behind it, our own bugs, what stops the episode's
  * playback and the caller's abort pass untouched. What comes back is whatever the other side returned: check it.
  */
 export function crossBoundary<Result>(
@@ -66,7 +83,7 @@ function noAnswer(boundary: Boundary): RolloutError {
 /** What was thrown, under the name of its party; what ends the episode's own playback as it is. */
 export function nameThrown(
   ownsStop: (thrown: unknown) => boolean,
-  boundary: Pick<Boundary, "party" | "what">,
+  boundary: Pick<Boundary, "party" | "what" | "passes">,
   error: unknown,
 ): unknown {
   return ownsStop(error) ? error : attribute(error, boundary);
@@ -107,14 +124,13 @@ function isAwaitable<Result>(result: Result | Promise<Result>): result is Promis
  */
 export function attribute(
   error: unknown,
-  { party, what }: Pick<Boundary, "party" | "what">,
+  { party, what, passes = whoseFailures[party] }: Pick<Boundary, "party" | "what" | "passes">,
 ): RolloutError | InvariantError {
-  if (isAttributed(error)) return error;
+  if (isOwnBug(error)) return error;
+  const isSound = isSoundFailure(error);
+  if (isSound && passes.includes(error.party)) return error;
   const message = `Cannot ${what}: ${describeError(error)}`;
-  return new RolloutError(`${party}/exception`, message, { cause: error });
-}
-
-/** Whether an error may pass as it is. */
-function isAttributed(error: unknown): error is RolloutError | InvariantError {
-  return isSoundFailure(error) || isOwnBug(error);
+  // What another sampled for it is none of the policy's.
+  const retryable = isSound && error.retryable;
+  return new RolloutError(`${party}/exception`, message, { cause: error, retryable });
 }

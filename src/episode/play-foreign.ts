@@ -1,4 +1,4 @@
-import { InvariantError, RolloutError } from "../errors.ts";
+import { InvariantError, RolloutError, parties } from "../errors.ts";
 import { endedBy } from "../internal/ended-by.ts";
 import { plainCopy } from "../internal/plain-copy.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
@@ -192,7 +192,8 @@ function toFailure(
   { agent }: EpisodeSetup,
 ): RolloutError {
   const what = `play ${rolloutId} as agent ${agent.strategy}`;
-  const attributed = attribute(error, { party: "agent", what });
+  // It asks the engine, the world and the user itself.
+  const attributed = attribute(error, { party: "agent", what, passes: parties });
   if (attributed instanceof InvariantError) throw attributed;
   return attributed;
 }
