@@ -7,15 +7,18 @@ import {
   describe,
   refuse,
   requireFields,
+  requireList,
   requireObject,
   requirePlain,
   requireTools,
+  returned,
   type Origin,
 } from "./foreign-value.ts";
 
 const roles: readonly unknown[] = ["system", "user", "assistant", "tool"];
 const sayFields = ["content"];
 const toolFields = ["content", "toolCallId", "name"];
+const messageList = { expected: "a list of messages" };
 
 /**
  * Checks what an agent shows the policy before the first turn.
@@ -25,11 +28,9 @@ const toolFields = ["content", "toolCallId", "name"];
 export function checkOpeningMessages(value: unknown, place: string): Opening {
   const origin: Origin = { code: "agent/bad-opening", place };
   const { messages, tools } = requireObject(value, origin, "an Opening");
-  if (!Array.isArray(messages)) {
-    refuse(origin, `messages is ${describe(messages)}`, "a list of messages");
-  }
+  const shown = requireList(messages, origin, { what: "messages is", ...messageList });
   requireTools(tools, origin);
-  return { messages: takeMessages(messages, origin), tools: [...(value as Opening).tools] };
+  return { messages: takeMessages(shown, origin), tools: [...(value as Opening).tools] };
 }
 
 /**
@@ -39,12 +40,9 @@ export function checkOpeningMessages(value: unknown, place: string): Opening {
  */
 export function checkMessages(value: unknown, place: string): readonly Message[] {
   const origin: Origin = { code: "agent/bad-messages", place };
-  if (!Array.isArray(value)) {
-    const hint = value === undefined ? " (a forgotten return?)" : "";
-    refuse(origin, `it returned ${describe(value)}${hint}`, "a list of messages");
-  }
-  if (value.length === 0) refuse(origin, "it returned an empty list", "at least one message");
-  return takeMessages(value, origin);
+  const messages = requireList(value, origin, { what: returned, ...messageList });
+  if (messages.length === 0) refuse(origin, "it returned an empty list", "at least one message");
+  return takeMessages(messages, origin);
 }
 
 /**
@@ -60,10 +58,12 @@ export function checkReading(value: unknown, place: string, textLength: number):
   const { role } = requireObject(message, origin, "a message");
   if (role !== "assistant") refuse(origin, `message.role is ${describe(role)}`, '"assistant"');
   const said = takeMessage(message, "message", origin) as AssistantMessage;
-  if (!Array.isArray(intents) || !intents.some(isIntended)) {
-    refuse(origin, `intents is ${describe(intents)}`, "a list with one that is not ignored");
+  const oneIntended = { what: "intents is", expected: "a list with one that is not ignored" };
+  const given = requireList(intents, origin, oneIntended);
+  if (!given.some(isIntended)) {
+    refuse(origin, `intents is ${describe(intents)}`, oneIntended.expected);
   }
-  const intended = intents.map((intent, index) => takeIntent(intent, `intents[${index}]`, origin));
+  const intended = given.map((intent, index) => takeIntent(intent, `intents[${index}]`, origin));
   if (typeof reasoning !== "string") {
     refuse(origin, `reasoning is ${describe(reasoning)}`, 'a text, "" where there is none');
   }
@@ -74,24 +74,12 @@ export function checkReading(value: unknown, place: string, textLength: number):
     expected: "a count",
     within: "attemptCounts.",
   });
-  if (form !== undefined) requireForm(form, origin, textLength);
   return {
     message: said,
     reasoning,
     intents: intended,
     attemptCounts: { ...counts },
-    ...(form !== undefined && { form: copyOfForm(form as TurnForm) }),
-  };
-}
-
-function copyOfForm({ attempts, ...form }: TurnForm): TurnForm {
-  return {
-    attempts: attempts.map(({ span: [start, end], notes, ...attempt }) => ({
-      ...attempt,
-      span: [start, end],
-      ...(notes !== undefined && { notes: [...notes] }),
-    })),
-    ...form,
+    ...(form !== undefined && { form: takeForm(form, origin, textLength) }),
   };
 }
 
@@ -111,16 +99,28 @@ function takeMessages(messages: readonly unknown[], origin: Origin): readonly Me
 function takeMessage(value: unknown, name: string, origin: Origin): Message {
   if (!isRow(value)) refuse(origin, `${name} is ${describe(value)}`, "a message");
   const { toolCalls } = value;
-  const calls = Array.isArray(toolCalls) && {
-    toolCalls: toolCalls.map((call: unknown) => (isRow(call) ? { ...call } : call)),
+  const copy = {
+    ...value,
+    ...(toolCalls !== undefined && { toolCalls: takeToolCalls(toolCalls, name, origin) }),
   };
-  const copy = { ...value, ...calls };
   requireMessage(copy, name, origin);
   return copy as unknown as Message;
 }
 
+function takeToolCalls(value: unknown, name: string, origin: Origin): readonly RawRow[] {
+  const what = `${name}.toolCalls is`;
+  const calls = requireList(value, origin, { what, expected: "a list or nothing" });
+  return calls.map((call, index) => {
+    const place = `${name}.toolCalls[${index}]`;
+    if (!isRow(call)) refuse(origin, `${place} is ${describe(call)}`, "a tool call");
+    const copy = { ...call };
+    requireTexts(copy, ["id", "name", "argumentsText"], { name: place, origin });
+    return copy;
+  });
+}
+
 function requireMessage(value: RawRow, name: string, origin: Origin): void {
-  const { role, reasoning, toolCalls } = value;
+  const { role, reasoning } = value;
   if (!roles.includes(role)) {
     const known = roles.map((known) => `"${String(known)}"`).join(", ");
     refuse(origin, `${name}.role is ${describe(role)}`, `one of ${known}`);
@@ -128,15 +128,6 @@ function requireMessage(value: RawRow, name: string, origin: Origin): void {
   requireTexts(value, role === "tool" ? toolFields : sayFields, { name, origin });
   if (reasoning !== undefined) requireTexts(value, ["reasoning"], { name, origin });
   requirePlain(value, origin, `${name}.`);
-  if (toolCalls === undefined) return;
-  if (!Array.isArray(toolCalls)) {
-    refuse(origin, `${name}.toolCalls is ${describe(toolCalls)}`, "a list or nothing");
-  }
-  for (const [index, call] of toolCalls.entries()) {
-    const place = `${name}.toolCalls[${index}]`;
-    if (!isRow(call)) refuse(origin, `${place} is ${describe(call)}`, "a tool call");
-    requireTexts(call, ["id", "name", "argumentsText"], { name: place, origin });
-  }
 }
 
 /** A copy that is sound, as of messages. */
@@ -188,11 +179,32 @@ function requireAction(value: unknown, name: string, origin: Origin): void {
   }
 }
 
-function requireForm(form: unknown, origin: Origin, textLength: number): void {
-  const { attempts, ...flags } = requireObject(form, origin, "a form, or nothing");
-  if (!Array.isArray(attempts)) {
-    refuse(origin, `form.attempts is ${describe(attempts)}`, "a list");
-  }
+/** A copy that is sound, as of messages. */
+function takeForm(given: unknown, origin: Origin, textLength: number): TurnForm {
+  const form = requireObject(given, origin, "a form, or nothing");
+  const listed = { what: "form.attempts is", expected: "a list" };
+  const attempts = requireList(form["attempts"], origin, listed);
+  const copy = { ...form, attempts };
+  requireForm(copy, origin, textLength);
+  return copyOfForm(copy as unknown as TurnForm);
+}
+
+function copyOfForm({ attempts, ...form }: TurnForm): TurnForm {
+  return {
+    attempts: attempts.map(({ span: [start, end], notes, ...attempt }) => ({
+      ...attempt,
+      span: [start, end],
+      ...(notes !== undefined && { notes: [...notes] }),
+    })),
+    ...form,
+  };
+}
+
+function requireForm(
+  { attempts, ...flags }: RawRow & { readonly attempts: readonly unknown[] },
+  origin: Origin,
+  textLength: number,
+): void {
   const wrong = attempts.findIndex(
     (attempt: unknown) =>
       !isRow(attempt) || !isSpan(attempt["span"]) || typeof attempt["status"] !== "string",

@@ -78,6 +78,16 @@ function nested(depth: number): unknown {
   return value;
 }
 
+/** A list that was filled by places, from the second on. */
+function holed(entry: unknown): unknown[] {
+  const list: unknown[] = [];
+  list[1] = entry;
+  return list;
+}
+
+const intent = { type: "refuse", callId: "c", name: "switch", observation: "no" };
+const toolCall = { id: "c", name: "switch", argumentsText: "{}" };
+
 const circle: Record<string, unknown> = {};
 circle["self"] = circle;
 
@@ -379,6 +389,38 @@ const faults: readonly {
               type: "act",
               callId: "c",
               action: { type: "call", name: "switch", arguments: new Map([["on", undefined]]) },
+            },
+          ],
+        },
+        "the arguments of switch cannot be written as JSON (value is not iterable), expected plain values",
+      ],
+      [{ intents: holed(intent) }, "intents[0] is nothing, expected an intent"],
+      [{ intents: {} }, "intents is an object with no fields, expected a list with one that is not ignored"],
+      [
+        { message: { role: "assistant", content: "", toolCalls: holed(toolCall) } },
+        "message.toolCalls[0] is nothing, expected a tool call",
+      ],
+      [
+        { message: { role: "assistant", content: "", toolCalls: [{ ...toolCall, id: 7 }] } },
+        "message.toolCalls[0].id is 7, expected a text",
+      ],
+      [
+        {
+          form: {
+            attempts: holed({ span: [0, 1], status: "ok" }),
+            leakedMarkup: false,
+            thinkingMalformed: false,
+          },
+        },
+        "form.attempts[0] is nothing, expected an attempt with its span and status",
+      ],
+      [
+        {
+          intents: [
+            {
+              type: "act",
+              callId: "c",
+              action: { type: "call", name: "switch", arguments: new Map([["on", holed(1)]]) },
             },
           ],
         },
@@ -748,6 +790,27 @@ const faults: readonly {
     message:
       "Cannot use what shows observations in task lamp/test/0 as agent tool-calling: no role today",
   },
+  {
+    name: "an agent shows observations, and nothing was put in the first place",
+    agent: { ...qwenAgent, observe: () => holed({ role: "user", content: "on" }) as never },
+    code: "agent/bad-messages",
+    message:
+      "Cannot use the answer of agent.observe() of tool-calling: messages[0] is nothing, expected a message",
+  },
+  ...(
+    [
+      [
+        { messages: holed({ role: "user", content: "on" }) },
+        "messages[0] is nothing, expected a message",
+      ],
+      [{ tools: holed(lamp().tools[0]) }, "tools[0] is nothing, expected a tool (see toolFromOpenAi())"],
+    ] as const
+  ).map(([more, what]) => ({
+    name: `an agent opens the conversation, and ${what}`,
+    agent: { ...qwenAgent, open: (start) => ({ ...qwenAgent.open(start), ...more }) } as Agent,
+    code: "agent/bad-opening",
+    message: `Cannot use the answer of agent.open() of tool-calling: ${what}`,
+  })),
   {
     name: "an agent cannot show observations",
     agent: { ...qwenAgent, observe: () => fail("what?") },

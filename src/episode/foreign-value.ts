@@ -25,6 +25,26 @@ export function requireObject(
   return value as Readonly<Record<string, unknown>>;
 }
 
+/**
+ * The entries of a list, as a list of its own: a place that nothing was put in is nothing, where `map()` and `some()`
+ * would pass over it.
+ *
+ * @param what - What stands before what there is, such as `messages is`.
+ * @throws RolloutError where the value is no list.
+ */
+export function requireList(
+  value: unknown,
+  origin: Origin,
+  { what, expected }: { readonly what: string; readonly expected: string },
+): readonly unknown[] {
+  if (Array.isArray(value)) return Array.from<unknown>(value);
+  const hint = what === returned && value === undefined ? " (a forgotten return?)" : "";
+  return refuse(origin, `${what} ${describe(value)}${hint}`, expected);
+}
+
+/** What stands before what code that is not ours returned. */
+export const returned = "it returned";
+
 /** @throws RolloutError that names the first of the fields that is not as it should be. */
 export function requireFields(
   value: Readonly<Record<string, unknown>>,

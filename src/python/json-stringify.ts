@@ -80,7 +80,8 @@ function write(value: PyValue, format: Format, depth: number): string {
 }
 
 function writeList(value: PyList, format: Format, depth: number): string {
-  const items = value.map((item) => write(item, format, depth + 1));
+  // A place that nothing was put in is no value, and `map()` would pass over it.
+  const items = [...value].map((item) => write(item, format, depth + 1));
   return bracket("[", items, "]", format, depth);
 }
 
