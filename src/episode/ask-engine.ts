@@ -7,7 +7,7 @@ import { RolloutError } from "../errors.ts";
 import { endedBy } from "../internal/ended-by.ts";
 import { onAbort } from "../internal/on-abort.ts";
 import type { Sampled } from "./input-player.ts";
-import { callParty, type Play } from "./play.ts";
+import { callParty, overwritten, type Play } from "./play.ts";
 
 /**
  * Calls the engine. Where the episode's time is over, or it is interrupted, the engine has a while to hand over
@@ -18,7 +18,7 @@ import { callParty, type Play } from "./play.ts";
  * @throws RolloutError with party `engine`, and InvariantError where the request cannot be sent.
  */
 export async function askEngine(play: Play, request: GenerateRequest): Promise<Sampled> {
-  assertRequest(request);
+  assertSendable(play, request);
   const { interrupt, setup, time, watch } = play;
   const { engineTimeoutMs, graceTimeoutMs } = setup.limits;
   const leftMs = time.leftMs();
@@ -79,6 +79,15 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
     // An engine that never said that it goes on holds nothing but its own call.
     isCalling = false;
     holdTime(play, false);
+  }
+}
+
+/** What cannot be sent is a bug of ours, unless an engine has written into the ids that it was sent before. */
+function assertSendable(play: Play, request: GenerateRequest): void {
+  try {
+    assertRequest(request);
+  } catch (error) {
+    throw play.recorder.isUnchanged() ? error : overwritten(play);
   }
 }
 

@@ -374,7 +374,9 @@ describe("who samples by an engine of their own, and finds it down", () => {
     const score = async (): Promise<never> => {
       throw new RolloutError(code, "gone");
     };
-    const { episode } = await play([says("Goodbye!")], { environment: lampThat(() => ({ score })) });
+    const { episode } = await play([says("Goodbye!")], {
+      environment: lampThat(() => ({ score })),
+    });
     expect(episode.failure?.code).toBe(ends);
   });
 });

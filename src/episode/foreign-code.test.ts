@@ -395,7 +395,10 @@ const faults: readonly {
         "the arguments of switch cannot be written as JSON (value is not iterable), expected plain values",
       ],
       [{ intents: holed(intent) }, "intents[0] is nothing, expected an intent"],
-      [{ intents: {} }, "intents is an object with no fields, expected a list with one that is not ignored"],
+      [
+        { intents: {} },
+        "intents is an object with no fields, expected a list with one that is not ignored",
+      ],
       [
         { message: { role: "assistant", content: "", toolCalls: holed(toolCall) } },
         "message.toolCalls[0] is nothing, expected a tool call",
@@ -803,7 +806,10 @@ const faults: readonly {
         { messages: holed({ role: "user", content: "on" }) },
         "messages[0] is nothing, expected a message",
       ],
-      [{ tools: holed(lamp().tools[0]) }, "tools[0] is nothing, expected a tool (see toolFromOpenAi())"],
+      [
+        { tools: holed(lamp().tools[0]) },
+        "tools[0] is nothing, expected a tool (see toolFromOpenAi())",
+      ],
     ] as const
   ).map(([more, what]) => ({
     name: `an agent opens the conversation, and ${what}`,
@@ -842,6 +848,8 @@ describe("code that is not ours", () => {
     ["adding to", (promptIds) => promptIds.push(7)],
     ["sorting", (promptIds) => promptIds.sort((one, other) => one - other)],
     ["emptying", (promptIds) => promptIds.splice(0)],
+    ["putting what is no id among", (promptIds) => (promptIds[0] = -1)],
+    ["putting a place without any behind", (promptIds) => (promptIds.length += 1)],
   ])("loses the episode, and no more, by %s the ids that it is sent", async (_, change) => {
     const engine = preparedEngine(goodTurns);
     const { episode } = await play([], {
@@ -864,6 +872,29 @@ describe("code that is not ours", () => {
     });
     expect(episode).not.toHaveProperty("reward");
   });
+
+  test.each([-1, 7])(
+    "loses the episode, and no more, by putting %d in the place of what it sampled last",
+    async (id) => {
+      const engine = preparedEngine(goodTurns);
+      let kept: number[] = [];
+      const { episode } = await play([], {
+        engine: {
+          ...engine,
+          async generate(request, options) {
+            kept = request.promptIds as number[];
+            return await engine.generate(request, options);
+          },
+        },
+        environment: lamp(() => {
+          kept[kept.length - 1] = id;
+          return undefined;
+        }),
+      });
+      expect(episode).toMatchObject({ outcome: "failed", segments: [] });
+      expect(episode.failure?.code).toBe("engine/bad-reply");
+    },
+  );
 
   test.each([0, 1, 2, 3, 4, 5, 6, 7])(
     "fails alone where a world's part cannot be read for the %ith time",

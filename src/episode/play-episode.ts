@@ -28,7 +28,7 @@ import {
 } from "./input-player.ts";
 import { openConversation } from "./open-conversation.ts";
 import { disposeWorld, openWorld } from "./open-world.ts";
-import { callParty, askWorld, tolerate, type Play, type TurnsEnd } from "./play.ts";
+import { callParty, askWorld, overwritten, tolerate, type Play, type TurnsEnd } from "./play.ts";
 import { playTurn } from "./play-turn.ts";
 
 /** What a play of an episode is told besides who plays it. */
@@ -148,7 +148,9 @@ async function playThrough(
   // What a fork that ended before its first turn has is another's: it would be trained twice.
   const isOwn = forkAt === undefined || play.recorder.isFork;
   const segments = isSound && isOwn ? play.recorder.toSegments() : [];
-  const end = isSound ? played : await settle(play, () => Promise.reject(overwritten(play)));
+  // It may have been found when the policy was to be asked.
+  const isKnown = isSound || played.failure?.code === "engine/bad-reply";
+  const end = isKnown ? played : await settle(play, () => Promise.reject(overwritten(play)));
   const durationMs = player.now() - startedAtMs;
   player.flush();
   return {
@@ -238,14 +240,6 @@ function asFailure({ assignment, forkAt, player, recorder }: Play, error: unknow
   const from = forkedFrom === undefined ? "another rollout" : forkedFrom.rolloutId;
   const message = `Cannot part ${rolloutId} from ${from} with turn ${forkAt}: ${error.message}`;
   return new RolloutError(`${error.party}/not-repeatable`, message, { cause: error });
-}
-
-function overwritten({ assignment, setup }: Play): RolloutError {
-  return new RolloutError(
-    "engine/bad-reply",
-    `Cannot use the ids of ${assignment.rolloutId}: the engine ${setup.engine.kind} wrote into the ` +
-      "list of ids that it was sent, expected it to leave that as it is",
-  );
 }
 
 async function openUser(play: Play): Promise<UserSession> {

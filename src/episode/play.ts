@@ -55,6 +55,15 @@ export function isTimeOver({ time, player }: Play): boolean {
   return player.isLate(() => time.expired || time.leftMs() <= 0);
 }
 
+/** The failure of an engine that wrote into the list of ids that it was sent. */
+export function overwritten({ assignment, setup }: Play): RolloutError {
+  return new RolloutError(
+    "engine/bad-reply",
+    `Cannot use the ids of ${assignment.rolloutId}: the engine ${setup.engine.kind} wrote into the ` +
+      "list of ids that it was sent, expected it to leave that as it is",
+  );
+}
+
 /** Calls code that is not ours on behalf of the episode (see `crossBoundary()`). */
 export function callParty<Result>(
   { watch }: Play,

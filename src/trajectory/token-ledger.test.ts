@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Generation } from "../engine/engine.ts";
+import { InvariantError, isOwnBug } from "../errors.ts";
 import { hashIds } from "./rolling-hash.ts";
 import { lossMask } from "./span.ts";
 import { TokenLedger } from "./token-ledger.ts";
@@ -19,6 +20,13 @@ function generation(outputIds: number[], versions: [number, string][] = []): Gen
     })),
     discarded: [],
   };
+}
+
+/** The list without what is in its middle. */
+function holed(list: readonly number[]): number[] {
+  const copy = [...list];
+  Reflect.deleteProperty(copy, "1");
+  return copy;
 }
 
 describe("TokenLedger", () => {
@@ -85,6 +93,50 @@ describe("TokenLedger", () => {
     expect(ledger.ids).toEqual([0, 2 ** 31 - 1]);
   });
 
+  test.each<[string, (ledger: TokenLedger) => void, string]>([
+    ["a second prompt", (ledger) => ledger.appendPrompt([1]), "a segment has one prompt"],
+    [
+      "a list of ids with a hole",
+      (ledger) => ledger.appendEnvironment(holed([1, 2, 3])),
+      "each environment id is a whole number",
+    ],
+    [
+      "logprobs with a hole",
+      (ledger) =>
+        ledger.appendSampled(0, { ...generation([1, 2, 3]), logprobs: holed([-1, -1, -1]) }),
+      "the logprob of a sampled id is within -10000 and 0.000001, not undefined",
+    ],
+    [
+      "pieces of no whole number",
+      (ledger) => ledger.appendSampled(0, generation([1, 2], [[2.5, "7"]])),
+      "a piece has a whole number of ids",
+    ],
+    [
+      "a close of what nobody sampled",
+      (ledger) => ledger.appendSynthesisedClose([1]),
+      "only a sampled turn can be closed",
+    ],
+    [
+      "to drop what was not sampled",
+      (ledger) => ledger.dropStopId(1),
+      "only the last sampled id can be dropped",
+    ],
+  ])("refuses %s by an error of the caller's, and stays as it is", (_, call, message) => {
+    const ledger = new TokenLedger();
+    ledger.appendPrompt([9, 1]);
+    const digest = ledger.digest();
+    let thrown: unknown;
+    try {
+      call(ledger);
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toBeInstanceOf(InvariantError);
+    expect((thrown as Error).message).toContain(message);
+    expect(isOwnBug(thrown)).toBe(false);
+    expect([ledger.ids, ledger.spans.length, ledger.digest()]).toEqual([[9, 1], 1, digest]);
+  });
+
   test("refuses what the environment adds before the prompt, and a prompt of nothing", () => {
     const ledger = new TokenLedger();
     expect(() => ledger.appendEnvironment([1])).toThrow("begins with its prompt");
@@ -134,6 +186,18 @@ describe("TokenLedger", () => {
       expect(sent).toEqual([1, 2]);
     },
   );
+
+  test.each([-1, 7])("keeps the hash of what was sampled last where %d is put there", (id) => {
+    const ledger = new TokenLedger();
+    ledger.appendPrompt([1, 2]);
+    ledger.appendSampled(0, generation([10, 11]));
+    (ledger.ids as number[])[3] = id;
+    expect(ledger.digest()).toBe(hashIds([1, 2, 10, 11]));
+    expect(ledger.isUnchanged()).toBe(false);
+    ledger.dropStopId(11);
+    ledger.appendEnvironment([20]);
+    expect(ledger.digest()).toBe(hashIds([1, 2, 10, 20]));
+  });
 
   test("grows in place where nobody froze the live view of its ids", () => {
     const ledger = new TokenLedger();

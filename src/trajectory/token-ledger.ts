@@ -1,9 +1,9 @@
 import type { Generation, GenerationPiece } from "../engine/engine.ts";
 import { isSampledLogprob, logprobRange } from "../engine/logprob-range.ts";
-import { assertInvariant } from "../errors.ts";
+import { InvariantError } from "../errors.ts";
 import { RollingHash, hashIds } from "./rolling-hash.ts";
 import type { Span, SpanKind } from "./span.ts";
-import { findForeignId, isTokenId, largestTokenId } from "../engine/token-id.ts";
+import { findForeignId, largestTokenId } from "../engine/token-id.ts";
 
 /** A sampled stop id that had to leave the ledger (see `TokenLedger.dropStopId()`). JSON-able. */
 export interface DroppedStop {
@@ -27,14 +27,19 @@ export interface SampledSpan extends Span {
 /**
  * The append-only record of one segment's ids: what the engine is sent is what is recorded, and
  * what the engine returned is recorded as it came. Nothing in it is ever re-encoded or rewritten.
+ * What it is given wrongly, or out of turn, it refuses by an `InvariantError` of the caller's, and stays as it is:
+ * the caller may be anybody, who has it from an engine of theirs.
  */
 export class TokenLedger {
   #ids: number[] = [];
   readonly #spans: (Span | SampledSpan)[] = [];
   readonly #droppedStops: DroppedStop[] = [];
   readonly #hash = new RollingHash();
-  /** Ids that the hash has taken in: all but the last sampled one, which may have to leave again. */
-  #hashedCount = 0;
+  /**
+   * What the hash has not taken in: the last sampled id, which may have to leave again. Its own list: whoever has the
+   * live view may have written into that.
+   */
+  #unhashed: readonly number[] = [];
   #lastTurnIndex = -1;
   #digest: string | undefined;
   /** Somebody else has added ids, or taken some. */
@@ -60,7 +65,7 @@ export class TokenLedger {
 
   /** The hash of all ids so far (see `hashIds()`). */
   digest(): string {
-    this.#digest ??= this.#hash.digest(this.#ids.slice(this.#hashedCount));
+    this.#digest ??= this.#hash.digest(this.#unhashed);
     return this.#digest;
   }
 
@@ -83,16 +88,16 @@ export class TokenLedger {
 
   /** Opens the segment with its first prompt. */
   appendPrompt(ids: readonly number[]): void {
-    assertInvariant(this.#spans.length === 0, "a segment has one prompt, and begins with it");
-    assertInvariant(ids.length > 0, "a prompt has at least one id");
+    requireThat(this.#spans.length === 0, "a segment has one prompt, and begins with it");
+    requireThat(ids.length > 0, "a prompt has at least one id");
     this.#append("prompt", ids);
   }
 
   /** Records what the policy sampled in turn `turnIndex`, verbatim. */
   appendSampled(turnIndex: number, generation: Generation): void {
     const { outputIds, logprobs, pieces } = generation;
-    assertInvariant(this.#spans.length > 0, "a segment begins with its prompt");
-    assertInvariant(
+    requireThat(this.#spans.length > 0, "a segment begins with its prompt");
+    requireThat(
       turnIndex > this.#lastTurnIndex,
       `turn ${turnIndex} comes behind turn ${this.#lastTurnIndex}`,
     );
@@ -108,13 +113,13 @@ export class TokenLedger {
 
   /** Records what the environment added. */
   appendEnvironment(ids: readonly number[]): void {
-    assertInvariant(this.#spans.length > 0, "a segment begins with its prompt");
+    requireThat(this.#spans.length > 0, "a segment begins with its prompt");
     this.#append("environment", ids);
   }
 
   /** Records the close of a turn that the policy left open. */
   appendSynthesisedClose(ids: readonly number[]): void {
-    assertInvariant(this.#spans.at(-1)?.kind === "sampled", "only a sampled turn can be closed");
+    requireThat(this.#spans.at(-1)?.kind === "sampled", "only a sampled turn can be closed");
     this.#append("synthesised-close", ids);
   }
 
@@ -125,18 +130,19 @@ export class TokenLedger {
    */
   dropStopId(id: number): void {
     const span = this.#spans.at(-1);
-    assertInvariant(
-      span !== undefined && isSampledSpan(span) && this.#ids.at(-1) === id,
+    requireThat(
+      span !== undefined && isSampledSpan(span) && (this.#unhashed[0] ?? this.#ids.at(-1)) === id,
       `only the last sampled id can be dropped, and it is not ${id}`,
     );
     const { turnIndex, logprobs, pieces } = span;
-    assertInvariant(
+    requireThat(
       this.#droppedStops.at(-1)?.turnIndex !== turnIndex,
       `turn ${turnIndex} has one stop id, and it was dropped`,
     );
     const last = pieces.findLastIndex((piece) => piece.tokenCount > 0);
     const { policyVersion } = pieces[last]!;
     this.#growable().pop();
+    this.#unhashed = [];
     this.#digest = undefined;
     this.#spans.pop();
     this.#droppedStops.push({ turnIndex, id, logprob: logprobs.at(-1)!, policyVersion });
@@ -156,23 +162,21 @@ export class TokenLedger {
     ids: readonly number[],
     sampled?: Omit<SampledSpan, keyof Span> & { turnIndex: number },
   ): void {
-    assertInvariant(
-      ids.every((id) => isTokenId(id)),
-      `each ${kind} id is a whole number from 0 to ${largestTokenId}`,
-    );
+    requireThat(isListOfIds(ids), `each ${kind} id is a whole number from 0 to ${largestTokenId}`);
     if (ids.length === 0) return;
     this.#digest = undefined;
     const start = this.#ids.length;
     this.#isLengthened ||= start !== (this.#spans.at(-1)?.end ?? 0);
-    if (this.#hashedCount < start) this.#hash.append(this.#ids.slice(this.#hashedCount));
-    this.#hash.append(kind === "sampled" ? ids.slice(0, -1) : ids);
+    const hashedCount = kind === "sampled" ? ids.length - 1 : ids.length;
+    if (this.#unhashed.length > 0) this.#hash.append(this.#unhashed);
+    this.#hash.append(hashedCount === ids.length ? ids : ids.slice(0, hashedCount));
+    this.#unhashed = ids.slice(hashedCount);
     // A prompt is long: a list that grows id by id is copied again and again on its way there.
     if (start === 0) this.#ids = ids.slice();
     else {
       const grown = this.#growable();
       for (const id of ids) grown.push(id);
     }
-    this.#hashedCount = this.#ids.length - (kind === "sampled" ? 1 : 0);
     this.#spans.push({ kind, start, end: this.#ids.length, ...sampled });
   }
 
@@ -194,23 +198,27 @@ export function isSampledSpan(span: Span | SampledSpan): span is SampledSpan {
 
 /** @throws InvariantError where logprobs or pieces do not belong to the ids, or are none. */
 function checkGeneration({ outputIds, logprobs, pieces }: Generation): void {
-  assertInvariant(
+  requireThat(
     logprobs.length === outputIds.length,
     `${outputIds.length} sampled ids have ${logprobs.length} logprobs`,
   );
   const wrong = logprobs.findIndex((logprob) => !isSampledLogprob(logprob));
-  assertInvariant(
+  requireThat(
     wrong < 0,
     `the logprob of a sampled id is within ${logprobRange.least} and ${logprobRange.most}, not ` +
       String(logprobs[wrong]),
   );
-  assertInvariant(
-    pieces.every(({ tokenCount }) => Number.isInteger(tokenCount) && tokenCount >= 0),
+  requireThat(
+    pieces.findIndex(({ tokenCount }) => !Number.isInteger(tokenCount) || tokenCount < 0) < 0,
     "a piece has a whole number of ids",
   );
   const pieceTotal = pieces.reduce((sum, piece) => sum + piece.tokenCount, 0);
-  assertInvariant(
+  requireThat(
     pieceTotal === outputIds.length,
     `pieces of ${pieceTotal} ids make up ${outputIds.length} sampled ids`,
   );
+}
+
+function requireThat(condition: unknown, message: string): asserts condition {
+  if (!condition) throw new InvariantError(message);
 }

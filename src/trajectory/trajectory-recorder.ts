@@ -1,5 +1,5 @@
 import type { Generation } from "../engine/engine.ts";
-import { assertInvariant } from "../errors.ts";
+import { InvariantError, assertInvariant, ownBug } from "../errors.ts";
 import type { EnvironmentDelta } from "../renderer/renderer.ts";
 import { hashIds } from "./rolling-hash.ts";
 import { TokenLedger, isSampledSpan } from "./token-ledger.ts";
@@ -63,7 +63,7 @@ export class TrajectoryRecorder {
     );
     this.#closedLength = before === undefined ? 0 : this.responseLength;
     const ledger = new TokenLedger();
-    ledger.appendPrompt(promptIds);
+    asserted(() => ledger.appendPrompt(promptIds));
     this.#segments.push({ ledger, turns: [] });
   }
 
@@ -106,7 +106,7 @@ export class TrajectoryRecorder {
     const { ledger: before } = this.#open();
     this.#closedLength = this.responseLength;
     const ledger = new TokenLedger();
-    ledger.appendPrompt(before.ids);
+    asserted(() => ledger.appendPrompt(before.ids));
     this.#segments.splice(0, this.#segments.length, { ledger, turns: [] });
   }
 
@@ -116,7 +116,7 @@ export class TrajectoryRecorder {
     const start = ledger.length;
     const promptHash = ledger.digest();
     const turnIndex = this.#turnCount;
-    ledger.appendSampled(turnIndex, generation);
+    asserted(() => ledger.appendSampled(turnIndex, generation));
     this.#turnCount += 1;
     const outputHash = hashIds(generation.outputIds);
     const finish = generation.finish.type;
@@ -126,6 +126,10 @@ export class TrajectoryRecorder {
 
   /** Records what the environment answered. */
   appendDelta(delta: EnvironmentDelta): void {
+    asserted(() => this.#appendDelta(delta));
+  }
+
+  #appendDelta(delta: EnvironmentDelta): void {
     const { ledger, turns } = this.#open();
     const turn = turns.at(-1);
     assertInvariant(turn !== undefined, "the environment answers a turn");
@@ -167,6 +171,15 @@ export class TrajectoryRecorder {
     const segment = this.#segments.at(-1);
     assertInvariant(segment !== undefined, "an episode begins with its prompt");
     return segment;
+  }
+}
+
+/** What the ledger refuses of ours is a bug of ours: all of it was checked where it came from. */
+function asserted(append: () => void): void {
+  try {
+    append();
+  } catch (error) {
+    throw error instanceof InvariantError ? ownBug(error.message) : error;
   }
 }
 
