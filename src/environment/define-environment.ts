@@ -1,4 +1,5 @@
 import { RolloutError, UsageError } from "../errors.ts";
+import { onAbort } from "../internal/on-abort.ts";
 import { callThrough, type Outside } from "../outside.ts";
 import type { Task } from "../task.ts";
 import type { User } from "../user/user.ts";
@@ -109,15 +110,19 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
         policyOf && foreign(`policy() of ${place}`, task, () => policyOf(task.data));
       const resources = new EpisodeResources();
       const context = { signal, outside, resource: resources.get };
+      // Nobody has a world to dispose of while it is being opened, which may never end.
+      const free = async (): Promise<void> => await resources.free().catch(() => undefined);
+      const letGo = onAbort(signal, () => void free());
       const state = await openState(
         `initialState() of ${place}`,
         task,
         initialState && (async () => await initialState(task.data, context)),
-      ).catch(async (error: unknown) => {
-        // Nobody has a world to dispose of.
-        await resources[Symbol.asyncDispose]().catch(() => undefined);
-        throw error;
-      });
+      )
+        .catch(async (error: unknown) => {
+          await free();
+          throw error;
+        })
+        .finally(letGo);
       return new DefinedWorld<Item, State>({
         environment: place,
         task,

@@ -171,13 +171,16 @@ export class DefinedWorld<Item, State> implements World {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const { dispose, environment, resources, state, task } = this.#parts;
-    await using _opened = resources;
-    if (dispose === undefined) return;
-    await foreignAsync(
-      `dispose() of ${environment}`,
-      task,
-      async () => await dispose(state.view, task.data),
-      "environment",
+    const place = `dispose() of ${environment}`;
+    await resources.free(
+      dispose &&
+        (async () =>
+          await foreignAsync(
+            place,
+            task,
+            async () => await dispose(state.view, task.data),
+            "environment",
+          )),
     );
   }
 }

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { createClock } from "../internal/clock.ts";
 import type { Outside } from "../outside.ts";
 import { PlaybackStop } from "../outside.ts";
 import type { PyDict } from "../python/value.ts";
+import { createDeferred } from "../testing/deferred.ts";
+import { manualClock } from "../testing/manual-clock.ts";
 import { defineEnvironment } from "./define-environment.ts";
 import type { Action } from "./environment.ts";
 import { EpisodeResources } from "./episode-resources.ts";
@@ -55,6 +58,60 @@ describe("EpisodeResources", () => {
     await expect(new EpisodeResources().get(key, bare)).rejects.toThrow(
       "it has no method [Symbol.asyncDispose]",
     );
+  });
+});
+
+const hang = async (): Promise<never> => await new Promise<never>(() => {});
+
+describe("what hangs keeps nothing else from being freed", () => {
+  test("one that is still being opened: it is freed when it comes", async () => {
+    const log: string[] = [];
+    const resources = new EpisodeResources();
+    const coming = createDeferred<Awaited<ReturnType<ReturnType<typeof opener>>>>();
+    await resources.get({}, opener(log, "container"));
+    const late = resources.get({}, async () => await coming.promise);
+    await resources.get({}, opener(log, "session"));
+    const freed = resources[Symbol.asyncDispose]();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(log.slice(2)).toEqual(["close session", "close container"]);
+    coming.resolve(await opener(log, "late")());
+    await Promise.all([late, freed]);
+    expect(log.slice(4)).toEqual(["open late", "close late"]);
+  });
+
+  test("one that does not let go: those before it are freed in a while", async () => {
+    const hand = manualClock();
+    const log: string[] = [];
+    const resources = new EpisodeResources(createClock(hand));
+    await resources.get({}, opener(log, "container"));
+    await resources.get({}, async () => ({ [Symbol.asyncDispose]: hang }));
+    void resources.free(async () => log.push("first"));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(hand.pendingCount).toBe(1);
+    await hand.advance(59_999);
+    expect(log).toEqual(["open container", "first"]);
+    await hand.advance(1);
+    expect(log).toEqual(["open container", "first", "close container"]);
+  });
+
+  test("a state that is never made: what it opened is freed when nobody waits for it any more", async () => {
+    const log: string[] = [];
+    const environment = worldWith(log, {
+      initialState: async (_: unknown, context: { resource: EpisodeResources["get"] }) => {
+        await context.resource({}, opener(log, "it"));
+        log.push("hangs");
+        return await hang();
+      },
+    });
+    const task = environment.task("test", 0);
+    const user = environment.user.open(task, { seed: 0 });
+    const waiting = new AbortController();
+    void environment.open(task, { user, signal: waiting.signal });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(log).toEqual(["open it", "hangs"]);
+    waiting.abort();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(log).toEqual(["open it", "hangs", "close it"]);
   });
 });
 

@@ -1,4 +1,5 @@
 import { RolloutError, UsageError } from "../errors.ts";
+import { systemClock, type Clock } from "../internal/clock.ts";
 
 /** What an episode holds outside of its state, by keys: a connection, a process, a sandbox. */
 export type GetResource = <Resource extends AsyncDisposable>(
@@ -6,10 +7,25 @@ export type GetResource = <Resource extends AsyncDisposable>(
   open: () => Promise<Resource>,
 ) => Promise<Resource>;
 
+/** How long one that does not let go holds up those that were opened before it, in milliseconds. */
+const patienceMs = 60_000;
+
+interface Held {
+  readonly opening: Promise<AsyncDisposable>;
+  /** Absent while it is being opened. */
+  resource?: AsyncDisposable;
+}
+
 /** What an episode has opened; all of it is disposed of at its end, whatever became of the episode. */
 export class EpisodeResources implements AsyncDisposable {
-  readonly #opened = new Map<object, Promise<AsyncDisposable>>();
+  readonly #held = new Map<object, Held>();
+  readonly #clock: Pick<Clock, "after">;
   #isOver = false;
+
+  /** @param clock - Default: the machine's. */
+  constructor(clock: Pick<Clock, "after"> = systemClock) {
+    this.#clock = clock;
+  }
 
   /** The episode's own resource under the key: opened when it is first asked for. */
   readonly get: GetResource = async (key, open) => {
@@ -20,7 +36,7 @@ export class EpisodeResources implements AsyncDisposable {
         "Cannot open a resource: the episode is over",
       );
     }
-    const known = this.#opened.get(key) as ReturnType<typeof open> | undefined;
+    const known = this.#held.get(key)?.opening as ReturnType<typeof open> | undefined;
     if (known !== undefined) return await known;
     const opening = open().then((resource) => {
       if (isDisposable(resource)) return resource;
@@ -28,33 +44,72 @@ export class EpisodeResources implements AsyncDisposable {
         "Cannot keep a resource: it has no method [Symbol.asyncDispose], expected one that frees it",
       );
     });
-    this.#opened.set(key, opening);
+    const held: Held = { opening };
+    this.#held.set(key, held);
     try {
-      return await opening;
+      const resource = await opening;
+      held.resource = resource;
+      return resource;
     } catch (error) {
       // The next call may have more luck.
-      this.#opened.delete(key);
+      this.#held.delete(key);
       throw error;
     }
   };
 
-  /** @throws AggregateError, or the one error there is, when all has been tried. */
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.free();
+  }
+
+  /**
+   * Disposes of all of it, latest first. What is still being opened is disposed of when it comes, and nothing waits
+   * for that, nor longer than a while for one that does not let go: what was opened before may be a container.
+   *
+   * @param first - What is done before that.
+   * @throws AggregateError, or the one error there is, when all has been tried.
+   */
+  async free(first?: () => Promise<unknown>): Promise<void> {
     this.#isOver = true;
+    const held = [...this.#held.values()].toReversed();
+    this.#held.clear();
     const errors: unknown[] = [];
-    const opened = [...this.#opened.values()].toReversed();
-    this.#opened.clear();
-    for (const opening of opened) {
-      const resource = await opening.catch(() => undefined);
+    const attempt = async (work: () => unknown): Promise<void> => {
       try {
-        await resource?.[Symbol.asyncDispose]();
+        await work();
       } catch (error) {
         errors.push(error);
       }
+    };
+    const tried = held.map(async ({ opening, resource }) => {
+      if (resource === undefined) await attempt(() => disposeOnceOpen(opening));
+    });
+    const steps = held.flatMap(({ resource }) =>
+      resource === undefined ? [] : [() => resource[Symbol.asyncDispose]()],
+    );
+    for (const step of first === undefined ? steps : [first, ...steps]) {
+      const trying = attempt(step);
+      tried.push(trying);
+      await this.#waitAWhile(trying);
     }
+    await Promise.all(tried);
     if (errors.length === 1) throw errors[0];
     if (errors.length > 1) throw new AggregateError(errors, "several resources were not freed");
   }
+
+  async #waitAWhile(trying: Promise<void>): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const callOff = this.#clock.after(patienceMs, resolve);
+      void trying.then(() => {
+        callOff();
+        resolve();
+      });
+    });
+  }
+}
+
+async function disposeOnceOpen(opening: Promise<AsyncDisposable>): Promise<void> {
+  const resource = await opening.catch(() => undefined);
+  await resource?.[Symbol.asyncDispose]();
 }
 
 function isDisposable(value: unknown): value is AsyncDisposable {
