@@ -94,7 +94,7 @@ function refill(own: Map<unknown, unknown>): () => void {
   };
 }
 
-/** What a tool is given of a Set. Its members are shown as they are: to be read only. */
+/** What a tool is given of a Set. What others share of its members is shown as it is: to be read only. */
 export class SetView extends Set<unknown> {
   readonly #part: Part;
   readonly #draft: StateDraft;
@@ -133,8 +133,8 @@ export class SetView extends Set<unknown> {
   override add(value: unknown): this {
     if (this.has(value)) return this;
     const own = this.#own();
-    const kept = this.#draft.unwrap(value);
-    this.#draft.note(() => {}, kept);
+    const kept = this.#draft.unwrapMember(value);
+    this.#draft.noteMember(own, kept);
     own.add(kept);
     return this;
   }
@@ -156,8 +156,9 @@ export class SetView extends Set<unknown> {
     return this.values();
   }
 
-  override values(): SetIterator<unknown> {
-    return this.#draft.walk(this.#part, (raw) => (raw as Set<unknown>).values());
+  override *values(): SetIterator<unknown> {
+    const valuesOf = (raw: object) => (raw as Set<unknown>).values();
+    for (const value of this.#draft.walk(this.#part, valuesOf)) yield this.#draft.showInSet(value);
   }
 
   override *entries(): SetIterator<[unknown, unknown]> {

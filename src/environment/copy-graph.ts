@@ -9,15 +9,17 @@ export interface CopyOptions {
   /** Whether that is kept rather than copied. */
   readonly isKept: (held: object) => boolean;
   readonly onCopy: (held: object, copy: object) => void;
+  /** What a Set has in the place of what it holds. */
+  readonly takeMember: (held: unknown) => unknown;
 }
 
 /**
- * Copies a value with all that it holds, so that what was held at two places is so in the copy. What a Set
- * holds and instances of classes stay as they are.
+ * Copies a value with all that it holds, so that what was held at two places is so in the copy. Instances of classes
+ * stay as they are.
  */
 export function copyGraph<Value>(
   value: Value,
-  { copies, read, isKept, onCopy }: CopyOptions,
+  { copies, read, isKept, onCopy, takeMember }: CopyOptions,
 ): Value {
   const waiting: (readonly [object, object])[] = [];
   const take = (given: unknown): unknown => {
@@ -29,18 +31,30 @@ export function copyGraph<Value>(
     const copy = copyOf(held);
     copies.set(held, copy);
     onCopy(held, copy);
-    if (!(copy instanceof Set)) waiting.push([held, copy]);
+    waiting.push([held, copy]);
     return copy;
   };
   const taken = take(value);
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const [original, copy] = next;
+    if (copy instanceof Set) {
+      refillSet(copy, takeMember);
+      continue;
+    }
     for (const [key, held] of membersOf(original)) {
       const own = take(held);
       if (own !== held) putMember(copy, key, own);
     }
   }
   return taken as Value;
+}
+
+/** Puts what `take` gives in the place of each object that a Set holds. */
+export function refillSet(raw: Set<unknown>, take: (held: unknown) => unknown): void {
+  const held = [...raw];
+  if (!held.some(isPlain)) return;
+  raw.clear();
+  for (const one of held) raw.add(take(one));
 }
 
 /** A copy of a plain value that holds what it holds, and works out what is worked out. */

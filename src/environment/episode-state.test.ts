@@ -339,6 +339,71 @@ describe("EpisodeState", () => {
     expect(state.close().list).toEqual([{ n: 9 }, { n: 2 }, { n: 4 }, { n: 3 }]);
   });
 
+  test("keeps a Set of objects that a call brings in, as it is for nobody else", async () => {
+    const shared = { n: 7 };
+    const make = () => ({
+      items: [{ n: 1 }, { n: 2 }],
+      picked: undefined as unknown as { all: Set<{ n: number }> },
+      again: new Set<{ n: number }>(),
+    });
+    for (const state of [new EpisodeState(make()), new EpisodeState(make())]) {
+      await change(state, (draft) => {
+        draft.picked = { all: new Set([draft.items[0]!, shared, { n: 3 }]) };
+      });
+      const read = () => [...state.view.picked.all].map(({ n }) => n);
+      const write = (draft: ReturnType<typeof make>) => {
+        for (const one of draft.picked.all) one.n += 10;
+      };
+      await change(state, write, false);
+      expect([read(), state.view.items.map(({ n }) => n)]).toEqual([
+        [1, 7, 3],
+        [1, 2],
+      ]);
+      await change(state, write);
+      await change(state, ({ items }) => void (items[0]!.n += 100));
+      expect(read()).toEqual([111, 17, 13]);
+      expect(state.view.picked.all.has(state.view.items[0]!)).toBe(true);
+      await change(state, (draft) => {
+        draft.again = new Set([...draft.picked.all].filter(({ n }) => n < 100));
+        draft.picked.all.delete(draft.items[0]!);
+      });
+      const closed = state.close();
+      expect([[...closed.again], closed.items]).toEqual([
+        [{ n: 17 }, { n: 13 }],
+        [{ n: 111 }, { n: 2 }],
+      ]);
+      expect(closed.again).toEqual(closed.picked.all);
+      expect([...closed.again][0]).toBe([...closed.picked.all][0]);
+    }
+    expect(shared).toEqual({ n: 7 });
+  });
+
+  test("knows what a call put into a Set by what it is, in later calls too", async () => {
+    const tea = { n: 1 };
+    for (const state of [
+      new EpisodeState({ set: new Set<object>() }),
+      new EpisodeState({ set: new Set<object>() }),
+    ]) {
+      await change(state, ({ set }) => void set.add(tea));
+      await change(state, ({ set }) => void set.add(tea));
+      expect([state.view.set.size, state.view.set.has(tea)]).toEqual([1, true]);
+      await change(state, ({ set }) => void set.delete(tea));
+      await change(state, ({ set }) => void set.add(tea).add([...set][0]!));
+      await change(state, (draft) => void (draft.set = new Set([tea, ...draft.set])));
+      expect([state.view.set.size, state.view.set.has(tea)]).toEqual([1, true]);
+    }
+  });
+
+  test("keeps what a Set held from the first where a call brings in another of it", async () => {
+    const first = { n: 1 };
+    const state = new EpisodeState({ set: new Set([first]), other: new Set<object>() });
+    await change(state, (draft) => void (draft.other = new Set(draft.set)));
+    await change(state, ({ other, set }) => void other.add([...set][0]!));
+    expect(state.view.other.size).toBe(1);
+    expect(state.view.other.has([...state.view.set][0]!)).toBe(true);
+    expect([...state.close().other][0]).toBe(first);
+  });
+
   test("refuses a member under a Symbol, which nobody would copy or compare", async () => {
     const state = new EpisodeState<Record<PropertyKey, unknown>>({ a: 1 });
     const call = change(state, (draft) => void (draft[Symbol("mark")] = { n: 1 }));

@@ -9,6 +9,9 @@ export function isPlain(value: unknown): value is object {
 /** What is sealed already, with all that it holds. */
 const sealed = new WeakSet();
 
+/** Those that were sealed without what they hold. */
+const sealedAlone = new WeakSet();
+
 /** Sealed objects of which a member is worked out whenever it is read. */
 const computing = new WeakSet();
 
@@ -30,33 +33,24 @@ export function isSealed(value: object): boolean {
   return sealed.has(value);
 }
 
+/** Whether it is sealed with all that it holds: a part of a state that others share, or that is over. */
+export function isSealedWhole(value: object): boolean {
+  return sealed.has(value) && !sealedAlone.has(value);
+}
+
 /**
  * Freezes a value with all that it holds, Maps and Sets among it. A second time costs nothing, so that
- * what many episodes share is gone through once. Instances of classes stay as they are. `unwrap` gives
- * what takes a held value's place; `skip` tells what is not frozen itself.
+ * what many episodes share is gone through once. Instances of classes stay as they are.
  */
-export function seal<Value>(
-  value: Value,
-  {
-    unwrap = (held: unknown) => held,
-    skip = () => false,
-  }: { unwrap?: (held: unknown) => unknown; skip?: (held: object) => boolean } = {},
-): Value {
+export function seal<Value>(value: Value): Value {
   const waiting: unknown[] = [value];
-  const passed = new Set<object>();
   while (waiting.length > 0) {
     const next = waiting.pop();
-    if (!isPlain(next) || sealed.has(next) || passed.has(next)) continue;
-    const isLeft = skip(next);
-    if (!isLeft && hasAccessors(next)) computing.add(next);
-    (isLeft ? passed : sealed).add(next);
-    const isReadOnly = Object.isFrozen(next);
-    for (const [key, held] of membersOf(next)) {
-      const plain = unwrap(held);
-      if (plain !== held && !isReadOnly) replaceMember(next, key, plain);
-      waiting.push(plain);
-    }
-    if (!isLeft) freeze(next);
+    if (!isPlain(next) || sealed.has(next)) continue;
+    if (hasAccessors(next)) computing.add(next);
+    sealed.add(next);
+    for (const [, held] of membersOf(next)) waiting.push(held);
+    freeze(next);
   }
   return value;
 }
@@ -80,15 +74,8 @@ export function sealAlone(value: object): void {
   if (isView || sealed.has(value)) return;
   if (hasAccessors(value)) computing.add(value);
   sealed.add(value);
+  sealedAlone.add(value);
   freeze(value);
-}
-
-function replaceMember(value: object, key: unknown, held: unknown): void {
-  if (value instanceof Map) value.set(key, held);
-  else if (value instanceof Set) {
-    value.delete(key);
-    value.add(held);
-  } else (value as Record<string, unknown>)[key as string] = held;
 }
 
 function freeze(value: object): void {

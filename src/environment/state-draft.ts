@@ -1,5 +1,5 @@
-import { copyGraph, copyOf, memberOf, putMember } from "./copy-graph.ts";
-import { isPlain, isSealed, refuseWrite, seal, sealAlone } from "./sealed.ts";
+import { copyGraph, copyOf, memberOf, putMember, refillSet } from "./copy-graph.ts";
+import { isPlain, isSealed, isSealedWhole, refuseWrite, sealAlone } from "./sealed.ts";
 
 /** A part of an episode's state: what all share, and the episode's own copy once it was written. */
 export interface Part {
@@ -40,10 +40,12 @@ export class StateDraft {
   readonly #mine = new WeakSet();
   /** Where the call under way put what was not there before. */
   #added: Place[] = [];
-  /** What it put into Sets. */
-  #addedToSets: object[] = [];
+  /** The Sets that it put something into. */
+  #filledSets = new Set<Set<unknown>>();
   /** What it brought in, with the copies that the state keeps of it. */
   #copies = new Map<object, object>();
+  /** The copies of what Sets were given: there a value is known by what it is, in later calls too. */
+  readonly #members = new WeakMap<object, object>();
   /** What it goes through. */
   #walked: Part[] = [];
   /** What it took something out of: how that was is remembered as a whole. */
@@ -71,7 +73,7 @@ export class StateDraft {
   begin(): void {
     this.#undo = [];
     this.#added = [];
-    this.#addedToSets = [];
+    this.#filledSets = new Set();
     this.#copies = new Map();
     this.#emptied = new Set();
     this.isOpen = true;
@@ -95,9 +97,9 @@ export class StateDraft {
       const own = this.#take(held);
       if (own !== held) putMember(raw, key, own);
     }
-    const unwrap = (held: unknown): unknown => this.#read(held);
-    const skip = (held: object): boolean => this.#mine.has(held) || this.#byOwn.has(held);
-    for (const one of this.#addedToSets) seal(one, { unwrap, skip });
+    for (const set of this.#filledSets) {
+      if (this.#mine.has(set)) refillSet(set, this.#takeMember);
+    }
     // Whoever writes there later believes that it is the state.
     for (const one of this.#copies.keys()) sealAlone(one);
   }
@@ -108,6 +110,7 @@ export class StateDraft {
       copies: this.#copies,
       read: (held) => this.#read(held) as object,
       isKept: (held) => this.#mine.has(held),
+      takeMember: this.#takeMember,
       onCopy: (held, copy) => {
         this.#mine.add(copy);
         const part = this.#byOwn.get(held);
@@ -119,6 +122,16 @@ export class StateDraft {
       },
     });
   }
+
+  /** The same of what a Set holds: what others share is read there only, and anything else has one copy. */
+  readonly #takeMember = (held: unknown): unknown => {
+    if (!isPlain(held) || isSealedWhole(held)) return held;
+    const known = this.#members.get(held);
+    if (known !== undefined) return known;
+    const own = this.#take(held);
+    if (own !== held && !this.#byView.has(held)) this.#members.set(held, own);
+    return own;
+  };
 
   /** What a view is of; any other value is itself. */
   #read(value: unknown): unknown {
@@ -141,6 +154,13 @@ export class StateDraft {
     return part.view;
   }
 
+  /** What a Set holds as a tool is given it: what is the episode's own can be written, all else is as it is. */
+  showInSet(value: unknown): unknown {
+    if (!isPlain(value) || !this.#mine.has(value)) return value;
+    const part = this.#byOwn.get(value) ?? this.#find(value, undefined, undefined);
+    return part.view;
+  }
+
   /** A value as it is kept, of one that a tool wrote. */
   unwrap(value: unknown): unknown {
     const held = this.#read(value);
@@ -148,19 +168,34 @@ export class StateDraft {
     return isPlain(held) && isSealed(held) ? this.#take(held) : held;
   }
 
+  /** The same of one that a tool puts into a Set. */
+  unwrapMember(value: unknown): unknown {
+    const held = this.#read(value);
+    return isPlain(held) && isSealed(held) ? this.#takeMember(held) : held;
+  }
+
   /** What the state holds of a value that a tool has, if it holds it: nothing is copied for the question. */
   heldOf(value: unknown): unknown {
     if (typeof value !== "object" || value === null) return value;
     const part = this.#byView.get(value);
-    return part === undefined ? (this.#copies.get(value) ?? value) : rawOf(part);
+    return part === undefined
+      ? (this.#copies.get(value) ?? this.#members.get(value) ?? value)
+      : rawOf(part);
   }
 
-  /** Takes note of a write: `undo` takes it back, `added` is what it brought, to `place` or into a Set. */
+  /** Takes note of a write: `undo` takes it back, `added` is what it brought to `place`. */
   note(undo: () => void, added?: unknown, place?: Place): void {
     this.#undo.push(undo);
-    if (!isPlain(added) || this.#mine.has(added)) return;
-    if (place === undefined) this.#addedToSets.push(added);
-    else this.#added.push(place);
+    if (place !== undefined && this.#isNew(added)) this.#added.push(place);
+  }
+
+  /** Takes note of what is put into a Set. How that was before is noted as a whole. */
+  noteMember(own: Set<unknown>, added: unknown): void {
+    if (this.#isNew(added)) this.#filledSets.add(own);
+  }
+
+  #isNew(added: unknown): boolean {
+    return isPlain(added) && !this.#mine.has(added);
   }
 
   /**
