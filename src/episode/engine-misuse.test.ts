@@ -7,6 +7,7 @@ import type { Environment } from "../environment/environment.ts";
 import { UsageError, isOwnBug } from "../errors.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
+import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import { askEngine } from "./ask-engine.ts";
 import type { EpisodeSetup } from "./episode-setup.ts";
@@ -119,7 +120,8 @@ describe("an engine of ours that somebody else calls as nobody can", () => {
 });
 
 test("a turn that an episode of ours asks for so is our bug, whatever the engine", async () => {
-  const asked = askEngine({} as Play, { ...request, maxNewTokens: 0 });
+  const sound = { recorder: new TrajectoryRecorder() } as Play;
+  const asked = askEngine(sound, { ...request, maxNewTokens: 0 });
   await expect(asked).rejects.toSatisfy(isOwnBug);
   await expect(asked).rejects.toThrow(noRoom);
   const refused = createSglangEngine({ url }).generate({ ...request, maxNewTokens: 0 });
