@@ -15,7 +15,8 @@ export interface StalenessOptions {
    * `drop`: groups with older tokens are not handed out. `mask`: their older tokens are taken out of the
    * loss. `mark`: they are handed out, and say how old they are. `wait`: no group is begun that would be
    * too old when its turn to be trained on comes; where nobody announces versions, it goes by those that sample,
-   * and by what the engine says of itself while nothing does.
+   * and by what the engine says of itself while nothing does. One that is slow is handed out all the same, however
+   * old it has become.
    */
   readonly beyond: "drop" | "mask" | "mark" | "wait";
   /** For `wait`: groups that the trainer takes for each version. */
@@ -82,9 +83,14 @@ export class PolicyVersions {
     this.#announced = version;
   }
 
-  /** Takes note of the versions that sampled an episode. */
-  see(episode: Episode): void {
-    for (const version of versionsOf([episode]).known) this.#note(version);
+  /**
+   * Takes note of the newest version that sampled episodes, of this start or of earlier ones: what comes from now on
+   * comes behind it. The older ones of an episode that goes on from its recording are of an earlier start, and
+   * nobody took a group of this one for what the trainer has done between them.
+   */
+  see(episodes: readonly Episode[]): void {
+    const { known } = versionsOf(episodes);
+    if (known.size > 0) this.#note(Math.max(...known));
   }
 
   /**
@@ -105,15 +111,6 @@ export class PolicyVersions {
   #note(version: number): void {
     this.#first ??= version;
     this.#seen = Math.max(this.#seen ?? version, version);
-  }
-
-  /**
-   * Takes note of the newest version that sampled groups of earlier starts: what is announced from now on
-   * comes behind it.
-   */
-  seeEarlier(episodes: readonly Episode[]): void {
-    const { known } = versionsOf(episodes);
-    if (known.size > 0) this.#note(Math.max(...known));
   }
 
   /** Whether another group may be begun where so many were, and are or will be the trainer's. */

@@ -154,8 +154,12 @@ class GroupRun implements LiveRun {
 
   announcePolicy(version: number): void {
     this.#versions.announce(version, this.#outlet.handedCount);
-    this.#options.player?.announcePolicy?.(version);
-    this.#desk.lookAgain();
+    try {
+      this.#options.player?.announcePolicy?.(version);
+    } finally {
+      // The version counts, whether or not the player could be told of it.
+      this.#desk.lookAgain();
+    }
   }
 
   async updatePolicy(
@@ -286,7 +290,7 @@ class GroupRun implements LiveRun {
     this.#outlet.takenBefore = taken;
     const ids = untaken.flatMap(({ rows }) => rows.map(({ rolloutId }) => rolloutId));
     const found = await folder.readEpisodes(new Set(ids));
-    this.#versions.seeEarlier(found);
+    this.#versions.see(found);
     const byGroup = this.#byGroup(untaken, found);
     for (const [groupIndex, episodes] of byGroup) {
       // Any other source would give the task of a group that is still to come.
@@ -465,7 +469,7 @@ class GroupRun implements LiveRun {
       });
       if (played === undefined || played.episode.outcome === "aborted") return;
       const { episode, close } = played;
-      this.#versions.see(episode);
+      this.#versions.see([episode]);
       this.#desk.lookAgain();
       // Whatever is finished can be replayed: its last inputs are not left to the next moment's write, and where
       // the disk refuses them it is not finished.

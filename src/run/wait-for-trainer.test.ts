@@ -1,0 +1,111 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Engine, Generation } from "../engine/engine.ts";
+import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
+import { createClock } from "../internal/clock.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import { characterRenderer } from "../testing/character-renderer.ts";
+import { manualClock } from "../testing/manual-clock.ts";
+import { playHere, type AttemptPlayer } from "./attempt-player.ts";
+import type { EpisodeGroup } from "./group.ts";
+import { fiftyLamps, openLamps, startLamps } from "./lamp-groups.fixture.ts";
+import { lampSetup } from "./lamp-run.fixture.ts";
+import type { StartRunOptions } from "./start-run-options.ts";
+import { endlessTasks } from "./task-source.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-wait-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+/** Waits for the trainer with each group. */
+const oneByOne = (): Partial<StartRunOptions> => ({
+  source: endlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1, 2], seed: 1 }),
+  grouping: { size: 1 },
+  admission: { concurrency: 1 },
+  staleness: { max: 0, beyond: "wait", groupsPerVersion: 1 },
+});
+
+/** Names a version; what is thrown or waited for in a turn is the callback's. */
+function versionedEngine(
+  version: () => string,
+  onTurn: (turn: number) => unknown = () => undefined,
+): Engine {
+  const [stop] = characterRenderer().stopTokenIds;
+  return {
+    ...preparedEngine([]),
+    async generate(request, options): Promise<Generation> {
+      const turn = Math.floor((request.promptIds.filter((id) => id === stop).length - 2) / 2);
+      await onTurn(turn);
+      const outputIds = says(turn === 0 ? switchCall : "Goodbye!").outputIds!;
+      const piece = { requestId: request.requestId, tokenCount: outputIds.length };
+      return await preparedEngine([
+        { outputIds, pieces: [{ ...piece, policyVersion: version(), finish: "stop" }] },
+      ]).generate(request, options);
+    },
+  };
+}
+
+function versionsIn({ episodes }: EpisodeGroup): readonly string[] {
+  const segments = episodes.flatMap((episode) => episode.segments);
+  return [...new Set(segments.flatMap(({ policyVersions }) => policyVersions))].toSorted();
+}
+
+test("a group that goes on from an earlier start counts no version that came before this one", async () => {
+  {
+    await using folder = await openLamps(dir);
+    const reached = withResolvers();
+    const stop = new AbortController();
+    const engine = versionedEngine(
+      () => "5",
+      (turn) => {
+        if (turn === 0) return undefined;
+        reached.resolve();
+        return new Promise(() => {});
+      },
+    );
+    const run = startLamps({ ...oneByOne(), engine, folder, signal: stop.signal });
+    await reached.promise;
+    stop.abort();
+    await run.result;
+  }
+  const clock = manualClock();
+  // The trainer has gone on meanwhile, and takes no further step.
+  const engine = versionedEngine(() => "8");
+  const setup = { ...lampSetup({ environment: fiftyLamps, engine }), clock: createClock(clock) };
+  await using folder = await openLamps(dir);
+  const run = startLamps({ ...oneByOne(), setup, folder });
+  const groups = run[Symbol.asyncIterator]();
+  const { value } = (await groups.next()) as { value: EpisodeGroup };
+  expect(versionsIn(value)).toEqual(["", "5", "8"]);
+  const next = groups.next();
+  // It waits for the trainer.
+  await clock.untilSleeping(1000);
+  void run.interrupt();
+  expect(await next).toEqual({ done: true, value: undefined });
+});
+
+test("what waits goes on with a version of which the player could not be told", async () => {
+  const player: AttemptPlayer = {
+    ...playHere,
+    announcePolicy(version) {
+      if (version === 2) throw new Error("the store is away");
+    },
+  };
+  const run = startLamps({ ...oneByOne(), player });
+  run.announcePolicy(1);
+  const groups = run[Symbol.asyncIterator]();
+  await groups.next();
+  const next = groups.next();
+  for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
+  expect(() => run.announcePolicy(2)).toThrow(
+    "Cannot announce version 2 of the policy to the player: the store is away",
+  );
+  expect((await next).done).toBe(false);
+  await groups.return?.(undefined);
+});
