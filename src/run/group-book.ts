@@ -5,11 +5,17 @@ import { UsageError } from "../errors.ts";
 import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import type { Task } from "../task.ts";
-import { askSource, askTaskIndex, type AskOptions } from "./ask-source.ts";
+import { askSource, type AskOptions } from "./ask-source.ts";
 import type { BegunGroup } from "./begun-groups.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
 import type { EpisodeGroup } from "./group.ts";
 import { isNotedAs, notedKey, type NotedTask } from "./noted-task.ts";
+import {
+  requireSameGroup,
+  requireSameGroups,
+  type BegunAttempt,
+  type EarlierGroup,
+} from "./same-groups.ts";
 import type { Fork, TaskSource } from "./task-source.ts";
 import type { Trunk } from "./trunk.ts";
 
@@ -79,15 +85,16 @@ export class GroupBook {
   #branched: Resolvers<void> | undefined;
   /** Finished attempts of earlier starts, by group; a group is forgotten once it is passed. */
   readonly #earlier = new Map<number, FinishedEpisode[]>();
+  /** All of them, also those of groups behind the last that the source gives now. */
   readonly finishedBefore: readonly FinishedEpisode[];
+  /** How many of them are of groups behind that one. */
+  readonly furtherCount: number;
   /** What groups were noted with by earlier starts (see `notedKey()`), until the source gives them again. */
   readonly #notedBefore = new Map<string, string>();
   #jobs: AttemptJob[] = [];
   #nextJob = 0;
   #nextGroup = 0;
   #hasEnded = false;
-  /** Whether a group that earlier starts ended was held against its task. */
-  #hasPassed = false;
   #openCount = 0;
   readonly #knownIds = new Set<string>();
   /**
@@ -112,16 +119,14 @@ export class GroupBook {
     this.#begun = options.begun;
     this.#seed = options.seed;
     this.isBranching = options.isBranching ?? false;
-    const { length } = options.source;
+    const { length = Infinity } = options.source;
     const before: FinishedEpisode[] = [];
+    let furtherCount = 0;
     for (const row of options.finished) {
       const groupIndex = row.groupIndex ?? this.#source.placeOf?.(row.taskIndex);
-      const isOurs =
-        groupIndex !== undefined &&
-        row.sampleIndex < this.#begun &&
-        (length === undefined || groupIndex < length);
-      if (!isOurs) continue;
+      if (groupIndex === undefined || row.sampleIndex >= this.#begun) continue;
       before.push(row);
+      if (groupIndex >= length) furtherCount += 1;
       const others = this.#earlier.get(groupIndex);
       if (others === undefined) this.#earlier.set(groupIndex, [row]);
       else others.push(row);
@@ -129,6 +134,7 @@ export class GroupBook {
       this.#noteEnd(row);
     }
     this.finishedBefore = before;
+    this.furtherCount = furtherCount;
   }
 
   /** Groups that there will be and of which no attempt was begun, as far as that is known. */
@@ -174,10 +180,16 @@ export class GroupBook {
     return this.#done.has(rolloutId) ? "other" : undefined;
   }
 
-  /** The groups that earlier starts brought to their end, with their finished attempts, in order of their places. */
+  /**
+   * The groups that earlier starts brought to their end, with their finished attempts, in order of their places. Those
+   * that a repeatable source does not give any more are not among them.
+   */
   get wholeBefore(): readonly WholeGroup[] {
+    const { length = Infinity, repeatable = false } = this.#source;
     return [...this.#earlier]
-      .filter(([, rows]) => this.#isFinished(rows))
+      .filter(
+        ([groupIndex, rows]) => this.#isFinished(rows) && !(repeatable && groupIndex >= length),
+      )
       .map(([groupIndex, rows]) => ({ groupIndex, rows }))
       .toSorted((one, other) => one.groupIndex - other.groupIndex);
   }
@@ -190,13 +202,14 @@ export class GroupBook {
    *   task of a group that has ended need not be there any more.
    * @returns how many these are.
    */
-  reopen(begun: readonly BegunGroup[], recall: (noted: NotedTask) => Task): number {
+  async reopen(begun: readonly BegunGroup[], recall: (noted: NotedTask) => Task): Promise<number> {
     let count = 0;
     // Attempts of a group of which nothing is told any more are no other group's.
     for (const groupIndex of this.#earlier.keys()) {
       this.#nextGroup = Math.max(this.#nextGroup, groupIndex + 1);
     }
     for (const noted of begun) {
+      if (isTurnOver()) await takeTurn();
       const { groupIndex, groupId, fork } = noted;
       this.#nextGroup = Math.max(this.#nextGroup, groupIndex + 1);
       this.#notedBefore.set(groupId, notedKey(noted));
@@ -236,8 +249,13 @@ export class GroupBook {
     for (;;) {
       const groupIndex = this.#nextGroup;
       if (this.#hasEnded || (length !== undefined && groupIndex >= length)) return undefined;
-      if (await this.#passWhole(options)) continue;
       const earlier = this.#earlier.get(groupIndex) ?? [];
+      // Of its task, as a repeatable source gives it again, it is by `holdEarlier()`.
+      if (repeatable && this.#isFinished(earlier)) {
+        this.#pass(groupIndex);
+        if (isTurnOver()) await takeTurn();
+        continue;
+      }
       const sourced = await askSource(this.#source, groupIndex, options);
       if (sourced === undefined) {
         this.#hasEnded = true;
@@ -262,42 +280,31 @@ export class GroupBook {
   }
 
   /**
-   * Passes over the groups at the front that earlier starts brought to their end, before anything else is done.
+   * Holds what earlier starts finished or began against a source that is to give the same groups again. To be called
+   * before anything else is done: a start with other tasks leaves all as it is.
    *
-   * @throws UsageError as `begin()` does.
+   * @param begun - Attempts that were begun, as far as that is known.
+   * @throws UsageError as `requireSameGroups()` does.
    */
-  async passEnded(options: AskOptions): Promise<void> {
-    while (await this.#passWhole(options));
-  }
-
-  /**
-   * Passes over the next group where an earlier start brought it to its end, and the source is to give it again: it
-   * is of the same task. Of the first, the task itself is asked for, which tells its environment and split as well.
-   */
-  async #passWhole(options: AskOptions): Promise<boolean> {
-    const { length = Infinity, repeatable = false } = this.#source;
-    const groupIndex = this.#nextGroup;
-    const earlier = this.#earlier.get(groupIndex);
-    if (this.#hasEnded || groupIndex >= length || earlier === undefined) return false;
-    if (!repeatable || !this.#isFinished(earlier)) return false;
-    if (!this.#hasPassed || !this.#isOfTask(groupIndex, earlier)) {
-      const sourced = await askSource(this.#source, groupIndex, options);
-      // A source need not keep the tasks of groups that have ended.
-      if (sourced !== undefined) {
-        const { groupId = sourced.task.id } = sourced;
-        requireSameGroup(groupId, { groupIndex, earlier });
-      }
+  async holdEarlier(begun: readonly BegunAttempt[], options: AskOptions): Promise<void> {
+    const source = this.#source;
+    if (source.repeatable !== true) return;
+    const groups = new Map<number, EarlierGroup & { readonly begun: BegunAttempt[] }>();
+    for (const [groupIndex, earlier] of this.#earlier) {
+      groups.set(groupIndex, { groupIndex, earlier, begun: [] });
     }
-    this.#hasPassed = true;
-    this.#pass(groupIndex);
-    if (isTurnOver()) await takeTurn();
-    return true;
-  }
-
-  /** Whether the source says that a group's attempts are of its task. */
-  #isOfTask(groupIndex: number, rows: readonly FinishedEpisode[]): boolean {
-    const expected = askTaskIndex(this.#source, groupIndex);
-    return rows.every(({ taskIndex }) => taskIndex === expected);
+    for (const attempt of begun) {
+      const { groupIndex } = attempt;
+      const known = groups.get(groupIndex);
+      if (known === undefined)
+        groups.set(groupIndex, { groupIndex, earlier: [], begun: [attempt] });
+      else known.begun.push(attempt);
+    }
+    const inOrder = [...groups.values()].toSorted(
+      (one, other) => one.groupIndex - other.groupIndex,
+    );
+    const isWhole = ({ earlier }: EarlierGroup): boolean => this.#isFinished(earlier);
+    await requireSameGroups(inOrder, { ...options, source, isWhole });
   }
 
   /**
@@ -412,25 +419,4 @@ export class GroupBook {
     if (outcome === "failed") this.#failed.add(rolloutId);
     else this.#done.add(rolloutId);
   }
-}
-
-/**
- * Attempts at two tasks are no group: a source that gives others than it gave to an earlier start is refused.
- *
- * @param groupId - Which group the source has in that place now.
- * @throws UsageError where attempts of another one are finished there.
- */
-export function requireSameGroup(
-  groupId: string,
-  place: { readonly groupIndex: number; readonly earlier: readonly FinishedEpisode[] },
-): void {
-  const { groupIndex, earlier } = place;
-  const [stranger] = earlier
-    .filter(({ rolloutId, sampleIndex }) => rolloutId !== `${groupId}#${sampleIndex}`)
-    .toSorted((one, other) => one.sampleIndex - other.sampleIndex);
-  if (stranger === undefined) return;
-  throw new UsageError(
-    `Cannot go on with group ${groupIndex}: ${stranger.rolloutId} is finished in its place, and the source ` +
-      `of tasks gives ${groupId} there now; start with the same tasks in the same order, or in another folder`,
-  );
 }

@@ -8,6 +8,7 @@ import { begunEvent, type BegunEvent } from "./begun-groups.ts";
 import type { AttemptJob, BegunTask, GroupBook } from "./group-book.ts";
 import type { GroupOutlet } from "./group-outlet.ts";
 import { noteTask } from "./noted-task.ts";
+import type { BegunAttempt } from "./same-groups.ts";
 import type { PolicyVersions } from "./staleness.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 import type { SourcedTask } from "./task-source.ts";
@@ -154,11 +155,13 @@ export class JobDesk {
   }
 
   /**
-   * Passes over what earlier starts brought to its end: a start with other tasks is refused before anything of the
-   * folder is changed.
+   * Holds what earlier starts finished or began against the source (see `GroupBook.holdEarlier()`): a start with other
+   * tasks is refused before anything of the folder is changed.
    */
-  async passEnded(): Promise<void> {
-    await this.#unlessClosed(async (options) => await this.#options.book.passEnded(options));
+  async holdEarlier(begun: readonly BegunAttempt[]): Promise<void> {
+    await this.#unlessClosed(
+      async (options) => await this.#options.book.holdEarlier(begun, options),
+    );
   }
 
   /**

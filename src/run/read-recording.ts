@@ -64,6 +64,33 @@ export async function indexRecordings(
   return index;
 }
 
+/** How a line that begins an attempt begins. */
+const beginHead = Buffer.from('{"recording":1,"type":"begin",');
+
+/**
+ * Goes through the lines with which attempts were begun: those of rollouts that `wants` says.
+ *
+ * @throws UsageError where the disk refuses.
+ */
+export async function scanBegins(
+  dir: string,
+  { files, wants }: { readonly files: Files; readonly wants: (rolloutId: string) => boolean },
+  onBegin: (begin: BeginLine) => void,
+): Promise<void> {
+  const file = path.join(dir, recordingFile);
+  try {
+    await scanLines(files, file, ({ bytes }) => {
+      if (!bytes.subarray(0, beginHead.length).equals(beginHead)) return;
+      const head = headOf(bytes);
+      if (head === undefined || !wants(head.rolloutId)) return;
+      const line = readRecordingLine(bytes, "");
+      if (line?.type === "begin") onBegin(line);
+    });
+  } catch (error) {
+    throw storageError("read", file, error);
+  }
+}
+
 const headPattern =
   /^\{"recording":1,"type":"(?:begin|inputs|end)","rolloutId":("[^"\\]*(?:\\.[^"\\]*)*"),"attempt":(\d+)[,}]/;
 

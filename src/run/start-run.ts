@@ -11,13 +11,7 @@ import { admitTo } from "./admit-to.ts";
 import { Branches } from "./branches.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { EpisodeGroup } from "./group.ts";
-import {
-  GroupBook,
-  requireSameGroup,
-  type AttemptJob,
-  type OpenGroup,
-  type WholeGroup,
-} from "./group-book.ts";
+import { GroupBook, type AttemptJob, type OpenGroup, type WholeGroup } from "./group-book.ts";
 import { guardPlayer } from "./guard-player.ts";
 import { GroupOutlet } from "./group-outlet.ts";
 import { JobDesk } from "./job-desk.ts";
@@ -31,6 +25,7 @@ import type { RecordingJournal } from "./recording-journal.ts";
 import { describeLostTask } from "./recording-line.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
+import { requireSameGroup } from "./same-groups.ts";
 import { PolicyVersions, requireVersion } from "./staleness.ts";
 import { checkRunOptions, type StartRunOptions } from "./start-run-options.ts";
 import { startedType, type ToldGrouping } from "./told-episodes.ts";
@@ -97,9 +92,7 @@ class GroupRun implements LiveRun {
     this.#setup = withPromptTime(gated, folder?.manifest.promptTime);
     // With more attempts than are needed, nobody knows how many will come to their end.
     const isKnown = source.length !== undefined && begun === size;
-    const planned = isKnown ? source.length * size : undefined;
     const now = measuring(setup.now, this.#clock);
-    this.#tally = new RunTally({ ...(planned !== undefined && { planned }), now });
     this.#branches = new Branches(branchAt, folder);
     this.#book = new GroupBook({
       source,
@@ -109,6 +102,9 @@ class GroupRun implements LiveRun {
       finished: folder?.finished ?? [],
       isBranching: this.#branches.areAny,
     });
+    // What earlier starts finished beyond what this one is given is the run's as well.
+    const planned = isKnown ? source.length * size + this.#book.furtherCount : undefined;
+    this.#tally = new RunTally({ ...(planned !== undefined && { planned }), now });
     const [book, tally] = [this.#book, this.#tally];
     const onRoom = (): void => this.#desk.lookAgain();
     const onWithdrawn = async (): Promise<void> => await this.#summarise?.();
@@ -247,7 +243,6 @@ class GroupRun implements LiveRun {
     const { admission, folder, redactor } = this.#options;
     for (const row of this.#book.finishedBefore) this.#tally.episodeResumed(row);
     await this.#takeUp();
-    await this.#desk.passEnded();
     if (!this.#book.isAllFinished) await folder?.takeBackEnd();
     const { vocabularySize } = this.#setup.renderer.codec;
     await folder?.completeFound({ plan: { isOpen: true }, vocabularySize });
@@ -272,11 +267,20 @@ class GroupRun implements LiveRun {
     return { progress, end, ...(slime && { slime }) };
   }
 
-  /** Goes on with the groups that earlier starts began, and hands out those that nobody took. */
+  /**
+   * Goes on with the groups that earlier starts began, and hands out those that nobody took; of a source that is to
+   * give them again, once it is known that it does.
+   */
   async #takeUp(): Promise<void> {
     const { folder, redeliver = false, source } = this.#options;
-    if (folder === undefined || (source.repeatable === true && !redeliver)) return;
-    const { begun, finished, leftOut, taken } = await folder.readGroups();
+    if (folder === undefined) return;
+    const told = await folder.readGroups();
+    if (source.repeatable === true) {
+      const isLeft = (rolloutId: string): boolean => this.#book.howEnded(rolloutId) === undefined;
+      await this.#desk.holdEarlier(this.#book.isAllFinished ? [] : await told.readBegun(isLeft));
+      if (!redeliver) return;
+    }
+    const { begun, finished, leftOut, taken } = told;
     const recall = (noted: NotedTask): Task => recallTask(noted, this.#setup.environment);
     const untaken = this.#book.wholeBefore.filter(
       ({ groupIndex }) => !taken.has(groupIndex) && !leftOut.has(groupIndex),
@@ -285,7 +289,10 @@ class GroupRun implements LiveRun {
     // Nothing goes on or is handed out where one of these is not there any more.
     const notedAs = begun.filter(({ groupIndex }) => redeliver && wanted.has(groupIndex));
     const tasks = new Map(notedAs.map((noted) => [noted.groupIndex, recall(noted)]));
-    if (source.repeatable !== true) this.#outlet.offeredCount += this.#book.reopen(begun, recall);
+    if (source.repeatable !== true) {
+      const reopenedCount = await this.#book.reopen(begun, recall);
+      this.#outlet.offeredCount += reopenedCount;
+    }
     if (!redeliver) return;
     this.#outlet.takenBefore = taken;
     const ids = untaken.flatMap(({ rows }) => rows.map(({ rolloutId }) => rolloutId));

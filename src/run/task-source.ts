@@ -41,9 +41,9 @@ export interface TaskSource {
   readonly repeatable?: boolean;
   /**
    * The task of the group at a place; nothing where there are no more. Places are asked for in order, one
-   * at a time; of a repeatable source some may be left out, or asked for again, as one whose group has ended is
-   * where nothing else tells of which task it was. So are those of any other source whose group an earlier start
-   * noted. May wait. What it throws, and what it gives that cannot be played, ends the run when the groups that
+   * at a time. Of a repeatable source some may be left out, and those of groups that earlier starts ended or began are
+   * asked for first, to see that it gives them again; what is left to be played is asked for once more as it is begun.
+   * So are those of any other source whose group an earlier start noted. May wait. What it throws, and what it gives that cannot be played, ends the run when the groups that
    * were begun have come to their end.
    */
   at(
@@ -54,7 +54,8 @@ export interface TaskSource {
   placeOf?(taskIndex: number): number | undefined;
   /**
    * The index of the task of the group at a place, told without making it. Places are asked for in order. A group that
-   * has ended and is of that task is not asked for again. Absent, or nothing, where it cannot tell.
+   * has ended, is of that task, and lies between others of earlier starts is not asked for again. Absent, or nothing,
+   * where it cannot tell.
    */
   taskIndexAt?(groupIndex: number): number | undefined;
   /** Told of each group as it ends, for curricula. What it throws or rejects with ends the run (see `onEpisode`). */

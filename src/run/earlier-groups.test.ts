@@ -1,0 +1,242 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { verifyRun } from "../audit/verify-run.ts";
+import type { Environment } from "../environment/environment.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import {
+  fiftyLamps,
+  openLamps,
+  startLamps,
+  switchingEngine,
+  takeAll,
+} from "./lamp-groups.fixture.ts";
+import { lampSetup } from "./lamp-run.fixture.ts";
+import { rolloutIdsIn } from "./run-folder.fixture.ts";
+import type { StartRunOptions } from "./start-run-options.ts";
+import {
+  boundedSource,
+  curriculum,
+  endlessTasks,
+  taskList,
+  type TaskSource,
+} from "./task-source.ts";
+
+let dir: string;
+
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-earlier-"));
+});
+
+afterEach(async () => {
+  await rm(dir, { recursive: true, force: true });
+});
+
+const remedy = "start with the same tasks in the same order, or in another folder";
+
+const listOf = (...taskIndexes: number[]): TaskSource =>
+  taskList(fiftyLamps, { split: "test", taskIndexes });
+
+const passes = (seed: number): TaskSource =>
+  boundedSource(endlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1, 2, 3], seed }), 4);
+
+/** Lamps with names of their own: which is in which place, no index tells. */
+function named(...names: string[]): { environment: Environment; source: TaskSource } {
+  const environment: Environment = {
+    ...fiftyLamps,
+    splits: { test: names.length },
+    task: (split, index) => ({ ...fiftyLamps.task(split, index), id: `lamp/${names[index]}` }),
+  };
+  const taskIndexes = names.map((_, index) => index);
+  return { environment, source: taskList(environment, { split: "test", taskIndexes }) };
+}
+
+/** What a start plays, one attempt after the other; rejects where it is refused. */
+async function play(
+  {
+    source,
+    environment = fiftyLamps,
+    ...rest
+  }: Partial<StartRunOptions> & { readonly environment?: Environment },
+  engine = switchingEngine(),
+): Promise<readonly string[]> {
+  await using folder = await openLamps(dir);
+  const setup = lampSetup({ environment, engine });
+  const played: string[] = [];
+  const run = startLamps({
+    ...{ setup, folder, grouping: { size: 1 }, ...(source && { source }) },
+    admission: { concurrency: 1 },
+    onEpisode: ({ rolloutId }) => void played.push(rolloutId),
+    ...rest,
+  });
+  await run.result;
+  return played;
+}
+
+/** Plays four at once until those with these places have ended and all others have sampled a turn. */
+async function stopWith(
+  about: { readonly source: TaskSource; readonly environment?: Environment },
+  ended: readonly number[],
+): Promise<void> {
+  const stop = new AbortController();
+  const places = new Map<string, number>();
+  const [inFlight, finished] = [withResolvers(), withResolvers()];
+  let [heldCount, finishedCount] = [0, 0];
+  const engine = switchingEngine(async ({ sessionId }, turn) => {
+    const place = places.get(sessionId) ?? places.size;
+    places.set(sessionId, place);
+    if (turn === 0 || ended.includes(place)) return undefined;
+    if (++heldCount === 4 - ended.length) inFlight.resolve();
+    return await new Promise(() => {});
+  });
+  const stopped = play(
+    {
+      ...about,
+      admission: { concurrency: 4 },
+      signal: stop.signal,
+      onEpisode: () => {
+        if (++finishedCount === ended.length) finished.resolve();
+      },
+    },
+    engine,
+  );
+  if (ended.length > 0) await finished.promise;
+  await inFlight.promise;
+  stop.abort();
+  await stopped;
+}
+
+/** All that is in the folder. */
+async function contents(): Promise<Readonly<Record<string, string>>> {
+  const names = (await readdir(dir)).toSorted();
+  const texts = names.map(async (name) => [name, await readFile(path.join(dir, name), "utf8")]);
+  return Object.fromEntries(await Promise.all(texts)) as Readonly<Record<string, string>>;
+}
+
+describe("a start with other tasks is refused before it changes anything", () => {
+  const abcd = named("a", "b", "c", "d");
+  const inFront = named("new", "a", "b", "c", "d");
+  const cases: readonly {
+    readonly what: string;
+    readonly right: { readonly source: TaskSource; readonly environment?: Environment };
+    readonly wrong: { readonly source: TaskSource; readonly environment?: Environment };
+    readonly ended: readonly number[];
+    readonly why: string;
+    readonly rest: readonly string[];
+  }[] = [
+    {
+      what: "where nothing had ended",
+      right: { source: listOf(0, 1, 2, 3) },
+      wrong: { source: listOf(4, 5, 6, 7) },
+      ended: [],
+      why: "0: lamp/test/0#0 was begun in its place, and the source of tasks gives lamp/test/4",
+      rest: ["lamp/test/0#0", "lamp/test/1#0", "lamp/test/2#0", "lamp/test/3#0"],
+    },
+    {
+      what: "where what ended is behind what was begun",
+      right: { source: listOf(0, 1, 2, 3) },
+      wrong: { source: listOf(0, 5, 6, 7) },
+      ended: [0, 2],
+      why: "1: lamp/test/1#0 was begun in its place, and the source of tasks gives lamp/test/5",
+      rest: ["lamp/test/1#0", "lamp/test/3#0"],
+    },
+    {
+      what: "where passes have another order",
+      right: { source: passes(1) },
+      wrong: { source: passes(2) },
+      ended: [2],
+      why: "0: lamp/test/0#0 was begun in its place, and the source of tasks gives lamp/test/1",
+      rest: ["lamp/test/0#0", "lamp/test/3#0", "lamp/test/1#0"],
+    },
+    {
+      what: "where another is put in front, and indexes tell nothing",
+      right: abcd,
+      wrong: inFront,
+      ended: [2, 3],
+      why: "0: lamp/a#0 was begun in its place, and the source of tasks gives lamp/new",
+      rest: ["lamp/a#0", "lamp/b#0"],
+    },
+    {
+      what: "where another is put between those that ended, and indexes tell nothing",
+      right: abcd,
+      wrong: named("a", "new", "b", "c", "d"),
+      ended: [0, 1, 2, 3],
+      why: "3: lamp/d#0 is finished in its place, and the source of tasks gives lamp/c",
+      rest: [],
+    },
+  ];
+
+  test.each(cases.map((each) => [each.what, each] as const))("%s", async (_, each) => {
+    const { right, wrong, ended, why, rest } = each;
+    if (ended.length === 4) await play(right);
+    else await stopWith(right, ended);
+    const before = await contents();
+    await expect(play(wrong)).rejects.toThrow(
+      `Cannot go on with group ${why} there now; ${remedy}`,
+    );
+    expect(await contents()).toEqual(before);
+    expect(await play(right)).toEqual(rest);
+  });
+
+  test("goes on with either list where starts with both have begun attempts in a place", async () => {
+    await stopWith({ source: listOf(0, 1, 2, 3) }, []);
+    const file = path.join(dir, "recording.jsonl");
+    const text = await readFile(file, "utf8");
+    await writeFile(file, text + text.replaceAll("lamp/test/0", "lamp/test/9"));
+    expect(await play({ source: listOf(9) })).toEqual(["lamp/test/9#0"]);
+  });
+
+  test("takes what was recorded in another run for no attempt of its own", async () => {
+    await stopWith({ source: listOf(0, 1, 2, 3) }, []);
+    const file = path.join(dir, "recording.jsonl");
+    const text = await readFile(file, "utf8");
+    await writeFile(file, text.replaceAll(/"run":"[^"]*"/g, '"run":"another"'));
+    expect(await play({ source: listOf(9) })).toEqual(["lamp/test/9#0"]);
+  });
+});
+
+describe("a start whose source gives fewer groups", () => {
+  test("keeps the others in the run's sums and in slime's rows", async () => {
+    const results: unknown[] = [];
+    for (const source of [listOf(0, 1, 2, 3), listOf(0, 1)]) {
+      await using folder = await openLamps(dir, { format: "slime" });
+      const { progress, slime } = await startLamps({ source, folder }).result;
+      const { planned, finished } = progress;
+      results.push({ planned, finished, slime });
+    }
+    const all = { planned: 8, finished: 8, slime: { groups: 4, rows: 8 } };
+    expect(results).toEqual([all, all]);
+    const rollouts = [0, 1, 2, 3].flatMap((index) => [
+      `lamp/test/${index}#0`,
+      `lamp/test/${index}#1`,
+    ]);
+    expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(rollouts);
+    const { violations } = await verifyRun(dir);
+    expect(violations.filter(({ file }) => file !== "run.json")).toEqual([]);
+  });
+
+  test("hands out again none of the others, which a later start does", async () => {
+    const handed: unknown[] = [];
+    for (const source of [listOf(0, 1, 2), listOf(0), listOf(0, 1, 2)]) {
+      await using folder = await openLamps(dir);
+      const run = startLamps({ source, folder, redeliver: true, grouping: { size: 1 } });
+      await run.result;
+      // The first start's trainer is killed before it takes any.
+      const groups = handed.length === 0 ? [] : await takeAll(run);
+      handed.push(groups.map(({ groupId }) => groupId));
+    }
+    expect(handed).toEqual([[], ["lamp/test/0"], ["lamp/test/1", "lamp/test/2"]]);
+  });
+
+  test("plays none of them again where it is not repeatable", async () => {
+    const source = (most: number): TaskSource =>
+      boundedSource(
+        curriculum((place) => ({ task: fiftyLamps.task("test", place) })),
+        most,
+      );
+    expect(await play({ source: source(3) })).toHaveLength(3);
+    expect(await play({ source: source(1) })).toEqual([]);
+    expect(await rolloutIdsIn(dir, "episodes.jsonl")).toHaveLength(3);
+  });
+});
