@@ -122,7 +122,9 @@ class GroupNotes implements ToldGroups {
     const attempts = new Map<string, BegunAttempt>();
     await scanBegins(dir, { files, wants }, (begin) => {
       const { rolloutId, groupId, groupIndex, sampleIndex } = begin;
-      if (isOfOtherRun(begin, runId)) return;
+      // Nothing says whether it is whole.
+      const isPlaced = Number.isSafeInteger(groupIndex) && groupIndex >= 0;
+      if (!isPlaced || isOfOtherRun(begin, runId)) return;
       attempts.set(rolloutId, { rolloutId, groupId, groupIndex, sampleIndex });
     });
     return [...attempts.values()];

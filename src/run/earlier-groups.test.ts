@@ -187,11 +187,14 @@ describe("a start with other tasks is refused before it changes anything", () =>
     expect(await play({ source: listOf(9) })).toEqual(["lamp/test/9#0"]);
   });
 
-  test("takes what was recorded in another run for no attempt of its own", async () => {
+  test.each([
+    ["was recorded in another run", /"run":"[^"]*"/g, '"run":"another"'],
+    ["names no place", /"groupIndex":\d+/g, '"groupIndex":null'],
+  ])("takes what %s for no attempt of its own", async (_, said, instead) => {
     await stopWith({ source: listOf(0, 1, 2, 3) }, []);
     const file = path.join(dir, "recording.jsonl");
     const text = await readFile(file, "utf8");
-    await writeFile(file, text.replaceAll(/"run":"[^"]*"/g, '"run":"another"'));
+    await writeFile(file, text.replaceAll(said, instead));
     expect(await play({ source: listOf(9) })).toEqual(["lamp/test/9#0"]);
   });
 });
