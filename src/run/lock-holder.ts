@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { parseJsonText } from "../internal/parse-json.ts";
 import { type FileFacts, type Files, type OpenFile, readBytes, withFile } from "./files.ts";
-import { type Machine, type ProcessPlace, isSameMachine } from "./process-place.ts";
+import { type Machine, type ProcessPlace, isSameMachine, isSameStart } from "./process-place.ts";
 
 /** Who holds a lock, as its file says it. JSON-able. */
 export interface LockHolder extends ProcessPlace {
@@ -17,8 +17,8 @@ export interface LockHolder extends ProcessPlace {
 /**
  * Who stands in a lock's file: `running` and `gone` as the system says it of a process of this machine,
  * `elsewhere` where only the lease can tell; `gone`, too, where the lease is over. Of a system without a
- * boot id the word counts within the lease, and only that a process is running: another machine may have
- * the same name.
+ * boot id the word counts within the lease alone, and that a process is gone only where the machine was started
+ * when the holder's was: another may have the same name.
  */
 export interface Standing {
   readonly id: string;
@@ -37,6 +37,7 @@ const holderSchema = z.object({
   pid: z.int().min(1),
   host: z.string(),
   bootId: z.string().optional(),
+  bootedAtMs: z.number().optional(),
   pidNamespace: z.string().optional(),
   processStart: z.string().optional(),
 });
@@ -66,8 +67,10 @@ export async function readStanding(judge: LockJudge, file: string): Promise<Stan
     return { id, holder, state: isRunning ? "running" : "gone", seenAtMs };
   }
   const isOver = (await judge.fileSystemNow()) - seenAtMs >= judge.leaseMs;
-  // Without a boot id another process may have the number by now, or another machine bear the name.
-  const state = isOver ? "gone" : isRunning ? "running" : "elsewhere";
+  // Without a boot id another process may have the number by now, or another machine bear the name: what is not
+  // running is gone at once only where both were started at the same moment, too.
+  const isGone = isOver || (!isRunning && holder !== undefined && isSameStart(judge.here, holder));
+  const state = isGone ? "gone" : isRunning ? "running" : "elsewhere";
   return { id, ...(holder === undefined ? {} : { holder }), state, seenAtMs };
 }
 

@@ -1,5 +1,5 @@
 import { readFile, readlink } from "node:fs/promises";
-import { hostname } from "node:os";
+import { hostname, uptime } from "node:os";
 
 /** A running process, told apart from all others as well as the system allows. JSON-able. */
 export interface ProcessPlace {
@@ -7,6 +7,8 @@ export interface ProcessPlace {
   readonly host: string;
   /** Another after each start of the machine; absent where the system has none (macOS, Windows). */
   readonly bootId?: string;
+  /** When the machine was started, in milliseconds since the epoch by its own clock; where there is no boot id. */
+  readonly bootedAtMs?: number;
   /** In which numbering the pid counts: containers of one machine have several. */
   readonly pidNamespace?: string;
   /** When the process began, in the system's own count: another process may get its number later. */
@@ -30,7 +32,9 @@ export const thisMachine: Machine = {
     return {
       pid: process.pid,
       host: hostname(),
-      ...(bootId === undefined ? {} : { bootId: bootId.trim() }),
+      ...(bootId === undefined
+        ? { bootedAtMs: Date.now() - Math.round(uptime() * 1000) }
+        : { bootId: bootId.trim() }),
       ...(pidNamespace === undefined ? {} : { pidNamespace }),
       ...(own === undefined ? {} : { processStart: own.start }),
     };
@@ -52,6 +56,20 @@ export const thisMachine: Machine = {
 export function isSameMachine(here: ProcessPlace, other: ProcessPlace): boolean {
   const isSameBoot = here.bootId === other.bootId && here.pidNamespace === other.pidNamespace;
   return isSameBoot && (here.bootId !== undefined || here.host === other.host);
+}
+
+/** How far two readings of the same start may be apart, in milliseconds: systems count it in whole seconds. */
+const bootToleranceMs = 5000;
+
+/**
+ * Whether both are of one start of one machine, as far as that can be told: where there is no boot id, two machines
+ * would have to share their name and the moment of their start.
+ */
+export function isSameStart(here: ProcessPlace, other: ProcessPlace): boolean {
+  if (!isSameMachine(here, other)) return false;
+  if (here.bootId !== undefined) return true;
+  const [one, another] = [here.bootedAtMs, other.bootedAtMs];
+  return one !== undefined && another !== undefined && Math.abs(one - another) <= bootToleranceMs;
 }
 
 function isKnownPid(pid: number): boolean {

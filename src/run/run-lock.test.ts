@@ -163,12 +163,19 @@ describe("RunLock", () => {
 
   describe("without a boot id", () => {
     /** A machine of a system that has none; others may bear its name. */
-    function nameOnly(pid: number, running: readonly number[] = []): LockOptions {
+    function nameOnly(
+      pid: number,
+      running: readonly number[] = [],
+      bootedAtMs?: number,
+    ): LockOptions {
       return options(
         {},
         {
           machine: {
-            here: async () => await Promise.resolve({ pid, host: "mac.local" }),
+            here: async () => {
+              const start = bootedAtMs === undefined ? {} : { bootedAtMs };
+              return await Promise.resolve({ pid, host: "mac.local", ...start });
+            },
             isRunning: async (place) =>
               await Promise.resolve(place.pid === pid || running.includes(place.pid)),
           },
@@ -176,8 +183,8 @@ describe("RunLock", () => {
       );
     }
 
-    async function abandonNameOnly(): Promise<void> {
-      const lock = await RunLock.take(dir, nameOnly(7));
+    async function abandonNameOnly(bootedAtMs?: number): Promise<void> {
+      const lock = await RunLock.take(dir, nameOnly(7, [], bootedAtMs));
       const text = await readFile(file, "utf8");
       await lock[Symbol.asyncDispose]();
       await writeFile(file, text);
@@ -187,6 +194,22 @@ describe("RunLock", () => {
       await abandonNameOnly();
       await lastSeen(120_000);
       await using _lock = await RunLock.take(dir, nameOnly(8, [7]));
+      expect(await holderPid()).toBe(8);
+    });
+
+    test("takes over at once from a dead holder of the same start of the machine", async () => {
+      await abandonNameOnly(1_000_000);
+      await using _lock = await RunLock.take(dir, nameOnly(8, [], 1_004_000));
+      expect(await holderPid()).toBe(8);
+    });
+
+    test("waits where a machine of that name was started at another moment", async () => {
+      await abandonNameOnly(1_000_000);
+      const sleep = async (): Promise<void> => await lastSeen(120_000);
+      const told: string[] = [];
+      const waiting = { sleep, onWait: (why: string) => told.push(why) };
+      await using _lock = await RunLock.take(dir, { ...nameOnly(8, [], 1_006_000), ...waiting });
+      expect(told).toHaveLength(1);
       expect(await holderPid()).toBe(8);
     });
 
