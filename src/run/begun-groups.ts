@@ -5,9 +5,7 @@ import { parseJson } from "./episode-row.ts";
 import type { Files } from "./files.ts";
 import { scanLines } from "./line-ranges.ts";
 import type { NotedTask } from "./noted-task.ts";
-import { scanBegins } from "./read-recording.ts";
 import { isOfOtherRun, readInputs, writeInputs } from "./recording-line.ts";
-import type { BegunAttempt } from "./same-groups.ts";
 import { storageError } from "./storage-error.ts";
 import type { Fork } from "./task-source.ts";
 import { droppedType, eventsFile, startedType } from "./told-episodes.ts";
@@ -46,7 +44,7 @@ function readFork({ inputs, ...fork }: WrittenFork): Fork {
   return { ...fork, inputs: readInputs(inputs) };
 }
 
-/** What a run's folder says of the groups of earlier starts: `events.jsonl`, and of what was begun the recording. */
+/** What `events.jsonl` says of the groups of earlier starts. */
 export interface ToldGroups {
   readonly begun: readonly BegunGroup[];
   /** Places of groups that ended and were to be handed out. */
@@ -55,20 +53,6 @@ export interface ToldGroups {
   readonly leftOut: ReadonlySet<number>;
   /** Places of those that were taken. */
   readonly taken: ReadonlySet<number>;
-  /**
-   * The attempts that were begun, as far as they were recorded: those of rollouts that `wants` says.
-   *
-   * @throws UsageError where the disk refuses.
-   */
-  readBegun(wants: (rolloutId: string) => boolean): Promise<readonly BegunAttempt[]>;
-}
-
-/** Where a run's folder is, on which disk. */
-interface FolderPlace {
-  readonly dir: string;
-  readonly files: Files;
-  /** The folder's own. */
-  readonly runId: string | undefined;
 }
 
 /** An event, as far as it is about groups. */
@@ -87,18 +71,18 @@ class GroupNotes implements ToldGroups {
   readonly leftOut = new Set<number>();
   readonly taken = new Set<number>();
   readonly #placeOf = new Map<string, number>();
-  readonly #place: FolderPlace;
+  readonly #runId: string | undefined;
   /** A start of other settings, which came to nothing, has left it in the folder. */
   #isForeign = false;
 
-  constructor(place: FolderPlace) {
-    this.#place = place;
+  constructor(runId: string | undefined) {
+    this.#runId = runId;
   }
 
   note(event: GroupEvent): void {
     const { type, groupIndex, groupId = "", task, fork, rolloutIds, manifest } = event;
     if (type === startedType) {
-      this.#isForeign = isOfOtherRun({ run: textOf(manifest?.runId) }, this.#place.runId);
+      this.#isForeign = isOfOtherRun({ run: textOf(manifest?.runId) }, this.#runId);
     }
     if (this.#isForeign) return;
     if (type === droppedType) this.#reopen(rolloutIds ?? []);
@@ -115,19 +99,6 @@ class GroupNotes implements ToldGroups {
       type === "group-finished" ? [this.finished, this.leftOut] : [this.leftOut, this.finished];
     now.add(groupIndex);
     before.delete(groupIndex);
-  }
-
-  async readBegun(wants: (rolloutId: string) => boolean): Promise<readonly BegunAttempt[]> {
-    const { dir, files, runId } = this.#place;
-    const attempts = new Map<string, BegunAttempt>();
-    await scanBegins(dir, { files, wants }, (begin) => {
-      const { rolloutId, groupId, groupIndex, sampleIndex } = begin;
-      // Nothing says whether it is whole.
-      const isPlaced = Number.isSafeInteger(groupIndex) && groupIndex >= 0;
-      if (!isPlaced || isOfOtherRun(begin, runId)) return;
-      attempts.set(rolloutId, { rolloutId, groupId, groupIndex, sampleIndex });
-    });
-    return [...attempts.values()];
   }
 
   /** Attempts are played again: what was decided of their groups is decided anew. */
@@ -154,10 +125,17 @@ function textOf(value: unknown): string | undefined {
  */
 export async function readToldGroups(
   dir: string,
-  { files, runId }: Omit<FolderPlace, "dir">,
+  {
+    files,
+    runId,
+  }: {
+    readonly files: Files;
+    /** The folder's own. */
+    readonly runId: string | undefined;
+  },
 ): Promise<ToldGroups> {
   const file = path.join(dir, eventsFile);
-  const notes = new GroupNotes({ dir, files, runId });
+  const notes = new GroupNotes(runId);
   try {
     await scanLines(files, file, ({ bytes }) => {
       if (!bytes.includes('"group-') && !types.some((type) => bytes.includes(type))) return;

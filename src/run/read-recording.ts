@@ -64,33 +64,6 @@ export async function indexRecordings(
   return index;
 }
 
-/** How a line that begins an attempt begins. */
-const beginHead = Buffer.from('{"recording":1,"type":"begin",');
-
-/**
- * Goes through the lines with which attempts were begun: those of rollouts that `wants` says.
- *
- * @throws UsageError where the disk refuses.
- */
-export async function scanBegins(
-  dir: string,
-  { files, wants }: { readonly files: Files; readonly wants: (rolloutId: string) => boolean },
-  onBegin: (begin: BeginLine) => void,
-): Promise<void> {
-  const file = path.join(dir, recordingFile);
-  try {
-    await scanLines(files, file, ({ bytes }) => {
-      if (!bytes.subarray(0, beginHead.length).equals(beginHead)) return;
-      const head = headOf(bytes);
-      if (head === undefined || !wants(head.rolloutId)) return;
-      const line = readRecordingLine(bytes, "");
-      if (line?.type === "begin") onBegin(line);
-    });
-  } catch (error) {
-    throw storageError("read", file, error);
-  }
-}
-
 const headPattern =
   /^\{"recording":1,"type":"(?:begin|inputs|end)","rolloutId":("[^"\\]*(?:\\.[^"\\]*)*"),"attempt":(\d+)[,}]/;
 
@@ -107,6 +80,34 @@ function headOf(
   if (match === null) return undefined;
   const rolloutId = parseJson(Buffer.from(match[1]!));
   return typeof rolloutId === "string" ? { rolloutId, attempt: Number(match[2]) } : undefined;
+}
+
+/**
+ * Reads the lines with which a folder's latest attempts were begun, those of another run and those that cannot be read
+ * left out.
+ *
+ * @throws UsageError where the disk refuses.
+ */
+export async function readBegins(
+  dir: string,
+  {
+    files,
+    index,
+    runId,
+  }: {
+    readonly files: Files;
+    readonly index: RecordingIndex;
+    /** The folder's own. */
+    readonly runId: string | undefined;
+  },
+): Promise<readonly BeginLine[]> {
+  const ranges = [...index.values()].flatMap(({ ranges: [first] }) => first ?? []);
+  if (ranges.length === 0) return [];
+  const lines = await readRecordingLines(dir, { files, ranges });
+  return lines.flatMap((bytes) => {
+    const line = readRecordingLine(bytes, "");
+    return line?.type === "begin" && !isOfOtherRun(line, runId) ? line : [];
+  });
 }
 
 /** Reads a rollout's recording (see `joinLines()`). */

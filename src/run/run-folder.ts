@@ -21,6 +21,7 @@ import { RecordingJournal, type RecordingOptions } from "./recording-journal.ts"
 import {
   indexRecordings,
   pruneRecordings,
+  readBegins,
   readRecording,
   type RecordedAttempt,
   type RecordingIndex,
@@ -33,6 +34,7 @@ import { type LockOptions, RunLock } from "./run-lock.ts";
 import { type RunManifest, type RunPlace, claimManifest, writeManifest } from "./run-manifest.ts";
 import { isRow } from "../trajectory/violation.ts";
 import { rolloutIdOfLine } from "./sample-line.ts";
+import type { BegunAttempt } from "./same-groups.ts";
 import { sortRows } from "./sort-rows.ts";
 import { storageError } from "./storage-error.ts";
 import { droppedEvent, eventsFile, foundEvent, type ToldGrouping } from "./told-episodes.ts";
@@ -332,6 +334,16 @@ export class RunFolder implements AsyncDisposable {
       `Cannot read ${lacking} back from ${this.dir}: it was finished there, and its line or its rows are no ` +
         "longer in the files, as if another program had changed them; start again, and it is played again",
     );
+  }
+
+  /** The attempts that earlier starts began and did not finish, as far as they were recorded. */
+  async readBegun(): Promise<readonly BegunAttempt[]> {
+    const { runId } = this.manifest;
+    const begins = await readBegins(this.dir, {
+      ...{ files: this.#files, index: this.#recordings, runId },
+    });
+    // Nothing says that what they name is whole.
+    return begins.filter(({ groupIndex }) => Number.isSafeInteger(groupIndex) && groupIndex >= 0);
   }
 
   /** What earlier starts said of groups. */

@@ -274,13 +274,11 @@ class GroupRun implements LiveRun {
   async #takeUp(): Promise<void> {
     const { folder, redeliver = false, source } = this.#options;
     if (folder === undefined) return;
-    const told = await folder.readGroups();
     if (source.repeatable === true) {
-      const isLeft = (rolloutId: string): boolean => this.#book.howEnded(rolloutId) === undefined;
-      await this.#desk.holdEarlier(this.#book.isAllFinished ? [] : await told.readBegun(isLeft));
+      await this.#desk.holdEarlier(this.#book.isAllFinished ? [] : await folder.readBegun());
       if (!redeliver) return;
     }
-    const { begun, finished, leftOut, taken } = told;
+    const { begun, finished, leftOut, taken } = await folder.readGroups();
     const recall = (noted: NotedTask): Task => recallTask(noted, this.#setup.environment);
     const untaken = this.#book.wholeBefore.filter(
       ({ groupIndex }) => !taken.has(groupIndex) && !leftOut.has(groupIndex),
