@@ -130,6 +130,7 @@ export type { Outcome as InputOutcome } from "./episode/input.ts";
 export type { InputPlayerOptions } from "./episode/input-player.ts";
 export type { BeginLine } from "./run/recording-line.ts";
 export type { BegunGroup } from "./run/begun-groups.ts";
+export type { BegunAttempt } from "./run/same-groups.ts";
 export type { NotedTask, OwnTask } from "./run/noted-task.ts";
 export type { ToldGrouping } from "./run/told-episodes.ts";
 export type { AttemptRecording, RecordingStart } from "./run/recording-journal.ts";

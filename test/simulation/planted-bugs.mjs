@@ -35,8 +35,8 @@ export const bugs = [
   [
     "a turn's ids are recorded in another order",
     "trajectory/trajectory-recorder.ts",
-    "ledger.appendSampled(turnIndex, generation);",
-    "ledger.appendSampled(turnIndex, { ...generation, outputIds: generation.outputIds.toReversed() });",
+    "asserted(() => ledger.appendSampled(turnIndex, generation));",
+    "asserted(() => ledger.appendSampled(turnIndex, { ...generation, outputIds: generation.outputIds.toReversed() }));",
   ],
   ["recorded lines are not numbered", "run/recording-journal.ts", "part += 1;", ""],
   [

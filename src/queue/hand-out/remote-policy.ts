@@ -80,7 +80,8 @@ export class RemotePolicy {
 
   /**
    * Lets nothing be sampled; resolves when nothing is any more, at any worker that is alive. Where the store refuses
-   * it, this rejects, and the next sign of life closes it all the same unless `open()` comes first.
+   * it, this rejects, and the next sign of life closes it all the same unless `open()` comes first. It rejects, too,
+   * where the run is handed out no longer before that.
    */
   async close(mode: UpdateMode): Promise<void> {
     if (mode === "finish") return;
@@ -106,7 +107,7 @@ export class RemotePolicy {
     if (found === undefined || found.revision < this.#state.revision) await this.#change({});
   }
 
-  /** Waits for nobody any more. */
+  /** Waits for nobody any more: what was to be done while nothing is sampled is not done. */
   stop(): void {
     this.#isClosed = true;
   }
@@ -130,7 +131,9 @@ export class RemotePolicy {
       if (type === "acknowledged" && run === this.#run) news.wake();
     });
     try {
-      while (!this.#isClosed && (await this.#isAwaited(revision))) {
+      while (await this.#isAwaited(revision)) {
+        // What they sample lands with whoever hands the run out next.
+        if (this.#isClosed) throw new Error("the run ended while workers were sampling");
         await new Promise<void>((resolve) => {
           const callOff = this.#store.clock.after(lookAgainMs, resolve);
           news.wake = () => {

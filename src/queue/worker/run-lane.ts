@@ -13,7 +13,14 @@ import type { SharedPlace } from "../place/shared-place.ts";
 import type { PolicyState } from "../run/policy-state.ts";
 import { firstPolicyState, readPolicyState } from "../run/policy-state.ts";
 import type { RunEntry } from "../run/run-entry.ts";
-import { acknowledgedKey, cancelledKey, prefix, queueName, runsKey } from "../store/keys.ts";
+import {
+  acknowledgedKey,
+  cancelledKey,
+  prefix,
+  queueName,
+  runsKey,
+  workerAliveKey,
+} from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";
 import { playJob } from "./play-job.ts";
 
@@ -313,20 +320,26 @@ export class RunLane implements AsyncDisposable {
       return;
     }
     // Those who are heard meanwhile may open it again.
-    void this.#gate
-      .close(state.gate)
-      .then(async () => {
-        if (this.#state === state) await this.#acknowledge(state);
-      })
-      .catch(() => {});
+    const closed = this.#gate.close(state.gate).then(async () => {
+      if (this.#state === state) await this.#acknowledge(state);
+    });
+    // Whoever joins is known before it plays: the hand-out waits for nobody else. Nothing of it is under way.
+    if (this.#acknowledged === undefined) await closed;
+    else closed.catch(() => {});
   }
 
   async #acknowledge({ revision }: PolicyState): Promise<void> {
-    const { store, worker } = this.#options;
+    const { store, worker, leaseMs } = this.#options;
     const { run } = this.entry;
     if (this.#isLeaving) return;
     const key = acknowledgedKey(run);
-    await store.redis.multi().hset(key, worker, revision).expire(key, acknowledgedS).exec();
+    await store.redis
+      .multi()
+      .hset(key, worker, revision)
+      .expire(key, acknowledgedS)
+      // A store that lost all it held would have whoever reads this take the worker for dead until its next beat.
+      .set(workerAliveKey(worker), "1", "PX", leaseMs)
+      .exec();
     if (revision === this.#acknowledged) return;
     this.#acknowledged = revision;
     await store.publish({ type: "acknowledged", run });

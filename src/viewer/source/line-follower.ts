@@ -33,6 +33,8 @@ export class LineFollower {
   #identity: string | undefined;
   /** The file as it was when it was last read to its end. */
   #seen: FileFacts | undefined;
+  /** Whether it was so at the read before, too: what was written at once has the same time. */
+  #isStill = false;
   /** Behind the last whole line: what follows may be torn, and is read again. */
   #end = 0;
   #lastBytes: Buffer = Buffer.alloc(0);
@@ -47,12 +49,13 @@ export class LineFollower {
     const { files } = this.#options;
     const facts = await files.facts(this.path);
     if (facts === undefined) this.#reset();
-    if (facts === undefined || isDeepStrictEqual(facts, this.#seen)) return;
+    if (facts === undefined || (this.#isStill && isDeepStrictEqual(facts, this.#seen))) return;
     await withFile(files, this.path, async (file) => {
       const opened = await file.facts();
       if (!(await this.#goesOn(file))) this.#reset();
       this.#identity = opened.identity;
       await this.#readOn(file, opened.size);
+      this.#isStill = isDeepStrictEqual(opened, this.#seen);
       this.#seen = opened;
     });
   }
