@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chooseCallIds } from "./call-id.ts";
+import { callId, chooseCallIds } from "./call-id.ts";
 
 test("a turn's calls keep the ids that the policy wrote, and no two are alike", () => {
   expect(chooseCallIds(["functions.get:0", undefined, "abcDEF123"], 2)).toEqual([
@@ -20,4 +20,16 @@ test("an id of ours that the policy wrote is its own, and the next call has anot
     "t0002c004",
     "t0002c002",
   ]);
+});
+
+test.each([
+  [1001, 3],
+  [2, 10_000],
+])("%i calls of turn %i have ids of their own", (count, turnIndex) => {
+  const written = Array.from({ length: count }, () => callId(turnIndex, count - 1));
+  const ids = chooseCallIds(written, turnIndex);
+  expect(new Set(ids).size).toBe(count);
+  expect(chooseCallIds(new Array<undefined>(count).fill(undefined), turnIndex)).toEqual(
+    Array.from({ length: count }, (_, index) => callId(turnIndex, index)),
+  );
 });

@@ -24,16 +24,14 @@ export function chooseCallIds(
 ): readonly string[] {
   const taken = new Set<string>();
   return written.map((id, index) => {
-    let chosen = id;
+    const isUsable = id !== undefined && writtenId.test(id) && !taken.has(id);
+    let chosen = isUsable ? id : callId(turnIndex, index);
     // A policy that was shown ids of ours may write one.
-    for (let place = index; !isFree(chosen); place += written.length) {
+    for (let place = index; !isUsable && taken.has(chosen);) {
+      place += written.length;
       chosen = callId(turnIndex, place);
     }
     taken.add(chosen);
     return chosen;
   });
-
-  function isFree(id: string | undefined): id is string {
-    return id !== undefined && writtenId.test(id) && !taken.has(id);
-  }
 }
