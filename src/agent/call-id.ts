@@ -24,12 +24,14 @@ export function chooseCallIds(
 ): readonly string[] {
   const taken = new Set<string>();
   return written.map((id, index) => {
-    const isUsable = id !== undefined && writtenId.test(id) && !taken.has(id);
-    let chosen = isUsable ? id : callId(turnIndex, index);
-    // A policy that was shown ids of ours may write one.
-    for (let place = index; !isUsable && taken.has(chosen);) {
-      place += written.length;
-      chosen = callId(turnIndex, place);
+    let chosen = callId(turnIndex, index);
+    if (id !== undefined && writtenId.test(id) && !taken.has(id)) {
+      chosen = id;
+    } else {
+      // A policy that was shown ids of ours may have written one.
+      for (let place = index + written.length; taken.has(chosen); place += written.length) {
+        chosen = callId(turnIndex, place);
+      }
     }
     taken.add(chosen);
     return chosen;

@@ -15,7 +15,7 @@ export interface Members {
 /**
  * Where the members of the JSON object at a place stand, without reading what they hold: large members
  * cost a pass over their bytes and no memory. A member that `enter` names is gone through by that
- * function, which says where it ends.
+ * function, which says where it ends, and is told of the members before it.
  *
  * @param maxDepth - How deep the members' own lists and objects may nest.
  * @returns `undefined` where there is no object at that place, it is not closed, or it nests deeper. What
@@ -24,7 +24,9 @@ export interface Members {
 export function findMembers(
   bytes: Buffer,
   start = 0,
-  enter: Readonly<Record<string, (start: number) => number | undefined>> = {},
+  enter: Readonly<
+    Record<string, (start: number, before: ReadonlyMap<string, Extent>) => number | undefined>
+  > = {},
   maxDepth = Number.POSITIVE_INFINITY,
 ): Members | undefined {
   const members = new Map<string, Extent>();
@@ -37,7 +39,7 @@ export function findMembers(
     const colon = skipSpace(bytes, keyEnd);
     if (bytes[colon] !== 0x3a) return undefined;
     const valueStart = skipSpace(bytes, colon + 1);
-    const valueEnd = enter[key]?.(valueStart) ?? skipValue(bytes, valueStart, maxDepth);
+    const valueEnd = enter[key]?.(valueStart, members) ?? skipValue(bytes, valueStart, maxDepth);
     if (valueEnd <= valueStart || valueEnd > bytes.length) return undefined;
     members.set(key, [valueStart, valueEnd]);
     at = skipSpace(bytes, valueEnd);

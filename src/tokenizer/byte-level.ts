@@ -68,6 +68,14 @@ export function createByteLevelText(
   };
 }
 
+/** Whether what reaches a model behind this pre-tokenizer are bytes, each spelled by its character. */
+export function endsInBytes(preTokenizer: unknown): boolean {
+  const { type, pretokenizers } = (preTokenizer ?? {}) as JsonObject;
+  const last: unknown =
+    type === "Sequence" && Array.isArray(pretokenizers) ? pretokenizers.at(-1) : preTokenizer;
+  return (last as JsonObject | null | undefined)?.["type"] === "ByteLevel";
+}
+
 /** Beyond the largest vocabulary by far; a list of that many places is still one. */
 const largestId = 2 ** 24;
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { type AddedTokenRecord, readAddedTokenRecords } from "./added-token-records.ts";
-import { byteSpellings } from "./byte-level.ts";
+import { byteSpellings, endsInBytes } from "./byte-level.ts";
 import { createPieceMerger, type PieceMerger } from "./merge-piece.ts";
 import type { JsonObject } from "./model-file.ts";
 import type { Spellings } from "./spellings.ts";
@@ -35,15 +35,11 @@ export function readBytePairModel(file: TokenizerFile): BytePairModel | undefine
   const idOfWhole = options["ignore_merges"]
     ? (spelling: string) => spellings.idOf(spelling)
     : undefined;
-  return { spellings, merger: createPieceMerger({ table, byteIds, idOfWhole }), added };
-}
-
-/** Whether what reaches the model are bytes, each spelled by its character. */
-function endsInBytes(preTokenizer: unknown): boolean {
-  const { type, pretokenizers } = (preTokenizer ?? {}) as JsonObject;
-  const last: unknown =
-    type === "Sequence" && Array.isArray(pretokenizers) ? pretokenizers.at(-1) : preTokenizer;
-  return (last as JsonObject | null | undefined)?.["type"] === "ByteLevel";
+  return {
+    spellings,
+    merger: createPieceMerger({ table, byteIds, idOfWhole, longestWhole: spellings.longest }),
+    added,
+  };
 }
 
 /** Nothing random, and nothing that marks where a piece begins or ends; what is unknown never occurs. */
@@ -93,7 +89,6 @@ function repeatsText(postProcessor: unknown): boolean {
  */
 function areNumberedOn(added: readonly AddedTokenRecord[], spellings: Spellings): boolean {
   const taken = new Set(["", ...byteSpellings]);
-  if (!spellings.isGapless) return false;
   let next = spellings.count;
   for (const { content, id } of added) {
     const own = spellings.idOf(content) ?? next;

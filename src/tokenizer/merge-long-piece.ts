@@ -13,13 +13,23 @@ const placeCount = 2 ** 30;
  *
  * **Source:** huggingface/tokenizers, `tokenizers/src/models/bpe/word.rs` (`merge_all`).
  *
- * @param symbols - The ids of the piece's bytes; they are written over.
+ * @param byteIds - The id of each byte.
  */
-export async function mergeLongPiece(table: MergeTable, symbols: Int32Array): Promise<number[]> {
-  const count = symbols.length;
-  // The symbol before each and the one behind it; `count` and -1 where there is none.
-  const before = Int32Array.from(symbols, (_symbol, at) => at - 1);
-  const behind = Int32Array.from(symbols, (_symbol, at) => at + 1);
+export async function mergeLongPiece(
+  { table, byteIds }: { readonly table: MergeTable; readonly byteIds: Int32Array },
+  bytes: ArrayLike<number>,
+): Promise<number[]> {
+  const count = bytes.length;
+  const symbols = new Int32Array(count);
+  // The symbol before each and the one behind it; -1 and `count` where there is none.
+  const before = new Int32Array(count);
+  const behind = new Int32Array(count);
+  for (let at = 0; at < count; at++) {
+    if (at % stretch === 0 && isTurnOver()) await takeTurn();
+    symbols[at] = byteIds[bytes[at] as number] as number;
+    before[at] = at - 1;
+    behind[at] = at + 1;
+  }
   const waiting = new LeastFirst();
   const look = (at: number): void => {
     const next = behind[at] as number;

@@ -20,6 +20,8 @@ export interface MergeRules {
   readonly byteIds: Int32Array;
   /** The id of a spelling, for models that take a piece that is in the vocabulary as it is (`ignore_merges`). */
   readonly idOfWhole?: ((spelling: string) => number | undefined) | undefined;
+  /** No spelling of the vocabulary has more bytes. Default: one may have any number. */
+  readonly longestWhole?: number;
 }
 
 /**
@@ -28,7 +30,12 @@ export interface MergeRules {
  *
  * **Source:** huggingface/tokenizers, `tokenizers/src/models/bpe/word.rs` (`merge_all`).
  */
-export function createPieceMerger({ table, byteIds, idOfWhole }: MergeRules): PieceMerger {
+export function createPieceMerger({
+  table,
+  byteIds,
+  idOfWhole,
+  longestWhole = Infinity,
+}: MergeRules): PieceMerger {
   const symbols = new Int32Array(maxByteCount);
   /** Of each symbol with the one after it: the rank of their merge. */
   const ranks = new Int32Array(maxByteCount);
@@ -69,12 +76,8 @@ export function createPieceMerger({ table, byteIds, idOfWhole }: MergeRules): Pi
     merge(bytes) {
       const ids = mergeNow(bytes);
       if (ids !== undefined) return ids;
-      const whole = idOfWhole?.(spell(bytes));
-      if (whole !== undefined) return [whole];
-      return mergeLongPiece(
-        table,
-        Int32Array.from(bytes, (byte) => byteIds[byte] as number),
-      );
+      const whole = bytes.length <= longestWhole ? idOfWhole?.(spell(bytes)) : undefined;
+      return whole === undefined ? mergeLongPiece({ table, byteIds }, bytes) : [whole];
     },
   };
 }

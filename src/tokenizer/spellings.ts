@@ -101,6 +101,16 @@ export class Spellings {
     return this.#ids.length;
   }
 
+  /** How many bytes the longest has. */
+  get longest(): number {
+    const starts = this.#starts;
+    return this.#ids.reduce(
+      (most, _id, entry) =>
+        Math.max(most, (starts[entry + 1] as number) - (starts[entry] as number)),
+      0,
+    );
+  }
+
   /** Whether their ids are those from 0 on, without a gap. */
   get isGapless(): boolean {
     return this.#entries.length === this.#ids.length;

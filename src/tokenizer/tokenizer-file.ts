@@ -3,6 +3,7 @@ import { UsageError } from "../errors.ts";
 import type { AddedToken } from "./codec.ts";
 import type { Extent, Members } from "../internal/json-members.ts";
 import { countLists, findMembers, largestInteger, skipSpace } from "../internal/json-members.ts";
+import { endsInBytes } from "./byte-level.ts";
 import { type MergesPart, type MergeTable, readMergesPart } from "./merge-table.ts";
 import type { JsonObject } from "./model-file.ts";
 import { assertModelFolder, parseModelJson, readModelBytes } from "./model-file.ts";
@@ -28,11 +29,11 @@ export interface TokenizerFile {
     readonly vocabulary: Extent;
     /** Whether the vocabulary is an object of whole numbers and nothing else. */
     readonly hasIdsAlone: boolean;
-    /** Absent where the vocabulary is no object of ids, or cannot be looked up both ways. */
+    /** Of byte-level tokenizers; absent where the vocabulary is no object of ids, or cannot be looked up both ways. */
     readonly spellings?: Spellings;
     /** Where in the document the merges stand; absent where there are none. */
     readonly merges?: Extent;
-    /** Absent where there are none, they stand before the vocabulary, or it does not hold what they merge. */
+    /** Absent where there are no spellings, or with gaps, or the merges stand before them or merge what is not there. */
     readonly mergeTable?: MergeTable;
   };
   /** The document for encoding with added tokens: it neither cuts nor pads. */
@@ -68,17 +69,24 @@ export async function readTokenizerFile(modelDir: string): Promise<TokenizerFile
 function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
   // The model is nearly all of the document: it is gone through once.
   const models: (Members & { ids?: VocabularyPart; merges?: MergesPart })[] = [];
-  const enterModel = (at: number): number | undefined => {
+  const enterModel = (at: number, before: ReadonlyMap<string, Extent>): number | undefined => {
+    // Other models are the library's, which reads them for itself.
+    const cutter = before.get("pre_tokenizer");
+    const isByteLevel = cutter !== undefined && endsInBytes(parsePart(bytes, cutter, file));
     let ids: VocabularyPart | undefined;
     let merges: MergesPart | undefined;
     const model = findMembers(bytes, at, {
       vocab: (start) => {
         // The last one counts, and the merges are of that.
         merges = undefined;
-        return (ids = readVocabularyPart(bytes, start))?.end;
+        ids = readVocabularyPart(bytes, start, { isLookedUp: isByteLevel });
+        return ids?.end;
       },
-      merges: (start) =>
-        (merges = ids?.spellings && readMergesPart(bytes, start, ids.spellings))?.end,
+      merges: (start) => {
+        const spellings = ids?.spellings;
+        merges = spellings?.isGapless ? readMergesPart(bytes, start, spellings) : undefined;
+        return merges?.end;
+      },
     });
     if (model !== undefined)
       models.push({ ...model, ...(ids && { ids }), ...(merges && { merges }) });

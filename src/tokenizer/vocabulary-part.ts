@@ -21,9 +21,14 @@ export interface VocabularyPart {
 /**
  * Goes through the JSON object that stands at a place of the document.
  *
+ * @param options - `isLookedUp`: whether spellings are kept. Default true.
  * @returns `undefined` where there is none, or a member is anything but a whole number of at least 0.
  */
-export function readVocabularyPart(bytes: Buffer, start: number): VocabularyPart | undefined {
+export function readVocabularyPart(
+  bytes: Buffer,
+  start: number,
+  { isLookedUp = true }: { readonly isLookedUp?: boolean } = {},
+): VocabularyPart | undefined {
   if (bytes[start] !== openObject) return undefined;
   const reader = new SpellingReader(bytes, start);
   // The shortest member, `"":0,`, has five bytes.
@@ -60,7 +65,7 @@ export function readVocabularyPart(bytes: Buffer, start: number): VocabularyPart
   }
   // What is kept has no room to spare.
   const spellings =
-    largestId <= maxId
+    isLookedUp && largestId <= maxId
       ? Spellings.of({
           bytes: Buffer.from(reader.copied.subarray(0, reader.end)),
           starts: starts.slice(0, count + 1),
