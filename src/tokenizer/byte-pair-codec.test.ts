@@ -143,6 +143,11 @@ describe("a small model", () => {
     expect(codec?.idOf("<y>")).toBe(258);
     expect(codec?.idOf("ab")).toBe(256);
     await codec?.close?.();
+    const gap = await codecOf({
+      model: { ...document.model, vocab: { ...vocab, "<x>": 300 } },
+      added_tokens: [{ id: 300, content: "<x>", ...flags }],
+    });
+    expect(await gap?.encode("ab<x>")).toEqual([256, 300]);
     const between = await codecOf({
       ...{ post_processor: template("<x>", "$A") as never, truncation: cut() as never },
       added_tokens: [{ id: 258, content: "<Y>", ...flags, normalized: true }],
@@ -187,7 +192,7 @@ describe("a small model", () => {
       },
     ],
     [
-      "has a gap in its vocabulary",
+      "numbers tokens on from behind a gap",
       {
         model: { ...document.model, vocab: { ...vocab, "<x>": 300 } },
         added_tokens: [

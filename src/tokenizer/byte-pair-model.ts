@@ -83,7 +83,8 @@ function repeatsText(postProcessor: unknown): boolean {
 
 /**
  * Whether the library numbers the added tokens as the file does: those that the vocabulary holds keep its id, all
- * others are numbered on from behind it, which has no gaps. None is the spelling of a byte, and none is there twice.
+ * others are numbered on from behind it. From behind one with gaps its releases number differently. None is the
+ * spelling of a byte, and none is there twice.
  *
  * **Source:** huggingface/tokenizers, `tokenizers/src/tokenizer/added_vocabulary.rs` (`add_tokens`).
  */
@@ -91,10 +92,11 @@ function areNumberedOn(added: readonly AddedTokenRecord[], spellings: Spellings)
   const taken = new Set(["", ...byteSpellings]);
   let next = spellings.count;
   for (const { content, id } of added) {
-    const own = spellings.idOf(content) ?? next;
-    if (own !== id || taken.has(content)) return false;
+    const known = spellings.idOf(content);
+    if (known === undefined && !spellings.isGapless) return false;
+    if ((known ?? next) !== id || taken.has(content)) return false;
     taken.add(content);
-    if (own === next) next += 1;
+    if (known === undefined) next += 1;
   }
   return true;
 }

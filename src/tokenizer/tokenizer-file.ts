@@ -33,7 +33,7 @@ export interface TokenizerFile {
     readonly spellings?: Spellings;
     /** Where in the document the merges stand; absent where there are none. */
     readonly merges?: Extent;
-    /** Absent where there are no spellings, or with gaps, or the merges stand before them or merge what is not there. */
+    /** Absent where there are no spellings, or the merges stand before them or merge what is not there. */
     readonly mergeTable?: MergeTable;
   };
   /** The document for encoding with added tokens: it neither cuts nor pads. */
@@ -84,7 +84,7 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
       },
       merges: (start) => {
         const spellings = ids?.spellings;
-        merges = spellings?.isGapless ? readMergesPart(bytes, start, spellings) : undefined;
+        merges = spellings && readMergesPart(bytes, start, spellings);
         return merges?.end;
       },
     });
