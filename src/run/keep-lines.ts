@@ -1,13 +1,12 @@
 import { type Files, withFile } from "./files.ts";
-import { startOfLastLine } from "./last-line.ts";
 import { type LineRange, readLineRanges } from "./line-ranges.ts";
 import { storageError } from "./storage-error.ts";
 import { writeWhole } from "./write-whole.ts";
 
 /**
- * Leaves only these lines of a file, in this order. Only what follows the last line feed, which is no whole line,
- * is cut off where it is; a file from which lines go is replaced as a whole: whoever reads it by places, or in the
- * middle of it, has the one that it was.
+ * Leaves only these lines of a file, in this order. A file of which only the end goes is cut where it is, however long
+ * it is and full the disk: whoever follows it sees that by its mark (see `FileMark`). Any other is replaced as a whole:
+ * whoever reads it by places has the one that it was.
  *
  * @param size - The file's size in bytes.
  * @throws UsageError where the disk refuses.
@@ -20,10 +19,13 @@ export async function keepLines(
   // A last line without a line feed reaches beyond the file by that.
   if (keptSize !== undefined && keptSize >= size) return;
   try {
-    await withFile(files, file, async (source) => {
-      if (keptSize === (await startOfLastLine(source, size))) await cut(files, file, keptSize);
-      else await writeWhole(file, readLineRanges(source, ranges), { files });
-    });
+    if (keptSize === undefined) {
+      await withFile(files, file, async (source) => {
+        await writeWhole(file, readLineRanges(source, ranges), { files });
+      });
+    } else {
+      await cut(files, file, keptSize);
+    }
   } catch (error) {
     throw storageError("write", file, error);
   }
