@@ -10,6 +10,7 @@ import {
   readRecordingLine,
   recordingFile,
 } from "./recording-line.ts";
+import type { BegunAttempt } from "./same-groups.ts";
 import { storageError } from "./storage-error.ts";
 
 /** Which episodes' inputs a run keeps: all, those that failed or did not end, or none at all. */
@@ -83,9 +84,10 @@ function headOf(
 }
 
 /**
- * Reads the lines with which a folder's latest attempts were begun, those of another run and those that cannot be read
- * left out.
+ * Reads with which lines a folder's latest attempts were begun, those of another run and those that cannot be read
+ * left out. One line is held at a time: there may be many, with a task in each.
  *
+ * @param about - `wants` says which rollouts' are read.
  * @throws UsageError where the disk refuses.
  */
 export async function readBegins(
@@ -94,20 +96,27 @@ export async function readBegins(
     files,
     index,
     runId,
+    wants,
   }: {
     readonly files: Files;
     readonly index: RecordingIndex;
     /** The folder's own. */
     readonly runId: string | undefined;
+    readonly wants: (rolloutId: string) => boolean;
   },
-): Promise<readonly BeginLine[]> {
-  const ranges = [...index.values()].flatMap(({ ranges: [first] }) => first ?? []);
-  if (ranges.length === 0) return [];
-  const lines = await readRecordingLines(dir, { files, ranges });
-  return lines.flatMap((bytes) => {
+): Promise<readonly BegunAttempt[]> {
+  const ranges = [...index].flatMap(([rolloutId, { ranges: [first] }]) =>
+    first !== undefined && wants(rolloutId) ? [first] : [],
+  );
+  const begins: BegunAttempt[] = [];
+  if (ranges.length === 0) return begins;
+  await readEachLine(dir, { files, ranges }, (bytes) => {
     const line = readRecordingLine(bytes, "");
-    return line?.type === "begin" && !isOfOtherRun(line, runId) ? line : [];
+    if (line?.type !== "begin" || isOfOtherRun(line, runId)) return;
+    const { rolloutId, groupId, groupIndex, sampleIndex } = line;
+    begins.push({ rolloutId, groupId, groupIndex, sampleIndex });
   });
+  return begins;
 }
 
 /** Reads a rollout's recording (see `joinLines()`). */
@@ -128,16 +137,25 @@ export async function readRecordingLines(
   dir: string,
   { files, ranges }: { readonly files: Files; readonly ranges: readonly LineRange[] },
 ): Promise<readonly Buffer[]> {
-  const file = path.join(dir, recordingFile);
   const lines: Buffer[] = [];
+  await readEachLine(dir, { files, ranges }, (bytes) => void lines.push(bytes));
+  return lines;
+}
+
+/** Calls back with the lines that stand in these places, one after the other. */
+async function readEachLine(
+  dir: string,
+  { files, ranges }: { readonly files: Files; readonly ranges: readonly LineRange[] },
+  onLine: (bytes: Buffer) => void,
+): Promise<void> {
+  const file = path.join(dir, recordingFile);
   try {
     await withFile(files, file, async (open) => {
-      for (const range of ranges) lines.push(await readBytes(open, range));
+      for (const range of ranges) onLine(await readBytes(open, range));
     });
   } catch (error) {
     throw storageError("read", file, error);
   }
-  return lines;
 }
 
 /**

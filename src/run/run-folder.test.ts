@@ -20,6 +20,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Episode } from "../episode/episode.ts";
 import { hashLine } from "./encode-line.ts";
 import { crashingFiles, faultyFiles } from "./faulty-files.fixture.ts";
+import { diskFiles, type Files } from "./files.ts";
 import { fakeMachine } from "./machine.fixture.ts";
 import { RunFolder, type RunFolderOptions, type RunManifest } from "./run-folder.ts";
 import { failedEnd, rolloutIdsIn, testEpisode, testManifest } from "./run-folder.fixture.ts";
@@ -135,6 +136,43 @@ describe("RunFolder", () => {
 });
 
 describe("RunFolder after a crash", () => {
+  test("tells what was begun of groups of which nothing is finished, by its ids alone", async () => {
+    await write([testEpisode(0)]);
+    const begin = (groupId: string, sampleIndex: number, more: object = {}) => ({
+      ...{ recording: 1, type: "begin", rolloutId: `${groupId}#${sampleIndex}`, attempt: 1 },
+      ...{ start: 1, groupId, groupIndex: groupId === "t" ? 0 : 1, sampleIndex, seed: 1 },
+      ...{ split: "test", taskIndex: 0, run: "drawn", atMs: 1, ...more },
+    });
+    const ownTask = { task: { id: "u", index: 0, split: "test", prompt: "x".repeat(10_000) } };
+    const lines = [
+      ...[begin("t", 0), begin("t", 1), begin("u", 0, { ownTask }), begin("u", 1)],
+      ...[begin("v", 0, { run: "another" }), begin("w", 0, { groupIndex: -1 })],
+    ];
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    await writeFile(file("recording.jsonl"), text);
+    const length = text.indexOf("\n") + 1;
+    const readAt: number[] = [];
+    const files: Files = {
+      ...diskFiles,
+      open: async (name, mode) => {
+        const opened = await diskFiles.open(name, mode);
+        const read: typeof opened.read = async (into, position) => {
+          if (name === file("recording.jsonl")) readAt.push(position);
+          return await opened.read(into, position);
+        };
+        return { ...opened, read };
+      },
+    };
+    await using folder = await open({ files });
+    readAt.splice(0);
+    expect(await folder.readBegun()).toEqual([
+      { rolloutId: "u#0", groupId: "u", groupIndex: 1, sampleIndex: 0 },
+      { rolloutId: "u#1", groupId: "u", groupIndex: 1, sampleIndex: 1 },
+    ]);
+    // What the group's finished attempt tells already is not read.
+    expect(readAt.every((position) => position >= 2 * length)).toBe(true);
+  });
+
   test("drops the samples of an episode whose own line a crash swallowed", async () => {
     await write([testEpisode(0), testEpisode(1)]);
     const [first] = (await readFile(file("episodes.jsonl"), "utf8")).split("\n");

@@ -336,11 +336,16 @@ export class RunFolder implements AsyncDisposable {
     );
   }
 
-  /** The attempts that earlier starts began and did not finish, as far as they were recorded. */
+  /**
+   * The attempts that earlier starts began and did not finish, as far as they were recorded, of groups of which none is
+   * finished: of which task any other group is, its finished attempts say.
+   */
   async readBegun(): Promise<readonly BegunAttempt[]> {
     const { runId } = this.manifest;
+    const known = new Set(this.finished.map(({ rolloutId }) => groupIdOf(rolloutId)));
     const begins = await readBegins(this.dir, {
       ...{ files: this.#files, index: this.#recordings, runId },
+      wants: (rolloutId) => !known.has(groupIdOf(rolloutId)),
     });
     // Nothing says that what they name is whole.
     return begins.filter(({ groupIndex }) => Number.isSafeInteger(groupIndex) && groupIndex >= 0);
@@ -522,6 +527,11 @@ export class RunFolder implements AsyncDisposable {
     await Promise.allSettled(this.#underWay);
     for (const opened of this.#openedLater) await opened[Symbol.asyncDispose]();
   }
+}
+
+/** The group of an attempt, as its id names it. */
+function groupIdOf(rolloutId: string): string {
+  return rolloutId.slice(0, rolloutId.lastIndexOf("#"));
 }
 
 /** Opens all of them or, where one cannot be opened, none. */

@@ -154,6 +154,11 @@ describe("a run with branches", () => {
     expect(rescored.stdout).toBe(
       "5 scored anew, 0 rewards change, 0 cannot be played again, 1 not recorded\n",
     );
+    const alone = await callCli(["replay", later, rolloutId, "--rescore-reward"]);
+    expect(alone.stdout).toContain(`${rolloutId}: not recorded: ${why}`);
+    expect([alone.stdout.split("\n").at(-2), alone.status]).toEqual([
+      ...["0 scored anew, 0 rewards change, 0 cannot be played again, 1 not recorded", 1],
+    ]);
     const forked = await callCli(["fork", later, rolloutId, "--turn", "1"]);
     expect([forked.status, forked.stderr]).toEqual([
       ...[2, expect.stringContaining(`Cannot fork ${rolloutId}: ${why}`)],

@@ -64,12 +64,13 @@ async function replay(
     } else if (scoreAnew ? reward?.isChanged === true : verdict.type !== "identical") {
       await writeOut(`${rolloutId}: ${describeVerdict(verdict, scoreAnew ? reward : undefined)}\n`);
     } else if (episode !== undefined) {
-      await writeOut(`${rolloutId}: ${scoreAnew ? "the same reward" : "identical"}\n`);
+      const isSame = scoreAnew && reward !== undefined;
+      const found = isSame ? "the same reward" : describeVerdict(verdict, undefined);
+      await writeOut(`${rolloutId}: ${found}\n`);
     }
   }
-  const isWrong = scoreAnew
-    ? counts.diverged > 0
-    : counts.differs + counts.diverged > 0 || counts.identical + counts.unfinished === 0;
+  const soundCount = counts.identical + counts.unfinished + (scoreAnew ? counts.differs : 0);
+  const isWrong = counts.diverged > 0 || soundCount === 0 || (!scoreAnew && counts.differs > 0);
   if (isWrong) process.exitCode = 1;
   const { identical, differs, diverged, unfinished, unrecorded } = counts;
   const summary = scoreAnew
