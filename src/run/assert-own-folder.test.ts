@@ -17,14 +17,25 @@ afterEach(async () => {
 test.each([
   [[]],
   [["run.lock", "run.json.next", "samples.jsonl", "queue.json"]],
-  [Object.values(evaluationFiles)],
-  [["errors.jsonl", "errors.json", "errors.tau-bench.json", "errors.json.next"]],
+  [["episodes.jsonl", ...Object.values(evaluationFiles)]],
+  [["report.md", "results.tau-bench.json"]],
+  [["episodes.jsonl", "errors.jsonl", "errors.json", "errors.tau-bench.json", "errors.json.next"]],
   [["train.log", "slurm-1.out", ".gitkeep"]],
   [["run.json", "checkpoints", "notes.md"]],
 ])("takes a folder with %j", async (names) => {
   for (const name of names) await writeFile(path.join(dir, name), "");
   await assertOwnFolder({ dir, name: dir }, diskFiles);
 });
+
+test.each(["evaluation.json", "errors.jsonl"])(
+  "refuses a folder with %s and no run",
+  async (name) => {
+    await writeFile(path.join(dir, name), "");
+    await expect(assertOwnFolder({ dir, name: dir }, diskFiles)).rejects.toThrow(
+      `it holds ${name} and is no run's folder`,
+    );
+  },
+);
 
 test("refuses a folder with other things and no run, and names some of them", async () => {
   for (const name of ["package.json", "README.md", "b.py"])

@@ -9,7 +9,13 @@ const manifestFile = "run.json";
 
 /** What may lie there before a run begins: what this package writes, logs, and hidden files. */
 const harmless =
-  /^(?:\.|run\.|samples\.|episodes\.|events\.|recording\.|summary\.|evaluation\.|report\.|results\.|errors\.|queue\.|gateway\.jsonl)|\.(?:log|txt|out|err)$/;
+  /^(?:\.|run\.|samples\.|episodes\.|events\.|recording\.|summary\.|report\.|results\.|queue\.|gateway\.jsonl)|\.(?:log|txt|out|err)$/;
+
+/** What a run has from its first start on, also where `run.json` was lost. */
+const episodesFile = "episodes.jsonl";
+
+/** What is written beside a run that was played, and may be anything elsewhere. */
+const harmlessBesideRun = /^(?:evaluation|errors)\./;
 
 /**
  * Refuses a folder that is somebody else's: one that holds other things and no run.
@@ -24,7 +30,10 @@ export async function assertOwnFolder({ dir, name }: RunPlace, files: Files): Pr
     throw storageError("read the run folder", name, error);
   }
   if (names.includes(manifestFile)) return;
-  const foreign = names.filter((file) => !harmless.test(file)).toSorted();
+  const isBesideRun = names.includes(episodesFile);
+  const foreign = names
+    .filter((file) => !harmless.test(file) && !(isBesideRun && harmlessBesideRun.test(file)))
+    .toSorted();
   if (foreign.length === 0) return;
   const shown = foreign.slice(0, 3).join(", ");
   throw new UsageError(

@@ -105,9 +105,9 @@ export async function readBegins(
     readonly wants: (rolloutId: string) => boolean;
   },
 ): Promise<readonly BegunAttempt[]> {
-  const ranges = [...index].flatMap(([rolloutId, { ranges: [first] }]) =>
-    first !== undefined && wants(rolloutId) ? [first] : [],
-  );
+  const ranges = [...index]
+    .filter(([rolloutId]) => wants(rolloutId))
+    .flatMap(([, place]) => place.ranges.slice(0, 1));
   const begins: BegunAttempt[] = [];
   if (ranges.length === 0) return begins;
   await readEachLine(dir, { files, ranges }, (bytes) => {

@@ -11,8 +11,8 @@ import {
 import { type EncodedLine, encodeLine } from "./encode-line.ts";
 import type { EpisodeRow, FinishedEpisode } from "./episode-row.ts";
 import { episodeSamples } from "./episode-samples.ts";
-import { type Files, diskFiles } from "./files.ts";
-import { evaluationFiles } from "./evaluation-files.ts";
+import { type Files, diskFiles, readText } from "./files.ts";
+import { evaluationFiles, isEvaluation } from "./evaluation-files.ts";
 import type { FolderJournal } from "./folder-journals.ts";
 import { type JournalOptions, JsonlJournal } from "./jsonl-journal.ts";
 import { episodesFile, reconcile, samplesFile } from "./reconcile.ts";
@@ -108,6 +108,8 @@ export class RunFolder implements AsyncDisposable {
    * this one, which records nothing, finished them; or it is of an attempt before the finished one.
    */
   readonly #unplayable: Set<string>;
+  /** Whether earlier starts finished anything that may have been evaluated, and that was not taken back. */
+  #mayBeEvaluated: boolean;
   #isPlayed = false;
   #isClosing = false;
   /** What is written otherwise than by journals of the folder's own, while it is. */
@@ -153,6 +155,7 @@ export class RunFolder implements AsyncDisposable {
     this.record = open.record;
     this.#finishedIds = open.finishedIds;
     this.#unplayable = open.unplayable;
+    this.#mayBeEvaluated = about.finished.length + open.lost.size + open.retried.size > 0;
   }
 
   /** What holds for the folder: that of the first start. */
@@ -496,16 +499,45 @@ export class RunFolder implements AsyncDisposable {
    * evaluated to: the run goes on, and they hold no longer.
    */
   async takeBackEnd(): Promise<void> {
+    await this.takeBackSums();
+    await this.takeBackEvaluation();
+  }
+
+  /** Takes back the sums and slime's rows of an earlier end. */
+  async takeBackSums(): Promise<void> {
+    await this.#whileHeld(async () => await this.#removeAll([summaryFile, slimeFile]));
+  }
+
+  /**
+   * Takes back, once, what earlier starts were evaluated to. Where they finished nothing, or what is there is no
+   * evaluation of ours, the files of these names are somebody else's, and stay.
+   */
+  async takeBackEvaluation(): Promise<void> {
+    if (!this.#mayBeEvaluated) return;
+    const { evaluation, ...others } = evaluationFiles;
+    const file = path.join(this.dir, evaluation);
     await this.#whileHeld(async () => {
-      for (const name of [summaryFile, slimeFile, ...Object.values(evaluationFiles)]) {
-        const file = path.join(this.dir, name);
-        try {
-          await this.#files.remove(file);
-        } catch (error) {
-          throw storageError("write", file, error);
-        }
+      let text: string | undefined;
+      try {
+        text = await readText(this.#files, file);
+      } catch (error) {
+        throw storageError("read", file, error);
       }
+      // The one that tells of the others goes last.
+      if (isEvaluation(text)) await this.#removeAll([...Object.values(others), evaluation]);
     });
+    this.#mayBeEvaluated = false;
+  }
+
+  async #removeAll(names: readonly string[]): Promise<void> {
+    for (const name of names) {
+      const file = path.join(this.dir, name);
+      try {
+        await this.#files.remove(file);
+      } catch (error) {
+        throw storageError("write", file, error);
+      }
+    }
   }
 
   async writeSummary(summary: object): Promise<void> {

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { readdirSync } from "node:fs";
-import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -150,7 +150,8 @@ describe("runRollouts()", () => {
     const lines = (await readFile(path.join(dir, "samples.jsonl"), "utf8")).split("\n");
     await writeFile(path.join(dir, "samples.jsonl"), lines.slice(1).join("\n"));
     const evaluation = ["evaluation.json", "report.md", "results.tau-bench.json"];
-    for (const name of evaluation) await writeFile(path.join(dir, name), "{}");
+    const evaluated = JSON.stringify({ format: 1, episodes: { finished: 2 } });
+    for (const name of evaluation) await writeFile(path.join(dir, name), evaluated);
     await using again = await open({ lock: { machine: fakeMachine({ pid: 2 }) } });
     const during: (readonly string[])[] = [];
     const left = () =>
@@ -162,6 +163,27 @@ describe("runRollouts()", () => {
     });
     expect(during).toEqual([[]]);
     expect(left()).toEqual(["samples.slime.jsonl", "summary.json"]);
+  });
+
+  test("leaves reports alone that are none of its own", async () => {
+    const environment = lamps(2);
+    const report = path.join(dir, "report.md");
+    await mkdir(dir);
+    await writeFile(report, "mine");
+    {
+      const stop = new AbortController();
+      await using folder = await open();
+      const onEpisode = () => stop.abort(new Error("enough"));
+      await playLamps(folder, environment, { onEpisode, signal: stop.signal });
+    }
+    expect(await readFile(report, "utf8")).toBe("mine");
+    const evaluation = path.join(dir, "evaluation.json");
+    await writeFile(evaluation, '{"accuracy":1}');
+    await using folder = await open({ lock: { machine: fakeMachine({ pid: 2 }) } });
+    const { end } = await playLamps(folder, environment);
+    expect([end, await readFile(report, "utf8"), await readFile(evaluation, "utf8")]).toEqual([
+      ...["finished", "mine", '{"accuracy":1}'],
+    ]);
   });
 
   test("draws no task before its turn, and of those that are finished the first alone", async () => {

@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -111,6 +111,28 @@ describe("a gateway's folder with open sessions", () => {
     await expect(start(colder)).rejects.toThrow("temperature was 1 and is 0.5");
     await using run = await start();
     expect([run.folder.manifest.runId, run.gateway.store.openCount]).toEqual([runId, 1]);
+  });
+
+  test("keeps what it was evaluated to until the next session has ended", async () => {
+    const names = ["evaluation.json", "report.md", "results.tau-bench.json"];
+    const left = async () => (await readdir(dir)).filter((name) => names.includes(name)).toSorted();
+    {
+      await using run = await start();
+      const { sessionId } = await openAndAsk(run, "t");
+      await finish(run, sessionId, 1);
+    }
+    const evaluated = JSON.stringify({ format: 1, episodes: { finished: 1 } });
+    for (const name of names) await writeFile(file(name), evaluated);
+    {
+      await using run = await start();
+      await run.end();
+    }
+    expect(await left()).toEqual(names);
+    await using run = await start();
+    const { sessionId } = await openAndAsk(run, "t");
+    expect(await left()).toEqual(names);
+    await finish(run, sessionId, 1);
+    expect(await left()).toEqual([]);
   });
 
   test("is anybody's where no session was opened", async () => {
