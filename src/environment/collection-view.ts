@@ -111,7 +111,11 @@ export class SetView extends Set<unknown> {
 
   #own(): Set<unknown> {
     this.#draft.assertOpen();
-    const own = this.#draft.own(this.#part) as Set<unknown>;
+    return this.#draft.own(this.#part) as Set<unknown>;
+  }
+
+  #ownToEmpty(): Set<unknown> {
+    const own = this.#own();
     this.#draft.noteRemoval(own, () => {
       const before = [...own];
       return () => {
@@ -127,7 +131,8 @@ export class SetView extends Set<unknown> {
   }
 
   override has(value: unknown): boolean {
-    return this.#raw.has(this.#draft.heldOf(value));
+    const raw = this.#raw;
+    return this.#draft.formsOf(value).some((form) => raw.has(form));
   }
 
   override add(value: unknown): this {
@@ -140,12 +145,14 @@ export class SetView extends Set<unknown> {
   }
 
   override delete(value: unknown): boolean {
-    const held = this.#draft.heldOf(value);
-    return this.#raw.has(held) && this.#own().delete(held);
+    if (!this.has(value)) return false;
+    const own = this.#ownToEmpty();
+    for (const form of this.#draft.formsOf(value)) own.delete(form);
+    return true;
   }
 
   override clear(): void {
-    this.#own().clear();
+    this.#ownToEmpty().clear();
   }
 
   override forEach(callback: (value: unknown, again: unknown, set: Set<unknown>) => void): void {

@@ -394,6 +394,72 @@ describe("EpisodeState", () => {
     }
   });
 
+  test("knows the members of a Set or a list that the call under way made of what it was shown", async () => {
+    const tea = { n: 9 };
+    const state = new EpisodeState({ set: new Set<{ n: number }>(), list: [{ n: 7 }] });
+    await change(state, ({ set }) => void set.add({ n: 1 }).add({ n: 2 }).add({ n: 3 }).add(tea));
+    const read = () => [...state.view.set].map(({ n }) => n);
+    await change(state, (draft) => {
+      draft.set = new Set([...draft.set].filter(({ n }) => n !== 1));
+      const two = [...draft.set][0]!;
+      expect([draft.set.has(two), draft.set.has(tea), draft.set.add(two).size]).toEqual([
+        ...[true, true, 3],
+      ]);
+      expect([draft.set.delete(two), draft.set.delete(two), draft.set.size]).toEqual([
+        ...[true, false, 2],
+      ]);
+    });
+    expect(read()).toEqual([3, 9]);
+    await change(state, (draft) => {
+      const fresh = { n: 8 };
+      draft.list.push(fresh);
+      draft.set = new Set(draft.list);
+      const members = [draft.list[0]!, draft.list[1]!, fresh];
+      expect(members.map((one) => draft.set.has(one))).toEqual([true, true, true]);
+      expect([draft.set.delete(fresh), draft.set.has(members[1]!)]).toEqual([true, false]);
+      draft.list = [...draft.list, draft.list[0]!];
+      expect(members.map((one) => draft.list.indexOf(one))).toEqual([0, 1, 1]);
+      expect(members.map((one) => draft.list.lastIndexOf(one))).toEqual([2, 1, 1]);
+      expect([draft.list.includes(fresh), draft.list.includes({ n: 7 })]).toEqual([true, false]);
+    });
+    expect(read()).toEqual([7]);
+    expect(state.view.set.has(state.view.list[0]!)).toBe(true);
+  });
+
+  test("copies what a call adds to a Set, and leaves what is there as it is", async () => {
+    const state = new EpisodeState({ set: new Set<unknown>() });
+    await change(state, ({ set }) => {
+      for (let n = 0; n < 100; n++) set.add({ n });
+    });
+    const add = vi.spyOn(Set.prototype, "add");
+    const [first, last] = [{ n: 100 }, { n: 101 }];
+    await change(state, ({ set }) => {
+      const known = [...set][0];
+      set.delete(known);
+      set.add("a").add(first).add("b").add(known).add(last);
+      set.delete("b");
+    });
+    const raw = state.close().set;
+    const addedCount = add.mock.contexts.filter((set) => set === raw).length;
+    add.mockRestore();
+    expect([...raw].slice(99)).toEqual(["a", { n: 100 }, { n: 0 }, { n: 101 }]);
+    expect([raw.has(first), raw.has(last)]).toEqual([false, false]);
+    expect(addedCount).toBe(8);
+  });
+
+  test("takes back what a call added to a Set, in whatever order it was taken out meanwhile", async () => {
+    const state = new EpisodeState({ set: new Set<unknown>(["a", "b"]) });
+    const write = ({ set }: { set: Set<unknown> }): void => {
+      set.add("c");
+      set.delete("a");
+      set.add("a").add({ n: 1 });
+    };
+    await change(state, write, false);
+    expect([...state.view.set]).toEqual(["a", "b"]);
+    await change(state, write);
+    expect([...state.view.set]).toEqual(["b", "c", "a", { n: 1 }]);
+  });
+
   test("keeps what a Set held from the first where a call brings in another of it", async () => {
     const first = { n: 1 };
     const state = new EpisodeState({ set: new Set([first]), other: new Set<object>() });

@@ -62,13 +62,20 @@ function isSearch(key: PropertyKey): key is Search {
   return searches.includes(key as Search);
 }
 
-/** Looks for what the state holds: an item that the call brought in is shown as another object than it is. */
+/** Looks for what the list holds: an item that the call brought in is shown as another object than it is. */
 function searchIn(
   part: Part,
   { draft, name }: { readonly draft: StateDraft; readonly name: Search },
 ): (sought: unknown, ...from: number[]) => unknown {
-  return (sought, ...from) =>
-    Reflect.apply(Array.prototype[name], rawOf(part), [draft.heldOf(sought), ...from]);
+  return (sought, ...from) => {
+    const found = draft.formsOf(sought).map((form): unknown => {
+      return Reflect.apply(Array.prototype[name], rawOf(part), [form, ...from]);
+    });
+    if (name === "includes") return found.includes(true);
+    const places = (found as number[]).filter((place) => place >= 0);
+    if (places.length === 0) return -1;
+    return name === "indexOf" ? Math.min(...places) : Math.max(...places);
+  };
 }
 
 /** What is compared, written and copied of a state goes by names. */

@@ -1,4 +1,4 @@
-import { copyGraph, copyOf, memberOf, putMember, refillSet } from "./copy-graph.ts";
+import { copyGraph, copyOf, memberOf, putMember } from "./copy-graph.ts";
 import { isPlain, isSealed, isSealedWhole, refuseWrite, sealAlone } from "./sealed.ts";
 
 /** A part of an episode's state: what all share, and the episode's own copy once it was written. */
@@ -40,8 +40,8 @@ export class StateDraft {
   readonly #mine = new WeakSet();
   /** Where the call under way put what was not there before. */
   #added: Place[] = [];
-  /** The Sets that it put something into. */
-  #filledSets = new Set<Set<unknown>>();
+  /** The Sets that it put something new into, each with all that it put there from then on, latest last. */
+  #filledSets = new Map<Set<unknown>, Set<unknown>>();
   /** What it brought in, with the copies that the state keeps of it. */
   #copies = new Map<object, object>();
   /** The copies of what Sets were given: there a value is known by what it is, in later calls too. */
@@ -73,7 +73,7 @@ export class StateDraft {
   begin(): void {
     this.#undo = [];
     this.#added = [];
-    this.#filledSets = new Set();
+    this.#filledSets = new Map();
     this.#copies = new Map();
     this.#emptied = new Set();
     this.isOpen = true;
@@ -97,8 +97,11 @@ export class StateDraft {
       const own = this.#take(held);
       if (own !== held) putMember(raw, key, own);
     }
-    for (const set of this.#filledSets) {
-      if (this.#mine.has(set)) refillSet(set, this.#takeMember);
+    for (const [set, added] of this.#filledSets) {
+      if (!this.#mine.has(set)) continue;
+      // They are the last of the Set, and come back in their order.
+      const still = [...added].filter((one) => set.delete(one));
+      for (const one of still) set.add(this.#takeMember(one));
     }
     // Whoever writes there later believes that it is the state.
     for (const one of this.#copies.keys()) sealAlone(one);
@@ -174,9 +177,19 @@ export class StateDraft {
     return isPlain(held) && isSealed(held) ? this.#takeMember(held) : held;
   }
 
-  /** What the state holds of a value that a tool has, if it holds it: nothing is copied for the question. */
-  heldOf(value: unknown): unknown {
-    if (typeof value !== "object" || value === null) return value;
+  /**
+   * What a Set or a list may hold of a value that a tool has: nothing is copied for the question. One that the call
+   * under way brought in holds what the tool put there, which may be a view.
+   */
+  formsOf(value: unknown): readonly unknown[] {
+    if (typeof value !== "object" || value === null) return [value];
+    const held = this.#heldOf(value);
+    const view = this.#byOwn.get(held)?.view;
+    return [...new Set([value, held, view ?? held])];
+  }
+
+  /** What the state holds of it, if it holds it. */
+  #heldOf(value: object): object {
     const part = this.#byView.get(value);
     return part === undefined
       ? (this.#copies.get(value) ?? this.#members.get(value) ?? value)
@@ -189,9 +202,16 @@ export class StateDraft {
     if (place !== undefined && this.#isNew(added)) this.#added.push(place);
   }
 
-  /** Takes note of what is put into a Set. How that was before is noted as a whole. */
+  /** Takes note of what is put into a Set that does not hold it. */
   noteMember(own: Set<unknown>, added: unknown): void {
-    if (this.#isNew(added)) this.#filledSets.add(own);
+    this.#undo.push(() => own.delete(added));
+    const known = this.#filledSets.get(own);
+    if (known === undefined) {
+      if (this.#isNew(added)) this.#filledSets.set(own, new Set([added]));
+      return;
+    }
+    known.delete(added);
+    known.add(added);
   }
 
   #isNew(added: unknown): boolean {
