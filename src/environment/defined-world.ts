@@ -169,19 +169,19 @@ export class DefinedWorld<Item, State> implements World {
     return createHash("sha256").update(plain).digest("hex");
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async [Symbol.asyncDispose]({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
     const { dispose, environment, resources, state, task } = this.#parts;
     const place = `dispose() of ${environment}`;
-    await resources.free(
+    const first =
       dispose &&
-        (async () =>
-          await foreignAsync(
-            place,
-            task,
-            async () => await dispose(state.view, task.data),
-            "environment",
-          )),
-    );
+      (async () =>
+        await foreignAsync(
+          place,
+          task,
+          async () => await dispose(state.view, task.data),
+          "environment",
+        ));
+    await resources.free({ first, signal });
   }
 }
 

@@ -57,6 +57,11 @@ export interface World extends AsyncDisposable {
    * (`replayCalls()`); absent where the world has no state of its own to hash.
    */
   stateHash?(options: { signal: AbortSignal }): Promise<string>;
+  /**
+   * Clears it away. An episode gives a signal, which aborts when it waits no longer (`toolTimeoutMs`): what is held
+   * up by then by a part that hangs should be let go all the same. A world that wraps another passes it on.
+   */
+  [Symbol.asyncDispose](options?: { readonly signal: AbortSignal }): PromiseLike<void>;
 }
 
 /** A domain: tools, policy text, state, scoring. */

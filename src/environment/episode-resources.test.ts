@@ -1,10 +1,8 @@
-import { describe, expect, test } from "vitest";
-import { createClock } from "../internal/clock.ts";
+import { describe, expect, test, vi } from "vitest";
 import type { Outside } from "../outside.ts";
 import { PlaybackStop } from "../outside.ts";
 import type { PyDict } from "../python/value.ts";
 import { createDeferred } from "../testing/deferred.ts";
-import { manualClock } from "../testing/manual-clock.ts";
 import { defineEnvironment } from "./define-environment.ts";
 import type { Action } from "./environment.ts";
 import { EpisodeResources } from "./episode-resources.ts";
@@ -61,6 +59,7 @@ describe("EpisodeResources", () => {
   });
 });
 
+const nextTurn = async (): Promise<void> => await new Promise((resolve) => setImmediate(resolve));
 const hang = async (): Promise<never> => await new Promise<never>(() => {});
 
 describe("what hangs keeps nothing else from being freed", () => {
@@ -79,19 +78,64 @@ describe("what hangs keeps nothing else from being freed", () => {
     expect(log.slice(4)).toEqual(["open late", "close late"]);
   });
 
-  test("one that does not let go: those before it are freed in a while", async () => {
-    const hand = manualClock();
+  test("one that does not let go: those before it are freed when nobody waits any more", async () => {
     const log: string[] = [];
-    const resources = new EpisodeResources(createClock(hand));
+    const [limit, rest] = [new AbortController(), new AbortController()];
+    const limitRest = vi.fn(() => rest.signal);
+    const resources = new EpisodeResources(limitRest);
+    await resources.get({}, opener(log, "network"));
     await resources.get({}, opener(log, "container"));
-    await resources.get({}, async () => ({ [Symbol.asyncDispose]: hang }));
-    void resources.free(async () => log.push("first"));
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(hand.pendingCount).toBe(1);
-    await hand.advance(59_999);
-    expect(log).toEqual(["open container", "first"]);
-    await hand.advance(1);
-    expect(log).toEqual(["open container", "first", "close container"]);
+    const hanging = async () => ({ [Symbol.asyncDispose]: hang });
+    await resources.get({}, hanging);
+    await resources.get({}, opener(log, "session"));
+    await resources.get({}, hanging);
+    void resources.free({ first: async () => log.push("first"), signal: limit.signal });
+    await nextTurn();
+    expect(log.slice(3)).toEqual(["first"]);
+    expect(limitRest).not.toHaveBeenCalled();
+    limit.abort();
+    await nextTurn();
+    expect(log.slice(4)).toEqual(["close session"]);
+    rest.abort();
+    await nextTurn();
+    expect(log.slice(5)).toEqual(["close container", "close network"]);
+    expect(limitRest).toHaveBeenCalledTimes(1);
+  });
+
+  test("one that takes its time keeps what it works with, as long as whoever disposes waits", async () => {
+    const log: string[] = [];
+    const resources = new EpisodeResources();
+    await resources.get({}, opener(log, "container"));
+    const copied = createDeferred();
+    const { signal: patient } = new AbortController();
+    const start = vi.spyOn(globalThis, "setTimeout");
+    const first = async (): Promise<void> => {
+      await copied.promise;
+      log.push("copied out");
+    };
+    const freed = resources.free({ first, signal: patient });
+    await nextTurn();
+    // No timer ends its patience, or keeps the process alive.
+    expect(start).not.toHaveBeenCalled();
+    start.mockRestore();
+    copied.resolve();
+    await freed;
+    expect(log).toEqual(["open container", "copied out", "close container"]);
+  });
+
+  test("a dispose() that hangs: the episode's limit on it frees what the episode opened", async () => {
+    const log: string[] = [];
+    const environment = worldWith(log, { dispose: hang });
+    const task = environment.task("test", 0);
+    const user = environment.user.open(task, { seed: 0 });
+    const world = await environment.open(task, { user, signal });
+    const limit = new AbortController();
+    void world[Symbol.asyncDispose]({ signal: limit.signal });
+    await nextTurn();
+    expect(log).toEqual(["open it"]);
+    limit.abort();
+    await nextTurn();
+    expect(log).toEqual(["open it", "close it"]);
   });
 
   test("a state that is never made: what it opened is freed when nobody waits for it any more", async () => {

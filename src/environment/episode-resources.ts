@@ -1,5 +1,5 @@
 import { RolloutError, UsageError } from "../errors.ts";
-import { systemClock, type Clock } from "../internal/clock.ts";
+import { onAbort } from "../internal/on-abort.ts";
 
 /** What an episode holds outside of its state, by keys: a connection, a process, a sandbox. */
 export type GetResource = <Resource extends AsyncDisposable>(
@@ -7,8 +7,8 @@ export type GetResource = <Resource extends AsyncDisposable>(
   open: () => Promise<Resource>,
 ) => Promise<Resource>;
 
-/** How long one that does not let go holds up those that were opened before it, in milliseconds. */
-const patienceMs = 60_000;
+/** How long the rest may take together once nobody waits for it any more. Its timer keeps no process alive. */
+const restMs = 60_000;
 
 interface Held {
   readonly opening: Promise<AsyncDisposable>;
@@ -19,12 +19,12 @@ interface Held {
 /** What an episode has opened; all of it is disposed of at its end, whatever became of the episode. */
 export class EpisodeResources implements AsyncDisposable {
   readonly #held = new Map<object, Held>();
-  readonly #clock: Pick<Clock, "after">;
+  readonly #limitRest: () => AbortSignal;
   #isOver = false;
 
-  /** @param clock - Default: the machine's. */
-  constructor(clock: Pick<Clock, "after"> = systemClock) {
-    this.#clock = clock;
+  /** @param limitRest - Limits what is freed when nobody waits any more. Default: to a minute. */
+  constructor(limitRest = () => AbortSignal.timeout(restMs)) {
+    this.#limitRest = limitRest;
   }
 
   /** The episode's own resource under the key: opened when it is first asked for. */
@@ -62,13 +62,21 @@ export class EpisodeResources implements AsyncDisposable {
   }
 
   /**
-   * Disposes of all of it, latest first. What is still being opened is disposed of when it comes, and nothing waits
-   * for that, nor longer than a while for one that does not let go: what was opened before may be a container.
+   * Disposes of all of it, latest first, one after the other. What is still being opened is disposed of when it
+   * comes, and nothing waits for that; nor for one that has not let go when whoever disposes waits no longer: what
+   * was opened before it may be a container.
    *
-   * @param first - What is done before that.
+   * @param options.first - What is done before that.
+   * @param options.signal - Aborts when nobody waits any more. Default: each is waited for as long as it takes.
    * @throws AggregateError, or the one error there is, when all has been tried.
    */
-  async free(first?: () => Promise<unknown>): Promise<void> {
+  async free({
+    first,
+    signal,
+  }: {
+    readonly first?: (() => Promise<unknown>) | undefined;
+    readonly signal?: AbortSignal | undefined;
+  } = {}): Promise<void> {
     this.#isOver = true;
     const held = [...this.#held.values()].toReversed();
     this.#held.clear();
@@ -86,25 +94,33 @@ export class EpisodeResources implements AsyncDisposable {
     const steps = held.flatMap(({ resource }) =>
       resource === undefined ? [] : [() => resource[Symbol.asyncDispose]()],
     );
+    let rest: AbortSignal | undefined;
     for (const step of first === undefined ? steps : [first, ...steps]) {
+      if (signal?.aborted) rest ??= this.#limitRest();
       const trying = attempt(step);
       tried.push(trying);
-      await this.#waitAWhile(trying);
+      await endOrAbort(trying, rest ?? signal);
     }
     await Promise.all(tried);
     if (errors.length === 1) throw errors[0];
     if (errors.length > 1) throw new AggregateError(errors, "several resources were not freed");
   }
+}
 
-  async #waitAWhile(trying: Promise<void>): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const callOff = this.#clock.after(patienceMs, resolve);
-      void trying.then(() => {
-        callOff();
-        resolve();
-      });
-    });
+/** Waits for work that does not fail, until the signal aborts. */
+async function endOrAbort(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) {
+    await work;
+    return;
   }
+  await new Promise<void>((resolve) => {
+    const letGo = onAbort(signal, resolve);
+    if (signal.aborted) resolve();
+    void work.then(() => {
+      letGo();
+      resolve();
+    });
+  });
 }
 
 async function disposeOnceOpen(opening: Promise<AsyncDisposable>): Promise<void> {

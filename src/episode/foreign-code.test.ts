@@ -1056,19 +1056,22 @@ describe("code that is not ours", () => {
     const hand = manualClock();
     const clock = createClock(hand);
     const never = (): Promise<never> => new Promise(() => {});
-    const { promise: asked, resolve } = createDeferred();
+    const { promise: asked, resolve } = createDeferred<AbortSignal | undefined>();
     const disposing = play(goodTurns, {
       environment: lampWith({
-        [Symbol.asyncDispose]: () => {
-          resolve();
+        [Symbol.asyncDispose]: (options?: { readonly signal: AbortSignal }) => {
+          resolve(options?.signal);
           return never();
         },
       }),
       clock,
       limits: { toolTimeoutMs: 1234, userTimeoutMs: 99_999 },
     });
-    await asked;
-    await hand.advance(1234);
+    const limit = await asked;
+    await hand.advance(1233);
+    expect(limit?.aborted).toBe(false);
+    await hand.advance(1);
+    expect(limit?.aborted).toBe(true);
     expect((await disposing).episode).toMatchObject({ outcome: "completed", reward: 1 });
 
     const opening = play([], {

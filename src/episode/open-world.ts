@@ -179,7 +179,11 @@ export async function disposeWorld(play: Play, world: World): Promise<void> {
     async () =>
       await play.player.clearing(
         async () =>
-          await crossBoundary(watch, boundary, async () => await world[Symbol.asyncDispose]()),
+          await crossBoundary(
+            watch,
+            boundary,
+            async (signal) => await world[Symbol.asyncDispose]({ signal }),
+          ),
       ),
   );
 }

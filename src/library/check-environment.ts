@@ -230,8 +230,8 @@ class Checker {
     });
     const world = checkWorld(opened, `open() of ${this.#environment.name}`);
     const dispose = async () =>
-      await cross("environment", "dispose of the world", async () => {
-        await world[Symbol.asyncDispose]();
+      await cross("environment", "dispose of the world", async (signal) => {
+        await world[Symbol.asyncDispose]({ signal });
       });
     try {
       await work(world);

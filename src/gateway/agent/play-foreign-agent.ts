@@ -267,7 +267,11 @@ async function dispose(
   const waitsFor = hearing.listen();
   const boundary = { party: "environment", what, suspect, waitsFor, timeoutMs } as const;
   try {
-    await crossBoundary(watch, boundary, async () => await world[Symbol.asyncDispose]());
+    await crossBoundary(
+      watch,
+      boundary,
+      async (signal) => await world[Symbol.asyncDispose]({ signal }),
+    );
   } catch (error) {
     if (!(error instanceof RolloutError)) throw error;
     setup.onTrouble?.(error);

@@ -139,8 +139,8 @@ export class OpenEnvWorld implements World {
     return this.#parts.user.usage();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#session?.[Symbol.asyncDispose]();
-    await this.#resources[Symbol.asyncDispose]();
+  async [Symbol.asyncDispose]({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
+    const first = async () => await this.#session?.[Symbol.asyncDispose]();
+    await this.#resources.free({ first, signal });
   }
 }

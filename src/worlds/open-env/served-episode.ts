@@ -144,7 +144,16 @@ export class ServedEpisode implements AsyncDisposable {
   async #dispose(): Promise<void> {
     const world = this.#world;
     this.#world = undefined;
-    await world?.[Symbol.asyncDispose]();
+    if (world === undefined) return;
+    const { clock, timeoutMs } = this.#parts;
+    // The session's end must not keep the world from being cleared away.
+    using watch = new CallWatch(new AbortController().signal, clock);
+    const boundary = { party: "environment", what: "dispose of the world", timeoutMs } as const;
+    await crossBoundary(
+      watch,
+      boundary,
+      async (signal) => await world[Symbol.asyncDispose]({ signal }),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
