@@ -50,7 +50,7 @@ export function copyGraph<Value>(
 }
 
 /** Puts what `take` gives in the place of each object that a Set holds. */
-export function refillSet(raw: Set<unknown>, take: (held: unknown) => unknown): void {
+function refillSet(raw: Set<unknown>, take: (held: unknown) => unknown): void {
   const held = [...raw];
   if (!held.some(isPlain)) return;
   raw.clear();

@@ -111,7 +111,8 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
       const resources = new EpisodeResources();
       const context = { signal, outside, resource: resources.get };
       // Nobody has a world to dispose of while it is being opened, which may never end.
-      const free = async (): Promise<void> => await resources.free({ signal }).catch(() => undefined);
+      const free = async (): Promise<void> =>
+        await resources.free({ signal }).catch(() => undefined);
       const letGo = onAbort(signal, () => void free());
       const state = await openState(
         `initialState() of ${place}`,

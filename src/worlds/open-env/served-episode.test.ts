@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { defineEnvironment } from "../../environment/define-environment.ts";
+import { createClock } from "../../internal/clock.ts";
+import { manualClock } from "../../testing/manual-clock.ts";
+import { ServedEpisode } from "./served-episode.ts";
+
+test("a dispose() that hangs holds up the end of a session no longer than a call, and frees what was opened", async () => {
+  const hand = manualClock();
+  const log: string[] = [];
+  const environment = defineEnvironment({
+    name: "lamps",
+    tasks: [{ instruction: "Light, please." }],
+    policy: "You look after the lamps.",
+    initialState: async (_, { resource }) => {
+      await resource({}, async () => ({
+        [Symbol.asyncDispose]: async () => void log.push("freed"),
+      }));
+      return {};
+    },
+    tools: [],
+    score: () => 0,
+    dispose: async () => await new Promise<never>(() => {}),
+  });
+  const over = new AbortController();
+  const episode = new ServedEpisode({
+    ...{ environment, user: environment.user, timeoutMs: 777 },
+    ...{ clock: createClock(hand), signal: over.signal },
+  });
+  await episode.reset({});
+  over.abort();
+  const ended = episode[Symbol.asyncDispose]();
+  ended.catch(() => {});
+  await hand.untilSleeping(777);
+  await hand.advance(776);
+  expect(log).toEqual([]);
+  await hand.advance(1);
+  await expect(ended).rejects.toThrow("Cannot dispose of the world: no answer within 777 ms");
+  expect(log).toEqual(["freed"]);
+});
