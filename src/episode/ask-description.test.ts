@@ -23,6 +23,25 @@ test("gives what the engine says, as a copy", async () => {
   expect(description).not.toBe(told);
 });
 
+test("null and false say nothing, as in plain JavaScript", async () => {
+  const told = { ...sound, url: null, model: null, warnings: null, isConventionAssumed: false };
+  expect(await askDescription(describing(() => told))).toStrictEqual(sound);
+});
+
+test("what a class tells by getters is told", async () => {
+  class Told {
+    readonly #kind = "own";
+    readonly contextLength = 4096;
+    get kind(): string {
+      return this.#kind;
+    }
+    get logprobConvention(): string {
+      return "raw";
+    }
+  }
+  expect(await askDescription(describing(() => new Told()))).toStrictEqual(sound);
+});
+
 describe("a context length that is none is unknown, and a warning says so", () => {
   test.each([
     [0, "0"],
@@ -61,7 +80,12 @@ test.each<[unknown, string]>([
   ["own", 'it returned "own", expected an EngineDescription'],
   [{ ...sound, kind: undefined }, "its kind is nothing, expected a text"],
   [{ kind: "own" }, 'its logprobConvention is nothing, expected "tempered", "raw" or "processed"'],
-  [{ ...sound, model: null }, "its model is null, expected a text or nothing"],
+  [{ ...sound, kind: null }, "its kind is nothing, expected a text"],
+  [{ ...sound, weightsFile: 7 }, "its weightsFile is 7, expected a text or nothing"],
+  [
+    { ...sound, isConventionAssumed: "yes" },
+    'its isConventionAssumed is "yes", expected true or nothing',
+  ],
   [{ ...sound, policyVersion: 7 }, "its policyVersion is 7, expected a text or nothing"],
   [{ ...sound, warnings: "w" }, 'its warnings is "w", expected a list of texts or nothing'],
   [

@@ -17,7 +17,13 @@ export interface AskDescriptionOptions {
   readonly clock?: Pick<Clock, "after" | "now"> | undefined;
 }
 
-const optionalTexts = ["url", "model", "policyVersion", "engineVersion"];
+const optionalTexts = ["url", "model", "policyVersion", "weightsFile", "engineVersion"];
+
+/** Members that have a meaning, whether they are an object's own or a getter of its class. */
+const members: readonly string[] = [
+  ...["kind", "logprobConvention", "isConventionAssumed", "contextLength", "warnings"],
+  ...optionalTexts,
+];
 
 const conventions: readonly unknown[] = ["tempered", "raw", "processed"];
 
@@ -58,7 +64,7 @@ export async function askDescription(
 function checkDescription(answer: unknown, kind: string): EngineDescription {
   const place = `describe() of the engine ${kind}`;
   const origin = { code: "engine/bad-reply", place } as const;
-  const copy = { ...requireObject(answer, origin, "an EngineDescription") };
+  const copy = copyOf(requireObject(answer, origin, "an EngineDescription"));
   requireFields(copy, ["kind"], { ...origin, is: isText, expected: "a text" });
   requireFields(copy, ["logprobConvention"], {
     ...origin,
@@ -84,6 +90,20 @@ function checkDescription(answer: unknown, kind: string): EngineDescription {
     `the engine ${kind} names the context length ${describe(contextLength)}, expected a whole number of at least ` +
     "1: it is taken for unknown; give it by max-context, so that episodes end before it is full";
   return { ...rest, warnings: [...(rest.warnings ?? []), unknown] };
+}
+
+/** What it says; `null` and `false` say nothing, as in plain JavaScript. */
+function copyOf(answer: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const names = [...new Set([...Object.keys(answer), ...members])];
+  const told = names.map((name) => [name, answer[name]] as const);
+  return Object.fromEntries(told.filter(([name, value]) => !saysNothing(name, value)));
+}
+
+function saysNothing(name: string, value: unknown): boolean {
+  if (value === undefined) return true;
+  if (name === "isConventionAssumed" && value === false) return true;
+  // A context length that is none is told with a warning.
+  return value === null && name !== "contextLength" && members.includes(name);
 }
 
 function isText(value: unknown): boolean {
