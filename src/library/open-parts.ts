@@ -104,8 +104,9 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     // A date that was chosen for a renderer that is given stays.
     const promptTime = renderer.now ?? new Date(now());
     const parts = { environment, user, engine, renderer, agent, sampling, limits, now, promptTime };
+    const named = { ...namedIn(options, values), limits: asked };
     const identity = async () => ({
-      ...(await describeIdentity(namedIn(options, values), { ...parts, engine: description })),
+      ...(await describeIdentity(named, { ...parts, engine: description })),
       ...namesOfGiven(options, parts),
     });
     return {

@@ -635,6 +635,49 @@ describe("RunFolder and its manifest", () => {
     };
     await using again = await RunFolder.open(dir, newer, { retryFailed: false });
     expect(idsOf(again)).toEqual(["t#0"]);
+    expect(again.manifest.identity).toEqual({ tokenizer: "t1", engine: "sglang", tools: "x" });
+  });
+
+  const begun = (identity: Readonly<Record<string, string>>): RunManifest => ({
+    ...testManifest,
+    identity: { ...testManifest.identity, ...identity },
+  });
+
+  async function goOn(
+    before: Readonly<Record<string, string>>,
+    now: Readonly<Record<string, string>>,
+  ): Promise<RunManifest["identity"]> {
+    await write([testEpisode(0)]);
+    await writeFile(file("run.json"), JSON.stringify(begun(before)));
+    await using folder = await RunFolder.open(dir, begun(now), { retryFailed: false });
+    expect(idsOf(folder)).toEqual(["t#0"]);
+    expect(JSON.parse(await readFile(file("run.json"), "utf8"))).toEqual(folder.manifest);
+    return folder.manifest.identity;
+  }
+
+  test("takes what earlier builds of its version did not note from this start", async () => {
+    const now = { templateVariables: "v1", scorer: "none", weights: "w1" };
+    expect(await goOn({ servedModel: "m" }, now)).toEqual(
+      begun({ servedModel: "m", ...now }).identity,
+    );
+    for (const [name, value] of Object.entries(now)) {
+      const other = begun({ servedModel: "m", ...now, [name]: "other" });
+      await expect(RunFolder.open(dir, other, { retryFailed: false })).rejects.toThrow(
+        `: ${name} was "${value}" and is "other"; bring`,
+      );
+    }
+    await expect(RunFolder.open(dir, begun({}), { retryFailed: false })).rejects.toThrow(
+      'templateVariables was "v1" and is undefined; scorer was "none" and is undefined; weights was "w1" and',
+    );
+  });
+
+  test("takes a hash of no files for none, whoever begins with the true one", async () => {
+    const nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    const before = { weights: nothing, environmentData: nothing, policyText: nothing };
+    const now = { weights: "w1", environmentData: "d1", policyText: nothing };
+    expect(await goOn(before, now)).toEqual(begun(now).identity);
+    const edited = RunFolder.open(dir, begun({ ...now, policyText: "p1" }), { retryFailed: false });
+    await expect(edited).rejects.toThrow(`policyText was "${nothing}" and is "p1"`);
   });
 
   describe("whose engine says how long a context is, and what its logprobs are of", () => {
@@ -660,6 +703,15 @@ describe("RunFolder and its manifest", () => {
       await begin(asked({ "max-context": "4096" }));
       await expect(openAs(asked({ "max-context": "720" }))).rejects.toThrow(
         `${changed()}max-context was "4096" and is "720"; ` +
+          // An engine with less room could not hold what the former one did.
+          "bring back what was there or choose another --out",
+      );
+      await expect(openAs(asked({ "max-context": "8192" }))).rejects.toThrow(
+        `${changed()}max-context was "4096" and is "8192"; ` +
+          "bring back what was there, give --max-context 4096 or choose another --out",
+      );
+      await expect(openAs(asked({ "max-context": "720" }, { "max-context": 720 }))).rejects.toThrow(
+        `${changed()}max-context was "4096" and is "720"; ` +
           "bring back what was there, give --max-context 4096 or choose another --out",
       );
       await openAs(asked({ "max-context": "4096" }, { "max-context": 4096 }));
@@ -669,7 +721,7 @@ describe("RunFolder and its manifest", () => {
     test("takes an engine's limit for the same as a setting, and names settings that differ", async () => {
       await begin(asked({ "max-context": "4096" }, { "max-context": 4096 }));
       await openAs(asked({ "max-context": "4096" }));
-      await expect(openAs(asked({ "max-context": "720" }))).rejects.toThrow(
+      await expect(openAs(asked({ "max-context": "8192" }))).rejects.toThrow(
         "give --max-context 4096 or choose",
       );
       await expect(openAs(asked({ "max-context": "720" }, { "max-context": 720 }))).rejects.toThrow(

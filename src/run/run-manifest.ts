@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { UsageError } from "../errors.ts";
@@ -64,8 +64,19 @@ export const contextMember = "max-context";
 
 /** Members of `identity` that an engine does not tell at each start: where it did not, nothing differs. */
 const toldByEngine: ReadonlySet<string> = new Set([
-  ...[contextMember, "logprobConvention", "weightsFile"],
+  ...[contextMember, "logprobConvention", "weightsFile", "servedModel"],
 ]);
+
+/** Members of `identity` that are hashes of many files. Earlier builds saw none of them where all were links. */
+const hashedFiles: readonly string[] = ["weights", "environmentData"];
+
+/**
+ * Members of `identity` that earlier builds of the same version did not note for every run: where the folder has
+ * none, nothing differs.
+ */
+const notedLate: ReadonlySet<string> = new Set(["templateVariables", "scorer", ...hashedFiles]);
+
+const hashOfNothing = createHash("sha256").digest("hex");
 
 /**
  * Makes a folder that of a run: writes `run.json` where the folder is new, and compares it where there
@@ -264,8 +275,9 @@ async function resume(
     );
   }
   const { identity, runId, promptTime } = manifest;
-  if (identity !== undefined && stored.identity !== undefined) {
-    requireSame(name, { stored, manifest }, differences(stored.identity, identity));
+  const told = toldIn(stored.identity);
+  if (identity !== undefined && told !== undefined) {
+    requireSame(name, { stored, manifest }, differences(told, identity));
   }
   const known = completeIdentity(stored.identity, identity);
   const isKnown = known === stored.identity;
@@ -295,11 +307,18 @@ function completeIdentity(
   now: RunManifest["identity"],
 ): RunManifest["identity"] {
   if (before === undefined || now === undefined) return before ?? now;
-  const late = [...toldByEngine].filter(
-    (name) => before[name] === undefined && now[name] !== undefined,
+  const told = toldIn(before) ?? {};
+  const late = Object.entries(now).filter(([name]) => !Object.hasOwn(told, name));
+  return late.length === 0 ? before : { ...told, ...Object.fromEntries(late) };
+}
+
+/** Without hashes of nothing: they are the same for everything. */
+function toldIn(identity: RunManifest["identity"]): RunManifest["identity"] {
+  if (identity === undefined) return undefined;
+  const told = Object.entries(identity).filter(
+    ([name, value]) => !hashedFiles.includes(name) || value !== hashOfNothing,
   );
-  if (late.length === 0) return before;
-  return { ...before, ...Object.fromEntries(late.map((name) => [name, now[name] as string])) };
+  return Object.fromEntries(told);
 }
 
 /** Whether two say that the same is played with the same. */
@@ -315,17 +334,27 @@ function requireSame(
   differing: readonly Difference[],
 ): void {
   const isOneVersion = stored.turnwright === manifest.turnwright;
-  const found = differing.filter(
-    (each) => each.isNamedByBoth || (isOneVersion && !toldByEngine.has(each.name)),
-  );
+  const found = differing.filter((each) => each.isNamedByBoth || (isOneVersion && !isUntold(each)));
   if (found.length === 0) return;
-  const limit = found.some((each) => each.name === contextMember)
+  const limit = canTakeLimit(stored, manifest)
     ? `, give --${contextMember} ${stored.identity?.[contextMember]}`
     : "";
   throw new UsageError(
     `Cannot resume ${name}: what its episodes were played with has changed: ${listed(found)}; ` +
       `bring back what was there${limit} or choose another --out`,
   );
+}
+
+/** Whether one of two starts may have been silent about what was the same. */
+function isUntold({ name, isNew }: Difference): boolean {
+  return toldByEngine.has(name) || (isNew && notedLate.has(name));
+}
+
+/** Whether a setting brings the former context limit back: an engine with a shorter one cannot hold it. */
+function canTakeLimit({ identity: before }: RunManifest, now: RunManifest): boolean {
+  const [was, is] = [Number(before?.[contextMember]), Number(now.identity?.[contextMember])];
+  const isAsked = now.configuration[contextMember] !== undefined;
+  return is > was || (isAsked && is < was);
 }
 
 /**
@@ -359,6 +388,8 @@ interface Difference {
   readonly text: string;
   /** Another version may name more or fewer things than this one. */
   readonly isNamedByBoth: boolean;
+  /** Whether the earlier one did not name it. */
+  readonly isNew: boolean;
 }
 
 function differences(
@@ -373,6 +404,7 @@ function differences(
       name: key,
       text: `${key} was ${JSON.stringify(was.get(key))} and is ${JSON.stringify(is.get(key))}`,
       isNamedByBoth: was.get(key) !== undefined && is.get(key) !== undefined,
+      isNew: was.get(key) === undefined,
     }));
 }
 

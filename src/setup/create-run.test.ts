@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createRun, readRunConfig, type EngineDescription } from "../index.ts";
 import { createEngine } from "./create-engine.ts";
+import type { EngineConfig } from "./engine-config.ts";
 import type { GivenSettings } from "./setting.ts";
 
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
@@ -107,18 +108,19 @@ describe("createRun()", () => {
 
   test("refuses a folder whose turns were sampled within another context, or with other logprobs", async () => {
     const settings = {
-      ...{ env: "storefront", user: "scripted", engine: "reference", threads: 1, sequences: 1 },
-      ...{ model, tasks: "0-1", "max-turns": 1, "max-tokens-per-turn": 8, concurrency: 1 },
+      ...{ env: "storefront", user: "scripted", url: ["http://127.0.0.1:9"], model, tasks: "0-1" },
+      ...{ "max-turns": 1, "max-tokens-per-turn": 8, concurrency: 1 },
       out: path.join(scratch, "contexts"),
     };
     const start = async (told: Partial<EngineDescription>, more: GivenSettings = {}) => {
       const config = readRunConfig({ ...settings, ...more });
-      const own = await createEngine(config.engine, {});
+      const reference = { kind: "reference", modelDir: model, threadCount: 1, sequenceCount: 1 };
+      const own = await createEngine(reference as EngineConfig, {});
       const stop = new AbortController();
       const engine = {
         kind: own.kind,
         generate: own.generate.bind(own),
-        describe: async () => ({ ...(await own.describe()), ...told }),
+        describe: async () => ({ ...(await own.describe()), kind: "own", ...told }),
         close: async () => await own.close(),
       };
       await using run = await createRun(config, { engine });
@@ -132,7 +134,10 @@ describe("createRun()", () => {
     };
     expect(await start({ contextLength: 4096 })).toBe("interrupted");
     await expect(start({ contextLength: 720 })).rejects.toThrow(
-      'max-context was "4096" and is "720"; bring back what was there, give --max-context 4096 or',
+      'max-context was "4096" and is "720"; bring back what was there or',
+    );
+    await expect(start({ contextLength: 8192 })).rejects.toThrow(
+      'max-context was "4096" and is "8192"; bring back what was there, give --max-context 4096 or',
     );
     await expect(start({ contextLength: 4096, logprobConvention: "raw" })).rejects.toThrow(
       'logprobConvention was "tempered" and is "raw"; bring back what was there or',

@@ -230,7 +230,7 @@ async function describeGateway(
   { renderer, description }: { renderer: Renderer; description: EngineDescription },
 ): Promise<RunManifest> {
   const table: readonly Setting[] = gatewaySettings;
-  const { scorerFile, limits } = config;
+  const { engine, scorerFile, limits } = config;
   const { contextLength = Infinity } = description;
   const parts = {
     ...{ renderer, engine: description },
@@ -245,9 +245,8 @@ async function describeGateway(
     turnwright: await readVersion(),
     configuration: Object.fromEntries(kept.filter(([name]) => fixed.has(name))),
     identity: {
-      ...(await describeIdentity({ engine: config.engine, renderer: config.renderer }, parts)),
-      ...(scorerFile !== undefined &&
-        given({ scorer: await fingerprintModule(path.resolve(scorerFile)) })),
+      ...(await describeIdentity({ engine, renderer: config.renderer, limits }, parts)),
+      ...given({ scorer: await describeScorer(scorerFile) }),
     },
     found: {
       engine: description,
@@ -258,4 +257,9 @@ async function describeGateway(
       settings: Object.fromEntries(kept),
     },
   };
+}
+
+/** Without one it says so, since a folder of an earlier version may have none noted that it had. */
+async function describeScorer(file: string | undefined): Promise<string | undefined> {
+  return file === undefined ? "none" : await fingerprintModule(path.resolve(file));
 }

@@ -167,6 +167,19 @@ describe("describeIdentity()", () => {
     expect(differences(same, other)).toEqual(["weights"]);
   });
 
+  test("knows a limit that follows from the machine only where it was asked for", async () => {
+    const engine = { ...described, kind: "reference" };
+    const found = await identify({ engine: "reference" }, { engine });
+    expect(found).not.toHaveProperty("max-context");
+    const settings = { engine: "reference", threads: 64 };
+    expect(await identify(settings, { engine, maxContextTokens: 3264 })).toEqual(found);
+    const asked = { engine: "reference", "max-context": 720 };
+    expect(await identify(asked, { engine, maxContextTokens: 720 })).toEqual({
+      ...found,
+      "max-context": "720",
+    });
+  });
+
   test("knows weights that were fetched by their name and by what came of it", async () => {
     const gguf = "hf:acme/small:q8.gguf";
     const settings = { engine: "llama", gguf };

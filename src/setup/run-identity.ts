@@ -20,7 +20,9 @@ import { given } from "../internal/given.ts";
 /** What a run's settings name; whatever is left out was given to a program as it is. */
 export type NamedParts = Partial<
   Pick<RunConfig, "environment" | "engine" | "renderer" | "agent" | "user">
->;
+> & {
+  readonly limits?: Partial<Pick<EpisodeLimits, "maxContextTokens">>;
+};
 
 /** What a run plays with, as it was made of its configuration or given. */
 interface RunParts {
@@ -45,7 +47,7 @@ export async function describeIdentity(
   return {
     engine: engine.kind,
     ...(await describeModel(named.engine, engine)),
-    ...describeSampled(engine, limits),
+    ...describeSampled(engine, { asked: named.limits, limits }),
     ...(await describeModelFolder(named.renderer)),
     vocabularySize: String(codec.vocabularySize),
     stopTokens: stopTokenIds.join(" "),
@@ -66,14 +68,19 @@ function describeWorld({ tools, policyText }: Environment): Readonly<Record<stri
 
 /**
  * What of an engine decides where episodes end and what their logprobs are of, as far as it says so. The
- * limit has the name of the setting that takes its place: what came of either is the same.
+ * limit has the name of the setting that takes its place: what came of either is the same. That of the reference
+ * engine is left out where it was not asked for: it follows from the memory and the threads of the machine, which
+ * may change.
  */
 function describeSampled(
-  { logprobConvention, isConventionAssumed }: EngineDescription,
-  { maxContextTokens }: RunParts["limits"],
+  { kind, logprobConvention, isConventionAssumed }: EngineDescription,
+  { asked, limits }: { readonly asked: NamedParts["limits"]; readonly limits: RunParts["limits"] },
 ): Readonly<Record<string, string>> {
+  const { maxContextTokens } = limits;
+  const isKept = kind !== "reference" || asked?.maxContextTokens !== undefined;
   return {
-    ...(Number.isFinite(maxContextTokens) && { [contextMember]: String(maxContextTokens) }),
+    ...(isKept &&
+      Number.isFinite(maxContextTokens) && { [contextMember]: String(maxContextTokens) }),
     ...(isConventionAssumed !== true && { logprobConvention }),
   };
 }
