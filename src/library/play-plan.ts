@@ -6,6 +6,7 @@ import type { EpisodeGroup } from "../run/group.ts";
 import { openLoadGate } from "../run/load-gate.ts";
 import { toPromptTime } from "../run/prompt-time.ts";
 import { RunFolder } from "../run/run-folder.ts";
+import { withNotedContext } from "../run/run-manifest.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 import type { RunResult } from "../run/live-run.ts";
 import { startRun } from "../run/start-run.ts";
@@ -88,10 +89,12 @@ interface Told extends PlayOptions, Listeners {
 
 async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
   const { dir } = parts.conduct;
-  const { plan, setup, conduct, redactor, handedOut } = parts;
+  const { plan, conduct, redactor, handedOut } = parts;
   const isOwn = handedOut === undefined && dir !== undefined;
   await using own = isOwn ? await openFolder(parts, dir, told.signal) : undefined;
   const folder = handedOut?.folder ?? own;
+  const limits = withNotedContext(parts.setup.limits, folder?.manifest ?? {});
+  const setup = { ...parts.setup, limits };
   const { followLoad, attempts, maxFailuresInRow } = conduct;
   const { concurrency } = handedOut?.admission ?? conduct;
   const { sampleCount, seed } = plan.scope;

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import type { EpisodeLimits } from "../episode/limits.ts";
 import { UsageError } from "../errors.ts";
 import { parseJson } from "./episode-row.ts";
 import { type Files, readText } from "./files.ts";
@@ -137,6 +138,16 @@ export async function claimManifest(
   await writeWholeJson(file, resumed.manifest, { files });
   const note = `${file} was ${stored} and is written anew: events.jsonl says what was played`;
   return { ...resumed, notes: [note, ...resumed.notes] };
+}
+
+/** Where this start was told no context limit, that of the starts before is played within. */
+export function withNotedContext<Limits extends Pick<EpisodeLimits, "maxContextTokens">>(
+  limits: Limits,
+  { identity }: Pick<RunManifest, "identity">,
+): Limits {
+  const noted = Number(identity?.[contextMember]);
+  const isTold = Number.isFinite(limits.maxContextTokens);
+  return isTold || !(noted >= 1) ? limits : { ...limits, maxContextTokens: noted };
 }
 
 /** Writes `run.json` anew. To be called by whoever holds the folder's lock. */

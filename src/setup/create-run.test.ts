@@ -10,6 +10,10 @@ import type { GivenSettings } from "./setting.ts";
 
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 
+const referenceConfig: EngineConfig = {
+  ...{ kind: "reference", modelDir: model, threadCount: 1, sequenceCount: 1 },
+};
+
 let scratch = "";
 beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-create-run-"));
@@ -114,8 +118,7 @@ describe("createRun()", () => {
     };
     const start = async (told: Partial<EngineDescription>, more: GivenSettings = {}) => {
       const config = readRunConfig({ ...settings, ...more });
-      const reference = { kind: "reference", modelDir: model, threadCount: 1, sequenceCount: 1 };
-      const own = await createEngine(reference as EngineConfig, {});
+      const own = await createEngine(referenceConfig, {});
       const stop = new AbortController();
       const engine = {
         kind: own.kind,
@@ -143,6 +146,40 @@ describe("createRun()", () => {
       'logprobConvention was "tempered" and is "raw"; bring back what was there or',
     );
     expect(await start({ contextLength: 8192 }, { "max-context": 4096 })).toBe("finished");
+  });
+
+  test("plays within the context that an earlier start was told, where this one is told none", async () => {
+    const config = readRunConfig({
+      ...{ env: "storefront", user: "scripted", url: ["http://127.0.0.1:9"], model, tasks: "0-1" },
+      ...{ "max-tokens-per-turn": 8, concurrency: 1, out: path.join(scratch, "silent") },
+    });
+    const start = async (contextLength?: number): Promise<readonly string[]> => {
+      const reasons: string[] = [];
+      const stop = new AbortController();
+      const own = await createEngine(referenceConfig, {});
+      const engine: Engine = {
+        kind: own.kind,
+        generate: own.generate.bind(own),
+        describe: async () => ({
+          ...{ kind: "own", logprobConvention: "tempered" },
+          ...(contextLength !== undefined && { contextLength }),
+        }),
+        close: async () => await own.close(),
+      };
+      await using run = await createRun(config, { engine });
+      await using folder = await run.openFolder();
+      await run.play(folder, {
+        signal: stop.signal,
+        onEpisode({ stopReason }) {
+          reasons.push(stopReason);
+          stop.abort();
+        },
+      });
+      return reasons;
+    };
+    // No prompt of the environment's is as short.
+    expect(await start(16)).toEqual(["context-full"]);
+    expect(await start()).toEqual(["context-full"]);
   });
 
   test("tells what the environment lacks before it makes an engine", async () => {

@@ -7,6 +7,7 @@ import { requireOpenNames } from "../run/open-names.ts";
 import { planRun, type RunPlan, type RunScope } from "../run/plan-run.ts";
 import { toPromptTime } from "../run/prompt-time.ts";
 import { RunFolder, type RunManifest } from "../run/run-folder.ts";
+import { withNotedContext } from "../run/run-manifest.ts";
 import { runRollouts, type RunOptions, type RunResult } from "../run/run-rollouts.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { probeUser } from "./probe-user.ts";
@@ -144,7 +145,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
         return await runRollouts({
           plan,
           source,
-          setup,
+          setup: { ...setup, limits: withNotedContext(limits, folder.manifest) },
           folder,
           redactor,
           ...conduct,

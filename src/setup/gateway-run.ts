@@ -11,6 +11,7 @@ import { watchEngine, type EngineNews } from "../run/engine-watch.ts";
 import { readPromptTime, toPromptTime } from "../run/prompt-time.ts";
 import { redactEpisode } from "../run/redact-episode.ts";
 import { RunFolder, type RunManifest } from "../run/run-folder.ts";
+import { withNotedContext } from "../run/run-manifest.ts";
 import { RunTally, type RunProgress } from "../run/run-progress.ts";
 import { describeEngine } from "./describe-engine.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
@@ -141,6 +142,8 @@ async function openParts(
     },
   });
   opened.push(async () => await watch[Symbol.asyncDispose]());
+  const told = { maxContextTokens: description.contextLength ?? Infinity };
+  const { maxContextTokens } = withNotedContext(told, folder.manifest);
   const gateway = new Gateway(
     {
       ...{ engine: watch.engine, renderer, now, onTrouble: report },
@@ -148,7 +151,7 @@ async function openParts(
       ...given({ scorer }),
       onEpisode: async (episode) => await writeEpisode(folder, tally, { episode, redactor, now }),
     },
-    description.contextLength,
+    maxContextTokens,
   );
   opened.push(() => gateway[Symbol.asyncDispose]());
   const clean: Redactor["clean"] = (value) => redactor.clean(value);
