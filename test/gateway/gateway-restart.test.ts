@@ -187,7 +187,7 @@ describe("a gateway's folder whose sessions were played and scored otherwise", (
     await writeFile(other, "export const score = () => ({ reward: -5 });");
     await play({ scorer });
     await expect(start({ scorer: other })).rejects.toThrow(`${changed()}scorer was "`);
-    await expect(start()).rejects.toThrow(/scorer was "\w{64}" and is undefined/);
+    await expect(start()).rejects.toThrow(/scorer was "\w{64}" and is "none"/);
     const copy = path.join(scratch, "copy.mjs");
     await cp(scorer, copy);
     await play({ scorer: copy });
@@ -242,18 +242,22 @@ describe("a gateway's folder whose sessions were played and scored otherwise", (
 
   test("is refused to a server with another context, unless it is given the former one", async () => {
     const serve = async (contextLength: number) => await startSglangTestServer({ contextLength });
-    await using large = await serve(4096);
+    await using first = await serve(4096);
     await using small = await serve(720);
+    await using large = await serve(8192);
     const at = (url: string) => ({ engine: "sglang", url: [url], threads: undefined });
     {
-      await using run = await start(at(large.url));
+      await using run = await start(at(first.url));
       await run.gateway.openSession({});
     }
     await expect(start(at(small.url))).rejects.toThrow(
-      `${changed()}max-context was "4096" and is "720"; ` +
+      `${changed()}max-context was "4096" and is "720"; bring back what was there or choose`,
+    );
+    await expect(start(at(large.url))).rejects.toThrow(
+      `${changed()}max-context was "4096" and is "8192"; ` +
         "bring back what was there, give --max-context 4096 or choose another --out",
     );
-    await using run = await start({ ...at(small.url), "max-context": 4096 });
+    await using run = await start({ ...at(large.url), "max-context": 4096 });
     expect(run.gateway.store.openCount).toBe(1);
   });
 });
