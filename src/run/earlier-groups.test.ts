@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { verifyRun } from "../audit/verify-run.ts";
 import type { Environment } from "../environment/environment.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
+import type { Task } from "../task.ts";
 import {
   fiftyLamps,
   openLamps,
@@ -20,6 +21,7 @@ import {
   curriculum,
   endlessTasks,
   taskList,
+  type SourcedTask,
   type TaskSource,
 } from "./task-source.ts";
 
@@ -81,18 +83,25 @@ async function stopWith(
 ): Promise<void> {
   const stop = new AbortController();
   const places = new Map<string, number>();
+  const source: TaskSource = {
+    ...about.source,
+    async at(place, options) {
+      const sourced = await about.source.at(place, options);
+      if (sourced) places.set(`${sourced.groupId ?? sourced.task.id}#0`, place);
+      return sourced;
+    },
+  };
   const [inFlight, finished] = [withResolvers(), withResolvers()];
   let [heldCount, finishedCount] = [0, 0];
   const engine = switchingEngine(async ({ sessionId }, turn) => {
-    const place = places.get(sessionId) ?? places.size;
-    places.set(sessionId, place);
-    if (turn === 0 || ended.includes(place)) return undefined;
+    if (turn === 0 || ended.includes(places.get(sessionId)!)) return undefined;
     if (++heldCount === 4 - ended.length) inFlight.resolve();
     return await new Promise(() => {});
   });
   const stopped = play(
     {
       ...about,
+      source,
       admission: { concurrency: 4 },
       signal: stop.signal,
       onEpisode: () => {
@@ -179,6 +188,23 @@ describe("a start with other tasks is refused before it changes anything", () =>
     expect(await play(right)).toEqual(rest);
   });
 
+  test("but not where nothing was sampled of what was begun", async () => {
+    const stop = new AbortController();
+    const asked = withResolvers();
+    const engine = switchingEngine(async () => {
+      asked.resolve();
+      return await new Promise(() => {});
+    });
+    const stopped = play({ source: listOf(0), signal: stop.signal }, engine);
+    await asked.promise;
+    stop.abort();
+    await stopped;
+    expect(await contents()).toMatchObject({
+      "recording.jsonl": expect.stringContaining('"type":"begin","rolloutId":"lamp/test/0#0"'),
+    });
+    expect(await play({ source: listOf(9) })).toEqual(["lamp/test/9#0"]);
+  });
+
   test("goes on with either list where starts with both have begun attempts in a place", async () => {
     await stopWith({ source: listOf(0, 1, 2, 3) }, []);
     const file = path.join(dir, "recording.jsonl");
@@ -196,6 +222,107 @@ describe("a start with other tasks is refused before it changes anything", () =>
     const text = await readFile(file, "utf8");
     await writeFile(file, text.replaceAll(said, instead));
     expect(await play({ source: listOf(9) })).toEqual(["lamp/test/9#0"]);
+  });
+});
+
+/** Six lamps, as a file of tasks that is read forward only gives them; `asked` are the places in order. */
+function readForward(): { readonly source: TaskSource; readonly asked: readonly number[] } {
+  const asked: number[] = [];
+  let next = 0;
+  let task: Task | undefined;
+  const at = (place: number): SourcedTask | undefined => {
+    asked.push(place);
+    while (next <= place) {
+      task = next < 6 ? fiftyLamps.task("test", next) : undefined;
+      next += 1;
+    }
+    return task && { task };
+  };
+  return { source: { repeatable: true, at }, asked };
+}
+
+/** Gives lamps of which so many are under way at once, until it is told of them; `asked` are the places in order. */
+function limited(most: number, ...taskIndexes: number[]) {
+  const asked: number[] = [];
+  const tasks = listOf(...taskIndexes);
+  const underWay = { count: 0 };
+  let room = withResolvers();
+  const source: TaskSource = {
+    repeatable: true,
+    length: taskIndexes.length,
+    async at(place, options) {
+      asked.push(place);
+      while (underWay.count >= most) await room.promise;
+      underWay.count += 1;
+      return await tasks.at(place, options);
+    },
+    told() {
+      underWay.count -= 1;
+      room.resolve();
+      room = withResolvers();
+    },
+  };
+  return { source, asked };
+}
+
+describe("a start whose source reads forward only", () => {
+  test.each([
+    ["all that was begun", [], [0, 1, 2, 3, 4, 5]],
+    ["what was begun beside what ended", [1, 2], [0, 3, 4, 5]],
+  ])("goes on with %s, and asks for each place once", async (_, ended, rest) => {
+    await stopWith(readForward(), ended);
+    const { source, asked } = readForward();
+    expect(await play({ source })).toEqual(rest.map((place) => `lamp/test/${place}#0`));
+    expect(asked).toEqual([0, 1, 2, 3, 4, 5, 6]);
+  });
+
+  test("goes on where only what ended is known", async () => {
+    await stopWith(readForward(), [1, 2]);
+    await rm(path.join(dir, "recording.jsonl"));
+    const { source, asked } = readForward();
+    const rest = [0, 3, 4, 5].map((place) => `lamp/test/${place}#0`);
+    expect(await play({ source })).toEqual(rest);
+    expect(asked).toEqual([0, 1, 2, 3, 4, 5, 6]);
+  });
+
+  test("hands out again what ended", async () => {
+    await stopWith(readForward(), [1, 2]);
+    const { source, asked } = readForward();
+    await using folder = await openLamps(dir);
+    const run = startLamps({ source, folder, redeliver: true, grouping: { size: 1 } });
+    const groups = await takeAll(run);
+    expect(groups.map(({ groupId }) => groupId)).toEqual(
+      [0, 1, 2, 3, 4, 5].map((place) => `lamp/test/${place}`),
+    );
+    expect(asked).toEqual([0, 1, 2, 3, 4, 5, 6]);
+  });
+});
+
+describe("a start whose source waits for groups to end before it gives others", () => {
+  test.each([
+    ["all that was begun", [], [0, 1, 2, 3, 4, 5]],
+    ["what was begun beside what ended", [1, 2], [0, 3, 4, 5]],
+  ])("goes on with %s", async (_, ended, rest) => {
+    await stopWith(limited(4, 0, 1, 2, 3, 4, 5), ended);
+    const { source, asked } = limited(1, 0, 1, 2, 3, 4, 5);
+    expect(await play({ source })).toEqual(rest.map((place) => `lamp/test/${place}#0`));
+    expect(asked).toEqual(rest);
+  });
+
+  test("is refused at the first other task, before that is played", async () => {
+    await stopWith(limited(4, 0, 1, 2, 3), []);
+    const before = await contents();
+    await expect(play(limited(1, 4, 5, 6, 7))).rejects.toThrow(
+      "Cannot go on with group 0: lamp/test/0#0 was begun in its place, and the source of tasks gives lamp/test/4",
+    );
+    expect(await contents()).toEqual(before);
+    await expect(play(limited(1, 0, 5, 6, 7))).rejects.toThrow(
+      "Cannot go on with group 1: lamp/test/1#0 was begun in its place, and the source of tasks gives lamp/test/5",
+    );
+    expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["lamp/test/0#0"]);
+    expect(await play(limited(1, 0, 1, 2, 3))).toEqual(
+      [1, 2, 3].map((place) => `lamp/test/${place}#0`),
+    );
   });
 });
 

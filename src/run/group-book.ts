@@ -16,7 +16,7 @@ import {
   type BegunAttempt,
   type EarlierGroup,
 } from "./same-groups.ts";
-import type { Fork, TaskSource } from "./task-source.ts";
+import type { Fork, SourcedTask, TaskSource } from "./task-source.ts";
 import type { Trunk } from "./trunk.ts";
 
 /** A group of which attempts are to be played, or are being played. */
@@ -85,7 +85,11 @@ export class GroupBook {
   #branched: Resolvers<void> | undefined;
   /** Finished attempts of earlier starts, by group; a group is forgotten once it is passed. */
   readonly #earlier = new Map<number, FinishedEpisode[]>();
-  /** All of them, also those of groups behind the last that the source gives now. */
+  /** Attempts that earlier starts began, by group, of a source that is to give their groups again; as `#earlier`. */
+  readonly #begunBefore = new Map<number, BegunAttempt[]>();
+  /** What such a source gave beforehand, until it is needed. */
+  readonly #givenBefore = new Map<number, SourcedTask | undefined>();
+  /** All that earlier starts finished, also those of groups behind the last that the source gives now. */
   readonly finishedBefore: readonly FinishedEpisode[];
   /** How many of them are of groups behind that one. */
   readonly furtherCount: number;
@@ -217,6 +221,7 @@ export class GroupBook {
       this.#earlier.delete(groupIndex);
       if (this.#isFinished(earlier)) continue;
       const task = recall(noted);
+      requireSameGroup(groupId, { groupIndex, earlier });
       this.release(this.#open({ groupIndex, groupId, task, earlier }, fork));
       count += 1;
     }
@@ -256,7 +261,7 @@ export class GroupBook {
         if (isTurnOver()) await takeTurn();
         continue;
       }
-      const sourced = await askSource(this.#source, groupIndex, options);
+      const sourced = await this.ask(groupIndex, options);
       if (sourced === undefined) {
         this.#hasEnded = true;
         return undefined;
@@ -267,6 +272,10 @@ export class GroupBook {
         if (isTurnOver()) await takeTurn();
         continue;
       }
+      requireSameGroup(groupId, {
+        ...{ groupIndex, earlier },
+        begun: this.#begunBefore.get(groupIndex) ?? [],
+      });
       this.#pass(groupIndex);
       const opened = this.#open({ groupIndex, groupId, task, earlier }, fork);
       return { ...opened, isNoted: !repeatable, ...(fork && { fork }) };
@@ -277,34 +286,67 @@ export class GroupBook {
   #pass(groupIndex: number): void {
     this.#nextGroup = groupIndex + 1;
     this.#earlier.delete(groupIndex);
+    this.#begunBefore.delete(groupIndex);
+    this.#givenBefore.delete(groupIndex);
+  }
+
+  /** What the source gives in a place: once, where it gave that beforehand. */
+  async ask(groupIndex: number, options: AskOptions): Promise<SourcedTask | undefined> {
+    const given = this.#givenBefore.get(groupIndex);
+    const isGiven = this.#givenBefore.delete(groupIndex);
+    return isGiven ? given : await askSource(this.#source, groupIndex, options);
   }
 
   /**
    * Holds what earlier starts finished or began against a source that is to give the same groups again. To be called
    * before anything else is done: a start with other tasks leaves all as it is.
    *
+   * Its places are asked for in their order, and what it gives for those that are needed is kept: a source may read
+   * forward only. One that is told of groups may give no more of them until some have ended: it is asked for no place
+   * behind the first that is to be played, and the further ones are held as they are begun.
+   *
    * @param begun - Attempts that were begun, as far as that is known.
+   * @param wanted - Places of groups that are whole and are asked for all the same (see `ask()`).
    * @throws UsageError as `requireSameGroups()` does.
    */
-  async holdEarlier(begun: readonly BegunAttempt[], options: AskOptions): Promise<void> {
+  async holdEarlier(
+    begun: readonly BegunAttempt[],
+    wanted: ReadonlySet<number>,
+    options: AskOptions,
+  ): Promise<void> {
     const source = this.#source;
     if (source.repeatable !== true) return;
-    const groups = new Map<number, EarlierGroup & { readonly begun: BegunAttempt[] }>();
-    for (const [groupIndex, earlier] of this.#earlier) {
-      groups.set(groupIndex, { groupIndex, earlier, begun: [] });
-    }
     for (const attempt of begun) {
-      const { groupIndex } = attempt;
-      const known = groups.get(groupIndex);
-      if (known === undefined)
-        groups.set(groupIndex, { groupIndex, earlier: [], begun: [attempt] });
-      else known.begun.push(attempt);
+      const others = this.#begunBefore.get(attempt.groupIndex);
+      if (others === undefined) this.#begunBefore.set(attempt.groupIndex, [attempt]);
+      else others.push(attempt);
     }
-    const inOrder = [...groups.values()].toSorted(
-      (one, other) => one.groupIndex - other.groupIndex,
-    );
-    const isWhole = ({ earlier }: EarlierGroup): boolean => this.#isFinished(earlier);
-    await requireSameGroups(inOrder, { ...options, source, isWhole });
+    const isNeeded = ({ groupIndex, earlier }: EarlierGroup): boolean =>
+      wanted.has(groupIndex) || !this.#isFinished(earlier);
+    let groups = this.#placesBefore().map((groupIndex) => ({
+      groupIndex,
+      earlier: this.#earlier.get(groupIndex) ?? [],
+      begun: this.#begunBefore.get(groupIndex) ?? [],
+    }));
+    if (source.told !== undefined) {
+      let first = 0;
+      while (this.#isFinished(this.#earlier.get(first))) first += 1;
+      groups = groups.filter((group) => group.groupIndex <= first && isNeeded(group));
+    }
+    const given = await requireSameGroups(groups, { ...options, source, isNeeded });
+    for (const [groupIndex, sourced] of given) this.#givenBefore.set(groupIndex, sourced);
+  }
+
+  /**
+   * The places of what earlier starts finished or began, in order. Those between are asked for on the way, for they
+   * are played as well; not of a list, which earlier versions may have played any of, and which can be asked anywhere.
+   */
+  #placesBefore(): readonly number[] {
+    const places = [...new Set([...this.#earlier.keys(), ...this.#begunBefore.keys()])];
+    const inOrder = places.toSorted((one, other) => one - other);
+    const last = inOrder.at(-1);
+    if (last === undefined || this.#source.placeOf !== undefined) return inOrder;
+    return Array.from({ length: last + 1 }, (_, place) => place);
   }
 
   /**
@@ -347,7 +389,6 @@ export class GroupBook {
     };
     // Each of its attempts listens to it.
     setMaxListeners(0, group.giveUp.signal);
-    requireSameGroup(groupId, about);
     const done = new Set(earlier.map(({ sampleIndex }) => sampleIndex));
     const jobs: AttemptJob[] = [];
     for (let sampleIndex = 0; sampleIndex < this.#begun; sampleIndex++) {

@@ -3,7 +3,7 @@ import { createAbortController } from "../internal/abort-controller.ts";
 import { systemClock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
-import { askSource, type AskOptions } from "./ask-source.ts";
+import type { AskOptions } from "./ask-source.ts";
 import { begunEvent, type BegunEvent } from "./begun-groups.ts";
 import type { AttemptJob, BegunTask, GroupBook } from "./group-book.ts";
 import type { GroupOutlet } from "./group-outlet.ts";
@@ -158,22 +158,22 @@ export class JobDesk {
    * Holds what earlier starts finished or began against the source (see `GroupBook.holdEarlier()`): a start with other
    * tasks is refused before anything of the folder is changed.
    */
-  async holdEarlier(begun: readonly BegunAttempt[]): Promise<void> {
+  async holdEarlier(begun: readonly BegunAttempt[], wanted: ReadonlySet<number>): Promise<void> {
     await this.#unlessClosed(
-      async (options) => await this.#options.book.holdEarlier(begun, options),
+      async (options) => await this.#options.book.holdEarlier(begun, wanted, options),
     );
   }
 
   /**
-   * Asks a repeatable source once more for a group that it has given.
+   * What a repeatable source gives for a group that has ended (see `GroupBook.ask()`).
    *
    * @returns nothing where the run stops first.
    * @throws UsageError where there is none in its place any more, and as `askSource()` does.
    */
   async askAgain(groupIndex: number): Promise<SourcedTask | undefined> {
-    const { source } = this.#options;
+    const { book } = this.#options;
     return await this.#unlessClosed(async (options) => {
-      const sourced = await askSource(source, groupIndex, options);
+      const sourced = await book.ask(groupIndex, options);
       if (sourced !== undefined) return sourced;
       throw new UsageError(
         `Cannot hand out group ${groupIndex} again: the source of tasks, which is repeatable, gives none in its ` +

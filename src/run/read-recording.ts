@@ -84,8 +84,8 @@ function headOf(
 }
 
 /**
- * Reads with which lines a folder's latest attempts were begun, those of another run and those that cannot be read
- * left out. One line is held at a time: there may be many, with a task in each.
+ * Reads the lines with which a folder's latest attempts were begun, those of another run and those that cannot be read
+ * left out. So are attempts of which nothing else is recorded: nothing was sampled of them.
  *
  * @param about - `wants` says which rollouts' are read.
  * @throws UsageError where the disk refuses.
@@ -104,13 +104,13 @@ export async function readBegins(
     readonly runId: string | undefined;
     readonly wants: (rolloutId: string) => boolean;
   },
-): Promise<readonly BegunAttempt[]> {
-  const ranges = [...index]
-    .filter(([rolloutId]) => wants(rolloutId))
-    .flatMap(([, place]) => place.ranges.slice(0, 1));
-  const begins: BegunAttempt[] = [];
-  if (ranges.length === 0) return begins;
-  await readEachLine(dir, { files, ranges }, (bytes) => {
+): Promise<readonly BeginLine[]> {
+  const ranges = [...index.values()].flatMap(({ ranges: [first, next] }) =>
+    first && next ? first : [],
+  );
+  if (ranges.length === 0) return [];
+  const lines = await readRecordingLines(dir, { files, ranges });
+  return lines.flatMap((bytes) => {
     const line = readRecordingLine(bytes, "");
     if (line?.type !== "begin" || isOfOtherRun(line, runId)) return;
     const { rolloutId, groupId, groupIndex, sampleIndex } = line;

@@ -3,7 +3,7 @@ import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import { askSource, askTaskIndex, type AskOptions } from "./ask-source.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
 import type { BeginLine } from "./recording-line.ts";
-import type { TaskSource } from "./task-source.ts";
+import type { SourcedTask, TaskSource } from "./task-source.ts";
 
 /** An attempt that an earlier start began, as its recording names it. */
 export type BegunAttempt = Pick<BeginLine, "rolloutId" | "groupId" | "groupIndex" | "sampleIndex">;
@@ -25,31 +25,35 @@ export interface EarlierGroup {
  * whether others stand in front of them now.
  *
  * @param groups - In order of their places.
- * @param isWhole - Whether a group needs no more attempts.
+ * @param isNeeded - Whether the task of a group is needed later.
+ * @returns what the source gave for those whose task is needed, by their places: it need not give that once more.
  * @throws UsageError where it gives another group in the place of one, and as `askSource()` does.
  */
 export async function requireSameGroups(
   groups: readonly EarlierGroup[],
   {
     source,
-    isWhole,
+    isNeeded,
     ...options
   }: AskOptions & {
     readonly source: TaskSource;
-    readonly isWhole: (group: EarlierGroup) => boolean;
+    readonly isNeeded: (group: EarlierGroup) => boolean;
   },
-): Promise<void> {
+): Promise<ReadonlyMap<number, SourcedTask | undefined>> {
+  const needed = new Map<number, SourcedTask | undefined>();
   const { length = Infinity } = source;
   const given = groups.filter(({ groupIndex }) => groupIndex < length);
   for (const [place, group] of given.entries()) {
     const isBetween = place > 0 && place < given.length - 1;
-    if (!isBetween || !isWhole(group) || !isOfTask(group, source)) {
+    if (!isBetween || isNeeded(group) || !isOfTask(group, source)) {
       const sourced = await askSource(source, group.groupIndex, options);
       // A source need not keep the tasks of groups that have ended, and may end before others now.
       if (sourced !== undefined) requireSameGroup(sourced.groupId ?? sourced.task.id, group);
+      if (isNeeded(group)) needed.set(group.groupIndex, sourced);
     }
     if (isTurnOver()) await takeTurn();
   }
+  return needed;
 }
 
 /** Whether the source says that a group's attempts are of its task. */

@@ -274,9 +274,9 @@ class GroupRun implements LiveRun {
   async #takeUp(): Promise<void> {
     const { folder, redeliver = false, source } = this.#options;
     if (folder === undefined) return;
-    if (source.repeatable === true) {
-      await this.#desk.holdEarlier(this.#book.isAllFinished ? [] : await folder.readBegun());
-      if (!redeliver) return;
+    if (source.repeatable === true && !redeliver) {
+      await this.#holdEarlier(folder, new Set());
+      return;
     }
     const { begun, finished, leftOut, taken } = await folder.readGroups();
     const recall = (noted: NotedTask): Task => recallTask(noted, this.#setup.environment);
@@ -284,6 +284,7 @@ class GroupRun implements LiveRun {
       ({ groupIndex }) => !taken.has(groupIndex) && !leftOut.has(groupIndex),
     );
     const wanted = new Set(untaken.map(({ groupIndex }) => groupIndex));
+    if (source.repeatable === true) await this.#holdEarlier(folder, wanted);
     // Nothing goes on or is handed out where one of these is not there any more.
     const notedAs = begun.filter(({ groupIndex }) => redeliver && wanted.has(groupIndex));
     const tasks = new Map(notedAs.map((noted) => [noted.groupIndex, recall(noted)]));
@@ -322,6 +323,12 @@ class GroupRun implements LiveRun {
       // The stop came before anybody was told that it had ended.
       else await this.#outlet.conclude(group);
     }
+  }
+
+  /** Holds what earlier starts left against the source; see `JobDesk.holdEarlier()`. */
+  async #holdEarlier(folder: RunFolder, wanted: ReadonlySet<number>): Promise<void> {
+    const begun = this.#book.isAllFinished ? [] : await folder.readBegun();
+    await this.#desk.holdEarlier(begun, wanted);
   }
 
   /** The episodes of groups that have ended: of each those that made it whole, for some may have ended later. */

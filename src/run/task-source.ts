@@ -42,9 +42,10 @@ export interface TaskSource {
   /**
    * The task of the group at a place; nothing where there are no more. Places are asked for in order, one
    * at a time. Of a repeatable source some may be left out, and those of groups that earlier starts ended or began are
-   * asked for first, to see that it gives them again; what is left to be played is asked for once more as it is begun.
-   * So are those of any other source whose group an earlier start noted. May wait. What it throws, and what it gives that cannot be played, ends the run when the groups that
-   * were begun have come to their end.
+   * asked for before anything is played, to see that it gives them again; where it has `told()`, and may wait for
+   * groups to end, it is asked for the first that is to be played alone. Any other source is asked for those that an earlier start noted as
+   * well. May wait. What it throws, and what it gives that cannot be played, ends the run when the groups that were
+   * begun have come to their end.
    */
   at(
     groupIndex: number,
