@@ -135,7 +135,7 @@ export interface EngineDescription {
   readonly logprobConvention: LogprobConvention;
   /** The convention could not be found out, and is the server's default. */
   readonly isConventionAssumed?: true;
-  /** Longest prompt and output together, where the engine says so. */
+  /** Longest prompt and output together, where the engine says so: a whole number, at least 1. */
   readonly contextLength?: number;
   /** What of this is assumed rather than known, and why. */
   readonly warnings?: readonly string[];

@@ -81,6 +81,11 @@ function checkDescription(answer: unknown, kind: string): EngineDescription {
     is: (field) => field === undefined || (Array.isArray(field) && field.every(isText)),
     expected: "a list of texts or nothing",
   });
+  requireFields(copy, ["isConventionAssumed"], {
+    ...origin,
+    is: (field) => field === undefined || field === true,
+    expected: "true or nothing",
+  });
   requirePlain(copy, origin, "its ");
   const { contextLength, ...rest } = copy as unknown as EngineDescription;
   if (contextLength === undefined || isLength(contextLength)) {

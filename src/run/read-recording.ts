@@ -84,8 +84,9 @@ function headOf(
 }
 
 /**
- * Reads the lines with which a folder's latest attempts were begun, those of another run and those that cannot be read
- * left out. So are attempts of which nothing else is recorded: nothing was sampled of them.
+ * Reads with which lines a folder's latest attempts were begun, those of another run and those that cannot be read
+ * left out. So are attempts of which nothing else is recorded: nothing was sampled of them. One line is held at a
+ * time: there may be many, with a task in each.
  *
  * @param about - `wants` says which rollouts' are read.
  * @throws UsageError where the disk refuses.
@@ -104,13 +105,13 @@ export async function readBegins(
     readonly runId: string | undefined;
     readonly wants: (rolloutId: string) => boolean;
   },
-): Promise<readonly BeginLine[]> {
-  const ranges = [...index.values()].flatMap(({ ranges: [first, next] }) =>
-    first && next ? first : [],
-  );
-  if (ranges.length === 0) return [];
-  const lines = await readRecordingLines(dir, { files, ranges });
-  return lines.flatMap((bytes) => {
+): Promise<readonly BegunAttempt[]> {
+  const ranges = [...index]
+    .filter(([rolloutId, place]) => place.ranges.length > 1 && wants(rolloutId))
+    .flatMap(([, place]) => place.ranges.slice(0, 1));
+  const begins: BegunAttempt[] = [];
+  if (ranges.length === 0) return begins;
+  await readEachLine(dir, { files, ranges }, (bytes) => {
     const line = readRecordingLine(bytes, "");
     if (line?.type !== "begin" || isOfOtherRun(line, runId)) return;
     const { rolloutId, groupId, groupIndex, sampleIndex } = line;

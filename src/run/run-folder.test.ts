@@ -136,7 +136,7 @@ describe("RunFolder", () => {
 });
 
 describe("RunFolder after a crash", () => {
-  test("tells what was begun of groups of which nothing is finished, by its ids alone", async () => {
+  test("tells what was begun and sampled of groups of which nothing is finished, by its ids alone", async () => {
     await write([testEpisode(0)]);
     const begin = (groupId: string, sampleIndex: number, more: object = {}) => ({
       ...{ recording: 1, type: "begin", rolloutId: `${groupId}#${sampleIndex}`, attempt: 1 },
@@ -148,7 +148,13 @@ describe("RunFolder after a crash", () => {
       ...[begin("t", 0), begin("t", 1), begin("u", 0, { ownTask }), begin("u", 1)],
       ...[begin("v", 0, { run: "another" }), begin("w", 0, { groupIndex: -1 })],
     ];
-    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    // Of the last one nothing else is recorded.
+    const sampled = lines.map(({ rolloutId }) => {
+      return { recording: 1, type: "inputs", rolloutId, attempt: 1, part: 0 };
+    });
+    const text = [...lines, ...sampled, begin("x", 0)]
+      .map((line) => `${JSON.stringify(line)}\n`)
+      .join("");
     await writeFile(file("recording.jsonl"), text);
     const length = text.indexOf("\n") + 1;
     const readAt: number[] = [];

@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Engine } from "../engine/engine.ts";
+import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
 import { createRun, readRunConfig, type EngineDescription } from "../index.ts";
 import { createEngine } from "./create-engine.ts";
 import type { EngineConfig } from "./engine-config.ts";

@@ -116,7 +116,7 @@ async function openParts(
   opened.push(() => engine.close());
   const made = await createRenderer(config.renderer);
   opened.push(() => made.codec.close?.());
-  const description = await engine.describe(given({ signal }));
+  const description = await describeEngine(engine, { signal, clock });
   const { scorerFile } = config;
   const scorer = scorerFile === undefined ? undefined : await loadScorer(scorerFile);
   const manifest = redactor.clean(await describeGateway(config, { renderer: made, description }));
