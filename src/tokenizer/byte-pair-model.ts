@@ -32,14 +32,11 @@ export function readBytePairModel(file: TokenizerFile): BytePairModel | undefine
   // Such a token is decoded to what the normaliser makes of it.
   const isNormalized = added.some(({ normalized }) => normalized);
   if (isNormalized && !leavesAll(outline["normalizer"])) return undefined;
-  const idOfWhole = options["ignore_merges"]
-    ? (spelling: string) => spellings.idOf(spelling)
-    : undefined;
-  return {
-    spellings,
-    merger: createPieceMerger({ table, byteIds, idOfWhole, longestWhole: spellings.longest }),
-    added,
+  const wholes = options["ignore_merges"] === true && {
+    idOfWhole: (spelling: string) => spellings.idOf(spelling),
+    longestWhole: spellings.longest,
   };
+  return { spellings, merger: createPieceMerger({ table, byteIds, ...wholes }), added };
 }
 
 /** Nothing random, and nothing that marks where a piece begins or ends; what is unknown never occurs. */

@@ -107,7 +107,8 @@ class MergeReader {
     const reader = this.#reader;
     reader.end = 0;
     if (!this.#reads() || !this.#takes(comma)) return false;
-    const [middle, leftHash] = [reader.end, reader.hash];
+    const middle = reader.end;
+    const leftHash = reader.hash;
     return this.#reads() && this.#takes(closeList) && this.#add(middle, leftHash);
   }
 
@@ -123,7 +124,8 @@ class MergeReader {
     reader.end = 0;
     reader.at = skipSpace(this.#bytes, this.at);
     if (!reader.readLeft()) return false;
-    const [middle, leftHash] = [reader.end, reader.hash];
+    const middle = reader.end;
+    const leftHash = reader.hash;
     if (!reader.readRight()) return false;
     this.at = reader.at;
     return !isComment(reader.copied.subarray(0, reader.end)) && this.#add(middle, leftHash);

@@ -32,8 +32,8 @@ export class Spellings {
    * @returns `undefined` where an id or a spelling occurs twice.
    */
   static of(spelled: SpelledIds): Spellings | undefined {
-    const { ids } = spelled;
-    const largest = ids.reduce((most, id) => Math.max(most, id), -1);
+    let largest = -1;
+    for (const id of spelled.ids) if (id > largest) largest = id;
     const spellings = new Spellings(spelled, largest + 1);
     return spellings.#fill(spelled.hashes) ? spellings : undefined;
   }
@@ -103,12 +103,13 @@ export class Spellings {
 
   /** How many bytes the longest has. */
   get longest(): number {
-    const starts = this.#starts;
-    return this.#ids.reduce(
-      (most, _id, entry) =>
-        Math.max(most, (starts[entry + 1] as number) - (starts[entry] as number)),
-      0,
-    );
+    let longest = 0;
+    let start = 0;
+    for (const end of this.#starts) {
+      if (end - start > longest) longest = end - start;
+      start = end;
+    }
+    return longest;
   }
 
   /** Whether their ids are those from 0 on, without a gap. */
