@@ -13,7 +13,7 @@ const defaultRecentCount = 32_768;
 /** How many texts must have been cut here as the library cut them before new words are merged without it. */
 const patience = 256;
 
-/** What the library made of a text. */
+/** What became of a text that the library cut. */
 export interface LibraryEncoding {
   readonly ids: readonly number[];
   /** `words[i]`: which piece of the text, from 0 on, `ids[i]` is of. */

@@ -4,12 +4,13 @@ import { createByteLevelText } from "./byte-level.ts";
 import { createBytePairCodec } from "./byte-pair-codec.ts";
 import type { TokenCodec } from "./codec.ts";
 import { createLearnedPieces } from "./learned-pieces.ts";
-import { nativeElsewhere } from "./native-elsewhere.ts";
 import { createPlainCheck } from "./plain-check.ts";
+import { RemoteTokenizer } from "./remote-tokenizer.ts";
 import { assertTextLength } from "./text-length.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 import { loadSharedModel } from "./shared-model.ts";
 import { openProcess, openThread } from "./tokenizer-port.ts";
+import { serveNative } from "./tokenizer-server.ts";
 import { createVocabulary } from "./vocabulary.ts";
 
 /** Hugging Face's own tokenizer library. */
@@ -126,4 +127,18 @@ export async function createIsolatedCodec(
     ...(bytes === undefined ? {} : { decodeNow: (ids) => bytes.decodeNow(ids) }),
     close: () => remote.close(),
   };
+}
+
+function nativeElsewhere(
+  file: TokenizerFile,
+  open: typeof openThread,
+  deadlineMs?: number,
+): RemoteTokenizer {
+  return new RemoteTokenizer({
+    open,
+    serve: serveNative,
+    library: "tokenizers",
+    documents: { full: () => file.fullText(), plain: () => file.plainText() },
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
+  });
 }
