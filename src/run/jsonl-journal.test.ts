@@ -32,6 +32,27 @@ describe("JsonlJournal", () => {
     expect(await valuesOf(file)).toEqual(Array.from({ length: 101 }, (_, index) => ({ index })));
   });
 
+  test("keeps their order also where the first takes turns to be made, and closes behind the last", async () => {
+    const long = { text: "long ".repeat(100_000), list: Array.from({ length: 20_000 }, () => [1]) };
+    const journal = await JsonlJournal.open(file);
+    const appended = [journal.append(long), journal.append({ index: 1 })];
+    const closed = journal[Symbol.asyncDispose]();
+    await Promise.all(appended);
+    await closed;
+    expect(await valuesOf(file)).toEqual([long, { index: 1 }]);
+  });
+
+  test("refuses what JSON cannot tell by itself, and goes on", async () => {
+    {
+      await using journal = await JsonlJournal.open(file);
+      const refused = journal.append({ count: 1n });
+      const appended = journal.append({ index: 1 });
+      await expect(refused).rejects.toThrow(TypeError);
+      await appended;
+    }
+    expect(await valuesOf(file)).toEqual([{ index: 1 }]);
+  });
+
   test("a line is on the disk once its append has resolved", async () => {
     await using journal = await JsonlJournal.open(file);
     await journal.append({ a: 1 });

@@ -15,6 +15,12 @@ export interface JournalOptions {
   readonly guard?: () => Promise<void>;
 }
 
+/** Lines that have their place, though they may still be made. */
+interface Waiting {
+  readonly lines: Promise<readonly EncodedLine[]>;
+  readonly settle: Resolvers<void>;
+}
+
 /** Lines are handed to the system in blocks of up to this many bytes. */
 const blockSize = 1024 * 1024;
 
@@ -35,7 +41,7 @@ export class JsonlJournal implements AsyncDisposable {
   readonly #identity: string;
   /** Up to here there are whole lines, and they are on the disk. */
   #size: number;
-  #waiting: { readonly lines: readonly EncodedLine[]; readonly settle: Resolvers<void> }[] = [];
+  #waiting: Waiting[] = [];
   #flushing: Promise<void> | undefined;
   #broken: { readonly reason: unknown } | undefined;
   #isClosed = false;
@@ -81,12 +87,21 @@ export class JsonlJournal implements AsyncDisposable {
    * @throws UsageError where the disk refuses it or refused one before.
    */
   async append(value: unknown): Promise<void> {
-    await this.appendLines([await encodeLine(value)]);
+    await this.#add(encodeLine(value).then((line) => [line]));
   }
 
   /** Appends lines that stay together; resolves once they are on the disk. */
   async appendLines(lines: readonly EncodedLine[]): Promise<void> {
+    await this.#add(lines);
+  }
+
+  /** The order of the calls is that of the lines, however long each takes to be made. */
+  async #add(made: readonly EncodedLine[] | Promise<readonly EncodedLine[]>): Promise<void> {
     const settle = withResolvers();
+    const lines = Promise.resolve(made).catch((reason: unknown) => {
+      settle.reject(reason);
+      return [];
+    });
     this.#waiting.push({ lines, settle });
     this.#flushing ??= this.#flush();
     await settle.promise;
@@ -111,7 +126,8 @@ export class JsonlJournal implements AsyncDisposable {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];
-      await this.#write(batch.flatMap(({ lines }) => lines));
+      const made = await Promise.all(batch.map(({ lines }) => lines));
+      await this.#write(made.flat());
       for (const { settle } of batch) {
         if (this.#broken === undefined) settle.resolve();
         else settle.reject(this.#broken.reason);
