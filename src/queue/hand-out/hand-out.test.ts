@@ -8,11 +8,13 @@ import { lampSetup } from "../../run/lamp-run.fixture.ts";
 import { startRun } from "../../run/start-run.ts";
 import { pushedTasks, taskList } from "../../run/task-source.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
+import { readRuns } from "../run/run-entry.ts";
 import { MemoryStore } from "../store/memory-store.fixture.ts";
 import { memoryClients, plainLine } from "../store/memory-clients.fixture.ts";
 import { policyKey } from "../store/keys.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { QueueWorker } from "../worker/queue-worker.ts";
+import { RunLane } from "../worker/run-lane.ts";
 import { HandOut, type HandOutOptions } from "./hand-out.ts";
 
 async function openHandOut(
@@ -173,4 +175,31 @@ test("an interruption that comes while the store takes what is announced leaves 
   const result = run.interrupt();
   held.resolve();
   expect((await result).end).toBe("interrupted");
+});
+
+test("a start that goes on with a forgotten run waits for workers that have not heard of its end yet", async () => {
+  const memory = new MemoryStore(() => 0);
+  const first = await openHandOut(memory);
+  const clients = memoryClients(plainLine(memory));
+  const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
+  const [entry] = await readRuns(store);
+  const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
+  const lane = await RunLane.open({
+    ...{ store, entry: entry!, worker: "w", setup, place: undefined, redactor: new Redactor() },
+    ...{ leaseMs: 600_000, lookForLostMs: 600_000, onTrouble: () => {} },
+  });
+  await first[Symbol.asyncDispose]();
+  expect(await readRuns(store)).toEqual([]);
+  const second = await openHandOut(memory);
+  const order: string[] = [];
+  const closed = second.policy.close("interrupt").then(() => order.push("closed"));
+  for (let round = 0; round < 20; round++) await new Promise(setImmediate);
+  order.push("followed");
+  await lane.follow();
+  await closed;
+  expect(order).toEqual(["followed", "closed"]);
+  await lane[Symbol.asyncDispose]();
+  // Nobody is waited for who has left.
+  await second.policy.close("interrupt");
+  await second[Symbol.asyncDispose]();
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseJsonText } from "../../internal/parse-json.ts";
-import { acknowledgedKey, cancelledKey, policyKey, runAliveKey, runsKey } from "../store/keys.ts";
+import { cancelledKey, policyKey, runAliveKey, runsKey } from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";
 
 const count = z.int().min(0);
@@ -64,8 +64,11 @@ export function isForgotten(entry: RunEntry & { readonly isAlive: boolean }, now
   return !entry.isAlive && nowMs - entry.atMs > forgottenMs;
 }
 
-/** Takes all that is known of a run out of the store. */
+/**
+ * Takes all that is known of a run out of the store, but who has joined it: those say themselves when they have
+ * left, and until then one who goes on with the run waits for them, who may not have heard yet that it was closed.
+ */
 export async function forgetRun(store: QueueStore, run: string): Promise<void> {
   await store.redis.hdel(runsKey, run);
-  await store.redis.del(runAliveKey(run), policyKey(run), acknowledgedKey(run), cancelledKey(run));
+  await store.redis.del(runAliveKey(run), policyKey(run), cancelledKey(run));
 }
