@@ -50,7 +50,10 @@ export type SinkFormat = "slime";
 export interface RunFolderOptions {
   /** A trainer's format to write beside the samples. */
   readonly format?: SinkFormat;
-  /** Plays the failed episodes of earlier starts again. */
+  /**
+   * Plays the failed episodes of earlier starts again. They are taken out as the folder is opened: a start that does
+   * not ask for the tasks of all of them has the others counted nowhere.
+   */
   readonly retryFailed: boolean;
   /**
    * Whether nobody plays again what is found damaged, so that what is left of it is kept beside the files (see
