@@ -1006,6 +1006,163 @@ describe("an episode and its recording", () => {
     expect(cleared).toEqual(["cleared"]);
   });
 
+  describe("of a world that clears itself away by calls to the outside", () => {
+    interface Behaviour {
+      /** What is done in the tool, or before the score. */
+      readonly work: (outside: Outside) => Promise<unknown>;
+      readonly in: "step" | "score";
+      /** What happens between the two calls of the clearing. Default: nothing. */
+      readonly between?: () => Promise<void>;
+    }
+
+    function clearing({ work, in: part, between = async () => {} }: Behaviour): Environment {
+      return {
+        ...repeatableLamp,
+        async open(task, options) {
+          const world = await repeatableLamp.open(task, options);
+          const outside = options.outside!;
+          await outside("create", () => "box 1");
+          const step = world.step.bind(world);
+          world.step = async (action, call) => {
+            const stepped = await step(action, call);
+            if (action.type === "call" && part === "step") await work(outside);
+            return stepped;
+          };
+          const score = world.score.bind(world);
+          world.score = async (how) => {
+            if (part === "score") await work(outside);
+            return await score(how);
+          };
+          world[Symbol.asyncDispose] = async () => {
+            await outside("stop", () => "stopped");
+            await between();
+            await outside("delete", () => "gone");
+          };
+          return world;
+        },
+      };
+    }
+
+    const namesBehind = ({ inputs }: Inputs, name: string): readonly string[] => {
+      const names = inputs.map(nameOfInput);
+      return names.slice(names.lastIndexOf(name));
+    };
+
+    /** Replays to the byte, and goes on the same way behind a kill in the middle of the clearing. */
+    async function requireSound(
+      environment: Environment,
+      { episode, recorded }: { readonly episode: Episode; readonly recorded: Inputs },
+    ): Promise<void> {
+      const past = stored(recorded);
+      const hand = manualClock();
+      const clock = createClock(hand);
+      const again = await play({ ...nothing, environment, clock }, { past, atEnd: "replay" });
+      expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+      expect(hand.sleeps).not.toContain(5_000);
+      for (const name of ["stop", "delete"]) {
+        const place = past.inputs.findIndex((input) => nameOfInput(input) === name);
+        const { user, asked } = countingUser();
+        asked.count = 2;
+        const resumed = await play(
+          { environment, user, engine: preparedEngine([]), clock },
+          { past: { ...past, inputs: past.inputs.slice(0, place) }, start: 2 },
+        );
+        expect(resumed.episode.failure).toEqual(episode.failure);
+        const ahead = past.inputs.slice(place).filter((input) => nameOfInput(input) !== "run");
+        // The call without an end is still under way only where it was made.
+        const known = ahead.map(({ begun: _, ...input }: Input & { readonly begun?: number }) => input);
+        expect(resumed.recorded.inputs).toEqual(known);
+      }
+    }
+
+    test.each([
+      ["step", "environment/exception", "step switch"],
+      ["score", "grader/exception", "score"],
+    ] as const)("where a call of %s fails behind others", async (part, code, name) => {
+      const environment = clearing({
+        in: part,
+        work: async (outside) => {
+          await outside("look", () => 1);
+          await outside("run", () => 500);
+          throw new Error("the service says 500");
+        },
+      });
+      const played = await play({ environment });
+      expect(played.episode.failure?.code).toBe(code);
+      expect(namesBehind(played.recorded, "look")).toEqual(
+        ["look", "run", name, "stop", "delete", "usage"],
+      );
+      // It is told by the calls themselves how many there were.
+      expect(played.recorded.inputs.filter((input) => "begun" in input)).toEqual([]);
+      await requireSound(environment, played);
+    });
+
+    /** A tool whose call ends when it is told to, and whose time is over before. */
+    const late = (between?: () => Promise<void>) => {
+      const hand = manualClock();
+      const limits = { ...defaultLimits, toolTimeoutMs: 1234 };
+      const call = { end: (): void => {} };
+      const environment = clearing({
+        in: "step",
+        work: async (outside) => {
+          await outside("look", () => 1);
+          await outside("run", async () => {
+            const ended = new Promise<void>((resolve) => (call.end = resolve));
+            await hand.advance(limits.toolTimeoutMs);
+            await ended;
+          });
+        },
+        ...(between && { between }),
+      });
+      return { environment, limits, call, clock: createClock(hand) };
+    };
+
+    test("where a call has no end", async () => {
+      const { environment, limits, clock } = late();
+      const played = await play({ environment, limits, clock });
+      expect(played.episode.failure?.code).toBe("environment/timeout");
+      expect(namesBehind(played.recorded, "look")).toEqual(
+        ["look", "step switch", "stop", "delete", "usage"],
+      );
+      const [end] = played.recorded.inputs.filter((input) => nameOfInput(input) === "step switch");
+      const begun = played.recorded.inputs.find((input) => nameOfInput(input) === "stop");
+      expect(end).toMatchObject({ type: "answer", begun: (begun as { index: number }).index });
+      await requireSound(environment, played);
+    });
+
+    test("where a call ends when that is being done", async () => {
+      const { environment, limits, clock, call } = late(async () => {
+        call.end();
+        await rounds(9);
+      });
+      const played = await play({ environment, limits, clock });
+      expect(namesBehind(played.recorded, "look")).toEqual(
+        ["look", "step switch", "stop", "run", "delete", "usage"],
+      );
+      await requireSound(environment, played);
+      // It might as well have ended before.
+      const { inputs, times } = played.recorded;
+      const place = inputs.findIndex((input) => nameOfInput(input) === "run");
+      const earlier = inputs.toSpliced(place, 1).toSpliced(place - 1, 0, inputs[place]!);
+      await requireSound(environment, { ...played, recorded: { inputs: earlier, times } });
+    });
+
+    test("where it is scored anew without a call that was made before", async () => {
+      const asks = (outside: Outside) => outside("ask the judge", () => 1);
+      const before = clearing({ in: "score", work: asks });
+      const { episode, recorded } = await play({ environment: before });
+      expect(namesBehind(recorded, "ask the judge")).toEqual(
+        ["ask the judge", "score", "stop", "delete", "usage"],
+      );
+      const environment = clearing({ in: "score", work: async () => {} });
+      const again = await play(
+        { ...nothing, environment },
+        { past: stored(recorded), atEnd: "replay", scoreAnew: true },
+      );
+      expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    });
+  });
+
   test("a call that ends at once is recorded though nobody waits for it", async () => {
     const environment = lampThatCalls(async (outside) => {
       void outside("count", () => 1);

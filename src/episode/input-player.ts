@@ -96,7 +96,10 @@ export class InputPlayer {
   #timePlace = 0;
   /** Of the clock, so far. */
   #readings = 0;
+  /** Calls through `outside` that have begun, those included that were passed over. */
   #outsideCount = 0;
+  /** What is recorded of a call whose index is lower answers nobody who is still waited for. */
+  #passedCount = 0;
   readonly #answerOrder: AnswerOrder;
   /** The call through `outside` whose work is being begun. */
   #begins: string | undefined;
@@ -496,8 +499,26 @@ export class InputPlayer {
   #skipOutsides(): void {
     for (; this.#place < this.#past.length; this.#place++) {
       const input = this.#past[this.#place]!;
-      if (input.type !== "outside" || !this.#playedOutsides.delete(input.index)) return;
+      if (input.type !== "outside") return;
+      if (!this.#playedOutsides.delete(input.index) && input.index >= this.#passedCount) return;
     }
+  }
+
+  /**
+   * Goes behind an answer that is taken as it was recorded. Who gave it is not called, or calls less than before:
+   * each call that comes later has the place that it had all the same, and what was still under way then and ended
+   * later is passed over, too.
+   */
+  #pass(answer: Answer): void {
+    let count = Math.max(this.#outsideCount, answer.begun ?? 0);
+    for (; this.#past[this.#place] !== answer; this.#place++) {
+      const input = this.#past[this.#place]!;
+      if (input.type === "outside") count = Math.max(count, input.index + 1);
+    }
+    this.#place += 1;
+    this.#outsideCount = count;
+    this.#passedCount = count;
+    this.#skipOutsides();
   }
 
   /**
@@ -536,8 +557,7 @@ export class InputPlayer {
       if (hash === outcome.hash) return value;
       throw this.diverge(this.#party, `${what} brings another answer: ${brief(value)}`);
     }
-    while (this.#past[this.#place] !== end) this.#place += 1;
-    this.#place += 1;
+    this.#pass(end);
     return open(outcome as Outcome<Value>);
   }
 
@@ -620,10 +640,9 @@ export class InputPlayer {
     return this.#stop;
   }
 
-  async #scoreAnew<Value>(end: Input, work: () => Promise<Value>): Promise<Value> {
+  async #scoreAnew<Value>(end: Answer, work: () => Promise<Value>): Promise<Value> {
     const value = this.clean(await this.#workAgain(work));
-    while (this.#past[this.#place] !== end) this.#place += 1;
-    this.#place += 1;
+    this.#pass(end);
     return value;
   }
 
@@ -646,23 +665,30 @@ export class InputPlayer {
       const value = this.clean(await work());
       this.#throwStop();
       this.#requireAwaited(what);
-      if (!repeatable) this.#noteOutcome({ type: "answer", what }, value);
+      const about = this.#aboutAnswer(what);
+      if (!repeatable) this.#noteOutcome(about, value);
       else if (this.#onInputs !== undefined) {
-        this.#note({ type: "answer", what, outcome: { hash: hashOf(value) } });
+        this.#note({ ...about, outcome: { hash: hashOf(value) } });
       }
       return value;
     } catch (thrown) {
       this.#throwStop();
       const error = this.#cleanThrown(thrown);
       if (error instanceof RolloutError) {
-        this.#note({ type: "answer", what, outcome: { error: toRecordedError(error) } });
+        this.#note({ ...this.#aboutAnswer(what), outcome: { error: toRecordedError(error) } });
       }
       throw error;
     }
   }
 
+  /** Of calls that have ended it is told by what is recorded of them that they had begun. */
+  #aboutAnswer(what: string): Omit<Answer, "outcome"> {
+    const isWhole = this.#awaited.size === 0;
+    return { type: "answer", what, ...(!isWhole && { begun: this.#outsideCount }) };
+  }
+
   /** The end of the call that begins now; `undefined` where the recording ends before. */
-  #findAnswer(what: string): Extract<Input, { type: "answer" }> | undefined {
+  #findAnswer(what: string): Answer | undefined {
     for (let place = this.#place; place < this.#past.length; place++) {
       const input = this.#past[place]!;
       if (input.type === "outside") continue;
@@ -706,9 +732,7 @@ export class InputPlayer {
 
   /** What is recorded is what there was: whoever has the value may write into it before that is on the disk. */
   #noteOutcome(
-    about:
-      | Omit<OutsideInput, "outcome">
-      | Pick<Extract<Input, { type: "answer" }>, "type" | "what">,
+    about: Omit<OutsideInput, "outcome"> | Omit<Answer, "outcome">,
     value: unknown,
   ): void {
     if (this.#onInputs === undefined) return;
@@ -736,6 +760,7 @@ export class InputPlayer {
 }
 
 type OutsideInput = Extract<Input, { type: "outside" }>;
+type Answer = Extract<Input, { type: "answer" }>;
 
 /** Calls to the world that are the user's to answer. */
 const usersAnswers: readonly string[] = ["begin", "step say", "usage"];

@@ -72,6 +72,11 @@ export type Input =
       readonly what: string;
       /** What came back, by its hash where it can be worked out again and by its value where not. */
       readonly outcome: Outcome<unknown> | { readonly hash: string };
+      /**
+       * How many calls of `Outside` had begun by then over the episode; absent where all of them had ended, and in
+       * recordings of earlier versions.
+       */
+      readonly begun?: number;
     }
   /** The episode's time was found to be over. */
   | { readonly type: "late" };
