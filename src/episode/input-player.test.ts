@@ -1070,7 +1070,9 @@ describe("an episode and its recording", () => {
         expect(resumed.episode.failure).toEqual(episode.failure);
         const ahead = past.inputs.slice(place).filter((input) => nameOfInput(input) !== "run");
         // The call without an end is still under way only where it was made.
-        const known = ahead.map(({ begun: _, ...input }: Input & { readonly begun?: number }) => input);
+        const known = ahead.map(
+          ({ begun: _, ...input }: Input & { readonly begun?: number }) => input,
+        );
         expect(resumed.recorded.inputs).toEqual(known);
       }
     }
@@ -1089,9 +1091,14 @@ describe("an episode and its recording", () => {
       });
       const played = await play({ environment });
       expect(played.episode.failure?.code).toBe(code);
-      expect(namesBehind(played.recorded, "look")).toEqual(
-        ["look", "run", name, "stop", "delete", "usage"],
-      );
+      expect(namesBehind(played.recorded, "look")).toEqual([
+        "look",
+        "run",
+        name,
+        "stop",
+        "delete",
+        "usage",
+      ]);
       // It is told by the calls themselves how many there were.
       expect(played.recorded.inputs.filter((input) => "begun" in input)).toEqual([]);
       await requireSound(environment, played);
@@ -1121,9 +1128,13 @@ describe("an episode and its recording", () => {
       const { environment, limits, clock } = late();
       const played = await play({ environment, limits, clock });
       expect(played.episode.failure?.code).toBe("environment/timeout");
-      expect(namesBehind(played.recorded, "look")).toEqual(
-        ["look", "step switch", "stop", "delete", "usage"],
-      );
+      expect(namesBehind(played.recorded, "look")).toEqual([
+        "look",
+        "step switch",
+        "stop",
+        "delete",
+        "usage",
+      ]);
       const [end] = played.recorded.inputs.filter((input) => nameOfInput(input) === "step switch");
       const begun = played.recorded.inputs.find((input) => nameOfInput(input) === "stop");
       expect(end).toMatchObject({ type: "answer", begun: (begun as { index: number }).index });
@@ -1136,9 +1147,14 @@ describe("an episode and its recording", () => {
         await rounds(9);
       });
       const played = await play({ environment, limits, clock });
-      expect(namesBehind(played.recorded, "look")).toEqual(
-        ["look", "step switch", "stop", "run", "delete", "usage"],
-      );
+      expect(namesBehind(played.recorded, "look")).toEqual([
+        "look",
+        "step switch",
+        "stop",
+        "run",
+        "delete",
+        "usage",
+      ]);
       await requireSound(environment, played);
       // It might as well have ended before.
       const { inputs, times } = played.recorded;
@@ -1151,9 +1167,13 @@ describe("an episode and its recording", () => {
       const asks = (outside: Outside) => outside("ask the judge", () => 1);
       const before = clearing({ in: "score", work: asks });
       const { episode, recorded } = await play({ environment: before });
-      expect(namesBehind(recorded, "ask the judge")).toEqual(
-        ["ask the judge", "score", "stop", "delete", "usage"],
-      );
+      expect(namesBehind(recorded, "ask the judge")).toEqual([
+        "ask the judge",
+        "score",
+        "stop",
+        "delete",
+        "usage",
+      ]);
       const environment = clearing({ in: "score", work: async () => {} });
       const again = await play(
         { ...nothing, environment },

@@ -1,5 +1,6 @@
 import { RolloutError, UsageError } from "../errors.ts";
 import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
+import { TemplateError } from "../jinja/template-error.ts";
 import type { ParserSettings } from "../parser/choose-parser.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
@@ -16,8 +17,8 @@ import { literalPattern } from "./literal-pattern.ts";
 import { missingTool } from "./missing-tool.ts";
 import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
 import { createPromptEncoder } from "./prompt-encoder.ts";
-import { HiddenTool, renderPrompt, withinLimits } from "./render-prompt.ts";
-import type { Renderer } from "./renderer.ts";
+import { ConversationRefusal, HiddenTool, renderPrompt, withinLimits } from "./render-prompt.ts";
+import type { RenderedIds, Renderer, TurnToContinue } from "./renderer.ts";
 import { rewritesHistory } from "./rewrite-check.ts";
 import { unseal } from "./seal.ts";
 import type { ControlLiterals } from "./stop-literals.ts";
@@ -104,7 +105,9 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
       const text = await unseal(sealedText, sealed.seal);
       requireTools(text, definitions, source);
       if (isTurnOver()) await takeTurn();
-      return { ids: await encodePrompt(sealedText, sealed.seal), text };
+      const ids = await encodePrompt(sealedText, sealed.seal);
+      if (addGenerationPrompt) requirePrinted(ids, source);
+      return { ids, text };
     },
     delta: createDeltaEncoder({
       template,
@@ -127,30 +130,43 @@ function withDeltaBase(profile: TemplateProfile, base: "full" | undefined): Temp
 function withRerender(renderer: Renderer, { template }: TemplateProfile): Renderer {
   return {
     ...renderer,
-    async rerender({ history, assistant, environment, tools, variables, now }) {
-      const change = {
-        history: history.map(toTemplateMessage),
-        assistant: toTemplateMessage(assistant),
-        environment: environment.map(toTemplateMessage),
-        tools: toTemplateTools(tools),
-      };
-      const bound = bindFor({ variables, now }, template);
-      if (!rewritesHistory(bound, change)) return undefined;
-      const messages = [...history, assistant, ...environment];
+    async rerender(turn) {
       try {
-        return await renderer.prompt({
-          messages,
-          tools,
-          ...(variables === undefined ? {} : { variables }),
-          ...(now === undefined ? {} : { now }),
-        });
+        return await promptAnew(renderer, template, turn);
       } catch (cause) {
         // In the middle of an episode nobody has given us anything that could be mended.
-        if (!(cause instanceof UsageError)) throw cause;
-        throw new RolloutError("internal/delta", cause.message, { cause });
+        if (!(cause instanceof UsageError || cause instanceof TemplateError)) throw cause;
+        throw new RolloutError("internal/delta", messageOf(cause), { cause });
       }
     },
   };
+}
+
+/** The prompt with which a new segment begins; `undefined` where the one before goes on. */
+async function promptAnew(
+  renderer: Renderer,
+  template: BoundTemplate,
+  { history, assistant, environment, tools, variables, now }: TurnToContinue,
+): Promise<RenderedIds | undefined> {
+  const change = {
+    history: history.map(toTemplateMessage),
+    assistant: toTemplateMessage(assistant),
+    environment: environment.map(toTemplateMessage),
+    tools: toTemplateTools(tools),
+  };
+  const bound = bindFor({ variables, now }, template);
+  if (!rewritesHistory(bound, change)) return undefined;
+  return await renderer.prompt({
+    messages: [...history, assistant, ...environment],
+    tools,
+    ...(variables === undefined ? {} : { variables }),
+    ...(now === undefined ? {} : { now }),
+  });
+}
+
+function messageOf(cause: UsageError | TemplateError): string {
+  if (cause instanceof UsageError) return cause.message;
+  return `Cannot render what follows the sampled turn with this chat template: ${cause.message}`;
 }
 
 /** Special tokens may end a turn, and others that look like it; markup such as `</tool_call>` not. */
@@ -177,6 +193,14 @@ async function idsOfLiterals(
     if (encoded.length === 1 && encoded[0] !== undefined) ids.set(literal, encoded[0]);
   }
   return ids;
+}
+
+/** The policy is asked with one id at least. */
+function requirePrinted(ids: readonly number[], source: string): void {
+  if (ids.length > 0) return;
+  throw new ConversationRefusal(
+    `Cannot render the conversation with the chat template of ${source}: it prints nothing, expected a prompt`,
+  );
 }
 
 /** A policy must not play on without having seen its tools. */

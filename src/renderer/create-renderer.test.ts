@@ -604,6 +604,38 @@ describe("createRenderer() with templates of other families", () => {
       });
       await expect(fresh).rejects.toMatchObject({ code: "internal/delta" });
     });
+
+    test.each([
+      [
+        "takes more than one rendering may",
+        `{% if long %}{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}{% endif %}`,
+        /^Cannot render what follows the sampled turn with this chat template: line 1: the template takes more than 10000 steps$/,
+      ],
+      [
+        "prints nothing",
+        "{% if long %}{% set messages = [] %}{% set tools = none %}{% set add_generation_prompt = false %}{% endif %}",
+        /^Cannot render the conversation with the chat template of .*: it prints nothing, expected a prompt$/,
+      ],
+    ])('"split" fails the episode where a long conversation %s', async (what, trait, message) => {
+      const source = "{% set long = messages|length > 14 %}" + trait + sampleTemplates.clearing;
+      const modelDir = await folderWith(`long ${what}`, source);
+      const templateLimits = { steps: 10_000 };
+      const renderer = await createRenderer({
+        ...{ modelDir, codec, templateLimits, historyPolicy: "split" },
+      });
+      const history = Array.from({ length: 12 }, () => [...ask("And?"), reasoned(1)]).flat();
+      const fresh = renderer.rerender?.({
+        history,
+        assistant: reasoned(2),
+        environment: ask("and?"),
+        tools: [],
+      });
+      await expect(fresh).rejects.toMatchObject({
+        name: "RolloutError",
+        code: "internal/delta",
+        message: expect.stringMatching(message) as string,
+      });
+    });
   });
 
   test("the template may be edited before it is compiled", async () => {

@@ -76,8 +76,8 @@ export interface Renderer {
    * The first prompt: rendered with the generation prompt, control tokens in untrusted text
    * neutralised, encoded once.
    *
-   * @throws ConversationRefusal where the template refuses the conversation, and HiddenTool where it
-   *   does not show one of its tools.
+   * @throws ConversationRefusal where the template refuses the conversation, or asks with nothing, and
+   *   HiddenTool where it does not show one of its tools.
    */
   prompt(conversation: Conversation): Promise<RenderedIds>;
   /**
