@@ -569,6 +569,29 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
+  test.each([
+    ["a text", "not found", '"not found"'],
+    ["a reply", { status: 404, body: ["no", null] }, '{"status":404,"body":["no",null]}'],
+    ["nothing", null, "null"],
+    ["an error that a text led to", new Error("inner", { cause: "not found" }), '"not found"'],
+  ])("what led to it is there again where it is %s", async (_, cause, told) => {
+    const thrown = new Error("the service refused", { cause });
+    const environment = lampThatCalls(async (outside) => {
+      const why: unknown = await outside("bulb", () => Promise.reject(thrown)).catch(
+        (error: unknown) => error,
+      );
+      const found = (why as Error).cause;
+      return JSON.stringify(found instanceof Error ? found.cause : found);
+    });
+    const { episode, recorded } = await play({ environment });
+    expect(episode.turns[1]?.steps[0]?.observation).toBe(told);
+    const again = await play(
+      { ...nothing, environment },
+      { past: stored(recorded), atEnd: "replay" },
+    );
+    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+  });
+
   describe("of a world that gives up the wait for a line by its own signal", () => {
     const silence = "(silence)";
     const tellsThrown = (thrown: unknown): string => {

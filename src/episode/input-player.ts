@@ -432,7 +432,7 @@ export class InputPlayer {
       ...(!isLast && { begun: this.#outsideCount }),
     };
     if ("value" in ended) this.#noteOutcome(about, ended.value);
-    else this.#note({ ...about, outcome: { error: toRecordedError(ended.thrown) } });
+    else this.#note({ ...about, outcome: { error: this.clean(toRecordedError(ended.thrown)) } });
   }
 
   /** Whether all that was called before an answer was handed over has been called now. */

@@ -5,6 +5,8 @@ import {
   type DiscardedSampling,
   type FailureCode,
 } from "../errors.ts";
+import { isWhollyJson } from "../internal/is-wholly-json.ts";
+import { plainCopy } from "../internal/plain-copy.ts";
 import { isSoundFailure } from "./is-sound-failure.ts";
 
 /** What was thrown in the place of an answer. JSON-able. */
@@ -18,6 +20,11 @@ export interface RecordedError {
   readonly errorCode?: string | number;
   /** What led to any other error, such as the refused connection of a `fetch`; absent where that is no error. */
   readonly cause?: RecordedError;
+  /**
+   * What led to any other error where that is no error, as JSON has it: a text, or the reply of a service. Absent
+   * where JSON cannot say it, and in recordings of earlier versions.
+   */
+  readonly causeValue?: unknown;
   readonly retryable?: true;
   readonly discarded?: readonly DiscardedSampling[];
 }
@@ -118,7 +125,10 @@ function messageOf(thrown: unknown): string {
 const maxCauses = 4;
 
 /** By what others than people tell errors apart. */
-function marksOf(thrown: unknown, depth = 0): Pick<RecordedError, "name" | "errorCode" | "cause"> {
+function marksOf(
+  thrown: unknown,
+  depth = 0,
+): Pick<RecordedError, "name" | "errorCode" | "cause" | "causeValue"> {
   try {
     if (!(thrown instanceof Error)) return {};
     const { name, code, cause } = thrown as Error & { readonly code?: unknown };
@@ -131,6 +141,8 @@ function marksOf(thrown: unknown, depth = 0): Pick<RecordedError, "name" | "erro
         depth < maxCauses && {
           cause: { message: messageOf(cause), ...marksOf(cause, depth + 1) },
         }),
+      // Whoever threw it may write into it.
+      ...(isWhollyJson(cause) && { causeValue: plainCopy(cause) }),
     };
   } catch {
     return {};
@@ -139,9 +151,13 @@ function marksOf(thrown: unknown, depth = 0): Pick<RecordedError, "name" | "erro
 
 /** What was thrown, once more: by its name, its code and what it says. */
 export function fromRecordedError(recorded: RecordedError): Error {
-  const { code, message, name, errorCode, cause, retryable = false, discarded = [] } = recorded;
+  const { code, message, name, errorCode, retryable = false, discarded = [] } = recorded;
   if (code !== undefined) return new RolloutError(code, message, { retryable, discarded });
-  const options = cause && { cause: fromRecordedError(cause) };
+  const { cause, causeValue } = recorded;
+  const options =
+    causeValue === undefined
+      ? cause && { cause: fromRecordedError(cause) }
+      : { cause: plainCopy(causeValue) };
   return Object.assign(new Error(message, options), {
     ...(name !== undefined && { name }),
     ...(errorCode !== undefined && { code: errorCode }),
