@@ -1,4 +1,3 @@
-import { setMaxListeners } from "node:events";
 import { assertInvariant } from "../errors.ts";
 import { createAbortController } from "../internal/abort-controller.ts";
 import type { Clock } from "../internal/clock.ts";
@@ -15,7 +14,7 @@ export class CallWatch implements Disposable {
   readonly #caller: AbortSignal;
   readonly #letGo: () => void;
   readonly #clock: Pick<Clock, "after" | "now">;
-  #controller = newController();
+  #controller = createAbortController();
   /** Ends the wait for the call under way. */
   #interrupt: ((reason: unknown) => void) | undefined;
   /** Of the call under way. */
@@ -103,7 +102,7 @@ export class CallWatch implements Disposable {
       const expire = (): void => {
         fail(onLate());
         const late = this.#controller;
-        this.#controller = newController();
+        this.#controller = createAbortController();
         late.abort(new DOMException(`The limit of ${ms} ms is over`, "TimeoutError"));
       };
       this.#interrupt = fail;
@@ -121,11 +120,4 @@ export class CallWatch implements Disposable {
   [Symbol.dispose](): void {
     this.#letGo();
   }
-}
-
-function newController(): AbortController {
-  const controller = createAbortController();
-  // Code that listens and never stops does so at most once a call.
-  setMaxListeners(0, controller.signal);
-  return controller;
 }

@@ -1,4 +1,5 @@
-import { describe, expect, test } from "vitest";
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { Engine, Generation } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
 import { createClock, type Clock } from "../internal/clock.ts";
@@ -45,7 +46,7 @@ function slowEngine(sampled: string, isStopped = false): Engine {
 /** Waits until so many waits of that length were asked for in all. */
 async function untilAsked(hand: ManualClock, ms: number, count: number): Promise<void> {
   while (hand.sleeps.filter((asked) => asked === ms).length < count) {
-    await new Promise((resolve) => setImmediate(resolve));
+    await setImmediate();
   }
 }
 
@@ -72,6 +73,25 @@ describe("the episode's deadline", () => {
       ...characterIds(switchCall),
       ...characterIds("I am still think").slice(0, -1),
     ]);
+  });
+
+  test("may be listened to by an engine once a turn that never lets go", async () => {
+    const told: Error[] = [];
+    const onWarning = (warning: Error): void => void told.push(warning);
+    process.on("warning", onWarning);
+    onTestFinished(() => void process.off("warning", onWarning));
+    const inner = preparedEngine(Array.from({ length: 12 }, () => says(switchCall)));
+    const engine: Engine = {
+      ...inner,
+      async generate(request, options = {}) {
+        options.cutShort?.addEventListener("abort", () => {});
+        return await inner.generate(request, options);
+      },
+    };
+    const { episode } = await play([], { engine, limits: { maxTurns: 12 } });
+    expect(episode.turns).toHaveLength(12);
+    await setImmediate();
+    expect(told).toEqual([]);
   });
 
   test("finds a turn that is cut short behind its stop id at its end, and acts on it", async () => {

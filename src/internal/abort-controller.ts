@@ -1,15 +1,17 @@
+import { setMaxListeners } from "node:events";
 import { passOverThrown } from "./pass-over-floating.ts";
 
 /**
  * A controller whose signal is given to code that is not ours. Node ends the process where a listener of a
  * signal throws; here that is told, and passed over. What somebody makes of the signal by `AbortSignal.any()`
- * is theirs.
+ * is theirs. Nor does Node warn of listeners that stay, as those of code that listens once a call and never stops.
  */
 export function createAbortController(): AbortController {
   const controller = new AbortController();
   const { signal } = controller;
   signal.addEventListener = addListener;
   signal.removeEventListener = removeListener;
+  setMaxListeners(0, signal);
   return controller;
 }
 
