@@ -1,17 +1,52 @@
 import { expect, test } from "vitest";
-import { samplingBehind, seedBehind } from "./continued-sampling.ts";
+import { restBehind, seedBehind } from "./continued-sampling.ts";
+import type { GenerateRequest } from "./engine.ts";
+
+const request: GenerateRequest = {
+  ...{ promptIds: [1, 2], sampling: { temperature: 0.5, seed: 5 }, maxNewTokens: 9 },
+  ...{ stopTokenIds: [3], vocabularySize: 99, requestId: "r", sessionId: "s" },
+};
 
 test("a turn of which nothing was sampled is sampled as it was asked for", () => {
-  const sampling = { temperature: 1, seed: 5 };
-  expect(samplingBehind(sampling, 0)).toBe(sampling);
+  expect(restBehind(request, [])).toBe(request);
+  const held: GenerateRequest = { ...request, stopTexts: ["END"] };
+  expect(restBehind(held, [])).toBe(held);
 });
 
-test("a turn that goes on has another seed, and all else as it was", () => {
-  expect(samplingBehind({ temperature: 0.5, seed: 5 }, 1)).toEqual({
-    ...{ temperature: 0.5, seed: 1_327_217_890 },
+test("a turn that goes on has another seed and less room, and all else as it was", () => {
+  expect(restBehind(request, [7])).toEqual({
+    ...request,
+    ...{ promptIds: [1, 2, 7], maxNewTokens: 8 },
+    sampling: { temperature: 0.5, seed: 1_327_217_890 },
   });
-  const unseeded = { temperature: 0.5 };
-  expect(samplingBehind(unseeded, 8)).toBe(unseeded);
+  const unseeded = { ...request, sampling: { temperature: 0.5 } };
+  expect(restBehind(unseeded, [7])?.sampling).toEqual({ temperature: 0.5 });
+});
+
+test("a least number of tokens is of the turn, not of what is left of it", () => {
+  const leastOf = (extra: Readonly<Record<string, unknown>>): unknown =>
+    restBehind({ ...request, sampling: { extra } }, [7, 8, 9])?.sampling;
+  expect(leastOf({ min_new_tokens: 8, ignore_eos: true })).toEqual({
+    extra: { min_new_tokens: 5, ignore_eos: true },
+  });
+  expect(leastOf({ min_tokens: 2 })).toEqual({ extra: { min_tokens: 0 } });
+});
+
+test.each<[what: string, demand: Partial<GenerateRequest>]>([
+  ["a schema", { constraint: { type: "json-schema", schema: {} } }],
+  ["texts that end it", { stopTexts: ["END"] }],
+  ["SGLang's grammar", { sampling: { extra: { ebnf: 'root ::= "a"' } } }],
+  ["vLLM's form", { sampling: { extra: { structured_outputs: { choice: ["a", "b"] } } } }],
+  ["vLLM's older form", { sampling: { extra: { guided_regex: "a+" } } }],
+  ["the engine's own stop texts", { sampling: { extra: { stop: ["END"] } } }],
+])("nothing is left of a turn that %s is asked of as a whole", (_, demand) => {
+  expect(restBehind({ ...request, ...demand }, [7])).toBeUndefined();
+});
+
+test("what is asked of nothing does not keep a turn from going on", () => {
+  const extra = { stop: [], json_schema: null, regex: "", logit_bias: { 7: 1 } };
+  const rest = restBehind({ ...request, stopTexts: [], sampling: { extra } }, [7]);
+  expect(rest).toMatchObject({ promptIds: [1, 2, 7], sampling: { extra } });
 });
 
 test("the seed follows from how many ids there are, however often it was interrupted", () => {

@@ -4,8 +4,10 @@ import type { Generation } from "./engine.ts";
 export function joinGenerations(first: Generation, second: Generation): Generation {
   const pieces = first.pieces.map((piece) => ({ ...piece, finish: "abort" as const }));
   const queued = [first.queueMs, second.queueMs].filter((ms) => ms !== undefined);
+  // The counts are those of the request that the turn begins with.
+  const begun = first.outputIds.length === 0 ? second : first;
   return {
-    ...first,
+    ...begun,
     outputIds: [...first.outputIds, ...second.outputIds],
     logprobs: [...first.logprobs, ...second.logprobs],
     finish: second.finish,

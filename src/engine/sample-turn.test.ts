@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import { manualClock } from "../testing/manual-clock.ts";
-import type { GenerateRequest, Generation } from "./engine.ts";
+import type { GenerateOptions, GenerateRequest, Generation } from "./engine.ts";
 import { toHttpEngineSettings } from "./http-engine-options.ts";
 import type { HttpTransport } from "./http-transport.ts";
 import type { PieceReply, SampledPiece } from "./piece-reply.ts";
@@ -28,6 +28,16 @@ const toWireId = (requestId: string): string => `1~${requestId}`;
 async function sample(
   replies: readonly PieceReply[],
   sampling: GenerateRequest["sampling"] = {},
+  {
+    form = {},
+    onTokens,
+    streamed = [],
+  }: {
+    readonly form?: Pick<GenerateRequest, "constraint">;
+    readonly onTokens?: GenerateOptions["onTokens"];
+    /** What is told of before the reply. */
+    readonly streamed?: readonly number[];
+  } = {},
 ): Promise<{ generation: Generation | RolloutError; pieces: readonly PieceRequest[] }> {
   const clock = manualClock({ skipUpToMs: 60_000 });
   const settings = toHttpEngineSettings({ url: "http://server", ...clock, random: () => 0.5 });
@@ -37,16 +47,21 @@ async function sample(
   const pieces: PieceRequest[] = [];
   const left = [...replies];
   const generation = await sampleTurn(
-    { ...request, sampling },
+    { ...request, sampling, ...form },
     {
+      ...(onTokens && { onTokens }),
       workers,
       settings,
       toWireId,
       signal: undefined,
       closing: new AbortController().signal,
       protocol: {
-        async samplePiece(piece) {
+        async samplePiece(piece, { stream }) {
           pieces.push(piece);
+          stream?.append(
+            streamed,
+            streamed.map(() => -1),
+          );
           return left.shift() ?? fails();
         },
         abortRequest: async () => true,
@@ -134,6 +149,63 @@ test("what is sampled behind an interruption is sampled with another seed", asyn
   expect(pieces.map(({ turn }) => turn.sampling.seed)).toEqual([
     ...[5, 5, (5 + 2 * 1_327_217_885) % 2 ** 31],
   ]);
+});
+
+describe("a turn that is held to a form as a whole", () => {
+  const form = { constraint: { type: "regex", pattern: "abc" } } as const;
+  const reason = "it was interrupted, and constraint (regex) is of the whole turn";
+  const interrupted: PieceReply = { type: "interrupted", piece: pieceOf([9, 8]), message: "new weights" };
+
+  test("is asked for anew where it was interrupted", async () => {
+    const { generation, pieces } = await sample([interrupted, good], { seed: 5 }, { form });
+    expect(generation).toEqual({
+      ...{ outputIds: [10, 2], logprobs: [-1, -1], finish },
+      pieces: [{ requestId: "r1~a", tokenCount: 2, policyVersion: "", finish: "stop" }],
+      discarded: [{ requestId: "a", reason, tokenCount: 2 }],
+    });
+    expect(
+      pieces.map(({ inputIds, maxNewTokens, turn }) => [inputIds, maxNewTokens, turn.sampling]),
+    ).toEqual([
+      [[5, 6, 7], 8, { seed: 5 }],
+      [[5, 6, 7], 8, { seed: 5 }],
+    ]);
+  });
+
+  test("is whole where it was interrupted behind its stop id", async () => {
+    const whole: PieceReply = { type: "interrupted", piece: pieceOf([9, 2]), message: "" };
+    const { generation } = await sample([whole], {}, { form });
+    expect(generation).toMatchObject({ outputIds: [9, 2], finish, discarded: [] });
+  });
+
+  test("fails where its beginning was told", async () => {
+    const told: number[] = [];
+    const onTokens: GenerateOptions["onTokens"] = ({ tokenIds }) => void told.push(...tokenIds);
+    const { generation, pieces } = await sample([interrupted], {}, { form, onTokens });
+    expect(generation).toMatchObject({
+      ...{ code: "engine/interrupted", retryable: true },
+      message:
+        "Cannot sample on in request a: it was interrupted (new weights) behind tokens that were streamed, " +
+        "and constraint (regex) is of the whole turn, expected the turn to be asked for again",
+      discarded: [{ requestId: "a", reason: "the turn failed later", tokenCount: 2 }],
+    });
+    expect([told, pieces.length]).toEqual([[9, 8], 1]);
+  });
+
+  test("fails where its stream broke off", async () => {
+    const problem = { code: "engine/unreachable", problem: "the stream broke" } as const;
+    const failure = { ...problem, expected: "an answer", retry: true, maySample: false };
+    const { generation, pieces } = await sample(
+      [{ type: "failed", failure }],
+      {},
+      { form, onTokens: () => {}, streamed: [9] },
+    );
+    expect(generation).toMatchObject({
+      ...{ code: "engine/interrupted", retryable: true },
+      message: expect.stringContaining("it was interrupted (the stream broke) behind") as string,
+      discarded: [{ requestId: "a", tokenCount: 1 }],
+    });
+    expect(pieces).toHaveLength(1);
+  });
 });
 
 test("twenty turns at once let the event loop get round in between", async () => {

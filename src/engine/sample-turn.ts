@@ -13,6 +13,7 @@ import { RepeatedCall } from "./repeated-call.ts";
 import { ReplyProblem } from "./reply-reading.ts";
 import type { SamplingProtocol } from "./sampling-protocol.ts";
 import { TurnProgress } from "./turn-progress.ts";
+import { cannotGoOn, findWholeDemand, interruptedBehindTold } from "./whole-demand.ts";
 
 /** What sampling a turn works with. */
 export interface TurnContext extends CallContext {
@@ -22,9 +23,10 @@ export interface TurnContext extends CallContext {
 }
 
 /**
- * Samples one turn: repeats what failed, resumes what the engine interrupted. A request that may
- * have been sampled is aborted and recorded before a fresh one takes its place. What the caller was
- * told of stays: a request that breaks behind it is resumed, and one whose reply contradicts it fails.
+ * Samples one turn: repeats what failed, resumes what the engine interrupted, and begins it anew where it
+ * cannot go on. A request that may have been sampled is aborted and recorded before a fresh one takes its
+ * place. What the caller was told of stays: a request that breaks behind it is resumed, and one whose reply
+ * contradicts it, or that cannot go on, fails.
  *
  * @throws RolloutError, or the signal's reason, as `Engine.generate()` says.
  */
@@ -33,13 +35,20 @@ export async function sampleTurn(
   context: TurnContext,
 ): Promise<Generation> {
   const { protocol, workers, onTokens } = context;
+  const demand = findWholeDemand(request);
   const progress = new TurnProgress(request);
   const lost = (): ReturnType<TurnProgress["lost"]> => progress.lost();
+  /** The turn has begun for whoever was told of it, and cannot go on. */
+  const throwIfStuck = ({ requestId, stream }: CallRequest, why: string): void => {
+    if (demand === undefined || toTold(stream) === undefined) return;
+    throw interruptedBehindTold(requestId, { demand, why, discarded: progress.lost() });
+  };
   using call = new RepeatedCall({ verb: "sample", noun: "the turn", lost }, context);
   for (;;) {
     await takeTurn();
     call.throwIfOver();
     if (call.isCutShort) return progress.toGeneration({ type: "length" });
+    if (demand !== undefined && progress.hasPart) progress.drop(cannotGoOn(demand));
     const piece = progress.nextPiece();
     const { maxNewTokens } = piece;
     const stream = onTokens && new PieceStream(piece, onTokens);
@@ -58,7 +67,9 @@ export async function sampleTurn(
         progress.add(piece, reply.piece, finish?.type ?? "abort");
         if (reply.piece.ids.length > 0) call.noteProgress();
         if (finish !== undefined) return progress.toGeneration(finish);
-        if (!call.isCutShort) await call.waitToResume(at, reply.message);
+        if (call.isCutShort) break;
+        throwIfStuck(at, reply.message);
+        await call.waitToResume(at, reply.message);
         break;
       }
       case "nan-happened":
@@ -76,6 +87,7 @@ export async function sampleTurn(
         }
         if (failure.maySample) progress.discard(piece, failure.problem, tokenCount);
         call.throwIfOver();
+        if (failure.retry && !isContradicted && !call.isCutShort) throwIfStuck(at, failure.problem);
         await call.waitToRetry(at, isContradicted ? { ...failure, retry: false } : failure);
         break;
       }

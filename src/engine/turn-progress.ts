@@ -1,4 +1,5 @@
-import { samplingBehind } from "./continued-sampling.ts";
+import { assertInvariant } from "../errors.ts";
+import { restBehind } from "./continued-sampling.ts";
 import type {
   DiscardedSampling,
   Finish,
@@ -31,17 +32,15 @@ export class TurnProgress {
    * requests apart.
    */
   nextPiece(): PieceRequest {
+    const rest = restBehind(this.#turn, this.#ids);
+    assertInvariant(rest !== undefined, "What cannot go on is dropped before it is asked for");
     const number = this.#requestCount++;
-    const { requestId, promptIds, maxNewTokens, sampling } = this.#turn;
-    const sampledCount = this.#ids.length;
+    const { requestId } = this.#turn;
     return {
       requestId: number === 0 ? requestId : `r${number}~${requestId}`,
-      inputIds: sampledCount === 0 ? promptIds : [...promptIds, ...this.#ids],
-      maxNewTokens: maxNewTokens - sampledCount,
-      turn:
-        sampledCount === 0
-          ? this.#turn
-          : { ...this.#turn, sampling: samplingBehind(sampling, sampledCount) },
+      inputIds: rest.promptIds,
+      maxNewTokens: rest.maxNewTokens,
+      turn: rest,
     };
   }
 
@@ -63,6 +62,17 @@ export class TurnProgress {
       const { requestId } = piece;
       this.#pieces.push({ requestId, ...run, finish: isLast ? finish : "abort" });
     }
+  }
+
+  /** Whether anything was sampled that the turn goes on behind. */
+  get hasPart(): boolean {
+    return this.#ids.length > 0;
+  }
+
+  /** Discards what was kept, so that the turn begins anew. */
+  drop(reason: string): void {
+    for (const piece of this.#pieces) this.discard(piece, reason, piece.tokenCount);
+    for (const list of [this.#ids, this.#logprobs, this.#pieces]) list.length = 0;
   }
 
   /** Records a request that may have sampled what no sample will carry. */

@@ -3,6 +3,7 @@ import { checkGeneration } from "../engine/check-sampled.ts";
 import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../engine/engine.ts";
 import { withEnd } from "../engine/find-end.ts";
 import { nothingSampled } from "../engine/nothing-sampled.ts";
+import { discardPart, findWholeDemand } from "../engine/whole-demand.ts";
 import { RolloutError } from "../errors.ts";
 import { endedBy } from "../internal/ended-by.ts";
 import { onAbort } from "../internal/on-abort.ts";
@@ -69,7 +70,11 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
       interrupt?.aborted === true &&
       generation.finish.type === "length" &&
       generation.outputIds.length < request.maxNewTokens;
-    return { generation, isLate: time.expired, ...(isPartial && { isPartial }) };
+    if (!isPartial) return { generation, isLate: time.expired };
+    const demand = findWholeDemand(request);
+    // Whoever goes on with the episode asks for such a turn anew.
+    const part = demand === undefined ? generation : discardPart(generation, demand);
+    return { generation: part, isLate: time.expired, isPartial };
   } catch (error) {
     if (!(error instanceof RolloutError) || error.code !== "engine/timeout") throw error;
     if (interrupt?.aborted === true) return nothingYet(play, request, error);

@@ -100,6 +100,49 @@ test("a turn that goes on after an interruption is sampled with another seed", a
   ]);
 });
 
+describe("a turn that is held to a form as a whole and interrupted", () => {
+  const sampling = { seed: 5, extra: { regex: "[a-z]+" } };
+
+  test("is sampled anew by the next start, which keeps nothing of it", async () => {
+    const first = interruptedEngine(cut("Let me"));
+    const left = await play({ engine: first.engine, sampling }, first.options);
+    expect(left.episode).toMatchObject({ outcome: "aborted", stopReason: "interrupted", turns: [] });
+    const second = preparedEngine([says("I see.")]);
+    const { episode, recorded } = await play({ engine: second, sampling }, { past: left.recorded });
+    expect(episode.turns.map(({ text }) => text)).toEqual(["I see."]);
+    expect(episode.turns[0]!.discarded).toEqual([
+      {
+        requestId: "r",
+        reason: "it was interrupted, and sampling.extra.regex is of the whole turn",
+        tokenCount: 6,
+      },
+    ]);
+    const [asked, again] = [first.requests[0]!, second.requests[0]!];
+    expect(again).toEqual({ ...asked, requestId: "lamp/test/0#0:1.2:0;" });
+    // Played again it is the same, whatever is asked of its turns by then.
+    const past = joined(left.recorded, recorded);
+    const played = await play({ sampling: {} }, { past, atEnd: "replay" });
+    expect(played.episode.turns).toEqual(episode.turns);
+  });
+
+  test("fails where its beginning was recorded all the same", async () => {
+    const first = interruptedEngine(cut("Let me"));
+    const { recorded } = await play({ engine: first.engine }, first.options);
+    const second = preparedEngine([says("I see.")]);
+    const { episode } = await play({ engine: second, sampling }, { past: recorded });
+    expect(episode).toMatchObject({
+      outcome: "failed",
+      failure: {
+        code: "engine/interrupted",
+        message:
+          "Cannot sample on in request lamp/test/0#0:1.2:0+6;: 6 ids of its turn were recorded before an " +
+          "interruption, and sampling.extra.regex is of the whole turn, expected the episode to be played anew",
+      },
+    });
+    expect(second.requests).toEqual([]);
+  });
+});
+
 describe("a turn that was interrupted where its limits leave no more room at the next start", () => {
   test.each([
     ["as much as there is", 6],

@@ -1,7 +1,8 @@
-import { samplingBehind } from "../engine/continued-sampling.ts";
+import { restBehind } from "../engine/continued-sampling.ts";
 import type { GenerateRequest, Generation } from "../engine/engine.ts";
 import { isPromptTooLong } from "../engine/is-prompt-too-long.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
+import { findWholeDemand } from "../engine/whole-demand.ts";
 import { samplingOfTurn } from "../engine/turn-seed.ts";
 import { RolloutError } from "../errors.ts";
 import { askEngine } from "./ask-engine.ts";
@@ -88,10 +89,9 @@ async function takeGeneration(
     try {
       sampled = await player.generation(promptHash, () => {
         const sampledIds = part?.generation.outputIds ?? [];
-        const maxNewTokens = roomTokens - sampledIds.length;
         // The limits may be smaller than those under which it was sampled.
-        if (maxNewTokens < 1) throw noRoom(play, turnIndex, sampledIds.length);
-        return askEngine(play, toRequest(play, turnIndex, { maxNewTokens, sampledIds }));
+        if (roomTokens <= sampledIds.length) throw noRoom(play, turnIndex, sampledIds.length);
+        return askEngine(play, toRequest(play, turnIndex, { roomTokens, sampledIds }));
       });
     } catch (error) {
       // There is no room behind what was sampled before: that is the turn.
@@ -125,13 +125,14 @@ function noRoom({ assignment }: Play, turnIndex: number, sampledCount: number): 
   return new RolloutError("engine/prompt-too-long", message);
 }
 
+/** @throws RolloutError `engine/interrupted` where it cannot go on behind ids that were kept of the turn. */
 function toRequest(
   play: Play,
   turnIndex: number,
   {
-    maxNewTokens,
+    roomTokens,
     sampledIds,
-  }: { readonly maxNewTokens: number; readonly sampledIds: readonly number[] },
+  }: { readonly roomTokens: number; readonly sampledIds: readonly number[] },
 ): GenerateRequest {
   const { assignment, recorder, setup } = play;
   const { codec, stopTokenIds } = setup.renderer;
@@ -139,16 +140,26 @@ function toRequest(
   const place = start === 1 ? attempt : `${attempt}.${start}`;
   const seed = assignment.samplingSeed ?? assignment.seed;
   const sampling = samplingOfTurn(setup.sampling, { seed, turnIndex });
-  return {
-    promptIds:
-      sampledIds.length === 0 ? recorder.promptIds : [...recorder.promptIds, ...sampledIds],
-    sampling: samplingBehind(sampling, sampledIds.length),
-    maxNewTokens,
+  const turn: GenerateRequest = {
+    promptIds: recorder.promptIds,
+    sampling,
+    maxNewTokens: roomTokens,
     stopTokenIds,
     vocabularySize: codec.vocabularySize,
     requestId: `${rolloutId}:${place}:${turnIndex}${sampledIds.length === 0 ? "" : `+${sampledIds.length}`};`,
     sessionId: rolloutId,
   };
+  const rest = restBehind(turn, sampledIds);
+  if (rest === undefined) throw keptOfWhole(turn, sampledIds.length);
+  return rest;
+}
+
+/** An earlier version recorded what was sampled of such a turn, or it was recorded under other settings. */
+function keptOfWhole(turn: GenerateRequest, sampledCount: number): RolloutError {
+  const message =
+    `Cannot sample on in request ${turn.requestId}: ${sampledCount} ids of its turn were recorded before an ` +
+    `interruption, and ${findWholeDemand(turn)} is of the whole turn, expected the episode to be played anew`;
+  return new RolloutError("engine/interrupted", message, { retryable: true });
 }
 
 /** How many ids the next turn may sample, and which limit says so where it may sample none. */

@@ -175,6 +175,7 @@ async function sampleAndWrite(
         ids: { mint, callPrefix: dialect.idPrefixes.call },
       },
       onEvents: (events) => output.write(events),
+      isStreamed: asked.isStreamed,
       signal: deadline.signal,
       onHeld: (isHeld) => (isHeld ? deadline.pause() : deadline.goOn()),
     }),

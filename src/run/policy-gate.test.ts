@@ -194,6 +194,86 @@ describe("PolicyGate", () => {
     ]);
   });
 
+  describe("before a turn that is held to a form as a whole", () => {
+    const form = { constraint: { type: "regex", pattern: "abc" } } as const;
+    const held: GenerateRequest = { ...request, ...form, maxNewTokens: 3 };
+    const reason = "it was interrupted, and constraint (regex) is of the whole turn";
+
+    test("discards what was sampled before an update, and asks anew", async () => {
+      const { asked, gate } = gateBefore([
+        [7, 8],
+        [7, 9, 2],
+      ]);
+      const sampling = { temperature: 1, seed: 5 };
+      const generating = gate.engine.generate({ ...held, sampling });
+      await gate.close("interrupt");
+      gate.open();
+      expect(await generating).toEqual({
+        ...{ outputIds: [7, 9, 2], logprobs: [-1, -1, -1], finish: { type: "length" } },
+        pieces: [{ requestId: "rw1;", tokenCount: 3, policyVersion: "1", finish: "abort" }],
+        discarded: [{ requestId: "r", reason, tokenCount: 2 }],
+      });
+      expect(asked).toEqual([
+        { ...held, sampling },
+        { ...held, sampling, requestId: "rw1;" },
+      ]);
+    });
+
+    test("keeps one that has come to its end as it was cut short", async () => {
+      const { asked, gate } = gateBefore([[7, 2]]);
+      const generating = gate.engine.generate(held);
+      await gate.close("interrupt");
+      gate.open();
+      expect(await generating).toMatchObject({ outputIds: [7, 2], finish: { type: "stop" } });
+      expect(asked).toHaveLength(1);
+    });
+
+    test("hands over what was sampled to whoever is cut short until it is open again", async () => {
+      const { asked, gate } = gateBefore([[7, 8]]);
+      const cut = new AbortController();
+      const generating = gate.engine.generate(held, { cutShort: cut.signal });
+      await gate.close("interrupt");
+      cut.abort();
+      expect(await generating).toMatchObject({ outputIds: [7, 8], discarded: [] });
+      expect(asked).toHaveLength(1);
+    });
+
+    test("fails where tokens of it were told already", async () => {
+      const { asked, gate, hand } = gateBeforeTelling();
+      const told: number[] = [];
+      const onTokens: GenerateOptions["onTokens"] = ({ tokenIds }) => void told.push(...tokenIds);
+      const generating = gate.engine.generate(held, { onTokens });
+      asked[0]!.options.onTokens!({ tokenIds: [11], logprobs: [-1] });
+      const failed = expect(generating).rejects.toMatchObject({
+        ...{ code: "engine/interrupted", retryable: true },
+        message:
+          "Cannot sample on in request r: it was interrupted (the policy's weights were changed) behind tokens " +
+          "that were streamed, and constraint (regex) is of the whole turn, expected the turn to be asked for again",
+        discarded: [
+          { requestId: "r", reason, tokenCount: 1 },
+          { requestId: "r", reason: "the engine had no more to show when it was cut short" },
+        ],
+      });
+      const closed = gate.close("interrupt");
+      await hand.advance(200);
+      await closed;
+      gate.open();
+      await failed;
+      expect([asked.length, told]).toEqual([1, [11]]);
+    });
+
+    test("asks anew where none of it was told, whoever listens", async () => {
+      const { gate } = gateBefore([
+        [7, 8],
+        [7, 9, 2],
+      ]);
+      const generating = gate.engine.generate(held, { onTokens: () => {} });
+      await gate.close("interrupt");
+      gate.open();
+      expect(await generating).toMatchObject({ outputIds: [7, 9, 2] });
+    });
+  });
+
   test("does not wait for an engine that hangs, and asks anew by the new weights", async () => {
     const hand = manualClock();
     const asked: { readonly request: GenerateRequest; readonly signal: AbortSignal | undefined }[] =

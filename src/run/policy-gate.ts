@@ -1,10 +1,12 @@
 import { checkGeneration } from "../engine/check-sampled.ts";
-import { samplingBehind } from "../engine/continued-sampling.ts";
+import { restBehind } from "../engine/continued-sampling.ts";
 import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../engine/engine.ts";
 import { withEnd } from "../engine/find-end.ts";
 import { isPromptTooLong } from "../engine/is-prompt-too-long.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
 import { nothingSampled } from "../engine/nothing-sampled.ts";
+import { discardPart, findWholeDemand, interruptedBehindTold } from "../engine/whole-demand.ts";
+import { assertInvariant } from "../errors.ts";
 import { createAbortController } from "../internal/abort-controller.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { endedBy } from "../internal/ended-by.ts";
@@ -15,7 +17,8 @@ import { ToldTokens } from "./told-tokens.ts";
 /**
  * What becomes of the turns that are being sampled when the policy's weights change: `finish` leaves them
  * to the engine, `hold` lets them come to their end before, `interrupt` cuts them short and goes on from
- * the tokens that were sampled, by the new weights. Every token keeps the version that sampled it.
+ * the tokens that were sampled, by the new weights, or, where a turn is held to a form as a whole, asks for it anew.
+ * Every token keeps the version that sampled it.
  */
 export type UpdateMode = "finish" | "hold" | "interrupt";
 
@@ -96,7 +99,9 @@ export class PolicyGate {
     };
   }
 
-  async #generate(request: GenerateRequest, options: GenerateOptions): Promise<Generation> {
+  async #generate(request: GenerateRequest, caller: GenerateOptions): Promise<Generation> {
+    const { options, isTold } = watchTold(caller);
+    const demand = findWholeDemand(request);
     let sampled: Generation | undefined;
     for (let round = 0; ; round++) {
       // It may be closed again before whoever waited comes round.
@@ -106,17 +111,21 @@ export class PolicyGate {
         await this.#waitHeld(options);
       }
       if (sampled !== undefined && options.cutShort?.aborted === true) return sampled;
+      if (sampled !== undefined && demand !== undefined) {
+        sampled = discardPart(sampled, demand);
+        if (isTold()) {
+          const { discarded } = sampled;
+          const why = "the policy's weights were changed";
+          throw interruptedBehindTold(request.requestId, { demand, why, discarded });
+        }
+      }
       const before: readonly number[] = sampled?.outputIds ?? [];
+      const behind = restBehind(request, before);
+      assertInvariant(behind !== undefined, "What cannot go on is discarded before it is asked for");
       const rest: GenerateRequest =
         sampled === undefined
-          ? request
-          : {
-              ...request,
-              promptIds: [...request.promptIds, ...before],
-              sampling: samplingBehind(request.sampling, before.length),
-              maxNewTokens: request.maxNewTokens - before.length,
-              requestId: `${request.requestId}w${round};`,
-            };
+          ? behind
+          : { ...behind, requestId: `${request.requestId}w${round};` };
       const hasPart = before.length > 0;
       const passed = await this.#pass(rest, options, hasPart).catch((error: unknown) => {
         // There is no room behind what was sampled before: that is the turn.
@@ -250,4 +259,20 @@ export class PolicyGate {
       onHeld?.(false);
     }
   }
+}
+
+/** What an engine is given, and whether it has told of tokens that it sampled. */
+function watchTold(caller: GenerateOptions): {
+  readonly options: GenerateOptions;
+  readonly isTold: () => boolean;
+} {
+  let isTold = false;
+  const { onTokens } = caller;
+  const watched: GenerateOptions["onTokens"] =
+    onTokens &&
+    ((tokens) => {
+      isTold = true;
+      onTokens(tokens);
+    });
+  return { options: { ...caller, ...(watched && { onTokens: watched }) }, isTold: () => isTold };
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { Engine } from "../../engine/engine.ts";
+import type { Engine, GenerateRequest } from "../../engine/engine.ts";
 import { preparedEngine } from "../../episode/lamp-episode.fixture.ts";
 import { RolloutError } from "../../errors.ts";
 import { characterIds, characterRenderer } from "../../testing/character-renderer.ts";
-import { sampleReply, type SampledReply } from "./sample-reply.ts";
+import { sampleReply, type ReplyToSample, type SampledReply } from "./sample-reply.ts";
 
 /** Samples a reply that ends with "END", by an engine that tells of all and ends its call in the given way when it is cut. */
 async function sampleUntilStop(endBy: (cutShort: AbortSignal) => unknown): Promise<SampledReply> {
@@ -34,6 +34,51 @@ async function sampleUntilStop(endBy: (cutShort: AbortSignal) => unknown): Promi
     signal: new AbortController().signal,
   });
 }
+
+describe("a turn that is held to a form", () => {
+  /** Whether the engine is given somebody to tell of tokens. */
+  async function isListenedTo(
+    own: Partial<Pick<ReplyToSample, "isStreamed">> & { stops?: readonly string[] },
+    held: Partial<GenerateRequest> = { constraint: { type: "json-schema", schema: {} } },
+  ): Promise<boolean> {
+    const { stops = [], ...more } = own;
+    const prepared = preparedEngine([{ outputIds: characterIds("{}") }]);
+    let listens = false;
+    const engine: Engine = {
+      ...prepared,
+      async generate(request, options) {
+        listens = options?.onTokens !== undefined;
+        return await prepared.generate(request, options);
+      },
+    };
+    const { parts } = await sampleReply({
+      engine,
+      renderer: characterRenderer(),
+      request: {
+        ...{ promptIds: [1], sampling: {}, maxNewTokens: 99, requestId: "r", sessionId: "s" },
+        stopTokenIds: characterRenderer().stopTokenIds,
+        ...held,
+      },
+      read: {
+        formats: { parseOptions: {} },
+        ...{ tools: [], stops, reasoningOpened: false },
+        ids: { mint: (prefix) => prefix, callPrefix: "call_" },
+      },
+      onEvents: () => {},
+      signal: new AbortController().signal,
+      ...more,
+    });
+    expect(parts.map(({ text }) => text)).toEqual(["{}"]);
+    return listens;
+  }
+
+  test("is listened to only where somebody reads it as it comes, so that it can begin anew", async () => {
+    expect(await isListenedTo({ isStreamed: false })).toBe(false);
+    expect(await isListenedTo({ isStreamed: true })).toBe(true);
+    expect(await isListenedTo({ isStreamed: false, stops: ["END"] })).toBe(true);
+    expect(await isListenedTo({ isStreamed: false }, {})).toBe(true);
+  });
+});
 
 describe("an engine that is told to stop behind a stop text", () => {
   test.each<[what: string, endBy: (cutShort: AbortSignal) => unknown]>([

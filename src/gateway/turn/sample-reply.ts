@@ -1,6 +1,7 @@
 import { assertRequest } from "../../engine/check-request.ts";
 import { checkGeneration } from "../../engine/check-sampled.ts";
 import type { Engine, GenerateRequest, Generation } from "../../engine/engine.ts";
+import { findWholeDemand } from "../../engine/whole-demand.ts";
 import { attribute } from "../../episode/boundary.ts";
 import { ownBug, RolloutError } from "../../errors.ts";
 import { withDeadline } from "../../internal/deadline.ts";
@@ -20,6 +21,8 @@ export interface ReplyToSample {
   readonly read: TurnToStream;
   /** Told of each event as soon as it can be released. */
   readonly onEvents: (events: readonly ReplyEvent[]) => void;
+  /** Whether the client reads events as they come. Default true. */
+  readonly isStreamed?: boolean;
   /** Aborted, the turn is given up, and the engine is told to stop. */
   readonly signal: AbortSignal;
   /** See `GenerateOptions.onHeld`. */
@@ -77,17 +80,19 @@ export async function sampleReply(options: ReplyToSample): Promise<SampledReply>
  * signal is not waited for.
  */
 async function askEngine(
-  { engine, request, signal, onHeld }: ReplyToSample,
+  { engine, request, read, signal, onHeld, isStreamed = true }: ReplyToSample,
   feed: ReadingFeed,
 ): Promise<Generation> {
   assertRequest(request);
   const what = `sample ${request.requestId}`;
   const stopped = new AbortController();
   feed.onStopText = () => stopped.abort();
+  // Where it is interrupted, a turn that is told of cannot begin anew.
+  const listens = isStreamed || read.stops.length > 0 || findWholeDemand(request) === undefined;
   const told = new ToldTokens({
     onHeld,
     cutShort: stopped.signal,
-    onTokens: ({ tokenIds }) => feed.push(tokenIds),
+    ...(listens && { onTokens: ({ tokenIds }) => feed.push(tokenIds) }),
   });
   const generate = async (ended: AbortSignal): Promise<Generation> => {
     try {
