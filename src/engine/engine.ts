@@ -35,10 +35,15 @@ export interface GenerateRequest {
   readonly stopTokenIds: readonly number[];
   /**
    * Texts that end the turn where the sampled text comes to hold one. The ids stay whole: they hold
-   * what completed the text, and the finish names it. Not every engine can: `engine/bad-request`.
+   * what completed the text, and the finish names it. Not every engine can: `engine/bad-request`. A turn that
+   * has some is sampled anew where it is interrupted, as one with a `constraint` is: the engine looks for them in each
+   * request's own output.
    */
   readonly stopTexts?: readonly string[];
-  /** What the sampled text is held to. Not every engine can: `engine/bad-request`. */
+  /**
+   * What the sampled text is held to. Not every engine can: `engine/bad-request`. It begins with a request's own first
+   * token, so what was sampled of a turn that is interrupted is discarded, and the turn sampled anew.
+   */
   readonly constraint?: SamplingConstraint;
   /**
    * Number of ids that the policy's tokenizer has. A prompt's ids are below it, and a reply with an id
@@ -212,7 +217,8 @@ export interface GenerateOptions {
 export interface Engine {
   readonly kind: string;
   /**
-   * Samples one turn. Interruptions by the engine (weight updates) are resumed inside.
+   * Samples one turn. Interruptions by the engine (weight updates) are resumed inside; a turn of which something is
+   * demanded as a whole begins anew there, and fails as `engine/interrupted` where `onTokens` was told of it.
    *
    * @throws RolloutError with party `engine`: `engine/unreachable`, `engine/timeout`,
    *   `engine/overloaded`, `engine/bad-request`, `engine/prompt-too-long`, `engine/bad-reply`,
