@@ -154,7 +154,11 @@ test("what is sampled behind an interruption is sampled with another seed", asyn
 describe("a turn that is held to a form as a whole", () => {
   const form = { constraint: { type: "regex", pattern: "abc" } } as const;
   const reason = "it was interrupted, and constraint (regex) is of the whole turn";
-  const interrupted: PieceReply = { type: "interrupted", piece: pieceOf([9, 8]), message: "new weights" };
+  const interrupted: PieceReply = {
+    type: "interrupted",
+    piece: pieceOf([9, 8]),
+    message: "new weights",
+  };
 
   test("is asked for anew where it was interrupted", async () => {
     const { generation, pieces } = await sample([interrupted, good], { seed: 5 }, { form });

@@ -106,7 +106,11 @@ describe("a turn that is held to a form as a whole and interrupted", () => {
   test("is sampled anew by the next start, which keeps nothing of it", async () => {
     const first = interruptedEngine(cut("Let me"));
     const left = await play({ engine: first.engine, sampling }, first.options);
-    expect(left.episode).toMatchObject({ outcome: "aborted", stopReason: "interrupted", turns: [] });
+    expect(left.episode).toMatchObject({
+      outcome: "aborted",
+      stopReason: "interrupted",
+      turns: [],
+    });
     const second = preparedEngine([says("I see.")]);
     const { episode, recorded } = await play({ engine: second, sampling }, { past: left.recorded });
     expect(episode.turns.map(({ text }) => text)).toEqual(["I see."]);

@@ -121,11 +121,12 @@ export class PolicyGate {
       }
       const before: readonly number[] = sampled?.outputIds ?? [];
       const behind = restBehind(request, before);
-      assertInvariant(behind !== undefined, "What cannot go on is discarded before it is asked for");
+      assertInvariant(
+        behind !== undefined,
+        "What cannot go on is discarded before it is asked for",
+      );
       const rest: GenerateRequest =
-        sampled === undefined
-          ? behind
-          : { ...behind, requestId: `${request.requestId}w${round};` };
+        sampled === undefined ? behind : { ...behind, requestId: `${request.requestId}w${round};` };
       const hasPart = before.length > 0;
       const passed = await this.#pass(rest, options, hasPart).catch((error: unknown) => {
         // There is no room behind what was sampled before: that is the turn.

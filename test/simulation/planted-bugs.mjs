@@ -47,8 +47,8 @@ export const bugs = [
   ],
   [
     "an interrupted turn is asked for from its start",
-    "run/policy-gate.ts",
-    "promptIds: [...request.promptIds, ...before],",
+    "engine/continued-sampling.ts",
+    "promptIds: [...request.promptIds, ...sampledIds],",
     "promptIds: request.promptIds,",
   ],
   [
