@@ -1,5 +1,3 @@
-import type { TokenizerFile } from "./tokenizer-file.ts";
-
 /**
  * The alternatives that the patterns of published tokenizers are made of. None of them goes back over
  * a text more than once, whatever it is, so that patterns which recombine them do not either, and the
@@ -32,8 +30,8 @@ const knownAlternatives: ReadonlySet<string> = new Set([
   String.raw`[^\s\p{L}\p{N}]+(?: [^\s\p{L}\p{N}]+)*`,
 ]);
 
-/** Whether the pattern is made of known alternatives. */
-function isKnownPattern(pattern: string): boolean {
+/** Whether the pattern is made of known alternatives. None of them matches nothing. */
+export function isKnownPattern(pattern: string): boolean {
   return alternativesOf(pattern).every((alternative) => knownAlternatives.has(alternative));
 }
 
@@ -48,27 +46,4 @@ function alternativesOf(pattern: string): readonly string[] {
     else alternatives.push(`${alternatives.pop()}${piece}`);
   }
   return alternatives;
-}
-
-/**
- * Whether the file holds nothing that could make the native library run wild: no pattern but known
- * ones, and no compiled table, which it takes on trust.
- */
-export function isWellKnown({ outline }: TokenizerFile): boolean {
-  const parts = ["normalizer", "pre_tokenizer", "decoder", "post_processor"];
-  const { continuing_subword_prefix: prefix } = outline["model"] as Readonly<
-    Record<string, unknown>
-  >;
-  return (
-    !parts.some((part) => holdsUnknown(outline[part])) &&
-    (prefix === undefined || prefix === null || prefix === "")
-  );
-}
-
-function holdsUnknown(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return Object.entries(value).some(([key, member]) => {
-    if (key === "Regex") return !isKnownPattern(String(member));
-    return (key === "type" && member === "Precompiled") || holdsUnknown(member);
-  });
 }

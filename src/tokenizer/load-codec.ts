@@ -3,7 +3,7 @@ import { UsageError, describeError } from "../errors.ts";
 import type { TokenCodec } from "./codec.ts";
 import { createJavascriptCodec } from "./javascript-codec.ts";
 import type { NativeLibrary } from "./native-codec.ts";
-import { isWellKnown } from "./known-patterns.ts";
+import { isWellKnown } from "./well-known.ts";
 import { createIsolatedCodec, createNativeCodec } from "./native-codec.ts";
 import { readTokenizerFile } from "./tokenizer-file.ts";
 
