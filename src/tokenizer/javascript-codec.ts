@@ -1,12 +1,12 @@
 import { UsageError } from "../errors.ts";
 import { createByteLevelText } from "./byte-level.ts";
-import type { TokenCodec } from "./codec.ts";
+import type { AddedToken, TokenCodec } from "./codec.ts";
 import { createPlainCheck } from "./plain-check.ts";
 import { RemoteTokenizer } from "./remote-tokenizer.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 import { openThread } from "./tokenizer-port.ts";
 import { serveJavascript } from "./tokenizer-server.ts";
-import { createVocabulary } from "./vocabulary.ts";
+import { createVocabulary, numberedBy } from "./vocabulary.ts";
 
 /**
  * A codec on Hugging Face's tokenizer in JavaScript, for machines on which the native one does not
@@ -24,15 +24,17 @@ export async function createJavascriptCodec(
     library: "@huggingface/tokenizers",
     documents: { full: () => file.fullText(), plain: () => file.plainText() },
   });
+  let addedTokens: readonly AddedToken[];
   try {
-    await remote.load("full");
+    const contents = file.addedTokens.map(({ content }) => content);
+    addedTokens = numberedBy(file, await remote.idsOf(contents));
   } catch (cause) {
     await remote.close();
     throw new UsageError("Cannot load the tokenizer in JavaScript", { cause });
   }
-  const vocabulary = createVocabulary(file);
+  const vocabulary = createVocabulary(file, addedTokens);
   const bytes = createByteLevelText(file.outline, vocabulary.tokenOf);
-  const checkPlain = createPlainCheck(file.addedTokens);
+  const checkPlain = createPlainCheck(addedTokens);
   return {
     backend: "javascript",
     ...vocabulary,

@@ -4,6 +4,7 @@ import type { AddedTokenRecord } from "./added-token-records.ts";
 import { byteSpellings } from "./byte-level.ts";
 import type { JsonObject } from "./model-file.ts";
 import { RemoteTokenizer } from "./remote-tokenizer.ts";
+import { askLibrary } from "./tokenizer-failure.ts";
 import { openThread } from "./tokenizer-port.ts";
 import { serveNative } from "./tokenizer-server.ts";
 
@@ -82,7 +83,8 @@ export class LibraryCut {
       return await this.#elsewhere.cut(instance, text);
     }
     const tokenizer = instance === "full" ? this.#full : this.#plain;
-    const encoding = await tokenizer.encode(text, null, { addSpecialTokens: false });
+    const options = { addSpecialTokens: false };
+    const encoding = await askLibrary(() => tokenizer.encode(text, null, options));
     if (isTurnOver()) await takeTurn();
     const symbols = encoding.getIds();
     if (isTurnOver()) await takeTurn();

@@ -170,7 +170,7 @@ describe.each(["native", "javascript"] as const)("the %s codec", (backend) => {
     for (const how of ["encode", "encodePlain"] as const) {
       const problem = await problemOf(codec[how]("a".repeat(maxTextLength + 1)));
       expect(problem).toBeInstanceOf(RolloutError);
-      expect(problem).toHaveProperty("code", "internal/tokenizer");
+      expect(problem).toHaveProperty("code", "internal/text-too-long");
     }
     await codec.close?.();
   });

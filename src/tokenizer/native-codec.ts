@@ -2,7 +2,7 @@ import type * as native from "tokenizers";
 import type { Encoding, Tokenizer } from "tokenizers";
 import { createByteLevelText } from "./byte-level.ts";
 import { createBytePairCodec } from "./byte-pair-codec.ts";
-import type { TokenCodec } from "./codec.ts";
+import type { AddedToken, TokenCodec } from "./codec.ts";
 import { createLearnedPieces } from "./learned-pieces.ts";
 import { createPlainCheck } from "./plain-check.ts";
 import { RemoteTokenizer } from "./remote-tokenizer.ts";
@@ -11,7 +11,8 @@ import type { TokenizerFile } from "./tokenizer-file.ts";
 import { loadSharedModel } from "./shared-model.ts";
 import { openProcess, openThread } from "./tokenizer-port.ts";
 import { serveNative } from "./tokenizer-server.ts";
-import { createVocabulary } from "./vocabulary.ts";
+import { askLibrary } from "./tokenizer-failure.ts";
+import { createVocabulary, numberedBy, sizeWith } from "./vocabulary.ts";
 
 /** Hugging Face's own tokenizer library. */
 export type NativeLibrary = typeof native;
@@ -33,21 +34,18 @@ export async function createNativeCodec(
 ): Promise<TokenCodec> {
   const own = createBytePairCodec(library, file);
   if (own !== undefined) return own;
-  const { vocabularySize } = file;
   const shared = await loadSharedModel(library, file);
   const tokenizer = shared?.full ?? library.Tokenizer.fromFile(file.path);
-  // Where a file's ids leave gaps the library closes them, and it is the library that encodes.
-  const addedTokens = file.addedTokens.map((token) => ({
-    ...token,
-    id: tokenizer.tokenToId(token.content) ?? token.id,
-  }));
+  const ids = file.addedTokens.map(({ content }) => tokenizer.tokenToId(content));
+  const addedTokens = numberedBy(file, ids);
+  const vocabularySize = sizeWith(addedTokens, file);
   // A file may ask for texts to be cut at a length or filled up to it, which no prompt may be.
   tokenizer.disableTruncation();
   tokenizer.disablePadding();
   const plain = shared ? undefined : nativeElsewhere(file, openThread);
   const encodeBy = async (instance: Tokenizer, text: string): Promise<Encoding> => {
     assertTextLength(text);
-    return await instance.encode(text, null, { addSpecialTokens: false });
+    return await askLibrary(() => instance.encode(text, null, { addSpecialTokens: false }));
   };
   const checkPlain = createPlainCheck(addedTokens);
   /** Each turn's ids are looked up, and asking the library costs a microsecond. */
@@ -87,7 +85,7 @@ export async function createNativeCodec(
     },
     decode: async (ids) =>
       (await bytes?.decode(ids)) ??
-      (ids.length === 0 ? "" : await tokenizer.decode([...ids], false)),
+      (ids.length === 0 ? "" : await askLibrary(() => tokenizer.decode([...ids], false))),
     ...(learned && { encodeNow: (text) => learned.encodeNow(text) }),
     ...(bytes && { decodeNow: (ids) => bytes.decodeNow(ids) }),
     close: async () => await plain?.close(),
@@ -108,14 +106,18 @@ export async function createIsolatedCodec(
   deadlineMs = isolatedDeadlineMs,
 ): Promise<TokenCodec & { close(): Promise<void> }> {
   const remote = nativeElsewhere(file, openProcess, deadlineMs);
+  let addedTokens: readonly AddedToken[];
   try {
-    await remote.load("full");
+    addedTokens = numberedBy(
+      file,
+      await remote.idsOf(file.addedTokens.map(({ content }) => content)),
+    );
   } catch (cause) {
     await remote.close();
     throw cause;
   }
-  const checkPlain = createPlainCheck(file.addedTokens);
-  const vocabulary = createVocabulary(file);
+  const checkPlain = createPlainCheck(addedTokens);
+  const vocabulary = createVocabulary(file, addedTokens);
   const bytes = createByteLevelText(file.outline, vocabulary.tokenOf);
   return {
     backend: "native",

@@ -1,36 +1,45 @@
-import { RolloutError } from "../errors.ts";
+import { availableParallelism } from "node:os";
+import type { RolloutError } from "../errors.ts";
 import { assertTextLength } from "./text-length.ts";
-import type { OpenPort, PortProgram, TokenizerPort } from "./tokenizer-port.ts";
+import { tokenizerFailure } from "./tokenizer-failure.ts";
 import type { Instance, TokenizerReply, TokenizerRequest } from "./tokenizer-server.ts";
+import {
+  TokenizerEnded,
+  TokenizerSession,
+  type TokenizerSessionOptions,
+} from "./tokenizer-session.ts";
 
-interface Waiting {
-  readonly resolve: (reply: TokenizerReply) => void;
-  readonly reject: (error: Error) => void;
+/** How a tokenizer elsewhere is reached, and what it is asked at once. */
+export interface RemoteTokenizerOptions extends TokenizerSessionOptions {
+  /** Most requests that it is given at once. Default: as many as it has threads that run. */
+  readonly atOnce?: number;
 }
 
-/** How a tokenizer elsewhere is reached. */
-export interface RemoteTokenizerOptions extends PortProgram {
-  readonly open: OpenPort;
-  /** The text of each instance's document, asked for when the instance is first needed. */
-  readonly documents: Readonly<Record<Instance, () => string>>;
-  /** Longest wait for an answer, in milliseconds. Default none. */
-  readonly deadlineMs?: number;
+/** Something that is asked. */
+interface Question {
+  /** What it takes to be loaded. */
+  readonly instance: Instance;
+  /** Absent where loading is all. */
+  readonly request?: TokenizerRequest;
+  /** The tokenizer died over this or over another one: it is asked alone. */
+  readonly isSuspect: boolean;
+  readonly resolve: (reply: TokenizerReply | undefined) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** Lone surrogates, which UTF-8 cannot hold; the native tokenizer replaces them as well. */
 const loneSurrogate = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
 
 /**
- * A tokenizer in a thread or process of its own, and the requests that it has not answered yet. One
- * that died is started again at the next request; who waited for it is told.
+ * A tokenizer in a thread or process of its own. It is given so many texts as it works on at once, so that the
+ * time that one may take begins with it. One that died is started again: what it was working on is asked once more,
+ * one after the other, and whoever's text it dies of alone is told.
  */
 export class RemoteTokenizer {
   readonly #options: RemoteTokenizerOptions;
-  readonly #waiting = new Map<number, Waiting>();
-  #port: TokenizerPort | undefined;
-  #loading = new Map<Instance, Promise<unknown>>();
-  #loaded = new Set<Instance>();
-  #nextId = 0;
+  readonly #queue: Question[] = [];
+  readonly #begun = new Set<Question>();
+  #session: TokenizerSession | undefined;
   #closed: RolloutError | undefined;
 
   constructor(options: RemoteTokenizerOptions) {
@@ -39,122 +48,113 @@ export class RemoteTokenizer {
 
   /** Waits until the instance is loaded. @throws RolloutError where the library refuses it. */
   async load(instance: Instance): Promise<void> {
-    if (this.#closed !== undefined) throw this.#closed;
-    const loading =
-      this.#loading.get(instance) ??
-      this.#request({ type: "load", instance, text: this.#options.documents[instance]() });
-    this.#loading.set(instance, loading);
-    const loaded = this.#loaded;
-    await loading;
-    loaded.add(instance);
+    await this.#ask(instance);
   }
 
-  /** @throws RolloutError `internal/tokenizer` where it fails or the text is too long. */
+  /** @throws RolloutError `internal/tokenizer` where it fails, `internal/text-too-long`. */
   async encode(instance: Instance, text: string): Promise<number[]> {
     if (text === "") return [];
-    const { ids } = await this.#ask("encode", instance, text);
+    const { ids } = await this.#askOfText("encode", instance, text);
     return Array.from(ids ?? []);
   }
 
   /**
    * A text's ids, and which of its pieces each is of. The native library alone.
    *
-   * @throws RolloutError `internal/tokenizer` where it fails or the text is too long.
+   * @throws RolloutError `internal/tokenizer` where it fails, `internal/text-too-long`.
    */
   async cut(
     instance: Instance,
     text: string,
   ): Promise<{ readonly symbols: Int32Array; readonly pieces: Int32Array }> {
-    const { ids = none, pieces = none } = await this.#ask("cut", instance, text);
+    const { ids = none, pieces = none } = await this.#askOfText("cut", instance, text);
     return { symbols: ids, pieces };
   }
 
   /** @throws RolloutError `internal/tokenizer` where it fails. */
   async decode(ids: readonly number[]): Promise<string> {
-    if (!this.#loaded.has("full")) await this.load("full");
-    const { text } = await this.#request({ type: "decode", ids: [...ids] });
-    return text ?? "";
+    const reply = await this.#ask("full", { type: "decode", ids: [...ids] });
+    return reply?.text ?? "";
   }
 
-  async #ask(type: "encode" | "cut", instance: Instance, text: string): Promise<TokenizerReply> {
-    assertTextLength(text);
-    if (!this.#loaded.has(instance)) await this.load(instance);
-    return await this.#request({ type, instance, text: text.replace(loneSurrogate, "\uFFFD") });
+  /**
+   * The library's ids of some tokens; `undefined` for those that it does not have.
+   *
+   * @throws RolloutError `internal/tokenizer` where it fails.
+   */
+  async idsOf(tokens: readonly string[]): Promise<readonly (number | undefined)[]> {
+    const { ids = none } = (await this.#ask("full", { type: "ids", tokens })) ?? {};
+    return Array.from(ids, (id) => (id === -1 ? undefined : id));
   }
 
   async close(): Promise<void> {
-    this.#closed ??= failure(new Error("it was closed"));
-    const port = this.#port;
-    this.#end(new Error("it was closed"));
-    await port?.end();
+    const why = new Error("it was closed");
+    this.#closed ??= tokenizerFailure(why);
+    for (const { reject } of this.#queue.splice(0)) reject(this.#closed);
+    await this.#session?.end(why);
   }
 
-  #request(request: TokenizerRequest): Promise<TokenizerReply> {
+  async #askOfText(
+    type: "encode" | "cut",
+    instance: Instance,
+    text: string,
+  ): Promise<TokenizerReply | Record<string, never>> {
+    assertTextLength(text);
+    const request = { type, instance, text: text.replace(loneSurrogate, "\uFFFD") };
+    return (await this.#ask(instance, request)) ?? {};
+  }
+
+  #ask(instance: Instance, request?: TokenizerRequest): Promise<TokenizerReply | undefined> {
     return new Promise((resolve, reject) => {
       if (this.#closed !== undefined) {
         reject(this.#closed);
         return;
       }
-      const port = (this.#port ??= this.#open());
-      const id = this.#nextId++;
-      const timer = this.#startDeadline();
-      const settle = (): void => {
-        clearTimeout(timer);
-        this.#waiting.delete(id);
-        if (this.#waiting.size === 0) this.#port?.setBusy(false);
-      };
-      this.#waiting.set(id, {
-        resolve: (reply) => (settle(), resolve(reply)),
-        reject: (error) => (settle(), reject(error)),
-      });
-      port.setBusy(true);
-      port.post({ ...request, id });
+      const asked = { instance, ...(request && { request }) };
+      this.#queue.push({ ...asked, isSuspect: false, resolve, reject });
+      this.#handOut();
     });
   }
 
-  #open(): TokenizerPort {
-    const { open, serve, library } = this.#options;
-    const port = open(
-      { serve, library },
-      {
-        onReply: (reply) => this.#settle(reply),
-        onEnd: (why) => {
-          if (this.#port === port) this.#end(why);
-        },
-      },
-    );
-    return port;
+  #handOut(): void {
+    for (let next = this.#queue[0]; next !== undefined; next = this.#queue[0]) {
+      if (!this.#mayBegin(next)) return;
+      this.#queue.shift();
+      void this.#begin(next);
+    }
   }
 
-  #startDeadline(): NodeJS.Timeout | undefined {
-    const { deadlineMs } = this.#options;
-    if (deadlineMs === undefined) return undefined;
-    return setTimeout(() => {
-      const port = this.#port;
-      this.#end(new Error(`it gave no answer within ${deadlineMs} ms`));
-      void port?.end();
-    }, deadlineMs);
+  #mayBegin({ isSuspect }: Question): boolean {
+    const isAlone = isSuspect || [...this.#begun].some((begun) => begun.isSuspect);
+    return this.#begun.size < (isAlone ? 1 : (this.#options.atOnce ?? threadCount));
   }
 
-  #settle(reply: TokenizerReply): void {
-    const waiting = this.#waiting.get(reply.id);
-    if (reply.problem === undefined) waiting?.resolve(reply);
-    else waiting?.reject(failure(new Error(reply.problem)));
+  async #begin(question: Question): Promise<void> {
+    this.#begun.add(question);
+    try {
+      question.resolve(await this.#answer(question));
+    } catch (error) {
+      if (!(error instanceof TokenizerEnded)) question.reject(error);
+      else if (this.#closed !== undefined) question.reject(this.#closed);
+      else if (error.wasAlone) question.reject(tokenizerFailure(error));
+      else this.#queue.unshift({ ...question, isSuspect: true });
+    } finally {
+      this.#begun.delete(question);
+      this.#handOut();
+    }
   }
 
-  /** Forgets the port, so that the next request opens another. */
-  #end(why: Error): void {
-    this.#port = undefined;
-    this.#loading = new Map();
-    this.#loaded = new Set();
-    for (const { reject } of this.#waiting.values()) reject(failure(why));
+  async #answer({ instance, request }: Question): Promise<TokenizerReply | undefined> {
+    if (this.#session === undefined || this.#session.hasEnded) {
+      this.#session = new TokenizerSession(this.#options);
+    }
+    const session = this.#session;
+    if (!session.isLoaded(instance)) await session.load(instance);
+    return request && (await session.request(request));
   }
 }
 
 const none = new Int32Array();
 
-function failure(cause: Error): RolloutError {
-  return new RolloutError("internal/tokenizer", `Cannot use the tokenizer: ${cause.message}`, {
-    cause,
-  });
-}
+/** The native library works on libuv's threads, of which there are four. */
+const threadCount = Math.min(4, availableParallelism());

@@ -6,11 +6,14 @@ import { RolloutError } from "../errors.ts";
  */
 export const maxTextLength = 4_000_000;
 
-/** @throws RolloutError `internal/tokenizer` where the text is too long to be encoded. */
+/** The code of a text that is too long to be encoded. */
+export const textTooLong = "internal/text-too-long";
+
+/** @throws RolloutError `internal/text-too-long` where the text is too long to be encoded. */
 export function assertTextLength(text: string): void {
   if (text.length <= maxTextLength) return;
   throw new RolloutError(
-    "internal/tokenizer",
+    textTooLong,
     `Cannot encode a text of ${text.length} characters: expected at most ${maxTextLength}`,
   );
 }

@@ -5,7 +5,9 @@ export type TokenizerRequest =
   | { readonly type: "encode"; readonly instance: Instance; readonly text: string }
   /** Encodes, and says which piece of the text each id is of. The native library alone. */
   | { readonly type: "cut"; readonly instance: Instance; readonly text: string }
-  | { readonly type: "decode"; readonly ids: readonly number[] };
+  | { readonly type: "decode"; readonly ids: readonly number[] }
+  /** Asks for the ids of tokens: -1 for those that the library does not have. */
+  | { readonly type: "ids"; readonly tokens: readonly string[] };
 
 /** Which of a file's two tokenizers: the one that knows the added tokens, or the plain one. */
 export type Instance = "full" | "plain";
@@ -58,6 +60,10 @@ export function serveJavascript({ require, library, listen, send }: ServerPlace)
       } else if (request.type === "decode") {
         const options = { skip_special_tokens: false, clean_up_tokenization_spaces: false };
         send({ id, text: find("full").decode([...request.ids], options) });
+      } else if (request.type === "ids") {
+        const full = find("full");
+        const ids = request.tokens.map((token) => full.token_to_id(token) ?? -1);
+        send({ id, ids: Int32Array.from(ids) });
       } else {
         const { ids } = find(request.instance).encode(request.text, { add_special_tokens: false });
         const known = ids.filter((tokenId) => tokenId !== undefined);
@@ -87,6 +93,10 @@ export function serveNative({ require, library, listen, send }: ServerPlace): vo
     if (request.type === "decode") {
       return { text: await find("full").decode([...request.ids], false) };
     }
+    if (request.type === "ids") {
+      const full = find("full");
+      return { ids: Int32Array.from(request.tokens, (token) => full.tokenToId(token) ?? -1) };
+    }
     const options = { addSpecialTokens: false };
     const encoding = await find(request.instance).encode(request.text, null, options);
     const ids = Int32Array.from(encoding.getIds());
@@ -114,6 +124,7 @@ interface JavascriptTokenizer {
       readonly clean_up_tokenization_spaces: boolean;
     },
   ): string;
+  token_to_id(token: string): number | undefined;
 }
 
 /** The part of `@huggingface/tokenizers` that is used; its own types cannot be resolved. */
@@ -131,6 +142,7 @@ interface NativeTokenizer {
     getWordIds(): readonly (number | null | undefined)[];
   }>;
   decode(ids: number[], skipSpecialTokens: boolean): Promise<string>;
+  tokenToId(token: string): number | null;
 }
 
 /** The part of `tokenizers` that is used. */
