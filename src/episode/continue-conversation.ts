@@ -1,11 +1,18 @@
 import type { Observed, Reading } from "../agent/agent.ts";
+import { RolloutError } from "../errors.ts";
 import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import type { Message } from "../message.ts";
 import { opensReasoning } from "../renderer/continues.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import { textTooLong } from "../tokenizer/text-length.ts";
 import { checkMessages } from "./check-agent.ts";
-import { callAgent, type Play } from "./play.ts";
+import { callAgent, type Play, type TurnsEnd } from "./play.ts";
 
-/** Adds to the ledger what the environment answered a turn, so that the policy can be asked again. */
+/**
+ * Adds to the ledger what the environment answered a turn, so that the policy can be asked again.
+ *
+ * @returns why the episode is over, where the answers are too long to be encoded and so for the context.
+ */
 export async function continueConversation(
   play: Play,
   turn: {
@@ -13,9 +20,9 @@ export async function continueConversation(
     readonly observed: readonly Observed[];
     readonly lastSampledId: number | undefined;
   },
-): Promise<void> {
+): Promise<TurnsEnd | undefined> {
   const { reading, lastSampledId } = turn;
-  const { promptTime: now, renderer } = play.setup;
+  const { promptTime: now } = play.setup;
   if (isTurnOver()) await takeTurn();
   const environment = await observe(play, turn.observed);
   const change = {
@@ -25,16 +32,50 @@ export async function continueConversation(
     tools: play.shownTools,
     ...(now && { now }),
   };
+  let end: TurnsEnd | undefined;
+  try {
+    await append(play, { ...change, lastSampledId });
+  } catch (error) {
+    if (!(error instanceof RolloutError) || error.code !== textTooLong) throw error;
+    end = endByLength(play, turn.observed, error);
+  }
+  play.messages.push(reading.message, ...environment);
+  return end;
+}
+
+async function append(play: Play, change: Parameters<Renderer["delta"]>[0]): Promise<void> {
+  const { renderer } = play.setup;
   const rewritten = renderer.rerender && (await renderer.rerender(change));
   if (rewritten === undefined) {
-    const delta = await renderer.delta({ ...change, lastSampledId });
+    const delta = await renderer.delta(change);
     play.recorder.appendDelta(delta);
     play.reasoningOpened = opensReasoning(delta.text);
   } else {
     play.recorder.openSegment(rewritten.ids);
     play.reasoningOpened = opensReasoning(rewritten.text);
   }
-  play.messages.push(reading.message, ...environment);
+}
+
+/**
+ * A text beyond the tokenizer's limit fills any context. Where no length of it is known, nothing says that the
+ * policy had no room for it: then it is the fault of whoever gave the longest.
+ */
+function endByLength(
+  { assignment, setup }: Play,
+  observed: readonly Observed[],
+  cause: RolloutError,
+): TurnsEnd {
+  if (Number.isFinite(setup.limits.maxContextTokens)) {
+    return { outcome: "truncated", stopReason: "context-full" };
+  }
+  const longest = Math.max(...observed.map(({ text }) => text.length));
+  const isUsers = observed.find(({ text }) => text.length === longest)?.from === "user";
+  throw new RolloutError(
+    isUsers ? "user/bad-line" : "environment/bad-step",
+    `Cannot continue task ${assignment.task.id} of ${setup.environment.name}: ${cause.message}; ` +
+      "a limit of the context (`maxContextTokens`) ends such episodes with their score",
+    { cause },
+  );
 }
 
 /** The messages that carry what was observed. */

@@ -3,9 +3,12 @@ import type { Agent, Observed } from "../agent/agent.ts";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Environment } from "../environment/environment.ts";
+import { RolloutError } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
 import type { Message } from "../message.ts";
 import { findToolCallParser } from "../parser/registry.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import { characterRenderer } from "../testing/character-renderer.ts";
 import { createDeferred } from "../testing/deferred.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { lamp, play, says, switchCall } from "./lamp-episode.fixture.ts";
@@ -76,5 +79,51 @@ describe("the last answer of a world, which no prompt carries", () => {
     expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
     expect(troubles).toMatchObject([{ code: "agent/timeout" }]);
     expect(asked.map(({ aborted }) => aborted)).toEqual([true, true, false]);
+  });
+});
+
+describe("an answer that is too long to be encoded", () => {
+  /** A renderer that takes no text of more than so many characters in a delta. */
+  function shortRenderer(most: number): Renderer {
+    const renderer = characterRenderer();
+    return {
+      ...renderer,
+      delta: async (change) => {
+        const length = change.environment.reduce((sum, { content }) => sum + content!.length, 0);
+        if (length > most) {
+          const message = `Cannot encode a text of ${length} characters: expected at most ${most}`;
+          throw new RolloutError("internal/text-too-long", message);
+        }
+        return await renderer.delta(change);
+      },
+    };
+  }
+
+  test("fills the context where its length is known, and costs no score", async () => {
+    const limits = { maxContextTokens: 10_000 };
+    const { episode } = await play([says(switchCall)], { renderer: shortRenderer(1), limits });
+    expect(episode).toMatchObject({
+      ...{ outcome: "truncated", stopReason: "context-full", reward: 0 },
+    });
+    expect(episode.messages.map(({ role }) => role)).toEqual([
+      ...["system", "user", "assistant", "tool"],
+    ]);
+  });
+
+  test("is its giver's failure where none is known", async () => {
+    const renderer = shortRenderer(1);
+    const ofTool = await play([says(switchCall)], { renderer });
+    expect(ofTool.episode).toMatchObject({
+      outcome: "failed",
+      failure: {
+        code: "environment/bad-step",
+        message:
+          "Cannot continue task lamp/test/0 of lamp: " +
+          "Cannot encode a text of 2 characters: expected at most 1; " +
+          "a limit of the context (`maxContextTokens`) ends such episodes with their score",
+      },
+    });
+    const ofUser = await play([says("Which lamp?")], { renderer, lines: ["On, please.", "That."] });
+    expect(ofUser.episode).toMatchObject({ outcome: "failed", failure: { code: "user/bad-line" } });
   });
 });

@@ -128,7 +128,9 @@ async function actOnTurn(
       : { outcome: "completed", stopReason: acted.done };
   }
   const lastSampledId = generation.outputIds.at(-1);
-  await continueConversation(play, { reading, observed: acted.observed, lastSampledId });
+  const { observed } = acted;
+  const end = await continueConversation(play, { reading, observed, lastSampledId });
+  if (end !== undefined) return end;
   if (isFormatError(intents) && ++play.formatErrorCount >= maxFormatErrors) {
     return { outcome: "truncated", stopReason: "format-errors" };
   }

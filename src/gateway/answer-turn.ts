@@ -316,7 +316,7 @@ export function toClientError(error: unknown): ClientError {
     if (code === "engine/prompt-too-long") {
       return new ClientError("too-long", `prompt is too long: ${message}`, { cause: error });
     }
-    if (code.startsWith("engine/")) {
+    if (code.startsWith("engine/") || code === "internal/tokenizer") {
       return new ClientError("unavailable", message, { cause: error, retryAfterS: 1 });
     }
   }

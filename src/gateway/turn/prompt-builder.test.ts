@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { RolloutError, UsageError } from "../../errors.ts";
+import type { Renderer } from "../../renderer/renderer.ts";
 import type { Generation } from "../../engine/engine.ts";
 import { characterIds, characterRenderer } from "../../testing/character-renderer.ts";
 import { toSentTurn, type TurnNode } from "../tree/turn-node.ts";
@@ -49,5 +51,63 @@ describe("PromptBuilder", () => {
     }
     for (const { ids, node } of prompts) expect(ids).toEqual(idsBefore(pathTo(node)));
     expect(root.prompt).toEqual({ type: "root", ids: begun });
+  });
+
+  const died = new RolloutError(
+    "internal/tokenizer",
+    "Cannot use the tokenizer: its process ended with SIGKILL",
+  );
+  const tooLong = new RolloutError(
+    "internal/text-too-long",
+    "Cannot encode a text of 4000001 characters: expected at most 4000000",
+  );
+
+  /** A renderer whose `prompt()` fails while there is something to fail with. */
+  function failingRenderer(failures: Error[]): Renderer {
+    const renderer = characterRenderer();
+    return {
+      ...renderer,
+      prompt: async (conversation) => {
+        const failure = failures.shift();
+        if (failure !== undefined) throw failure;
+        return await renderer.prompt(conversation);
+      },
+    };
+  }
+
+  test("tells a client that a prompt is too long where it is, and of nothing else", async () => {
+    const hi = [{ role: "user", content: "Hi" } as const];
+    const begin = (error: Error): Promise<unknown> =>
+      new PromptBuilder(failingRenderer([error])).begin(hi, []).catch((problem: unknown) => problem);
+    expect(await begin(died)).toBe(died);
+    expect(await begin(tooLong)).toMatchObject({
+      kind: "too-long",
+      message: `prompt is too long: ${tooLong.message}`,
+      cause: tooLong,
+    });
+    const guarded = new RolloutError("internal/guard", "Cannot keep control tokens out");
+    expect(await begin(guarded)).toMatchObject({ kind: "invalid", message: guarded.message });
+  });
+
+  test("measures a mixture again where the tokenizer failed while it was measured", async () => {
+    const failures: Error[] = [];
+    const builder = new PromptBuilder(failingRenderer(failures));
+    const first = nodeOf(await builder.begin([{ role: "user", content: "Hi" }], []), "Hello");
+    const twoLines = ["one", "two"].map((content) => ({ role: "user", content }) as const);
+    for (const [error, told] of [
+      [died, died],
+      [tooLong, { kind: "too-long", cause: tooLong }],
+    ] as const) {
+      failures.push(error);
+      const problem = builder.continue(first, twoLines, []).catch((thrown: unknown) => thrown);
+      expect(await problem).toMatchObject(told);
+    }
+    expect(await builder.continue(first, twoLines, [])).toMatchObject({ prompt: { type: "delta" } });
+    // What the template itself refuses is remembered.
+    const other = [...twoLines, ...twoLines];
+    failures.push(new UsageError("Cannot render the conversation"));
+    for (let time = 0; time < 2; time++) {
+      expect(await builder.continue(first, other, [])).toEqual({ cause: "delta-unsupported" });
+    }
   });
 });

@@ -2,6 +2,7 @@ import { RolloutError, UsageError } from "../../errors.ts";
 import type { Message, ToolDefinition } from "../../message.ts";
 import { opensReasoning } from "../../renderer/continues.ts";
 import type { EnvironmentDelta, Renderer } from "../../renderer/renderer.ts";
+import { textTooLong } from "../../tokenizer/text-length.ts";
 import { ClientError } from "../client-error.ts";
 import type { ClientMessage } from "../conversation.ts";
 import { extendBehindTurn, idsBehind, pathTo, type SampledTurn } from "../tree/path-ids.ts";
@@ -46,7 +47,8 @@ export class PromptBuilder {
   /**
    * The prompt of a conversation that continues nothing.
    *
-   * @throws ClientError `invalid` where the chat template refuses it.
+   * @throws ClientError `invalid` where the chat template refuses it, `too-long`.
+   * @throws RolloutError `internal/tokenizer` where the tokenizer fails.
    */
   async begin(
     messages: readonly ClientMessage[],
@@ -68,7 +70,8 @@ export class PromptBuilder {
    * The prompt of a turn behind another: its ids, and what the environment adds.
    *
    * @returns why it has to begin a root, where the chat template cannot say this there.
-   * @throws ClientError `invalid` where untrusted text holds control tokens and these are refused.
+   * @throws ClientError `invalid` where untrusted text holds control tokens and these are refused, `too-long`.
+   * @throws RolloutError `internal/tokenizer` where the tokenizer fails.
    */
   async continue<Record extends ShownTurn>(
     parent: TurnNode<Record>,
@@ -167,7 +170,8 @@ export class PromptBuilder {
       const whole = await this.#renderer.prompt({ messages, tools });
       isRight = whole.text.endsWith(delta.text);
     } catch (error) {
-      if (!(error instanceof UsageError) && !(error instanceof RolloutError)) throw error;
+      // The template's own refusal is an answer; that a text cannot be encoded now says nothing of the mixture.
+      if (!(error instanceof UsageError)) throw error;
       isRight = false;
     }
     // Agents have few habits; whoever has many is measured again.
@@ -177,14 +181,17 @@ export class PromptBuilder {
   }
 }
 
-/** What a client is told of a conversation that cannot be rendered. */
-function refusal(error: UsageError | RolloutError): ClientError {
+/** What a client is told of a conversation that cannot be rendered; a failure of ours where it is none of its. */
+function refusal(error: UsageError | RolloutError): ClientError | RolloutError {
   const { message } = error;
-  const isTooLong = error instanceof RolloutError && error.code === "internal/tokenizer";
-  // Clients shorten the conversation and go on where they are told that it is too long.
-  return isTooLong
-    ? new ClientError("too-long", `prompt is too long: ${message}`, { cause: error })
-    : new ClientError("invalid", message, { cause: error });
+  if (error instanceof RolloutError) {
+    if (error.code === "internal/tokenizer") return error;
+    // Clients shorten the conversation and go on where they are told that it is too long.
+    if (error.code === textTooLong) {
+      return new ClientError("too-long", `prompt is too long: ${message}`, { cause: error });
+    }
+  }
+  return new ClientError("invalid", message, { cause: error });
 }
 
 /** So many ids of prompts are kept, over all sessions. */
