@@ -9,6 +9,7 @@ import { readTokenizerFile } from "./tokenizer-file.ts";
 import { loadTokenCodec } from "./load-codec.ts";
 import { readModelBytes } from "./model-file.ts";
 import { readModelFolder } from "./model-folder.ts";
+import { modelFolder } from "./real-tokenizers.fixture.ts";
 
 /** A tokenizer that chooses pieces by score, as SentencePiece does, with a limit on its texts. */
 const scored = {
@@ -129,12 +130,23 @@ describe("loadTokenCodec()", () => {
     },
   );
 
-  test("falls back on JavaScript where the native binary does not load", async () => {
-    await save(scored);
+  test("falls back on JavaScript where the native binary does not load and the ids are the same", async () => {
     const importNative = () => Promise.reject(new Error("no binary for this machine"));
-    const codec = await loadTokenCodec(dir, { importNative });
+    const codec = await loadTokenCodec(modelFolder("qwen3"), { importNative });
     expect(codec.backend).toBe("javascript");
     await codec.close?.();
+    await save(scored);
+    const refused = await problemOf(loadTokenCodec(dir, { importNative }));
+    expect(refused).toBeInstanceOf(UsageError);
+    expect(refused).toHaveProperty(
+      "message",
+      `Cannot load the tokenizer of ${dir} in JavaScript: its ids may be others than those of the native library, ` +
+        "which does not load (no binary for this machine); expected that library, which `npm install tokenizers` " +
+        "brings for most machines, or the backend `javascript` where other ids do no harm",
+    );
+    const asked = await loadTokenCodec(dir, { backend: "javascript", importNative });
+    expect(asked.backend).toBe("javascript");
+    await asked.close?.();
     const problem = await problemOf(loadTokenCodec(dir, { backend: "native", importNative }));
     expect(problem).toBeInstanceOf(UsageError);
     expect(problem).toHaveProperty(

@@ -2,6 +2,7 @@ import { createRequire } from "node:module";
 import { UsageError, describeError } from "../errors.ts";
 import type { TokenCodec } from "./codec.ts";
 import { createJavascriptCodec } from "./javascript-codec.ts";
+import { isAlikeInJavascript } from "./javascript-kinds.ts";
 import type { NativeLibrary } from "./native-codec.ts";
 import { isWellKnown } from "./well-known.ts";
 import { createIsolatedCodec, createNativeCodec } from "./native-codec.ts";
@@ -11,8 +12,9 @@ import { readTokenizerFile } from "./tokenizer-file.ts";
 export interface LoadTokenCodecOptions {
   /**
    * Which tokenizer library encodes. Default `auto`: the native one, and where its binary does not
-   * load on this machine the one in JavaScript, which gives the same ids at two to three times the
-   * cost.
+   * load on this machine the one in JavaScript, at two to three times the cost, for the kinds of
+   * tokenizers of which it gives the same ids (`isAlikeInJavascript()`); others are refused then.
+   * `javascript` takes all that the library takes, and the ids of other kinds may differ.
    */
   readonly backend?: "auto" | "native" | "javascript";
   /** Imports the native library. Default: the package `tokenizers`. */
@@ -29,7 +31,7 @@ async function requireNative(): Promise<object> {
  * runs in a process of its own, where one that runs wild does no harm.
  *
  * @throws UsageError where the folder or its tokenizer.json is missing or broken, or the native
- *   library is asked for and does not load.
+ *   library does not load, which is asked for or needed.
  */
 export async function loadTokenCodec(
   modelDir: string,
@@ -42,7 +44,15 @@ export async function loadTokenCodec(
   try {
     library = (await importNative()) as NativeLibrary;
   } catch (cause) {
-    if (backend === "auto") return createJavascriptCodec(file);
+    if (backend === "auto") {
+      if (isAlikeInJavascript(file)) return createJavascriptCodec(file);
+      throw new UsageError(
+        `Cannot load the tokenizer of ${modelDir} in JavaScript: its ids may be others than those of the native ` +
+          `library, which does not load (${describeError(cause)}); expected that library, which \`npm install ` +
+          "tokenizers` brings for most machines, or the backend `javascript` where other ids do no harm",
+        { cause },
+      );
+    }
     throw new UsageError(
       `Cannot load the native tokenizer library: ${describeError(cause)}, ` +
         "expected a binary for this machine; the backend `javascript` needs none",
