@@ -9,7 +9,10 @@ export interface EpisodeLimits {
    * the rewritten prompts do not count, and a fork's part before it does. Default unlimited.
    */
   readonly maxEpisodeTokens: number;
-  /** Prompt and output together; what the engine names as its context length, where it does. */
+  /**
+   * Prompt and output together; what the engine names as its context length, where it does. An answer of more than
+   * 4,000,000 characters, which are not encoded, fills any; where no length is known it is its giver's failure.
+   */
   readonly maxContextTokens: number;
   /** Turns without one well-formed call among malformed ones. Default 10. */
   readonly maxFormatErrors: number;

@@ -83,13 +83,16 @@ describe("the last answer of a world, which no prompt carries", () => {
 });
 
 describe("an answer that is too long to be encoded", () => {
+  const lengthOf = (message: object): number =>
+    "content" in message && typeof message.content === "string" ? message.content.length : 0;
+
   /** A renderer that takes no text of more than so many characters in a delta. */
   function shortRenderer(most: number): Renderer {
     const renderer = characterRenderer();
     return {
       ...renderer,
       delta: async (change) => {
-        const length = change.environment.reduce((sum, { content }) => sum + content!.length, 0);
+        const length = change.environment.reduce((sum, message) => sum + lengthOf(message), 0);
         if (length > most) {
           const message = `Cannot encode a text of ${length} characters: expected at most ${most}`;
           throw new RolloutError("internal/text-too-long", message);

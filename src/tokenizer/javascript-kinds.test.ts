@@ -100,11 +100,11 @@ describe("isAlikeInJavascript()", () => {
       "bytes that are missing",
       { ...ofSpaces, model: { ...ofSpaces.model, vocab: { "<unk>": 0, "▁": 1, a: 2, "▁a": 3 } } },
     ],
+    ["merges of what is missing", { ...ofSpaces, model: { ...ofSpaces.model, merges: ["▁ b"] } }],
     [
-      "merges of what is missing",
-      { ...ofSpaces, model: { ...ofSpaces.model, merges: ["▁ b"] } },
+      "no bytes to fall back on",
+      { ...ofSpaces, model: { ...ofSpaces.model, byte_fallback: false } },
     ],
-    ["no bytes to fall back on", { ...ofSpaces, model: { ...ofSpaces.model, byte_fallback: false } }],
     ["a Metaspace", { ...ofSpaces, pre_tokenizer: { type: "Metaspace", replacement: "▁" } }],
   ])("does not know %s", async (_what, document) => {
     expect(isAlikeInJavascript(await fileOf(document))).toBe(false);

@@ -52,7 +52,12 @@ function cutsIntoBytes(cutter: unknown): boolean {
 
 function isOfSpelledSpaces(file: TokenizerFile): boolean {
   const { normalizer, pre_tokenizer: cutter, decoder, model } = file.outline;
-  const { type, unk_token: unknown, fuse_unk: fuses, byte_fallback: fallsBack } = model as JsonObject;
+  const {
+    type,
+    unk_token: unknown,
+    fuse_unk: fuses,
+    byte_fallback: fallsBack,
+  } = model as JsonObject;
   const { ignore_merges: ignoresMerges = false } = model as JsonObject;
   const isOf = (part: unknown, known: readonly unknown[]): boolean =>
     known.some((one) => isDeepStrictEqual(one, part ?? null));
@@ -61,7 +66,10 @@ function isOfSpelledSpaces(file: TokenizerFile): boolean {
     typeof unknown === "string" &&
     [fuses, fallsBack].every((flag) => flag === true) &&
     ignoresMerges === false &&
-    isOf(normalizer, [spellSpaces, { type: "Sequence", normalizers: [spaceBefore, spellSpaces] }]) &&
+    isOf(normalizer, [
+      spellSpaces,
+      { type: "Sequence", normalizers: [spaceBefore, spellSpaces] },
+    ]) &&
     isOf(cutter, [null, cutAtSpaces]) &&
     isOf(decoder, [
       { type: "Sequence", decoders: readSpaces },
@@ -83,8 +91,9 @@ const readSpaces = [
 const noSpaceBefore = { type: "Strip", content: " ", start: 1, stop: 0 };
 
 /** Whether a vocabulary has each byte and what its merges are of: the library in JavaScript takes others, too. */
-function mergesWhatIsThere({ bytes, model, readIds }: TokenizerFile): boolean {
-  const ids = readIds();
+function mergesWhatIsThere(file: TokenizerFile): boolean {
+  const { bytes, model } = file;
+  const ids = file.readIds();
   const spelledBytes = Array.from(
     { length: 256 },
     (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`,

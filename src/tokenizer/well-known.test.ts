@@ -33,7 +33,10 @@ describe("isWellKnown()", () => {
     [
       "Llama 2",
       {
-        normalizer: { type: "Sequence", normalizers: [{ type: "Prepend", prepend: "▁" }, fromSpaces] },
+        normalizer: {
+          type: "Sequence",
+          normalizers: [{ type: "Prepend", prepend: "▁" }, fromSpaces],
+        },
         post_processor: template,
         decoder: {
           type: "Sequence",
@@ -132,7 +135,9 @@ describe("isWellKnown()", () => {
     },
     { decoder: { type: "Strip", content: " ", start: 0, stop: 1 } },
     { decoder: { type: "Strip", content: " ", start: 0 } },
-    { decoder: { type: "Sequence", decoders: [{ type: "Strip", content: "a", start: 1, stop: 2 }] } },
+    {
+      decoder: { type: "Sequence", decoders: [{ type: "Strip", content: "a", start: 1, stop: 2 }] },
+    },
     { decoder: { ...toSpaces, pattern: { String: "" } } },
     { decoder: { type: "BPEDecoder", suffix: "" } },
     { decoder: { type: "CTC", pad_token: "a", word_delimiter_token: "", cleanup: true } },

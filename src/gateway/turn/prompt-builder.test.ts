@@ -77,8 +77,13 @@ describe("PromptBuilder", () => {
 
   test("tells a client that a prompt is too long where it is, and of nothing else", async () => {
     const hi = [{ role: "user", content: "Hi" } as const];
-    const begin = (error: Error): Promise<unknown> =>
-      new PromptBuilder(failingRenderer([error])).begin(hi, []).catch((problem: unknown) => problem);
+    const begin = async (error: Error): Promise<unknown> => {
+      try {
+        return await new PromptBuilder(failingRenderer([error])).begin(hi, []);
+      } catch (problem) {
+        return problem;
+      }
+    };
     expect(await begin(died)).toBe(died);
     expect(await begin(tooLong)).toMatchObject({
       kind: "too-long",
@@ -102,7 +107,9 @@ describe("PromptBuilder", () => {
       const problem = builder.continue(first, twoLines, []).catch((thrown: unknown) => thrown);
       expect(await problem).toMatchObject(told);
     }
-    expect(await builder.continue(first, twoLines, [])).toMatchObject({ prompt: { type: "delta" } });
+    expect(await builder.continue(first, twoLines, [])).toMatchObject({
+      prompt: { type: "delta" },
+    });
     // What the template itself refuses is remembered.
     const other = [...twoLines, ...twoLines];
     failures.push(new UsageError("Cannot render the conversation"));
