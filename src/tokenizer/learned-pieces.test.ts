@@ -191,13 +191,16 @@ const outline = {
 
 const spellings = ["a", "b", "ab", "Ġ"];
 
-function learnedPieces(changed: object = {}, recentCount?: number) {
+function learnedPieces(
+  changed: object = {},
+  bounds: { readonly recentCount?: number; readonly recentSize?: number } = {},
+) {
   const bytes = createByteLevelText(outline, (id) => spellings[id]);
   return createLearnedPieces({
     outline: { ...outline, ...changed },
     bytes,
     addedTokens: [],
-    ...(recentCount === undefined ? {} : { recentCount }),
+    ...bounds,
   });
 }
 
@@ -228,7 +231,7 @@ describe("what is learned", () => {
   });
 
   test("is bounded: pieces that were not seen for long are forgotten", () => {
-    const learned = learnedPieces({}, 2);
+    const learned = learnedPieces({}, { recentCount: 2 });
     const teach = (text: string, id: number): void =>
       learned?.learn(text, () => ({ ids: [id], words: [0] }));
     teach("a", 0);
@@ -242,6 +245,30 @@ describe("what is learned", () => {
       [2],
       [3],
     ]);
+  });
+
+  test("is bounded in bytes as well, so that few long pieces are kept", () => {
+    // A piece of five letters and five ids takes fifty bytes.
+    const learned = learnedPieces({}, { recentSize: 120 });
+    const pieces = ["aaaaa", "bbbbb", "ababa"].map((text) => ({
+      text,
+      ids: [...text].map((letter) => spellings.indexOf(letter)),
+    }));
+    const knows = (): boolean[] =>
+      pieces.map(({ text }) => learned?.encodeNow(text) !== undefined);
+    const teach = (place: number): void => {
+      const { text, ids } = pieces[place]!;
+      learned?.learn(text, () => ({ ids, words: ids.map(() => 0) }));
+    };
+    teach(0);
+    teach(1);
+    expect(knows()).toEqual([true, true, false]);
+    teach(2);
+    teach(1);
+    teach(2);
+    // The third made the first two old ones, and the second came back beside it.
+    learned?.learn("bbbba", () => ({ ids: [1, 1, 1, 1, 0], words: [0, 0, 0, 0, 0] }));
+    expect(knows()).toEqual([false, true, true]);
   });
 
   test.each([

@@ -10,6 +10,9 @@ const maxTextLength = 8192;
 /** How many pieces are kept before the ones that were not seen for longest are forgotten. */
 const defaultRecentCount = 32_768;
 
+/** How much recent pieces may take together: many times what as many words do, in bytes. */
+const defaultRecentSize = 4 * 1024 * 1024;
+
 /** How many texts must have been cut here as the library cut them before new words are merged without it. */
 const patience = 256;
 
@@ -30,6 +33,7 @@ export function createLearnedPieces({
   bytes,
   addedTokens,
   recentCount = defaultRecentCount,
+  recentSize = defaultRecentSize,
   merger,
 }: {
   readonly outline: JsonObject;
@@ -37,12 +41,14 @@ export function createLearnedPieces({
   readonly addedTokens: readonly AddedToken[];
   /** How many pieces are kept at the least; twice as many at the most. Default 32,768. */
   readonly recentCount?: number;
+  /** How much of them is kept at the most, in bytes, and once more of those that are older. Default 4 MiB. */
+  readonly recentSize?: number;
   /** What the model itself does with a piece, if that is known here. */
   readonly merger?: PieceMerger;
 }): LearnedPieces | undefined {
   const split = createPieceSplitter(outline);
   if (split === undefined || bytes === undefined) return undefined;
-  return new LearnedPieces({ split, bytes, addedTokens, recentCount, merger });
+  return new LearnedPieces({ split, bytes, addedTokens, recentCount, recentSize, merger });
 }
 
 /**
@@ -60,10 +66,13 @@ class LearnedPieces {
   readonly #bytes: ByteLevelText;
   readonly #addedIds: ReadonlyMap<string, number>;
   readonly #recentCount: number;
+  readonly #recentSize: number;
   readonly #merger: PieceMerger | undefined;
   #learnedCount = 0;
   #isTrusted = true;
   #recent = new Map<string, number | readonly number[]>();
+  /** What the recent pieces take, in bytes. */
+  #size = 0;
   #older: ReadonlyMap<string, number | readonly number[]> = new Map();
 
   constructor({
@@ -71,18 +80,21 @@ class LearnedPieces {
     bytes,
     addedTokens,
     recentCount,
+    recentSize,
     merger,
   }: {
     readonly split: PieceSplitter;
     readonly bytes: ByteLevelText;
     readonly addedTokens: readonly AddedToken[];
     readonly recentCount: number;
+    readonly recentSize: number;
     readonly merger: PieceMerger | undefined;
   }) {
     this.#split = split;
     this.#bytes = bytes;
     this.#addedIds = new Map(addedTokens.map(({ content, id }) => [content, id]));
     this.#recentCount = recentCount;
+    this.#recentSize = recentSize;
     this.#merger = merger;
   }
 
@@ -158,10 +170,14 @@ class LearnedPieces {
   }
 
   #keep(piece: string, ids: readonly number[]): void {
-    if (this.#recent.size >= this.#recentCount) {
+    // One byte or two for each unit of the text, eight for each id.
+    const size = piece.length * 2 + ids.length * 8;
+    if (this.#recent.size >= this.#recentCount || this.#size + size > this.#recentSize) {
       this.#older = this.#recent;
       this.#recent = new Map();
+      this.#size = 0;
     }
+    this.#size += size;
     const [only] = ids;
     // A piece as it was cut would keep its whole text in memory.
     const key = Buffer.from(piece).toString();

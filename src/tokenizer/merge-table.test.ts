@@ -79,3 +79,30 @@ test.each([
 ])("%s is left to the library", (json) => {
   expect(read(json)).toBeUndefined();
 });
+
+test("so many pairs with their place together are left to the library that each would go through all", () => {
+  // Of 600 merges, the place is that of 11 bits.
+  const placeOf = (left: number): number => {
+    const mixed = Math.imul(left, 0x9e3779b1) ^ Math.imul(0, 0x85ebca6b);
+    return (mixed ^ (mixed >>> 15)) & 2047;
+  };
+  const lefts = Array.from({ length: 2_000_000 }, (_, id) => id + 1).filter(
+    (left) => placeOf(left) === 5,
+  );
+  expect(lefts.length).toBeGreaterThan(600);
+  const chosen = lefts.slice(0, 600);
+  const vocabularyOf = Object.fromEntries([
+    ["b", 0],
+    ...chosen.flatMap((left, place) => [
+      [`a${place}`, left],
+      [`a${place}b`, 3_000_000 + place],
+    ]),
+  ]) as Record<string, number>;
+  const spelled = readVocabularyPart(Buffer.from(JSON.stringify(vocabularyOf)), 0)?.spellings;
+  const readAll = (count: number) => {
+    const merges = chosen.slice(0, count).map((_left, place) => [`a${place}`, "b"]);
+    return readMergesPart(Buffer.from(JSON.stringify(merges)), 0, spelled!);
+  };
+  expect(readAll(600)).toBeUndefined();
+  expect(rankOf(readAll(500)!.table, chosen[499]!, 0)).toBe(499);
+});

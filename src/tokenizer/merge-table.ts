@@ -1,6 +1,6 @@
 import { skipSpace } from "../internal/json-members.ts";
 import { hashSpelling, SpellingReader } from "./spelling-reader.ts";
-import type { Spellings } from "./spellings.ts";
+import { maxProbeCount, type Spellings } from "./spellings.ts";
 
 const comma = 0x2c;
 const openList = 0x5b;
@@ -19,11 +19,16 @@ export function rankOf({ ids, slots }: MergeTable, left: number, right: number):
   return slots[slotOf(ids, slots, left, right)] as number;
 }
 
+/** The slot where a pair is looked for first. */
+function firstSlotOf(slots: Int32Array, left: number, right: number): number {
+  const mixed = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b);
+  return (mixed ^ (mixed >>> 15)) & (slots.length - 1);
+}
+
 /** The slot of a pair, or the free one where it would be. */
 function slotOf(ids: Int32Array, slots: Int32Array, left: number, right: number): number {
   const mask = slots.length - 1;
-  const mixed = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b);
-  let slot = (mixed ^ (mixed >>> 15)) & mask;
+  let slot = firstSlotOf(slots, left, right);
   for (;;) {
     const rank = slots[slot] as number;
     if (rank === -1 || (ids[rank * 3] === left && ids[rank * 3 + 1] === right)) return slot;
@@ -42,7 +47,8 @@ export interface MergesPart {
  * Goes through the JSON list of merges that stands at a place of the document: lists of two spellings, or texts
  * that hold both.
  *
- * @returns `undefined` where there is none, or it merges what the vocabulary does not hold.
+ * @returns `undefined` where there is none, it merges what the vocabulary does not hold, or too many pairs have
+ *   their place together.
  */
 export function readMergesPart(
   bytes: Buffer,
@@ -50,7 +56,8 @@ export function readMergesPart(
   spellings: Spellings,
 ): MergesPart | undefined {
   const reader = new MergeReader(bytes, start, spellings);
-  return reader.readAll() ? { end: reader.at, table: reader.table() } : undefined;
+  const table = reader.readAll() ? reader.table() : undefined;
+  return table && { end: reader.at, table };
 }
 
 /** Of a text that begins so the library makes no merge. */
@@ -91,14 +98,19 @@ class MergeReader {
     }
   }
 
-  table(): MergeTable {
+  /** `undefined` where a pair would be too far from its place. */
+  table(): MergeTable | undefined {
     const ids = this.#ids.slice(0, this.#count * 3);
     let capacity = 1024;
     while (capacity < this.#count * 2) capacity *= 2;
     const slots = new Int32Array(capacity).fill(-1);
     for (let rank = 0; rank < this.#count; rank++) {
+      const [left, right] = [ids[rank * 3] as number, ids[rank * 3 + 1] as number];
+      const slot = slotOf(ids, slots, left, right);
+      const probeCount = (slot - firstSlotOf(slots, left, right)) & (capacity - 1);
+      if (probeCount > maxProbeCount) return undefined;
       // Of a pair that occurs twice the library takes the last.
-      slots[slotOf(ids, slots, ids[rank * 3] as number, ids[rank * 3 + 1] as number)] = rank;
+      slots[slot] = rank;
     }
     return { ids, slots };
   }

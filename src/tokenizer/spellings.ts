@@ -3,6 +3,12 @@ import { hashSpelling } from "./spelling-reader.ts";
 /** Ids beyond it are not looked up: no vocabulary comes near. */
 export const maxId = 2 ** 22;
 
+/**
+ * How far from its place an entry is put at the most. In published vocabularies it is some tens; a file that was made
+ * so that many fall together would have all of them gone through for each.
+ */
+export const maxProbeCount = 512;
+
 /** What was read of a vocabulary, entry after entry. */
 export interface SpelledIds {
   /** The spellings' bytes in UTF-8, one after the other. */
@@ -29,7 +35,7 @@ export class Spellings {
 
   /**
    * @param spelled - No id is above `maxId`.
-   * @returns `undefined` where an id or a spelling occurs twice.
+   * @returns `undefined` where an id or a spelling occurs twice, or too many have their place together.
    */
   static of(spelled: SpelledIds): Spellings | undefined {
     let largest = -1;
@@ -54,8 +60,10 @@ export class Spellings {
     for (let entry = 0; entry < ids.length; entry++) {
       const hash = hashes[entry] as number;
       let slot = slotOfHash(hash) & mask;
+      let probeCount = 0;
       for (let other = slots[slot] as number; other !== -1; other = slots[slot] as number) {
         if (hashes[other] === hash && this.#areAlike(other, entry)) return false;
+        if (++probeCount > maxProbeCount) return false;
         slot = (slot + 1) & mask;
       }
       slots[slot] = entry;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { hashSpelling } from "./spelling-reader.ts";
 import { readVocabularyPart } from "./vocabulary-part.ts";
 
 function read(json: string, start = 0) {
@@ -38,6 +39,22 @@ describe("a vocabulary", () => {
   ])("cannot be looked up with %s", (_what, json) => {
     expect(read(json)?.end).toBe(json.length);
     expect(read(json)).not.toHaveProperty("spellings");
+  });
+
+  test("cannot be looked up where so many have their place together that each would go through all", () => {
+    // Of 600 spellings, the place is that of 11 bits.
+    const placeOf = (spelling: string): number => {
+      const hash = hashSpelling(Buffer.from(spelling), 0, spelling.length);
+      return (hash ^ (hash >>> 15)) & 2047;
+    };
+    const together: string[] = [];
+    for (let count = 0; together.length < 600; count++) {
+      if (placeOf(`a${count}`) === 5) together.push(`a${count}`);
+    }
+    const jsonOf = (spellings: readonly string[]): string =>
+      JSON.stringify(Object.fromEntries(spellings.map((spelling, id) => [spelling, id])));
+    expect(read(jsonOf(together))).not.toHaveProperty("spellings");
+    expect(read(jsonOf(together.slice(0, 500)))?.spellings?.idOf(together[499]!)).toBe(499);
   });
 
   test.each([
