@@ -4,6 +4,8 @@ export interface AddedToken {
   readonly content: string;
   /** Whether decoders may skip it: control tokens are special, `<tool_call>` often is not. */
   readonly special: boolean;
+  /** Set where the model itself makes it of whatever its vocabulary lacks. */
+  readonly unknown?: true;
 }
 
 /** Text to token ids and back. Implementations do their work off the event loop or in small pieces. */
@@ -16,8 +18,9 @@ export interface TokenCodec {
   /** Ids of the text; literals of added tokens become their ids. Adds no tokens of its own. */
   encode(text: string): Promise<number[]>;
   /**
-   * Ids of the text; literals of added tokens are encoded as ordinary text. White space and single characters that
-   * are not special have the ids that the model gives them, where those are an added token's, too.
+   * Ids of the text; literals of added tokens are encoded as ordinary text. White space, single characters that are
+   * not special and what the vocabulary lacks have the ids that the model gives them, where those are an added
+   * token's, too.
    *
    * @throws RolloutError `internal/guard` where the model itself makes any other added token of the text.
    */

@@ -59,6 +59,35 @@ export const wordAmongAdded = {
   added_tokens: [...metaspaceTokenizer.added_tokens, addedToken("no")],
 };
 
+const scoredPieces: readonly (readonly [spelling: string, score: number])[] = [
+  ["<unk>", 0],
+  ["</s>", 0],
+  ...[..."▁<>/abknsu"].map((character) => [character, -4] as const),
+  ["▁▁", -4],
+];
+
+/** The id of a spelling of the tokenizer that chooses pieces by score. */
+export function idOfScored(spelling: string): number {
+  return scoredPieces.findIndex(([piece]) => piece === spelling);
+}
+
+const metaspace = { type: "Metaspace", replacement: "▁", prepend_scheme: "never", split: false };
+
+/**
+ * A small tokenizer that chooses pieces by score, as SentencePiece's do: among its added tokens are two spaces, and
+ * what stands for characters that it does not know.
+ */
+export const scoredTokenizer = {
+  ...metaspaceTokenizer,
+  added_tokens: ["<unk>", "</s>", "▁▁"].map((content) => ({
+    ...{ id: idOfScored(content), content, special: content !== "▁▁" },
+    ...{ single_word: false, lstrip: false, rstrip: false, normalized: false },
+  })),
+  normalizer: null,
+  ...{ pre_tokenizer: metaspace, decoder: metaspace },
+  model: { type: "Unigram", unk_id: 0, byte_fallback: false, vocab: scoredPieces },
+};
+
 /** Loads a tokenizer's document from a folder that is gone afterwards. */
 export async function codecOfDocument(
   document: unknown,

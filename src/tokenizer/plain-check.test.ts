@@ -3,8 +3,10 @@ import { RolloutError } from "../errors.ts";
 import type { TokenCodec } from "./codec.ts";
 import {
   codecOfDocument,
+  idOfScored,
   idOfSpelling,
   metaspaceTokenizer,
+  scoredTokenizer,
   wordAmongAdded,
 } from "./metaspace-tokenizer.fixture.ts";
 import { createPlainCheck } from "./plain-check.ts";
@@ -65,6 +67,35 @@ describe.each([
   });
 });
 
+describe.each(["native", "javascript"] as const)("plain text by scores, %s", (backend) => {
+  let codec: TokenCodec;
+  beforeAll(async () => (codec = await codecOfDocument(scoredTokenizer, { backend })));
+  afterAll(async () => await codec.close?.());
+  const scoredIds = (...spellings: string[]): number[] => spellings.map(idOfScored);
+
+  test("holds the white space that the model makes of it, though it is an added token", async () => {
+    expect(await codec.encodePlain("a  b")).toEqual(scoredIds("a", "▁▁", "b"));
+    expect(await codec.encode("a  b")).toEqual(scoredIds("a", "▁▁", "b"));
+  });
+
+  test("holds what stands for unknown characters, though it is an added token", async () => {
+    expect(await codec.encodePlain("a語b")).toEqual(scoredIds("a", "<unk>", "b"));
+    expect(await codec.encode("a語b")).toEqual(scoredIds("a", "<unk>", "b"));
+  });
+
+  test("holds no literal as its id, beside unknown characters or not", async () => {
+    expect(await codec.encode("</s>語<unk>")).toEqual(scoredIds("</s>", "<unk>", "<unk>"));
+    expect(await codec.encodePlain("</s>語<unk>")).toEqual(
+      scoredIds(..."</s>", "<unk>", ..."<unk>"),
+    );
+  });
+
+  test("is as full text, however many unknown characters are weighed before it", async () => {
+    const text = "語a".repeat(20_000) + "a  b";
+    expect(await codec.encodePlain(text)).toEqual(await codec.encode(text));
+  });
+});
+
 describe("createPlainCheck()", () => {
   test("lets white space and single characters pass, and no token that may control anything", async () => {
     const check = createPlainCheck([
@@ -76,8 +107,9 @@ describe("createPlainCheck()", () => {
       { id: 6, content: "7", special: false },
       { id: 7, content: "👍", special: false },
       { id: 8, content: "8", special: true },
+      { id: 10, content: "<unk>", special: true, unknown: true },
     ]);
-    expect(await check([0, 3, 4, 6, 7, 9])).toEqual([0, 3, 4, 6, 7, 9]);
+    expect(await check([0, 3, 4, 6, 7, 9, 10])).toEqual([0, 3, 4, 6, 7, 9, 10]);
     for (const id of [1, 2, 5, 8]) {
       for (const ids of [[id], [0, id], [3, id, 0]]) {
         await expect(check(ids)).rejects.toMatchObject({ code: "internal/guard" });

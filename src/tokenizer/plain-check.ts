@@ -8,7 +8,7 @@ const idsPerTurn = 50_000;
 
 /**
  * Makes the check that untrusted text has become no control token: it returns the ids as they are. Added tokens that
- * are ordinary text may be among them.
+ * are ordinary text may be among them, and the one that stands for what the vocabulary lacks.
  *
  * @throws RolloutError `internal/guard` from the check, where any other added token's id is among the ids.
  */
@@ -16,7 +16,9 @@ export function createPlainCheck(
   addedTokens: readonly AddedToken[],
 ): (ids: number[]) => Promise<number[]> {
   const control = new Map(
-    addedTokens.filter((token) => !isOrdinaryText(token)).map(({ id, content }) => [id, content]),
+    addedTokens
+      .filter((token) => !isOrdinaryText(token) && token.unknown !== true)
+      .map(({ id, content }) => [id, content]),
   );
   return async (ids) => {
     let count = 0;
@@ -39,6 +41,6 @@ export function createPlainCheck(
  * What a model makes of ordinary text and controls nothing: white space, and single characters such as digits. Longer
  * tokens may control something, special or not: Command R's and DeepSeek's that begin a turn are not special.
  */
-function isOrdinaryText({ content, special }: AddedToken): boolean {
+export function isOrdinaryText({ content, special }: AddedToken): boolean {
   return isWhiteSpaceToken(content) || (!special && [...content].length === 1);
 }

@@ -7,6 +7,7 @@ import { endsInBytes } from "./byte-level.ts";
 import { type MergesPart, type MergeTable, readMergesPart } from "./merge-table.ts";
 import type { JsonObject } from "./model-file.ts";
 import { assertModelFolder, parseModelJson, readModelBytes } from "./model-file.ts";
+import { isOrdinaryText } from "./plain-check.ts";
 import type { Spellings } from "./spellings.ts";
 import { readVocabularyPart, type VocabularyPart } from "./vocabulary-part.ts";
 
@@ -180,6 +181,9 @@ function readAddedTokens(document: JsonObject, file: string): readonly AddedToke
   if (!Array.isArray(entries)) {
     throw new UsageError(`Cannot read ${file}: "added_tokens" is no list, expected one`);
   }
+  const { unk_token: unknown, unk_id: unknownId } = document["model"] as JsonObject;
+  // A model of bytes knows every text.
+  const knowsAll = endsInBytes(document["pre_tokenizer"]);
   return entries.map((entry: unknown, index) => {
     const { id, content, special } = (entry ?? {}) as JsonObject;
     if (typeof id !== "number" || typeof content !== "string") {
@@ -187,7 +191,8 @@ function readAddedTokens(document: JsonObject, file: string): readonly AddedToke
         `Cannot read ${file}: added_tokens[${index}] lacks them, expected an id and a content`,
       );
     }
-    return { id, content, special: special === true };
+    const isUnknown = !knowsAll && (unknown === content || unknownId === id);
+    return { id, content, special: special === true, ...(isUnknown && { unknown: true }) };
   });
 }
 
@@ -201,16 +206,15 @@ function readIds(vocabulary: unknown, addedTokens: readonly AddedToken[]): Map<s
 }
 
 /**
- * Models that choose pieces by score hold control tokens as pieces of their own, and would find them
- * in any text; a hopeless score keeps them out. Others spell a literal from parts.
+ * Models that choose pieces by score hold control tokens as pieces of their own, and would find them in any text:
+ * spelled by nothing they are found in none, and their scores still weigh what the vocabulary lacks. Others spell a
+ * literal from parts.
  */
 function withoutLiterals(vocabulary: unknown, addedTokens: readonly AddedToken[]): string {
-  const added = new Set(addedTokens.map(({ id }) => id));
+  const control = new Set(
+    addedTokens.filter((token) => !isOrdinaryText(token)).map(({ id }) => id),
+  );
   return JSON.stringify(
-    (vocabulary as unknown[][]).map((piece, id) =>
-      added.has(id) ? [piece[0], hopelessScore] : piece,
-    ),
+    (vocabulary as unknown[][]).map((piece, id) => (control.has(id) ? ["", piece[1]] : piece)),
   );
 }
-
-const hopelessScore = -1e9;
