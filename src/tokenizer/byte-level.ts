@@ -10,6 +10,8 @@ export interface ByteLevelText {
   decodeNow(ids: readonly number[]): string | undefined;
   /** The same for lists of any length, in turns. */
   decode(ids: readonly number[]): Promise<string | undefined>;
+  /** How many bytes an id stands for; `undefined` for what is none. */
+  byteLengthOf(id: number): number | undefined;
 }
 
 /** Longest list that is decoded at once: a fraction of a millisecond. */
@@ -65,6 +67,7 @@ export function createByteLevelText(
       }
       return Buffer.concat(parts).toString();
     },
+    byteLengthOf: (id) => bytesOf(id)?.length,
   };
 }
 

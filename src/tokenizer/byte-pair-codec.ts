@@ -88,6 +88,7 @@ export function createBytePairCodec(
       "",
     ...(learned && { encodeNow: (text) => learned.encodeNow(text) }),
     decodeNow: (ids) => bytes.decodeNow(ids),
+    byteLengthOf: (id) => bytes.byteLengthOf(id),
     close: () => cutter.close(),
   };
 }

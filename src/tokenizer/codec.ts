@@ -39,6 +39,11 @@ export interface TokenCodec {
   /** The vocabulary's spelling of an id. */
   tokenOf(id: number): string | undefined;
   /**
+   * How many bytes of text an id stands for, where `decode()` gives the bytes of all ids one after the other, in
+   * UTF-8: so do byte-level tokenizers. `undefined` for what is no id; absent where it is otherwise, or not known.
+   */
+  byteLengthOf?(id: number): number | undefined;
+  /**
    * Ends the thread that a codec may run; absent where it runs none. An idle thread does not keep the
    * process alive.
    */

@@ -47,7 +47,10 @@ export async function createJavascriptCodec(
       const known = ids.filter((id) => vocabulary.tokenOf(id) !== undefined);
       return known.length === 0 ? "" : await remote.decode(known);
     },
-    ...(bytes === undefined ? {} : { decodeNow: (ids) => bytes.decodeNow(ids) }),
+    ...(bytes && {
+      decodeNow: (ids) => bytes.decodeNow(ids),
+      byteLengthOf: (id) => bytes.byteLengthOf(id),
+    }),
     close: () => remote.close(),
   };
 }

@@ -1,4 +1,9 @@
 import { describe, expect, test } from "vitest";
+import {
+  byteFallbackTokenizer,
+  codecOfDocument,
+  countFallbackIds,
+} from "./metaspace-tokenizer.fixture.ts";
 import { modelCodec } from "./real-tokenizers.fixture.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { locateTokens } from "./locate-tokens.ts";
@@ -40,6 +45,34 @@ describe("locateTokens()", () => {
       [1, 1],
     ]);
   });
+
+  test.each(["native", "javascript"] as const)(
+    "finds them where some ids are bytes and others characters, whatever their number (%s)",
+    async (backend) => {
+      const codec = await codecOfDocument(byteFallbackTokenizer, { backend });
+      // The lengths of the spellings add up to those of the text in the second, by chance.
+      for (const text of ["Größe 🧞‍♀️:\n<a> – 注文 é", "\nééé東 <a>é", "aé", "😀😀", "<a>\n\n"]) {
+        const ids = await codec.encode(text);
+        const characters = [...text];
+        const [starts, places] = [[0], [1]];
+        for (const character of characters) {
+          starts.push(starts.at(-1)! + character.length);
+          places.push(places.at(-1)! + countFallbackIds(character));
+        }
+        expect(places.at(-1)).toBe(ids.length);
+        const spans: [number, number][] = [];
+        const expected: [number, number][] = [];
+        for (let from = 0; from < characters.length; from++) {
+          for (let to = from + 1; to <= characters.length; to++) {
+            spans.push([starts[from]!, starts[to]!]);
+            expected.push([places[from]!, places[to]!]);
+          }
+        }
+        expect(await locateTokens(codec, { ids, text }, spans)).toEqual(expected);
+      }
+      await codec.close?.();
+    },
+  );
 
   test("decodes where spellings are no bytes, or bytes are no text", async () => {
     const { codec } = characterRenderer();

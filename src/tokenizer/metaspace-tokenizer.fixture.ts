@@ -59,6 +59,52 @@ export const wordAmongAdded = {
   added_tokens: [...metaspaceTokenizer.added_tokens, addedToken("no")],
 };
 
+const fallbackVocabulary = [
+  "<unk>",
+  ...Array.from({ length: 256 }, (_, byte) => {
+    const digits = byte.toString(16).toUpperCase().padStart(2, "0");
+    return `<0x${digits}>`;
+  }),
+  ...characters.filter((character) => character !== "\n"),
+  ...["é", "東"],
+];
+
+/**
+ * A small tokenizer of Llama 2's kind: a space is put before each text and taken from the decoded one, and characters
+ * that it does not know, the end of a line among them, are spelled by their bytes.
+ */
+export const byteFallbackTokenizer = {
+  ...metaspaceTokenizer,
+  added_tokens: [],
+  normalizer: {
+    type: "Sequence",
+    normalizers: [
+      { type: "Prepend", prepend: "▁" },
+      { type: "Replace", pattern: { String: " " }, content: "▁" },
+    ],
+  },
+  decoder: {
+    type: "Sequence",
+    decoders: [
+      { type: "Replace", pattern: { String: "▁" }, content: " " },
+      { type: "ByteFallback" },
+      { type: "Fuse" },
+      { type: "Strip", content: " ", start: 1, stop: 0 },
+    ],
+  },
+  model: {
+    ...metaspaceTokenizer.model,
+    ...{ unk_token: "<unk>", byte_fallback: true, merges: [] },
+    vocab: Object.fromEntries(fallbackVocabulary.map((spelling, id) => [spelling, id])),
+  },
+};
+
+/** How many ids a character has with that tokenizer. */
+export function countFallbackIds(character: string): number {
+  const isKnown = character === " " || fallbackVocabulary.includes(character);
+  return isKnown ? 1 : Buffer.byteLength(character);
+}
+
 const scoredPieces: readonly (readonly [spelling: string, score: number])[] = [
   ["<unk>", 0],
   ["</s>", 0],
