@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { RolloutError } from "../errors.ts";
+import { RolloutError, UsageError } from "../errors.ts";
 import {
   codecOfDocument,
   idOfSpelling,
@@ -346,5 +346,99 @@ describe("control-token guard where tags and white space are among the added tok
     const guard = guardOf(codec, "reject");
     expect(guard.seal([message("tool", "▁▁▁ | a  b\n\n")], null).seal).toBeUndefined();
     expect(() => guard.seal([message("tool", "<end_of_turn>")], null)).toThrow(RolloutError);
+  });
+});
+
+describe("control-token guard where a token is looked for in normalised text", () => {
+  const documentOf = (form: object) => ({
+    ...metaspaceTokenizer,
+    added_tokens: metaspaceTokenizer.added_tokens.map((token) => ({
+      ...token,
+      normalized: token.content === "<td>",
+    })),
+    normalizer: { type: "Sequence", normalizers: [form, metaspaceTokenizer.normalizer] },
+  });
+  const idsOf = (...spellings: string[]): number[] => spellings.map(idOfSpelling);
+  let codec: TokenCodec;
+  beforeAll(async () => {
+    codec = await codecOfDocument(documentOf({ type: "NFKC" }));
+  });
+
+  test.each([
+    ["＜td＞", "<td>"],
+    ["a ＜td> b", "a▁<td>▁b"],
+    ["<b>＜td＞é", "<b><td>", "<pad>"],
+    ["<td>＜td＞", "<td><td>"],
+  ])("untrusted %j does not become it", async (content, spelled, ...more) => {
+    expect(await codec.encode(content)).toContain(idOfSpelling("<td>"));
+    for (const policy of ["neutralise", "hf-parity"] as const) {
+      const messages = [message("tool", content)];
+      const { ids, text } = await encodeContents(guardOf(codec, policy), messages);
+      expect(text).toBe(content);
+      const isNeutral = policy === "neutralise";
+      expect(ids).toEqual(isNeutral ? idsOf(...spelled, ...more) : await codec.encode(content));
+    }
+  });
+
+  test("the template's own stays beside it, and parts of two messages do not become it", async () => {
+    const { ids } = await encodeContents(
+      guardOf(codec),
+      [message("tool", "＜t"), message("user", "d＞")],
+      (content) => (content.includes("t") ? `<td>${content}` : `${content}</td>`),
+    );
+    expect(ids).toEqual(idsOf("<td>", ..."<td>", "</td>"));
+  });
+
+  test("arguments of calls and definitions of tools do not become it", async () => {
+    const guard = guardOf(codec, "neutralise", true);
+    const call = toPyValue([{ function: { name: "find", arguments: { "＜td＞": "x＜td＞" } } }]);
+    const asked: PyDict = new Map<string, PyValue>([
+      ["role", "assistant"],
+      ["tool_calls", call],
+    ]);
+    const sealed = guard.seal([asked], toPyValue(["＜td＞"]) as PyValue[]);
+    const values = [sealed.messages.map((each) => each.get("tool_calls")), sealed.tools];
+    const rendered = JSON.stringify(values, (_key, value: unknown) =>
+      value instanceof Map ? [...value] : value,
+    );
+    const ids = await guard.encode(rendered, sealed.seal);
+    expect(ids).not.toContain(idOfSpelling("<td>"));
+    expect(await unseal(rendered, sealed.seal)).toContain("x＜td＞");
+  });
+
+  test("other text beyond ASCII has the ids that it has without a guard", async () => {
+    for (const content of ["é", " １２  no ＜b＞", "＜t d＞"]) {
+      const { ids, text } = await encodeContents(
+        guardOf(codec),
+        [message("tool", content)],
+        (said) => `<td>n${said.trim()}o</td>`,
+      );
+      expect(ids).toEqual(await codec.encode(`<td>n${content.trim()}o</td>`));
+      expect(text).toBe(`<td>n${content.trim()}o</td>`);
+    }
+    expect(guardOf(codec).seal([message("tool", "plain text")], null).seal).toBeUndefined();
+  });
+
+  test('"reject" neutralises it, for it spells nothing', async () => {
+    const guard = guardOf(codec, "reject");
+    const { ids } = await encodeContents(guard, [message("tool", "＜td＞")]);
+    expect(ids).toEqual(idsOf(..."<td>"));
+    expect(() => guard.seal([message("tool", "<td>")], null)).toThrow(RolloutError);
+  });
+
+  test("a tokenizer that makes it of any text is refused, unless nothing is guarded from it", async () => {
+    const lower = await codecOfDocument(documentOf({ type: "Lowercase" }));
+    for (const policy of ["neutralise", "reject"] as const) {
+      expect(() => guardOf(lower, policy)).toThrow(UsageError);
+    }
+    expect(() => guardOf(lower)).toThrow(
+      `Cannot keep untrusted text from becoming the added token <td> (${idOfSpelling("<td>")}): the ` +
+        "tokenizer looks for it in normalised text, and its normaliser makes it of other text; expected " +
+        '"normalized": false for it among the added_tokens of tokenizer.json, or the guard policy "hf-parity"',
+    );
+    // The token is not special.
+    for (const policy of ["hf-parity", "special-only"] as const) {
+      expect(guardOf(lower, policy).policy).toBe(policy);
+    }
   });
 });

@@ -1,13 +1,14 @@
-import { RolloutError } from "../errors.ts";
+import { RolloutError, UsageError } from "../errors.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { Message } from "../message.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
-import type { TokenCodec } from "../tokenizer/codec.ts";
+import type { AddedToken, TokenCodec } from "../tokenizer/codec.ts";
+import { isAscii } from "../tokenizer/disguising-text.ts";
 import { isWhiteSpaceToken } from "../tokenizer/white-space-token.ts";
 import { literalPattern } from "./literal-pattern.ts";
 import { createLiteralSealer } from "./literal-sealer.ts";
 import { roleOf, toTemplateMessage } from "./openai-messages.ts";
-import type { Seal } from "./seal.ts";
+import type { Seal, SealedPiece } from "./seal.ts";
 import { chooseSeal, splitSealed } from "./seal.ts";
 
 /**
@@ -64,11 +65,24 @@ export interface GuardOptions {
   readonly surroundings: readonly PyValue[];
 }
 
-/** Makes the guard of one tokenizer. */
+/**
+ * Makes the guard of one tokenizer.
+ *
+ * Where text becomes a token's id only once it is normalised, the tokenizer itself is asked whether it did: such text
+ * is neutralised under `reject`, too, for it spells nothing.
+ *
+ * @throws UsageError where any text may become a token's id, and nothing but the tokenizer knows which.
+ */
 export function createControlTokenGuard(options: GuardOptions): ControlTokenGuard {
   const { codec, policy, guardSystem, surroundings } = options;
   const allLiterals = literalPattern(codec.addedTokens.map((token) => token.content));
-  const sealer = createLiteralSealer(guardedLiterals(codec, policy));
+  const guarded = policy === "hf-parity" ? [] : guardedTokens(codec, policy);
+  refuseUnknowable(guarded);
+  const disguisedIds = new Set(guarded.flatMap(({ id, disguise }) => (disguise ? [id] : [])));
+  const sealer = createLiteralSealer(
+    guarded.map(({ content }) => content),
+    disguisedIds.size === 0 ? () => false : (text) => !isAscii(text),
+  );
   const untrusted = (message: PyDict): readonly [string, PyValue][] =>
     [...message].filter(([key]) => isUntrusted(roleOf(message), key, guardSystem));
 
@@ -77,7 +91,7 @@ export function createControlTokenGuard(options: GuardOptions): ControlTokenGuar
     let isFound = false;
     message.forEach((value, key) => {
       if (isFound || !isUntrusted(role, key, guardSystem)) return;
-      isFound = key === "content" ? sealer.isSuspectContent(value) : sealer.holdsLiteral(value);
+      isFound = key === "content" ? sealer.isSuspectContent(value) : sealer.isSuspect(value);
     });
     return isFound;
   }
@@ -115,8 +129,7 @@ export function createControlTokenGuard(options: GuardOptions): ControlTokenGuar
     }
   }
 
-  async function encodeSealed(text: string, seal: Seal): Promise<number[]> {
-    const pieces = await splitSealed(text, seal, allLiterals);
+  async function encodePieces(pieces: readonly SealedPiece[]): Promise<number[]> {
     const encoded = await Promise.all(
       pieces.map((piece) =>
         piece.plain ? codec.encodePlain(piece.text) : codec.encode(piece.text),
@@ -125,15 +138,26 @@ export function createControlTokenGuard(options: GuardOptions): ControlTokenGuar
     return await concatenate(encoded);
   }
 
+  async function encodeSealed(text: string, seal: Seal): Promise<number[]> {
+    const ids = await encodePieces(await splitSealed(text, seal, allLiterals));
+    if (!ids.some((id) => disguisedIds.has(id))) return ids;
+    const apart = await splitSealed(text, seal, allLiterals, { areEdgesPlain: true });
+    const plainIds = await encodePieces(apart);
+    const disguisedOf = (among: readonly number[]): string =>
+      String(among.filter((id) => disguisedIds.has(id)));
+    // Those that are there without what is not trusted are the template's own.
+    return disguisedOf(ids) === disguisedOf(plainIds) ? ids : plainIds;
+  }
+
   return {
     policy,
     seal(messages, tools, earlier = () => []) {
-      const areToolsSuspect = guardSystem && sealer.holdsLiteral(tools);
+      const areToolsSuspect = guardSystem && sealer.isSuspect(tools);
       const isClean = !areToolsSuspect && !messages.some(isSuspect);
       if (policy === "hf-parity" || isClean) return { messages, tools };
       if (policy === "reject") {
         rejectLiterals(messages, earlier().map(toTemplateMessage));
-        if (areToolsSuspect) throw rejection();
+        if (areToolsSuspect && sealer.literalsIn(tools).size > 0) throw rejection();
       }
       const seal = chooseSeal([...surroundings, messages, tools]);
       return {
@@ -164,11 +188,21 @@ async function concatenate(pieces: readonly (readonly number[])[]): Promise<numb
 }
 
 /** White space that a tokenizer lists among its added tokens is ordinary text, not control. */
-function guardedLiterals({ addedTokens }: TokenCodec, policy: GuardPolicy): readonly string[] {
-  return addedTokens
-    .filter(({ special }) => special || policy !== "special-only")
-    .map(({ content }) => content)
-    .filter((literal) => !isWhiteSpaceToken(literal));
+function guardedTokens({ addedTokens }: TokenCodec, policy: GuardPolicy): readonly AddedToken[] {
+  return addedTokens.filter(
+    ({ content, special }) => (special || policy !== "special-only") && !isWhiteSpaceToken(content),
+  );
+}
+
+/** @throws UsageError */
+function refuseUnknowable(guarded: readonly AddedToken[]): void {
+  const token = guarded.find(({ disguise }) => disguise === "any");
+  if (token === undefined) return;
+  throw new UsageError(
+    `Cannot keep untrusted text from becoming the added token ${token.content} (${token.id}): the ` +
+      "tokenizer looks for it in normalised text, and its normaliser makes it of other text; expected " +
+      '"normalized": false for it among the added_tokens of tokenizer.json, or the guard policy "hf-parity"',
+  );
 }
 
 /** The role is the caller's own word; everything else that others wrote is not to be trusted. */

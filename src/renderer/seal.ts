@@ -11,7 +11,10 @@ import { someString } from "./python-strings.ts";
 export interface Seal {
   /** Before a whole literal. */
   readonly open: string;
-  /** Before text that could become a literal together with what the template puts beside it. */
+  /**
+   * Before text that could become a literal together with what the template puts beside it, or once it is
+   * normalised.
+   */
   readonly openEdge: string;
   /** Between the characters of a literal, so that no search finds it. */
   readonly breaker: string;
@@ -72,6 +75,11 @@ export function sealEdge(edge: string, { openEdge, breaker, close }: Seal): stri
   return edge === "" ? "" : openEdge + [...edge].join(breaker) + close;
 }
 
+/** Text that could become a literal once it is normalised, under the seal. It stays whole: it spells none. */
+export function sealDisguise(text: string, { openEdge, close }: Seal): string {
+  return text === "" ? "" : openEdge + text + close;
+}
+
 /**
  * The text without marks, as a template would have rendered it from the original.
  *
@@ -89,19 +97,21 @@ export async function unseal(text: string, seal: Seal | undefined): Promise<stri
  * thousands of marks: others have their turn on the event loop in between.
  *
  * @param literals matches every literal that the tokenizer would make one id of.
+ * @param options - `areEdgesPlain`: whether no edge is ordinary text. Default false.
  * @throws RolloutError `internal/guard` where the template cut a marked literal in two.
  */
 export async function splitSealed(
   text: string,
   seal: Seal,
   literals: RegExp,
+  { areEdgesPlain = false }: { readonly areEdgesPlain?: boolean } = {},
 ): Promise<SealedPiece[]> {
   const { flat, spans } = await removeMarks(unescapeMarks(text, seal), seal);
   const forged = spans.some(({ edge }) => edge) ? await findLiterals(flat, literals) : [];
   await takeTurn();
   let next = 0;
   const plainSpans = spans.filter(({ edge, start, end }) => {
-    if (!edge) return true;
+    if (!edge || areEdgesPlain) return true;
     while ((forged[next]?.end ?? Infinity) <= start) next += 1;
     return (forged[next]?.start ?? Infinity) < end;
   });

@@ -1,3 +1,5 @@
+import type { DisguisingText } from "./disguising-text.ts";
+
 /** A token that the tokenizer matches as a whole before any other splitting. */
 export interface AddedToken {
   readonly id: number;
@@ -6,6 +8,8 @@ export interface AddedToken {
   readonly special: boolean;
   /** Set where the model itself makes it of whatever its vocabulary lacks. */
   readonly unknown?: true;
+  /** Which text becomes its id though it does not spell it, for it is looked for in normalised text. Absent: none. */
+  readonly disguise?: DisguisingText;
 }
 
 /** Text to token ids and back. Implementations do their work off the event loop or in small pieces. */

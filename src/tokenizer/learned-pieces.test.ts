@@ -254,8 +254,7 @@ describe("what is learned", () => {
       text,
       ids: [...text].map((letter) => spellings.indexOf(letter)),
     }));
-    const knows = (): boolean[] =>
-      pieces.map(({ text }) => learned?.encodeNow(text) !== undefined);
+    const knows = (): boolean[] => pieces.map(({ text }) => learned?.encodeNow(text) !== undefined);
     const teach = (place: number): void => {
       const { text, ids } = pieces[place]!;
       learned?.learn(text, () => ({ ids, words: ids.map(() => 0) }));

@@ -4,6 +4,7 @@ import type { AddedToken } from "./codec.ts";
 import type { Extent, Members } from "../internal/json-members.ts";
 import { countLists, findMembers, largestInteger, skipSpace } from "../internal/json-members.ts";
 import { endsInBytes } from "./byte-level.ts";
+import { findDisguisingText } from "./disguising-text.ts";
 import { type MergesPart, type MergeTable, readMergesPart } from "./merge-table.ts";
 import type { JsonObject } from "./model-file.ts";
 import { assertModelFolder, parseModelJson, readModelBytes } from "./model-file.ts";
@@ -185,14 +186,20 @@ function readAddedTokens(document: JsonObject, file: string): readonly AddedToke
   // A model of bytes knows every text.
   const knowsAll = endsInBytes(document["pre_tokenizer"]);
   return entries.map((entry: unknown, index) => {
-    const { id, content, special } = (entry ?? {}) as JsonObject;
+    const { id, content, special, normalized } = (entry ?? {}) as JsonObject;
     if (typeof id !== "number" || typeof content !== "string") {
       throw new UsageError(
         `Cannot read ${file}: added_tokens[${index}] lacks them, expected an id and a content`,
       );
     }
     const isUnknown = !knowsAll && (unknown === content || unknownId === id);
-    return { id, content, special: special === true, ...(isUnknown && { unknown: true }) };
+    const disguise =
+      normalized === true ? findDisguisingText(content, document["normalizer"]) : undefined;
+    return {
+      ...{ id, content, special: special === true },
+      ...(isUnknown && { unknown: true }),
+      ...(disguise && { disguise }),
+    };
   });
 }
 

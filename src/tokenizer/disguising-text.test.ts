@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { findDisguisingText } from "./disguising-text.ts";
+
+const replace = (from: string, content: string) => ({
+  ...{ type: "Replace", pattern: { String: from }, content },
+});
+const sequence = (...normalizers: readonly object[]) => ({ type: "Sequence", normalizers });
+
+test.each([
+  ["no normaliser", null],
+  ["an empty sequence", sequence()],
+  [
+    "spaces spelled otherwise, and one put first",
+    sequence({ type: "Prepend", prepend: "▁" }, replace(" ", "▁")),
+  ],
+  ["white space taken from the ends", { type: "Strip", strip_left: true, strip_right: true }],
+])("behind %s only the literal becomes a token", (_what, normalizer) => {
+  expect(findDisguisingText("<tool_call>", normalizer)).toBeUndefined();
+});
+
+test.each([
+  ["a normal form", { type: "NFC" }],
+  ["several", sequence(sequence({ type: "NFKD" }, replace(" ", "▁")), { type: "NFC" })],
+])("behind %s text beyond ASCII may become a token", (_what, normalizer) => {
+  expect(findDisguisingText("<tool_call>", normalizer)).toBe("beyond-ascii");
+  expect(findDisguisingText("<ﬁ>", normalizer)).toBe("any");
+});
+
+test.each([
+  ["lower case", { type: "Lowercase" }],
+  ["a compiled table", sequence({ type: "NFC" }, { type: "Precompiled" })],
+  ["characters taken out", replace("x", "")],
+  ["characters of its own put in", replace("[", "<")],
+  ["such in another form", sequence(replace("x", "＜"), { type: "NFKC" })],
+  ["a pattern", { type: "Replace", pattern: { Regex: "x+" }, content: "▁" }],
+  ["white space taken from its own ends", { type: "Strip" }, "<tool_call> "],
+])("behind %s any text may become a token", (_what, normalizer, content = "<tool_call>") => {
+  expect(findDisguisingText(content, normalizer)).toBe("any");
+});

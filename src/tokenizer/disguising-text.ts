@@ -1,0 +1,56 @@
+import type { JsonObject } from "./model-file.ts";
+
+/** Text that a normaliser may turn into a literal that it does not spell. */
+export type DisguisingText = "beyond-ascii" | "any";
+
+const normalForms: ReadonlySet<unknown> = new Set(["NFC", "NFD", "NFKC", "NFKD"]);
+
+/**
+ * Which text may become an added token's literal once it is normalised, for tokens that are looked for in normalised
+ * text: such as U+212A, the sign of Kelvin, which NFC turns into a K.
+ *
+ * @param normalizer - Of the tokenizer's document.
+ * @returns `undefined` where only the literal itself does.
+ */
+export function findDisguisingText(
+  content: string,
+  normalizer: unknown,
+): DisguisingText | undefined {
+  const steps = stepsOf(normalizer);
+  const changing = steps.filter((step) => !keepsApart(step, content));
+  if (changing.length === 0) return undefined;
+  const areForms = changing.every(({ type }) => normalForms.has(type));
+  return areForms && isAscii(content) ? "beyond-ascii" : "any";
+}
+
+/** Whether the text has no characters beyond ASCII. */
+export function isAscii(text: string): boolean {
+  return !/[^\p{ASCII}]/u.test(text);
+}
+
+function stepsOf(normalizer: unknown): readonly JsonObject[] {
+  const step = (normalizer ?? {}) as JsonObject;
+  const { type, normalizers } = step;
+  if (type === "Sequence" && Array.isArray(normalizers)) return normalizers.flatMap(stepsOf);
+  return type === undefined ? [] : [step];
+}
+
+/**
+ * Whether the step neither makes nor removes anything that could complete the literal: what it puts somewhere shares
+ * no character with it, in any normal form, and what it takes away from between others leaves something there.
+ */
+function keepsApart(step: JsonObject, content: string): boolean {
+  if (step["type"] === "Prepend") return sharesNothing(step["prepend"], content);
+  if (step["type"] === "Strip") return !/\s/u.test(content);
+  if (step["type"] !== "Replace") return false;
+  const { String: from } = (step["pattern"] ?? {}) as JsonObject;
+  const to = step["content"];
+  if (from === "" || to === "") return false;
+  return sharesNothing(from, content) && sharesNothing(to, content);
+}
+
+function sharesNothing(put: unknown, content: string): boolean {
+  if (typeof put !== "string") return false;
+  const characters = [...put, ...put.normalize("NFKC"), ...put.normalize("NFKD")];
+  return !characters.some((character) => content.includes(character));
+}
