@@ -46,8 +46,19 @@ export interface AttemptPlayer {
 
 /** Plays attempts in this process. */
 export const playHere: AttemptPlayer = {
-  play: async (assignment, setup, options) =>
-    setup.play === undefined
-      ? await playEpisode(assignment, setup, options)
-      : await playForeign(setup.play, assignment, setup, options),
+  play: async (assignment, setup, options) => await playAttempt(assignment, setup, options),
 };
+
+/**
+ * Plays an attempt in this process, whoever asked for it: by the setup's own `play` where it has one, of which nothing
+ * is recorded and which goes on from nothing, else by `playEpisode()`.
+ */
+export async function playAttempt(
+  assignment: EpisodeAssignment,
+  setup: EpisodeSetup,
+  options: Omit<AttemptPlayOptions, "groupLeft">,
+): Promise<Episode> {
+  return setup.play === undefined
+    ? await playEpisode(assignment, setup, options)
+    : await playForeign(setup.play, assignment, setup, options);
+}

@@ -1,10 +1,11 @@
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
 import type { Inputs } from "../../episode/input.ts";
 import { PlaybackStop } from "../../outside.ts";
-import { playEpisode, SmallerLimit } from "../../episode/play-episode.ts";
+import { SmallerLimit } from "../../episode/play-episode.ts";
 import { describeError, describeStack, UsageError, type RolloutError } from "../../errors.ts";
 import type { Clock } from "../../internal/clock.ts";
 import type { Redactor } from "../../internal/redactor.ts";
+import { playAttempt } from "../../run/attempt-player.ts";
 import { drawTask } from "../../run/plan-run.ts";
 import { redactEpisode } from "../../run/redact-episode.ts";
 import type { Task } from "../../task.ts";
@@ -83,8 +84,9 @@ async function playRecorded(
 ): Promise<PlayedJob> {
   const { id, job, place, isRecorded, worker } = play;
   const sent = await takePast(play);
-  const recording =
-    isRecorded && place !== undefined ? await openRecording(place, play) : undefined;
+  // Nothing is recorded of what an agent that was written elsewhere plays.
+  const isKept = isRecorded && play.setup.play === undefined;
+  const recording = isKept && place !== undefined ? await openRecording(place, play) : undefined;
   state.recording = recording;
   const deliveries = Math.max(play.deliveries, recording?.number ?? 1);
   const base = sent ?? [];
@@ -188,7 +190,7 @@ async function playOnce(
   const troubles: RolloutError[] = [];
   const past = [...base, ...(earlier?.parts ?? [])];
   const setup: EpisodeSetup = { ...play.setup, onTrouble: (trouble) => troubles.push(trouble) };
-  const episode = await playEpisode(
+  const episode = await playAttempt(
     {
       ...{ task, rolloutId, groupId, sampleIndex, seed, attempt: job.attempt, start },
       ...(groupIndex !== undefined && { groupIndex }),
