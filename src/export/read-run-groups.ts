@@ -1,16 +1,18 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
-import { attemptCountsOf } from "../run/attempt-counts.ts";
 import { diskFiles } from "../run/files.ts";
-import { readPlacedLines } from "../run/placed-lines.ts";
 import type { PlanRecord } from "../run/plan-run.ts";
 import type { RunManifest } from "../run/run-manifest.ts";
 import { readTold } from "../run/told-episodes.ts";
-import { readSlimeGroups, type SlimeAttempt } from "../sink/slime-file.ts";
+import { readSlimeGroups } from "../sink/slime-file.ts";
 import type { ExportMember, ExportSurroundings } from "./exporter.ts";
+import { findAttempts, type OpenPlan } from "./find-attempts.ts";
 
-/** A run's groups in the order of its plan, and what its manifest says of them all. */
+/**
+ * A run's groups, and what its manifest says of them all. They are in the order of its plan or, where that leaves
+ * them open, in the order in which they were begun.
+ */
 export interface RunGroups {
   readonly surroundings: ExportSurroundings;
   /**
@@ -23,7 +25,7 @@ export interface RunGroups {
 /**
  * Opens a run's folder for exporting. The run may go on meanwhile: what is finished is there.
  *
- * @throws UsageError where it is no run's folder, or does not say which episodes it will have.
+ * @throws UsageError where it is no run's folder, or does not say which episodes it will have, nor that this is open.
  */
 export async function readRunGroups(dir: string): Promise<RunGroups> {
   const { plan, settings } = await readFound(path.join(dir, "run.json"));
@@ -34,9 +36,8 @@ export async function readRunGroups(dir: string): Promise<RunGroups> {
     surroundings: typeof temperature === "number" ? { temperature } : {},
     async *groups(wanted) {
       const { grouping } = await readTold(diskFiles, dir);
-      const { size, begun } = attemptCountsOf(grouping, plan);
-      const attempts = await findAttempts(plan, begun, episodesFile);
-      const choice = wanted === "all" ? {} : { size };
+      const { attempts, size } = await findAttempts(plan, grouping, episodesFile);
+      const choice = wanted === "all" || size === undefined ? {} : { size };
       yield* readSlimeGroups(attempts, { episodesFile, samplesFile, ...choice });
     },
   };
@@ -44,7 +45,7 @@ export async function readRunGroups(dir: string): Promise<RunGroups> {
 
 async function readFound(
   file: string,
-): Promise<{ plan: PlanRecord; settings?: Readonly<Record<string, unknown>> }> {
+): Promise<{ plan: PlanRecord | OpenPlan; settings?: Readonly<Record<string, unknown>> }> {
   let manifest: Partial<RunManifest>;
   try {
     manifest = JSON.parse(await readFile(file, "utf8")) as Partial<RunManifest>;
@@ -55,57 +56,15 @@ async function readFound(
     throw new UsageError(`Cannot read ${file}: ${describeError(error)}`, { cause: error });
   }
   const found = (manifest.found ?? {}) as {
-    plan?: Partial<PlanRecord>;
+    plan?: Partial<PlanRecord & OpenPlan>;
     settings?: Readonly<Record<string, unknown>>;
   };
   const { plan, settings } = found;
-  if (!Array.isArray(plan?.taskIndexes) || typeof plan.sampleCount !== "number") {
+  const isPlanned = Array.isArray(plan?.taskIndexes) && typeof plan.sampleCount === "number";
+  if (plan?.isOpen !== true && !isPlanned) {
     throw new UsageError(
       `Cannot export ${path.dirname(file)}: run.json does not say which episodes there will be`,
     );
   }
-  return { plan: plan as PlanRecord, ...(settings && { settings }) };
-}
-
-/** The attempts at the plan's tasks; one that is not finished has the name that it will have. */
-async function findAttempts(
-  { environment, split, taskIndexes, groupId }: PlanRecord,
-  begun: number,
-  episodesFile: string,
-): Promise<readonly SlimeAttempt[]> {
-  const byPlace = new Map<string, string>();
-  try {
-    for await (const { text, place } of readPlacedLines(diskFiles, episodesFile)) {
-      const row = parseEpisode(text, `${episodesFile}, line ${place.line}`);
-      byPlace.set(`${row.taskIndex}#${row.sampleIndex}`, row.rolloutId);
-    }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    throw new UsageError(`Cannot read ${episodesFile}: no such file, expected a run's folder`);
-  }
-  return taskIndexes.flatMap((taskIndex, groupIndex) =>
-    Array.from({ length: begun }, (_, sampleIndex) => ({
-      rolloutId:
-        byPlace.get(`${taskIndex}#${sampleIndex}`) ??
-        `${groupId ?? `${environment}/${split}/${taskIndex}`}#${sampleIndex}`,
-      groupIndex,
-      index: groupIndex * begun + sampleIndex,
-    })),
-  );
-}
-
-interface EpisodePlace {
-  readonly rolloutId: string;
-  readonly taskIndex: number;
-  readonly sampleIndex: number;
-}
-
-function parseEpisode(text: string, where: string): EpisodePlace {
-  try {
-    const row = JSON.parse(text) as Partial<EpisodePlace> | null;
-    if (typeof row?.rolloutId === "string") return row as EpisodePlace;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-  }
-  throw new UsageError(`Cannot read ${where}: it is no episode; turnwright verify says more`);
+  return { plan: plan as PlanRecord | OpenPlan, ...(settings && { settings }) };
 }

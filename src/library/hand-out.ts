@@ -34,18 +34,26 @@ export interface OpenedHandedOut {
 /**
  * Opens a queue for a run that a program of your own starts with `startRun()`; `rollout({ queue })` and
  * `evaluate({ queue })` do it themselves. Takes the options that workers are started with, and `queue`,
- * `shared` and `out`.
+ * `shared` and `out`. Which tasks are played, and how often, is your run's to say: the folder leaves it open.
  *
  * @throws UsageError for what cannot be handed out: parts that are objects, no `out`, a store or shared place
  *   that cannot be used.
  * @throws RolloutError where the engine does not answer.
  */
 export async function handOut(options: RolloutOptions): Promise<HandedOut> {
-  return (await openHandedOut(options)).handedOut;
+  return (await openHandedOut(options, { isOpen: true })).handedOut;
 }
 
-/** See `handOut()`. */
-export async function openHandedOut(options: RolloutOptions): Promise<OpenedHandedOut> {
+/**
+ * See `handOut()`.
+ *
+ * @param how.isOpen - Whether the folder leaves open which episodes there will be, as whoever gives the tasks is not
+ *   this one. Default false.
+ */
+export async function openHandedOut(
+  options: RolloutOptions,
+  how: { readonly isOpen?: boolean } = {},
+): Promise<OpenedHandedOut> {
   const queue = readQueue(options);
   refuseObjects(options);
   const { onQueue = () => {}, now, signal } = options;
@@ -66,7 +74,7 @@ export async function openHandedOut(options: RolloutOptions): Promise<OpenedHand
   };
   try {
     const { say } = told;
-    const folder = await run.openFolder(say);
+    const folder = await run.openFolder(say, how);
     opened.push(folder);
     const queued = await openQueuedRun(run, { folder, queue, say });
     opened.push(queued);

@@ -287,8 +287,17 @@ export class RunFolder implements AsyncDisposable {
     const { found }: { readonly found: unknown } = this.#manifest;
     const told = isRow(found) ? found : {};
     const lacking = Object.entries(known).filter(([name]) => told[name] === undefined);
-    if (lacking.length === 0) return;
-    const manifest = { ...this.#manifest, found: { ...told, ...Object.fromEntries(lacking) } };
+    if (lacking.length > 0) await this.noteFound(Object.fromEntries(lacking));
+  }
+
+  /**
+   * Notes in `run.json` what was found, in the place of what is there of the same names.
+   *
+   * @throws UsageError where the disk refuses, or the folder is another process's by now.
+   */
+  async noteFound(known: RunManifest["found"]): Promise<void> {
+    const { found }: { readonly found: unknown } = this.#manifest;
+    const manifest = { ...this.#manifest, found: { ...(isRow(found) && found), ...known } };
     await this.#whileHeld(
       async () => await writeManifest(this.dir, manifest, { files: this.#files }),
     );

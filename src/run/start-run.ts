@@ -20,6 +20,8 @@ import type { LiveRun, RunResult } from "./live-run.ts";
 import { markVersions } from "./mark-versions.ts";
 import { recallTask, redrawTask, type NotedTask } from "./noted-task.ts";
 import { PolicyGate, type UpdateMode } from "./policy-gate.ts";
+import type { PlanRecord } from "./plan-run.ts";
+import { isPlanned, mayBePlanned, openPlan, planIn } from "./planned-run.ts";
 import { withPromptTime } from "./prompt-time.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
 import { describeLostTask } from "./recording-line.ts";
@@ -61,6 +63,8 @@ class GroupRun implements LiveRun {
   readonly #clock: Clock;
   readonly result: Promise<RunResult>;
   #recording: RecordingJournal | undefined;
+  /** What `run.json` says was planned, as long as that is what is played. */
+  #plan: PlanRecord | undefined;
   /** Writes what the run came to, once it has ended: groups that wait then may still be left out. */
   #summarise: (() => Promise<void>) | undefined;
   #failuresInRow = 0;
@@ -245,7 +249,8 @@ class GroupRun implements LiveRun {
     await this.#takeUp();
     if (!this.#book.isAllFinished) await folder?.takeBackEnd();
     const { vocabularySize } = this.#setup.renderer.codec;
-    await folder?.completeFound({ plan: { isOpen: true }, vocabularySize });
+    await folder?.completeFound({ plan: openPlan, vocabularySize });
+    await this.#holdPlan();
     await folder?.writeEvent(this.#startEvent(folder));
     await using recording = await folder?.openRecording({
       clock: this.#clock,
@@ -349,6 +354,20 @@ class GroupRun implements LiveRun {
     const { source, grouping } = this.#options;
     const { size, begun = size } = grouping;
     return Math.min(concurrency, (source.length ?? Infinity) * begun);
+  }
+
+  /** Whoever gives the tasks says what is planned: a folder may be one that was opened for others. */
+  async #holdPlan(): Promise<void> {
+    const { folder } = this.#options;
+    if (folder === undefined) return;
+    this.#plan = planIn(folder.manifest);
+    if (this.#plan && !mayBePlanned(this.#plan, this.#options, folder)) await this.#leavePlan();
+  }
+
+  /** Says in `run.json` that nobody knows which episodes there will be. */
+  async #leavePlan(): Promise<void> {
+    this.#plan = undefined;
+    await this.#options.folder?.noteFound({ plan: openPlan });
   }
 
   /** Puts the files of a run in order that comes to its end or stops. */
@@ -461,6 +480,7 @@ class GroupRun implements LiveRun {
     const { folder, setup, grouping, redactor, player, onEpisode } = this.#options;
     const tally = this.#tally;
     if (job.group.isWhole || this.#desk.isClosed) return;
+    if (this.#plan && !isPlanned(this.#plan, job.group)) await this.#leavePlan();
     tally.episodeStarted();
     this.#tellProgress();
     let isCounted = false;

@@ -5,6 +5,7 @@ import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import type { EpisodeLimits } from "../episode/limits.ts";
 import { requireOpenNames } from "../run/open-names.ts";
 import { planRun, type RunPlan, type RunScope } from "../run/plan-run.ts";
+import { openPlan } from "../run/planned-run.ts";
 import { toPromptTime } from "../run/prompt-time.ts";
 import { RunFolder, type RunManifest } from "../run/run-folder.ts";
 import { withNotedContext } from "../run/run-manifest.ts";
@@ -51,11 +52,17 @@ export interface Run extends AsyncDisposable {
   /** What a person should know of engine and template before the run. */
   readonly warnings: readonly string[];
   /**
-   * Opens the run's folder: the one that is named, to begin in it or to go on, or a new one.
+   * Opens the run's folder: the one that is named, to begin in it or to go on, or a new one. It says which episodes
+   * there will be; a `startRun()` of your own whose tasks are others leaves that open.
    *
+   * @param onWait - Told why it waits for another process.
+   * @param options.isOpen - Whether it leaves that open from its beginning: others give the tasks. Default false.
    * @throws UsageError where the folder holds a run of another configuration, or cannot be written.
    */
-  openFolder(onWait?: (why: string) => void): Promise<RunFolder>;
+  openFolder(
+    onWait?: (why: string) => void,
+    options?: { readonly isOpen?: boolean },
+  ): Promise<RunFolder>;
   /** Plays the episodes that the folder lacks. Throws as `runRollouts()` does. */
   play(folder: RunFolder, options: PlayOptions): Promise<RunResult>;
   /** Closes the engine, the tokenizer and the connections of the user's model. */
@@ -126,11 +133,15 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       warnings: [...renderer.card.warnings, ...warningsOf(description, config)].map((each) =>
         redactor.text(each),
       ),
-      async openFolder(onWait = () => {}) {
+      async openFolder(onWait = () => {}, { isOpen = false } = {}) {
         const { dir = newFolder(environment, now), retryFailed, record, format } = config.conduct;
         const command = around.command && redactor.text(around.command);
         const lock = { onWait, ...given({ signal, command }) };
-        const begun = { ...manifest, promptTime: toPromptTime(promptTime) };
+        const begun = {
+          ...manifest,
+          ...(isOpen && { found: { ...manifest.found, plan: openPlan } }),
+          promptTime: toPromptTime(promptTime),
+        };
         return await RunFolder.open(dir, begun, {
           retryFailed,
           record,

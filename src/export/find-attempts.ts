@@ -1,0 +1,186 @@
+import { UsageError } from "../errors.ts";
+import { attemptCountsOf } from "../run/attempt-counts.ts";
+import { diskFiles } from "../run/files.ts";
+import { readPlacedLines } from "../run/placed-lines.ts";
+import type { PlanRecord } from "../run/plan-run.ts";
+import type { ToldGrouping } from "../run/told-episodes.ts";
+import type { SlimeAttempt } from "../sink/slime-file.ts";
+
+/** What `run.json` says of a run whose episodes nobody planned. */
+export interface OpenPlan {
+  readonly isOpen: true;
+  /** Attempts per group, where that is known. */
+  readonly sampleCount?: number;
+}
+
+/** Where a run's attempts are, group by group, and how many make a group whole. */
+export interface FoundAttempts {
+  readonly attempts: readonly SlimeAttempt[];
+  /** Absent where nobody knows. */
+  readonly size?: number;
+}
+
+/**
+ * The attempts of a run: those that are planned or, where nobody planned any, of the groups that there are. One that is
+ * not finished has the name that it will have.
+ *
+ * @throws UsageError where there is no such file, or a line's place is none of the plan's or another's as well.
+ */
+export async function findAttempts(
+  plan: PlanRecord | OpenPlan,
+  grouping: ToldGrouping,
+  episodesFile: string,
+): Promise<FoundAttempts> {
+  const lines = await readPlaces(episodesFile);
+  return "isOpen" in plan
+    ? attemptsThereAre(lines, openCounts(plan, grouping))
+    : attemptsPlanned(lines, plan, grouping);
+}
+
+/** What a line of `episodes.jsonl` says of its attempt's place. */
+interface EpisodePlace {
+  readonly rolloutId: string;
+  readonly groupId: string;
+  /** Absent in runs of earlier versions, and where nobody counted groups. */
+  readonly groupIndex?: number;
+  readonly taskIndex: number;
+  readonly sampleIndex: number;
+  /** The line, for messages. */
+  readonly where: string;
+}
+
+/** The last line of each rollout, in the order of the file. */
+async function readPlaces(episodesFile: string): Promise<readonly EpisodePlace[]> {
+  const byId = new Map<string, EpisodePlace>();
+  try {
+    for await (const { text, place } of readPlacedLines(diskFiles, episodesFile)) {
+      const row = parseEpisode(text, `${episodesFile}, line ${place.line}`);
+      byId.set(row.rolloutId, row);
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    throw new UsageError(`Cannot read ${episodesFile}: no such file, expected a run's folder`);
+  }
+  return [...byId.values()];
+}
+
+function parseEpisode(text: string, where: string): EpisodePlace {
+  try {
+    const row = JSON.parse(text) as Partial<EpisodePlace> | null;
+    if (typeof row?.rolloutId === "string") {
+      const { rolloutId, groupId, groupIndex, taskIndex, sampleIndex } = row as EpisodePlace;
+      const counted = groupIndex === undefined ? {} : { groupIndex };
+      return { rolloutId, groupId, ...counted, taskIndex, sampleIndex, where };
+    }
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  throw new UsageError(`Cannot read ${where}: it is no episode; turnwright verify says more`);
+}
+
+function attemptsPlanned(
+  lines: readonly EpisodePlace[],
+  plan: PlanRecord,
+  grouping: ToldGrouping,
+): FoundAttempts {
+  const { environment, split, taskIndexes, groupId } = plan;
+  const { size, begun } = attemptCountsOf(grouping, plan);
+  const groupOf = new Map(taskIndexes.map((taskIndex, groupIndex) => [taskIndex, groupIndex]));
+  const taken = new Map<number, EpisodePlace>();
+  for (const line of lines) {
+    const { rolloutId, taskIndex, sampleIndex } = line;
+    const groupIndex = groupOf.get(taskIndex);
+    const isInside = Number.isInteger(sampleIndex) && sampleIndex >= 0 && sampleIndex < begun;
+    if (groupIndex === undefined || !isInside || (line.groupIndex ?? groupIndex) !== groupIndex) {
+      throw misplaced(line, `attempt ${sampleIndex} at task ${taskIndex} is not what was planned`);
+    }
+    const index = groupIndex * begun + sampleIndex;
+    const other = taken.get(index);
+    if (other !== undefined) {
+      throw misplaced(line, `${rolloutId} is in the place of ${other.rolloutId}`);
+    }
+    taken.set(index, line);
+  }
+  const attempts = taskIndexes.flatMap((taskIndex, groupIndex) =>
+    Array.from({ length: begun }, (_, sampleIndex) => {
+      const index = groupIndex * begun + sampleIndex;
+      const name = `${groupId ?? `${environment}/${split}/${taskIndex}`}#${sampleIndex}`;
+      return { rolloutId: taken.get(index)?.rolloutId ?? name, groupIndex, index };
+    }),
+  );
+  return { attempts, size };
+}
+
+/** How many attempts a group has, where the run said so. */
+function openCounts({ sampleCount }: OpenPlan, grouping: ToldGrouping) {
+  const count = grouping.size ?? sampleCount;
+  return count === undefined ? undefined : attemptCountsOf(grouping, { sampleCount: count });
+}
+
+/** Groups are known by their ids; they stand in the order in which they were begun, as far as that was counted. */
+function attemptsThereAre(
+  lines: readonly EpisodePlace[],
+  counts: { readonly size: number; readonly begun: number } | undefined,
+): FoundAttempts {
+  const groups = new Map<string, EpisodePlace[]>();
+  for (const line of lines) {
+    const group = groups.get(line.groupId);
+    if (group === undefined) groups.set(line.groupId, [line]);
+    else if (group[0]!.groupIndex === line.groupIndex) group.push(line);
+    else throw misplaced(line, `group ${line.groupId} has another place at ${group[0]!.where}`);
+  }
+  const counted = lines.every(({ groupIndex }) => groupIndex !== undefined);
+  if (!counted || counts === undefined) return { attempts: inTheirOrder([...groups.values()]) };
+  const { size, begun } = counts;
+  const byPlace = new Map<number, string>();
+  const attempts: SlimeAttempt[] = [];
+  const inOrder = [...groups].toSorted(([, [one]], [, [other]]) => placeOf(one!) - placeOf(other!));
+  for (const [groupId, group] of inOrder) {
+    const groupIndex = placeOf(group[0]!);
+    const other = byPlace.get(groupIndex);
+    if (other !== undefined) throw misplaced(group[0]!, `${groupId} is in the place of ${other}`);
+    byPlace.set(groupIndex, groupId);
+    const taken = takePlaces(group, begun);
+    for (let sampleIndex = 0; sampleIndex < begun; sampleIndex++) {
+      const rolloutId = taken.get(sampleIndex)?.rolloutId ?? `${groupId}#${sampleIndex}`;
+      attempts.push({ rolloutId, groupIndex, index: groupIndex * begun + sampleIndex });
+    }
+  }
+  return { attempts, size };
+}
+
+function placeOf({ groupIndex = 0 }: EpisodePlace): number {
+  return groupIndex;
+}
+
+/** The attempts of a group, by their places in it. */
+function takePlaces(
+  group: readonly EpisodePlace[],
+  begun: number,
+): ReadonlyMap<number, EpisodePlace> {
+  const taken = new Map<number, EpisodePlace>();
+  for (const line of group) {
+    const { rolloutId, sampleIndex } = line;
+    if (!Number.isInteger(sampleIndex) || sampleIndex < 0 || sampleIndex >= begun) {
+      throw misplaced(line, `${rolloutId} is attempt ${sampleIndex} of a group of ${begun}`);
+    }
+    const other = taken.get(sampleIndex);
+    if (other !== undefined) {
+      throw misplaced(line, `${rolloutId} is in the place of ${other.rolloutId}`);
+    }
+    taken.set(sampleIndex, line);
+  }
+  return taken;
+}
+
+/** Where nobody counted: all that there is, in the order in which it ended. */
+function inTheirOrder(groups: readonly (readonly EpisodePlace[])[]): readonly SlimeAttempt[] {
+  let index = 0;
+  return groups.flatMap((group, groupIndex) =>
+    group.map(({ rolloutId }) => ({ rolloutId, groupIndex, index: index++ })),
+  );
+}
+
+function misplaced({ where }: EpisodePlace, why: string): UsageError {
+  return new UsageError(`Cannot export ${where}: ${why}; turnwright verify says more`);
+}

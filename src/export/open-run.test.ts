@@ -1,0 +1,135 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { verifyExport } from "../audit/exported/verify-export.ts";
+import { verifyRun } from "../audit/verify-run.ts";
+import { readRun } from "../library/read-run.ts";
+import { fiftyLamps, openLamps, startLamps } from "../run/lamp-groups.fixture.ts";
+import type { RunManifest } from "../run/run-manifest.ts";
+import { endlessTasks } from "../run/task-source.ts";
+import { exportRun } from "./export-run.ts";
+import type { ExportTarget } from "./exporters.ts";
+import { readRunGroups } from "./read-run-groups.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-open-run-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+/** Plays lamp 0 pass after pass, one attempt at a time, until so many episodes have ended. */
+async function play(
+  episodeCount: number,
+  { size = 2, begun = size }: { readonly size?: number; readonly begun?: number } = {},
+): Promise<void> {
+  await using folder = await openLamps(dir);
+  let count = 0;
+  const run = startLamps({
+    folder,
+    source: endlessTasks(fiftyLamps, { split: "test", taskIndexes: [0], seed: 0 }),
+    grouping: { size, begun },
+    admission: { concurrency: 1 },
+    onEpisode: () => {
+      count += 1;
+      if (count === episodeCount) void run.interrupt();
+    },
+  });
+  for await (const _ of run);
+}
+
+async function exported(to: ExportTarget): Promise<readonly Record<string, unknown>[]> {
+  const { content } = await exportRun(dir, to);
+  const parts: Uint8Array[] = [];
+  for await (const bytes of content) parts.push(bytes);
+  const text = Buffer.concat(parts).toString("utf8");
+  await writeFile(path.join(dir, `rows.${to}`), text);
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+async function setPlan(plan: object): Promise<void> {
+  const file = path.join(dir, "run.json");
+  const manifest = JSON.parse(await readFile(file, "utf8")) as RunManifest;
+  await writeFile(file, JSON.stringify({ ...manifest, found: { ...manifest.found, plan } }));
+}
+
+const passes = ["lamp/test/0", "lamp/test/0~2", "lamp/test/0~3"];
+
+test("groups of one task over several passes are exported each for itself", async () => {
+  await play(5);
+  expect(await verifyRun(dir)).toMatchObject({ violations: [], episodes: 5 });
+  // The third pass has one attempt of two.
+  const rows = await exported("slime");
+  expect(rows.map((row) => [row["group_index"], row["index"], row["session_id"]])).toEqual([
+    [0, 0, "lamp/test/0#0"],
+    [0, 1, "lamp/test/0#1"],
+    [1, 2, "lamp/test/0~2#0"],
+    [1, 3, "lamp/test/0~2#1"],
+  ]);
+  const file = path.join(dir, "rows.slime");
+  expect(await verifyExport(file, "slime", { run: dir })).toMatchObject({ violations: [] });
+  const verl = await exported("verl");
+  expect(verl.map((row) => (row["extra_fields"] as { readonly uid: string }).uid)).toEqual([
+    ...[passes[0], passes[0], passes[1], passes[1], passes[2]],
+  ]);
+  expect(await (await readRun(dir)).evaluation()).toMatchObject({ trialCount: 5 });
+});
+
+test("of more attempts than are needed, those that made a group whole are exported", async () => {
+  await play(4, { size: 2, begun: 3 });
+  const run = await readRunGroups(dir);
+  const ids: string[][] = [];
+  for await (const members of run.groups()) ids.push(members.map(({ rolloutId }) => rolloutId));
+  expect(ids).toEqual([
+    ["lamp/test/0#0", "lamp/test/0#1"],
+    ["lamp/test/0~2#0", "lamp/test/0~2#1"],
+  ]);
+});
+
+test("groups that nobody counted are known by their ids", async () => {
+  await play(4);
+  const file = path.join(dir, "episodes.jsonl");
+  const text = await readFile(file, "utf8");
+  await writeFile(file, text.replaceAll(/"groupIndex":\d+,/g, ""));
+  const rows = await exported("slime");
+  expect(rows.map((row) => [row["group_index"], row["index"]])).toEqual([
+    [0, 0],
+    [0, 1],
+    [1, 2],
+    [1, 3],
+  ]);
+});
+
+test("what does not fit the plan is refused, and takes the place of nothing", async () => {
+  await play(3);
+  const planned = { environment: "lamp", split: "test", sampleCount: 2, seed: 0 };
+  const file = path.join(dir, "episodes.jsonl");
+  await setPlan({ ...planned, taskIndexes: [0] });
+  await expect(exported("verl")).rejects.toThrow(
+    `Cannot export ${file}, line 3: attempt 0 at task 0 is not what was planned; turnwright verify says more`,
+  );
+  await setPlan({ ...planned, taskIndexes: [1] });
+  await expect(exported("verl")).rejects.toThrow(
+    `Cannot export ${file}, line 1: attempt 0 at task 0 is not what was planned; turnwright verify says more`,
+  );
+  const text = await readFile(file, "utf8");
+  await setPlan({ ...planned, taskIndexes: [0] });
+  await writeFile(file, text.replaceAll(/"groupIndex":\d+,/g, ""));
+  await expect(exported("verl")).rejects.toThrow(
+    `Cannot export ${file}, line 3: lamp/test/0~2#0 is in the place of lamp/test/0#0; turnwright verify says more`,
+  );
+  await setPlan({ isOpen: true });
+  await writeFile(file, text.replaceAll('"sampleIndex":1', '"sampleIndex":0'));
+  await expect(exported("verl")).rejects.toThrow(
+    `Cannot export ${file}, line 2: lamp/test/0#1 is in the place of lamp/test/0#0; turnwright verify says more`,
+  );
+  await writeFile(file, text.replaceAll('"groupIndex":1', '"groupIndex":0'));
+  await expect(exported("verl")).rejects.toThrow(
+    `Cannot export ${file}, line 3: lamp/test/0~2 is in the place of lamp/test/0; turnwright verify says more`,
+  );
+});
