@@ -1,4 +1,4 @@
-import { rm, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Agent } from "../agent/agent.ts";
@@ -10,6 +10,7 @@ import { Redactor } from "../internal/redactor.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import type { EpisodeGroup } from "../run/group.ts";
 import { lampEngine, longLampSetup, QueueBench, turnOf, until } from "./queue.fixture.ts";
+import { jobIdOf } from "./job/attempt-job.ts";
 import type { SharedPlace } from "./place/shared-place.ts";
 import { startProxy, missingStore } from "./store/store-server.fixture.ts";
 
@@ -141,6 +142,22 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
         ...{ type: "attempt-played-again", rolloutId: "lamp/test/0#0", attempt: 1 },
         ...{ from: "recording", recordedTurns: 1 },
       }),
+    );
+  });
+
+  test("says nothing of lost workers where a place holds what an earlier start left", async () => {
+    await using bench = await QueueBench.open();
+    const place = await bench.place();
+    const id = jobIdOf({ rolloutId: "lamp/test/0#0", attempt: 1 });
+    const left = await place.recordings!.begin(`recordings/test-run/${id}`);
+    await left.append(`${JSON.stringify({ recording: 1, base: "other" })}\n`);
+    await bench.worker({ place });
+    const handOut = await bench.handOut({ place });
+    await all(bench.start(1, { player: handOut.player() }));
+    expect(bench.news.filter(({ type }) => type === "attempt-played-again")).toEqual([]);
+    // It is gone with the attempt's own.
+    await until(
+      async () => (await readdir(path.join(bench.dir, "shared/recordings/test-run"))).length === 0,
     );
   });
 

@@ -67,7 +67,13 @@ test("what a program's own manifest says was found stays as it is", async () => 
   expect(await verifyRun(dir)).toMatchObject({ planned: 6, violations: [] });
 });
 
-const lampsPlan = { environment: "lamp", split: "test", taskIndexes: [0, 1, 2], sampleCount: 2, seed: 0 };
+const lampsPlan = {
+  environment: "lamp",
+  split: "test",
+  taskIndexes: [0, 1, 2],
+  sampleCount: 2,
+  seed: 0,
+};
 
 test.each<[string, Partial<StartRunOptions>]>([
   ["without end", { source: boundless(), grouping: { size: 2 } }],
@@ -94,7 +100,10 @@ test("a folder whose plan was another run's goes on, and is found sound", async 
   await play(own);
   await writeFile(
     path.join(dir, "run.json"),
-    JSON.stringify({ ...(await stored()), found: { plan: { ...lampsPlan, taskIndexes: [2, 1, 0] } } }),
+    JSON.stringify({
+      ...(await stored()),
+      found: { plan: { ...lampsPlan, taskIndexes: [2, 1, 0] } },
+    }),
   );
   expect((await verifyRun(dir)).violations.map(({ rule }) => rule)).toContain("plan");
   expect((await play(own)).found).toMatchObject({ plan: { isOpen: true } });

@@ -11,7 +11,9 @@ import { smallModelFolder } from "../support/small-model.ts";
 import { Started } from "../support/started.ts";
 
 const built = new URL("../../dist/src/index.js", import.meta.url);
-const { evaluate, handOut, rollout } = (await import(built.href)) as typeof library;
+const { evaluate, handOut, readRun, rollout, verifyRun } = (await import(
+  built.href
+)) as typeof library;
 
 let scratch = "";
 beforeAll(async () => {
@@ -58,6 +60,9 @@ describe.skipIf(missingStore !== undefined)("a program of one's own that hands o
     expect(groups.toSorted()).toEqual(["library-desk/test/0", "library-desk/test/1"]);
     expect(worker.told.match(/joins run/g)).toHaveLength(1);
     const measured = await evaluate({ ...options, out: place("measure"), trials: 2 });
+    expect((await readRun(place("measure"))).manifest.found["plan"]).toMatchObject({
+      ...{ taskIndexes: [0, 1], sampleCount: 2 },
+    });
     expect(measured).toMatchObject({ averageReward: { value: 0 }, trialCount: 2 });
     expect(worker.told.match(/joins run/g)).toHaveLength(2);
     const alone = place("alone");
@@ -78,6 +83,10 @@ describe.skipIf(missingStore !== undefined)("a program of one's own that hands o
       told.push(given.length);
     });
     expect(told).toEqual([4, 4, 4]);
+    // Which episodes there will be is the program's to say, and not that of the options for its workers.
+    const trained = await readRun(place("trained"));
+    expect(trained.manifest.found["plan"]).toEqual({ isOpen: true });
+    expect(await verifyRun(place("trained"))).toMatchObject({ violations: [] });
   });
 
   test("says what cannot be handed out", async () => {

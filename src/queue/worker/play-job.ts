@@ -88,21 +88,24 @@ async function playRecorded(
   const isKept = isRecorded && play.setup.play === undefined;
   const recording = isKept && place !== undefined ? await openRecording(place, play) : undefined;
   state.recording = recording;
-  const deliveries = Math.max(play.deliveries, recording?.number ?? 1);
   const base = sent ?? [];
   const earlier = recording?.earlier;
+  // A store that lost all it held counts anew, the place does not.
+  const number = Math.max(play.deliveries, recording?.number ?? 1);
+  // An earlier start that called it off may have left a file there: no worker was lost over that.
+  const deliveries = earlier === undefined ? play.deliveries : number;
   let dropped: string | undefined;
   let from: PlayedFrom = deliveries === 1 ? "first" : earlier === undefined ? "anew" : "recording";
   let played: Awaited<ReturnType<typeof playOnce>>;
   try {
-    played = await playOnce(play, { base, earlier, recording, start: job.start + deliveries - 1 });
+    played = await playOnce(play, { base, earlier, recording, start: job.start + number - 1 });
   } catch (error) {
     if (!(error instanceof PlaybackStop) || earlier === undefined) throw error;
     // What another worker recorded does not lead on.
     dropped = error.message.slice(0, 10_000);
     from = "anew";
     recording?.restart();
-    const start = job.start + deliveries;
+    const start = job.start + number;
     played = await playOnce(play, { base, earlier: undefined, recording, start });
   }
   const { episode, lines, troubles } = played;
