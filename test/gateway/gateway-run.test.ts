@@ -4,6 +4,7 @@ import path from "node:path";
 import OpenAI from "openai";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { verifyRun } from "../../src/audit/verify-run.ts";
+import { exportRun } from "../../src/export/export-run.ts";
 import { isOpenRun, planOpenRun } from "../../src/report/open-run-plan.ts";
 import { openStoredRun } from "../../src/report/read-run.ts";
 import type { Episode } from "../../src/episode/episode.ts";
@@ -91,6 +92,10 @@ describe("a gateway with a run's folder", () => {
     await run.end();
     const verified = await verifyRun(dir);
     expect(verified).toMatchObject({ samples: 1, episodes: 1, isFinished: true, violations: [] });
+    // Nobody planned it: what there is is exported.
+    const { content, summary } = await exportRun(dir, "trl");
+    for await (const _ of content);
+    expect(summary()).toEqual({ to: "trl", groups: 1, records: 1 });
   });
 
   test("says of each row where it stands in the tree, with its root's cause and what the client said", async () => {
