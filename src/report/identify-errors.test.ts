@@ -9,6 +9,7 @@ import type { EpisodeRow } from "../run/run-folder.ts";
 import { scriptedChatModel, type ScriptedChatReply } from "../user/scripted-chat-model.ts";
 import { readAnswer } from "./fault-judge.ts";
 import { identifyErrors } from "./identify-errors.ts";
+import { hashRow } from "../trajectory/hash-row.ts";
 import { judgeContext } from "./judge-context.ts";
 import { openStoredRun } from "./read-run.ts";
 
@@ -51,9 +52,9 @@ async function storedRun(rows: readonly EpisodeRow[]) {
 async function identify(
   rows: readonly EpisodeRow[],
   replies: readonly ScriptedChatReply[],
-  maxCount = Infinity,
+  { maxCount = Infinity, name = "scripted" } = {},
 ) {
-  const judge = scriptedChatModel(replies);
+  const judge = { ...scriptedChatModel(replies), name };
   const summary = await identifyErrors(await storedRun(rows), {
     judge,
     taskInfo: ({ taskIndex }) =>
@@ -139,6 +140,8 @@ describe("identifyErrors()", () => {
         typeReason: "one of two",
       },
       usage: { callCount: 2, inputTokenCount: 10, outputTokenCount: 4, costUsd: 0.5 },
+      judge: "scripted",
+      episodeHash: hashRow(rows[0]),
     });
     expect(JSON.parse(await readFile(path.join(dir, "errors.tau-bench.json"), "utf8"))).toEqual({
       fault_assignment_analysis: [
@@ -169,6 +172,47 @@ describe("identifyErrors()", () => {
     });
   });
 
+  test("counts as a judge's own only what it said itself; what others said stays in the file", async () => {
+    const rows = [missed(0), missed(1)];
+    const says = (party: string) => `{"answer": "${party}", "reason": "it seems so"}`;
+    await identify(rows, [says("user"), says("user")], { name: "first" });
+    const other = await identify(rows, [says("environment"), says("environment")], {
+      name: "second",
+    });
+    expect(other.summary).toMatchObject({ judge: "second", byParty: { environment: 2 } });
+    const tauBench = JSON.parse(await readFile(path.join(dir, "errors.tau-bench.json"), "utf8"));
+    expect(tauBench.fault_assignment_analysis).toEqual([
+      { task_id: 0, author: "environment", description: "it seems so" },
+      { task_id: 1, author: "environment", description: "it seems so" },
+    ]);
+    // The first one has said all already.
+    const again = await identify(rows, [], { name: "first" });
+    expect(again.summary).toMatchObject({ judge: "first", byParty: { user: 2 } });
+    const lines = (await readFile(path.join(dir, "errors.jsonl"), "utf8")).trim().split("\n");
+    const judges = lines.map((line) => (JSON.parse(line) as { judge: string }).judge);
+    expect(judges).toEqual(["first", "first", "second", "second"]);
+  });
+
+  test("judges an episode anew that was played again", async () => {
+    const says = (party: string) => `{"answer": "${party}", "reason": ""}`;
+    await identify([missed(0), missed(1)], [says("user"), says("user")]);
+    const played = missed(1, { messages: [{ role: "user", content: "another story" }] });
+    const { summary } = await identify([missed(0), played], [says("environment")]);
+    expect(summary.byParty).toEqual({ user: 1, environment: 1 });
+  });
+
+  test("judges anew what a line of an earlier version says, which names no judge", async () => {
+    const { rolloutId, taskId, taskIndex } = missed(0);
+    const fault = { party: "user", reason: "of an earlier version" };
+    const usage = { callCount: 1, inputTokenCount: 1, outputTokenCount: 1 };
+    const old = { rolloutId, taskId, taskIndex, trial: 0, reward: 0, fault, usage };
+    await writeFile(path.join(dir, "errors.jsonl"), `${JSON.stringify(old)}\n`);
+    const { summary } = await identify([missed(0)], ['{"answer": "environment", "reason": ""}']);
+    expect(summary.byParty).toEqual({ environment: 1 });
+    const [first] = (await readFile(path.join(dir, "errors.jsonl"), "utf8")).split("\n");
+    expect(JSON.parse(first!)).toEqual(old);
+  });
+
   test("gives up on answers that cannot be read after the second", async () => {
     const { summary, judge } = await identify([missed(0)], ["perhaps", '{"answer": "nobody"}']);
     expect(summary.failures).toEqual({ "grader/bad-reply": 1 });
@@ -179,7 +223,7 @@ describe("identifyErrors()", () => {
     const { summary, judge } = await identify(
       [missed(5), missed(1)],
       ['{"answer": "user", "reason": ""}'],
-      1,
+      { maxCount: 1 },
     );
     expect(summary.episodeCount).toBe(1);
     expect(judge.requests[0]?.messages[1]?.content).toContain("want 1");

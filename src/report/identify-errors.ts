@@ -5,6 +5,7 @@ import { JsonlJournal } from "../run/jsonl-journal.ts";
 import { readJsonl } from "../run/read-jsonl.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
 import { writeWholeJson } from "../run/write-whole.ts";
+import { hashRow } from "../trajectory/hash-row.ts";
 import type { ChatModel } from "../user/chat-model.ts";
 import { UsageMeter, findFault } from "./fault-judge.ts";
 import type { FaultParty, FaultType, JudgedEpisode } from "./fault.ts";
@@ -59,8 +60,10 @@ const failedReward = 1e-3;
 
 /**
  * Lets a judge say who is to blame for each unsuccessful episode of a run, and for what. Each verdict
- * is on the disk as soon as it is there; a second call goes on, and asks again only where the judge
- * failed. Episodes without a score have their failure already and are not judged.
+ * is on the disk as soon as it is there; a second call with the same judge goes on, and asks again only
+ * where the judge failed. A verdict is that judge's on that episode: those of others stay in the file and
+ * are not counted, and neither are those of earlier versions, which do not say whose they are. Episodes
+ * without a score have their failure already and are not judged.
  *
  * @throws the signal's reason where it is aborted.
  */
@@ -68,54 +71,71 @@ export async function identifyErrors(
   run: StoredRun,
   options: IdentifyOptions,
 ): Promise<ErrorSummary> {
+  const { redactor, judge: model } = options;
   const file = path.join(run.dir, errorFiles.judged);
-  const known = await readJudged(file);
-  const places = await unsuccessful(run, options.maxCount);
-  const waiting = new Set([...places].filter((id) => known.get(id)?.fault === undefined));
+  const judge = redactor?.clean(model.name) ?? model.name;
+  const hashes = await unsuccessful(run, options.maxCount);
+  const known = await readJudged(file, { judge, hashes });
+  const waiting = new Set([...hashes.keys()].filter((id) => known.get(id)?.fault === undefined));
   {
     await using journal = await JsonlJournal.open(file);
     await judgeAll(run, waiting, options, async (verdict) => {
       // Its names are the episode's, by which it is found again.
-      const { rolloutId, taskId } = verdict;
-      const judged = { ...(options.redactor?.clean(verdict) ?? verdict), rolloutId, taskId };
+      const { rolloutId, taskId, episodeHash } = verdict;
+      const said = redactor?.clean(verdict) ?? verdict;
+      const judged = { ...said, rolloutId, taskId, judge, episodeHash };
       await journal.append(judged);
       known.set(judged.rolloutId, judged);
       options.onJudged?.(judged);
     });
   }
-  const judged = [...places].flatMap((id) => known.get(id) ?? []);
-  const summary = summarise(judged, places.size, options.judge.name);
+  const judged = [...hashes.keys()].flatMap((id) => known.get(id) ?? []);
+  const summary = summarise(judged, hashes.size, judge);
   await writeWholeJson(path.join(run.dir, errorFiles.summary), summary);
   await writeWholeJson(path.join(run.dir, errorFiles.tauBench), toTauBench(judged));
   return summary;
 }
 
-async function readJudged(file: string): Promise<Map<string, JudgedEpisode>> {
+/** What this judge said of these very episodes before, by their ids. */
+async function readJudged(
+  file: string,
+  { judge, hashes }: { readonly judge: string; readonly hashes: ReadonlyMap<string, string> },
+): Promise<Map<string, JudgedEpisode>> {
   const known = new Map<string, JudgedEpisode>();
   for await (const value of readJsonl(file)) {
     const judged = value as JudgedEpisode;
-    known.set(judged.rolloutId, judged);
+    const { rolloutId, episodeHash } = judged;
+    const isOfEpisode = episodeHash !== undefined && episodeHash === hashes.get(rolloutId);
+    if (isOfEpisode && judged.judge === judge) known.set(rolloutId, judged);
   }
   return known;
 }
 
-/** Ids of the episodes to judge, by task and trial. */
-async function unsuccessful(run: StoredRun, maxCount: number): Promise<ReadonlySet<string>> {
-  const found: Pick<EpisodeRow, "rolloutId" | "taskIndex" | "sampleIndex">[] = [];
-  for await (const { rolloutId, taskIndex, sampleIndex, reward } of run.rows()) {
+/** The episodes to judge, by task and trial: their ids, and the hashes of their rows. */
+async function unsuccessful(
+  run: StoredRun,
+  maxCount: number,
+): Promise<ReadonlyMap<string, string>> {
+  type Found = Pick<EpisodeRow, "rolloutId" | "taskIndex" | "sampleIndex">;
+  const found: (Found & { readonly hash: string })[] = [];
+  for await (const row of run.rows()) {
+    const { rolloutId, taskIndex, sampleIndex, reward } = row;
     if (reward === undefined || reward > failedReward) continue;
-    found.push({ rolloutId, taskIndex, sampleIndex });
+    found.push({ rolloutId, taskIndex, sampleIndex, hash: hashRow(row) });
   }
   found.sort((a, b) => a.taskIndex - b.taskIndex || a.sampleIndex - b.sampleIndex);
-  return new Set(found.slice(0, maxCount).map(({ rolloutId }) => rolloutId));
+  return new Map(found.slice(0, maxCount).map(({ rolloutId, hash }) => [rolloutId, hash]));
 }
+
+/** What the judge of a call said of an episode. */
+type Verdict = JudgedEpisode & Required<Pick<JudgedEpisode, "episodeHash">>;
 
 /** Reads conversations one after the other, so that only those being judged are held. */
 async function judgeAll(
   run: StoredRun,
   waiting: ReadonlySet<string>,
   options: IdentifyOptions,
-  keep: (judged: JudgedEpisode) => Promise<void>,
+  keep: (verdict: Verdict) => Promise<void>,
 ): Promise<void> {
   const rows = run.rows();
   const work = async () => {
@@ -134,10 +154,11 @@ async function judgeAll(
 async function judgeEpisode(
   row: EpisodeRow,
   { judge, taskInfo, signal }: IdentifyOptions,
-): Promise<JudgedEpisode> {
+): Promise<Verdict> {
   const { rolloutId, taskId, taskIndex, sampleIndex, reward = 0 } = row;
   const meter = new UsageMeter();
-  const place = { rolloutId, taskId, taskIndex, trial: sampleIndex, reward };
+  const episodeHash = hashRow(row);
+  const place = { rolloutId, taskId, taskIndex, trial: sampleIndex, reward, episodeHash };
   try {
     const context = judgeContext(row, taskInfo(row));
     const fault = await findFault(context, { judge, usage: meter, signal });
