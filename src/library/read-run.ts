@@ -1,4 +1,3 @@
-import path from "node:path";
 import { UsageError } from "../errors.ts";
 import type { Evaluation } from "../report/evaluation.ts";
 import {
@@ -9,7 +8,6 @@ import {
 import { isOpenRun, planOpenRun } from "../report/open-run-plan.ts";
 import { openStoredRun, type StoredRun } from "../report/read-run.ts";
 import type { PlanRecord } from "../run/plan-run.ts";
-import { readJsonl } from "../run/read-jsonl.ts";
 import type { EpisodeRow } from "../run/episode-row.ts";
 import type { RunManifest } from "../run/run-manifest.ts";
 import type { Sample } from "../trajectory/sample.ts";
@@ -20,9 +18,12 @@ export interface ReadRun {
   readonly manifest: RunManifest;
   /** The finished episodes in the order in which they ended; reads the file anew on each call. */
   episodes(): AsyncGenerator<EpisodeRow, void, undefined>;
-  /** The training rows; reads the file anew on each call. */
+  /**
+   * The training rows of the finished episodes; reads the files anew on each call. A row that no finished episode names
+   * by its hash is none of them: its episode is still being written, or was cut off by a crash and is played again.
+   */
   samples(): AsyncGenerator<Sample, void, undefined>;
-  /** The training rows of one rollout. */
+  /** Those of one rollout: none where it is not finished. */
   samplesOf(rolloutId: string): AsyncGenerator<Sample, void, undefined>;
   /** How good the policy was, over the episodes that are finished. */
   evaluation(options?: { readonly prices?: PolicyPrices }): Promise<Evaluation>;
@@ -34,13 +35,12 @@ export interface ReadRun {
  * @throws UsageError where it is no run's folder, or, while it is read, where a line is broken.
  */
 export async function readRun(dir: string): Promise<ReadRun> {
-  const samplesFile = path.resolve(dir, "samples.jsonl");
   const run = await openStoredRun(dir);
   return {
     dir,
     manifest: run.manifest,
     episodes: () => run.rows(),
-    samples: () => readSamples(samplesFile),
+    samples: () => run.samples(),
     samplesOf: (rolloutId) => run.samplesOf(rolloutId),
     async evaluation({ prices } = {}) {
       const plan = isOpenRun(run) ? await planOpenRun(run) : await planOf(run);
@@ -67,8 +67,4 @@ async function planOf(run: StoredRun): Promise<EvaluationPlan> {
   }
   const tasks = Array.from(taskIds, ([taskIndex, taskId]) => ({ taskId, taskIndex }));
   return { environment, split, tasks, trialCount: sampleCount };
-}
-
-async function* readSamples(file: string): AsyncGenerator<Sample, void, undefined> {
-  for await (const row of readJsonl(file)) yield row as Sample;
 }

@@ -2,6 +2,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { UsageError } from "../errors.ts";
+import { hashRow } from "../trajectory/hash-row.ts";
+import type { Sample } from "../trajectory/sample.ts";
 import { openStoredRun, type DamagedLine, type StoredRun } from "./read-run.ts";
 
 let dir = "";
@@ -15,6 +18,14 @@ beforeAll(async () => {
 afterAll(async () => {
   await rm(dir, { recursive: true });
 });
+
+/** An episode that names its rows. */
+const named = (rolloutId: string, sampleHashes: readonly string[]): string =>
+  JSON.stringify({ rolloutId, taskId: "t", sampleHashes });
+
+async function writeEpisodes(...lines: readonly string[]): Promise<void> {
+  await writeFile(file, lines.map((line) => `${line}\n`).join(""));
+}
 
 const episode = (rolloutId: string): string => JSON.stringify({ rolloutId, taskId: "t" });
 
@@ -62,6 +73,9 @@ test("rows of samples are those of their rollout however another program spelled
     '["rolloutId","a"]',
     "",
   ];
+  const hashesOf = (...places: number[]): readonly string[] =>
+    places.map((place) => hashRow(JSON.parse(rows[place]!)));
+  await writeEpisodes(named("a", hashesOf(0, 1, 2)), named("b", hashesOf(3)));
   await writeFile(path.join(dir, "samples.jsonl"), rows.join("\n"));
   const run = await openStoredRun(dir);
   const segmentsOf = async (rolloutId: string): Promise<readonly number[]> => {
@@ -74,4 +88,55 @@ test("rows of samples are those of their rollout however another program spelled
   expect(await segmentsOf("c")).toEqual([]);
   await rm(path.join(dir, "samples.jsonl"));
   expect(await segmentsOf("a")).toEqual([]);
+});
+
+describe("rows of samples", () => {
+  const rowsFile = (): string => path.join(dir, "samples.jsonl");
+  const row = (rolloutId: string, logprob: number): string =>
+    JSON.stringify({ rolloutId, segment: 0, logprobs: [logprob] });
+  const hashOf = (line: string): string => hashRow(JSON.parse(line));
+
+  async function logprobsOf(rows: AsyncIterable<Sample>): Promise<readonly unknown[]> {
+    const found: unknown[] = [];
+    for await (const { rolloutId, logprobs } of rows) found.push([rolloutId, logprobs[0]]);
+    return found;
+  }
+
+  test("are those that finished episodes name, each once", async () => {
+    const lines = [row("a", -3), row("b", -1), row("a", -1), row("a", -1), "null", row("c", -1)];
+    await writeEpisodes(named("a", [hashOf(lines[2]!)]), named("c", [hashOf(lines[5]!)]));
+    await writeFile(rowsFile(), lines.join("\n"));
+    const run = await openStoredRun(dir);
+    expect(await logprobsOf(run.samples())).toEqual([
+      ["a", -1],
+      ["c", -1],
+    ]);
+    expect(await logprobsOf(run.samplesOf("a"))).toEqual([["a", -1]]);
+    expect(await logprobsOf(run.samplesOf("b"))).toEqual([]);
+  });
+
+  test("of episodes of earlier versions, which do not name them, are all of their ids", async () => {
+    await writeEpisodes(episode("a"));
+    await writeFile(rowsFile(), [row("a", -1), row("b", -1), row("a", -2)].join("\n"));
+    const run = await openStoredRun(dir);
+    expect(await logprobsOf(run.samples())).toEqual([
+      ["a", -1],
+      ["a", -2],
+    ]);
+  });
+
+  test("are read without a last one that is torn, and refused where another one is", async () => {
+    const [sound, torn] = [row("a", -1), row("a", -2).slice(0, -4)];
+    await writeEpisodes(named("a", [hashOf(sound)]));
+    await writeFile(rowsFile(), [sound, torn].join("\n"));
+    const run = await openStoredRun(dir);
+    expect(await logprobsOf(run.samples())).toEqual([["a", -1]]);
+    expect(await logprobsOf(run.samplesOf("a"))).toEqual([["a", -1]]);
+    await writeFile(rowsFile(), [torn, sound].join("\n"));
+    const refusal = new UsageError(
+      `Cannot read ${rowsFile()}, line 1: it is no JSON, expected a training row`,
+    );
+    await expect(logprobsOf(run.samples())).rejects.toThrow(refusal);
+    await expect(logprobsOf(run.samplesOf("a"))).rejects.toThrow(refusal);
+  });
 });

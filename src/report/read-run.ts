@@ -1,12 +1,11 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
-import { diskFiles } from "../run/files.ts";
-import { scanLines } from "../run/line-ranges.ts";
 import { readLines } from "../run/read-jsonl.ts";
 import type { EpisodeRow, RunManifest } from "../run/run-folder.ts";
 import { rolloutIdOfLine } from "../run/sample-line.ts";
 import type { Sample } from "../trajectory/sample.ts";
+import { readFinishedRows } from "./finished-rows.ts";
 
 /** The finished run, or the finished part of a run, that a folder holds. */
 export interface StoredRun {
@@ -14,8 +13,10 @@ export interface StoredRun {
   readonly manifest: RunManifest;
   /** The finished episodes in the order in which they ended; reads the file anew on each call. */
   rows(): AsyncGenerator<EpisodeRow>;
-  /** The training rows of one rollout, whoever spelled them; reads the file anew on each call. */
-  samplesOf(rolloutId: string): AsyncGenerator<Sample>;
+  /** The training rows of the finished episodes, in the order of their file; reads it anew on each call. */
+  samples(): AsyncGenerator<Sample, void, undefined>;
+  /** Those of one rollout, whoever spelled them; reads the files anew on each call. */
+  samplesOf(rolloutId: string): AsyncGenerator<Sample, void, undefined>;
 }
 
 /** A line of `episodes.jsonl` that is no episode, and is left out of what is read. */
@@ -39,7 +40,7 @@ export interface OpenStoredRunOptions {
  * Opens a run's folder for reading.
  *
  * @throws UsageError where it is no run's folder. `rows()` throws it where a line is broken and nobody
- *   is to be told.
+ *   is to be told, `samples()` and `samplesOf()` do where a row's is as well.
  */
 export async function openStoredRun(
   dir: string,
@@ -58,11 +59,18 @@ export async function openStoredRun(
     told.add(damaged.line);
     onDamaged(damaged);
   };
+  const rows = (): AsyncGenerator<EpisodeRow> => readRows(episodesFile, tellOnce);
   return {
     dir,
     manifest,
-    rows: () => readRows(episodesFile, tellOnce),
-    samplesOf: (rolloutId) => readSamples(samplesFile, rolloutId),
+    rows,
+    samples: () => readFinishedRows(samplesFile, rows()),
+    samplesOf: (rolloutId) =>
+      readFinishedRows(
+        samplesFile,
+        rowsOf(rows(), rolloutId),
+        (line) => rolloutIdOfLine(Buffer.from(line)) === rolloutId,
+      ),
   };
 }
 
@@ -132,13 +140,11 @@ function parseRow(text: string): EpisodeRow | string {
   return "it is no episode, expected one";
 }
 
-async function* readSamples(file: string, rolloutId: string): AsyncGenerator<Sample> {
-  const lines: Buffer[] = [];
-  await scanLines(diskFiles, file, ({ bytes }) => {
-    // A row can be large: it is parsed only if it is wanted.
-    if (rolloutIdOfLine(bytes) === rolloutId) lines.push(Buffer.from(bytes));
-  });
-  for (const line of lines) yield JSON.parse(line.toString("utf8")) as Sample;
+async function* rowsOf(
+  rows: AsyncIterable<EpisodeRow>,
+  rolloutId: string,
+): AsyncGenerator<EpisodeRow> {
+  for await (const row of rows) if (row.rolloutId === rolloutId) yield row;
 }
 
 /** Whether the path is a folder. */

@@ -1,0 +1,72 @@
+import { hash } from "node:crypto";
+import { UsageError } from "../errors.ts";
+import type { EpisodeRow } from "../run/episode-row.ts";
+import { readLines } from "../run/read-jsonl.ts";
+import { hashRow } from "../trajectory/hash-row.ts";
+import type { Sample } from "../trajectory/sample.ts";
+
+/**
+ * The training rows of a run's file that its finished episodes name, each once, in the order of the file. What else
+ * is there is of an episode that is still to be written, or of which a crash left no more than that: it is played
+ * again. Only hashes stay in mind.
+ *
+ * @param isWanted - Asked of each line before it is parsed, for a row can be large.
+ * @throws UsageError where a line that is wanted is no JSON. A last one that is torn is passed over: it was never
+ *   acknowledged.
+ */
+export async function* readFinishedRows(
+  file: string,
+  episodes: AsyncIterable<Pick<EpisodeRow, "rolloutId" | "sampleHashes">>,
+  isWanted: (line: string) => boolean = () => true,
+): AsyncGenerator<Sample, void, undefined> {
+  // Before the rows: those of all episodes that are found are there by then.
+  const named = new NamedRows();
+  for await (const episode of episodes) named.add(episode);
+  let line = 0;
+  let torn: number | undefined;
+  for await (const text of readLines(file)) {
+    line += 1;
+    if (torn !== undefined) {
+      throw new UsageError(
+        `Cannot read ${file}, line ${torn}: it is no JSON, expected a training row`,
+      );
+    }
+    if (text === "" || !isWanted(text)) continue;
+    let row: Sample | undefined;
+    try {
+      row = named.take(text);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      torn = line;
+    }
+    if (row !== undefined) yield row;
+  }
+}
+
+/** Which rows finished episodes name, until they are found. */
+class NamedRows {
+  readonly #hashes = new Set<string>();
+  /** Episodes of earlier versions, which do not name their rows: all of their id are theirs. */
+  readonly #unnamed = new Set<string>();
+
+  add({ rolloutId, sampleHashes }: Pick<EpisodeRow, "rolloutId" | "sampleHashes">): void {
+    const hashes = sampleHashes as readonly string[] | undefined;
+    if (hashes === undefined) this.#unnamed.add(rolloutId);
+    else for (const named of hashes) this.#hashes.add(named);
+  }
+
+  /**
+   * The row of a line; nothing where nobody names it.
+   *
+   * @throws SyntaxError where it is no JSON.
+   */
+  take(line: string): Sample | undefined {
+    const row = JSON.parse(line) as Sample | null;
+    const isNamed =
+      this.#hashes.delete(hash("sha256", line, "hex")) ||
+      // Another program may have spelled it anew.
+      this.#hashes.delete(hashRow(row)) ||
+      this.#unnamed.has(row?.rolloutId ?? "");
+    return row !== null && isNamed ? row : undefined;
+  }
+}
