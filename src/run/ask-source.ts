@@ -18,7 +18,7 @@ export interface AskOptions {
 /**
  * Asks a source, which may be anyone's, for the group at a place. When nothing is begun any more it is still
  * given a moment, so that a task which it has given away is noted; one that does not heed its signal is not
- * waited for any longer. In which way it ends its wait then is no matter: also where it gives nothing, nobody
+ * waited for any longer, and told so (`givenUp`). In which way it ends its wait then is no matter: also where it gives nothing, nobody
  * knows whether that is its end, and the next start asks again.
  *
  * @throws the signal's reason where that is aborted first, whatever the source throws then, and where it gives nothing.
@@ -37,7 +37,8 @@ export async function askSource(
   };
   signal.addEventListener("abort", onClose, { once: true });
   try {
-    const sourced = await withDeadline(async () => await source.at(groupIndex, { signal }), {
+    const given = { signal, givenUp: left.signal };
+    const sourced = await withDeadline(async () => await source.at(groupIndex, given), {
       ms: Infinity,
       signal: left.signal,
       onLate: () => undefined,

@@ -212,7 +212,10 @@ describe("a task that is another than the environment draws under its name", () 
     const samples = await indexRows(files, path.join(dir, samplesFile));
     const index = await indexRecordings(dir, { files, wants: () => true });
     const { ranges } = index.get("own#0")!;
-    const recorded = await readRecording(dir, { files, ranges, runId: undefined });
+    const recorded = await readRecording(dir, {
+      ...{ files, rolloutId: "own#0", ranges },
+      runId: undefined,
+    });
     const [line] = await rows.read("own#0");
     return {
       recorded: recorded!,

@@ -3,6 +3,7 @@ import type { Input, Inputs } from "../episode/input.ts";
 import { parseJson } from "./episode-row.ts";
 import { type Files, withFile, readBytes } from "./files.ts";
 import { keepLines } from "./keep-lines.ts";
+import { endLastLine } from "./last-line.ts";
 import { type LineRange, scanLines } from "./line-ranges.ts";
 import {
   type BeginLine,
@@ -31,6 +32,26 @@ export interface RecordedAttempt {
 interface AttemptPlace {
   attempt: number;
   readonly ranges: LineRange[];
+}
+
+/**
+ * Puts the end of a folder's recording in order before it is indexed: where a torn line was, others will stand.
+ *
+ * @throws UsageError where the disk refuses.
+ */
+export async function endRecording(dir: string, files: Files): Promise<void> {
+  const file = path.join(dir, recordingFile);
+  try {
+    if ((await files.facts(file)) === undefined) return;
+    const open = await files.open(file, "append");
+    try {
+      await endLastLine(open);
+    } finally {
+      await open.close();
+    }
+  } catch (error) {
+    throw storageError("write", file, error);
+  }
 }
 
 /** Where a folder's recordings are, by rollout. */
@@ -123,14 +144,24 @@ export async function readBegins(
 /** Reads a rollout's recording (see `joinLines()`). */
 export async function readRecording(
   dir: string,
-  options: {
+  {
+    rolloutId,
+    runId,
+    ...place
+  }: {
     readonly files: Files;
+    readonly rolloutId: string;
     readonly ranges: readonly LineRange[];
     /** The folder's own. */
     readonly runId: string | undefined;
   },
 ): Promise<RecordedAttempt | undefined> {
-  return joinLines(await readRecordingLines(dir, options), options.runId);
+  const lines = await readRecordingLines(dir, place);
+  // The file may have been changed since its lines were found.
+  return joinLines(
+    lines.filter((line) => headOf(line)?.rolloutId === rolloutId),
+    runId,
+  );
 }
 
 /** The lines that stand in these places. */

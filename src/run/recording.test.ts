@@ -14,7 +14,8 @@ import { diskFiles, type Files } from "./files.ts";
 import { JsonlJournal } from "./jsonl-journal.ts";
 import { lamps, lampSetup, playLamps } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
-import { joinLines } from "./read-recording.ts";
+import { scanLines } from "./line-ranges.ts";
+import { joinLines, readRecording } from "./read-recording.ts";
 import { RecordingJournal, type RecordingStart } from "./recording-journal.ts";
 import { RunFolder, type RunManifest } from "./run-folder.ts";
 import { testManifest } from "./run-folder.fixture.ts";
@@ -328,6 +329,54 @@ describe("what is recorded", () => {
         },
       },
     ]);
+  });
+
+  test("a torn line is none of its rollout's, though another's stands in its place later", async () => {
+    const file = path.join(dir, "recording.jsonl");
+    const other = { ...start, rolloutId: "lamp/test/0#1", sampleIndex: 1 };
+    const options = { clock: { after: () => () => {} }, onFailure: () => {} };
+    {
+      await using folder = await open();
+      const recording = (await folder.openRecording(options))!;
+      recording.begin(other).add({ ...late, times: [1] });
+      await recording.flush();
+    }
+    const whole = await readFile(file, "utf8");
+    const [begin, inputs] = whole.split("\n");
+    // A power cut tears the rollout's next line: what is written there next is as long.
+    const torn = inputs!.replace('"part":0', '"part":1').slice(0, -1);
+    await writeFile(file, whole + torn.padEnd(begin!.length).slice(0, begin!.length));
+    await using folder = await open();
+    const recording = (await folder.openRecording(options))!;
+    recording.begin(start).add({ ...late, times: [2] });
+    await recording.flush();
+    expect((await readFile(file, "utf8")).split("\n")[2]).toHaveLength(begin!.length);
+    const { begin: own, inputs: kept } = (await folder.recordingOf("lamp/test/0#1"))!;
+    expect([own.rolloutId, kept.times]).toEqual(["lamp/test/0#1", [1]]);
+  });
+
+  test("lines of another rollout are passed over", async () => {
+    const file = path.join(dir, "recording.jsonl");
+    await using journal = await JsonlJournal.open(file);
+    const options = { journal, clock: { after: () => () => {} }, onFailure: () => {} };
+    const recording = new RecordingJournal(options);
+    recording.begin(start).add({ ...late, times: [2] });
+    recording.begin({ ...start, rolloutId: "other#0" }).add({ ...late, times: [1] });
+    await recording.flush();
+    const ranges: { start: number; end: number }[] = [];
+    await scanLines(
+      diskFiles,
+      file,
+      (line) => void ranges.push({ start: line.start, end: line.end }),
+    );
+    const { rolloutId } = start;
+    const read = await readRecording(dir, {
+      files: diskFiles,
+      rolloutId,
+      ranges,
+      runId: undefined,
+    });
+    expect([read?.begin.rolloutId, read?.inputs.times]).toEqual([rolloutId, [2]]);
   });
 
   test("inputs whose beginning is damaged do not mix with those of the play that began anew", async () => {

@@ -19,6 +19,7 @@ import { episodesFile, reconcile, samplesFile } from "./reconcile.ts";
 import { recordingFile } from "./recording-line.ts";
 import { RecordingJournal, type RecordingOptions } from "./recording-journal.ts";
 import {
+  endRecording,
   indexRecordings,
   pruneRecordings,
   readBegins,
@@ -215,6 +216,7 @@ export class RunFolder implements AsyncDisposable {
     const { finished, dropped, laterAttempts, untold, grouping } = found;
     const notes = [...claimed.notes, ...found.notes];
     const finishedIds = new Set(finished.map(({ rolloutId }) => rolloutId));
+    await endRecording(dir, files);
     const recordings = await indexRecordings(dir, {
       files,
       wants: (rolloutId) => !finishedIds.has(rolloutId) || laterAttempts.has(rolloutId),
@@ -313,8 +315,8 @@ export class RunFolder implements AsyncDisposable {
     const place = places.get(rolloutId);
     if (place === undefined) return undefined;
     const { runId } = this.manifest;
-    const { ranges } = place;
-    const recorded = await readRecording(this.dir, { files: this.#files, ranges, runId });
+    const about = { files: this.#files, rolloutId, ranges: place.ranges, runId };
+    const recorded = await readRecording(this.dir, about);
     if (recorded === undefined) return undefined;
     if (this.#retried.has(rolloutId)) return { ...recorded, hasEnded: true };
     // Its lines were lost after it ended: its inputs bring them back as they were.

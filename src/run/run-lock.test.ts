@@ -482,6 +482,17 @@ describe("RunLock.confirm()", () => {
     await other.confirm();
   });
 
+  test("is given back also where the clock was set forward while nothing was written", async () => {
+    let nowMs = startedAtMs;
+    {
+      await using _lock = await RunLock.take(dir, options({ pid: 7 }, { now: () => nowMs }));
+      nowMs += 180_000;
+    }
+    expect(await readdir(dir)).toEqual([]);
+    // The same process may use the folder again.
+    await using _again = await RunLock.take(dir, options({ pid: 7 }));
+  });
+
   test("confirms nothing once the lock was given back", async () => {
     const lock = await RunLock.take(dir, options({}));
     await lock.confirm();

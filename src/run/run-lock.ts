@@ -208,6 +208,8 @@ export class RunLock implements AsyncDisposable {
     this.#isReleased = true;
     clearInterval(this.#timer);
     await this.#renewing;
+    // The clock may have been set, or this process stood still: a sign of life tells, and keeps others away meanwhile.
+    if (this.#lost === undefined && this.#sinceRenewalMs() >= this.#leaseMs / 2) await this.renew();
     try {
       const isOurs = this.#lost === undefined && this.#sinceRenewalMs() < this.#leaseMs;
       const facts = isOurs ? await this.#files.facts(this.file) : undefined;

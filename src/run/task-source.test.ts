@@ -1,12 +1,14 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Environment } from "../environment/environment.ts";
 import { createClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import type { Task } from "../task.ts";
 import { manualClock } from "../testing/manual-clock.ts";
+import { askSource } from "./ask-source.ts";
 import type { EpisodeGroup } from "./group.ts";
 import {
   fiftyLamps,
@@ -232,6 +234,90 @@ describe("groups that wait to be handed out, of a source that was repeatable", (
   });
 });
 
+describe("groups that are open, of a source that was repeatable", () => {
+  /** Of lamp 1 one attempt is finished and one is being played; of lamp 2 none is finished. */
+  const leaveTwoOpen = async (source: TaskSource = lampList(3), record?: "none"): Promise<void> => {
+    await using folder = await openLamps(dir, { ...(record && { record }) });
+    const waiting = new Set(["lamp/test/1#1", "lamp/test/2#0", "lamp/test/2#1"]);
+    const all = withResolvers();
+    const engine = switchingEngine(async ({ sessionId }, turn) => {
+      if (turn === 0 || !waiting.delete(sessionId)) return;
+      if (waiting.size === 0) all.resolve();
+      await new Promise(() => {});
+    });
+    const stop = new AbortController();
+    const admission = { concurrency: 6 };
+    const episodes: string[] = [];
+    const run = startLamps({
+      ...{ folder, source, engine, admission, signal: stop.signal },
+      onEpisode: ({ rolloutId }) => {
+        episodes.push(rolloutId);
+        if (episodes.length === 3) void all.promise.then(() => stop.abort(new Error("killed")));
+      },
+    });
+    expect((await run.result).end).toBe("interrupted");
+    expect(episodes.toSorted()).toEqual(["lamp/test/0#0", "lamp/test/0#1", "lamp/test/1#0"]);
+  };
+  const playOther = async (options: Partial<StartRunOptions> = {}) => {
+    await using folder = await openLamps(dir);
+    const source = tasksFrom([lampTask(7)]);
+    return await takeAll(startLamps({ folder, source, ...options }));
+  };
+
+  test.each([true, false])(
+    "go on with a start whose source is not, with the environment's tasks (redeliver: %s)",
+    async (redeliver) => {
+      await leaveTwoOpen();
+      const groups = await playOther({ redeliver });
+      const whole = groups.map(({ groupIndex, task }) => [groupIndex, task]);
+      const expected = [1, 2].map((index) => [index, lampTask(index)]);
+      const handedOutAgain = redeliver ? [[0, lampTask(0)]] : [];
+      expect(whole).toEqual([...handedOutAgain, ...expected, [3, lampTask(7)]]);
+    },
+  );
+
+  test("go on where nothing is recorded, as far as anything of them is finished", async () => {
+    await leaveTwoOpen(lampList(3), "none");
+    const groups = await playOther();
+    expect(groups.map(({ groupIndex, groupId }) => [groupIndex, groupId])).toEqual([
+      [1, "lamp/test/1"],
+      [2, "lamp/test/7"],
+    ]);
+  });
+
+  test("go on with the task that was recorded of them", async () => {
+    const variant = (index: number): Task => ({ ...lampTask(index), instruction: "Lamp off." });
+    await leaveTwoOpen({ length: 3, repeatable: true, at: (index) => ({ task: variant(index) }) });
+    const groups = await playOther();
+    expect(groups.map(({ task }) => task)).toEqual([variant(1), variant(2), lampTask(7)]);
+  });
+
+  test("are passed over where the source gives them", async () => {
+    await leaveTwoOpen();
+    const groups = await playOther({ source: tasksFrom([lampTask(1), lampTask(2), lampTask(7)]) });
+    expect(idsOf(groups)).toEqual(["lamp/test/1", "lamp/test/2", "lamp/test/7"]);
+  });
+
+  test("are refused, and nothing is played, where the task of one is another one", async () => {
+    await leaveTwoOpen();
+    const environment: Environment = {
+      ...fiftyLamps,
+      task: (split, index) => ({
+        ...fiftyLamps.task(split, index),
+        ...(index === 1 && { id: "other" }),
+      }),
+    };
+    const asked: string[] = [];
+    const engine = switchingEngine(({ requestId }) => void asked.push(requestId));
+    await expect(playOther({ setup: lampSetup({ environment, engine }) })).rejects.toThrow(
+      "Cannot go on with group lamp/test/1: its task is not noted, as where its source was repeatable, this one is " +
+        'not, and it cannot be drawn: task 1 of "test" of lamp is other, expected lamp/test/1; start with the ' +
+        "source of that start, or in another folder",
+    );
+    expect(asked).toEqual([]);
+  });
+});
+
 test("groups that wait are handed out with the task that was recorded of them", async () => {
   const variant = (index: number): Task => ({ ...lampTask(index), instruction: "Lamp off." });
   const source: TaskSource = {
@@ -365,6 +451,87 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
     await expect(playIn({ ...listOf(0, 1, 2, 3), taskIndexAt })).rejects.toThrow(
       "Cannot take task 1 from the source of tasks: no such table",
     );
+  });
+});
+
+describe("tasksFrom()", () => {
+  /** A stream of tasks, each of which is given when that is said. */
+  const streamOf = (count: number) => {
+    const gates = Array.from({ length: count }, () => withResolvers());
+    async function* stream(): AsyncGenerator<Task> {
+      for (const [index, gate] of gates.entries()) {
+        await gate.promise;
+        yield lampTask(index);
+      }
+    }
+    return { source: tasksFrom(stream()), give: (index: number) => gates[index]!.resolve() };
+  };
+  /** Asks as a start does that is stopped, and does not wait for the answer any longer. */
+  const askInVain = async (source: TaskSource): Promise<void> => {
+    const clock = manualClock();
+    const stop = new AbortController();
+    const asked = askSource(source, 0, { signal: stop.signal, clock: createClock(clock) });
+    stop.abort(new Error("stopped"));
+    await clock.untilSleeping(5_000);
+    const [end] = await Promise.allSettled([asked, clock.advance(5_000)]);
+    expect(end).toEqual({ status: "rejected", reason: new Error("stopped") });
+  };
+  const { signal } = new AbortController();
+  const idAt = async (source: TaskSource): Promise<string | undefined> =>
+    (await askSource(source, 0, { signal }))?.task.id;
+
+  test("gives the next start what it gave too late for the one that asked", async () => {
+    const { source, give } = streamOf(2);
+    await askInVain(source);
+    give(0);
+    give(1);
+    await setImmediate();
+    expect(await idAt(source)).toBe("lamp/test/0");
+    expect(await idAt(source)).toBe("lamp/test/1");
+    expect(await idAt(source)).toBe(undefined);
+  });
+
+  test("also where several starts did not wait for it, and it is still to come", async () => {
+    const { source, give } = streamOf(1);
+    await askInVain(source);
+    await askInVain(source);
+    const asked = idAt(source);
+    give(0);
+    expect(await asked).toBe("lamp/test/0");
+    expect(await idAt(source)).toBe(undefined);
+  });
+
+  test("gives several starts that wait at once each a task", async () => {
+    const { source, give } = streamOf(2);
+    const asked = [idAt(source), idAt(source), idAt(source)];
+    give(1);
+    give(0);
+    expect(await Promise.all(asked)).toEqual(["lamp/test/0", "lamp/test/1", undefined]);
+  });
+
+  test("loses no task of a stream that is slower than a stop waits", async () => {
+    const { source, give } = streamOf(3);
+    const grouping = { size: 1 };
+    const played: string[] = [];
+    {
+      await using folder = await openLamps(dir);
+      const clock = manualClock();
+      const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
+      const timed = { ...setup, clock: createClock(clock) };
+      const run = startLamps({ source, folder, setup: timed, grouping });
+      give(0);
+      for await (const { groupId } of run) {
+        played.push(groupId);
+        void run.interrupt();
+        await clock.untilSleeping(5_000);
+        await clock.advance(5_000);
+      }
+      expect((await run.result).end).toBe("interrupted");
+    }
+    for (const index of [1, 2]) give(index);
+    await using folder = await openLamps(dir);
+    const groups = await takeAll(startLamps({ source, folder, grouping }));
+    expect([...played, ...idsOf(groups)]).toEqual(["lamp/test/0", "lamp/test/1", "lamp/test/2"]);
   });
 });
 

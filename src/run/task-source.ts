@@ -46,10 +46,14 @@ export interface TaskSource {
    * groups to end, it is asked for the first that is to be played alone. Any other source is asked for those that an earlier start noted as
    * well. May wait. What it throws, and what it gives that cannot be played, ends the run when the groups that were
    * begun have come to their end.
+   *
+   * @param options - `signal` is aborted when nothing is begun any more: what is given within five seconds from then is
+   *   still noted, for the next start. Then `givenUp` (absent where the answer is always waited for) is aborted, and
+   *   nobody takes what is given afterwards: a source that several starts ask keeps it for the next one.
    */
   at(
     groupIndex: number,
-    options: { readonly signal: AbortSignal },
+    options: { readonly signal: AbortSignal; readonly givenUp?: AbortSignal },
   ): SourcedTask | undefined | Promise<SourcedTask | undefined>;
   /** The place of the group of a task, for runs of earlier versions; absent where it cannot tell. */
   placeOf?(taskIndex: number): number | undefined;
@@ -153,14 +157,29 @@ export function curriculum(
   return { at: (groupIndex) => choose(groupIndex), told };
 }
 
-/** Any iterable of tasks, asynchronous ones included. */
+/**
+ * Any iterable of tasks, asynchronous ones included. A task that a start has asked for and did not wait for is given to
+ * the next start that asks.
+ */
 export function tasksFrom(tasks: Iterable<Task> | AsyncIterable<Task>): TaskSource {
   const iterator =
     Symbol.asyncIterator in tasks ? tasks[Symbol.asyncIterator]() : tasks[Symbol.iterator]();
+  const next = async (): Promise<SourcedTask | undefined> => {
+    const { done, value } = await iterator.next();
+    return done === true ? undefined : { task: value };
+  };
+  /** What is on its way, and nobody waits for any more. */
+  const kept: Promise<SourcedTask | undefined>[] = [];
   return {
-    async at() {
-      const { done, value } = await iterator.next();
-      return done === true ? undefined : { task: value };
+    async at(_groupIndex, { givenUp }) {
+      const asked = kept.shift() ?? next();
+      const keep = (): void => void kept.push(asked);
+      givenUp?.addEventListener("abort", keep, { once: true });
+      try {
+        return await asked;
+      } finally {
+        givenUp?.removeEventListener("abort", keep);
+      }
     },
   };
 }

@@ -25,7 +25,12 @@ export async function checkReplays(
   for (const row of episodes) {
     const { rolloutId } = row;
     const ranges = index.get(rolloutId)?.ranges ?? [];
-    const recorded = await readRecording(options.dir, { files, ranges, runId: undefined });
+    const recorded = await readRecording(options.dir, {
+      files,
+      rolloutId,
+      ranges,
+      runId: undefined,
+    });
     if (recorded === undefined) {
       // Whoever lost his worker too often was not played to an end.
       if (row.outcome !== "failed") wrong.push(`${rolloutId} is finished and not recorded`);

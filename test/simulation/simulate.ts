@@ -121,7 +121,7 @@ async function drawFork(
   const files = disk.files(() => undefined);
   const index = await indexRecordings(from.dir, { files, wants: (id) => id === rolloutId });
   const ranges = index.get(rolloutId)?.ranges ?? [];
-  const recorded = await readRecording(from.dir, { files, ranges, runId: undefined });
+  const recorded = await readRecording(from.dir, { files, rolloutId, ranges, runId: undefined });
   if (recorded === undefined) throw new Error(`nothing is recorded of ${rolloutId}`);
   const { begin, inputs } = recorded;
   const turnIndex = random.between(0, 4);
