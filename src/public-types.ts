@@ -83,6 +83,7 @@ export type {
 } from "./setup/setting.ts";
 export type { SlimeAttempt, SlimeChoice, SlimeSummary } from "./sink/slime-file.ts";
 export type { SlimeOmission, SlimePlace } from "./sink/slime.ts";
+export type { DisguisingText } from "./tokenizer/disguising-text.ts";
 export type { LoadTokenCodecOptions } from "./tokenizer/load-codec.ts";
 export type { SampleFacts } from "./trajectory/check-tokens.ts";
 export type { SkippedRow } from "./trajectory/rescore-file.ts";

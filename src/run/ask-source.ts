@@ -18,8 +18,8 @@ export interface AskOptions {
 /**
  * Asks a source, which may be anyone's, for the group at a place. When nothing is begun any more it is still
  * given a moment, so that a task which it has given away is noted; one that does not heed its signal is not
- * waited for any longer, and told so (`givenUp`). In which way it ends its wait then is no matter: also where it gives nothing, nobody
- * knows whether that is its end, and the next start asks again.
+ * waited for any longer, and told so (`givenUp`). In which way it ends its wait then is no matter: also where it
+ * gives nothing, nobody knows whether that is its end, and the next start asks again.
  *
  * @throws the signal's reason where that is aborted first, whatever the source throws then, and where it gives nothing.
  * @throws UsageError where the source fails, or gives what cannot be played.
