@@ -59,6 +59,8 @@ export class QueueWorker implements AsyncDisposable {
   readonly #setup: EpisodeSetup;
   readonly #tally = new WorkerTally();
   readonly #lanes = new Map<string, RunLane>();
+  /** Lanes that were left while the store took nothing, by run. */
+  readonly #left = new Map<string, RunLane>();
   /** Why runs are not played, by run. */
   readonly #refused = new Map<string, string>();
   readonly #plays = new Set<Promise<void>>();
@@ -248,6 +250,7 @@ export class QueueWorker implements AsyncDisposable {
       }
       this.#lanes.delete(run);
       await lane[Symbol.asyncDispose]();
+      if (!lane.isTakenOut) this.#left.set(run, lane);
       this.#note(`leaves run ${run}`);
     }
     for (const entry of runs) {
@@ -337,6 +340,11 @@ export class QueueWorker implements AsyncDisposable {
       await lane.follow();
     }
     await this.#join();
+    for (const [run, lane] of this.#left) {
+      const hasJoinedAgain = this.#lanes.has(run);
+      if (!hasJoinedAgain) await lane.takeOut();
+      if (hasJoinedAgain || lane.isTakenOut) this.#left.delete(run);
+    }
   }
 
   async #giveSign(): Promise<void> {

@@ -72,6 +72,8 @@ export class RunLane implements AsyncDisposable {
   isEmpty = false;
   /** What is played of it is played to its end, and nothing more is taken. */
   isLeft = false;
+  /** Nothing in the store says any more that this worker has joined. */
+  isTakenOut = false;
   readonly #options: RunLaneOptions;
   readonly #bull: Worker;
   readonly #gate: PolicyGate;
@@ -350,18 +352,23 @@ export class RunLane implements AsyncDisposable {
     this.#isLeaving = true;
     await this.#following;
     await this.#bull.close(true);
-    // A store that takes nothing now forgets by itself who has joined.
-    if (this.#options.store.redis.status === "ready") await this.#forget().catch(() => {});
+    // A store that takes nothing now forgets by itself who has joined, though not soon.
+    await this.takeOut().catch(() => {});
   }
 
-  /** Takes out of the store that this worker has joined. */
-  async #forget(): Promise<void> {
+  /**
+   * Takes out of the store that this worker has joined, once it has left: whoever hands the run out waits for it until
+   * then. To be called again where the store takes nothing.
+   */
+  async takeOut(): Promise<void> {
     const { store, worker } = this.#options;
     const { run } = this.entry;
+    if (this.isTakenOut || store.redis.status !== "ready") return;
     await store.redis.hdel(acknowledgedKey(run), worker);
     // Whoever looks for lost attempts of a run that was taken out of the store brings this back.
     const isGone = (await store.redis.hexists(runsKey, run)) === 0;
     if (isGone) await store.redis.del(`${prefix}:${queueName(run)}:meta`);
+    this.isTakenOut = true;
   }
 }
 
