@@ -11,17 +11,17 @@ import type { Sample } from "../trajectory/sample.ts";
  * again. Only hashes stay in mind.
  *
  * @param isWanted - Asked of each line before it is parsed, for a row can be large.
- * @throws UsageError where a line that is wanted is no JSON. A last one that is torn is passed over: it was never
- *   acknowledged.
+ * @throws UsageError where a line that is wanted is no JSON, and, once all is read, where rows that are named are not
+ *   there. A last line that is torn is passed over: it was never acknowledged.
  */
 export async function* readFinishedRows(
   file: string,
-  episodes: AsyncIterable<Pick<EpisodeRow, "rolloutId" | "sampleHashes">>,
+  episodes: () => AsyncIterable<Pick<EpisodeRow, "rolloutId" | "sampleHashes">>,
   isWanted: (line: string) => boolean = () => true,
 ): AsyncGenerator<Sample, void, undefined> {
   // Before the rows: those of all episodes that are found are there by then.
   const named = new NamedRows();
-  for await (const episode of episodes) named.add(episode);
+  for await (const episode of episodes()) named.add(episode);
   let line = 0;
   let torn: number | undefined;
   for await (const text of readLines(file)) {
@@ -41,6 +41,18 @@ export async function* readFinishedRows(
     }
     if (row !== undefined) yield row;
   }
+  // A file that is not there at all was taken away.
+  if (line === 0 || named.leftCount === 0) return;
+  // A start that plays failed episodes again may have taken theirs out meanwhile.
+  const lacking = new NamedRows();
+  for await (const episode of episodes()) lacking.add(episode);
+  const lackingCount = named.countIn(lacking);
+  if (lackingCount > 0) {
+    throw new UsageError(
+      `Cannot read all of ${file}: ${lackingCount} rows that finished episodes name are not in it as they were ` +
+        "written, as if another program had changed it; turnwright verify says which",
+    );
+  }
 }
 
 /** Which rows finished episodes name, until they are found. */
@@ -48,6 +60,16 @@ class NamedRows {
   readonly #hashes = new Set<string>();
   /** Episodes of earlier versions, which do not name their rows: all of their id are theirs. */
   readonly #unnamed = new Set<string>();
+
+  /** How many named rows were not found. */
+  get leftCount(): number {
+    return this.#hashes.size;
+  }
+
+  /** How many of those that were not found others name as well. */
+  countIn(others: NamedRows): number {
+    return [...this.#hashes].filter((named) => others.#hashes.has(named)).length;
+  }
 
   add({ rolloutId, sampleHashes }: Pick<EpisodeRow, "rolloutId" | "sampleHashes">): void {
     const hashes = sampleHashes as readonly string[] | undefined;

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { UsageError } from "../errors.ts";
 import { hashRow } from "../trajectory/hash-row.ts";
 import type { Sample } from "../trajectory/sample.ts";
+import { readFinishedRows } from "./finished-rows.ts";
 import { openStoredRun, type DamagedLine, type StoredRun } from "./read-run.ts";
 
 let dir = "";
@@ -113,6 +114,34 @@ describe("rows of samples", () => {
     ]);
     expect(await logprobsOf(run.samplesOf("a"))).toEqual([["a", -1]]);
     expect(await logprobsOf(run.samplesOf("b"))).toEqual([]);
+  });
+
+  test("are refused at their end where another program changed some", async () => {
+    const [sound, changed] = [row("a", -1), row("b", -1)];
+    await writeEpisodes(named("a", [hashOf(sound)]), named("b", [hashOf(changed)]));
+    const edited = changed.replace("}", ',"advantage":1}');
+    await writeFile(rowsFile(), [edited, sound].join("\n"));
+    const run = await openStoredRun(dir);
+    const refusal = new UsageError(
+      `Cannot read all of ${rowsFile()}: 1 rows that finished episodes name are not in it as they were written, ` +
+        "as if another program had changed it; turnwright verify says which",
+    );
+    await expect(logprobsOf(run.samples())).rejects.toThrow(refusal);
+    await expect(logprobsOf(run.samplesOf("b"))).rejects.toThrow(refusal);
+    expect(await logprobsOf(run.samplesOf("a"))).toEqual([["a", -1]]);
+  });
+
+  test("are not missed where their failed episode is taken out meanwhile, to be played again", async () => {
+    const lines = [row("a", -1), row("b", -1)];
+    await writeFile(rowsFile(), lines[0]!);
+    const [sound, failed] = ["a", "b"].map((rolloutId, place) => ({
+      ...{ rolloutId, sampleHashes: [hashOf(lines[place]!)] },
+    }));
+    const found = [[sound!, failed!], [sound!]];
+    const episodes = async function* () {
+      yield* found.shift()!;
+    };
+    expect(await logprobsOf(readFinishedRows(rowsFile(), episodes))).toEqual([["a", -1]]);
   });
 
   test("of episodes of earlier versions, which do not name them, are all of their ids", async () => {

@@ -64,11 +64,11 @@ export async function openStoredRun(
     dir,
     manifest,
     rows,
-    samples: () => readFinishedRows(samplesFile, rows()),
+    samples: () => readFinishedRows(samplesFile, rows),
     samplesOf: (rolloutId) =>
       readFinishedRows(
         samplesFile,
-        rowsOf(rows(), rolloutId),
+        () => rowsOf(rows(), rolloutId),
         (line) => rolloutIdOfLine(Buffer.from(line)) === rolloutId,
       ),
   };

@@ -501,6 +501,40 @@ describe("tasksFrom()", () => {
     expect(await idAt(source)).toBe(undefined);
   });
 
+  test("gives whoever still waits what comes first, where another start does not any more", async () => {
+    const { source, give } = streamOf(1);
+    const clock = manualClock();
+    const stop = new AbortController();
+    const about = { signal: stop.signal, clock: createClock(clock) };
+    const first = askSource(source, 0, about);
+    const second = idAt(source);
+    stop.abort(new Error("stopped"));
+    await clock.untilSleeping(5_000);
+    const [end] = await Promise.allSettled([first, clock.advance(5_000)]);
+    expect(end).toEqual({ status: "rejected", reason: new Error("stopped") });
+    give(0);
+    expect(await second).toBe("lamp/test/0");
+    expect(await idAt(source)).toBe(undefined);
+  });
+
+  test("may be asked by a source of one's own that hands nothing on", async () => {
+    const { source, give } = streamOf(1);
+    give(0);
+    const bare = source as { at(groupIndex: number): ReturnType<TaskSource["at"]> };
+    expect((await bare.at(0))?.task.id).toBe("lamp/test/0");
+  });
+
+  test("tells whoever asks of a stream's failure", async () => {
+    const failing: AsyncIterable<Task> = {
+      [Symbol.asyncIterator]: () => ({
+        next: () => Promise.reject(new Error("the queue is down")),
+      }),
+    };
+    await expect(idAt(tasksFrom(failing))).rejects.toThrow(
+      "Cannot take task 0 from the source of tasks: the queue is down",
+    );
+  });
+
   test("gives several starts that wait at once each a task", async () => {
     const { source, give } = streamOf(2);
     const asked = [idAt(source), idAt(source), idAt(source)];
