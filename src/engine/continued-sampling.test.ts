@@ -49,6 +49,32 @@ test("what is asked of nothing does not keep a turn from going on", () => {
   expect(rest).toMatchObject({ promptIds: [1, 2, 7], sampling: { extra } });
 });
 
+test.each<Readonly<Record<string, unknown>>>([
+  { response_format: { type: "text" } },
+  { guided_decoding_backend: "xgrammar" },
+  { guided_whitespace_pattern: " ?" },
+  { guided_json_object: false },
+  { structured_outputs: {} },
+  { structured_outputs: { json: null, choice: [], disable_any_whitespace: true } },
+  { stop: [""], bad_words: ["", ""] },
+])("what holds no output to anything does not keep a turn from going on: %j", (extra) => {
+  expect(restBehind({ ...request, sampling: { extra } }, [7])).toMatchObject({
+    sampling: { extra },
+  });
+});
+
+test.each<Readonly<Record<string, unknown>>>([
+  { response_format: { type: "json_object" } },
+  { guided_json: {} },
+  { guided_json_object: true },
+  { structured_outputs: { json: {} } },
+  { structured_outputs: { json_object: true, disable_any_whitespace: true } },
+  { stop: ["", "END"] },
+  { stop: "END" },
+])("what holds an output to something keeps a turn from going on: %j", (extra) => {
+  expect(restBehind({ ...request, sampling: { extra } }, [7])).toBeUndefined();
+});
+
 test("the seed follows from how many ids there are, however often it was interrupted", () => {
   expect(seedBehind(seedBehind(7, 8), 120)).toBe(seedBehind(7, 128));
 });

@@ -32,11 +32,14 @@ async function sample(
     form = {},
     onTokens,
     streamed = [],
+    cutAfter,
   }: {
     readonly form?: Pick<GenerateRequest, "constraint">;
     readonly onTokens?: GenerateOptions["onTokens"];
     /** What is told of before the reply. */
     readonly streamed?: readonly number[];
+    /** The turn is cut short while the server works on the request with this number. */
+    readonly cutAfter?: number;
   } = {},
 ): Promise<{ generation: Generation | RolloutError; pieces: readonly PieceRequest[] }> {
   const clock = manualClock({ skipUpToMs: 60_000 });
@@ -46,6 +49,7 @@ async function sample(
   const workers = createWorkerSet({ workers: [worker], cooldownMs: 0, clock: settings.clock });
   const pieces: PieceRequest[] = [];
   const left = [...replies];
+  const cut = new AbortController();
   const generation = await sampleTurn(
     { ...request, sampling, ...form },
     {
@@ -54,10 +58,12 @@ async function sample(
       settings,
       toWireId,
       signal: undefined,
+      cutShort: cut.signal,
       closing: new AbortController().signal,
       protocol: {
         async samplePiece(piece, { stream }) {
           pieces.push(piece);
+          if (pieces.length === cutAfter) cut.abort();
           stream?.append(
             streamed,
             streamed.map(() => -1),
@@ -173,6 +179,32 @@ describe("a turn that is held to a form as a whole", () => {
       [[5, 6, 7], 8, { seed: 5 }],
       [[5, 6, 7], 8, { seed: 5 }],
     ]);
+  });
+
+  test("is its beginning where it is cut short before it has begun anew", async () => {
+    const nothing: PieceReply = { type: "interrupted", piece: pieceOf([]), message: "" };
+    const replies = [interrupted, nothing, nothing];
+    const { generation, pieces } = await sample(replies, {}, { form, cutAfter: 3 });
+    expect(generation).toEqual({
+      ...{ outputIds: [9, 8], logprobs: [-1, -1], finish: { type: "length" } },
+      pieces: [{ requestId: "a", tokenCount: 2, policyVersion: "", finish: "abort" }],
+      discarded: [],
+    });
+    expect(pieces.map(({ inputIds }) => inputIds)).toEqual([
+      [5, 6, 7],
+      [5, 6, 7],
+      [5, 6, 7],
+    ]);
+  });
+
+  test("is what was sampled anew where it is cut short behind that", async () => {
+    const again: PieceReply = { type: "interrupted", piece: pieceOf([7]), message: "" };
+    const { generation } = await sample([interrupted, again], {}, { form, cutAfter: 2 });
+    expect(generation).toMatchObject({
+      outputIds: [7],
+      pieces: [{ requestId: "r1~a", tokenCount: 1, policyVersion: "", finish: "abort" }],
+      discarded: [{ requestId: "a", reason, tokenCount: 2 }],
+    });
   });
 
   test("is whole where it was interrupted behind its stop id", async () => {

@@ -13,7 +13,7 @@ import { RepeatedCall } from "./repeated-call.ts";
 import { ReplyProblem } from "./reply-reading.ts";
 import type { SamplingProtocol } from "./sampling-protocol.ts";
 import { TurnProgress } from "./turn-progress.ts";
-import { cannotGoOn, findWholeDemand, interruptedBehindTold } from "./whole-demand.ts";
+import { findWholeDemand, interruptedBehindTold } from "./whole-demand.ts";
 
 /** What sampling a turn works with. */
 export interface TurnContext extends CallContext {
@@ -48,7 +48,6 @@ export async function sampleTurn(
     await takeTurn();
     call.throwIfOver();
     if (call.isCutShort) return progress.toGeneration({ type: "length" });
-    if (demand !== undefined && progress.hasPart) progress.drop(cannotGoOn(demand));
     const piece = progress.nextPiece();
     const { maxNewTokens } = piece;
     const stream = onTokens && new PieceStream(piece, onTokens);

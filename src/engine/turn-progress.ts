@@ -9,10 +9,13 @@ import type {
 } from "./engine.ts";
 import type { SampledPiece } from "./piece-reply.ts";
 import type { PieceRequest } from "./piece-request.ts";
+import { cannotGoOn, findWholeDemand } from "./whole-demand.ts";
 
 /** What a turn has brought so far, and what became of its requests. */
 export class TurnProgress {
   readonly #turn: GenerateRequest;
+  /** What keeps it from going on behind a part of it. */
+  readonly #demand: string | undefined;
   readonly #ids: number[] = [];
   readonly #logprobs: number[] = [];
   readonly #pieces: GenerationPiece[] = [];
@@ -25,6 +28,7 @@ export class TurnProgress {
 
   constructor(turn: GenerateRequest) {
     this.#turn = turn;
+    this.#demand = findWholeDemand(turn);
   }
 
   /**
@@ -32,8 +36,8 @@ export class TurnProgress {
    * requests apart.
    */
   nextPiece(): PieceRequest {
-    const rest = restBehind(this.#turn, this.#ids);
-    assertInvariant(rest !== undefined, "What cannot go on is dropped before it is asked for");
+    const rest = restBehind(this.#turn, this.#demand === undefined ? this.#ids : []);
+    assertInvariant(rest !== undefined, "What cannot go on is asked for from its beginning");
     const number = this.#requestCount++;
     const { requestId } = this.#turn;
     return {
@@ -44,9 +48,13 @@ export class TurnProgress {
     };
   }
 
-  /** Keeps what a request brought; nothing where it sampled nothing. */
+  /**
+   * Keeps what a request brought; nothing where it sampled nothing. A part of a turn that cannot go on stands until
+   * then: whoever cuts the turn short before takes that.
+   */
   add(piece: PieceRequest, sampled: SampledPiece, finish: GenerationPiece["finish"]): void {
     if (sampled.ids.length === 0) return;
+    if (this.#demand !== undefined) this.#drop(cannotGoOn(this.#demand));
     if (this.#pieces.length === 0) {
       const { promptTokenCount, cachedTokenCount } = sampled;
       this.#counts = {
@@ -64,13 +72,8 @@ export class TurnProgress {
     }
   }
 
-  /** Whether anything was sampled that the turn goes on behind. */
-  get hasPart(): boolean {
-    return this.#ids.length > 0;
-  }
-
-  /** Discards what was kept, so that the turn begins anew. */
-  drop(reason: string): void {
+  /** Discards what was kept, as the turn began anew. */
+  #drop(reason: string): void {
     for (const piece of this.#pieces) this.discard(piece, reason, piece.tokenCount);
     for (const list of [this.#ids, this.#logprobs, this.#pieces]) list.length = 0;
   }

@@ -1,10 +1,11 @@
 import { RolloutError } from "../errors.ts";
 import type { DiscardedSampling, GenerateRequest, Generation } from "./engine.ts";
 import { nothingSampled } from "./nothing-sampled.ts";
+import { isObject } from "./reply-reading.ts";
 
 /**
  * Engines' own parameters that are about the whole output of one request: the forms that it is held to, and the texts
- * that end it or must not be in it. vLLM's older names all begin with `guided_`.
+ * that end it or must not be in it. Those named `guided_` are vLLM's older ones.
  *
  * **Source:** sgl-project/sglang python/sglang/srt/sampling/sampling_params.py; vllm-project/vllm
  * vllm/sampling_params.py and vllm/entrypoints/openai/completion/protocol.py; ggml-org/llama.cpp
@@ -13,8 +14,12 @@ import { nothingSampled } from "./nothing-sampled.ts";
 const wholeParameters = [
   ...["json_schema", "regex", "ebnf", "structural_tag", "choice"],
   ...["structured_outputs", "response_format", "grammar"],
+  ...["guided_json", "guided_regex", "guided_choice", "guided_grammar", "guided_json_object"],
   ...["stop", "stop_regex", "bad_words"],
 ];
+
+/** What vLLM's `structured_outputs` may hold an output to; whatever else is in it says how. */
+const structuredForms = ["json", "regex", "choice", "grammar", "json_object", "structural_tag"];
 
 /**
  * What a request demands of its output as a whole, by its name; nothing where there is no such thing. A grammar begins
@@ -27,16 +32,19 @@ export function findWholeDemand({
   sampling: { extra = {} },
 }: Pick<GenerateRequest, "constraint" | "stopTexts" | "sampling">): string | undefined {
   if (constraint !== undefined) return `constraint (${constraint.type})`;
-  if (stopTexts.length > 0) return "stopTexts";
-  const name = Object.keys(extra).find(
-    (key) => (wholeParameters.includes(key) || key.startsWith("guided_")) && isGiven(extra[key]),
-  );
+  if (isDemand("stopTexts", stopTexts)) return "stopTexts";
+  const name = wholeParameters.find((parameter) => isDemand(parameter, extra[parameter]));
   return name === undefined ? undefined : `sampling.extra.${name}`;
 }
 
-/** An empty list of texts demands nothing, and neither does `null`. */
-function isGiven(value: unknown): boolean {
-  return Array.isArray(value) ? value.length > 0 : Boolean(value);
+/** `null` and empty texts demand nothing, and neither does a form of which only the settings are given, or plain text. */
+function isDemand(name: string, value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(Boolean);
+  if (!isObject(value)) return Boolean(value);
+  if (name === "structured_outputs") {
+    return structuredForms.some((form) => isDemand(form, value[form]));
+  }
+  return name !== "response_format" || value["type"] !== "text";
 }
 
 /** Why a part of a turn was discarded that a request with such a demand had brought. */

@@ -4,14 +4,18 @@ import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import { assertRequest } from "../engine/check-request.ts";
 import type { Engine, GenerateRequest } from "../engine/engine.ts";
+import { nothingSampled } from "../engine/nothing-sampled.ts";
 import { RolloutError } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
+import { PolicyGate } from "../run/policy-gate.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import type { EpisodeSetup } from "./episode-setup.ts";
 import type { Inputs } from "./input.ts";
+import { RecordingEnd } from "./input-player.ts";
 import {
   lamp,
   lampTask,
@@ -129,21 +133,52 @@ describe("a turn that is held to a form as a whole and interrupted", () => {
     expect(played.episode.turns).toEqual(episode.turns);
   });
 
-  test("fails where its beginning was recorded all the same", async () => {
+  test("drops a recording that has its beginning all the same", async () => {
     const first = interruptedEngine(cut("Let me"));
     const { recorded } = await play({ engine: first.engine }, first.options);
     const second = preparedEngine([says("I see.")]);
-    const { episode } = await play({ engine: second, sampling }, { past: recorded });
-    expect(episode).toMatchObject({
-      outcome: "failed",
-      failure: {
-        code: "engine/interrupted",
-        message:
-          "Cannot sample on in request lamp/test/0#0:1.2:0+6;: 6 ids of its turn were recorded before an " +
-          "interruption, and sampling.extra.regex is of the whole turn, expected the episode to be played anew",
-      },
-    });
+    const failed = play({ engine: second, sampling }, { past: recorded });
+    await expect(failed).rejects.toThrow(
+      new RecordingEnd(
+        "the recording ends behind 6 ids of turn 0, which cannot go on: sampling.extra.regex is of the whole turn",
+      ),
+    );
     expect(second.requests).toEqual([]);
+  });
+
+  test("is its beginning where the episode's time is over before an update lets it begin anew", async () => {
+    const hand = manualClock();
+    const clock = createClock(hand);
+    const asked: GenerateRequest[] = [];
+    const prepared = preparedEngine([cut("Let me"), nothingSampled()]);
+    const again = withResolvers();
+    const gate = new PolicyGate(
+      {
+        ...prepared,
+        async generate(request, options) {
+          asked.push(request);
+          if (asked.length === 2) again.resolve();
+          await new Promise<void>((resolve) => {
+            options!.cutShort!.addEventListener("abort", () => resolve(), { once: true });
+          });
+          return await prepared.generate(request);
+        },
+      },
+      { graceMs: 300, clock },
+    );
+    const limits = { episodeTimeoutMs: 1000, graceTimeoutMs: 300 };
+    const playing = play({ engine: gate.engine, sampling, limits, clock, now: () => hand.now() });
+    while (asked.length === 0) await setImmediate();
+    await hand.advance(600);
+    await gate.close("interrupt");
+    gate.open();
+    await again.promise;
+    await hand.advance(400);
+    const { episode, recorded } = await playing;
+    expect(episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
+    expect(episode.turns.map(({ text, finish }) => [text, finish])).toEqual([["Let me", "length"]]);
+    const played = await play({ sampling }, { past: recorded, atEnd: "replay" });
+    expect(played.episode.turns).toEqual(episode.turns);
   });
 });
 

@@ -125,7 +125,7 @@ function noRoom({ assignment }: Play, turnIndex: number, sampledCount: number): 
   return new RolloutError("engine/prompt-too-long", message);
 }
 
-/** @throws RolloutError `engine/interrupted` where it cannot go on behind ids that were kept of the turn. */
+/** @throws RecordingEnd where it cannot go on behind ids that were recorded of the turn. */
 function toRequest(
   play: Play,
   turnIndex: number,
@@ -134,7 +134,7 @@ function toRequest(
     sampledIds,
   }: { readonly roomTokens: number; readonly sampledIds: readonly number[] },
 ): GenerateRequest {
-  const { assignment, recorder, setup } = play;
+  const { assignment, player, recorder, setup } = play;
   const { codec, stopTokenIds } = setup.renderer;
   const { rolloutId, attempt = 1, start = 1 } = assignment;
   const place = start === 1 ? attempt : `${attempt}.${start}`;
@@ -150,16 +150,12 @@ function toRequest(
     sessionId: rolloutId,
   };
   const rest = restBehind(turn, sampledIds);
-  if (rest === undefined) throw keptOfWhole(turn, sampledIds.length);
-  return rest;
-}
-
-/** An earlier version recorded what was sampled of such a turn, or it was recorded under other settings. */
-function keptOfWhole(turn: GenerateRequest, sampledCount: number): RolloutError {
-  const message =
-    `Cannot sample on in request ${turn.requestId}: ${sampledCount} ids of its turn were recorded before an ` +
-    `interruption, and ${findWholeDemand(turn)} is of the whole turn, expected the episode to be played anew`;
-  return new RolloutError("engine/interrupted", message, { retryable: true });
+  if (rest !== undefined) return rest;
+  // An earlier version recorded what was sampled of such a turn, or it was recorded under other settings.
+  throw player.end(
+    `the recording ends behind ${sampledIds.length} ids of turn ${turnIndex}, which cannot go on: ` +
+      `${findWholeDemand(turn)} is of the whole turn`,
+  );
 }
 
 /** How many ids the next turn may sample, and which limit says so where it may sample none. */

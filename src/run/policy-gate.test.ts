@@ -5,9 +5,11 @@ import type {
   Generation,
   GenerationPiece,
 } from "../engine/engine.ts";
+import { nothingSampled } from "../engine/nothing-sampled.ts";
 import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
 import { RolloutError } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { PolicyGate } from "./policy-gate.ts";
 
@@ -260,6 +262,119 @@ describe("PolicyGate", () => {
       gate.open();
       await failed;
       expect([asked.length, told]).toEqual([1, [11]]);
+    });
+
+    /** A gate before an engine that has ids to show when it is cut short first, and answers the rest as it is told. */
+    function gateBeforeCut(then: (options: GenerateOptions) => Promise<Generation>) {
+      const piece = { requestId: "r", tokenCount: 2, policyVersion: "1", finish: "abort" } as const;
+      const asked: GenerateRequest[] = [];
+      const again = withResolvers();
+      const hand = manualClock();
+      const gate = new PolicyGate(
+        {
+          ...preparedEngine([]),
+          async generate(one, options = {}) {
+            asked.push(one);
+            if (asked.length > 1) {
+              again.resolve();
+              return await then(options);
+            }
+            await untilCut(options);
+            const part = { outputIds: [7, 8], logprobs: [-1, -2], pieces: [piece] };
+            const discarded = [{ requestId: "q", reason: "NaN happened", tokenCount: 1 }];
+            return { ...part, finish: { type: "length" }, discarded };
+          },
+        },
+        { graceMs: 200, clock: createClock(hand) },
+      );
+      const cut = new AbortController();
+      const generating = gate.engine.generate(held, { cutShort: cut.signal });
+      return { again: again.promise, asked, cut, gate, generating, hand, piece };
+    }
+
+    test.each<[what: string, then: (options: GenerateOptions) => Promise<Generation>]>([
+      [
+        "has nothing to show",
+        async (options) => {
+          await untilCut(options);
+          return nothingSampled();
+        },
+      ],
+      ["never answers", () => new Promise(() => {})],
+      [
+        "ends the call by that",
+        async (options) => {
+          await untilCut(options);
+          throw options.cutShort!.reason;
+        },
+      ],
+    ])(
+      "hands over what was sampled to whoever is cut short where the engine, asked anew, %s",
+      async (_, then) => {
+        const { again, asked, cut, gate, generating, hand, piece } = gateBeforeCut(then);
+        await gate.close("interrupt");
+        gate.open();
+        await again;
+        cut.abort();
+        await hand.advance(100);
+        expect(await generating).toMatchObject({
+          ...{ outputIds: [7, 8], logprobs: [-1, -2], finish: { type: "length" }, pieces: [piece] },
+        });
+        expect(asked.map(({ promptIds, requestId }) => [requestId, promptIds])).toEqual([
+          ["r", [1]],
+          ["rw1;", [1]],
+        ]);
+      },
+    );
+
+    test("keeps what was sampled through an update that comes before the first id of another", async () => {
+      const { again, cut, gate, generating } = gateBeforeCut(async (options) => {
+        await untilCut(options);
+        return nothingSampled();
+      });
+      await gate.close("interrupt");
+      gate.open();
+      await again;
+      await gate.close("interrupt");
+      cut.abort();
+      expect(await generating).toMatchObject({
+        outputIds: [7, 8],
+        discarded: [{ requestId: "q", reason: "NaN happened", tokenCount: 1 }],
+      });
+    });
+
+    test("fails with an account of what was sampled where the engine, asked anew, fails", async () => {
+      const cause = new Error("ECONNRESET");
+      const lost = [{ requestId: "rw1;", reason: "the reply broke off" }];
+      const more = { cause, retryable: true, discarded: lost };
+      const broken = new RolloutError("engine/unreachable", "gone", more);
+      const { gate, generating } = gateBeforeCut(() => Promise.reject(broken));
+      const failed = expect(generating).rejects.toMatchObject({
+        ...{ code: "engine/unreachable", message: "gone", retryable: true },
+        ...{ cause, stack: broken.stack },
+        discarded: [
+          { requestId: "r", reason: "the turn failed later", tokenCount: 2 },
+          { requestId: "q", reason: "NaN happened", tokenCount: 1 },
+          ...lost,
+        ],
+      });
+      await gate.close("interrupt");
+      gate.open();
+      await failed;
+    });
+
+    test("takes nobody for told whom the engine told of no tokens", async () => {
+      const { asked, gate, hand } = gateBeforeTelling();
+      const told: number[] = [];
+      const onTokens: GenerateOptions["onTokens"] = ({ tokenIds }) => void told.push(...tokenIds);
+      const generating = gate.engine.generate(held, { onTokens });
+      asked[0]!.options.onTokens!({ tokenIds: [], logprobs: [] });
+      const closed = gate.close("interrupt");
+      await hand.advance(200);
+      await closed;
+      gate.open();
+      expect(await generating).toMatchObject({ outputIds: [21, 2] });
+      expect(told).toEqual([21, 2]);
     });
 
     test("asks anew where none of it was told, whoever listens", async () => {

@@ -13,6 +13,7 @@ import { endedBy } from "../internal/ended-by.ts";
 import { startDeadline, type Deadline } from "../internal/deadline.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import { ToldTokens } from "./told-tokens.ts";
+import { withLostPart } from "./with-lost-part.ts";
 
 /**
  * What becomes of the turns that are being sampled when the policy's weights change: `finish` leaves them
@@ -111,36 +112,31 @@ export class PolicyGate {
         await this.#waitHeld(options);
       }
       if (sampled !== undefined && options.cutShort?.aborted === true) return sampled;
-      if (sampled !== undefined && demand !== undefined) {
-        sampled = discardPart(sampled, demand);
-        if (isTold()) {
-          const { discarded } = sampled;
-          const why = "the policy's weights were changed";
-          throw interruptedBehindTold(request.requestId, { demand, why, discarded });
-        }
+      if (sampled !== undefined && demand !== undefined && isTold()) {
+        const { discarded } = discardPart(sampled, demand);
+        const why = "the policy's weights were changed";
+        throw interruptedBehindTold(request.requestId, { demand, why, discarded });
       }
-      const before: readonly number[] = sampled?.outputIds ?? [];
-      const behind = restBehind(request, before);
-      assertInvariant(
-        behind !== undefined,
-        "What cannot go on is discarded before it is asked for",
-      );
+      const part = sampled;
+      const partIds = part?.outputIds ?? [];
+      const behind = restBehind(request, demand === undefined ? partIds : []);
+      assertInvariant(behind !== undefined, "What cannot go on is asked for from its beginning");
       const rest: GenerateRequest =
-        sampled === undefined ? behind : { ...behind, requestId: `${request.requestId}w${round};` };
-      const hasPart = before.length > 0;
-      const passed = await this.#pass(rest, options, hasPart).catch((error: unknown) => {
+        part === undefined ? behind : { ...behind, requestId: `${request.requestId}w${round};` };
+      const passed = await this.#passPart(rest, options, part).catch((error: unknown) => {
         // There is no room behind what was sampled before: that is the turn.
-        if (hasPart && isPromptTooLong(error)) return undefined;
-        throw error;
+        const isTurn = demand === undefined && partIds.length > 0;
+        if (isTurn && isPromptTooLong(error)) return undefined;
+        throw part === undefined ? error : withLostPart(error, part);
       });
-      if (passed === undefined) return sampled!;
-      const { isInterrupted } = passed;
-      // What becomes part of a turn is looked at, and copied, before it goes into the next prompt; whoever asked
-      // looks at what is handed on as it came.
-      const isPart = isInterrupted || sampled !== undefined;
-      const checked = isPart ? checkGeneration(passed.generation, rest) : passed.generation;
-      const generation = isInterrupted ? withEnd(checked, rest) : checked;
-      sampled = sampled === undefined ? generation : joinGenerations(sampled, generation);
+      if (passed === undefined) return part!;
+      const { generation, isInterrupted } = passed;
+      // What cannot go on stands until there is something in its place: whoever is cut short before takes that.
+      const isEmpty = generation.outputIds.length === 0;
+      const stands = isEmpty && (isInterrupted || options.cutShort?.aborted === true);
+      const before =
+        part === undefined || demand === undefined || stands ? part : discardPart(part, demand);
+      sampled = before === undefined ? generation : joinGenerations(before, generation);
       const isCut =
         isInterrupted &&
         generation.finish.type === "length" &&
@@ -148,6 +144,22 @@ export class PolicyGate {
         options.cutShort?.aborted !== true;
       if (!isCut) return sampled;
     }
+  }
+
+  /**
+   * What becomes part of a turn is looked at, and copied, before it goes into the next prompt; whoever asked looks at
+   * what is handed on as it came.
+   */
+  async #passPart(
+    request: GenerateRequest,
+    options: GenerateOptions,
+    before: Generation | undefined,
+  ): Promise<{ readonly generation: Generation; readonly isInterrupted: boolean }> {
+    const hasPart = before !== undefined && before.outputIds.length > 0;
+    const { generation, isInterrupted } = await this.#pass(request, options, hasPart);
+    const isPart = isInterrupted || before !== undefined;
+    const checked = isPart ? checkGeneration(generation, request) : generation;
+    return { generation: isInterrupted ? withEnd(checked, request) : checked, isInterrupted };
   }
 
   async #pass(
@@ -272,7 +284,7 @@ function watchTold(caller: GenerateOptions): {
   const watched: GenerateOptions["onTokens"] =
     onTokens &&
     ((tokens) => {
-      isTold = true;
+      isTold ||= tokens.tokenIds.length > 0;
       onTokens(tokens);
     });
   return { options: { ...caller, ...(watched && { onTokens: watched }) }, isTold: () => isTold };
