@@ -359,7 +359,7 @@ describe("control-token guard where a token is looked for in normalised text", (
     normalizer: { type: "Sequence", normalizers: [form, metaspaceTokenizer.normalizer] },
   });
   const idsOf = (...spellings: string[]): number[] => spellings.map(idOfSpelling);
-  let codec: TokenCodec;
+    let codec: TokenCodec;
   beforeAll(async () => {
     codec = await codecOfDocument(documentOf({ type: "NFKC" }));
   });
@@ -426,19 +426,69 @@ describe("control-token guard where a token is looked for in normalised text", (
     expect(() => guard.seal([message("tool", "<td>")], null)).toThrow(RolloutError);
   });
 
-  test("a tokenizer that makes it of any text is refused, unless nothing is guarded from it", async () => {
-    const lower = await codecOfDocument(documentOf({ type: "Lowercase" }));
+  test("literals beyond ASCII do not become it either, and single characters are text", async () => {
+    const { added_tokens: added, ...document } = documentOf({ type: "NFC" });
+    const more = ["<é>", "é"].map((content, index) => ({
+      ...{ ...added[0], id: 900 + index, content, special: false, normalized: true },
+    }));
+    const composed = await codecOfDocument({ ...document, added_tokens: [...added, ...more] });
+    const [word] = await composed.encode("<e\u0301>");
+    expect(composed.tokenOf(word as number)).toBe("<é>");
+    const { ids } = await encodeContents(guardOf(composed), [message("tool", "<e\u0301>")]);
+    expect(ids).not.toContain(word);
+    const ascii = guardOf(composed).seal([message("tool", "plain text")], null);
+    expect(ascii.seal).toBeUndefined();
+  });
+
+  test.each([
+    ["in capitals", { type: "Lowercase" }, "a <TD> b"],
+    ["with another bracket", { type: "Replace", pattern: { String: "[" }, content: "<" }, "[td>"],
+  ])("text %s does not become it where more than words may", async (_how, normalizer, content) => {
+    const any = await codecOfDocument(documentOf(normalizer));
+    expect(await any.encode(content)).toContain(idOfSpelling("<td>"));
     for (const policy of ["neutralise", "reject"] as const) {
-      expect(() => guardOf(lower, policy)).toThrow(UsageError);
+      const { ids, text } = await encodeContents(
+        guardOf(any, policy),
+        [message("tool", content)],
+        (said) => `<td>${said}</td>`,
+      );
+      expect(text).toBe(`<td>${content}</td>`);
+      const isControl = (id: number): boolean => /^<.td>|^<td>/.test(any.tokenOf(id) ?? "");
+      expect(ids.filter(isControl)).toEqual(idsOf("<td>", "</td>"));
     }
-    expect(() => guardOf(lower)).toThrow(
+    // The token is not special.
+    const free = await encodeContents(guardOf(any, "special-only"), [message("tool", content)]);
+    expect(free.ids).toContain(idOfSpelling("<td>"));
+  });
+
+  test("calls keep the word that says their type where more than words may become it", async () => {
+    const any = guardOf(await codecOfDocument(documentOf({ type: "Lowercase" })));
+    const call = toPyValue([{ type: "function", function: { name: "FIND" } }]);
+    const asked: PyDict = new Map<string, PyValue>([
+      ["role", "assistant"],
+      ["tool_calls", call],
+    ]);
+    const { messages, seal } = any.seal([asked], null);
+    const [sealed] = messages[0]?.get("tool_calls") as PyDict[];
+    expect(seal).toBeDefined();
+    expect(sealed?.get("type")).toBe("function");
+    expect((sealed?.get("function") as PyDict).get("name")).not.toBe("FIND");
+  });
+
+  test("a tokenizer that makes it of any word is refused, unless nothing is guarded from it", async () => {
+    const dropping = { type: "Replace", pattern: { String: "x" }, content: "" };
+    const any = await codecOfDocument(documentOf(dropping));
+    for (const policy of ["neutralise", "reject"] as const) {
+      expect(() => guardOf(any, policy)).toThrow(UsageError);
+    }
+    expect(() => guardOf(any)).toThrow(
       `Cannot keep untrusted text from becoming the added token <td> (${idOfSpelling("<td>")}): the ` +
-        "tokenizer looks for it in normalised text, and its normaliser makes it of other text; expected " +
+        "tokenizer looks for it in normalised text, and its normaliser makes it of other words; expected " +
         '"normalized": false for it among the added_tokens of tokenizer.json, or the guard policy "hf-parity"',
     );
     // The token is not special.
     for (const policy of ["hf-parity", "special-only"] as const) {
-      expect(guardOf(lower, policy).policy).toBe(policy);
+      expect(guardOf(any, policy).policy).toBe(policy);
     }
   });
 });

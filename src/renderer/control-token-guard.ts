@@ -3,7 +3,8 @@ import { takeTurn } from "../internal/take-turn.ts";
 import type { Message } from "../message.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { AddedToken, TokenCodec } from "../tokenizer/codec.ts";
-import { isAscii } from "../tokenizer/disguising-text.ts";
+import { isAscii, isSmallWord } from "../tokenizer/disguising-text.ts";
+import { isOrdinaryText } from "../tokenizer/plain-check.ts";
 import { isWhiteSpaceToken } from "../tokenizer/white-space-token.ts";
 import { literalPattern } from "./literal-pattern.ts";
 import { createLiteralSealer } from "./literal-sealer.ts";
@@ -71,17 +72,18 @@ export interface GuardOptions {
  * Where text becomes a token's id only once it is normalised, the tokenizer itself is asked whether it did: such text
  * is neutralised under `reject`, too, for it spells nothing.
  *
- * @throws UsageError where any text may become a token's id, and nothing but the tokenizer knows which.
+ * @throws UsageError where any text may become a token's id, even words that templates look for.
  */
 export function createControlTokenGuard(options: GuardOptions): ControlTokenGuard {
   const { codec, policy, guardSystem, surroundings } = options;
   const allLiterals = literalPattern(codec.addedTokens.map((token) => token.content));
   const guarded = policy === "hf-parity" ? [] : guardedTokens(codec, policy);
-  refuseUnknowable(guarded);
-  const disguisedIds = new Set(guarded.flatMap(({ id, disguise }) => (disguise ? [id] : [])));
+  const disguised = guarded.filter((token) => token.disguise && !isOrdinaryText(token));
+  refuseUnknowable(disguised);
+  const disguisedIds = new Set(disguised.map(({ id }) => id));
   const sealer = createLiteralSealer(
     guarded.map(({ content }) => content),
-    disguisedIds.size === 0 ? () => false : (text) => !isAscii(text),
+    disguiseTest(disguised),
   );
   const untrusted = (message: PyDict): readonly [string, PyValue][] =>
     [...message].filter(([key]) => isUntrusted(roleOf(message), key, guardSystem));
@@ -194,13 +196,23 @@ function guardedTokens({ addedTokens }: TokenCodec, policy: GuardPolicy): readon
   );
 }
 
+/** Whether a text could become one of the tokens though it does not spell it. */
+function disguiseTest(disguised: readonly AddedToken[]): (text: string) => boolean {
+  if (disguised.length === 0) return () => false;
+  if (disguised.every(({ disguise }) => disguise === "beyond-ascii")) {
+    return (text) => !isAscii(text);
+  }
+  // Templates look for members by their names and compare types with words, which must therefore stay whole.
+  return (text) => !isSmallWord(text);
+}
+
 /** @throws UsageError */
-function refuseUnknowable(guarded: readonly AddedToken[]): void {
-  const token = guarded.find(({ disguise }) => disguise === "any");
+function refuseUnknowable(disguised: readonly AddedToken[]): void {
+  const token = disguised.find(({ disguise }) => disguise === "any");
   if (token === undefined) return;
   throw new UsageError(
     `Cannot keep untrusted text from becoming the added token ${token.content} (${token.id}): the ` +
-      "tokenizer looks for it in normalised text, and its normaliser makes it of other text; expected " +
+      "tokenizer looks for it in normalised text, and its normaliser makes it of other words; expected " +
       '"normalized": false for it among the added_tokens of tokenizer.json, or the guard policy "hf-parity"',
   );
 }

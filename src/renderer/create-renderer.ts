@@ -55,7 +55,7 @@ export interface RendererOptions {
  * the template does.
  *
  * @throws UsageError where the folder, its tokenizer or its chat template is missing or cannot be
- *   used, where the history policy refuses the template, where the tokenizer may make an added token of any text and
+ *   used, where the history policy refuses the template, where the tokenizer may make an added token of any word and
  *   the guard policy allows none, or where a parser or a stop token is named that there is not.
  */
 export async function createRenderer(options: RendererOptions): Promise<Renderer> {

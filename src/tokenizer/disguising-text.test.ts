@@ -23,17 +23,27 @@ test.each([
   ["several", sequence(sequence({ type: "NFKD" }, replace(" ", "▁")), { type: "NFC" })],
 ])("behind %s text beyond ASCII may become a token", (_what, normalizer) => {
   expect(findDisguisingText("<tool_call>", normalizer)).toBe("beyond-ascii");
-  expect(findDisguisingText("<ﬁ>", normalizer)).toBe("any");
+  expect(findDisguisingText("<ﬁ>", normalizer)).toBe("beyond-ascii");
+  expect(findDisguisingText("東京é", normalizer)).toBe("beyond-ascii");
 });
 
 test.each([
   ["lower case", { type: "Lowercase" }],
   ["a compiled table", sequence({ type: "NFC" }, { type: "Precompiled" })],
-  ["characters taken out", replace("x", "")],
   ["characters of its own put in", replace("[", "<")],
-  ["such in another form", sequence(replace("x", "＜"), { type: "NFKC" })],
-  ["a pattern", { type: "Replace", pattern: { Regex: "x+" }, content: "▁" }],
+  ["such in another form", sequence(replace("[", "＜"), { type: "NFKC" })],
+  ["its own space spelled otherwise", replace(" ", "▁"), "<tool call>"],
+  ["its own space put first", { type: "Prepend", prepend: "▁" }, "▁tool"],
   ["white space taken from its own ends", { type: "Strip" }, "<tool_call> "],
+])("behind %s all but words may become a token", (_what, normalizer, content = "<tool_call>") => {
+  expect(findDisguisingText(content, normalizer)).toBe("beyond-words");
+});
+
+test.each([
+  ["characters taken out", replace("x", "")],
+  ["nothing spelled otherwise", replace("", "▁")],
+  ["a pattern", { type: "Replace", pattern: { Regex: "x+" }, content: "▁" }],
+  ["what nobody knows", sequence({ type: "NFC" }, { type: "Other" }), "<tool_call>"],
 ])("behind %s any text may become a token", (_what, normalizer, content = "<tool_call>") => {
   expect(findDisguisingText(content, normalizer)).toBe("any");
 });

@@ -1,7 +1,10 @@
 import type { JsonObject } from "./model-file.ts";
 
-/** Text that a normaliser may turn into a literal that it does not spell. */
-export type DisguisingText = "beyond-ascii" | "any";
+/**
+ * Text that a normaliser may turn into a literal that it does not spell: text with characters beyond ASCII, text that
+ * is more than a word of small letters, or any.
+ */
+export type DisguisingText = "beyond-ascii" | "beyond-words" | "any";
 
 const normalForms: ReadonlySet<unknown> = new Set(["NFC", "NFD", "NFKC", "NFKD"]);
 
@@ -19,8 +22,26 @@ export function findDisguisingText(
   const steps = stepsOf(normalizer);
   const changing = steps.filter((step) => !keepsApart(step, content));
   if (changing.length === 0) return undefined;
-  const areForms = changing.every(({ type }) => normalForms.has(type));
-  return areForms && isAscii(content) ? "beyond-ascii" : "any";
+  // They leave ASCII as it is, whatever the literal is made of.
+  if (changing.every(({ type }) => normalForms.has(type))) return "beyond-ascii";
+  return changing.every(keepsWords) ? "beyond-words" : "any";
+}
+
+const keepingWords: ReadonlySet<unknown> = new Set([
+  ...normalForms,
+  ...["Lowercase", "Precompiled", "BertNormalizer", "StripAccents", "Nmt", "Strip", "Prepend"],
+]);
+
+/** Whether words of small letters come out of the step as they are, but for what it puts before them. */
+function keepsWords({ type, pattern }: JsonObject): boolean {
+  if (type !== "Replace") return keepingWords.has(type);
+  const { String: from } = (pattern ?? {}) as JsonObject;
+  return typeof from === "string" && !isSmallWord(from);
+}
+
+/** Whether the text is a word of small letters, as the names are that templates look for. */
+export function isSmallWord(text: string): boolean {
+  return /^[a-z_]*$/.test(text);
 }
 
 /** Whether the text has no characters beyond ASCII. */

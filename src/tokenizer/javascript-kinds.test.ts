@@ -65,6 +65,9 @@ const ofSpaces = {
   },
 };
 
+const { "<0x09>": tabId, ...others } = ofSpaces.model.vocab;
+const tabbed = { ...others, "\t": tabId };
+
 describe("isAlikeInJavascript()", () => {
   test.each(modelNames)("knows the kind of %s", async (name) => {
     expect(isAlikeInJavascript(await readTokenizerFile(modelFolder(name)))).toBe(true);
@@ -74,7 +77,24 @@ describe("isAlikeInJavascript()", () => {
     ["bytes", ofBytes],
     ["bytes, normalised", { ...ofBytes, normalizer: { type: "NFC" } }],
     ["bytes by GPT-2's pattern", { ...ofBytes, pre_tokenizer: { ...bytes, use_regex: true } }],
+    [
+      "bytes, each digit apart, as Command R",
+      {
+        ...ofBytes,
+        pre_tokenizer: {
+          type: "Sequence",
+          pretokenizers: [
+            { type: "Digits", individual_digits: true },
+            { ...bytes, use_regex: true },
+          ],
+        },
+      },
+    ],
     ["spelled spaces", ofSpaces],
+    [
+      "spelled spaces with a byte that is a character, as Gemma 2",
+      { ...ofSpaces, model: { ...ofSpaces.model, vocab: tabbed } },
+    ],
     ["spelled spaces, as Gemma", { ...ofSpaces, normalizer: fromSpaces }],
   ])("knows byte-pair models of %s", async (_what, document) => {
     expect(isAlikeInJavascript(await fileOf(document))).toBe(true);
@@ -90,7 +110,7 @@ describe("isAlikeInJavascript()", () => {
         ...ofBytes,
         pre_tokenizer: {
           type: "Sequence",
-          pretokenizers: [{ type: "Digits", individual_digits: true }, bytes],
+          pretokenizers: [{ type: "Digits", individual_digits: false }, bytes],
         },
       },
     ],

@@ -40,8 +40,9 @@ function cutsIntoBytes(cutter: unknown): boolean {
   const bytes = steps.at(-1) as JsonObject;
   return (
     bytes["add_prefix_space"] === false &&
-    (splits.length === 0 || bytes["use_regex"] === false) &&
+    (bytes["use_regex"] === false || splits.every(({ type: kind }) => kind === "Digits")) &&
     splits.every((split) => {
+      if (split["type"] === "Digits") return split["individual_digits"] === true;
       const { type: kind, pattern, behavior, invert } = split;
       const ways = [["Isolated", false] as const, ["Removed", true] as const];
       const isMatch = ways.some(([how, inverted]) => how === behavior && inverted === invert);
@@ -94,14 +95,14 @@ const noSpaceBefore = { type: "Strip", content: " ", start: 1, stop: 0 };
 function mergesWhatIsThere(file: TokenizerFile): boolean {
   const { bytes, model } = file;
   const ids = file.readIds();
-  const spelledBytes = Array.from(
-    { length: 256 },
-    (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`,
-  );
+  const hasByte = (_: unknown, byte: number): boolean =>
+    ids.has(`<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`) ||
+    // Nothing falls back on the byte of a character that is there, as Gemma 2's tabulator.
+    (byte < 0x80 && ids.has(String.fromCharCode(byte)));
   if (model.merges === undefined || !model.hasIdsAlone) return false;
   const merges = JSON.parse(bytes.toString("utf8", ...model.merges)) as unknown;
   return (
-    spelledBytes.every((spelling) => ids.has(spelling)) &&
+    Array.from({ length: 256 }, hasByte).every(Boolean) &&
     Array.isArray(merges) &&
     merges.every((merge: unknown) => {
       const pair = typeof merge === "string" ? merge.split(" ") : merge;

@@ -107,6 +107,24 @@ describe("isWellKnown()", () => {
         },
       },
     ],
+    [
+      "Command R+, whose template has the flags of another component",
+      {
+        normalizer: { type: "NFC" },
+        pre_tokenizer: {
+          type: "Sequence",
+          pretokenizers: [
+            { type: "Digits", individual_digits: true },
+            { ...byteLevel, use_regex: true },
+          ],
+        },
+        post_processor: {
+          ...{ add_prefix_space: true, trim_offsets: false, use_regex: true },
+          ...template,
+        },
+        decoder: byteLevel,
+      },
+    ],
     ["Claude", { normalizer: { type: "NFKC" }, decoder: byteLevel }],
     ["T5", { model: { type: "Unigram", unk_id: 2, byte_fallback: false } }],
   ])("knows what the file of %s is made of", (_name, outline) => {
@@ -123,6 +141,8 @@ describe("isWellKnown()", () => {
     { normalizer: { type: "Precompiled", precompiled_charsmap: "" } },
     { normalizer: { type: "Sequence", normalizers: [{ type: "Prepend", prepend: "" }] } },
     { normalizer: { type: "NFC", more: 1 } },
+    { normalizer: { type: "NFC", more: "true" } },
+    { normalizer: { type: "Sequence", more: true } },
     { normalizer: { type: "toString" } },
     { normalizer: [] },
     { pre_tokenizer: { type: "FixedLength", length: 0 } },

@@ -5,7 +5,10 @@ import type { TokenizerFile } from "./tokenizer-file.ts";
 /** Whether an argument of a component is one that is known to be harmless; absent ones are `undefined`. */
 type IsHarmless = (value: unknown) => boolean;
 
-/** What a component may be told, by the name of each argument. It may be told nothing else. */
+/**
+ * What a component may be told, by the name of each argument. Of what it may be told beside them, the library reads
+ * nothing: published files have flags of other components there, and flags alone may be.
+ */
 type Arguments = Readonly<Record<string, IsHarmless>>;
 
 /**
@@ -31,7 +34,7 @@ function isKnownComponent(known: Readonly<Record<string, Arguments>>): IsHarmles
     const { type, ...given } = component;
     const takes = typeof type === "string" && Object.hasOwn(known, type) ? known[type] : undefined;
     if (takes !== undefined) return areKnown(takes, given);
-    const [members, ...others] = Object.values(given);
+    const [members, ...others] = Object.values(given).filter((value) => !isFlag(value));
     return (
       type === "Sequence" && others.length === 0 && Array.isArray(members) && members.every(isKnown)
     );
@@ -42,7 +45,7 @@ function isKnownComponent(known: Readonly<Record<string, Arguments>>): IsHarmles
 function areKnown(takes: Arguments, given: unknown): boolean {
   if (!isObject(given)) return false;
   return (
-    Object.keys(given).every((name) => Object.hasOwn(takes, name)) &&
+    Object.entries(given).every(([name, value]) => Object.hasOwn(takes, name) || isFlag(value)) &&
     Object.entries(takes).every(([name, isHarmless]) => isHarmless(given[name]))
   );
 }
