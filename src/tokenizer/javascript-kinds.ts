@@ -9,7 +9,8 @@ import { isWellKnown } from "./well-known.ts";
  * Whether the library in JavaScript gives a file's ids as the native one does: whether it is of a kind of which real
  * files were held against each other. These are byte-pair models of bytes, as of Llama 3, Qwen, DeepSeek and gpt-oss,
  * and those of Llama 2 and Gemma, which spell spaces and fall back on bytes. Vocabularies with scores, other
- * normalisers and added tokens that take white space with them come out otherwise.
+ * normalisers, single digits (of which it knows those of ASCII alone) and added tokens that take white space with them
+ * come out otherwise.
  */
 export function isAlikeInJavascript(file: TokenizerFile): boolean {
   const added = readAddedTokenRecords(file.outline);
@@ -40,9 +41,8 @@ function cutsIntoBytes(cutter: unknown): boolean {
   const bytes = steps.at(-1) as JsonObject;
   return (
     bytes["add_prefix_space"] === false &&
-    (bytes["use_regex"] === false || splits.every(({ type: kind }) => kind === "Digits")) &&
+    (splits.length === 0 || bytes["use_regex"] === false) &&
     splits.every((split) => {
-      if (split["type"] === "Digits") return split["individual_digits"] === true;
       const { type: kind, pattern, behavior, invert } = split;
       const ways = [["Isolated", false] as const, ["Removed", true] as const];
       const isMatch = ways.some(([how, inverted]) => how === behavior && inverted === invert);

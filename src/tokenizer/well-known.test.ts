@@ -20,6 +20,15 @@ const template = {
   special_tokens: { "<s>": { id: "<s>", ids: [1], tokens: ["<s>"] } },
 };
 
+const bertNormalizer = {
+  ...{ type: "BertNormalizer", clean_text: true, handle_chinese_chars: true },
+  ...{ strip_accents: null, lowercase: true },
+};
+const emptying = [
+  { type: "Strip", strip_left: true, strip_right: true },
+  ...[{ type: "StripAccents" }, { type: "Nmt" }],
+];
+
 describe("isWellKnown()", () => {
   test.each(modelNames)("knows the tokenizer of %s", async (name) => {
     expect(isWellKnown(await readTokenizerFile(modelFolder(name)))).toBe(true);
@@ -125,6 +134,15 @@ describe("isWellKnown()", () => {
         decoder: byteLevel,
       },
     ],
+    [
+      "a BERT",
+      {
+        added_tokens: [{ id: 0, content: "[CLS]", normalized: false }],
+        normalizer: bertNormalizer,
+        post_processor: { type: "BertProcessing", sep: ["[SEP]", 1], cls: ["[CLS]", 0] },
+      },
+    ],
+    ["several", { normalizer: { type: "Sequence", normalizers: emptying } }],
     ["Claude", { normalizer: { type: "NFKC" }, decoder: byteLevel }],
     ["T5", { model: { type: "Unigram", unk_id: 2, byte_fallback: false } }],
   ])("knows what the file of %s is made of", (_name, outline) => {
@@ -141,6 +159,9 @@ describe("isWellKnown()", () => {
     { normalizer: { type: "Precompiled", precompiled_charsmap: "" } },
     { normalizer: { type: "Sequence", normalizers: [{ type: "Prepend", prepend: "" }] } },
     { normalizer: { type: "NFC", more: 1 } },
+    ...[bertNormalizer, ...emptying].map((normalizer) => ({
+      ...{ normalizer, added_tokens: [{ id: 0, content: "\u0301", normalized: true }] },
+    })),
     { normalizer: { type: "NFC", more: "true" } },
     { normalizer: { type: "Sequence", more: true } },
     { normalizer: { type: "toString" } },

@@ -19,7 +19,7 @@ type Arguments = Readonly<Record<string, IsHarmless>>;
  */
 export function isWellKnown({ outline }: TokenizerFile): boolean {
   return (
-    isAbsentOr(isKnownComponent(normalizers))(outline["normalizer"]) &&
+    isAbsentOr(isKnownComponent(normalizersOf(outline)))(outline["normalizer"]) &&
     isAbsentOr(isKnownComponent(preTokenizers))(outline["pre_tokenizer"]) &&
     isAbsentOr(isKnownComponent(postProcessors))(outline["post_processor"]) &&
     isAbsentOr(isKnownComponent(decoders))(outline["decoder"]) &&
@@ -100,6 +100,23 @@ const normalizers: Readonly<Record<string, Arguments>> = {
   Replace: replacing,
 };
 
+/** They make nothing of some texts, and the library aborts where it does so of an added token. */
+const emptyingNormalizers: Readonly<Record<string, Arguments>> = {
+  BertNormalizer: {
+    ...{ clean_text: isFlag, handle_chinese_chars: isFlag },
+    ...{ strip_accents: isFlag, lowercase: isFlag },
+  },
+  ...{ Nmt: {}, Strip: { strip_left: isFlag, strip_right: isFlag }, StripAccents: {} },
+};
+
+function normalizersOf(outline: JsonObject): Readonly<Record<string, Arguments>> {
+  const { added_tokens: added } = outline;
+  const areTakenAsTheyAre =
+    isAbsentOr(Array.isArray)(added) &&
+    ((added ?? []) as readonly JsonObject[]).every((token) => token["normalized"] === false);
+  return areTakenAsTheyAre ? { ...normalizers, ...emptyingNormalizers } : normalizers;
+}
+
 const preTokenizers: Readonly<Record<string, Arguments>> = {
   ByteLevel: byteLevel,
   Metaspace: metaspace,
@@ -125,6 +142,7 @@ const hasTextOnce: IsHarmless = (items) =>
 const postProcessors: Readonly<Record<string, Arguments>> = {
   ByteLevel: byteLevel,
   TemplateProcessing: { single: hasTextOnce, pair: () => true, special_tokens: () => true },
+  BertProcessing: { sep: () => true, cls: () => true },
   RobertaProcessing: {
     ...{ sep: () => true, cls: () => true, trim_offsets: isFlag, add_prefix_space: isFlag },
   },
