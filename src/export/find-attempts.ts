@@ -122,25 +122,12 @@ function attemptsThereAre(
   lines: readonly EpisodePlace[],
   counts: { readonly size: number; readonly begun: number } | undefined,
 ): FoundAttempts {
-  const groups = new Map<string, EpisodePlace[]>();
-  for (const line of lines) {
-    const group = groups.get(line.groupId);
-    if (group === undefined) groups.set(line.groupId, [line]);
-    else if (group[0]!.groupIndex === line.groupIndex) group.push(line);
-    else throw misplaced(line, `group ${line.groupId} has another place at ${group[0]!.where}`);
-  }
-  const counted = lines.every(({ groupIndex }) => groupIndex !== undefined);
-  if (!counted || counts === undefined) return { attempts: inTheirOrder([...groups.values()]) };
+  const groups = groupsIn(lines);
+  if (counts === undefined) return { attempts: inTheirOrder(groups) };
   const { size, begun } = counts;
-  const byPlace = new Map<number, string>();
   const attempts: SlimeAttempt[] = [];
-  const inOrder = [...groups].toSorted(([, [one]], [, [other]]) => placeOf(one!) - placeOf(other!));
-  for (const [groupId, group] of inOrder) {
-    const groupIndex = placeOf(group[0]!);
-    const other = byPlace.get(groupIndex);
-    if (other !== undefined) throw misplaced(group[0]!, `${groupId} is in the place of ${other}`);
-    byPlace.set(groupIndex, groupId);
-    const taken = takePlaces(group, begun);
+  for (const { groupId, groupIndex, members } of inPlaces(groups)) {
+    const taken = takePlaces(members, begun);
     for (let sampleIndex = 0; sampleIndex < begun; sampleIndex++) {
       const rolloutId = taken.get(sampleIndex)?.rolloutId ?? `${groupId}#${sampleIndex}`;
       attempts.push({ rolloutId, groupIndex, index: groupIndex * begun + sampleIndex });
@@ -149,8 +136,52 @@ function attemptsThereAre(
   return { attempts, size };
 }
 
-function placeOf({ groupIndex = 0 }: EpisodePlace): number {
-  return groupIndex;
+/** The attempts of a group that there are. */
+interface FoundGroup {
+  readonly groupId: string;
+  readonly members: EpisodePlace[];
+  /** The first of them that says which group of the run it is of; absent where none does. */
+  counted?: EpisodePlace;
+}
+
+/** The groups in the order in which they appear. An attempt that was not counted is where its group's others are. */
+function groupsIn(lines: readonly EpisodePlace[]): readonly FoundGroup[] {
+  const groups = new Map<string, FoundGroup>();
+  for (const line of lines) {
+    const { groupId, groupIndex } = line;
+    const group = groups.get(groupId) ?? { groupId, members: [] };
+    groups.set(groupId, group);
+    group.members.push(line);
+    if (groupIndex === undefined) continue;
+    group.counted ??= line;
+    if (group.counted.groupIndex !== groupIndex) {
+      throw misplaced(line, `group ${groupId} has another place at ${group.counted.where}`);
+    }
+  }
+  return [...groups.values()];
+}
+
+/**
+ * The groups with their places in the run. Where one was not counted, its place may be that of another one: then all
+ * have those in which they appear.
+ */
+function inPlaces(
+  groups: readonly FoundGroup[],
+): readonly (FoundGroup & { readonly groupIndex: number })[] {
+  const byPlace = new Map<number, string>();
+  for (const { counted, groupId } of groups) {
+    if (counted?.groupIndex === undefined) continue;
+    const other = byPlace.get(counted.groupIndex);
+    if (other !== undefined) throw misplaced(counted, `${groupId} is in the place of ${other}`);
+    byPlace.set(counted.groupIndex, groupId);
+  }
+  const areCounted = byPlace.size === groups.length;
+  return groups
+    .map((group, place) => {
+      const groupIndex = areCounted ? group.counted!.groupIndex! : place;
+      return { ...group, groupIndex };
+    })
+    .toSorted((one, other) => one.groupIndex - other.groupIndex);
 }
 
 /** The attempts of a group, by their places in it. */
@@ -173,11 +204,11 @@ function takePlaces(
   return taken;
 }
 
-/** Where nobody counted: all that there is, in the order in which it ended. */
-function inTheirOrder(groups: readonly (readonly EpisodePlace[])[]): readonly SlimeAttempt[] {
+/** Where nobody knows how many attempts a group has: all that there is, in the order in which it ended. */
+function inTheirOrder(groups: readonly FoundGroup[]): readonly SlimeAttempt[] {
   let index = 0;
-  return groups.flatMap((group, groupIndex) =>
-    group.map(({ rolloutId }) => ({ rolloutId, groupIndex, index: index++ })),
+  return groups.flatMap(({ members }, groupIndex) =>
+    members.map(({ rolloutId }) => ({ rolloutId, groupIndex, index: index++ })),
   );
 }
 

@@ -105,6 +105,73 @@ test("groups that nobody counted are known by their ids", async () => {
   ]);
 });
 
+test.each<[string, (line: number) => boolean]>([
+  ["no attempt is", () => false],
+  ["all attempts but one are", (line) => line !== 0],
+  ["one attempt of each group is", (line) => line % 2 === 0],
+  ["one group is", (line) => line > 1],
+])("whole groups alone are for slime, also where %s counted", async (_, isCounted) => {
+  // The third pass has one attempt of two.
+  await play(5);
+  const file = path.join(dir, "episodes.jsonl");
+  const lines = (await readFile(file, "utf8")).split("\n");
+  const written = lines.map((line, index) =>
+    isCounted(index) ? line : line.replace(/"groupIndex":\d+,/, ""),
+  );
+  await writeFile(file, written.join("\n"));
+  const rows = await exported("slime");
+  expect(rows.map((row) => [row["group_index"], row["index"], row["session_id"]])).toEqual([
+    [0, 0, "lamp/test/0#0"],
+    [0, 1, "lamp/test/0#1"],
+    [1, 2, "lamp/test/0~2#0"],
+    [1, 3, "lamp/test/0~2#1"],
+  ]);
+  const about = { run: dir };
+  expect(await verifyExport(path.join(dir, "rows.slime"), "slime", about)).toMatchObject({
+    violations: [],
+  });
+});
+
+test("groups that were not counted stand in the order in which they appear, beside those that were", async () => {
+  await play(4);
+  const file = path.join(dir, "episodes.jsonl");
+  const [first, second, third, fourth] = (await readFile(file, "utf8")).split("\n");
+  const uncounted = [first, second].map((line) => line!.replace('"groupIndex":0,', ""));
+  const moved = [third, fourth].map((line) => line!.replace('"groupIndex":1,', '"groupIndex":0,'));
+  await writeFile(file, `${[...uncounted, ...moved].join("\n")}\n`);
+  expect((await exported("slime")).map((row) => [row["group_index"], row["session_id"]])).toEqual([
+    [0, "lamp/test/0#0"],
+    [0, "lamp/test/0#1"],
+    [1, "lamp/test/0~2#0"],
+    [1, "lamp/test/0~2#1"],
+  ]);
+});
+
+test("of a run that does not say how many attempts a group has, all that there is is exported", async () => {
+  await play(5);
+  const file = path.join(dir, "events.jsonl");
+  await writeFile(file, (await readFile(file, "utf8")).replace('"size":2,"begun":2,', ""));
+  const rows = await exported("slime");
+  expect(rows.map((row) => [row["group_index"], row["index"]])).toEqual([
+    [0, 0],
+    [0, 1],
+    [1, 2],
+    [1, 3],
+    [2, 4],
+  ]);
+});
+
+test("a group that is counted in two places is refused", async () => {
+  await play(2);
+  const file = path.join(dir, "episodes.jsonl");
+  const [first, second] = (await readFile(file, "utf8")).split("\n");
+  const lines = [first, second!.replace('"groupIndex":0,', '"groupIndex":1,')];
+  await writeFile(file, `${lines.join("\n")}\n`);
+  await expect(exported("slime")).rejects.toThrow(
+    `Cannot export ${file}, line 2: group lamp/test/0 has another place at ${file}, line 1; turnwright verify says more`,
+  );
+});
+
 test("what does not fit the plan is refused, and takes the place of nothing", async () => {
   await play(3);
   const planned = { environment: "lamp", split: "test", sampleCount: 2, seed: 0 };

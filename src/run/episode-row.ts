@@ -28,7 +28,10 @@ export interface FinishedEpisode extends Pick<
   | "troubles"
   | "userUsage"
   | "shared"
+  | "split"
 > {
+  /** Whether its group has a name of its own, which is not its task's id. Default false. */
+  readonly hasOwnName?: boolean;
   readonly counts: Omit<EpisodeCounts, "attemptCounts">;
 }
 
@@ -56,11 +59,13 @@ export function parseJson(line: Uint8Array): unknown {
  * @param rolloutId - The row's; a text that is held elsewhere already need not be held twice.
  */
 export function toFinishedEpisode(row: EpisodeRow, rolloutId = row.rolloutId): FinishedEpisode {
-  const { taskIndex, groupIndex, sampleIndex, outcome, stopReason } = row;
+  const { split, taskId, taskIndex, groupIndex, sampleIndex, outcome, stopReason } = row;
   const { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount } = row.counts;
   const { userUsage, reward, failure, troubles, shared } = row;
   return {
     rolloutId,
+    hasOwnName: rolloutId !== `${taskId}#${sampleIndex}`,
+    split,
     taskIndex,
     sampleIndex,
     outcome,

@@ -154,8 +154,12 @@ export class GroupBook {
     // Attempts that nobody took may be left of groups that are whole without them.
     if (this.#openCount > 0) return false;
     if (this.#hasEnded) return true;
-    if (length === undefined) return false;
-    for (let index = this.#nextGroup; index < length; index++) {
+    return length !== undefined && this.areFinished(length);
+  }
+
+  /** Whether so many groups have ended, as none is open; the source may have fewer. */
+  areFinished(groupCount: number): boolean {
+    for (let index = this.#nextGroup; index < groupCount; index++) {
       if (!this.#isFinished(this.#earlier.get(index))) return false;
     }
     return true;

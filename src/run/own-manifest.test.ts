@@ -1,10 +1,20 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { verifyRun } from "../audit/verify-run.ts";
+import { readRun } from "../library/read-run.ts";
+import { takeTurn } from "../internal/take-turn.ts";
+import type { Environment } from "../environment/environment.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
-import { fiftyLamps, lampList, startLamps, takeAll } from "./lamp-groups.fixture.ts";
+import {
+  fiftyLamps,
+  lampList,
+  startLamps,
+  switchingEngine,
+  takeAll,
+} from "./lamp-groups.fixture.ts";
+import { lampSetup } from "./lamp-run.fixture.ts";
 import { RunFolder, type RunManifest } from "./run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 import { endlessTasks, taskList, type TaskSource } from "./task-source.ts";
@@ -43,6 +53,11 @@ function named(): TaskSource {
   };
 }
 
+/** Of which nobody knows how many groups it has. */
+function withoutLength({ length: _length, ...source }: TaskSource): TaskSource {
+  return source;
+}
+
 async function stored(): Promise<RunManifest> {
   return JSON.parse(await readFile(path.join(dir, "run.json"), "utf8")) as RunManifest;
 }
@@ -78,7 +93,7 @@ const lampsPlan = {
 test.each<[string, Partial<StartRunOptions>]>([
   ["without end", { source: boundless(), grouping: { size: 2 } }],
   ["of other tasks", { source: taskList(fiftyLamps, { split: "test", taskIndexes: [0, 1, 3] }) }],
-  ["of fewer tasks", { source: lampList(2) }],
+  ["of more tasks", { source: lampList(4) }],
   ["of groups of one's own", { source: named() }],
   ["of larger groups", { grouping: { size: 3 } }],
   ["with other seeds", { seed: 7 }],
@@ -108,6 +123,94 @@ test("a folder whose plan was another run's goes on, and is found sound", async 
   expect((await verifyRun(dir)).violations.map(({ rule }) => rule)).toContain("plan");
   expect((await play(own)).found).toMatchObject({ plan: { isOpen: true } });
   expect(await verifyRun(dir)).toMatchObject({ isFinished: true, episodes: 6, violations: [] });
+});
+
+test.each<[string, TaskSource, object]>([
+  ["in groups of one's own", named(), lampsPlan],
+  ["of another split", lampList(3), { ...lampsPlan, split: "train" }],
+  ["as a fork", lampList(3), { ...lampsPlan, groupId: "fork-1" }],
+])("a plan beside which a finished run was played %s is left open", async (_, source, plan) => {
+  {
+    await using folder = await RunFolder.open(dir, own, { retryFailed: false });
+    await takeAll(startLamps({ folder, source }));
+  }
+  const found = { plan, vocabularySize };
+  await writeFile(path.join(dir, "run.json"), JSON.stringify({ ...(await stored()), found }));
+  expect((await verifyRun(dir)).violations.map(({ rule }) => rule)).toContain("plan");
+  {
+    await using folder = await RunFolder.open(dir, own, { retryFailed: false });
+    await takeAll(startLamps({ folder, source }));
+  }
+  expect((await stored()).found).toEqual({ plan: { isOpen: true }, vocabularySize });
+  expect(await verifyRun(dir)).toMatchObject({ isFinished: true, episodes: 6, violations: [] });
+});
+
+test("tasks that an environment names in its own way are those that were planned", async () => {
+  const task: Environment["task"] = (split, index) => ({
+    ...fiftyLamps.task(split, index),
+    id: `lamp-${index}`,
+  });
+  const environment = { ...fiftyLamps, task };
+  const source = taskList(environment, { split: "test", taskIndexes: [0, 1, 2] });
+  const setup = lampSetup({ environment, engine: switchingEngine() });
+  const found = { plan: lampsPlan, vocabularySize };
+  for (const _start of [1, 2]) {
+    await using folder = await RunFolder.open(dir, { ...own, found }, { retryFailed: false });
+    await takeAll(startLamps({ folder, source, setup }));
+    expect((await stored()).found).toEqual(found);
+  }
+  expect(await verifyRun(dir)).toMatchObject({ planned: 6, episodes: 6, violations: [] });
+});
+
+test.each<[string, TaskSource, TaskSource]>([
+  ["does not say how many there are", withoutLength(lampList(3)), withoutLength(lampList(3))],
+  ["gives fewer", lampList(2), lampList(3)],
+])("a plan stays where a source that follows it %s", async (_, source, whole) => {
+  const found = { plan: lampsPlan, vocabularySize };
+  const manifest = { ...own, configuration: { format: "slime" }, found };
+  const options = { retryFailed: false, format: "slime" } as const;
+  {
+    await using folder = await RunFolder.open(dir, manifest, options);
+    const run = startLamps({ folder, source, admission: { concurrency: 1 } });
+    let count = 0;
+    for await (const _group of run) if (++count === 2) void run.interrupt();
+  }
+  expect((await stored()).found).toEqual(found);
+  const { isFinished, planned, violations } = await verifyRun(dir);
+  expect({ isFinished, planned, violations }).toEqual({
+    isFinished: false,
+    planned: 6,
+    violations: [],
+  });
+  // What was not played is counted all the same.
+  const { episodes } = await (await readRun(dir)).evaluation();
+  expect(episodes).toMatchObject({ planned: 6, scored: 4 });
+  {
+    await using folder = await RunFolder.open(dir, manifest, options);
+    await takeAll(startLamps({ folder, source: whole }));
+  }
+  expect((await stored()).found).toEqual(found);
+  expect(await verifyRun(dir)).toMatchObject({ isFinished: true, episodes: 6, violations: [] });
+});
+
+test("nothing is played while the plan is being left", async () => {
+  await using folder = await RunFolder.open(
+    dir,
+    { ...own, found: { plan: { ...lampsPlan, taskIndexes: [0] }, vocabularySize } },
+    { retryFailed: false },
+  );
+  const source = taskList(fiftyLamps, { split: "test", taskIndexes: [1] });
+  const write = folder.noteFound.bind(folder);
+  const writing = vi.spyOn(folder, "noteFound").mockImplementation(async (known) => {
+    for (let turn = 0; turn < 100; turn++) await takeTurn();
+    expect(run.progress()).toMatchObject({ running: 0, finished: 0 });
+    await write(known);
+  });
+  const run = startLamps({ folder, source });
+  await takeAll(run);
+  expect(writing).toHaveBeenCalledTimes(1);
+  expect(await run.result).toMatchObject({ end: "finished", progress: { finished: 2 } });
+  expect((await stored()).found).toEqual({ plan: { isOpen: true }, vocabularySize });
 });
 
 test("a manifest may leave out what was found altogether", async () => {

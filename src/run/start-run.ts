@@ -21,7 +21,7 @@ import { markVersions } from "./mark-versions.ts";
 import { recallTask, redrawTask, type NotedTask } from "./noted-task.ts";
 import { PolicyGate, type UpdateMode } from "./policy-gate.ts";
 import type { PlanRecord } from "./plan-run.ts";
-import { isPlanned, mayBePlanned, openPlan, planIn } from "./planned-run.ts";
+import { endByPlan, isPlanned, mayBePlanned, openPlan, planIn } from "./planned-run.ts";
 import { withPromptTime } from "./prompt-time.ts";
 import type { RecordingJournal } from "./recording-journal.ts";
 import { describeLostTask } from "./recording-line.ts";
@@ -65,6 +65,8 @@ class GroupRun implements LiveRun {
   #recording: RecordingJournal | undefined;
   /** What `run.json` says was planned, as long as that is what is played. */
   #plan: PlanRecord | undefined;
+  /** The writing of `run.json` that leaves the plan. */
+  #leaving: Promise<void> | undefined;
   /** Writes what the run came to, once it has ended: groups that wait then may still be left out. */
   #summarise: (() => Promise<void>) | undefined;
   #failuresInRow = 0;
@@ -367,18 +369,26 @@ class GroupRun implements LiveRun {
   /** Says in `run.json` that nobody knows which episodes there will be. */
   async #leavePlan(): Promise<void> {
     this.#plan = undefined;
-    await this.#options.folder?.noteFound({ plan: openPlan });
+    this.#leaving = this.#options.folder?.noteFound({ plan: openPlan });
+    await this.#leaving;
+  }
+
+  /** What is not planned is played once `run.json` says so, and so is whatever comes meanwhile. */
+  async #holdAgainstPlan(group: OpenGroup): Promise<void> {
+    if (this.#plan && !isPlanned(this.#plan, group)) await this.#leavePlan();
+    else await this.#leaving;
   }
 
   /** Puts the files of a run in order that comes to its end or stops. */
   async #finishFiles(end: RunResult["end"]): Promise<SlimeSummary | undefined> {
-    const { folder, setup } = this.#options;
+    const { folder, grouping, setup } = this.#options;
     if (folder === undefined) return undefined;
     const ids = this.#book.rolloutIds;
     if (end === "finished") await folder.sortSamples(Array.from(ids, (id = "") => id));
     const slime = await this.#writeSlime(folder);
     await folder.pruneRecording((rolloutId) => this.#book.howEnded(rolloutId));
-    await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end });
+    const told = this.#plan ? endByPlan(this.#plan, { end, grouping, book: this.#book }) : { end };
+    await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end: told.end });
     const { elapsedMs, sampledTokensPerSecond } = this.#tally.progress();
     const atEnd = { elapsedMs, sampledTokensPerSecond };
     let written = Promise.resolve();
@@ -388,7 +398,7 @@ class GroupRun implements LiveRun {
         .catch(() => {})
         .then(async () => {
           const progress = { ...this.#tally.progress(), ...atEnd };
-          await folder.writeSummary({ end, ...progress, ...(slime && { slime }) });
+          await folder.writeSummary({ end, ...progress, ...told, ...(slime && { slime }) });
         });
       await written;
     };
@@ -479,8 +489,11 @@ class GroupRun implements LiveRun {
   async #playAndRecord(job: AttemptJob): Promise<void> {
     const { folder, setup, grouping, redactor, player, onEpisode } = this.#options;
     const tally = this.#tally;
-    if (job.group.isWhole || this.#desk.isClosed) return;
-    if (this.#plan && !isPlanned(this.#plan, job.group)) await this.#leavePlan();
+    const isOver = (): boolean => job.group.isWhole || this.#desk.isClosed;
+    if (isOver()) return;
+    await this.#holdAgainstPlan(job.group);
+    // Others may have ended while that was written.
+    if (isOver()) return;
     tally.episodeStarted();
     this.#tellProgress();
     let isCounted = false;
