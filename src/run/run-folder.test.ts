@@ -79,7 +79,8 @@ describe("RunFolder", () => {
       toolCallCount: 1,
       formatErrorCount: 0,
     };
-    const place = { taskIndex: 0, counts, userUsage, reward: 1 };
+    const named = { split: "test", hasOwnName: true };
+    const place = { ...named, taskIndex: 0, counts, userUsage, reward: 1 };
     expect(again.finished).toEqual(
       [
         ...[{ rolloutId: "t#0", sampleIndex: 0, outcome: "completed", stopReason: "user-left" }],

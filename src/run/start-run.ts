@@ -387,8 +387,10 @@ class GroupRun implements LiveRun {
     if (end === "finished") await folder.sortSamples(Array.from(ids, (id = "") => id));
     const slime = await this.#writeSlime(folder);
     await folder.pruneRecording((rolloutId) => this.#book.howEnded(rolloutId));
-    const told = this.#plan ? endByPlan(this.#plan, { end, grouping, book: this.#book }) : { end };
-    await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end: told.end });
+    const { end: toldEnd, ...planned } = this.#plan
+      ? endByPlan(this.#plan, { end, grouping, book: this.#book })
+      : { end };
+    await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end: toldEnd });
     const { elapsedMs, sampledTokensPerSecond } = this.#tally.progress();
     const atEnd = { elapsedMs, sampledTokensPerSecond };
     let written = Promise.resolve();
@@ -397,8 +399,8 @@ class GroupRun implements LiveRun {
       written = written
         .catch(() => {})
         .then(async () => {
-          const progress = { ...this.#tally.progress(), ...atEnd };
-          await folder.writeSummary({ end, ...progress, ...told, ...(slime && { slime }) });
+          const progress = { ...this.#tally.progress(), ...planned, ...atEnd };
+          await folder.writeSummary({ end: toldEnd, ...progress, ...(slime && { slime }) });
         });
       await written;
     };
