@@ -158,28 +158,48 @@ export function curriculum(
 }
 
 /**
- * Any iterable of tasks, asynchronous ones included. A task that a start has asked for and did not wait for is given to
- * the next start that asks.
+ * Any iterable of tasks, asynchronous ones included. Whoever asked first is given what comes first; a task that a start
+ * has asked for and does not wait for any more is the next one's who asks.
  */
 export function tasksFrom(tasks: Iterable<Task> | AsyncIterable<Task>): TaskSource {
   const iterator =
     Symbol.asyncIterator in tasks ? tasks[Symbol.asyncIterator]() : tasks[Symbol.iterator]();
+  /** Who waits, in the order in which they asked. */
+  const waiting: ((drawn: Promise<SourcedTask | undefined>) => void)[] = [];
+  /** What came when nobody waited any more. */
+  const kept: Promise<SourcedTask | undefined>[] = [];
+  let underWayCount = 0;
   const next = async (): Promise<SourcedTask | undefined> => {
     const { done, value } = await iterator.next();
     return done === true ? undefined : { task: value };
   };
-  /** What is on its way, and nobody waits for any more. */
-  const kept: Promise<SourcedTask | undefined>[] = [];
+  const draw = async (): Promise<void> => {
+    underWayCount += 1;
+    const drawn = next();
+    const isLast = await drawn.then(
+      (sourced) => sourced === undefined,
+      () => false,
+    );
+    underWayCount -= 1;
+    const give = waiting.shift();
+    if (give !== undefined) give(drawn);
+    // Whoever asks at the end finds it there again.
+    else if (!isLast) kept.push(drawn);
+  };
   return {
-    async at(_groupIndex, { givenUp }) {
-      const asked = kept.shift() ?? next();
-      const keep = (): void => void kept.push(asked);
-      givenUp?.addEventListener("abort", keep, { once: true });
-      try {
-        return await asked;
-      } finally {
-        givenUp?.removeEventListener("abort", keep);
-      }
+    async at(_groupIndex, { givenUp }: { readonly givenUp?: AbortSignal } = {}) {
+      const there = kept.shift();
+      if (there !== undefined) return await there;
+      return await new Promise<SourcedTask | undefined>((resolve) => {
+        const leave = (): void => void waiting.splice(waiting.indexOf(give), 1);
+        const give = (drawn: Promise<SourcedTask | undefined>): void => {
+          givenUp?.removeEventListener("abort", leave);
+          resolve(drawn);
+        };
+        waiting.push(give);
+        givenUp?.addEventListener("abort", leave, { once: true });
+        if (waiting.length > underWayCount) void draw();
+      });
     },
   };
 }
