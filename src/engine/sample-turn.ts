@@ -13,7 +13,7 @@ import { RepeatedCall } from "./repeated-call.ts";
 import { ReplyProblem } from "./reply-reading.ts";
 import type { SamplingProtocol } from "./sampling-protocol.ts";
 import { TurnProgress } from "./turn-progress.ts";
-import { findWholeDemand, interruptedBehindTold } from "./whole-demand.ts";
+import { interruptedBehindTold } from "./whole-demand.ts";
 
 /** What sampling a turn works with. */
 export interface TurnContext extends CallContext {
@@ -35,8 +35,8 @@ export async function sampleTurn(
   context: TurnContext,
 ): Promise<Generation> {
   const { protocol, workers, onTokens } = context;
-  const demand = findWholeDemand(request);
   const progress = new TurnProgress(request);
+  const { demand } = progress;
   const lost = (): ReturnType<TurnProgress["lost"]> => progress.lost();
   /** The turn has begun for whoever was told of it, and cannot go on. */
   const throwIfStuck = ({ requestId, stream }: CallRequest, why: string): void => {

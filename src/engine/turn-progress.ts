@@ -1,4 +1,3 @@
-import { assertInvariant } from "../errors.ts";
 import { restBehind } from "./continued-sampling.ts";
 import type {
   DiscardedSampling,
@@ -13,9 +12,9 @@ import { cannotGoOn, findWholeDemand } from "./whole-demand.ts";
 
 /** What a turn has brought so far, and what became of its requests. */
 export class TurnProgress {
+  /** What keeps the turn from going on behind a part of it. */
+  readonly demand: string | undefined;
   readonly #turn: GenerateRequest;
-  /** What keeps it from going on behind a part of it. */
-  readonly #demand: string | undefined;
   readonly #ids: number[] = [];
   readonly #logprobs: number[] = [];
   readonly #pieces: GenerationPiece[] = [];
@@ -28,7 +27,7 @@ export class TurnProgress {
 
   constructor(turn: GenerateRequest) {
     this.#turn = turn;
-    this.#demand = findWholeDemand(turn);
+    this.demand = findWholeDemand(turn);
   }
 
   /**
@@ -36,8 +35,8 @@ export class TurnProgress {
    * requests apart.
    */
   nextPiece(): PieceRequest {
-    const rest = restBehind(this.#turn, this.#demand === undefined ? this.#ids : []);
-    assertInvariant(rest !== undefined, "What cannot go on is asked for from its beginning");
+    // What cannot go on is asked for from its beginning.
+    const rest = restBehind(this.#turn, this.#ids) ?? this.#turn;
     const number = this.#requestCount++;
     const { requestId } = this.#turn;
     return {
@@ -54,7 +53,7 @@ export class TurnProgress {
    */
   add(piece: PieceRequest, sampled: SampledPiece, finish: GenerationPiece["finish"]): void {
     if (sampled.ids.length === 0) return;
-    if (this.#demand !== undefined) this.#drop(cannotGoOn(this.#demand));
+    if (this.demand !== undefined) this.#drop(cannotGoOn(this.demand));
     if (this.#pieces.length === 0) {
       const { promptTokenCount, cachedTokenCount } = sampled;
       this.#counts = {

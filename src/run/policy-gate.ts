@@ -6,7 +6,6 @@ import { isPromptTooLong } from "../engine/is-prompt-too-long.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
 import { nothingSampled } from "../engine/nothing-sampled.ts";
 import { discardPart, findWholeDemand, interruptedBehindTold } from "../engine/whole-demand.ts";
-import { assertInvariant } from "../errors.ts";
 import { createAbortController } from "../internal/abort-controller.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { endedBy } from "../internal/ended-by.ts";
@@ -119,8 +118,8 @@ export class PolicyGate {
       }
       const part = sampled;
       const partIds = part?.outputIds ?? [];
-      const behind = restBehind(request, demand === undefined ? partIds : []);
-      assertInvariant(behind !== undefined, "What cannot go on is asked for from its beginning");
+      // What cannot go on is asked for from its beginning.
+      const behind = restBehind(request, partIds) ?? request;
       const rest: GenerateRequest =
         part === undefined ? behind : { ...behind, requestId: `${request.requestId}w${round};` };
       const passed = await this.#passPart(rest, options, part).catch((error: unknown) => {
