@@ -58,6 +58,17 @@ async function setPlan(plan: object): Promise<void> {
   await writeFile(file, JSON.stringify({ ...manifest, found: { ...manifest.found, plan } }));
 }
 
+/** The two groups of two, in their places, that are whole where five attempts have ended. */
+const twoWholeGroups = [
+  [0, 0, "lamp/test/0#0"],
+  [0, 1, "lamp/test/0#1"],
+  [1, 2, "lamp/test/0~2#0"],
+  [1, 3, "lamp/test/0~2#1"],
+];
+
+const placesOf = (rows: readonly Readonly<Record<string, unknown>>[]): readonly unknown[] =>
+  rows.map((row) => [row["group_index"], row["index"], row["session_id"]]);
+
 const passes = ["lamp/test/0", "lamp/test/0~2", "lamp/test/0~3"];
 
 test("groups of one task over several passes are exported each for itself", async () => {
@@ -65,12 +76,7 @@ test("groups of one task over several passes are exported each for itself", asyn
   expect(await verifyRun(dir)).toMatchObject({ violations: [], episodes: 5 });
   // The third pass has one attempt of two.
   const rows = await exported("slime");
-  expect(rows.map((row) => [row["group_index"], row["index"], row["session_id"]])).toEqual([
-    [0, 0, "lamp/test/0#0"],
-    [0, 1, "lamp/test/0#1"],
-    [1, 2, "lamp/test/0~2#0"],
-    [1, 3, "lamp/test/0~2#1"],
-  ]);
+  expect(placesOf(rows)).toEqual(twoWholeGroups);
   const file = path.join(dir, "rows.slime");
   expect(await verifyExport(file, "slime", { run: dir })).toMatchObject({ violations: [] });
   const verl = await exported("verl");
@@ -120,12 +126,7 @@ test.each<[string, (line: number) => boolean]>([
   );
   await writeFile(file, written.join("\n"));
   const rows = await exported("slime");
-  expect(rows.map((row) => [row["group_index"], row["index"], row["session_id"]])).toEqual([
-    [0, 0, "lamp/test/0#0"],
-    [0, 1, "lamp/test/0#1"],
-    [1, 2, "lamp/test/0~2#0"],
-    [1, 3, "lamp/test/0~2#1"],
-  ]);
+  expect(placesOf(rows)).toEqual(twoWholeGroups);
   const about = { run: dir };
   expect(await verifyExport(path.join(dir, "rows.slime"), "slime", about)).toMatchObject({
     violations: [],

@@ -4,6 +4,7 @@ import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { byteSpellings } from "./byte-level.ts";
 import { isAlikeInJavascript } from "./javascript-kinds.ts";
+import { fromSpaces, llama2Steps, spelledBytes } from "./metaspace-tokenizer.fixture.ts";
 import { modelFolder, modelNames } from "./real-tokenizers.fixture.ts";
 import { readTokenizerFile, type TokenizerFile } from "./tokenizer-file.ts";
 
@@ -38,24 +39,11 @@ const ofBytes = {
   },
 };
 
-const toSpaces = { type: "Replace", pattern: { String: "▁" }, content: " " };
-const fromSpaces = { type: "Replace", pattern: { String: " " }, content: "▁" };
-const spelledBytes = Array.from(
-  { length: 256 },
-  (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`,
-);
 const ofSpaces = {
   ...ofBytes,
   added_tokens: [],
-  normalizer: { type: "Sequence", normalizers: [{ type: "Prepend", prepend: "▁" }, fromSpaces] },
+  ...llama2Steps,
   pre_tokenizer: null,
-  decoder: {
-    type: "Sequence",
-    decoders: [
-      ...[toSpaces, { type: "ByteFallback" }, { type: "Fuse" }],
-      { type: "Strip", content: " ", start: 1, stop: 0 },
-    ],
-  },
   model: {
     ...{ type: "BPE", unk_token: "<unk>", fuse_unk: true, byte_fallback: true },
     vocab: Object.fromEntries(

@@ -59,12 +59,31 @@ export const wordAmongAdded = {
   added_tokens: [...metaspaceTokenizer.added_tokens, addedToken("no")],
 };
 
+/** How a vocabulary that falls back on bytes spells each of them. */
+export const spelledBytes: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
+  const digits = byte.toString(16).toUpperCase().padStart(2, "0");
+  return `<0x${digits}>`;
+});
+
+/** How such tokenizers spell spaces, and read them. */
+export const fromSpaces = { type: "Replace", pattern: { String: " " }, content: "▁" };
+export const toSpaces = { type: "Replace", pattern: { String: "▁" }, content: " " };
+
+/** Llama 2's: a space is put before each text, and taken from the decoded one. */
+export const llama2Steps = {
+  normalizer: { type: "Sequence", normalizers: [{ type: "Prepend", prepend: "▁" }, fromSpaces] },
+  decoder: {
+    type: "Sequence",
+    decoders: [
+      ...[toSpaces, { type: "ByteFallback" }, { type: "Fuse" }],
+      { type: "Strip", content: " ", start: 1, stop: 0 },
+    ],
+  },
+};
+
 const fallbackVocabulary = [
   "<unk>",
-  ...Array.from({ length: 256 }, (_, byte) => {
-    const digits = byte.toString(16).toUpperCase().padStart(2, "0");
-    return `<0x${digits}>`;
-  }),
+  ...spelledBytes,
   ...characters.filter((character) => character !== "\n"),
   ...["é", "東"],
 ];
@@ -76,22 +95,7 @@ const fallbackVocabulary = [
 export const byteFallbackTokenizer = {
   ...metaspaceTokenizer,
   added_tokens: [],
-  normalizer: {
-    type: "Sequence",
-    normalizers: [
-      { type: "Prepend", prepend: "▁" },
-      { type: "Replace", pattern: { String: " " }, content: "▁" },
-    ],
-  },
-  decoder: {
-    type: "Sequence",
-    decoders: [
-      { type: "Replace", pattern: { String: "▁" }, content: " " },
-      { type: "ByteFallback" },
-      { type: "Fuse" },
-      { type: "Strip", content: " ", start: 1, stop: 0 },
-    ],
-  },
+  ...llama2Steps,
   model: {
     ...metaspaceTokenizer.model,
     ...{ unk_token: "<unk>", byte_fallback: true, merges: [] },

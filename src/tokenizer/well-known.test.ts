@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { metaspaceTokenizer } from "./metaspace-tokenizer.fixture.ts";
+import {
+  fromSpaces,
+  llama2Steps,
+  metaspaceTokenizer,
+  toSpaces,
+} from "./metaspace-tokenizer.fixture.ts";
 import { modelFolder, modelNames } from "./real-tokenizers.fixture.ts";
 import { readTokenizerFile, type TokenizerFile } from "./tokenizer-file.ts";
 import { isWellKnown } from "./well-known.ts";
@@ -11,8 +16,6 @@ function fileOf(outline: object): TokenizerFile {
 const byteLevel = {
   ...{ type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: false },
 };
-const toSpaces = { type: "Replace", pattern: { String: "▁" }, content: " " };
-const fromSpaces = { type: "Replace", pattern: { String: " " }, content: "▁" };
 const template = {
   type: "TemplateProcessing",
   single: [{ SpecialToken: { id: "<s>", type_id: 0 } }, { Sequence: { id: "A", type_id: 0 } }],
@@ -42,18 +45,8 @@ describe("isWellKnown()", () => {
     [
       "Llama 2",
       {
-        normalizer: {
-          type: "Sequence",
-          normalizers: [{ type: "Prepend", prepend: "▁" }, fromSpaces],
-        },
+        ...llama2Steps,
         post_processor: template,
-        decoder: {
-          type: "Sequence",
-          decoders: [
-            ...[toSpaces, { type: "ByteFallback" }, { type: "Fuse" }],
-            { type: "Strip", content: " ", start: 1, stop: 0 },
-          ],
-        },
         model: {
           ...{ type: "BPE", dropout: null, unk_token: "<unk>", continuing_subword_prefix: null },
           ...{ end_of_word_suffix: null, fuse_unk: true, byte_fallback: true },
