@@ -440,6 +440,28 @@ describe("control-token guard where a token is looked for in normalised text", (
     expect(ascii.seal).toBeUndefined();
   });
 
+  test("ASCII does not become a literal that is normalised to it", async () => {
+    const { added_tokens: added, ...document } = documentOf({ type: "NFKC" });
+    const wide = { ...added[0], id: 900, content: "＜x＞", special: true, normalized: true };
+    const known = await codecOfDocument({ ...document, added_tokens: [...added, wide] });
+    const isWide = (id: number): boolean =>
+      known.addedTokens.some((token) => token.id === id && token.content === "＜x＞");
+    expect((await known.encode("a <x> b")).some(isWide)).toBe(true);
+    const { ids, text } = await encodeContents(guardOf(known), [message("tool", "a <x> b")]);
+    expect(text).toContain("a <x> b");
+    expect(ids.some(isWide)).toBe(false);
+    const { added_tokens: ours, ...small } = documentOf({ type: "Lowercase" });
+    const loud = { ...ours[0], id: 900, content: "TOOL", special: false, normalized: true };
+    const lower = await codecOfDocument({ ...small, added_tokens: [...ours, loud] });
+    const word = await lower.encode("tool");
+    expect(lower.addedTokens.filter(({ id }) => word.includes(id))).toMatchObject([
+      { content: "TOOL" },
+    ]);
+    expect(() => guardOf(lower)).toThrow(
+      "Cannot keep untrusted text from becoming the added token TOOL",
+    );
+  });
+
   test.each([
     ["in capitals", { type: "Lowercase" }, "a <TD> b"],
     ["with another bracket", { type: "Replace", pattern: { String: "[" }, content: "<" }, "[td>"],

@@ -23,8 +23,11 @@ test.each([
   ["several", sequence(sequence({ type: "NFKD" }, replace(" ", "▁")), { type: "NFC" })],
 ])("behind %s text beyond ASCII may become a token", (_what, normalizer) => {
   expect(findDisguisingText("<tool_call>", normalizer)).toBe("beyond-ascii");
-  expect(findDisguisingText("<ﬁ>", normalizer)).toBe("beyond-ascii");
   expect(findDisguisingText("東京é", normalizer)).toBe("beyond-ascii");
+});
+
+test("what composes nothing to ASCII leaves a literal beyond it to text beyond ASCII", () => {
+  expect(findDisguisingText("<ﬁ>", { type: "NFC" })).toBe("beyond-ascii");
 });
 
 test.each([
@@ -35,6 +38,11 @@ test.each([
   ["its own space spelled otherwise", replace(" ", "▁"), "<tool call>"],
   ["its own space put first", { type: "Prepend", prepend: "▁" }, "▁tool"],
   ["white space taken from its own ends", { type: "Strip" }, "<tool_call> "],
+  ["its own wide signs made ASCII", { type: "NFKC" }, "＜x＞"],
+  ["its own ligature taken apart", sequence({ type: "NFKD" }, replace(" ", "▁")), "<ﬁ>"],
+  ["its own sign of Kelvin made a K", { type: "NFC" }, "[K\u212a]"],
+  ["its own letters made small beside a bracket", { type: "Lowercase" }, "[TOOL]"],
+  ["lower case of a small word", { type: "Lowercase" }, "tool"],
 ])("behind %s all but words may become a token", (_what, normalizer, content = "<tool_call>") => {
   expect(findDisguisingText(content, normalizer)).toBe("beyond-words");
 });
@@ -43,6 +51,12 @@ test.each([
   ["characters taken out", replace("x", "")],
   ["nothing spelled otherwise", replace("", "▁")],
   ["a pattern", { type: "Replace", pattern: { Regex: "x+" }, content: "▁" }],
+  ["its own letters made small", { type: "Lowercase" }, "TOOL"],
+  ["its own accent taken off", sequence({ type: "NFD" }, { type: "StripAccents" }), "été"],
+  ["its own wide letters made ASCII", { type: "NFKC" }, "ｔｏｏｌ"],
+  ["its own letters folded by a table", { type: "Precompiled" }, "Straße"],
+  ["its own white space taken off", sequence({ type: "Strip" }, { type: "NFC" }), " Tool"],
+  ["its own bracket spelled as a letter", replace("<", "x"), "<tool"],
   ["what nobody knows", sequence({ type: "NFC" }, { type: "Other" }), "<tool_call>"],
 ])("behind %s any text may become a token", (_what, normalizer, content = "<tool_call>") => {
   expect(findDisguisingText(content, normalizer)).toBe("any");

@@ -6,7 +6,13 @@ import type { JsonObject } from "./model-file.ts";
  */
 export type DisguisingText = "beyond-ascii" | "beyond-words" | "any";
 
-const normalForms: ReadonlySet<unknown> = new Set(["NFC", "NFD", "NFKC", "NFKD"]);
+type NormalForm = "NFC" | "NFD" | "NFKC" | "NFKD";
+
+const normalForms: ReadonlySet<unknown> = new Set<NormalForm>(["NFC", "NFD", "NFKC", "NFKD"]);
+
+function isNormalForm(type: unknown): type is NormalForm {
+  return normalForms.has(type);
+}
 
 /**
  * Which text may become an added token's literal once it is normalised, for tokens that are looked for in normalised
@@ -22,9 +28,37 @@ export function findDisguisingText(
   const steps = stepsOf(normalizer);
   const changing = steps.filter((step) => !keepsApart(step, content));
   if (changing.length === 0) return undefined;
-  // They leave ASCII as it is, whatever the literal is made of.
-  if (changing.every(({ type }) => normalForms.has(type))) return "beyond-ascii";
-  return changing.every(keepsWords) ? "beyond-words" : "any";
+  const spelled = normalize(content, steps);
+  // They leave ASCII as it is; but a text that spells what they make of the literal is one, too.
+  if (
+    changing.every(({ type }) => isNormalForm(type)) &&
+    !(isAscii(spelled) && spelled !== content)
+  ) {
+    return "beyond-ascii";
+  }
+  return changing.every(keepsWords) && !isMadeSmallWord(content, spelled) ? "beyond-words" : "any";
+}
+
+/** What the steps make of the literal, which is normalised as the text is, by those whose work is plain to see. */
+function normalize(content: string, steps: readonly JsonObject[]): string {
+  return steps.reduce((text, step) => {
+    const { type, pattern, content: to } = step;
+    if (isNormalForm(type)) return text.normalize(type);
+    if (type === "Lowercase") return text.toLowerCase();
+    const { String: from } = (pattern ?? {}) as JsonObject;
+    if (type !== "Replace" || typeof from !== "string" || typeof to !== "string") return text;
+    return from === "" ? text : text.replaceAll(from, to);
+  }, content);
+}
+
+/**
+ * Whether a literal that is no word of small letters may become one, so that such a word, which no step changes, is
+ * the token: by its case, accents, width, white space or control characters, as far as any step goes.
+ */
+function isMadeSmallWord(content: string, spelled: string): boolean {
+  if (isSmallWord(content)) return false;
+  const folded = spelled.normalize("NFKD").toUpperCase().toLowerCase().normalize("NFKD");
+  return isSmallWord(folded.replaceAll(/[\p{M}\p{C}\p{Z}\s]/gu, ""));
 }
 
 const keepingWords: ReadonlySet<unknown> = new Set([
