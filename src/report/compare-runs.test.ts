@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
@@ -10,12 +10,12 @@ import { signTest } from "./sign-test.ts";
 function results(source: string, rewards: Readonly<Record<number, readonly number[]>>): RunResults {
   return {
     source,
-    scope: "shop/test",
+    scopes: ["shop/test"],
     tasks: new Map(
-      Object.entries(rewards).map(([index, list]) => [
-        Number(index),
-        { taskId: `shop/test/${index}`, rewards: list, unscoredCount: list.length === 0 ? 1 : 0 },
-      ]),
+      Object.entries(rewards).map(([index, list]) => {
+        const [taskId, unscoredCount] = [`shop/test/${index}`, list.length === 0 ? 1 : 0];
+        return [taskId, { taskId, taskIndex: Number(index), rewards: list, unscoredCount }];
+      }),
     ),
   };
 }
@@ -70,7 +70,7 @@ describe("compareRuns()", () => {
     expect(() => compareRuns(results("a", { 0: [1] }), results("b", { 1: [1] }))).toThrow(
       "no task is scored in both",
     );
-    const other = { ...results("b", { 0: [1] }), scope: "shop/train" };
+    const other = { ...results("b", { 0: [1] }), scopes: ["shop/train"] };
     expect(() => compareRuns(results("a", { 0: [1] }), other)).toThrow(
       "one is of shop/test, the other of shop/train",
     );
@@ -114,19 +114,38 @@ describe("readRunResults()", () => {
       const lines = rows.map((row) => `${JSON.stringify(row)}\n`).join("");
       await writeFile(path.join(dir, "episodes.jsonl"), lines);
       const folder = await readRunResults(dir);
-      expect(folder.scope).toBe("shop/test");
+      expect(folder.scopes).toEqual(["shop/test"]);
       expect([...folder.tasks]).toEqual([
-        [3, { taskId: "shop/test/3", rewards: [1], unscoredCount: 1 }],
+        ["shop/test/3", { taskId: "shop/test/3", taskIndex: 3, rewards: [1], unscoredCount: 1 }],
       ]);
       const file = path.join(dir, "results.json");
       await writeFile(file, '[{"task_id": 3, "reward": 0.0, "info": {"x": NaN}, "trial": 0}]');
       const fromFile = await readRunResults(file);
-      expect([...fromFile.tasks]).toEqual([[3, { taskId: "3", rewards: [0], unscoredCount: 0 }]]);
+      expect([...fromFile.tasks]).toEqual([
+        ["3", { taskId: "3", taskIndex: 3, rewards: [0], unscoredCount: 0 }],
+      ]);
       expect(compareRuns(folder, fromFile).tasks[0]).toMatchObject({
         taskId: "shop/test/3",
         a: 1,
         b: 0,
       });
+      // Numbers tell tasks of two splits no more apart.
+      const other = episodeRow({ taskIndex: 3, sampleIndex: 0, reward: 0, split: "train" });
+      await appendFile(path.join(dir, "episodes.jsonl"), `${JSON.stringify(other)}\n`);
+      const mixed = await readRunResults(dir);
+      expect(mixed.scopes).toEqual(["shop/test", "shop/train"]);
+      expect([...mixed.tasks.values()]).toEqual([
+        { taskId: "shop/test/3", taskIndex: 3, rewards: [1], unscoredCount: 1 },
+        { taskId: "shop/train/3", taskIndex: 3, rewards: [0], unscoredCount: 0 },
+      ]);
+      expect(compareRuns(mixed, folder)).toMatchObject({ onlyInA: 1, onlyInB: 0, tieCount: 1 });
+      expect(compareRuns(mixed, mixed).tasks.map(({ taskId }) => taskId)).toEqual([
+        ...["shop/test/3", "shop/train/3"],
+      ]);
+      expect(() => compareRuns(mixed, fromFile)).toThrow(
+        `Cannot compare ${dir} with a results file, which knows tasks by their numbers alone: shop/test/3 and ` +
+          "shop/train/3 both have number 3, expected runs' folders",
+      );
       await writeFile(file, '[{"task_id": 3}]');
       await expect(readRunResults(file)).rejects.toThrow(
         "[0]: expected numbers task_id and reward",

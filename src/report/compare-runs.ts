@@ -1,7 +1,8 @@
 import { UsageError } from "../errors.ts";
 import { estimateDifference, type Estimate } from "./interval.ts";
-import type { RunResults, TaskRewards } from "./run-results.ts";
+import type { RunResults } from "./run-results.ts";
 import { signTest } from "./sign-test.ts";
+import type { TaskRewards } from "./task-rewards.ts";
 
 /** One task in both runs. JSON-able. */
 export interface TaskComparison {
@@ -41,23 +42,29 @@ export interface RunComparison {
 const tolerance = 1e-9;
 
 /**
- * Compares two runs task by task.
+ * Compares two runs task by task: tasks are the same by their ids, or by their numbers where one of the two knows
+ * nothing else.
  *
- * @throws UsageError where they are of different tasks, or have no scored task in common.
+ * @throws UsageError where they are of different tasks, have no scored task in common, or numbers do not tell the tasks
+ *   of one apart.
  */
 export function compareRuns(a: RunResults, b: RunResults): RunComparison {
-  if (a.scope !== undefined && b.scope !== undefined && a.scope !== b.scope) {
+  const isApart = !a.scopes.some((scope) => b.scopes.includes(scope));
+  if (a.scopes.length > 0 && b.scopes.length > 0 && isApart) {
+    const [ofA, ofB] = [a.scopes.join(" and "), b.scopes.join(" and ")];
     throw new UsageError(
-      `Cannot compare ${a.source} and ${b.source}: one is of ${a.scope}, the other of ${b.scope}`,
+      `Cannot compare ${a.source} and ${b.source}: one is of ${ofA}, the other of ${ofB}`,
     );
   }
-  const [left, right] = [scoredTasks(a), scoredTasks(b)];
-  const tasks = [...left]
-    .flatMap(([taskIndex, task]) => {
-      const other = right.get(taskIndex);
-      return other === undefined ? [] : [compareTask(taskIndex, task, other)];
-    })
-    .toSorted((first, second) => first.taskIndex - second.taskIndex);
+  const read = a.isByNumber || b.isByNumber ? byNumber : byId;
+  const [left, right] = [read(a), read(b)];
+  const pairs = [...left].flatMap(([key, task]) => {
+    const other = right.get(key);
+    return other === undefined ? [] : [[task, other] as const];
+  });
+  const tasks = pairs
+    .map(([task, other]) => compareTask(task, other))
+    .toSorted((first, second) => first.taskIndex - second.taskIndex || compareIds(first, second));
   const areShares = tasks.every((task) => [task.a, task.b].every(isShare));
   const difference = estimateDifference(
     tasks.map((task) => task.b - task.a),
@@ -71,9 +78,7 @@ export function compareRuns(a: RunResults, b: RunResults): RunComparison {
   const count = (verdict: TaskComparison["verdict"]) =>
     tasks.filter((task) => task.verdict === verdict).length;
   const [winCount, lossCount] = [count("better"), count("worse")];
-  const isSingle = tasks.every(({ taskIndex }) =>
-    [left, right].every((run) => run.get(taskIndex)?.rewards.length === 1),
-  );
+  const isSingle = pairs.every((pair) => pair.every(({ rewards }) => rewards.length === 1));
   const isBinary = tasks.every((task) =>
     [task.a, task.b].every((mean) => mean === 0 || mean === 1),
   );
@@ -94,20 +99,40 @@ export function compareRuns(a: RunResults, b: RunResults): RunComparison {
   };
 }
 
-function scoredTasks({ tasks }: RunResults): ReadonlyMap<number, TaskRewards> {
+function byId({ tasks }: RunResults): ReadonlyMap<string | number, TaskRewards> {
   return new Map([...tasks].filter(([, { rewards }]) => rewards.length > 0));
+}
+
+function byNumber(results: RunResults): ReadonlyMap<string | number, TaskRewards> {
+  const tasks = new Map<number, TaskRewards>();
+  for (const task of byId(results).values()) {
+    const { taskId, taskIndex } = task;
+    const other = tasks.get(taskIndex);
+    if (other !== undefined) {
+      throw new UsageError(
+        `Cannot compare ${results.source} with a results file, which knows tasks by their numbers alone: ` +
+          `${other.taskId} and ${taskId} both have number ${taskIndex}, expected runs' folders`,
+      );
+    }
+    tasks.set(taskIndex, task);
+  }
+  return tasks;
 }
 
 function unscored({ tasks }: RunResults): number {
   return [...tasks.values()].reduce((sum, { unscoredCount }) => sum + unscoredCount, 0);
 }
 
-function compareTask(taskIndex: number, left: TaskRewards, right: TaskRewards): TaskComparison {
+function compareIds(first: TaskComparison, second: TaskComparison): number {
+  return first.taskId < second.taskId ? -1 : 1;
+}
+
+function compareTask(left: TaskRewards, right: TaskRewards): TaskComparison {
   const [a, b] = [mean(left.rewards), mean(right.rewards)];
   const verdict = Math.abs(b - a) <= tolerance ? "same" : b > a ? "better" : "worse";
   // A results file knows only the number; a run's folder knows the whole name.
   const taskId = left.taskId.length >= right.taskId.length ? left.taskId : right.taskId;
-  return { taskId, taskIndex, a, b, verdict };
+  return { taskId, taskIndex: left.taskIndex, a, b, verdict };
 }
 
 function isShare(value: number): boolean {

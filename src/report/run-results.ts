@@ -3,24 +3,18 @@ import { UsageError, describeError } from "../errors.ts";
 import { parsePythonJson } from "../python/json-parse.ts";
 import { isPyDict, isPyList, type PyValue } from "../python/value.ts";
 import { isFolder, openStoredRun } from "./read-run.ts";
-
-/** The attempts at one task, as a comparison reads them. */
-export interface TaskRewards {
-  /** Names the task in texts. */
-  readonly taskId: string;
-  /** Rewards of the scored attempts. */
-  readonly rewards: readonly number[];
-  readonly unscoredCount: number;
-}
+import { addResult, type TaskRewards } from "./task-rewards.ts";
 
 /** What a comparison reads of a run. */
 export interface RunResults {
   /** Where it was read from. */
   readonly source: string;
-  /** Environment and split, where the source says. */
-  readonly scope?: string;
-  /** By the task's index within the split. */
-  readonly tasks: ReadonlyMap<number, TaskRewards>;
+  /** Environment and split of its tasks, each once; empty where the source does not say. */
+  readonly scopes: readonly string[];
+  /** Set where it knows tasks by their numbers alone, as a results file does. */
+  readonly isByNumber?: true;
+  /** By the task's id. */
+  readonly tasks: ReadonlyMap<string, TaskRewards>;
 }
 
 /**
@@ -36,17 +30,19 @@ export async function readRunResults(source: string): Promise<RunResults> {
 
 async function readFolder(source: string): Promise<RunResults> {
   const run = await openStoredRun(source);
-  const tasks = new Map<number, TaskRewards>();
-  for await (const { taskIndex, taskId, reward } of run.rows())
-    addResult(tasks, { taskIndex, taskId, reward });
-  const { env, split } = run.manifest.configuration;
-  return { source, scope: `${String(env)}/${String(split)}`, tasks };
+  const scopes = new Set<string>();
+  const tasks = new Map<string, TaskRewards>();
+  for await (const row of run.rows()) {
+    scopes.add(`${row.environment}/${row.split}`);
+    addResult(tasks, row);
+  }
+  return { source, scopes: [...scopes].toSorted(), tasks };
 }
 
 async function readResultsFile(source: string): Promise<RunResults> {
   const list = await readPythonJson(source);
   if (!isPyList(list)) throw new UsageError(`Cannot read ${source}: expected a list of results`);
-  const tasks = new Map<number, TaskRewards>();
+  const tasks = new Map<string, TaskRewards>();
   for (const [index, entry] of list.entries()) {
     const taskIndex = numberOf(entry, "task_id");
     const reward = numberOf(entry, "reward");
@@ -57,7 +53,7 @@ async function readResultsFile(source: string): Promise<RunResults> {
     }
     addResult(tasks, { taskIndex, taskId: String(taskIndex), reward });
   }
-  return { source, tasks };
+  return { source, scopes: [], isByNumber: true, tasks };
 }
 
 /** As Python reads it: a results file may hold NaN, which JSON does not know. */
@@ -75,16 +71,4 @@ async function readPythonJson(file: string): Promise<PyValue> {
 function numberOf(entry: PyValue, name: string): number | undefined {
   const value = isPyDict(entry) ? entry.get(name) : undefined;
   return typeof value === "bigint" || typeof value === "number" ? Number(value) : undefined;
-}
-
-function addResult(
-  tasks: Map<number, TaskRewards>,
-  { taskIndex, taskId, reward }: { taskIndex: number; taskId: string; reward: number | undefined },
-): void {
-  const { rewards, unscoredCount } = tasks.get(taskIndex) ?? { rewards: [], unscoredCount: 0 };
-  tasks.set(taskIndex, {
-    taskId,
-    rewards: reward === undefined ? rewards : [...rewards, reward],
-    unscoredCount: unscoredCount + (reward === undefined ? 1 : 0),
-  });
 }

@@ -1,14 +1,15 @@
 import { expect, test } from "vitest";
 import { compareRuns } from "../../report/compare-runs.ts";
 import type { RunResults } from "../../report/run-results.ts";
+import { addResult, type TaskRewards } from "../../report/task-rewards.ts";
 import { printComparison } from "./compare.ts";
 
 function results(source: string, rewards: readonly number[]): RunResults {
-  const tasks = rewards.map(
-    (reward, index) =>
-      [index, { taskId: `storefront/test/${index}`, rewards: [reward], unscoredCount: 0 }] as const,
-  );
-  return { source, scope: "storefront/test", tasks: new Map(tasks) };
+  const tasks = new Map<string, TaskRewards>();
+  for (const [taskIndex, reward] of rewards.entries()) {
+    addResult(tasks, { taskId: `storefront/test/${taskIndex}`, taskIndex, reward });
+  }
+  return { source, scopes: ["storefront/test"], tasks };
 }
 
 test("printComparison() fits a terminal of 40 columns, and says the same", () => {

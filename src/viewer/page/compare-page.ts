@@ -1,6 +1,7 @@
 import { html, type TemplateResult } from "lit/html.js";
 import { compareRuns, type RunComparison, type TaskComparison } from "../../report/compare-runs.ts";
-import type { RunResults, TaskRewards } from "../../report/run-results.ts";
+import type { RunResults } from "../../report/run-results.ts";
+import { addResult, type TaskRewards } from "../../report/task-rewards.ts";
 import { linkTo, type Route } from "../model/route.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { choice, whenReady } from "./parts.ts";
@@ -25,18 +26,11 @@ export function comparePage(app: ViewerApp, route: CompareRoute): TemplateResult
 }
 
 function resultsOf({ facts, entries }: EpisodeList): RunResults {
-  const tasks = new Map<number, TaskRewards>();
-  for (const { taskIndex, taskId, reward } of entries) {
-    const known = tasks.get(taskIndex) ?? { taskId, rewards: [], unscoredCount: 0 };
-    tasks.set(taskIndex, {
-      taskId,
-      rewards: reward === undefined ? known.rewards : [...known.rewards, reward],
-      unscoredCount: known.unscoredCount + (reward === undefined ? 1 : 0),
-    });
-  }
+  const tasks = new Map<string, TaskRewards>();
+  for (const entry of entries) addResult(tasks, entry);
   const { environment, split, key } = facts;
-  const scope = environment === undefined ? undefined : `${environment} ${split ?? ""}`;
-  return { source: key, tasks, ...(scope === undefined ? {} : { scope }) };
+  const scopes = environment === undefined ? [] : [`${environment} ${split ?? ""}`];
+  return { source: key, scopes, tasks };
 }
 
 interface Compared {
@@ -98,7 +92,7 @@ function drawComparison(app: ViewerApp, route: CompareRoute, compared: Compared)
 function taskRow(route: CompareRoute, { left, right }: Compared, task: TaskComparison) {
   const { taskIndex, taskId, a, b, verdict } = task;
   const cell = (run: string, list: EpisodeList, mean: number, name: string) => {
-    const group = list.entries.find((entry) => entry.taskIndex === taskIndex)?.groupId;
+    const group = list.entries.find((entry) => entry.taskId === taskId)?.groupId;
     return html`<td>
       ${
         group === undefined
