@@ -1,6 +1,7 @@
 import path from "node:path";
 import type { Evaluation } from "../report/evaluation.ts";
 import { EvaluationTally } from "../report/evaluation-tally.ts";
+import { numberedEpisodes, numberTrials } from "../report/number-trials.ts";
 import { openStoredRun } from "../report/read-run.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { RunPlan } from "../run/plan-run.ts";
@@ -40,10 +41,12 @@ export async function evaluate({
     ...(prices === undefined ? {} : { prices }),
   });
   for await (const { segments: _ids, ...episode } of playPlan(parts, options)) {
-    if (dir === undefined) tally.add({ ...episode, sampleHashes: [] });
+    if (dir !== undefined) continue;
+    tally.add({ row: { ...episode, sampleHashes: [] }, trial: episode.sampleIndex });
   }
   if (dir !== undefined) {
-    for await (const row of (await openStoredRun(dir)).rows()) tally.add(row);
+    const run = await openStoredRun(dir);
+    for await (const each of numberedEpisodes(run, await numberTrials(run))) tally.add(each);
   }
   return tally.evaluation();
 }

@@ -5,6 +5,7 @@ import {
   type EvaluationPlan,
   type PolicyPrices,
 } from "../report/evaluation-tally.ts";
+import { numberedEpisodes, numberTrials } from "../report/number-trials.ts";
 import { isOpenRun, planOpenRun } from "../report/open-run-plan.ts";
 import { openStoredRun, type StoredRun } from "../report/read-run.ts";
 import type { PlanRecord } from "../run/plan-run.ts";
@@ -45,7 +46,7 @@ export async function readRun(dir: string): Promise<ReadRun> {
     async evaluation({ prices } = {}) {
       const plan = isOpenRun(run) ? await planOpenRun(run) : await planOf(run);
       const tally = new EvaluationTally({ ...plan, ...(prices === undefined ? {} : { prices }) });
-      for await (const row of run.rows()) tally.add(row);
+      for await (const each of numberedEpisodes(run, await numberTrials(run))) tally.add(each);
       return tally.evaluation();
     },
   };

@@ -51,7 +51,7 @@ function tally(): EvaluationTally {
     }),
     episodeRow({ taskIndex: 9, sampleIndex: 0, reward: 1 }),
   ];
-  for (const row of rows) tally.add(row);
+  for (const row of rows) tally.add({ row, trial: row.sampleIndex });
   return tally;
 }
 
@@ -136,6 +136,23 @@ describe("EvaluationTally", () => {
     });
     expect(evaluation.tasks[2]).toMatchObject({ scoredCount: 0, successCount: 0 });
     expect(evaluation.tasks[2]).not.toHaveProperty("averageReward");
+  });
+
+  test("counts what was played beyond the plan as planned, so that none without a score is lost", () => {
+    const tally = new EvaluationTally({
+      ...{ environment: "shop", split: "test", trialCount: 1 },
+      tasks: [0, 1].map((taskIndex) => ({ taskId: `shop/test/${taskIndex}`, taskIndex })),
+    });
+    const failure = { party: "user", code: "user/timeout", message: "no reply" } as const;
+    const failed = { outcome: "failed", stopReason: "failure", failure } as const;
+    for (const trial of [0, 1, 2]) {
+      const end = trial === 0 ? { reward: 1 } : failed;
+      tally.add({ row: episodeRow({ taskIndex: 0, sampleIndex: trial, ...end }), trial });
+    }
+    expect(tally.evaluation().episodes).toEqual({
+      ...{ planned: 4, finished: 3, scored: 1, unscored: 3 },
+      unscoredBy: { "failed/user": 2, "not-played": 1 },
+    });
   });
 
   test("has no figures without episodes", () => {

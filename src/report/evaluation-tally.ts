@@ -6,6 +6,7 @@ import type { OutcomeCounts, StopReason } from "../trajectory/sample.ts";
 import { noSpending, withoutSpending } from "../user/add-spending.ts";
 import type { Durations, Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evaluation.ts";
 import { estimateMean, type Estimate } from "./interval.ts";
+import type { NumberedEpisode } from "./number-trials.ts";
 import { passAtK, passHatK, type TaskTally } from "./pass-k.ts";
 import { tauBenchMetrics } from "./tau-bench-metrics.ts";
 import { isSuccess } from "./trial-result.ts";
@@ -53,12 +54,12 @@ export class EvaluationTally {
   }
 
   /** Adds a finished episode; one of a task that the plan does not have is passed over. */
-  add(row: EpisodeRow): void {
+  add({ row, trial }: NumberedEpisode): void {
     const { outcome, stopReason, failure, reward } = row;
     const trials = this.#trials.get(row.taskId);
     if (trials === undefined) return;
     trials.push({
-      trial: row.sampleIndex,
+      trial,
       rolloutId: row.rolloutId,
       ...(reward === undefined ? {} : { reward }),
       outcome,
@@ -73,12 +74,12 @@ export class EvaluationTally {
       count(this.#byParty, failure.party);
       count(this.#byCode, failure.code);
     }
-    if (reward !== undefined && !isSuccess(reward)) this.#addMiss(row, reward);
+    if (reward !== undefined && !isSuccess(reward)) this.#addMiss({ row, trial }, reward);
     this.#addEffort(row);
   }
 
-  #addMiss(row: EpisodeRow, reward: number): void {
-    const { rolloutId, stopReason, outcome, rewardDetails, taskIndex, sampleIndex } = row;
+  #addMiss({ row, trial }: NumberedEpisode, reward: number): void {
+    const { rolloutId, stopReason, outcome, rewardDetails, taskIndex } = row;
     const difference = differenceOf(rewardDetails);
     const counts = this.#missCounts;
     const notEnded = outcome !== "completed";
@@ -90,7 +91,7 @@ export class EvaluationTally {
     if (!notEnded && !wrongState && !missingOutputs) counts.other++;
     const known = difference === undefined ? {} : { difference };
     const miss = { rolloutId, reward, stopReason, ...known };
-    this.#misses.push({ miss, place: [taskIndex, sampleIndex] });
+    this.#misses.push({ miss, place: [taskIndex, trial] });
   }
 
   #addEffort({ counts, turns, startedAtMs, durationMs, ...row }: EpisodeRow): void {
@@ -122,10 +123,11 @@ export class EvaluationTally {
     const tasks = this.#plan.tasks.map((task) => this.#task(task));
     const finished = this.#durations.length;
     const scored = sum(tasks.map(({ scoredCount }) => scoredCount));
-    const planned = tasks.length * trialCount;
+    // A run that goes on while it is evaluated may have played more than it had when it was planned.
+    const planned = sum(tasks.map(({ trials }) => Math.max(trialCount, trials.length)));
     const rewards = tasks.flatMap((task) => task.averageReward ?? []);
     const averageReward = estimateMean(rewards);
-    const notPlayed = Math.max(0, planned - finished);
+    const notPlayed = planned - finished;
     const unscoredBy = {
       ...this.#unscoredBy,
       ...(notPlayed === 0 ? {} : { "not-played": notPlayed }),
@@ -136,7 +138,7 @@ export class EvaluationTally {
       split,
       taskCount: tasks.length,
       trialCount,
-      episodes: { planned, finished, scored, unscored: Math.max(0, planned - scored), unscoredBy },
+      episodes: { planned, finished, scored, unscored: planned - scored, unscoredBy },
       ...(averageReward === undefined ? {} : { averageReward }),
       ...passes(tasks, trialCount),
       ...(finished === 0 ? {} : { tauBench: tauBenchMetrics(asTauBench(tasks)) }),

@@ -7,6 +7,7 @@ import type { TauBenchMetrics } from "./tau-bench-metrics.ts";
 
 /** One attempt at a task, in a report. JSON-able. */
 export interface TrialEvaluation {
+  /** 0-based, among all attempts at the task. */
   readonly trial: number;
   readonly rolloutId: string;
   /** Absent where nothing scored it. */
@@ -64,6 +65,7 @@ export interface Evaluation {
   /** Attempts planned per task. */
   readonly trialCount: number;
   readonly episodes: {
+    /** As many a task as were planned, or as were played where those are more. */
     readonly planned: number;
     readonly finished: number;
     readonly scored: number;

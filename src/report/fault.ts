@@ -41,6 +41,7 @@ export interface JudgedEpisode {
   readonly rolloutId: string;
   readonly taskId: string;
   readonly taskIndex: number;
+  /** 0-based, among all attempts at the task. */
   readonly trial: number;
   readonly reward: number;
   readonly fault?: Fault;

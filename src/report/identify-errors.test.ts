@@ -8,6 +8,7 @@ import { Redactor } from "../internal/redactor.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
 import { scriptedChatModel, type ScriptedChatReply } from "../user/scripted-chat-model.ts";
 import { readAnswer } from "./fault-judge.ts";
+import type { JudgedEpisode } from "./fault.ts";
 import { identifyErrors } from "./identify-errors.ts";
 import { hashRow } from "../trajectory/hash-row.ts";
 import { judgeContext } from "./judge-context.ts";
@@ -87,6 +88,29 @@ describe("identifyErrors()", () => {
     const all = [...texts, JSON.stringify([told, summary])].join("\n");
     expect(all).toContain("says [redacted]");
     expect(all).not.toContain("sk-of-the-judge");
+  });
+
+  test("takes attempts at a task that comes again in the order of their numbers", async () => {
+    const rows = [1, 0].map((groupIndex) =>
+      missed(0, { groupIndex, rolloutId: `shop/test/0~${groupIndex}#0` }),
+    );
+    const verdict = '{"answer": "user", "reason": "changed their mind"}';
+    await identify(rows, [verdict, verdict]);
+    const judged = (await readFile(path.join(dir, "errors.jsonl"), "utf8")).trim().split("\n");
+    const trials = judged.map((line) => {
+      const { rolloutId, trial } = JSON.parse(line) as JudgedEpisode;
+      return [rolloutId, trial];
+    });
+    expect(trials).toEqual([
+      ["shop/test/0~1#0", 1],
+      ["shop/test/0~0#0", 0],
+    ]);
+    const { summary } = await identify(rows, [], { maxCount: 1 });
+    expect(summary).toMatchObject({ episodeCount: 1, judgedCount: 1 });
+    const first = await identify(rows, [verdict], { maxCount: 1, name: "other" });
+    expect(first.summary.judgedCount).toBe(1);
+    const last = (await readFile(path.join(dir, "errors.jsonl"), "utf8")).trim().split("\n").at(-1);
+    expect(JSON.parse(last ?? "")).toMatchObject({ rolloutId: "shop/test/0~0#0", trial: 0 });
   });
 
   test("asks who is to blame and, for the agent, for what", async () => {

@@ -3,13 +3,18 @@ import { RolloutError } from "../errors.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { JsonlJournal } from "../run/jsonl-journal.ts";
 import { readJsonl } from "../run/read-jsonl.ts";
-import type { EpisodeRow } from "../run/run-folder.ts";
 import { writeWholeJson } from "../run/write-whole.ts";
 import { hashRow } from "../trajectory/hash-row.ts";
 import type { ChatModel } from "../user/chat-model.ts";
 import { UsageMeter, findFault } from "./fault-judge.ts";
 import type { FaultParty, FaultType, JudgedEpisode } from "./fault.ts";
 import { judgeContext } from "./judge-context.ts";
+import {
+  numberedEpisodes,
+  numberTrials,
+  type NumberedEpisode,
+  type TrialNumbers,
+} from "./number-trials.ts";
 import type { StoredRun } from "./read-run.ts";
 import type { TaskInfo } from "./tau-bench-results.ts";
 
@@ -74,12 +79,13 @@ export async function identifyErrors(
   const { redactor, judge: model } = options;
   const file = path.join(run.dir, errorFiles.judged);
   const judge = redactor?.clean(model.name) ?? model.name;
-  const hashes = await unsuccessful(run, options.maxCount);
+  const trials = await numberTrials(run);
+  const hashes = await unsuccessful(run, { trials, maxCount: options.maxCount });
   const known = await readJudged(file, { judge, hashes });
   const waiting = new Set([...hashes.keys()].filter((id) => known.get(id)?.fault === undefined));
   {
     await using journal = await JsonlJournal.open(file);
-    await judgeAll(run, waiting, options, async (verdict) => {
+    await judgeAll(run, { trials, waiting }, options, async (verdict) => {
       // Its names are the episode's, by which it is found again.
       const { rolloutId, taskId, episodeHash } = verdict;
       const said = redactor?.clean(verdict) ?? verdict;
@@ -114,16 +120,16 @@ async function readJudged(
 /** The episodes to judge, by task and trial: their ids, and the hashes of their rows. */
 async function unsuccessful(
   run: StoredRun,
-  maxCount: number,
+  { trials, maxCount }: { readonly trials: TrialNumbers; readonly maxCount: number },
 ): Promise<ReadonlyMap<string, string>> {
-  type Found = Pick<EpisodeRow, "rolloutId" | "taskIndex" | "sampleIndex">;
+  type Found = Pick<JudgedEpisode, "rolloutId" | "taskIndex" | "trial">;
   const found: (Found & { readonly hash: string })[] = [];
-  for await (const row of run.rows()) {
-    const { rolloutId, taskIndex, sampleIndex, reward } = row;
+  for await (const { row, trial } of numberedEpisodes(run, trials)) {
+    const { rolloutId, taskIndex, reward } = row;
     if (reward === undefined || reward > failedReward) continue;
-    found.push({ rolloutId, taskIndex, sampleIndex, hash: hashRow(row) });
+    found.push({ rolloutId, taskIndex, trial, hash: hashRow(row) });
   }
-  found.sort((a, b) => a.taskIndex - b.taskIndex || a.sampleIndex - b.sampleIndex);
+  found.sort((a, b) => a.taskIndex - b.taskIndex || a.trial - b.trial);
   return new Map(found.slice(0, maxCount).map(({ rolloutId, hash }) => [rolloutId, hash]));
 }
 
@@ -133,32 +139,33 @@ type Verdict = JudgedEpisode & Required<Pick<JudgedEpisode, "episodeHash">>;
 /** Reads conversations one after the other, so that only those being judged are held. */
 async function judgeAll(
   run: StoredRun,
-  waiting: ReadonlySet<string>,
+  { trials, waiting }: { readonly trials: TrialNumbers; readonly waiting: ReadonlySet<string> },
   options: IdentifyOptions,
   keep: (verdict: Verdict) => Promise<void>,
 ): Promise<void> {
-  const rows = run.rows();
+  const episodes = numberedEpisodes(run, trials);
   const work = async () => {
     for (;;) {
       options.signal.throwIfAborted();
-      const next = await rows.next();
+      const next = await episodes.next();
       if (next.done === true) return;
-      if (waiting.has(next.value.rolloutId)) await keep(await judgeEpisode(next.value, options));
+      if (waiting.has(next.value.row.rolloutId))
+        await keep(await judgeEpisode(next.value, options));
     }
   };
   const ends = await Promise.allSettled(Array.from({ length: options.concurrency }, work));
-  await rows.return(undefined);
+  await episodes.return(undefined);
   for (const end of ends) if (end.status === "rejected") throw end.reason;
 }
 
 async function judgeEpisode(
-  row: EpisodeRow,
+  { row, trial }: NumberedEpisode,
   { judge, taskInfo, signal }: IdentifyOptions,
 ): Promise<Verdict> {
-  const { rolloutId, taskId, taskIndex, sampleIndex, reward = 0 } = row;
+  const { rolloutId, taskId, taskIndex, reward = 0 } = row;
   const meter = new UsageMeter();
   const episodeHash = hashRow(row);
-  const place = { rolloutId, taskId, taskIndex, trial: sampleIndex, reward, episodeHash };
+  const place = { rolloutId, taskId, taskIndex, trial, reward, episodeHash };
   try {
     const context = judgeContext(row, taskInfo(row));
     const fault = await findFault(context, { judge, usage: meter, signal });

@@ -30,7 +30,7 @@ describe("toTauBenchResult()", () => {
       ],
     });
     const task = new Map([["instruction", "Cancel."]]);
-    expect(stringifyPythonJson(toTauBenchResult(row, task))).toBe(
+    expect(stringifyPythonJson(toTauBenchResult({ row, trial: 1 }, task))).toBe(
       '{"task_id": 3, "reward": 1.0, "info": {"task": {"instruction": "Cancel."}, "source": null, ' +
         '"user_cost": null, "reward_info": {"reward": 1.0, "info": {"r_actions": 1.0, ' +
         '"gt_data_hash": "ab"}, "actions": [{"name": "cancel", "kwargs": {"id": "#1", "count": 2}}]}, ' +
@@ -51,7 +51,7 @@ describe("toTauBenchResult()", () => {
       stopReason: "failure",
       failure,
     });
-    expect(stringifyPythonJson(toTauBenchResult(row, undefined))).toBe(
+    expect(stringifyPythonJson(toTauBenchResult({ row, trial: 0 }, undefined))).toBe(
       '{"task_id": 0, "reward": 0.0, "info": {"error": "no reply", "traceback": "", "failure": ' +
         '"user/timeout"}, "traj": [], "trial": 0}',
     );
@@ -61,7 +61,9 @@ describe("toTauBenchResult()", () => {
     const rewardDetails = { done: false, why: "…" };
     const row = episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 0, rewardDetails });
     expect(
-      (toTauBenchResult(row, undefined).get("info") as Map<string, unknown>).get("reward_info"),
+      (toTauBenchResult({ row, trial: 0 }, undefined).get("info") as Map<string, unknown>).get(
+        "reward_info",
+      ),
     ).toBe(null);
   });
 });
@@ -84,6 +86,7 @@ describe("writeTauBenchResults()", () => {
 
 async function* rows(count: number) {
   for (let sampleIndex = 0; sampleIndex < count; sampleIndex++) {
-    yield await Promise.resolve(episodeRow({ taskIndex: 0, sampleIndex, reward: 1 }));
+    const row = episodeRow({ taskIndex: 0, sampleIndex, reward: 1 });
+    yield await Promise.resolve({ row, trial: sampleIndex });
   }
 }

@@ -3,6 +3,7 @@ import { stringifyPythonJson } from "../python/json-stringify.ts";
 import { toPyValue, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
 import { writeWhole } from "../run/write-whole.ts";
+import type { NumberedEpisode } from "./number-trials.ts";
 
 /** What τ-bench's own results say of a task: `user_id`, `actions`, `instruction`, `outputs`. */
 export type TaskInfo = (place: { readonly split: string; readonly taskIndex: number }) => PyValue;
@@ -16,19 +17,19 @@ export type TaskInfo = (place: { readonly split: string; readonly taskIndex: num
  */
 export async function writeTauBenchResults(
   file: string,
-  rows: AsyncIterable<EpisodeRow>,
+  episodes: AsyncIterable<NumberedEpisode>,
   taskInfo: TaskInfo | undefined,
 ): Promise<void> {
-  await writeWhole(file, linesOf(rows, taskInfo));
+  await writeWhole(file, linesOf(episodes, taskInfo));
 }
 
 async function* linesOf(
-  rows: AsyncIterable<EpisodeRow>,
+  episodes: AsyncIterable<NumberedEpisode>,
   taskInfo: TaskInfo | undefined,
 ): AsyncGenerator<Uint8Array> {
   let separator = "[\n";
-  for await (const row of rows) {
-    const text = stringifyPythonJson(toTauBenchResult(row, taskInfo?.(row)));
+  for await (const episode of episodes) {
+    const text = stringifyPythonJson(toTauBenchResult(episode, taskInfo?.(episode.row)));
     yield Buffer.from(separator + text);
     separator = ",\n";
   }
@@ -36,14 +37,17 @@ async function* linesOf(
 }
 
 /** One episode as an entry of τ-bench's results file. */
-export function toTauBenchResult(row: EpisodeRow, task: PyValue | undefined): PyDict {
+export function toTauBenchResult(
+  { row, trial }: NumberedEpisode,
+  task: PyValue | undefined,
+): PyDict {
   return new Map<string, PyValue>([
     ["task_id", BigInt(row.taskIndex)],
     // A number is a float in these values: 1.0 rather than 1.
     ["reward", row.reward ?? 0],
     ["info", toInfo(row, task)],
     ["traj", row.messages.map(toOpenAiMessage)],
-    ["trial", BigInt(row.sampleIndex)],
+    ["trial", BigInt(trial)],
   ]);
 }
 

@@ -4,6 +4,10 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { writeSoundRun } from "../audit/sound-run.fixture.ts";
 import { verifyRun } from "../audit/verify-run.ts";
+import { episodeRow } from "../episode/episode-row.fixture.ts";
+import { readRun } from "../library/read-run.ts";
+import { openPlan } from "../run/planned-run.ts";
+import { planOpenRun } from "./open-run-plan.ts";
 import { openStoredRun } from "./read-run.ts";
 import { writeEvaluation } from "./write-evaluation.ts";
 
@@ -34,6 +38,39 @@ test("an evaluation stands in files of its own, beside what the run says of itse
   expect(JSON.parse(await read("evaluation.json"))).toEqual(JSON.parse(JSON.stringify(evaluation)));
   expect(await read("summary.json")).toEqual(summary);
   expect((await verifyRun(dir)).violations).toEqual([]);
+});
+
+test("attempts at a task that comes again have numbers of their own, in every file", async () => {
+  const rows = [1, 0, 2].flatMap((groupIndex) =>
+    [0, 1].map((sampleIndex) => {
+      const rolloutId = `shop/test/0~${groupIndex}#${sampleIndex}`;
+      return episodeRow({ taskIndex: 0, groupIndex, sampleIndex, rolloutId, reward: sampleIndex });
+    }),
+  );
+  const manifest = { format: 1, turnwright: "0", configuration: {}, found: { plan: openPlan } };
+  await writeFile(path.join(dir, "run.json"), JSON.stringify(manifest));
+  const lines = rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+  await writeFile(path.join(dir, "episodes.jsonl"), lines);
+  const run = await openStoredRun(dir);
+  const evaluation = await writeEvaluation(run, { plan: await planOpenRun(run) });
+  expect(evaluation.tasks[0]?.trials.map(({ trial, rolloutId }) => [trial, rolloutId])).toEqual([
+    ...[0, 1, 2, 3, 4, 5].map((trial) => [
+      trial,
+      `shop/test/0~${Math.floor(trial / 2)}#${trial % 2}`,
+    ]),
+  ]);
+  expect(evaluation.misses.map(({ rolloutId }) => rolloutId)).toEqual(
+    [0, 1, 2].map((groupIndex) => `shop/test/0~${groupIndex}#0`),
+  );
+  // Three of six: C(3,k)/C(6,k).
+  expect(evaluation.tauBench).toEqual({
+    averageReward: 0.5,
+    passHatK: { 1: 0.5, 2: 0.2, 3: 0.05, 4: 0, 5: 0, 6: 0 },
+    passAtK: { 1: 0.5, 2: 0.8, 3: 0.95, 4: 1, 5: 1, 6: 1 },
+  });
+  const results = JSON.parse(await read("results.tau-bench.json")) as { readonly trial: number }[];
+  expect(results.map(({ trial }) => trial)).toEqual([2, 3, 0, 1, 4, 5]);
+  expect((await (await readRun(dir)).evaluation()).tauBench).toEqual(evaluation.tauBench);
 });
 
 test("what a run says of its end while it is evaluated stays, and what it takes back is gone", async () => {

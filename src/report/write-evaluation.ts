@@ -4,6 +4,7 @@ import { writeWhole, writeWholeJson } from "../run/write-whole.ts";
 import type { Evaluation } from "./evaluation.ts";
 import { EvaluationTally, type EvaluationPlan } from "./evaluation-tally.ts";
 import { renderMarkdownReport, type ReportSetup } from "./markdown-report.ts";
+import { numberedEpisodes, numberTrials } from "./number-trials.ts";
 import type { StoredRun } from "./read-run.ts";
 import { writeTauBenchResults, type TaskInfo } from "./tau-bench-results.ts";
 
@@ -24,12 +25,13 @@ export async function writeEvaluation(
   { plan, taskInfo }: EvaluationOptions,
 ): Promise<Evaluation> {
   const tally = new EvaluationTally(plan);
-  for await (const row of run.rows()) tally.add(row);
+  const trials = await numberTrials(run);
+  for await (const episode of numberedEpisodes(run, trials)) tally.add(episode);
   const evaluation = tally.evaluation();
   const file = (name: keyof typeof evaluationFiles) => path.join(run.dir, evaluationFiles[name]);
   await writeWholeJson(file("evaluation"), evaluation);
   await writeWhole(file("report"), renderMarkdownReport(evaluation, describeSetup(run)));
-  await writeTauBenchResults(file("tauBenchResults"), run.rows(), taskInfo);
+  await writeTauBenchResults(file("tauBenchResults"), numberedEpisodes(run, trials), taskInfo);
   return evaluation;
 }
 
