@@ -1,4 +1,5 @@
 import { queueSettings } from "../queue/queue-settings.ts";
+import { evaluationSettings } from "../setup/evaluation-settings.ts";
 import { runSettings } from "../setup/run-config.ts";
 import {
   completeSettings,
@@ -11,26 +12,14 @@ import {
 import { displaySettings, pickSettings } from "./display-settings.ts";
 import { watchSettings } from "./watch-settings.ts";
 
-/** Settings that an evaluation names or defaults otherwise than a rollout. */
-const replaced: Readonly<Record<string, Setting>> = {
-  samples: {
-    name: "trials",
-    kind: count(1),
-    value: "k",
-    help: "attempts per task: pass^1 to pass^k",
-    default: 1,
-  },
-  temperature: {
-    name: "temperature",
-    kind: { type: "number", min: 0, max: 100 },
-    value: "t",
-    help: "sampling temperature; 0 is greedy",
-    default: 0,
-  },
+/** What the command line calls the `samples` of an evaluation. */
+const trials: Setting = {
+  name: "trials",
+  kind: count(1),
+  value: "k",
+  help: "attempts per task: pass^1 to pass^k",
+  default: 1,
 };
-
-/** An evaluation plays each task as often as it has trials, each from the beginning. */
-const withoutTrials: ReadonlySet<string> = new Set(["passes", "groups", "branch-at"]);
 
 /** What a report needs to know of the policy's cost. */
 export const priceSettings = [
@@ -50,9 +39,7 @@ export const priceSettings = [
 
 /** Every setting of `turnwright eval`. */
 export const evalSettings: readonly Setting[] = [
-  ...runSettings
-    .filter(({ name }) => !withoutTrials.has(name))
-    .map((setting) => replaced[setting.name] ?? setting),
+  ...evaluationSettings.map((setting) => (setting.name === "samples" ? trials : setting)),
   ...queueSettings,
   ...displaySettings,
   ...watchSettings,

@@ -5,12 +5,22 @@ import { numberedEpisodes, numberTrials } from "../report/number-trials.ts";
 import { openStoredRun } from "../report/read-run.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { RunPlan } from "../run/plan-run.ts";
+import { evaluationDefaults, type notOfEvaluations } from "../setup/evaluation-settings.ts";
 import { openParts } from "./open-parts.ts";
 import { playPlan } from "./play-plan.ts";
-import type { RolloutOptions } from "./rollout-options.ts";
+import { settingsOf, type CamelCase, type RolloutOptions } from "./rollout-options.ts";
 
-/** What is measured. */
-export interface EvaluateOptions extends RolloutOptions {
+/** What an evaluation does not have, by the names that a file has. */
+type NotOfEvaluations = (typeof notOfEvaluations)[number];
+
+/**
+ * What is measured. Whatever is left out is as with `turnwright eval`: the temperature is 0. Passes and branches, which
+ * it does not have, are refused.
+ */
+export interface EvaluateOptions extends Omit<
+  RolloutOptions,
+  NotOfEvaluations | CamelCase<NotOfEvaluations>
+> {
   /** Attempts at each task; as `samples`. Default 1. */
   readonly trials?: number;
   /** US dollars per million tokens of the policy. */
@@ -21,15 +31,16 @@ export interface EvaluateOptions extends RolloutOptions {
  * Plays each task as often as asked and says how good the policy is: average reward, pass^k, pass@k, what
  * went wrong and what it cost. With `out` it goes on in that folder, and counts what is there already.
  *
- * @throws UsageError and RolloutError as `rollout()` does.
+ * @throws UsageError and RolloutError as `rollout()` does, and UsageError for what an evaluation does not have.
  */
 export async function evaluate({
   trials,
   prices,
   ...options
 }: EvaluateOptions): Promise<Evaluation> {
-  const settings = trials === undefined ? options : { ...options, samples: trials };
-  await using parts = await openParts(settings);
+  const defaults = evaluationDefaults(settingsOf(options));
+  const samples = trials === undefined ? {} : { samples: trials };
+  await using parts = await openParts({ ...options, ...defaults, ...samples });
   const { plan, setup, conduct } = parts;
   // Whoever plays may change the working directory meanwhile.
   const dir = conduct.dir === undefined ? undefined : path.resolve(conduct.dir);

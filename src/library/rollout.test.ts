@@ -24,6 +24,8 @@ import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
 import { characterRenderer, startSglangTestServer, textPolicy } from "../testing/index.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
+import { readRunConfig } from "../setup/run-config.ts";
+import { describeSettings } from "../setup/stored-settings.ts";
 import { evaluate } from "./evaluate.ts";
 import { readRun } from "./read-run.ts";
 import type { RolloutOptions } from "./rollout-options.ts";
@@ -459,6 +461,41 @@ describe("evaluate()", () => {
     const evaluation = await evaluate({ ...rest, trials, environment: roaming, out: "runs/first" });
     expect(evaluation.averageReward?.value).toBe(0.5);
     expect(await readdir(elsewhere)).toEqual([]);
+  });
+
+  test("is as turnwright eval where nothing is said", async () => {
+    const { toRunSettings } = await import("../cli/eval-settings.ts");
+    const out = path.join(scratch, "as-eval");
+    const shared = {
+      model: smallModelFolder,
+      user: "scripted",
+      tasks: "0",
+      trials: 2,
+      out,
+    } as const;
+    await evaluate({ ...shared, environment: "storefront", url: server.url });
+    const { configuration } = (await readRun(out)).manifest;
+    const asked = toRunSettings({ ...shared, env: "storefront", url: [server.url] });
+    expect(configuration).toEqual(describeSettings(readRunConfig(asked).settings).configuration);
+    expect(configuration).toMatchObject({ temperature: 0, samples: 2 });
+    await evaluate({ ...options(), tasks: "0", temperature: 0.5, out: `${out}-warm` });
+    const warm = (await readRun(`${out}-warm`)).manifest.configuration;
+    expect(warm["temperature"]).toBe(0.5);
+  });
+
+  test("refuses what an evaluation does not have", async () => {
+    const { samples: trials, ...rest } = options();
+    const cases = { passes: "2", groups: 3, branchAt: "1", "branch-at": "1" };
+    for (const [name, value] of Object.entries(cases)) {
+      const setting = name === "branchAt" ? "branch-at" : name;
+      const measured = evaluate({ ...rest, trials, [name]: value });
+      await expect(measured).rejects.toThrow(
+        new UsageError(
+          `Cannot use ${setting} in an evaluation: it plays each task as often as it has trials, each from the ` +
+            "beginning, expected trials alone",
+        ),
+      );
+    }
   });
 
   test("measures in memory and in a folder alike", async () => {
