@@ -1,5 +1,6 @@
 import path from "node:path";
 import { readText, type Files } from "../run/files.ts";
+import { isGreedy, samplingFactsIn } from "../run/found-sampling.ts";
 import type { PlanRecord } from "../run/plan-run.ts";
 import type { SampleFacts } from "../trajectory/check-tokens.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
@@ -34,7 +35,7 @@ export async function readRunFacts(
       found: [{ rule: "run", detail }],
     };
   }
-  const { plan, vocabularySize, engine, settings } = started;
+  const { plan, vocabularySize, engine } = started;
   // A gateway plays what it is asked for: nobody knows how many sessions there will be.
   const isOpen = isRow(plan) && plan["isOpen"] === true;
   if (!isPlan(plan) && !isOpen) {
@@ -44,13 +45,13 @@ export async function readRunFacts(
     const detail = "found.vocabularySize does not say how many ids there are";
     found.push({ rule: "run", detail });
   }
-  const { policyVersion, logprobConvention } = isRow(engine) ? engine : {};
-  const isGreedy = isRow(settings) && (settings["temperature"] === 0 || settings["top-k"] === 1);
+  const { policyVersion } = isRow(engine) ? engine : {};
+  const { sampling = {}, logprobConvention } = samplingFactsIn(started);
   const facts = {
     sampleFacts: {
       ...(isCount(vocabularySize) ? { vocabularySize } : {}),
       namesVersions: typeof policyVersion === "string" && policyVersion !== "",
-      mayBeCertain: logprobConvention === "processed" && isGreedy,
+      mayBeCertain: logprobConvention === "processed" && isGreedy(sampling),
     },
     plan: isPlan(plan) ? plan : undefined,
     ...(isPasses(plan) ? { passes: plan } : {}),

@@ -20,6 +20,10 @@ export interface ExportOptions {
   readonly policyVersion?: number;
   /** How whoever asks gives `policyVersion`, for the refusal of a row that needs it; absent: by that name. */
   readonly versionRemedy?: string;
+  /** At which the run sampled, for prime-rl, where its folder does not say it. */
+  readonly temperature?: number;
+  /** How whoever asks gives `temperature`, for the refusal of a row that needs it; absent: by that name. */
+  readonly temperatureRemedy?: string;
   /** Spells a prompt's ids out, for slime's `prompt`; absent: it has the messages. */
   readonly spell?: ExportSurroundings["spell"];
   /** Called with each thing that is left out or cut, as it happens. */
@@ -42,19 +46,14 @@ export interface RunExport {
 export async function exportRun(
   dir: string,
   to: ExportTarget,
-  { policyVersion, versionRemedy, spell, onNote }: ExportOptions = {},
+  { onNote, ...known }: ExportOptions = {},
 ): Promise<RunExport> {
-  const run = await readRunGroups(dir);
+  const run = await readRunGroups(dir, given(known));
   const { layout } = exporters[to];
   let groups = 0;
   let count = 0;
-  const surroundings: ExportSurroundings = {
-    ...run.surroundings,
-    ...given({ policyVersion, versionRemedy }),
-    ...(spell === undefined ? {} : { spell }),
-  };
   async function* records() {
-    for await (const group of exportGroups(to, run.groups(), surroundings)) {
+    for await (const group of exportGroups(to, run.groups(), run.surroundings)) {
       for (const note of group.notes) onNote?.(note);
       if (group.records.length > 0) groups += 1;
       count += group.records.length;

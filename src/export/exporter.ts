@@ -98,8 +98,10 @@ export interface ExportSurroundings {
   readonly policyVersion?: number;
   /** How whoever asks gives `policyVersion`, for the refusal of a row that needs it; absent: by that name. */
   readonly versionRemedy?: string;
-  /** At which the run sampled; 1 where absent. */
+  /** At which the run sampled; prime-rl's rows cannot be made without. */
   readonly temperature?: number;
+  /** How whoever asks gives `temperature`, for the refusal of a row that needs it; absent: by that name. */
+  readonly temperatureRemedy?: string;
   /** Spells a prompt's ids out, for slime's `prompt`; absent: it has the messages. */
   readonly spell?: (ids: readonly number[]) => Promise<string>;
 }

@@ -5,10 +5,17 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { verifyExport } from "../audit/exported/verify-export.ts";
 import { verifyRun } from "../audit/verify-run.ts";
 import { readRun } from "../library/read-run.ts";
-import { fiftyLamps, openLamps, startLamps } from "../run/lamp-groups.fixture.ts";
+import {
+  fiftyLamps,
+  openLamps,
+  startLamps,
+  switchingEngine,
+  takeAll,
+} from "../run/lamp-groups.fixture.ts";
+import { lampSetup } from "../run/lamp-run.fixture.ts";
 import type { RunManifest } from "../run/run-manifest.ts";
 import { endlessTasks } from "../run/task-source.ts";
-import { exportRun } from "./export-run.ts";
+import { exportRun, type ExportOptions } from "./export-run.ts";
 import type { ExportTarget } from "./exporters.ts";
 import { readRunGroups } from "./read-run-groups.ts";
 
@@ -200,4 +207,54 @@ test("what does not fit the plan is refused, and takes the place of nothing", as
   await expect(exported("verl")).rejects.toThrow(
     `Cannot export ${file}, line 3: lamp/test/0~2 is in the place of lamp/test/0; turnwright verify says more`,
   );
+});
+
+/** The temperatures that prime-rl is given for a run's tokens. */
+async function temperatures(options: ExportOptions = {}): Promise<readonly number[]> {
+  const { content } = await exportRun(dir, "prime-rl", options);
+  const parts: Uint8Array[] = [];
+  for await (const bytes of content) parts.push(bytes);
+  const lines = Buffer.concat(parts).toString("utf8").trim().split("\n");
+  const rows = lines.map(
+    (line) => JSON.parse(line) as { readonly sample: { readonly temperatures: readonly number[] } },
+  );
+  return [...new Set(rows.flatMap(({ sample }) => sample.temperatures))];
+}
+
+async function playAt(temperature?: number): Promise<void> {
+  await using folder = await openLamps(dir);
+  const sampling = temperature === undefined ? {} : { temperature };
+  const setup = {
+    ...lampSetup({ environment: fiftyLamps, engine: switchingEngine() }),
+    sampling,
+  };
+  await takeAll(startLamps({ folder, setup }));
+}
+
+test.each([
+  [0.6, 0.6],
+  [undefined, 1],
+])("prime-rl is given the temperature that a program sampled at: %s", async (asked, told) => {
+  await playAt(asked);
+  expect(await temperatures()).toEqual([told]);
+  await expect(temperatures({ temperature: 0.5 })).rejects.toThrow(
+    `Cannot export ${dir} as sampled at the temperature 0.5: its run.json says that it was ${told}; leave the ` +
+      "one that is given out",
+  );
+});
+
+test("prime-rl is given no rows of a run that does not say at which temperature it was sampled", async () => {
+  await playAt(0.6);
+  const file = path.join(dir, "run.json");
+  const { found, ...manifest } = JSON.parse(await readFile(file, "utf8")) as RunManifest;
+  const { sampling: _sampling, ...earlier } = found;
+  await writeFile(file, JSON.stringify({ ...manifest, found: earlier }));
+  const refusal =
+    "Cannot export lamp/test/0#0: nothing says at which temperature it was sampled, and prime-rl reads one for " +
+    "each token; give it with ";
+  await expect(temperatures()).rejects.toThrow(`${refusal}\`temperature\``);
+  await expect(temperatures({ temperatureRemedy: "--temperature T" })).rejects.toThrow(
+    `${refusal}--temperature T`,
+  );
+  expect(await temperatures({ temperature: 0.6 })).toEqual([0.6]);
 });

@@ -1,5 +1,6 @@
+import { UsageError } from "../errors.ts";
 import { namedGroupRules } from "./common-rules.ts";
-import type { Exporter } from "./exporter.ts";
+import type { Exporter, ExportSurroundings, ReadyAttempt } from "./exporter.ts";
 
 /**
  * The fields of a `TrainingSample`, a row a line, with what prime-rl's orchestrator knows of it beside
@@ -15,8 +16,9 @@ export const primeRlExporter: Exporter = {
     truncated: { action: "keep", why: "`is_truncated`, beside the sample" },
     segments: { action: "keep", why: "a row each, all with the episode's advantage" },
   },
-  toRecords: (attempt, { temperature = 1 }) =>
-    attempt.rows.map(({ tokenIds, lossMask, logprobs }) => ({
+  toRecords(attempt, surroundings) {
+    const temperature = temperatureOf(attempt, surroundings);
+    return attempt.rows.map(({ tokenIds, lossMask, logprobs }) => ({
       sample: {
         token_ids: tokenIds,
         mask: lossMask.map((bit) => bit === 1),
@@ -29,5 +31,17 @@ export const primeRlExporter: Exporter = {
       group: attempt.groupId,
       reward: attempt.reward,
       is_truncated: attempt.episode.outcome === "truncated",
-    })),
+    }));
+  },
 };
+
+function temperatureOf(
+  { rolloutId }: ReadyAttempt,
+  { temperature, temperatureRemedy = "`temperature`" }: ExportSurroundings,
+): number {
+  if (temperature !== undefined) return temperature;
+  throw new UsageError(
+    `Cannot export ${rolloutId}: nothing says at which temperature it was sampled, and prime-rl reads one for ` +
+      `each token; give it with ${temperatureRemedy}`,
+  );
+}

@@ -1,7 +1,9 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
+import { given } from "../internal/given.ts";
 import { diskFiles } from "../run/files.ts";
+import { samplingFactsIn } from "../run/found-sampling.ts";
 import type { PlanRecord } from "../run/plan-run.ts";
 import type { RunManifest } from "../run/run-manifest.ts";
 import { readTold } from "../run/told-episodes.ts";
@@ -10,7 +12,7 @@ import type { ExportMember, ExportSurroundings } from "./exporter.ts";
 import { findAttempts, type OpenPlan } from "./find-attempts.ts";
 
 /**
- * A run's groups, and what its manifest says of them all. They are in the order of its plan or, where that leaves
+ * A run's groups, and what is known of them all. They are in the order of its plan or, where that leaves
  * them open, in the order in which they were begun.
  */
 export interface RunGroups {
@@ -25,15 +27,25 @@ export interface RunGroups {
 /**
  * Opens a run's folder for exporting. The run may go on meanwhile: what is finished is there.
  *
- * @throws UsageError where it is no run's folder, or does not say which episodes it will have, nor that this is open.
+ * @param known - What whoever asks knows of the run, where its folder does not say it.
+ * @throws UsageError where it is no run's folder, does not say which episodes it will have, nor that this is open,
+ *   or says that it was sampled at another temperature than that which is given.
  */
-export async function readRunGroups(dir: string): Promise<RunGroups> {
-  const { plan, settings } = await readFound(path.join(dir, "run.json"));
+export async function readRunGroups(
+  dir: string,
+  known: ExportSurroundings = {},
+): Promise<RunGroups> {
+  const { plan, temperature } = await readFound(path.join(dir, "run.json"));
+  if (temperature !== undefined && (known.temperature ?? temperature) !== temperature) {
+    throw new UsageError(
+      `Cannot export ${dir} as sampled at the temperature ${known.temperature}: its run.json says that it was ` +
+        `${temperature}; leave the one that is given out`,
+    );
+  }
   const episodesFile = path.join(dir, "episodes.jsonl");
   const samplesFile = path.join(dir, "samples.jsonl");
-  const temperature = settings?.["temperature"];
   return {
-    surroundings: typeof temperature === "number" ? { temperature } : {},
+    surroundings: { ...known, ...given({ temperature }) },
     async *groups(wanted) {
       const { grouping } = await readTold(diskFiles, dir);
       const { attempts, size } = await findAttempts(plan, grouping, episodesFile);
@@ -45,7 +57,7 @@ export async function readRunGroups(dir: string): Promise<RunGroups> {
 
 async function readFound(
   file: string,
-): Promise<{ plan: PlanRecord | OpenPlan; settings?: Readonly<Record<string, unknown>> }> {
+): Promise<{ readonly plan: PlanRecord | OpenPlan; readonly temperature: number | undefined }> {
   let manifest: Partial<RunManifest>;
   try {
     manifest = JSON.parse(await readFile(file, "utf8")) as Partial<RunManifest>;
@@ -55,16 +67,15 @@ async function readFound(
       throw new UsageError(`Cannot read ${file}: no such file, expected a run's folder`);
     throw new UsageError(`Cannot read ${file}: ${describeError(error)}`, { cause: error });
   }
-  const found = (manifest.found ?? {}) as {
-    plan?: Partial<PlanRecord & OpenPlan>;
-    settings?: Readonly<Record<string, unknown>>;
-  };
-  const { plan, settings } = found;
+  const { plan } = (manifest.found ?? {}) as { plan?: Partial<PlanRecord & OpenPlan> };
   const isPlanned = Array.isArray(plan?.taskIndexes) && typeof plan.sampleCount === "number";
   if (plan?.isOpen !== true && !isPlanned) {
     throw new UsageError(
       `Cannot export ${path.dirname(file)}: run.json does not say which episodes there will be`,
     );
   }
-  return { plan: plan as PlanRecord | OpenPlan, ...(settings && { settings }) };
+  const { sampling } = samplingFactsIn(manifest.found);
+  // An engine that is given none samples at 1.
+  const temperature = sampling && (sampling.temperature ?? 1);
+  return { plan: plan as PlanRecord | OpenPlan, temperature };
 }

@@ -5,6 +5,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { verifyRun } from "../audit/verify-run.ts";
 import { readRun } from "../library/read-run.ts";
 import { takeTurn } from "../internal/take-turn.ts";
+import { withResolvers } from "../internal/with-resolvers.ts";
+import type { Engine, EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import {
@@ -63,7 +65,7 @@ async function stored(): Promise<RunManifest> {
 }
 
 test("a program's own manifest says what verify asks for once its run was started", async () => {
-  const found = { plan: { isOpen: true }, vocabularySize };
+  const found = { plan: { isOpen: true }, vocabularySize, sampling: {} };
   const manifest = await play(own);
   expect(manifest).toMatchObject({ ...own, found });
   expect(await stored()).toEqual(manifest);
@@ -78,7 +80,7 @@ test("what a program's own manifest says was found stays as it is", async () => 
     trainer: "mine",
     plan: { environment: "lamp", split: "test", taskIndexes: [0, 1, 2], sampleCount: 2, seed: 0 },
   };
-  expect((await play({ ...own, found })).found).toEqual({ ...found, vocabularySize });
+  expect((await play({ ...own, found })).found).toEqual({ ...found, vocabularySize, sampling: {} });
   expect(await verifyRun(dir)).toMatchObject({ planned: 6, violations: [] });
 });
 
@@ -105,7 +107,7 @@ test.each<[string, Partial<StartRunOptions>]>([
     let count = 0;
     for await (const _group of run) if (++count === 5) void run.interrupt();
   }
-  const found = { trainer: "mine", plan: { isOpen: true }, vocabularySize };
+  const found = { trainer: "mine", plan: { isOpen: true }, vocabularySize, sampling: {} };
   expect((await stored()).found).toEqual(found);
   expect(await verifyRun(dir)).toMatchObject({ violations: [] });
 });
@@ -134,14 +136,14 @@ test.each<[string, TaskSource, object]>([
     await using folder = await RunFolder.open(dir, own, { retryFailed: false });
     await takeAll(startLamps({ folder, source }));
   }
-  const found = { plan, vocabularySize };
+  const found = { plan, vocabularySize, sampling: {} };
   await writeFile(path.join(dir, "run.json"), JSON.stringify({ ...(await stored()), found }));
   expect((await verifyRun(dir)).violations.map(({ rule }) => rule)).toContain("plan");
   {
     await using folder = await RunFolder.open(dir, own, { retryFailed: false });
     await takeAll(startLamps({ folder, source }));
   }
-  expect((await stored()).found).toEqual({ plan: { isOpen: true }, vocabularySize });
+  expect((await stored()).found).toEqual({ plan: { isOpen: true }, vocabularySize, sampling: {} });
   expect(await verifyRun(dir)).toMatchObject({ isFinished: true, episodes: 6, violations: [] });
 });
 
@@ -153,7 +155,7 @@ test("tasks that an environment names in its own way are those that were planned
   const environment = { ...fiftyLamps, task };
   const source = taskList(environment, { split: "test", taskIndexes: [0, 1, 2] });
   const setup = lampSetup({ environment, engine: switchingEngine() });
-  const found = { plan: lampsPlan, vocabularySize };
+  const found = { plan: lampsPlan, vocabularySize, sampling: {} };
   for (const _start of [1, 2]) {
     await using folder = await RunFolder.open(dir, { ...own, found }, { retryFailed: false });
     await takeAll(startLamps({ folder, source, setup }));
@@ -166,7 +168,7 @@ test.each<[string, TaskSource, TaskSource]>([
   ["does not say how many there are", withoutLength(lampList(3)), withoutLength(lampList(3))],
   ["gives fewer", lampList(2), lampList(3)],
 ])("a plan stays where a source that follows it %s", async (_, source, whole) => {
-  const found = { plan: lampsPlan, vocabularySize };
+  const found = { plan: lampsPlan, vocabularySize, sampling: {} };
   const manifest = { ...own, configuration: { format: "slime" }, found };
   const options = { retryFailed: false, format: "slime" } as const;
   {
@@ -196,7 +198,7 @@ test.each<[string, TaskSource, TaskSource]>([
 test("nothing is played while the plan is being left", async () => {
   await using folder = await RunFolder.open(
     dir,
-    { ...own, found: { plan: { ...lampsPlan, taskIndexes: [0] }, vocabularySize } },
+    { ...own, found: { plan: { ...lampsPlan, taskIndexes: [0] }, vocabularySize, sampling: {} } },
     { retryFailed: false },
   );
   const source = taskList(fiftyLamps, { split: "test", taskIndexes: [1] });
@@ -210,12 +212,104 @@ test("nothing is played while the plan is being left", async () => {
   await takeAll(run);
   expect(writing).toHaveBeenCalledTimes(1);
   expect(await run.result).toMatchObject({ end: "finished", progress: { finished: 2 } });
-  expect((await stored()).found).toEqual({ plan: { isOpen: true }, vocabularySize });
+  expect((await stored()).found).toEqual({ plan: { isOpen: true }, vocabularySize, sampling: {} });
 });
 
 test("a manifest may leave out what was found altogether", async () => {
   const { found: _none, ...bare } = own;
   await play(bare as RunManifest);
-  expect((await stored()).found).toEqual({ plan: { isOpen: true }, vocabularySize });
+  expect((await stored()).found).toEqual({ plan: { isOpen: true }, vocabularySize, sampling: {} });
   expect(await verifyRun(dir)).toMatchObject({ episodes: 6, violations: [] });
+});
+
+/** Plays three lamps with a manifest of one's own, sampled in some way. */
+async function playSampled(
+  sampling: StartRunOptions["setup"]["sampling"],
+  {
+    engine = switchingEngine(),
+    found = {},
+  }: { engine?: Engine; found?: RunManifest["found"] } = {},
+): Promise<RunManifest["found"]> {
+  await using folder = await RunFolder.open(dir, { ...own, found }, { retryFailed: false });
+  const setup = { ...lampSetup({ environment: fiftyLamps, engine }), sampling };
+  await takeAll(startLamps({ folder, setup }));
+  expect(await stored()).toEqual(folder.manifest);
+  return folder.manifest.found;
+}
+
+/** Whose logprobs are of what its sampling left, if `describe` does not say otherwise: all 0 for a greedy choice. */
+function certainEngine(
+  describe: Engine["describe"] = async () => ({ kind: "c", logprobConvention: "processed" }),
+): Engine {
+  const inner = switchingEngine();
+  return {
+    ...inner,
+    describe,
+    async generate(request, options) {
+      const generation = await inner.generate(request, options);
+      return { ...generation, logprobs: generation.outputIds.map(() => 0) };
+    },
+  };
+}
+
+test("how tokens are drawn is noted at the first start, without what an engine names in its own way", async () => {
+  const sampling = { temperature: 0.6, topP: 0.9, extra: { key: "secret" } };
+  const found = await playSampled(sampling);
+  expect(found["sampling"]).toEqual({ temperature: 0.6, topP: 0.9 });
+  expect(found).not.toHaveProperty("logprobConvention");
+  // As with everything that was found, a later start leaves it.
+  expect(await playSampled({ temperature: 0.7 })).toEqual(found);
+});
+
+test.each<[string, RunManifest["found"]]>([
+  ["the settings of the command line", { settings: { temperature: 0.6, "top-k": 1 } }],
+  ["an earlier start", { sampling: { topK: 7 }, settings: { temperature: 0.6 } }],
+])("what %s say of how tokens are drawn stays", async (_, found) => {
+  const now = await playSampled({ temperature: 0.5 }, { found });
+  expect(now).toMatchObject(found);
+  expect(Object.hasOwn(now, "sampling")).toBe(Object.hasOwn(found, "sampling"));
+});
+
+test.each<[string, object]>([
+  ["temperature 0", { temperature: 0 }],
+  ["the likeliest token alone", { temperature: 0.6, topK: 1 }],
+])("a run that was sampled at %s is sound where its logprobs are all 0", async (_, sampling) => {
+  const found = await playSampled(sampling, { engine: certainEngine() });
+  expect(found).toMatchObject({ sampling, logprobConvention: "processed" });
+  expect(await verifyRun(dir)).toMatchObject({ isFinished: true, episodes: 6, violations: [] });
+});
+
+test.each<[string, Engine["describe"], object]>([
+  ["does not say", async () => await Promise.reject(new Error("down")), {}],
+  ["says no sound thing", async () => ({ kind: "c" }) as EngineDescription, {}],
+  [
+    "reports others",
+    async () => ({ kind: "c", logprobConvention: "tempered" }),
+    { logprobConvention: "tempered" },
+  ],
+])("logprobs that are all 0 are found where the engine %s", async (_, describe, told) => {
+  const found = await playSampled({ temperature: 0 }, { engine: certainEngine(describe) });
+  expect(found).toEqual({
+    ...{ plan: { isOpen: true }, vocabularySize, sampling: { temperature: 0 } },
+    ...told,
+  });
+  const { violations } = await verifyRun(dir);
+  expect(violations[0]?.detail).toContain("nobody reported them");
+});
+
+test("an engine that never says what it is does not keep a run from being interrupted", async () => {
+  await using folder = await RunFolder.open(dir, own, { retryFailed: false });
+  const asked = withResolvers();
+  const engine = certainEngine(async () => {
+    asked.resolve();
+    return await new Promise(() => {});
+  });
+  const setup = {
+    ...lampSetup({ environment: fiftyLamps, engine }),
+    sampling: { temperature: 0 },
+  };
+  const run = startLamps({ folder, setup });
+  await asked.promise;
+  expect((await run.interrupt()).end).toBe("interrupted");
+  expect((await stored()).found).toMatchObject({ sampling: { temperature: 0 } });
 });

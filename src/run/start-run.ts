@@ -12,6 +12,7 @@ import { Branches } from "./branches.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { EpisodeGroup } from "./group.ts";
 import { GroupBook, type AttemptJob, type OpenGroup, type WholeGroup } from "./group-book.ts";
+import { lackingSamplingFacts } from "./found-sampling.ts";
 import { guardPlayer } from "./guard-player.ts";
 import { GroupOutlet } from "./group-outlet.ts";
 import { JobDesk } from "./job-desk.ts";
@@ -250,8 +251,7 @@ class GroupRun implements LiveRun {
     for (const row of this.#book.finishedBefore) this.#tally.episodeResumed(row);
     await this.#takeUp();
     if (!this.#book.isAllFinished) await folder?.takeBackEnd();
-    const { vocabularySize } = this.#setup.renderer.codec;
-    await folder?.completeFound({ plan: openPlan, vocabularySize });
+    if (folder !== undefined) await this.#completeFound(folder);
     await this.#holdPlan();
     await folder?.writeEvent(this.#startEvent(folder));
     await using recording = await folder?.openRecording({
@@ -272,6 +272,14 @@ class GroupRun implements LiveRun {
     const slime = await this.#finishFiles(end);
     const progress = this.#tally.progress();
     return { progress, end, ...(slime && { slime }) };
+  }
+
+  /** Adds to `run.json` what its readers ask for and whoever opened the folder did not say. */
+  async #completeFound(folder: RunFolder): Promise<void> {
+    const { vocabularySize } = this.#setup.renderer.codec;
+    const { found } = folder.manifest;
+    const sampled = await lackingSamplingFacts(found, this.#setup, this.#desk.closing);
+    await folder.completeFound({ plan: openPlan, vocabularySize, ...sampled });
   }
 
   /**

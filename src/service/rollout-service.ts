@@ -201,10 +201,9 @@ export class RolloutService implements AsyncDisposable {
   placeOf({ batch: id, groupIndex }: GroupEntry, isAlone: boolean): TrainerGroupPlace {
     const { number, request } = this.#desk.book.find(id);
     const { dir, setup } = this.#options;
-    const temperature = request.sampling.temperature ?? setup.sampling.temperature;
+    const temperature = request.sampling.temperature ?? setup.sampling.temperature ?? 1;
     return {
-      ...{ folder: batchFolder(dir, id), groupIndex },
-      ...(temperature !== undefined && { temperature }),
+      ...{ folder: batchFolder(dir, id), groupIndex, temperature },
       ...(!isAlone && { batchNumber: number }),
     };
   }

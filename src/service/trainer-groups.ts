@@ -23,8 +23,8 @@ export interface TrainerGroupPlace {
   /** The folder of its batch. */
   readonly folder: string;
   readonly groupIndex: number;
-  /** At which it was sampled; absent: 1. */
-  readonly temperature?: number;
+  /** At which it was sampled. */
+  readonly temperature: number;
   /**
    * Counts batches from 1, where the reader takes groups of several: names and places are told apart by it
    * then. Absent: they are those of the batch's own run.
@@ -77,7 +77,7 @@ export class TrainerGroups {
     { to, policyVersion, hasPromptText = false }: TrainerForm,
   ): Promise<object> {
     const { records, notes } = exportGroup(to, members, {
-      ...(temperature !== undefined && { temperature }),
+      temperature,
       ...(policyVersion !== undefined && { policyVersion }),
       versionRemedy: "the parameter policyVersion=N (in Python policy_version=N)",
     });

@@ -1,4 +1,5 @@
 import { redactionMark } from "../internal/redactor.ts";
+import { samplingFactsIn, toSamplingSettings } from "../run/found-sampling.ts";
 import type { RunManifest } from "../run/run-folder.ts";
 import { runSettings, type RunSettings } from "./run-config.ts";
 import type { GivenSettings, Setting } from "./setting.ts";
@@ -20,14 +21,18 @@ export function describeSettings(settings: RunSettings): {
 }
 
 /**
- * The settings that a stored run was played with, as far as a table has them. One that held a secret is
- * left out, as if it had not been given: the secret is not in the folder.
+ * The settings that a stored run was played with, as far as a table has them; of one that a program started, those
+ * of sampling. One that held a secret is left out, as if it had not been given: the secret is not in the folder.
  */
 export function storedSettings(
   { found }: RunManifest,
   table: readonly Setting[] = runSettings,
 ): GivenSettings {
-  const stored = (found["settings"] ?? {}) as GivenSettings;
+  const { sampling } = samplingFactsIn(found);
+  const stored = {
+    ...(found["settings"] ?? {}),
+    ...(sampling && toSamplingSettings(sampling)),
+  } as GivenSettings;
   const names = new Set(table.map(({ name }) => name));
   return Object.fromEntries(
     Object.entries(stored).filter(

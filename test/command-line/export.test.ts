@@ -1,8 +1,9 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { writeEveryKindRun } from "../../src/export/every-kind-run.fixture.ts";
+import type { RunManifest } from "../../src/run/run-folder.ts";
 import { callCli } from "../support/call-cli.ts";
 import { jsonLines } from "../support/run-cli.ts";
 
@@ -83,4 +84,31 @@ test.each([
   const { status, stderr } = await callCli(args.map((arg) => (arg === "RUN" ? run : arg)));
   expect(status).not.toBe(0);
   expect(stderr).toContain(message);
+});
+
+test("export takes a run's temperature where run.json does not say it, for prime-rl alone", async () => {
+  const untold = path.join(scratch, "untold");
+  await cp(run, untold, { recursive: true });
+  const text = await readFile(path.join(run, "run.json"), "utf8");
+  const { found, ...manifest } = JSON.parse(text) as RunManifest;
+  const { settings: _settings, ...rest } = found;
+  await writeFile(path.join(untold, "run.json"), JSON.stringify({ ...manifest, found: rest }));
+  const refused = await callCli(["export", untold, "--to", "prime-rl"]);
+  expect([refused.status, refused.stderr]).toEqual([
+    ...[2, expect.stringContaining("; give it with --temperature T\n")],
+  ]);
+  const file = path.join(scratch, "prime-rl.jsonl");
+  const warm = ["--temperature", "0.6"];
+  await callCli(["export", untold, "--to", "prime-rl", "--out", file, ...warm]);
+  const [row] = jsonLines(await readFile(file, "utf8")) as unknown as {
+    readonly sample: { readonly temperatures: readonly number[] };
+  }[];
+  expect(new Set(row!.sample.temperatures)).toEqual(new Set([0.6]));
+  const checked = await callCli(["verify", file, "--as", "prime-rl", "--run", untold, ...warm]);
+  expect(jsonLines(checked.stdout)).toMatchObject([{ as: "prime-rl", violations: [] }]);
+  const other = await callCli(["export", run, "--to", "verl", ...warm]);
+  expect([other.status, other.stderr]).toEqual([
+    2,
+    expect.stringContaining("Cannot use --temperature with --to verl: only prime-rl's rows have"),
+  ]);
 });

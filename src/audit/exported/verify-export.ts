@@ -84,11 +84,10 @@ export async function verifyExport(
 async function* expectedRecords(
   dir: string,
   as: ExportTarget,
-  given: ExportSurroundings,
+  known: ExportSurroundings,
 ): AsyncGenerator<RawRow> {
-  const run = await readRunGroups(dir);
-  const surroundings = { ...run.surroundings, ...given };
-  for await (const { records } of exportGroups(as, run.groups(), surroundings)) {
+  const run = await readRunGroups(dir, known);
+  for await (const { records } of exportGroups(as, run.groups(), run.surroundings)) {
     for (const record of records) yield JSON.parse(JSON.stringify(record)) as RawRow;
   }
 }

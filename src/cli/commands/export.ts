@@ -12,8 +12,11 @@ import {
 } from "../../export/export-table.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import { sayNote } from "../../export/say-note.ts";
+import { given } from "../../internal/given.ts";
 import { makeFolder } from "../../internal/make-folder.ts";
+import type { Setting } from "../../setup/setting.ts";
 import { writeWhole } from "../../run/write-whole.ts";
+import { addSettings } from "../option.ts";
 import { writeError } from "../write-out.ts";
 
 interface ExportFlags {
@@ -21,7 +24,15 @@ interface ExportFlags {
   readonly out?: string;
   readonly policyVersion?: number;
   readonly promptText?: string;
+  readonly temperature?: number;
 }
+
+const temperatureSetting: Setting = {
+  name: "temperature",
+  kind: { type: "number", min: 0, max: 100 },
+  value: "t",
+  help: "prime-rl: the temperature at which the run sampled, where its run.json does not say it",
+};
 
 /** Notes of one kind that are printed one by one. */
 const shownNotes = 10;
@@ -50,8 +61,9 @@ export function defineExport(command: Command): void {
     .option(
       "--prompt-text <model>",
       "slime: prompts as the text that the policy was sent, by this folder's tokenizer",
-    )
-    .action(exportCommand);
+    );
+  addSettings(command, [temperatureSetting]);
+  command.action(exportCommand);
 }
 
 function toVersion(text: string): number {
@@ -61,8 +73,13 @@ function toVersion(text: string): number {
 
 async function exportCommand(
   dir: string,
-  { to, out, policyVersion, promptText }: ExportFlags,
+  { to, out, policyVersion, promptText, temperature }: ExportFlags,
 ): Promise<void> {
+  if (temperature !== undefined && to !== "prime-rl") {
+    throw new UsageError(
+      `Cannot use --temperature with --to ${to}: only prime-rl's rows have the temperature`,
+    );
+  }
   if (promptText !== undefined && to !== "slime") {
     throw new UsageError(
       `Cannot use --prompt-text with --to ${to}: only slime's rows have the prompt`,
@@ -77,7 +94,7 @@ async function exportCommand(
   } else if (to === "parquet" || to === "csv") {
     await writeContent(tableContent(dir, to), out);
   } else {
-    await exportToTrainer(dir, to, { out, policyVersion, promptText });
+    await exportToTrainer(dir, to, { out, policyVersion, promptText, temperature });
   }
 }
 
@@ -88,9 +105,10 @@ async function exportToTrainer(
     out,
     policyVersion,
     promptText,
+    temperature,
   }: Pick<
     { [Name in keyof ExportFlags]: ExportFlags[Name] | undefined },
-    "out" | "policyVersion" | "promptText"
+    "out" | "policyVersion" | "promptText" | "temperature"
   >,
 ): Promise<void> {
   const { loadTokenCodec } = await import("../../tokenizer/load-codec.ts");
@@ -105,8 +123,9 @@ async function exportToTrainer(
   const { content, summary } = await exportRun(dir, to, {
     onNote,
     ...(codec && { spell: async (ids) => await codec.decode(ids) }),
-    ...(policyVersion === undefined ? {} : { policyVersion }),
+    ...given({ policyVersion, temperature }),
     versionRemedy: "--policy-version N",
+    temperatureRemedy: "--temperature T",
   });
   try {
     await writeContent(content, out);

@@ -5,6 +5,7 @@ import { readSpecialTokens } from "../../audit/exported/special-tokens.ts";
 import { verifyExport } from "../../audit/exported/verify-export.ts";
 import { verifyRun } from "../../audit/verify-run.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
+import { given } from "../../internal/given.ts";
 import { isFolder } from "../../report/read-run.ts";
 import { rescoreFile, type FileRescoring } from "../../trajectory/rescore-file.ts";
 import { verifyFile } from "../../trajectory/verify-file.ts";
@@ -21,6 +22,7 @@ interface VerifyFlags extends Readonly<Record<string, unknown>> {
   readonly policyVersion?: string;
   readonly promptText?: string;
   readonly model?: string;
+  readonly temperature?: number;
 }
 
 /** `turnwright verify`: checks runs and files of samples against the invariants. */
@@ -58,7 +60,13 @@ export function defineVerify(command: Command): void {
     .option("--tolerance <nats>", "with --rescore: the largest difference that passes", "1e-5");
   addSettings(
     command,
-    engineSettings.map((setting) => ({ ...setting, help: `with --rescore: ${setting.help}` })),
+    engineSettings.map((setting) => ({
+      ...setting,
+      help:
+        setting.name === "temperature"
+          ? `with --rescore: ${setting.help}; with --run: the one that the export was given`
+          : `with --rescore: ${setting.help}`,
+    })),
   );
   command.action(verify);
 }
@@ -83,7 +91,7 @@ async function verify(paths: readonly string[], flags: VerifyFlags): Promise<voi
 async function verifyExports(
   files: readonly string[],
   as: ExportTarget,
-  { run, policyVersion, model, promptText }: VerifyFlags,
+  { run, policyVersion, model, promptText, temperature }: VerifyFlags,
 ): Promise<void> {
   const { loadTokenCodec } = await import("../../tokenizer/load-codec.ts");
   const codec = promptText === undefined ? undefined : await loadTokenCodec(promptText);
@@ -92,7 +100,9 @@ async function verifyExports(
     ...(codec && { spell: async (ids: readonly number[]) => await codec.decode(ids) }),
     ...(run === undefined ? {} : { run }),
     ...(policyVersion === undefined ? {} : { policyVersion: Number(policyVersion) }),
+    ...given({ temperature }),
     versionRemedy: "--policy-version N",
+    temperatureRemedy: "--temperature T",
   };
   for (const file of files) {
     const result = await verifyExport(file, as, known);
