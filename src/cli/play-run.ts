@@ -45,10 +45,15 @@ export async function playRun(
   await using _viewer = display.view ? await openViewer(folder.dir) : undefined;
   const result = await showPlay(run, { folder, display, signal, queue });
   await finish({ result, folder, environment: run.environment, plan: run.plan });
-  if (result.end === "interrupted") process.exitCode = 130;
-  const { scored, outcomes } = result.progress;
+  setExitStatus(result);
+}
+
+/** Sets the exit status where a run did not come to its end, or all of it failed. */
+export function setExitStatus({ end, progress }: RunResult): void {
+  if (end === "interrupted") process.exitCode = 130;
+  const { scored, outcomes } = progress;
   const isAllFailed = scored === 0 && outcomes.failed > 0;
-  if (result.end === "too-many-failures" || isAllFailed) process.exitCode = 1;
+  if (end === "too-many-failures" || isAllFailed) process.exitCode = 1;
 }
 
 /** Has workers play the run; nothing of a queue is loaded where there is none. */

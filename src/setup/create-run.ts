@@ -32,8 +32,10 @@ import { readVersion } from "./version.ts";
 /** What a run is told of while it is played. */
 export type PlayOptions = Pick<
   RunOptions,
-  "signal" | "player" | "onProgress" | "onEpisode" | "onEngine" | "onAdmission"
+  "signal" | "player" | "onProgress" | "onEpisode" | "onEngine" | "onAdmission" | "source"
 > & {
+  /** What is played, where otherwise than configured: how large groups are, and their seeds. */
+  readonly plan?: RunPlan;
   /** Episodes at once, where otherwise than configured. */
   readonly concurrency?: number;
 };
@@ -57,11 +59,12 @@ export interface Run extends AsyncDisposable {
    *
    * @param onWait - Told why it waits for another process.
    * @param options.isOpen - Whether it leaves that open from its beginning: others give the tasks. Default false.
+   * @param options.manifest - What `run.json` is to say in the place of `manifest`.
    * @throws UsageError where the folder holds a run of another configuration, or cannot be written.
    */
   openFolder(
     onWait?: (why: string) => void,
-    options?: { readonly isOpen?: boolean },
+    options?: { readonly isOpen?: boolean; readonly manifest?: RunManifest },
   ): Promise<RunFolder>;
   /** Plays the episodes that the folder lacks. Throws as `runRollouts()` does. */
   play(folder: RunFolder, options: PlayOptions): Promise<RunResult>;
@@ -133,14 +136,14 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       warnings: [...renderer.card.warnings, ...warningsOf(description, config)].map((each) =>
         redactor.text(each),
       ),
-      async openFolder(onWait = () => {}, { isOpen = false } = {}) {
+      async openFolder(onWait = () => {}, { isOpen = false, manifest: told = manifest } = {}) {
         const { dir = newFolder(environment, now), retryFailed, record, format } = config.conduct;
         const command = around.command && redactor.text(around.command);
         const lock = { onWait, ...given({ signal, command }) };
         const begun = {
-          ...manifest,
-          ...(isOpen && { found: { ...manifest.found, plan: openPlan } }),
           promptTime: toPromptTime(promptTime),
+          ...told,
+          ...(isOpen && { found: { ...told.found, plan: openPlan } }),
         };
         return await RunFolder.open(dir, begun, {
           retryFailed,

@@ -29,10 +29,10 @@ export function storedSettings(
   table: readonly Setting[] = runSettings,
 ): GivenSettings {
   const { sampling } = samplingFactsIn(found);
-  const stored = {
-    ...(found["settings"] ?? {}),
+  const stored: GivenSettings = {
+    ...(found["settings"] as GivenSettings | undefined),
     ...(sampling && toSamplingSettings(sampling)),
-  } as GivenSettings;
+  };
   const names = new Set(table.map(({ name }) => name));
   return Object.fromEntries(
     Object.entries(stored).filter(

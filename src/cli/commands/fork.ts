@@ -5,7 +5,7 @@ import path from "node:path";
 import { inputsBefore } from "../../episode/input.ts";
 import { UsageError } from "../../errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
-import type { PlanRecord } from "../../run/plan-run.ts";
+import { planRun, type PlanRecord } from "../../run/plan-run.ts";
 import { toPromptTime } from "../../run/prompt-time.ts";
 import {
   describeCopy,
@@ -14,8 +14,6 @@ import {
   isOfOtherRun,
 } from "../../run/recording-line.ts";
 import { recordedAssignment } from "../../run/replay-episode.ts";
-import { RunFolder } from "../../run/run-folder.ts";
-import { startRun } from "../../run/start-run.ts";
 import { forkGroupId } from "../../run/trunk.ts";
 import { createRun } from "../../setup/create-run.ts";
 import { defaultUser, openRecordedRun } from "../../setup/open-replay.ts";
@@ -27,6 +25,7 @@ import { findRecorded } from "../find-rollout.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
 import { addSettings, givenSettings } from "../option.ts";
 import { ownCommand } from "../own-command.ts";
+import { setExitStatus } from "../play-run.ts";
 import { printRunSummary } from "../run-summary.ts";
 import { hideSecrets, writeError, writeOut } from "../write-out.ts";
 
@@ -91,26 +90,30 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
       `Cannot fork ${rolloutId}: ${describeOtherAttempt(found.recorded.begin, found.row)}; fork another one`,
     );
   }
+  // They are of the run's own groups and start.
   const {
     passes: _passes,
     groups: _groups,
     "branch-at": _branchAt,
+    "retry-failed": _retryFailed,
     ...stored
   } = storedSettings(recorded.manifest);
+  const dir =
+    flags.out ?? path.join("runs", `fork-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`);
   const { split, taskIndex } = found.recorded.begin;
   const config = readRunConfig({
     ...defaultUser,
     ...stored,
     ...(await givenSettings(forkSettings, flags)),
-    ...{ split, tasks: String(taskIndex), samples: size },
+    ...{ split, tasks: String(taskIndex), samples: size, out: dir, record: "all" },
   });
   hideSecrets(createRunRedactor(config, process.env));
   const signal = stopOnInterrupt();
-  await using run = await createRun(config, { signal, now: Date.now });
-  const { redactor, setup } = run;
-  if (setup.environment.repeatable !== true || setup.user.repeatable !== true) {
+  await using run = await createRun(config, { signal, command: ownCommand() });
+  const { environment, manifest, plan, setup } = run;
+  if (environment.repeatable !== true || setup.user.repeatable !== true) {
     throw new UsageError(
-      `Cannot fork ${rolloutId}: the environment ${setup.environment.name} and the user ` +
+      `Cannot fork ${rolloutId}: the environment ${environment.name} and the user ` +
         `${setup.user.strategy} must be repeatable, so that their part of the conversation can be ` +
         "brought back (see `repeatable`)",
     );
@@ -120,13 +123,10 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
       `note: nothing scored ${rolloutId}: its row is not trained, and so neither is what the branches share\n`,
     );
   }
-  const { task, seed } = recordedAssignment(setup.environment, found.recorded);
+  const { task, seed } = recordedAssignment(environment, found.recorded);
   const forkedFrom = { rolloutId, turnIndex };
-  const dir =
-    flags.out ?? path.join("runs", `fork-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`);
   const branchSeed = await chooseSeed(dir, flags.seed);
   const groupId = forkGroupId(forkedFrom, branchSeed);
-  const { manifest } = run;
   const forked = {
     ...manifest,
     // What is shared is shown as it was.
@@ -134,33 +134,24 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
     configuration: { ...manifest.configuration, forkedFrom: { ...forkedFrom, seed: branchSeed } },
     found: { ...manifest.found, plan: { ...(manifest.found["plan"] as PlanRecord), groupId } },
   };
-  const { format } = config.conduct;
   const note = (text: string): void => writeError(`note: ${text}\n`);
-  const lock = { command: redactor.text(ownCommand()), signal, onWait: note };
-  const options = { retryFailed: false, lock, ...(format && { format }) };
-  await using folder = await RunFolder.open(dir, forked, options);
+  await using folder = await run.openFolder(note, { manifest: forked });
   for (const text of folder.notes) note(text);
-  const live = startRun({
+  const result = await run.play(folder, {
+    plan: planRun(environment, { ...plan.scope, seed: branchSeed }),
     source: {
       length: 1,
       repeatable: true,
       at: () => ({ task, groupId, fork: { place: forkedFrom, inputs, seed } }),
       placeOf: () => 0,
     },
-    setup,
-    redactor,
-    grouping: { size, attempts: config.conduct.attempts },
-    admission: { concurrency: config.conduct.concurrency },
-    folder,
-    seed: branchSeed,
     signal,
+    onEpisode: ({ rolloutId: id, outcome, stopReason, reward }) => {
+      void writeOut(`${id}: ${outcome} (${stopReason}), reward ${reward ?? "none"}\n`);
+    },
   });
-  for await (const { episodes } of live) {
-    for (const { rolloutId: id, outcome, stopReason, reward } of episodes) {
-      await writeOut(`${id}: ${outcome} (${stopReason}), reward ${reward ?? "none"}\n`);
-    }
-  }
-  await writeOut(printRunSummary(await live.result, folder));
+  await writeOut(printRunSummary(result, folder));
+  setExitStatus(result);
 }
 
 /** Drawn ones are below. */
