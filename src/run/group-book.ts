@@ -98,6 +98,8 @@ export class GroupBook {
   #jobs: AttemptJob[] = [];
   #nextJob = 0;
   #nextGroup = 0;
+  /** The first place before that one of a group that has not ended and is not opened again. */
+  #firstLeft = Infinity;
   #hasEnded = false;
   #openCount = 0;
   readonly #knownIds = new Set<string>();
@@ -154,11 +156,19 @@ export class GroupBook {
     // Attempts that nobody took may be left of groups that are whole without them.
     if (this.#openCount > 0) return false;
     if (this.#hasEnded) return true;
-    return length !== undefined && this.areFinished(length);
+    return length !== undefined && this.#areFinishedUpTo(length);
   }
 
-  /** Whether so many groups have ended, as none is open; the source may have fewer. */
+  /**
+   * Whether so many groups have ended, as none is open; the source may have fewer, and those that it passed over may
+   * have been left open by earlier starts.
+   */
   areFinished(groupCount: number): boolean {
+    return this.#firstLeft >= groupCount && this.#areFinishedUpTo(groupCount);
+  }
+
+  /** Whether so many groups have ended, those that were passed not counted. */
+  #areFinishedUpTo(groupCount: number): boolean {
     for (let index = this.#nextGroup; index < groupCount; index++) {
       if (!this.#isFinished(this.#earlier.get(index))) return false;
     }
@@ -212,13 +222,15 @@ export class GroupBook {
    */
   async reopen(begun: readonly BegunGroup[], recall: (noted: NotedTask) => Task): Promise<number> {
     let count = 0;
-    // Attempts of a group of which nothing is told any more are no other group's.
+    const told = new Set<number>();
+    // Attempts of a group of which nothing is told are no other group's.
     for (const groupIndex of this.#earlier.keys()) {
       this.#nextGroup = Math.max(this.#nextGroup, groupIndex + 1);
     }
     for (const noted of begun) {
       if (isTurnOver()) await takeTurn();
       const { groupIndex, groupId, fork } = noted;
+      told.add(groupIndex);
       this.#nextGroup = Math.max(this.#nextGroup, groupIndex + 1);
       this.#notedBefore.set(groupId, notedKey(noted));
       const earlier = this.#earlier.get(groupIndex) ?? [];
@@ -229,6 +241,9 @@ export class GroupBook {
       this.release(this.#open({ groupIndex, groupId, task, earlier }, fork));
       count += 1;
     }
+    let left = 0;
+    while (told.has(left) || this.#isFinished(this.#earlier.get(left))) left += 1;
+    if (left < this.#nextGroup) this.#firstLeft = left;
     return count;
   }
 

@@ -19,7 +19,7 @@ import {
 import { lampSetup } from "./lamp-run.fixture.ts";
 import { RunFolder, type RunManifest } from "./run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { endlessTasks, taskList, type TaskSource } from "./task-source.ts";
+import { endlessTasks, taskList, tasksFrom, type TaskSource } from "./task-source.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -193,6 +193,43 @@ test.each<[string, TaskSource, TaskSource]>([
   }
   expect((await stored()).found).toEqual(found);
   expect(await verifyRun(dir)).toMatchObject({ isFinished: true, episodes: 6, violations: [] });
+});
+
+test.each([
+  ["of which attempts are left", "lamp/test/1#1", 5],
+  ["of which none has ended", "lamp/test/1", 4],
+])("a plan is not at its end where a source passes over a group %s", async (_, held, count) => {
+  const manifest = { ...own, found: { plan: lampsPlan, vocabularySize } };
+  {
+    const stop = new AbortController();
+    const engine = switchingEngine(async ({ sessionId }, turn) => {
+      if (turn > 0 && sessionId.startsWith(held)) await new Promise(() => {});
+    });
+    let ended = 0;
+    const onEpisode = (): void => {
+      if (++ended === count) stop.abort();
+    };
+    await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
+    const around = { admission: { concurrency: 6 }, engine, onEpisode, signal: stop.signal };
+    await takeAll(startLamps({ folder, ...around }));
+  }
+  const summary = async (): Promise<unknown> =>
+    JSON.parse(await readFile(path.join(dir, "summary.json"), "utf8"));
+  const starts: [TaskSource, "interrupted" | "finished", number][] = [
+    [tasksFrom([]), "interrupted", count],
+    [lampList(3), "finished", 6],
+  ];
+  for (const [source, end, finished] of starts) {
+    await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
+    const run = startLamps({ folder, source });
+    await takeAll(run);
+    expect(await run.result).toMatchObject({ end: "finished" });
+    expect(await summary()).toMatchObject({ end, planned: 6, finished });
+    const { isFinished, episodes, violations } = await verifyRun(dir);
+    const told = { isFinished, episodes, violations };
+    expect(told).toEqual({ isFinished: end === "finished", episodes: finished, violations: [] });
+  }
+  expect((await stored()).found).toEqual(manifest.found);
 });
 
 test("nothing is played while the plan is being left", async () => {
