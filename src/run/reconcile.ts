@@ -83,7 +83,8 @@ interface Scanned<Line> {
  * they say. A line that is not the one that `events.jsonl` tells of claims nothing.
  * Everything else goes: it is played again, or set aside.
  *
- * The files need not be replaced together: whatever a crash leaves in between is reconciled alike.
+ * The files need not be replaced together: whatever a crash leaves in between is reconciled alike, and whoever reads
+ * them in between finds rows that no episode names, which count for nothing.
  *
  * @throws UsageError where the disk refuses.
  */
@@ -166,8 +167,9 @@ export async function reconcile(
     ].filter((place) => place !== undefined);
     if (places.length > 0) notes.push(`what is left of these is set aside in ${places.join(", ")}`);
   }
-  await keepLines(rows.path, { files, ranges: inOrder(keptRows), size: rows.size });
+  // As rows are written before their episode, so they go behind it: no line names rows that are not there.
   await keepLines(claims.path, { files, ranges: inOrder(kept), size: claims.size });
+  await keepLines(rows.path, { files, ranges: inOrder(keptRows), size: rows.size });
   return { finished, dropped, laterAttempts, retried, untold, grouping, notes };
 }
 

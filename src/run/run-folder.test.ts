@@ -18,6 +18,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Episode } from "../episode/episode.ts";
+import { readRun } from "../library/read-run.ts";
 import { hashLine } from "./encode-line.ts";
 import { crashingFiles, faultyFiles } from "./faulty-files.fixture.ts";
 import { diskFiles, type Files } from "./files.ts";
@@ -312,6 +313,41 @@ describe("RunFolder that dies while it is opened", () => {
       await rm(dir, { recursive: true });
       expect(at).toBeLessThan(1000);
     }
+  }, 900_000);
+
+  test("can be read wherever it dies as it takes failed episodes out", async () => {
+    {
+      await using folder = await open();
+      await writeAndTell(folder, [testEpisode(0), testEpisode(1, failedEnd), testEpisode(2)]);
+    }
+    const whole = path.join(scratch, "whole");
+    await rename(dir, whole);
+    const read = new Set<string>();
+    let hasOpened = false;
+    for (let at = 0; !hasOpened; at++) {
+      await cp(whole, dir, { recursive: true });
+      const { files } = crashingFiles(at);
+      const lock = { machine: fakeMachine({}) };
+      try {
+        await using _dying = await open({ retryFailed: true, files, lock });
+        hasOpened = true;
+      } catch {
+        // What it is does not matter: the process is dead.
+      }
+      const finished = await rolloutIdsIn(dir, "episodes.jsonl");
+      const rows: string[] = [];
+      for await (const { rolloutId } of (await readRun(dir)).samples()) rows.push(rolloutId);
+      expect(rows, `died at call ${at}`).toEqual(finished);
+      const found = [finished, await rolloutIdsIn(dir, "samples.jsonl")];
+      read.add(found.map((ids) => ids.length).join());
+      // A start that does not play the failed one again has nothing to say of it.
+      await using again = await open({ lock: { machine: fakeMachine({ pid: 2 }) } });
+      expect([idsOf(again), again.notes]).toEqual([finished, []]);
+      expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(finished);
+      await rm(dir, { recursive: true });
+      expect(at).toBeLessThan(1000);
+    }
+    expect([...read]).toEqual(["3,3", "2,3", "2,2"]);
   }, 900_000);
 });
 
