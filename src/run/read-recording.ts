@@ -26,6 +26,8 @@ export interface RecordedAttempt {
   readonly lastHash: string;
   /** Whether it came to its end. */
   readonly hasEnded: boolean;
+  /** Whether it did in a start that records nothing, if at all (see `EndLine`): this is its beginning. */
+  readonly isUnrecorded: boolean;
 }
 
 /** Where the lines of a rollout's latest attempt are. */
@@ -61,18 +63,29 @@ export type RecordingIndex = ReadonlyMap<string, Readonly<AttemptPlace>>;
  * Finds the recordings of a folder; only those that `wants` says are kept in mind. Lines that cannot be
  * read are passed over: what they held is sampled again.
  *
+ * @param options - `onLine` is told of each line, in order.
  * @throws UsageError where the disk refuses.
  */
 export async function indexRecordings(
   dir: string,
-  { files, wants }: { readonly files: Files; readonly wants: (rolloutId: string) => boolean },
+  {
+    files,
+    wants,
+    onLine,
+  }: {
+    readonly files: Files;
+    readonly wants: (rolloutId: string) => boolean;
+    readonly onLine?: (head: RecordedHead) => void;
+  },
 ): Promise<RecordingIndex> {
   const file = path.join(dir, recordingFile);
   const index = new Map<string, AttemptPlace>();
   try {
     await scanLines(files, file, ({ bytes, start, end }) => {
       const head = headOf(bytes);
-      if (head === undefined || !wants(head.rolloutId)) return;
+      if (head === undefined) return;
+      onLine?.(head);
+      if (!wants(head.rolloutId)) return;
       const known = index.get(head.rolloutId);
       if (known === undefined || head.attempt > known.attempt) {
         index.set(head.rolloutId, { attempt: head.attempt, ranges: [{ start, end }] });
@@ -87,21 +100,28 @@ export async function indexRecordings(
 }
 
 const headPattern =
-  /^\{"recording":1,"type":"(?:begin|inputs|end)","rolloutId":("[^"\\]*(?:\\.[^"\\]*)*"),"attempt":(\d+)[,}]/;
+  /^\{"recording":1,"type":"(?:begin|inputs|end)","rolloutId":("[^"\\]*(?:\\.[^"\\]*)*"),"attempt":(\d+)(,"isUnrecorded":true)?[,}]/;
 
 /** Most heads are shorter than this, in bytes. */
 const headLength = 4096;
 
+/** Whose line it is. */
+export interface RecordedHead {
+  readonly rolloutId: string;
+  readonly attempt: number;
+  /** Whether it says that the rest of the attempt is not recorded (see `EndLine`). */
+  readonly isUnrecorded: boolean;
+}
+
 /** Whose line it is, without parsing all of it. */
-function headOf(
-  line: Buffer,
-): { readonly rolloutId: string; readonly attempt: number } | undefined {
+function headOf(line: Buffer): RecordedHead | undefined {
   const match =
     headPattern.exec(line.toString("utf8", 0, headLength)) ??
     (line.length > headLength ? headPattern.exec(line.toString("utf8")) : null);
   if (match === null) return undefined;
   const rolloutId = parseJson(Buffer.from(match[1]!));
-  return typeof rolloutId === "string" ? { rolloutId, attempt: Number(match[2]) } : undefined;
+  if (typeof rolloutId !== "string") return undefined;
+  return { rolloutId, attempt: Number(match[2]), isUnrecorded: match[3] !== undefined };
 }
 
 /**
@@ -205,6 +225,7 @@ export function joinLines(lines: readonly Buffer[], runId?: string): RecordedAtt
   let lastHash = "";
   let partCount = 0;
   let hasEnded = false;
+  let isUnrecorded = false;
   const inputs: Input[] = [];
   const times: number[] = [];
   for (const bytes of lines) {
@@ -218,14 +239,17 @@ export function joinLines(lines: readonly Buffer[], runId?: string): RecordedAtt
       begin = line;
       // Whatever ended it before was lost.
       hasEnded = false;
+      isUnrecorded = false;
       // Inputs before it are of a play whose own beginning was lost, and which was not gone on with.
       if (line.start === 1) {
         [lastHash, partCount] = ["", 0];
         inputs.length = 0;
         times.length = 0;
       }
-    } else if (line.type === "end") hasEnded = true;
-    else if (line.part === partCount) {
+    } else if (line.type === "end") {
+      if (line.isUnrecorded !== true) hasEnded = true;
+      else isUnrecorded = !hasEnded;
+    } else if (line.part === partCount) {
       partCount += 1;
       lastHash = line.hash;
       for (const input of line.inputs) inputs.push(input);
@@ -233,7 +257,8 @@ export function joinLines(lines: readonly Buffer[], runId?: string): RecordedAtt
     }
   }
   if (begin === undefined && foreignCount > 0) return joinLines(lines);
-  return begin && { begin, inputs: { inputs, times }, partCount, lastHash, hasEnded };
+  if (begin === undefined) return undefined;
+  return { begin, inputs: { inputs, times }, partCount, lastHash, hasEnded, isUnrecorded };
 }
 
 /** Takes the recordings of some rollouts out of a folder. */

@@ -98,6 +98,16 @@ export interface InputsLine extends Inputs {
 /** Says that an attempt came to its end: it is not gone on with. */
 export interface EndLine extends Pick<InputsLine, "recording" | "rolloutId" | "attempt"> {
   readonly type: "end";
+  /**
+   * Present where it comes to its end in a start that records nothing, before its row is written: what is recorded is
+   * its beginning. Where the row is lost, it is gone on with.
+   */
+  readonly isUnrecorded?: true;
+}
+
+/** Says of an attempt that a start which records nothing brings it to its end. */
+export function unrecordedEnd(place: Pick<EndLine, "rolloutId" | "attempt">): EndLine {
+  return { recording: recordingFormat, type: "end", ...place, isUnrecorded: true };
 }
 
 /** A line of the recording. */

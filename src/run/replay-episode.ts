@@ -31,7 +31,7 @@ export type ReplayVerdict =
   | { readonly type: "diverged"; readonly reason: string }
   /** The recording ends before the episode does: it was not finished. */
   | { readonly type: "unfinished"; readonly reason: string }
-  /** What is recorded is of an attempt before the finished one: there is nothing to compare that with. */
+  /** What is recorded is of an attempt before the finished one, or not all of it: nothing can be compared. */
   | { readonly type: "unrecorded"; readonly reason: string };
 
 /** A recorded episode, and what was made of it when it was played. */
@@ -90,6 +90,11 @@ export async function replayEpisode(
   }
   if (isOfOtherAttempt(recorded.begin, row)) {
     return { type: "unrecorded", reason: describeOtherAttempt(recorded.begin, row) };
+  }
+  if (row !== undefined && recorded.isUnrecorded) {
+    const reason =
+      "its recording is of its beginning: a start that records nothing played the rest";
+    return { type: "unrecorded", reason };
   }
   const lost = describeLostTask(recorded.begin);
   if (lost !== undefined) return { type: "diverged", reason: lost };

@@ -16,7 +16,7 @@ import { evaluationFiles, isEvaluation } from "./evaluation-files.ts";
 import type { FolderJournal } from "./folder-journals.ts";
 import { type JournalOptions, JsonlJournal } from "./jsonl-journal.ts";
 import { episodesFile, reconcile, samplesFile } from "./reconcile.ts";
-import { recordingFile } from "./recording-line.ts";
+import { recordingFile, unrecordedEnd } from "./recording-line.ts";
 import { RecordingJournal, type RecordingOptions } from "./recording-journal.ts";
 import {
   endRecording,
@@ -109,7 +109,7 @@ export class RunFolder implements AsyncDisposable {
   readonly #finishedIds: ReadonlySet<string>;
   /**
    * Finished episodes of which nobody could replay what is recorded: an earlier start began to record them and
-   * this one, which records nothing, finished them; or it is of an attempt before the finished one.
+   * one that records nothing finished them; or it is of an attempt before the finished one.
    */
   readonly #unplayable: Set<string>;
   /** Whether earlier starts finished anything that may have been evaluated, and that was not taken back. */
@@ -121,6 +121,8 @@ export class RunFolder implements AsyncDisposable {
   /** What was opened in it later, and is closed with it. */
   readonly #openedLater: AsyncDisposable[] = [];
   #finishedRecordings: Promise<RecordingIndex> | undefined;
+  /** The recording, as a start that records nothing writes it. */
+  #notesUnrecorded: Promise<JsonlJournal> | undefined;
   /** Where episodes were when one was last looked for in vain, or at all. */
   #index: Promise<EpisodeIndex> | undefined;
 
@@ -217,9 +219,15 @@ export class RunFolder implements AsyncDisposable {
     const notes = [...claimed.notes, ...found.notes];
     const finishedIds = new Set(finished.map(({ rolloutId }) => rolloutId));
     await endRecording(dir, files);
+    const unrecorded = new Set<string>();
     const recordings = await indexRecordings(dir, {
       files,
       wants: (rolloutId) => !finishedIds.has(rolloutId) || laterAttempts.has(rolloutId),
+      onLine: ({ rolloutId, isUnrecorded }) => {
+        if (isUnrecorded && finishedIds.has(rolloutId)) unrecorded.add(rolloutId);
+        // Its row was lost, and what went on with it recorded the rest.
+        else unrecorded.delete(rolloutId);
+      },
     });
     const isOvertaken = ([rolloutId, attempt]: readonly [string, number]): boolean =>
       (recordings.get(rolloutId)?.attempt ?? attempt) < attempt;
@@ -235,7 +243,7 @@ export class RunFolder implements AsyncDisposable {
         recordings,
         record,
         finishedIds,
-        unplayable: new Set(overtaken),
+        unplayable: new Set([...overtaken, ...unrecorded]),
         retried: found.retried,
         lost: new Set(dropped),
         samples: journals[samplesFile],
@@ -460,13 +468,23 @@ export class RunFolder implements AsyncDisposable {
     const samples: EncodedLine[] = [];
     for (const sample of episodeSamples(episode)) samples.push(await encodeLine(sample));
     if (samples.length > 0) await this.#samples.appendLines(samples);
+    await this.#noteUnrecorded(episode);
     const { segments: _written, ...story } = episode;
     const row: EpisodeRow = { ...story, sampleHashes: samples.map(({ hash }) => hash) };
     const line = await encodeLine(row);
     await this.#episodes.appendLines([line]);
-    const { rolloutId } = episode;
-    if (this.record === "none" && this.#recordings.has(rolloutId)) this.#unplayable.add(rolloutId);
     return line.hash;
+  }
+
+  /** Says in the recording of an episode that earlier starts began that this one, which records nothing, ended it. */
+  async #noteUnrecorded({ rolloutId }: Episode): Promise<void> {
+    const place = this.#recordings.get(rolloutId);
+    if (this.record !== "none" || place === undefined) return;
+    const { attempt } = place;
+    this.#notesUnrecorded ??= this.openJournal(recordingFile);
+    const journal = await this.#notesUnrecorded;
+    await journal.append(unrecordedEnd({ rolloutId, attempt }));
+    this.#unplayable.add(rolloutId);
   }
 
   /** Records that something happened; `atMs` is in milliseconds since the epoch. */

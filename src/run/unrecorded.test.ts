@@ -73,6 +73,64 @@ test("a start that records nothing leaves no beginning behind of what it finishe
   });
 });
 
+describe("a start that records nothing, and is killed behind the end of what an earlier one began", () => {
+  const begun = "lamp/test/0#0";
+  let killed = "";
+  beforeEach(async () => {
+    killed = path.join(dir, "killed");
+    const place = path.join(dir, "run");
+    const isKept = (file: string): boolean => !file.endsWith("run.lock");
+    for (const record of ["all", "none"] as const) {
+      const stop = new AbortController();
+      const engine = switchingEngine((_, turn) => {
+        if (record === "all" && turn === 1) stop.abort();
+      });
+      const onEpisode = (): void => {
+        cpSync(place, killed, { recursive: true, filter: isKept });
+        stop.abort();
+      };
+      await using folder = await openLamps(place, { record });
+      const around = { admission: { concurrency: 1 }, engine, onEpisode, signal: stop.signal };
+      await takeAll(startLamps({ folder, ...around }));
+    }
+  });
+
+  test("leaves a beginning that is told from a damaged recording", async () => {
+    const stored = await (await openRecordedRun(killed)).read(begun);
+    expect(stored!.row).toMatchObject({ attempt: 1, reward: 1 });
+    const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
+    expect(await replayEpisode(stored!, { setup })).toEqual({
+      type: "unrecorded",
+      reason: "its recording is of its beginning: a start that records nothing played the rest",
+    });
+  });
+
+  test.each(["all", "failed", "none"] as const)(
+    "leaves nothing of it when a start with --record %s has ended",
+    async (record) => {
+      {
+        await using folder = await openLamps(killed, { record });
+        await takeAll(startLamps({ folder }));
+      }
+      expect(await replayAll(killed)).not.toHaveProperty(begun);
+    },
+  );
+
+  test("leaves a beginning that is gone on with where its row is lost", async () => {
+    await writeFile(path.join(killed, "episodes.jsonl"), "");
+    const asked: string[] = [];
+    const engine = switchingEngine(({ sessionId }, turn) => {
+      if (sessionId === begun) asked.push(`${sessionId}:${turn}`);
+    });
+    {
+      await using folder = await openLamps(killed);
+      await takeAll(startLamps({ folder, engine }));
+    }
+    expect(asked).toEqual([`${begun}:1`]);
+    expect(await replayAll(killed)).toHaveProperty(begun, "identical");
+  });
+});
+
 describe("an attempt that a start which records nothing played again, and was killed behind it", () => {
   const grouping = { size: 2, attempts: 1 };
   let killed = "";
