@@ -1,9 +1,9 @@
 /**
  * Calls what an episode cannot repeat by itself: a model, a web service, a sandbox, a clock, a random
  * draw. What comes back is recorded, and is answered from the record when the episode is played again
- * or goes on after a crash: the work is not done a second time then. Its result is plain data: what
- * JSON says otherwise comes so from the first time on, such as a text for a `Date`. Calls may run at once;
- * the work of one makes no other.
+ * or goes on after a crash: the work is not done a second time then. Its result is plain data, a copy as JSON
+ * has it from the first time on: a text for a `Date`, no member that is `undefined`, of a list its items
+ * alone. Calls may run at once; the work of one makes no other.
  *
  * @param what - Names the call in the record, such as `chat user` or `GET /orders/7`.
  * @throws whatever the work throws; from the record, an error of the same name, code and message, with

@@ -1295,6 +1295,7 @@ describe("an episode and its recording", () => {
 
   test("hands over what a call brought as JSON has it, as it will when it is played again", async () => {
     const brought: unknown[] = [];
+    const shared = { n: 1 };
     const environment: Environment = {
       ...repeatableLamp,
       async open(task, options) {
@@ -1304,6 +1305,11 @@ describe("an episode and its recording", () => {
           () => 1,
           undefined,
           { plain: [null, "text", 0.5] },
+          { id: 17, error: undefined },
+          "order 17".match(/order (?<id>\d+)/),
+          { zero: -0, holes: Array<number>(1) },
+          -0,
+          { one: shared, two: shared },
         ]) {
           brought.push(await options.outside!("load", () => given));
         }
@@ -1312,15 +1318,23 @@ describe("an episode and its recording", () => {
     };
     const { recorded } = await play({ environment });
     const first = brought.splice(0);
-    expect(first).toEqual([
+    expect(first).toStrictEqual([
       { at: "1970-01-01T00:00:00.000Z", seen: {}, left: null },
       [1, null],
       undefined,
       undefined,
       { plain: [null, "text", 0.5] },
+      { id: 17 },
+      ["order 17", "17"],
+      { zero: 0, holes: [null] },
+      0,
+      { one: { n: 1 }, two: { n: 1 } },
     ]);
+    const { one, two } = first.at(-1) as Record<"one" | "two", unknown>;
+    expect([one === two, one === shared]).toEqual([false, false]);
+    expect(Object.keys(first[6] as string[])).toEqual(["0", "1"]);
     await play({ ...nothing, environment }, { past: stored(recorded), atEnd: "replay" });
-    expect(brought).toEqual(first);
+    expect(brought).toStrictEqual(first);
   });
 
   test("records each answer of a world that hands out one object for all", async () => {

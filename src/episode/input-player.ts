@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
 import { RolloutError, describeError, type Party } from "../errors.ts";
 import { plainCopy } from "../internal/plain-copy.ts";
-import { isPlainJson } from "../internal/is-wholly-json.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import type { Generation } from "../engine/engine.ts";
@@ -801,9 +800,12 @@ function requireCall(what: unknown, work: unknown): void {
   );
 }
 
-/** A value as it comes back from a recording: another world would find a text there for a `Date`. */
+/**
+ * A value as it comes back from a recording, whoever has the value itself: a text for a `Date`, no member that
+ * is `undefined`, nothing of a list but its items, and nothing that is one thing at two places.
+ */
 function asJsonHasIt<Value>(value: Value): Value {
-  if (value === undefined || isPlainJson(value)) return value;
+  if (typeof value === "string") return value;
   const text = JSON.stringify(value) as string | undefined;
   return (text === undefined ? undefined : JSON.parse(text)) as Value;
 }
