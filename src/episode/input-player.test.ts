@@ -101,7 +101,7 @@ async function play(
 ): Promise<{
   readonly episode: Episode;
   readonly recorded: Inputs;
-  /** As they were handed over: each ends with a policy call, but for the last. */
+  /** Each ends with a policy call, but for the last. */
   readonly batches: readonly Inputs[];
 }> {
   const setup: EpisodeSetup = {
@@ -129,7 +129,20 @@ async function play(
       ...rest,
     },
   );
-  return { episode, recorded: joined(batches), batches };
+  return { episode, recorded: joined(batches), batches: byPolicyCall(batches) };
+}
+
+/** What was handed over before a policy call belongs to it. */
+function byPolicyCall(handed: readonly Inputs[]): readonly Inputs[] {
+  const turns: Inputs[] = [];
+  let begun: Inputs[] = [];
+  for (const more of handed) {
+    begun.push(more);
+    if (more.inputs.at(-1)?.type !== "generation") continue;
+    turns.push(joined(begun));
+    begun = [];
+  }
+  return begun.length === 0 ? turns : [...turns, joined(begun)];
 }
 
 /** Neither engine nor model nor clock is there. */
@@ -1502,6 +1515,38 @@ describe("an episode and its recording", () => {
           `before (${stopReason}), expected the limits that it was played with, or larger ones`,
       );
     });
+  });
+
+  test("hands over what was called outside before the policy samples, and nothing else on its own", async () => {
+    const handed: Inputs[] = [];
+    const atAsk: Inputs[] = [];
+    const inner = preparedEngine(replies);
+    const engine: Engine = {
+      ...inner,
+      generate: async (...call) => {
+        atAsk.push(stored(joined(handed)));
+        return await inner.generate(...call);
+      },
+    };
+    const { user, asked } = countingUser();
+    await play({ engine, user }, { onInputs: (more) => handed.push(more) });
+    const names = joined(handed).inputs.map(nameOfInput);
+    const turns = names.flatMap((name, index) => (name === "generation" ? [index] : []));
+    expect(turns).toHaveLength(3);
+    expect(turns[2]).toBeGreaterThan(turns[1]! + 1);
+    expect(atAsk.map(({ inputs }) => inputs.map(nameOfInput))).toEqual([
+      names.slice(0, turns[0]),
+      names.slice(0, turns[1]),
+      // The lamp calls nothing that is outside.
+      names.slice(0, turns[1]! + 1),
+    ]);
+    expect(asked.count).toBe(3);
+    asked.count = 2;
+    const goingOn = { user, engine: preparedEngine(replies.slice(1)), now: ticking(500_000) };
+    const { episode } = await play(goingOn, { past: atAsk[1]!, start: 2 });
+    expect(asked.count).toBe(3);
+    expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+    expect(episode.durationMs).toBeLessThan(1000);
   });
 
   test("is interrupted between two turns, and asks nobody again for what was answered", async () => {

@@ -120,6 +120,8 @@ export class InputPlayer {
   #stop: PlaybackStop | undefined;
   /** What was thrown once more of that with which the world's giving up had ended a wait. */
   readonly #givenUp = new WeakSet<Error>();
+  /** Something was done since the last time that is not to be done again. */
+  #isWorkNew = false;
   #newInputs: Input[] = [];
   #newTimes: number[] = [];
 
@@ -251,6 +253,8 @@ export class InputPlayer {
 
   async #sample(promptHash: string, live: () => Promise<Sampled>): Promise<Sampled> {
     this.#goLive("the policy is asked for a turn");
+    // Sampling may take long, and the process may end meanwhile.
+    if (this.#isWorkNew) this.flush();
     const about = { type: "generation", promptHash, readings: this.#readings } as const;
     try {
       const sampled = this.#cleanSampled(await live());
@@ -364,6 +368,8 @@ export class InputPlayer {
         };
         try {
           this.#noteOutside(about, ended);
+          // An episode that cannot go on from its recording does all of it again.
+          if (bound === undefined) this.#isWorkNew = true;
         } catch (thrown) {
           // Whoever brought it has written into it meanwhile.
           ended = {
@@ -754,6 +760,7 @@ export class InputPlayer {
     const inputs: Inputs = { inputs: this.#newInputs, times: this.#newTimes };
     this.#newInputs = [];
     this.#newTimes = [];
+    this.#isWorkNew = false;
     this.#onInputs(inputs);
   }
 }
