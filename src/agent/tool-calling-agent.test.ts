@@ -141,6 +141,17 @@ describe("toolCallingAgent()", () => {
     ]);
   });
 
+  test("a further call that is malformed is refused as such", () => {
+    const text = `${call("{bad}")}\n${call("{bad}")}`;
+    expect(read(text, { toolUsePolicy: toolUsePolicies.one }).intents).toMatchObject([
+      { type: "refuse", status: "invalid-json" },
+      {
+        ...{ type: "refuse", status: "invalid-json" },
+        observation: "Error: not executed, only one tool call is allowed in a turn",
+      },
+    ]);
+  });
+
   test("with the first call only, leaves the others out of the conversation", () => {
     const first = call('{"name": "get_order", "arguments": {"order_id": "#W1"}}');
     const second = call('{"name": "cancel_order", "arguments": {"order_id": "#W1"}}');

@@ -152,11 +152,13 @@ function toIntent(
   const { callsPerTurn } = options.toolUsePolicy;
   const { name = unreadableName } = attempt;
   if (callsPerTurn === "first" && index > 0) return { type: "ignore", callId: id, name };
+  const decision = decideCall(attempt, options, tools);
   if ((callsPerTurn === "one" || options.parallelResults === false) && index > 0) {
     const observation = "Error: not executed, only one tool call is allowed in a turn";
-    return { type: "refuse", callId: id, name, status: "extra-call", observation };
+    // One that would not be made by itself either counts as what it is.
+    const status = decision.type === "refuse" ? decision.status : "extra-call";
+    return { type: "refuse", callId: id, name, status, observation };
   }
-  const decision = decideCall(attempt, options, tools);
   if (decision.type === "refuse") return { ...decision, callId: id, name };
   return {
     type: "act",
