@@ -27,7 +27,10 @@ export function findEnd(ids: readonly number[], asked: Asked): Finish | undefine
   );
 }
 
-/** What an engine handed over that was told to cut it short: behind the stop id it has come to its end. */
+/**
+ * What an engine handed over: behind the stop id it has come to its end, also where the engine was told to cut it
+ * short, or calls it `length` because that id was the last that it was allowed.
+ */
 export function withEnd(generation: Generation, asked: Asked): Generation {
   const { finish, outputIds, pieces } = generation;
   const stop = finish.type === "length" ? findStop(outputIds, asked) : undefined;

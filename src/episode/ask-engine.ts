@@ -59,8 +59,7 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
         },
       };
       const reply = await takeReply(setup.engine, request, options);
-      const checked = checkGeneration(reply, request);
-      const generation = time.signal.aborted ? withEnd(checked, request) : checked;
+      const generation = withEnd(checkGeneration(reply, request), request);
       if (generation.outputIds.length > 0 || interrupt?.aborted === true) return generation;
       if (!time.expired) throw emptyReply(call.what);
       if (isGivenUp || leftMs < graceTimeoutMs) return generation;

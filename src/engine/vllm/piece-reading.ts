@@ -114,7 +114,8 @@ function readFinish(
         ? (findStop(ids, request.turn) ?? { type: "stop" })
         : { type: "stop", matched: last };
     case "length":
-      return { type: "length" };
+      // The last id that it was allowed may be the stop id.
+      return findStop(ids, request.turn) ?? { type: "length" };
     case "repetition":
       return { type: "stop", matched: "repetition" };
     default:
