@@ -66,17 +66,17 @@ export function crossBoundary<Result>(
 ): Promise<Result> {
   const { timeoutMs } = boundary;
   return watch.within(timeoutMs, work, {
-    onLate: () => noAnswer(boundary),
+    onLate: (waitMs) => noAnswer(boundary, waitMs),
     name: (error) => nameThrown(watch.ownsStop, boundary, error),
   });
 }
 
-function noAnswer(boundary: Boundary): RolloutError {
+function noAnswer(boundary: Boundary, waitMs?: number): RolloutError {
   const { timeoutMs, waitsFor } = boundary;
   const waited: Pick<Boundary, "party" | "what" | "suspect"> = waitsFor?.() ?? boundary;
   const { party, what, suspect } = waited;
   const remedy = suspect === undefined ? "" : `, expected one (a forgotten resolve in ${suspect}?)`;
-  const message = `Cannot ${what}: no answer within ${timeoutMs} ms${remedy}`;
+  const message = `Cannot ${what}: no answer within ${waitMs ?? timeoutMs} ms${remedy}`;
   return new RolloutError(`${party}/timeout`, message, { retryable: true });
 }
 

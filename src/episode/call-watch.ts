@@ -19,6 +19,10 @@ export class CallWatch implements Disposable {
   #interrupt: ((reason: unknown) => void) | undefined;
   /** Of the call under way. */
   #timer: PausableTimer | undefined;
+  /** Ends the call under way because a wait within it took so many milliseconds. */
+  #expire: ((waitMs: number) => void) | undefined;
+  /** Of those who are waited for within it. */
+  #waits = new Set<PausableTimer>();
 
   /** Whether it is by the episode itself that something was thrown which ends its playback. */
   readonly ownsStop: (thrown: unknown) => boolean;
@@ -61,6 +65,24 @@ export class CallWatch implements Disposable {
     this.#timer?.lengthen(ms);
   }
 
+  /**
+   * Another is waited for within the call under way, if there is one: its time stands still until the function that
+   * this returns is called, and no more than `ms` milliseconds pass until then.
+   */
+  waitWithin(ms: number): () => void {
+    const timer = this.#timer;
+    const expire = this.#expire;
+    if (timer === undefined || expire === undefined) return () => {};
+    const waits = this.#waits;
+    const wait = startPausableTimer(ms, () => expire(ms), this.#clock);
+    waits.add(wait);
+    timer.pause();
+    return () => {
+      wait.callOff();
+      if (waits.delete(wait) && waits.size === 0) timer.goOn();
+    };
+  }
+
   /** @throws the caller's reason where the caller has aborted. */
   throwIfAborted(): void {
     this.#caller.throwIfAborted();
@@ -70,13 +92,17 @@ export class CallWatch implements Disposable {
    * Makes a call and waits for it, no longer than `ms` milliseconds; work that ignores its signal is not
    * waited for.
    *
-   * @throws the caller's reason where that is aborted first, `onLate()` where the time is over first, and
+   * @throws the caller's reason where that is aborted first, `onLate()` where the time is over first, or that
+   *   of a wait within it, and
    *   whatever the work throws, under the name that `name()` gives it.
    */
   within<Result>(
     ms: number,
     work: (signal: AbortSignal) => Result | Promise<Result>,
-    { onLate, name }: { readonly onLate: () => Error; readonly name: (error: unknown) => unknown },
+    {
+      onLate,
+      name,
+    }: { readonly onLate: (waitMs?: number) => Error; readonly name: (error: unknown) => unknown },
   ): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       this.throwIfAborted();
@@ -86,7 +112,10 @@ export class CallWatch implements Disposable {
         if (isOver) return false;
         isOver = true;
         this.#timer?.callOff();
+        for (const wait of this.#waits) wait.callOff();
         this.#timer = undefined;
+        this.#waits = new Set();
+        this.#expire = undefined;
         this.#interrupt = undefined;
         return true;
       };
@@ -99,13 +128,14 @@ export class CallWatch implements Disposable {
           reject(failure);
         }
       };
-      const expire = (): void => {
-        fail(onLate());
+      const expire = (waitMs?: number): void => {
+        fail(onLate(waitMs));
         const late = this.#controller;
         this.#controller = createAbortController();
-        late.abort(new DOMException(`The limit of ${ms} ms is over`, "TimeoutError"));
+        late.abort(new DOMException(`The limit of ${waitMs ?? ms} ms is over`, "TimeoutError"));
       };
       this.#interrupt = fail;
+      this.#expire = expire;
       this.#timer = startPausableTimer(ms, expire, this.#clock);
       try {
         Promise.resolve(work(this.#controller.signal)).then((result) => {

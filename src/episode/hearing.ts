@@ -1,5 +1,6 @@
 import { InvariantError } from "../errors.ts";
 import { endedBy } from "../internal/ended-by.ts";
+import { onAbort } from "../internal/on-abort.ts";
 import type { UserSession } from "../user/user.ts";
 import { nameThrown, type Boundary } from "./boundary.ts";
 import { checkFirstLine, checkLine } from "./check-foreign.ts";
@@ -22,25 +23,30 @@ export class Hearing {
   readonly #strategy: string;
   readonly #ownsStop: (thrown: unknown) => boolean;
   readonly #wasGivenUp: (thrown: unknown) => boolean;
+  readonly #beginWait: () => () => void;
   #asked: Asked | undefined;
   /** Whether there is a line that another may be asked for. */
   #hasSpoken = false;
 
   /**
    * @param about - `ownsStop` and `wasGivenUp` are those of the episode's playback (see `InputPlayer`). Default:
-   *   there is none.
+   *   there is none. `beginWait` has the user's time run in the place of the world's until what it returns is
+   *   called. Default: the world's goes on.
    */
   constructor(about: {
     readonly taskId: string;
     readonly strategy: string;
     readonly ownsStop?: (thrown: unknown) => boolean;
     readonly wasGivenUp?: (thrown: unknown) => boolean;
+    readonly beginWait?: () => () => void;
   }) {
     const { taskId, strategy, ownsStop = () => false, wasGivenUp = () => false } = about;
+    const { beginWait = () => () => {} } = about;
     this.#taskId = taskId;
     this.#strategy = strategy;
     this.#ownsStop = ownsStop;
     this.#wasGivenUp = wasGivenUp;
+    this.#beginWait = beginWait;
   }
 
   /** What the user is asked for now; absent while they are not. */
@@ -100,6 +106,9 @@ export class Hearing {
     }
     const asked = { party: "user" as const, what: said, signal, isOver: false };
     this.#asked = asked;
+    const endWait = this.#beginWait();
+    // A world that gives up the wait goes on in its own time.
+    const letGo = onAbort(signal, endWait);
     try {
       const line = await say();
       this.#hasSpoken = true;
@@ -111,6 +120,8 @@ export class Hearing {
       if (this.#wasGivenUp(error)) throw error;
       throw nameThrown(this.#ownsStop, asked, error);
     } finally {
+      letGo();
+      endWait();
       asked.isOver = true;
       if (this.#asked === asked) this.#asked = undefined;
     }

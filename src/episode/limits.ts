@@ -38,7 +38,10 @@ export interface EpisodeLimits {
    * the queue, attempts and pauses. Default 2 minutes.
    */
   readonly userTimeoutMs: number;
-  /** One tool call, also opening and disposing of the world, milliseconds. Default 1 minute. */
+  /**
+   * One tool call, also opening and disposing of the world, milliseconds. Default 1 minute. While it waits for the
+   * user, `userTimeoutMs` counts in its place.
+   */
   readonly toolTimeoutMs: number;
   /** Scoring, milliseconds. Default 1 minute. */
   readonly scoreTimeoutMs: number;

@@ -96,6 +96,7 @@ async function playThrough(
     strategy: setup.user.strategy,
     ownsStop: (thrown) => player.owns(thrown),
     wasGivenUp: (thrown) => player.wasGivenUp(thrown),
+    beginWait: () => watch.waitWithin(limits.userTimeoutMs),
   });
   const leftMs = limits.episodeTimeoutMs - playedMs(past);
   using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [], shared: [interrupt], clock });

@@ -11,6 +11,8 @@ import type { Renderer } from "../renderer/renderer.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { createDeferred } from "../testing/deferred.ts";
 import { manualClock } from "../testing/manual-clock.ts";
+import { scriptedUser } from "../user/scripted-user.ts";
+import type { User } from "../user/user.ts";
 import { lamp, play, says, switchCall } from "./lamp-episode.fixture.ts";
 
 const qwenAgent = toolCallingAgent({
@@ -24,6 +26,102 @@ function agentThatEnds(last: () => readonly Message[] | Promise<readonly Message
     observed[0]?.text === "Bye." ? (last() as readonly Message[]) : qwenAgent.observe(observed);
   return { ...qwenAgent, observe };
 }
+
+test("two malformed calls in a turn that may make one are a format error", async () => {
+  const bad = '<tool_call>\n{"name": "switch", "arguments": {]}\n</tool_call>';
+  const turn = says(`${bad}\n${bad}`);
+  const { episode } = await play([turn, turn], {
+    ...{ toolUsePolicy: toolUsePolicies.one, limits: { maxFormatErrors: 2 } },
+  });
+  expect(episode).toMatchObject({ outcome: "truncated", stopReason: "format-errors" });
+  expect(episode.counts).toMatchObject({ formatErrorCount: 2, turnCount: 2 });
+});
+
+test("a turn whose last allowed id is the stop id is closed, whatever the engine calls that", async () => {
+  const turn = says(switchCall);
+  const tokenCount = turn.outputIds!.length;
+  const finish = { type: "length" } as const;
+  const pieces = [{ requestId: "r", tokenCount, policyVersion: "1", finish: "length" as const }];
+  const { episode } = await play([{ ...turn, finish, pieces }, says("Goodbye!")], {
+    limits: { maxTokensPerTurn: tokenCount, onLength: "end" },
+  });
+  expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+  expect(episode.turns[0]).toMatchObject({ finish: "stop", pieces: [{ finish: "stop" }] });
+});
+
+describe("a tool that asks the user", () => {
+  /** Its user takes so long for an answer, and it so long for its own. */
+  function asking({ userMs, toolMs }: { readonly userMs: number; readonly toolMs: number }) {
+    const hand = manualClock();
+    const script = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
+    const user: User = {
+      ...script,
+      open: (...call) => {
+        const session = script.open(...call);
+        return {
+          ...session,
+          reply: async (text, options) => {
+            if (text !== "Sure?") return await session.reply(text, options);
+            await hand.sleep(userMs);
+            return "Yes.";
+          },
+        };
+      },
+    };
+    const inner = lamp();
+    const environment: Environment = {
+      ...inner,
+      async open(task, options) {
+        const world = await inner.open(task, options);
+        return {
+          ...world,
+          step: async (action, { signal }) => {
+            if (action.type === "call") {
+              await options.user.reply("Sure?", { signal });
+              await hand.sleep(toolMs);
+            }
+            return await world.step(action, { signal });
+          },
+          score: async (given) => await world.score(given),
+          [Symbol.asyncDispose]: async () => await world[Symbol.asyncDispose](),
+        };
+      },
+    };
+    const limits = { toolTimeoutMs: 200, userTimeoutMs: 2000 };
+    const clock = createClock(hand);
+    const about = { environment, user, limits, clock };
+    return { hand, playing: play([says(switchCall), says("Goodbye!")], about) };
+  }
+
+  test("has its own time, and the user theirs", async () => {
+    const { hand, playing } = asking({ userMs: 401, toolMs: 101 });
+    await hand.untilSleeping(401);
+    await hand.advance(401);
+    await hand.untilSleeping(101);
+    await hand.advance(101);
+    expect((await playing).episode).toMatchObject({ outcome: "completed", reward: 1 });
+  });
+
+  test("is not to blame for a user whose time is over", async () => {
+    const { hand, playing } = asking({ userMs: 3001, toolMs: 101 });
+    await hand.untilSleeping(3001);
+    await hand.advance(2000);
+    const { failure } = (await playing).episode;
+    expect(failure?.code).toBe("user/timeout");
+    expect(failure?.message).toContain("no answer within 2000 ms");
+  });
+
+  test("is to blame where its own time is over", async () => {
+    const { hand, playing } = asking({ userMs: 401, toolMs: 301 });
+    await hand.untilSleeping(401);
+    await hand.advance(401);
+    await hand.untilSleeping(301);
+    await hand.advance(200);
+    const { failure } = (await playing).episode;
+    expect(failure?.code).toBe("environment/timeout");
+    expect(failure?.message).toContain("no answer within 200 ms");
+  });
+});
 
 describe("the last answer of a world, which no prompt carries", () => {
   test("costs an agent that cannot show it no score", async () => {
