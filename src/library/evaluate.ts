@@ -5,13 +5,10 @@ import { numberedEpisodes, numberTrials } from "../report/number-trials.ts";
 import { openStoredRun } from "../report/read-run.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { RunPlan } from "../run/plan-run.ts";
-import { evaluationDefaults, type notOfEvaluations } from "../setup/evaluation-settings.ts";
+import { evaluationDefaults } from "../setup/evaluation-settings.ts";
 import { openParts } from "./open-parts.ts";
 import { playPlan } from "./play-plan.ts";
-import { settingsOf, type CamelCase, type RolloutOptions } from "./rollout-options.ts";
-
-/** What an evaluation does not have, by the names that a file has. */
-type NotOfEvaluations = (typeof notOfEvaluations)[number];
+import { settingsOf, type RolloutOptions } from "./rollout-options.ts";
 
 /**
  * What is measured. Whatever is left out is as with `turnwright eval`: the temperature is 0. Passes and branches, which
@@ -19,7 +16,7 @@ type NotOfEvaluations = (typeof notOfEvaluations)[number];
  */
 export interface EvaluateOptions extends Omit<
   RolloutOptions,
-  NotOfEvaluations | CamelCase<NotOfEvaluations>
+  "passes" | "groups" | "branch-at" | "branchAt"
 > {
   /** Attempts at each task; as `samples`. Default 1. */
   readonly trials?: number;

@@ -3,7 +3,7 @@ import { runSettings, type RunSettings } from "./run-config.ts";
 import type { GivenSettings, Setting } from "./setting.ts";
 
 /** Settings that a run has and an evaluation does not: it plays each task as often as it has trials, each anew. */
-export const notOfEvaluations = [
+const notOfEvaluations = [
   "passes",
   "groups",
   "branch-at",

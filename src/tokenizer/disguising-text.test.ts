@@ -42,6 +42,7 @@ test.each([
   ["its own ligature taken apart", sequence({ type: "NFKD" }, replace(" ", "▁")), "<ﬁ>"],
   ["its own sign of Kelvin made a K", { type: "NFC" }, "[K\u212a]"],
   ["its own letters made small beside a bracket", { type: "Lowercase" }, "[TOOL]"],
+  ["its own capitals kept", sequence({ type: "NFD" }, { type: "StripAccents" }), "TÉ"],
   ["lower case of a small word", { type: "Lowercase" }, "tool"],
 ])("behind %s all but words may become a token", (_what, normalizer, content = "<tool_call>") => {
   expect(findDisguisingText(content, normalizer)).toBe("beyond-words");
@@ -55,7 +56,7 @@ test.each([
   ["its own accent taken off", sequence({ type: "NFD" }, { type: "StripAccents" }), "été"],
   ["its own wide letters made ASCII", { type: "NFKC" }, "ｔｏｏｌ"],
   ["its own letters folded by a table", { type: "Precompiled" }, "Straße"],
-  ["its own white space taken off", sequence({ type: "Strip" }, { type: "NFC" }), " Tool"],
+  ["its own white space taken off", sequence({ type: "Strip" }, { type: "NFC" }), " tool"],
   ["its own bracket spelled as a letter", replace("<", "x"), "<tool"],
   ["what nobody knows", sequence({ type: "NFC" }, { type: "Other" }), "<tool_call>"],
 ])("behind %s any text may become a token", (_what, normalizer, content = "<tool_call>") => {

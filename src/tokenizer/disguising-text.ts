@@ -36,7 +36,9 @@ export function findDisguisingText(
   ) {
     return "beyond-ascii";
   }
-  return changing.every(keepsWords) && !isMadeSmallWord(content, spelled) ? "beyond-words" : "any";
+  return changing.every(keepsWords) && !isMadeSmallWord(content, spelled, changing)
+    ? "beyond-words"
+    : "any";
 }
 
 /** What the steps make of the literal, which is normalised as the text is, by those whose work is plain to see. */
@@ -53,12 +55,20 @@ function normalize(content: string, steps: readonly JsonObject[]): string {
 
 /**
  * Whether a literal that is no word of small letters may become one, so that such a word, which no step changes, is
- * the token: by its case, accents, width, white space or control characters, as far as any step goes.
+ * the token: by its accents, width, white space or control characters, and by its case where a step changes that.
  */
-function isMadeSmallWord(content: string, spelled: string): boolean {
+function isMadeSmallWord(content: string, spelled: string, steps: readonly JsonObject[]): boolean {
   if (isSmallWord(content)) return false;
-  const folded = spelled.normalize("NFKD").toUpperCase().toLowerCase().normalize("NFKD");
-  return isSmallWord(folded.replaceAll(/[\p{M}\p{C}\p{Z}\s]/gu, ""));
+  const folded = steps.some(mayFoldCase) ? spelled.toUpperCase().toLowerCase() : spelled;
+  return isSmallWord(folded.normalize("NFKD").replaceAll(/[\p{M}\p{C}\p{Z}\s]/gu, ""));
+}
+
+function mayFoldCase({ type, lowercase }: JsonObject): boolean {
+  return (
+    type === "Lowercase" ||
+    type === "Precompiled" ||
+    (type === "BertNormalizer" && lowercase !== false)
+  );
 }
 
 const keepingWords: ReadonlySet<unknown> = new Set([

@@ -72,8 +72,8 @@ export const bugs = [
   [
     "replies are not checked",
     "episode/ask-engine.ts",
-    "const checked = checkGeneration(reply, request);",
-    "const checked = reply;",
+    "withEnd(checkGeneration(reply, request), request)",
+    "withEnd(reply, request)",
   ],
   [
     "a group that was taken is handed out again when an attempt of it is played again",
