@@ -57,7 +57,7 @@ export function toSamplingSettings(sampling: FoundSampling): Readonly<Record<str
 }
 
 /**
- * What `run.json` does not say yet of how a setup samples. An engine is asked for the convention of its logprobs where
+ * What `run.json` does not say yet of how a setup samples; nothing where `extra` may replace that. An engine is asked for the convention of its logprobs where
  * sampling is greedy, for nobody could tell there whether logprobs of 0 were reported. One that does not answer leaves
  * that open: its episodes say why.
  *
@@ -74,6 +74,7 @@ export async function lackingSamplingFacts(
   signal: AbortSignal,
 ): Promise<SamplingFacts> {
   const told = samplingFactsIn(found);
+  if (told.sampling === undefined && isReplaced(sampling)) return {};
   const noted = told.sampling ?? numbersOf({ ...sampling });
   const lacking = told.sampling === undefined ? { sampling: noted } : {};
   if (told.logprobConvention !== undefined || !isGreedy(noted)) return lacking;
@@ -87,6 +88,12 @@ export async function lackingSamplingFacts(
     }
     throw error;
   }
+}
+
+/** Whether what engines are given by names of their own may stand in the place of what the setup says. */
+function isReplaced({ extra = {} }: SamplingParameters): boolean {
+  const names = Object.keys(extra).map((name) => name.toLowerCase().replaceAll(/[^a-z]/g, ""));
+  return names.some((name) => ["temperature", "topp", "topk", "minp"].includes(name));
 }
 
 function samplingOf(settings: unknown): FoundSampling | undefined {

@@ -298,6 +298,16 @@ test("how tokens are drawn is noted at the first start, without what an engine n
   expect(await playSampled({ temperature: 0.7 })).toEqual(found);
 });
 
+test("a start says nothing of how an earlier one drew its tokens, and nothing that extra may replace", async () => {
+  await play(own);
+  const { sampling: _sampling, ...found } = (await stored()).found;
+  await writeFile(path.join(dir, "run.json"), JSON.stringify({ ...(await stored()), found }));
+  expect(await playSampled({ temperature: 0.9 })).toEqual(found);
+  await rm(dir, { recursive: true });
+  const replaced = await playSampled({ temperature: 0.9, extra: { temperature: 0.7 } });
+  expect(replaced).not.toHaveProperty("sampling");
+});
+
 test.each<[string, RunManifest["found"]]>([
   ["the settings of the command line", { settings: { temperature: 0.6, "top-k": 1 } }],
   ["an earlier start", { sampling: { topK: 7 }, settings: { temperature: 0.6 } }],

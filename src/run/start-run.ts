@@ -277,9 +277,15 @@ class GroupRun implements LiveRun {
   /** Adds to `run.json` what its readers ask for and whoever opened the folder did not say. */
   async #completeFound(folder: RunFolder): Promise<void> {
     const { vocabularySize } = this.#setup.renderer.codec;
-    const { found } = folder.manifest;
-    const sampled = await lackingSamplingFacts(found, this.#setup, this.#desk.closing);
+    const sampled = (await this.#isFresh(folder))
+      ? await lackingSamplingFacts(folder.manifest.found, this.#setup, this.#desk.closing)
+      : {};
     await folder.completeFound({ plan: openPlan, vocabularySize, ...sampled });
+  }
+
+  /** Whether no earlier start began anything: what it sampled may have been drawn otherwise than this one draws. */
+  async #isFresh(folder: RunFolder): Promise<boolean> {
+    return this.#book.finishedBefore.length === 0 && (await folder.readGroups()).begun.length === 0;
   }
 
   /**
