@@ -93,8 +93,7 @@ export class CallWatch implements Disposable {
    * waited for.
    *
    * @throws the caller's reason where that is aborted first, `onLate()` where the time is over first, or that
-   *   of a wait within it, and
-   *   whatever the work throws, under the name that `name()` gives it.
+   *   of a wait within it, and whatever the work throws, under the name that `name()` gives it.
    */
   within<Result>(
     ms: number,

@@ -57,9 +57,9 @@ export function toSamplingSettings(sampling: FoundSampling): Readonly<Record<str
 }
 
 /**
- * What `run.json` does not say yet of how a setup samples; nothing where `extra` may replace that. An engine is asked for the convention of its logprobs where
- * sampling is greedy, for nobody could tell there whether logprobs of 0 were reported. One that does not answer leaves
- * that open: its episodes say why.
+ * What `run.json` does not say yet of how a setup samples; nothing where `extra` may replace that. An engine is asked
+ * for the convention of its logprobs where sampling is greedy, for nobody could tell there whether logprobs of 0 were
+ * reported. One that does not answer leaves that open: its episodes say why.
  *
  * @param signal - Ends the wait for the engine.
  */

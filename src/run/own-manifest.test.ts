@@ -308,6 +308,23 @@ test("a start says nothing of how an earlier one drew its tokens, and nothing th
   expect(replaced).not.toHaveProperty("sampling");
 });
 
+test("a start says nothing of how tokens were drawn in attempts that an earlier one only began", async () => {
+  const stop = new AbortController();
+  const engine = switchingEngine(async (_request, turn) => {
+    if (turn === 0) return;
+    stop.abort();
+    await new Promise(() => {});
+  });
+  {
+    await using folder = await RunFolder.open(dir, own, { retryFailed: false });
+    await takeAll(startLamps({ folder, engine, signal: stop.signal }));
+    expect(folder.finished).toEqual([]);
+  }
+  const { sampling: _sampling, ...found } = (await stored()).found;
+  await writeFile(path.join(dir, "run.json"), JSON.stringify({ ...(await stored()), found }));
+  expect(await playSampled({ temperature: 0.9 })).toEqual(found);
+});
+
 test.each<[string, RunManifest["found"]]>([
   ["the settings of the command line", { settings: { temperature: 0.6, "top-k": 1 } }],
   ["an earlier start", { sampling: { topK: 7 }, settings: { temperature: 0.6 } }],

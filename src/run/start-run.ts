@@ -285,7 +285,7 @@ class GroupRun implements LiveRun {
 
   /** Whether no earlier start began anything: what it sampled may have been drawn otherwise than this one draws. */
   async #isFresh(folder: RunFolder): Promise<boolean> {
-    return this.#book.finishedBefore.length === 0 && (await folder.readGroups()).begun.length === 0;
+    return this.#book.finishedBefore.length === 0 && (await folder.readBegun()).length === 0;
   }
 
   /**

@@ -4,8 +4,8 @@ import { RolloutError } from "../errors.ts";
 
 /**
  * The failure of a turn of which a part was sampled before: that part is lost with it, and is accounted for as what
- * the failed request itself lost is. Whatever else was thrown stays as it is, such as an
- * abort or the plain error of an engine of one's own, and says nothing of that part.
+ * the failed request itself lost is. Whatever else was thrown stays as it is, such as an abort or the plain error of an
+ * engine of one's own, and says nothing of that part.
  */
 export function withLostPart(error: unknown, { pieces, discarded }: Generation): unknown {
   const kept = pieces.map(({ requestId, tokenCount }) => ({
