@@ -28,6 +28,12 @@ export function printEvaluation(evaluation: Evaluation, dir: string): string {
       `${episodes.unscored} (${reasons}), left out of the figures${asFailed}`,
     ]);
   }
+  if (episodes.branches !== undefined) {
+    rows.push([
+      "left out",
+      `branches ×${episodes.branches}: each shares the beginning of another attempt, so it is no trial of its own`,
+    ]);
+  }
   rows.push(...describeTrouble(evaluation), ...describeEffort(evaluation));
   rows.push(["report", path.join(dir, evaluationFiles.report)]);
   rows.push(["for τ-bench", path.join(dir, evaluationFiles.tauBenchResults)]);

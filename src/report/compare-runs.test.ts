@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
+import { collectResults, type RunResults } from "./collect-results.ts";
 import { compareRuns } from "./compare-runs.ts";
-import { readRunResults, type RunResults } from "./run-results.ts";
+import { readRunResults } from "./run-results.ts";
 import { signTest } from "./sign-test.ts";
 
 function results(source: string, rewards: Readonly<Record<number, readonly number[]>>): RunResults {
@@ -94,6 +95,29 @@ describe("signTest()", () => {
   test("stays within range for thousands of tasks", () => {
     expect(signTest({ winCount: 2_000, lossCount: 2_000 })).toBe(1);
     expect(signTest({ winCount: 2_100, lossCount: 1_900 })).toBeCloseTo(0.0016, 3);
+  });
+});
+
+describe("collectResults()", () => {
+  test("says of which environments and splits the attempts are, and leaves branches out", () => {
+    const forkedFrom = { rolloutId: "shop/test/3#0", turnIndex: 1 };
+    const attempts = [
+      episodeRow({ taskIndex: 3, sampleIndex: 0, reward: 0 }),
+      episodeRow({ taskIndex: 3, sampleIndex: 1, reward: 1, forkedFrom }),
+      episodeRow({ taskIndex: 3, sampleIndex: 0, reward: 0.5, split: "train" }),
+    ];
+    const collected = collectResults("a", attempts, { configuration: {} });
+    expect(collected).toEqual({
+      ...{ source: "a", scopes: ["shop/test", "shop/train"], branchCount: 1 },
+      tasks: new Map([
+        ["shop/test/3", { taskId: "shop/test/3", taskIndex: 3, rewards: [0], unscoredCount: 0 }],
+        [
+          "shop/train/3",
+          { taskId: "shop/train/3", taskIndex: 3, rewards: [0.5], unscoredCount: 0 },
+        ],
+      ]),
+    });
+    expect(compareRuns(collected, collected).branches).toEqual({ a: 1, b: 1 });
   });
 });
 

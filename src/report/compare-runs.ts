@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
+import type { RunResults } from "./collect-results.ts";
 import { estimateDifference, type Estimate } from "./interval.ts";
-import type { RunResults } from "./run-results.ts";
 import { signTest } from "./sign-test.ts";
 import type { TaskRewards } from "./task-rewards.ts";
 
@@ -35,6 +35,8 @@ export interface RunComparison {
   readonly onlyInB: number;
   /** Attempts without a score, which are left out too. */
   readonly unscored: { readonly a: number; readonly b: number };
+  /** Attempts that part from another one of their run, which are left out as well; absent where there are none. */
+  readonly branches?: { readonly a: number; readonly b: number };
   readonly tasks: readonly TaskComparison[];
 }
 
@@ -78,6 +80,7 @@ export function compareRuns(a: RunResults, b: RunResults): RunComparison {
   const count = (verdict: TaskComparison["verdict"]) =>
     tasks.filter((task) => task.verdict === verdict).length;
   const [winCount, lossCount] = [count("better"), count("worse")];
+  const branches = { a: a.branchCount ?? 0, b: b.branchCount ?? 0 };
   const isSingle = pairs.every((pair) => pair.every(({ rewards }) => rewards.length === 1));
   const isBinary = tasks.every((task) =>
     [task.a, task.b].every((mean) => mean === 0 || mean === 1),
@@ -95,6 +98,7 @@ export function compareRuns(a: RunResults, b: RunResults): RunComparison {
     onlyInA: left.size - tasks.length,
     onlyInB: right.size - tasks.length,
     unscored: { a: unscored(a), b: unscored(b) },
+    ...(branches.a + branches.b === 0 ? {} : { branches }),
     tasks,
   };
 }

@@ -155,6 +155,32 @@ describe("EvaluationTally", () => {
     });
   });
 
+  test("leaves branches out of all figures, and counts them", () => {
+    const tally = new EvaluationTally({
+      ...{ environment: "shop", split: "test", trialCount: 3 },
+      tasks: [0, 1].map((taskIndex) => ({ taskId: `shop/test/${taskIndex}`, taskIndex })),
+    });
+    for (const taskIndex of [0, 1]) {
+      const row = episodeRow({ taskIndex, sampleIndex: 0, reward: 1 - taskIndex });
+      tally.add({ row, trial: 0 });
+      const branch = episodeRow({ taskIndex, sampleIndex: 1, reward: 1 });
+      tally.add({ row: branch, trial: 1, isBranch: true });
+    }
+    const evaluation = tally.evaluation();
+    expect(evaluation.episodes).toEqual({
+      ...{ planned: 4, finished: 2, scored: 2, unscored: 2, branches: 2 },
+      unscoredBy: { "not-played": 2 },
+    });
+    expect(evaluation.averageReward).toMatchObject({ value: 0.5, taskCount: 2 });
+    expect(evaluation.passHatK["1"]).toMatchObject({ value: 0.5, taskCount: 2 });
+    expect(Object.keys(evaluation.passHatK)).toEqual(["1"]);
+    expect(evaluation).not.toHaveProperty("tauBench");
+    expect(evaluation.tasks.map(({ trials }) => trials.length)).toEqual([1, 1]);
+    expect(evaluation.tokens.sampled).toBe(40);
+    const left = "**2 branches are left out** of all that this report says.";
+    expect(renderMarkdownReport(evaluation, [])).toContain(left);
+  });
+
   test("has no figures without episodes", () => {
     const nothing = new EvaluationTally({
       environment: "shop",

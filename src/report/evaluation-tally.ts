@@ -33,6 +33,8 @@ const maxMisses = 200;
 export class EvaluationTally {
   readonly #plan: EvaluationPlan;
   readonly #trials = new Map<string, TrialEvaluation[]>();
+  /** By task, those that are no trials of their own. */
+  readonly #branchCounts = new Map<string, number>();
   readonly #outcomes: OutcomeCounts = { completed: 0, truncated: 0, failed: 0 };
   readonly #stopReasons: Partial<Record<StopReason, number>> = {};
   readonly #unscoredBy: Partial<Record<UnscoredReason, number>> = {};
@@ -53,11 +55,18 @@ export class EvaluationTally {
     for (const { taskId } of plan.tasks) this.#trials.set(taskId, []);
   }
 
-  /** Adds a finished episode; one of a task that the plan does not have is passed over. */
-  add({ row, trial }: NumberedEpisode): void {
+  /**
+   * Adds a finished episode; one of a task that the plan does not have is passed over, and one that parts from another
+   * attempt is counted alone.
+   */
+  add({ row, trial, isBranch }: NumberedEpisode): void {
     const { outcome, stopReason, failure, reward } = row;
     const trials = this.#trials.get(row.taskId);
     if (trials === undefined) return;
+    if (isBranch === true) {
+      this.#branchCounts.set(row.taskId, this.#branchCountOf(row.taskId) + 1);
+      return;
+    }
     trials.push({
       trial,
       rolloutId: row.rolloutId,
@@ -76,6 +85,10 @@ export class EvaluationTally {
     }
     if (reward !== undefined && !isSuccess(reward)) this.#addMiss({ row, trial }, reward);
     this.#addEffort(row);
+  }
+
+  #branchCountOf(taskId: string): number {
+    return this.#branchCounts.get(taskId) ?? 0;
   }
 
   #addMiss({ row, trial }: NumberedEpisode, reward: number): void {
@@ -124,7 +137,12 @@ export class EvaluationTally {
     const finished = this.#durations.length;
     const scored = sum(tasks.map(({ scoredCount }) => scoredCount));
     // A run that goes on while it is evaluated may have played more than it had when it was planned.
-    const planned = sum(tasks.map(({ trials }) => Math.max(trialCount, trials.length)));
+    const planned = sum(
+      tasks.map(({ taskId, trials }) =>
+        Math.max(trialCount - this.#branchCountOf(taskId), trials.length),
+      ),
+    );
+    const branchCount = sum([...this.#branchCounts.values()]);
     const rewards = tasks.flatMap((task) => task.averageReward ?? []);
     const averageReward = estimateMean(rewards);
     const notPlayed = planned - finished;
@@ -138,10 +156,16 @@ export class EvaluationTally {
       split,
       taskCount: tasks.length,
       trialCount,
-      episodes: { planned, finished, scored, unscored: planned - scored, unscoredBy },
+      episodes: {
+        ...{ planned, finished, scored, unscored: planned - scored, unscoredBy },
+        ...(branchCount === 0 ? {} : { branches: branchCount }),
+      },
       ...(averageReward === undefined ? {} : { averageReward }),
       ...passes(tasks, trialCount),
-      ...(finished === 0 ? {} : { tauBench: tauBenchMetrics(asTauBench(tasks)) }),
+      // Its formula takes all tasks to have as many trials, which those with branches need not have.
+      ...(finished === 0 || branchCount > 0
+        ? {}
+        : { tauBench: tauBenchMetrics(asTauBench(tasks)) }),
       outcomes: this.#outcomes,
       stopReasons: this.#stopReasons,
       failures: { byParty: this.#byParty, byCode: this.#byCode },

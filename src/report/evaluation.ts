@@ -73,13 +73,18 @@ export interface Evaluation {
     readonly unscored: number;
     /** The same by reason: `not-played`, or as `unscoredReason()` says. */
     readonly unscoredBy: Readonly<Partial<Record<UnscoredReason | "not-played", number>>>;
+    /**
+     * Finished attempts that part from another one of the run (`--branch-at`): they are no trials of their own, and left
+     * out of all else here. Absent where there are none.
+     */
+    readonly branches?: number;
   };
   /** Mean over tasks of each task's mean over its scored attempts; absent where none is scored. */
   readonly averageReward?: Estimate;
   /** By k; over the tasks that have k scored attempts. A k that no task has is absent. */
   readonly passHatK: Readonly<Record<string, Estimate>>;
   readonly passAtK: Readonly<Record<string, Estimate>>;
-  /** τ-bench's own figures, where an attempt without a score counts as failed. */
+  /** τ-bench's own figures, where an attempt without a score counts as failed; absent where there are branches. */
   readonly tauBench?: TauBenchMetrics;
   readonly outcomes: Readonly<OutcomeCounts>;
   readonly stopReasons: Readonly<Partial<Record<StopReason, number>>>;

@@ -41,8 +41,6 @@ export interface JudgedEpisode {
   readonly rolloutId: string;
   readonly taskId: string;
   readonly taskIndex: number;
-  /** 0-based, among all attempts at the task. */
-  readonly trial: number;
   readonly reward: number;
   readonly fault?: Fault;
   /** Party `grader`. Absent where there is a fault. */

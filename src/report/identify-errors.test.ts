@@ -94,23 +94,35 @@ describe("identifyErrors()", () => {
     const rows = [1, 0].map((groupIndex) =>
       missed(0, { groupIndex, rolloutId: `shop/test/0~${groupIndex}#0` }),
     );
-    const verdict = '{"answer": "user", "reason": "changed their mind"}';
-    await identify(rows, [verdict, verdict]);
-    const judged = (await readFile(path.join(dir, "errors.jsonl"), "utf8")).trim().split("\n");
-    const trials = judged.map((line) => {
-      const { rolloutId, trial } = JSON.parse(line) as JudgedEpisode;
-      return [rolloutId, trial];
-    });
-    expect(trials).toEqual([
-      ["shop/test/0~1#0", 1],
-      ["shop/test/0~0#0", 0],
+    await identify(rows, ['{"answer": "user", "reason": ""}'], { maxCount: 1 });
+    const [line] = (await readFile(path.join(dir, "errors.jsonl"), "utf8")).split("\n");
+    expect(JSON.parse(line!)).toMatchObject({ rolloutId: "shop/test/0~0#0" });
+  });
+
+  test("holds verdicts to their episodes while an earlier group ends, which moves their numbers", async () => {
+    const rows = [0, 1].map((groupIndex) =>
+      missed(0, { groupIndex, rolloutId: `shop/test/0~${groupIndex}#0` }),
+    );
+    await identify([rows[1]!], ['{"answer": "user", "reason": "of the later group"}']);
+    const { summary } = await identify(
+      [rows[1]!, rows[0]!],
+      ['{"answer": "environment", "reason": "of the earlier group"}'],
+    );
+    expect(summary.byParty).toEqual({ user: 1, environment: 1 });
+    const lines = (await readFile(path.join(dir, "errors.jsonl"), "utf8")).trim().split("\n");
+    const judged = lines.map((line) => JSON.parse(line) as JudgedEpisode);
+    expect(judged.map(({ rolloutId, fault }) => [rolloutId, fault?.reason])).toEqual([
+      ["shop/test/0~1#0", "of the later group"],
+      ["shop/test/0~0#0", "of the earlier group"],
     ]);
-    const { summary } = await identify(rows, [], { maxCount: 1 });
-    expect(summary).toMatchObject({ episodeCount: 1, judgedCount: 1 });
-    const first = await identify(rows, [verdict], { maxCount: 1, name: "other" });
-    expect(first.summary.judgedCount).toBe(1);
-    const last = (await readFile(path.join(dir, "errors.jsonl"), "utf8")).trim().split("\n").at(-1);
-    expect(JSON.parse(last ?? "")).toMatchObject({ rolloutId: "shop/test/0~0#0", trial: 0 });
+    for (const verdict of judged) expect(verdict).not.toHaveProperty("trial");
+  });
+
+  test("judges branches, too", async () => {
+    const forkedFrom = { rolloutId: "shop/test/0#0", turnIndex: 1 };
+    const rows = [missed(0), missed(0, { sampleIndex: 1, rolloutId: "shop/test/0#1", forkedFrom })];
+    const verdict = '{"answer": "user", "reason": ""}';
+    expect((await identify(rows, [verdict, verdict])).summary.judgedCount).toBe(2);
   });
 
   test("asks who is to blame and, for the agent, for what", async () => {
@@ -155,7 +167,6 @@ describe("identifyErrors()", () => {
       rolloutId: "shop/test/0#0",
       taskId: "shop/test/0",
       taskIndex: 0,
-      trial: 0,
       reward: 0,
       fault: {
         party: "agent",

@@ -1,6 +1,7 @@
 import path from "node:path";
 import { RolloutError } from "../errors.ts";
 import type { Redactor } from "../internal/redactor.ts";
+import type { EpisodeRow } from "../run/episode-row.ts";
 import { JsonlJournal } from "../run/jsonl-journal.ts";
 import { readJsonl } from "../run/read-jsonl.ts";
 import { writeWholeJson } from "../run/write-whole.ts";
@@ -12,7 +13,6 @@ import { judgeContext } from "./judge-context.ts";
 import {
   numberedEpisodes,
   numberTrials,
-  type NumberedEpisode,
   type TrialNumbers,
 } from "./number-trials.ts";
 import type { StoredRun } from "./read-run.ts";
@@ -66,8 +66,8 @@ const failedReward = 1e-3;
 /**
  * Lets a judge say who is to blame for each unsuccessful episode of a run, and for what. Each verdict
  * is on the disk as soon as it is there; a second call with the same judge goes on, and asks again only
- * where the judge failed. A verdict is that judge's on that episode: those of others stay in the file and
- * are not counted, and neither are those of earlier versions, which do not say whose they are. Episodes
+ * where the judge failed. A verdict is that judge's on that episode, which it names by its id: its number among
+ * the attempts at its task may change while the run goes on. Those of others stay in the file and are not counted, and neither are those of earlier versions, which do not say whose they are. Episodes
  * without a score have their failure already and are not judged.
  *
  * @throws the signal's reason where it is aborted.
@@ -122,8 +122,8 @@ async function unsuccessful(
   run: StoredRun,
   { trials, maxCount }: { readonly trials: TrialNumbers; readonly maxCount: number },
 ): Promise<ReadonlyMap<string, string>> {
-  type Found = Pick<JudgedEpisode, "rolloutId" | "taskIndex" | "trial">;
-  const found: (Found & { readonly hash: string })[] = [];
+  type Found = Pick<JudgedEpisode, "rolloutId" | "taskIndex">;
+  const found: (Found & { readonly trial: number; readonly hash: string })[] = [];
   for await (const { row, trial } of numberedEpisodes(run, trials)) {
     const { rolloutId, taskIndex, reward } = row;
     if (reward === undefined || reward > failedReward) continue;
@@ -150,7 +150,7 @@ async function judgeAll(
       const next = await episodes.next();
       if (next.done === true) return;
       if (waiting.has(next.value.row.rolloutId))
-        await keep(await judgeEpisode(next.value, options));
+        await keep(await judgeEpisode(next.value.row, options));
     }
   };
   const ends = await Promise.allSettled(Array.from({ length: options.concurrency }, work));
@@ -159,13 +159,13 @@ async function judgeAll(
 }
 
 async function judgeEpisode(
-  { row, trial }: NumberedEpisode,
+  row: EpisodeRow,
   { judge, taskInfo, signal }: IdentifyOptions,
 ): Promise<Verdict> {
   const { rolloutId, taskId, taskIndex, reward = 0 } = row;
   const meter = new UsageMeter();
   const episodeHash = hashRow(row);
-  const place = { rolloutId, taskId, taskIndex, trial, reward, episodeHash };
+  const place = { rolloutId, taskId, taskIndex, reward, episodeHash };
   try {
     const context = judgeContext(row, taskInfo(row));
     const fault = await findFault(context, { judge, usage: meter, signal });

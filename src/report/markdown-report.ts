@@ -39,7 +39,7 @@ const explanation =
   "τ-bench is its own formula: an attempt without a score counts as failed.";
 
 function renderHeadline({ averageReward, tauBench, episodes }: Evaluation): string {
-  const { planned, scored, unscored, unscoredBy } = episodes;
+  const { planned, scored, unscored, unscoredBy, branches } = episodes;
   const lines = [
     averageReward === undefined
       ? "No episode is scored."
@@ -51,6 +51,12 @@ function renderHeadline({ averageReward, tauBench, episodes }: Evaluation): stri
     lines.push(
       `**${unscored} attempts have no score** (${counts(unscoredBy)}). They are left out of the figures rather than ` +
         `counted as failed${inTauBench}.`,
+    );
+  }
+  if (branches !== undefined) {
+    lines.push(
+      `**${branches} branches are left out** of all that this report says. Each shares the beginning of another ` +
+        "attempt, so it is no trial of its own.",
     );
   }
   return lines.join("\n\n");

@@ -7,13 +7,19 @@ import { numberedEpisodes, numberTrials } from "./number-trials.ts";
 const attempt = (taskIndex: number, groupIndex: number, sampleIndex: number): EpisodeRow =>
   episodeRow({ taskIndex, groupIndex, sampleIndex, rolloutId: `g${groupIndex}#${sampleIndex}` });
 
-function runOf(rows: readonly EpisodeRow[]) {
+function runOf(rows: readonly EpisodeRow[], configuration: Readonly<Record<string, unknown>> = {}) {
   return {
     dir: "runs/a",
+    manifest: { format: 1, turnwright: "0", configuration, found: {} } as const,
     async *rows() {
       for (const row of rows) yield await Promise.resolve(row);
     },
   };
+}
+
+async function trialsOf(rows: readonly EpisodeRow[]): Promise<Readonly<Record<string, number>>> {
+  const places = await numberTrials(runOf(rows));
+  return Object.fromEntries(Array.from(places, ([id, { trial }]) => [id, trial]));
 }
 
 describe("numberTrials()", () => {
@@ -26,7 +32,7 @@ describe("numberTrials()", () => {
       attempt(0, 2, 1),
       attempt(0, 0, 1),
     ];
-    expect(Object.fromEntries(await numberTrials(runOf(rows)))).toEqual({
+    expect(await trialsOf(rows)).toEqual({
       ...{ "g0#0": 0, "g0#1": 1, "g2#1": 2, "g4#0": 3, "g4#1": 4 },
       // The first attempt of its only group is still being played.
       "g1#1": 1,
@@ -35,10 +41,49 @@ describe("numberTrials()", () => {
 
   test("numbers attempts of earlier versions, which counted no groups, by their places", async () => {
     const rows = [1, 0].map((sampleIndex) => episodeRow({ taskIndex: 0, sampleIndex }));
-    expect([...(await numberTrials(runOf(rows)))]).toEqual([
-      ["shop/test/0#0", 0],
-      ["shop/test/0#1", 1],
+    expect(await trialsOf(rows)).toEqual({ "shop/test/0#0": 0, "shop/test/0#1": 1 });
+  });
+
+  test("gives an attempt that counts no groups a number of its own beside a group that is counted", async () => {
+    const rows = [
+      episodeRow({ taskIndex: 0, sampleIndex: 0 }),
+      episodeRow({ taskIndex: 0, sampleIndex: 1 }),
+      { ...attempt(0, 0, 1), groupId: "shop/test/0~2" },
+      { ...attempt(0, 0, 0), groupId: "shop/test/0~2" },
+    ];
+    expect(await trialsOf(rows)).toEqual({
+      ...{ "shop/test/0#0": 0, "shop/test/0#1": 1 },
+      ...{ "g0#0": 2, "g0#1": 3 },
+    });
+  });
+
+  test("takes attempts of one group for one where only some of them count it", async () => {
+    const rows = [
+      episodeRow({ taskIndex: 7, sampleIndex: 3, groupIndex: 7 }),
+      episodeRow({ taskIndex: 7, sampleIndex: 1 }),
+    ];
+    expect(await trialsOf(rows)).toEqual({ "shop/test/7#3": 3, "shop/test/7#1": 1 });
+  });
+
+  test("tells branches from trials", async () => {
+    const forkedFrom = { rolloutId: "shop/test/0#0", turnIndex: 2 };
+    const rows = [
+      episodeRow({ taskIndex: 0, sampleIndex: 1, forkedFrom }),
+      episodeRow({ taskIndex: 0, sampleIndex: 2 }),
+    ];
+    const isBranch = new Map([
+      ["shop/test/0#1", { trial: 1, isBranch: true }],
+      ["shop/test/0#2", { trial: 2 }],
     ]);
+    // The line of the first attempt may be lost.
+    expect(await numberTrials(runOf(rows))).toEqual(isBranch);
+    const whole = [...rows, episodeRow({ taskIndex: 0, sampleIndex: 0 })];
+    expect(await numberTrials(runOf(whole))).toEqual(
+      new Map([...isBranch, ["shop/test/0#0", { trial: 0 }]]),
+    );
+    // Forks of another run's episode, which had the same id.
+    const forks = await numberTrials(runOf(rows, { forkedFrom: { ...forkedFrom, seed: 1 } }));
+    expect(forks.get("shop/test/0#1")).toEqual({ trial: 1 });
   });
 
   test("refuses an attempt that is there twice", async () => {

@@ -1,20 +1,28 @@
 import { UsageError } from "../errors.ts";
 import type { EpisodeRow } from "../run/episode-row.ts";
+import { findBranches } from "./find-branches.ts";
 import type { StoredRun } from "./read-run.ts";
 
-/** The number of each finished attempt among all attempts at its task, by its rollout's id. */
-export type TrialNumbers = ReadonlyMap<string, number>;
-
-/** A finished episode with its number among all attempts at its task. */
-export interface NumberedEpisode {
-  readonly row: EpisodeRow;
-  /** 0-based. */
+/** Where a finished attempt stands among all attempts at its task. */
+export interface TrialPlace {
+  /** 0-based; no two attempts at a task have the same. */
   readonly trial: number;
+  /** Set where it parts from another attempt of the run: it is no trial of its own (see `findBranches()`). */
+  readonly isBranch?: true;
 }
 
-interface Attempt extends Pick<EpisodeRow, "rolloutId" | "sampleIndex"> {
-  readonly groupIndex: number;
+/** The places of a run's finished attempts, by their rollouts' ids. They hold for the attempts that are there by now. */
+export type TrialNumbers = ReadonlyMap<string, TrialPlace>;
+
+/** A finished episode with its place among all attempts at its task. */
+export interface NumberedEpisode extends TrialPlace {
+  readonly row: EpisodeRow;
 }
+
+type Attempt = Pick<
+  EpisodeRow,
+  "rolloutId" | "taskId" | "groupId" | "groupIndex" | "sampleIndex" | "forkedFrom"
+>;
 
 /**
  * Numbers a run's attempts, each task's by themselves: by its place in its group where a task has one group, else by
@@ -22,33 +30,67 @@ interface Attempt extends Pick<EpisodeRow, "rolloutId" | "sampleIndex"> {
  *
  * @throws UsageError where an attempt is there twice.
  */
-export async function numberTrials(run: Pick<StoredRun, "dir" | "rows">): Promise<TrialNumbers> {
-  const attempts = new Map<string, Attempt[]>();
-  for await (const { taskId, rolloutId, sampleIndex, groupIndex = 0 } of run.rows()) {
-    const attempt = { rolloutId, sampleIndex, groupIndex };
-    const known = attempts.get(taskId);
-    if (known === undefined) attempts.set(taskId, [attempt]);
-    else known.push(attempt);
+export async function numberTrials(
+  run: Pick<StoredRun, "dir" | "rows" | "manifest">,
+): Promise<TrialNumbers> {
+  const attempts: Attempt[] = [];
+  for await (const row of run.rows()) {
+    const { rolloutId, taskId, groupId, groupIndex, sampleIndex, forkedFrom } = row;
+    const counted = groupIndex === undefined ? {} : { groupIndex };
+    const forked = forkedFrom === undefined ? {} : { forkedFrom };
+    attempts.push({ rolloutId, taskId, groupId, sampleIndex, ...counted, ...forked });
   }
-  const trials = new Map<string, number>();
-  for (const [taskId, ofTask] of attempts) {
-    ofTask.sort((a, b) => a.groupIndex - b.groupIndex || a.sampleIndex - b.sampleIndex);
-    refuseTwice(run.dir, taskId, ofTask);
-    const isOneGroup = ofTask[0]?.groupIndex === ofTask.at(-1)?.groupIndex;
-    for (const [place, { rolloutId, sampleIndex }] of ofTask.entries()) {
-      trials.set(rolloutId, isOneGroup ? sampleIndex : place);
+  const branches = findBranches(attempts, run.manifest);
+  const trials = new Map<string, TrialPlace>();
+  for (const [taskId, groups] of groupsByTask(attempts)) {
+    let count = 0;
+    for (const [key, members] of groups) {
+      refuseTwice(members, `group ${key} at ${taskId}`, run.dir);
+      for (const { rolloutId, sampleIndex } of members) {
+        const trial = groups.length === 1 ? sampleIndex : count++;
+        trials.set(rolloutId, branches.has(rolloutId) ? { trial, isBranch: true } : { trial });
+      }
     }
   }
   return trials;
 }
 
-function refuseTwice(dir: string, taskId: string, sorted: readonly Attempt[]): void {
-  for (const [place, { groupIndex, sampleIndex, rolloutId }] of sorted.entries()) {
-    const before = sorted[place - 1];
-    if (before?.groupIndex !== groupIndex || before.sampleIndex !== sampleIndex) continue;
+/** By its index; where no attempt of it says that, by its id. */
+type GroupKey = number | string;
+
+/**
+ * The groups of each task in their order, with their attempts in theirs. Rows of earlier versions do not count groups:
+ * such a group has the index that later attempts of it name, and stands before all others where none does.
+ */
+function groupsByTask(attempts: readonly Attempt[]) {
+  const indexes = new Map<string, number>();
+  for (const { groupId, groupIndex } of attempts) {
+    if (groupIndex !== undefined) indexes.set(groupId, groupIndex);
+  }
+  const tasks = new Map<string, Map<GroupKey, Attempt[]>>();
+  for (const attempt of attempts) {
+    const { taskId, groupId, groupIndex = indexes.get(groupId) } = attempt;
+    const groups = tasks.get(taskId) ?? new Map<GroupKey, Attempt[]>();
+    tasks.set(taskId, groups);
+    const key = groupIndex ?? groupId;
+    const members = groups.get(key);
+    if (members === undefined) groups.set(key, [attempt]);
+    else members.push(attempt);
+  }
+  const rank = (key: GroupKey): number => (typeof key === "number" ? key : -1);
+  return Array.from(tasks, ([taskId, groups]) => {
+    for (const members of groups.values()) members.sort((a, b) => a.sampleIndex - b.sampleIndex);
+    return [taskId, [...groups].sort(([a], [b]) => rank(a) - rank(b))] as const;
+  });
+}
+
+function refuseTwice(members: readonly Attempt[], group: string, dir: string): void {
+  for (const [place, { sampleIndex, rolloutId }] of members.entries()) {
+    const before = members[place - 1];
+    if (before?.sampleIndex !== sampleIndex) continue;
     throw new UsageError(
       `Cannot number the attempts in ${dir}: ${before.rolloutId} and ${rolloutId} are both attempt ${sampleIndex} ` +
-        `of group ${groupIndex} at ${taskId}, expected one; turnwright verify says what is wrong`,
+        `of ${group}, expected one; turnwright verify says what is wrong`,
     );
   }
 }
@@ -59,7 +101,17 @@ export async function* numberedEpisodes(
   trials: TrialNumbers,
 ): AsyncGenerator<NumberedEpisode> {
   for await (const row of run.rows()) {
-    const trial = trials.get(row.rolloutId);
-    if (trial !== undefined) yield { row, trial };
+    const place = trials.get(row.rolloutId);
+    if (place !== undefined) yield { row, ...place };
+  }
+}
+
+/** Those of them that are trials of their own. */
+export async function* trialEpisodes(
+  run: Pick<StoredRun, "rows">,
+  trials: TrialNumbers,
+): AsyncGenerator<NumberedEpisode> {
+  for await (const episode of numberedEpisodes(run, trials)) {
+    if (episode.isBranch !== true) yield episode;
   }
 }

@@ -2,20 +2,9 @@ import { readFile } from "node:fs/promises";
 import { UsageError, describeError } from "../errors.ts";
 import { parsePythonJson } from "../python/json-parse.ts";
 import { isPyDict, isPyList, type PyValue } from "../python/value.ts";
+import { collectResults, type AttemptEntry, type RunResults } from "./collect-results.ts";
 import { isFolder, openStoredRun } from "./read-run.ts";
 import { addResult, type TaskRewards } from "./task-rewards.ts";
-
-/** What a comparison reads of a run. */
-export interface RunResults {
-  /** Where it was read from. */
-  readonly source: string;
-  /** Environment and split of its tasks, each once; empty where the source does not say. */
-  readonly scopes: readonly string[];
-  /** Set where it knows tasks by their numbers alone, as a results file does. */
-  readonly isByNumber?: true;
-  /** By the task's id. */
-  readonly tasks: ReadonlyMap<string, TaskRewards>;
-}
 
 /**
  * Reads the rewards of a run's folder, or of a results file in τ-bench's own format.
@@ -30,13 +19,14 @@ export async function readRunResults(source: string): Promise<RunResults> {
 
 async function readFolder(source: string): Promise<RunResults> {
   const run = await openStoredRun(source);
-  const scopes = new Set<string>();
-  const tasks = new Map<string, TaskRewards>();
+  const attempts: AttemptEntry[] = [];
   for await (const row of run.rows()) {
-    scopes.add(`${row.environment}/${row.split}`);
-    addResult(tasks, row);
+    const { rolloutId, groupId, forkedFrom, taskId, taskIndex, reward, environment, split } = row;
+    const forked = forkedFrom === undefined ? {} : { forkedFrom };
+    const attempt = { rolloutId, groupId, taskId, taskIndex, reward, environment, split };
+    attempts.push({ ...attempt, ...forked });
   }
-  return { source, scopes: [...scopes].toSorted(), tasks };
+  return collectResults(source, attempts, run.manifest);
 }
 
 async function readResultsFile(source: string): Promise<RunResults> {

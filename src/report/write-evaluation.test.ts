@@ -98,3 +98,24 @@ test("what a run says of its end while it is evaluated stays, and what it takes 
   await writeEvaluation(goesOn, { plan });
   expect(await readdir(dir)).not.toContain("summary.json");
 });
+
+test("branches are no trials in any file, and readRun() says the same", async () => {
+  const forkedFrom = { rolloutId: "shop/test/0#0", turnIndex: 1 };
+  const rows = [0, 1, 2].map((sampleIndex) => {
+    const parted = sampleIndex === 0 ? {} : { forkedFrom };
+    return episodeRow({ taskIndex: 0, groupIndex: 0, sampleIndex, reward: 1, ...parted });
+  });
+  const manifest = { format: 1, turnwright: "0", configuration: {}, found: { plan: openPlan } };
+  await writeFile(path.join(dir, "run.json"), JSON.stringify(manifest));
+  const lines = rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+  await writeFile(path.join(dir, "episodes.jsonl"), lines);
+  const run = await openStoredRun(dir);
+  const evaluation = await writeEvaluation(run, { plan: await planOpenRun(run) });
+  expect(evaluation.episodes).toEqual({
+    ...{ planned: 1, finished: 1, scored: 1, unscored: 0, unscoredBy: {}, branches: 2 },
+  });
+  expect(Object.keys(evaluation.passHatK)).toEqual(["1"]);
+  const results = JSON.parse(await read("results.tau-bench.json")) as { readonly trial: number }[];
+  expect(results.map(({ trial }) => trial)).toEqual([0]);
+  expect(await (await readRun(dir)).evaluation()).toEqual(evaluation);
+});

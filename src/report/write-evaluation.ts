@@ -4,7 +4,7 @@ import { writeWhole, writeWholeJson } from "../run/write-whole.ts";
 import type { Evaluation } from "./evaluation.ts";
 import { EvaluationTally, type EvaluationPlan } from "./evaluation-tally.ts";
 import { renderMarkdownReport, type ReportSetup } from "./markdown-report.ts";
-import { numberedEpisodes, numberTrials } from "./number-trials.ts";
+import { numberedEpisodes, numberTrials, trialEpisodes } from "./number-trials.ts";
 import type { StoredRun } from "./read-run.ts";
 import { writeTauBenchResults, type TaskInfo } from "./tau-bench-results.ts";
 
@@ -31,7 +31,7 @@ export async function writeEvaluation(
   const file = (name: keyof typeof evaluationFiles) => path.join(run.dir, evaluationFiles[name]);
   await writeWholeJson(file("evaluation"), evaluation);
   await writeWhole(file("report"), renderMarkdownReport(evaluation, describeSetup(run)));
-  await writeTauBenchResults(file("tauBenchResults"), numberedEpisodes(run, trials), taskInfo);
+  await writeTauBenchResults(file("tauBenchResults"), trialEpisodes(run, trials), taskInfo);
   return evaluation;
 }
 

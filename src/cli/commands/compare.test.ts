@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { RunResults } from "../../report/collect-results.ts";
 import { compareRuns } from "../../report/compare-runs.ts";
-import type { RunResults } from "../../report/run-results.ts";
 import { addResult, type TaskRewards } from "../../report/task-rewards.ts";
 import { printComparison } from "./compare.ts";
 
@@ -21,4 +21,11 @@ test("printComparison() fits a terminal of 40 columns, and says the same", () =>
   expect(printComparison(comparison, Infinity)).toContain(
     "  B is    better on 2, worse on 1, the same on 0\n",
   );
+});
+
+test("printComparison() says how many branches were left out", () => {
+  const [a, b] = [results("runs/a", [0, 1]), { ...results("runs/b", [1, 0]), branchCount: 3 }];
+  const text = printComparison(compareRuns(a, b), 80);
+  expect(text).toMatch(/^ *branches +left out of A: 0, of B: 3$/m);
+  expect(printComparison(compareRuns(a, a), 80)).not.toContain("branches");
 });

@@ -39,12 +39,15 @@ export function printComparison(
     ["B is", `better on ${winCount}, worse on ${lossCount}, the same on ${tieCount}`],
     ["chance", `p = ${pValue.toPrecision(3)} (exact ${testNames[comparison.test]}, two-sided)`],
   ];
-  const { onlyInA, onlyInB } = comparison;
+  const { onlyInA, onlyInB, branches } = comparison;
   if (onlyInA + onlyInB > 0) {
     rows.push(["left out", `tasks scored in A only: ${onlyInA}, in B only: ${onlyInB}`]);
   }
   if (unscored.a + unscored.b > 0) {
     rows.push(["no score", `attempts of A: ${unscored.a}, of B: ${unscored.b}`]);
+  }
+  if (branches !== undefined) {
+    rows.push(["branches", `left out of A: ${branches.a}, of B: ${branches.b}`]);
   }
   return `\n${rowsText(rows, columns)}${printTasks(comparison.tasks, columns)}`;
 }
