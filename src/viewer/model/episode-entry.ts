@@ -9,6 +9,9 @@ export interface EpisodeEntry {
   readonly taskId: string;
   readonly taskIndex: number;
   readonly sampleIndex: number;
+  /** Absent where its line does not say. */
+  readonly environment?: string;
+  readonly split?: string;
   readonly outcome: Outcome;
   readonly stopReason: StopReason;
   /** Absent where nothing scored the episode. */

@@ -1,7 +1,6 @@
 import { html, type TemplateResult } from "lit/html.js";
+import { collectResults, type RunResults } from "../../report/collect-results.ts";
 import { compareRuns, type RunComparison, type TaskComparison } from "../../report/compare-runs.ts";
-import type { RunResults } from "../../report/run-results.ts";
-import { addResult, type TaskRewards } from "../../report/task-rewards.ts";
 import { linkTo, type Route } from "../model/route.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { choice, whenReady } from "./parts.ts";
@@ -26,11 +25,7 @@ export function comparePage(app: ViewerApp, route: CompareRoute): TemplateResult
 }
 
 function resultsOf({ facts, entries }: EpisodeList): RunResults {
-  const tasks = new Map<string, TaskRewards>();
-  for (const entry of entries) addResult(tasks, entry);
-  const { environment, split, key } = facts;
-  const scopes = environment === undefined ? [] : [`${environment} ${split ?? ""}`];
-  return { source: key, scopes, tasks };
+  return collectResults(facts.key, entries, facts);
 }
 
 interface Compared {

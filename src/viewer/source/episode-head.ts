@@ -56,6 +56,8 @@ function toEntry(row: Partial<EpisodeRow> | undefined, order: number): EpisodeEn
     taskId: row.taskId ?? rolloutId,
     taskIndex: row.taskIndex ?? 0,
     sampleIndex: row.sampleIndex ?? 0,
+    ...(row.environment === undefined ? {} : { environment: row.environment }),
+    ...(row.split === undefined ? {} : { split: row.split }),
     outcome: outcome ?? "failed",
     stopReason: row.stopReason ?? "failure",
     ...(reward === undefined ? {} : { reward }),

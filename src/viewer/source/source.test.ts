@@ -106,6 +106,7 @@ describe("LineFollower", () => {
 describe("readEpisodeHead()", () => {
   const row = {
     ...{ format: 1, rolloutId: 'a"\\/0#1', groupId: "a/0", taskId: "a/0", taskIndex: 0 },
+    ...{ environment: "a", split: "test" },
     ...{ sampleIndex: 1, seed: 3, outcome: "truncated", stopReason: "max-turns", reward: 0.5 },
     rewardDetails: { said: '"messages":[', nested: { messages: ["}{"] } },
     counts: {
@@ -121,6 +122,7 @@ describe("readEpisodeHead()", () => {
   };
   const expected = {
     ...{ order: 4, rolloutId: 'a"\\/0#1', groupId: "a/0", taskId: "a/0", taskIndex: 0 },
+    ...{ environment: "a", split: "test" },
     ...{ sampleIndex: 1, outcome: "truncated", stopReason: "max-turns", reward: 0.5 },
     ...{ turnCount: 2, tokenCount: 9, sampledTokenCount: 7, toolCallCount: 1 },
     ...{ formatErrorCount: 1, startedAtMs: 5, durationMs: 6 },
