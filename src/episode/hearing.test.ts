@@ -10,7 +10,7 @@ function sessionThat(reply: UserSession["reply"]): UserSession {
     reply,
     usage: () => noSpending,
   };
-  return new Hearing({ taskId: "lamp/1", strategy: "slow" }).watched(session);
+  return new Hearing({ taskId: "lamp/1", strategy: "slow", timeoutMs: 60_000 }).watched(session);
 }
 
 test("a world that gives up the wait for a line is told so", async () => {

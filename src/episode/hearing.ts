@@ -3,6 +3,7 @@ import { endedBy } from "../internal/ended-by.ts";
 import { onAbort } from "../internal/on-abort.ts";
 import type { UserSession } from "../user/user.ts";
 import { nameThrown, type Boundary } from "./boundary.ts";
+import type { CallWatch } from "./call-watch.ts";
 import { checkFirstLine, checkLine } from "./check-foreign.ts";
 import { describe } from "./foreign-value.ts";
 
@@ -23,30 +24,31 @@ export class Hearing {
   readonly #strategy: string;
   readonly #ownsStop: (thrown: unknown) => boolean;
   readonly #wasGivenUp: (thrown: unknown) => boolean;
-  readonly #beginWait: () => () => void;
+  readonly #timeoutMs: number;
+  /** Of the call to the world that began last. */
+  #watch: Pick<CallWatch, "waitWithin"> | undefined;
   #asked: Asked | undefined;
   /** Whether there is a line that another may be asked for. */
   #hasSpoken = false;
 
   /**
-   * @param about - `ownsStop` and `wasGivenUp` are those of the episode's playback (see `InputPlayer`). Default:
-   *   there is none. `beginWait` has the user's time run in the place of the world's until what it returns is
-   *   called. Default: the world's goes on.
+   * @param about - `timeoutMs` is the user's time for a line, which runs in the place of the world's while that waits
+   *   for one. `ownsStop` and `wasGivenUp` are those of the episode's playback (see `InputPlayer`). Default: there is
+   *   none.
    */
   constructor(about: {
     readonly taskId: string;
     readonly strategy: string;
+    readonly timeoutMs: number;
     readonly ownsStop?: (thrown: unknown) => boolean;
     readonly wasGivenUp?: (thrown: unknown) => boolean;
-    readonly beginWait?: () => () => void;
   }) {
     const { taskId, strategy, ownsStop = () => false, wasGivenUp = () => false } = about;
-    const { beginWait = () => () => {} } = about;
     this.#taskId = taskId;
     this.#strategy = strategy;
     this.#ownsStop = ownsStop;
     this.#wasGivenUp = wasGivenUp;
-    this.#beginWait = beginWait;
+    this.#timeoutMs = about.timeoutMs;
   }
 
   /** What the user is asked for now; absent while they are not. */
@@ -54,8 +56,13 @@ export class Hearing {
     return this.#asked;
   }
 
-  /** For a call to the world that begins now: tells what the user is asked for within it. */
-  listen(): () => Asked | undefined {
+  /**
+   * For a call to the world that begins now: tells what the user is asked for within it.
+   *
+   * @param watch - What the call is made with, and nothing but calls to the world.
+   */
+  listen(watch: Pick<CallWatch, "waitWithin">): () => Asked | undefined {
+    this.#watch = watch;
     // A world may have given up on a line that never came.
     this.#asked = undefined;
     return () => this.#asked;
@@ -106,7 +113,7 @@ export class Hearing {
     }
     const asked = { party: "user" as const, what: said, signal, isOver: false };
     this.#asked = asked;
-    const endWait = this.#beginWait();
+    const endWait = this.#watch?.waitWithin(this.#timeoutMs) ?? (() => {});
     // A world that gives up the wait goes on in its own time.
     const letGo = onAbort(signal, endWait);
     try {

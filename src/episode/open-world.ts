@@ -171,7 +171,7 @@ export async function disposeWorld(play: Play, world: World): Promise<void> {
     party: "environment",
     what: `dispose of the world of task ${assignment.task.id}`,
     suspect: suspectOf(setup.environment, "dispose"),
-    waitsFor: play.hearing.listen(),
+    waitsFor: play.hearing.listen(watch),
     timeoutMs: setup.limits.toolTimeoutMs,
   } as const;
   await tolerate(

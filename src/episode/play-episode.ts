@@ -94,9 +94,9 @@ async function playThrough(
   const hearing = new Hearing({
     taskId: task.id,
     strategy: setup.user.strategy,
+    timeoutMs: limits.userTimeoutMs,
     ownsStop: (thrown) => player.owns(thrown),
     wasGivenUp: (thrown) => player.wasGivenUp(thrown),
-    beginWait: () => watch.waitWithin(limits.userTimeoutMs),
   });
   const leftMs = limits.episodeTimeoutMs - playedMs(past);
   using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [], shared: [interrupt], clock });

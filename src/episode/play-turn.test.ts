@@ -51,7 +51,16 @@ test("a turn whose last allowed id is the stop id is closed, whatever the engine
 
 describe("a tool that asks the user", () => {
   /** Its user takes so long for an answer, and it so long for its own. */
-  function asking({ userMs, toolMs }: { readonly userMs: number; readonly toolMs: number }) {
+  function asking({
+    userMs,
+    toolMs,
+    patienceMs,
+  }: {
+    readonly userMs: number;
+    readonly toolMs: number;
+    /** It waits no longer for the answer, without a word to anybody. */
+    readonly patienceMs?: number;
+  }) {
     const hand = manualClock();
     const script = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
     const user: User = {
@@ -77,7 +86,10 @@ describe("a tool that asks the user", () => {
           ...world,
           step: async (action, { signal }) => {
             if (action.type === "call") {
-              await options.user.reply("Sure?", { signal });
+              const answer = options.user.reply("Sure?", { signal });
+              answer.catch(() => {});
+              const patience = patienceMs === undefined ? [] : [hand.sleep(patienceMs)];
+              await Promise.race([answer, ...patience]);
               await hand.sleep(toolMs);
             }
             return await world.step(action, { signal });
@@ -109,6 +121,24 @@ describe("a tool that asks the user", () => {
     const { failure } = (await playing).episode;
     expect(failure?.code).toBe("user/timeout");
     expect(failure?.message).toContain("no answer within 2000 ms");
+  });
+
+  test("that has left them without a word is waited for no longer than they would be", async () => {
+    const { hand, playing } = asking({ userMs: 9001, toolMs: 9002, patienceMs: 100 });
+    await hand.untilSleeping(9001);
+    await hand.advance(100);
+    await hand.untilSleeping(9002);
+    await hand.advance(1900);
+    expect((await playing).episode.failure?.code).toBe("user/timeout");
+  });
+
+  test("that has left them without a word and comes to its end in time goes on", async () => {
+    const { hand, playing } = asking({ userMs: 9001, toolMs: 501, patienceMs: 100 });
+    await hand.untilSleeping(9001);
+    await hand.advance(100);
+    await hand.untilSleeping(501);
+    await hand.advance(501);
+    expect((await playing).episode).toMatchObject({ outcome: "completed", reward: 1 });
   });
 
   test("is to blame where its own time is over", async () => {

@@ -10,11 +10,7 @@ import type { ChatModel } from "../user/chat-model.ts";
 import { UsageMeter, findFault } from "./fault-judge.ts";
 import type { FaultParty, FaultType, JudgedEpisode } from "./fault.ts";
 import { judgeContext } from "./judge-context.ts";
-import {
-  numberedEpisodes,
-  numberTrials,
-  type TrialNumbers,
-} from "./number-trials.ts";
+import { numberedEpisodes, numberTrials, type TrialNumbers } from "./number-trials.ts";
 import type { StoredRun } from "./read-run.ts";
 import type { TaskInfo } from "./tau-bench-results.ts";
 

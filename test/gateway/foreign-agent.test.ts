@@ -379,8 +379,7 @@ describe("createForeignPlayer()", () => {
     ["score", "reply in"],
   ] as const)("names the user who never answers what %s() asks", async (asker, what) => {
     await using open = await openDesk(0);
-    const limit = asker === "open" ? { toolTimeoutMs: 5 } : { scoreTimeoutMs: 5 };
-    const limits = { ...defaultLimits, ...limit };
+    const limits = { ...defaultLimits, userTimeoutMs: 5 };
     const user: User = {
       strategy: "hung",
       open: (task, options) => {
@@ -408,6 +407,82 @@ describe("createForeignPlayer()", () => {
     expect(failure).toEqual({
       ...{ party: "user", code: "user/timeout" },
       message: `Cannot hear the user's ${what} task storefront/test/0: no answer within 5 ms`,
+    });
+  });
+
+  describe("a tool that asks the user", () => {
+    /** Its user takes so long for an answer, and it so long for its own. */
+    function asking(open: OpenDesk, { userMs, toolMs }: Readonly<Record<string, number>>) {
+      const hand = manualClock();
+      const user: User = {
+        strategy: "slow",
+        open: (task, options) => {
+          const session = storefrontUser().open(task, options);
+          return {
+            begin: async (call) => await session.begin(call),
+            reply: async (text, call) => {
+              if (text !== "Sure?") return await session.reply(text, call);
+              await hand.sleep(userMs!);
+              return "Yes.";
+            },
+            usage: () => session.usage(),
+          };
+        },
+      };
+      let hasAsked = false;
+      const environment: Environment = {
+        ...desk,
+        async open(task, options) {
+          const world = await desk.open(task, options);
+          const perform = world.step.bind(world);
+          const step: World["step"] = async (action, { signal }) => {
+            if (action.type === "call" && !hasAsked) {
+              hasAsked = true;
+              await options.user.reply("Sure?", { signal });
+              await hand.sleep(toolMs!);
+            }
+            return await perform(action, { signal });
+          };
+          return Object.assign(world, { step });
+        },
+      };
+      const limits = { ...defaultLimits, toolTimeoutMs: 200, userTimeoutMs: 2000 };
+      const around = { environment, user, limits, clock: createClock(hand) };
+      return { hand, playing: play(open, mirrored(open, shopAgent), around) };
+    }
+
+    test("has its own time, and the user theirs", async () => {
+      await using open = await openDesk(0);
+      const { hand, playing } = asking(open, { userMs: 401, toolMs: 101 });
+      await hand.untilSleeping(401);
+      await hand.advance(401);
+      await hand.untilSleeping(101);
+      await hand.advance(101);
+      expect(await playing).toMatchObject({ outcome: "completed", reward: 1 });
+    });
+
+    test("is not to blame for a user whose time is over", async () => {
+      await using open = await openDesk(0);
+      const { hand, playing } = asking(open, { userMs: 3001, toolMs: 101 });
+      await hand.untilSleeping(3001);
+      await hand.advance(2000);
+      expect((await playing).failure).toMatchObject({
+        code: "user/timeout",
+        message: expect.stringContaining("no answer within 2000 ms") as string,
+      });
+    });
+
+    test("is to blame where its own time is over", async () => {
+      await using open = await openDesk(0);
+      const { hand, playing } = asking(open, { userMs: 401, toolMs: 301 });
+      await hand.untilSleeping(401);
+      await hand.advance(401);
+      await hand.untilSleeping(301);
+      await hand.advance(200);
+      expect((await playing).failure).toMatchObject({
+        code: "environment/timeout",
+        message: expect.stringContaining("no answer within 200 ms") as string,
+      });
     });
   });
 

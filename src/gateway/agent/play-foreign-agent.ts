@@ -78,6 +78,7 @@ export async function playForeignAgent(
   const hearing = new Hearing({
     taskId: attempt.assignment.task.id,
     strategy: setup.user.strategy,
+    timeoutMs: setup.limits.userTimeoutMs,
   });
   const play: Attempt = { ...attempt, watch, hearing, clock };
   let user: UserSession | undefined;
@@ -138,14 +139,18 @@ async function runAgent(
   const { limits } = setup;
   const { task } = assignment;
   const { hearing } = play;
+  // The agent is one call, and what it does in the world are others meanwhile.
+  const left = new AbortController();
+  using stop = startDeadline({ ms: Infinity, parents: [signal, left.signal] });
+  using watch = new CallWatch(stop.signal, clock);
   const beginning = {
     party: "environment",
     what: `begin task ${task.id}`,
-    waitsFor: hearing.listen(),
+    waitsFor: hearing.listen(watch),
     timeoutMs: limits.userTimeoutMs,
   } as const;
   const clean = <Value>(value: Value): Value => redactor?.without(value) ?? value;
-  const firstUserText = await crossBoundary(play.watch, beginning, async (ended) =>
+  const firstUserText = await crossBoundary(watch, beginning, async (ended) =>
     clean(checkOpening(await world.begin({ signal: ended }), placeOf(play, "world.begin()"))),
   );
   const reading = ["environment", "read the terms of", limits.toolTimeoutMs] as const;
@@ -155,10 +160,6 @@ async function runAgent(
     return { task, policyText, firstUserText, tools: [...tools] };
   });
   const { policyText } = about;
-  // The agent is one call, and what it does in the world are others meanwhile.
-  const left = new AbortController();
-  using stop = startDeadline({ ms: Infinity, parents: [signal, left.signal] });
-  using watch = new CallWatch(stop.signal, clock);
   // What is sampled from there on nothing in the world answers to: it would be trained with a reward that it
   // has no part in.
   const onDone = (): void => session.finish(`the world of task ${task.id} is done`);
@@ -264,7 +265,7 @@ async function dispose(
   const what = `dispose of the world of task ${assignment.task.id}`;
   const suspect = suspectOf(setup.environment, "dispose");
   const timeoutMs = setup.limits.toolTimeoutMs;
-  const waitsFor = hearing.listen();
+  const waitsFor = hearing.listen(watch);
   const boundary = { party: "environment", what, suspect, waitsFor, timeoutMs } as const;
   try {
     await crossBoundary(
@@ -311,7 +312,7 @@ async function crossToWorld<Result>(
   crossing: Crossing,
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
-  const boundary = { ...boundaryOf(play, crossing), waitsFor: play.hearing.listen() };
+  const boundary = { ...boundaryOf(play, crossing), waitsFor: play.hearing.listen(play.watch) };
   return await crossBoundary(play.watch, boundary, work);
 }
 

@@ -155,7 +155,7 @@ export class WorldDesk {
       this.#watch,
       {
         ...{ party: "environment", what },
-        waitsFor: this.#hearing.listen(),
+        waitsFor: this.#hearing.listen(this.#watch),
         timeoutMs: isSaid ? userTimeoutMs : toolTimeoutMs,
       },
       async (signal) =>
