@@ -68,6 +68,7 @@ export function crossBoundary<Result>(
   return watch.within(timeoutMs, work, {
     onLate: (waitMs) => noAnswer(boundary, waitMs),
     name: (error) => nameThrown(watch.ownsStop, boundary, error),
+    mayWait: boundary.waitsFor !== undefined,
   });
 }
 

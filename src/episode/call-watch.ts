@@ -19,10 +19,12 @@ export class CallWatch implements Disposable {
   #interrupt: ((reason: unknown) => void) | undefined;
   /** Of the call under way. */
   #timer: PausableTimer | undefined;
-  /** Ends the call under way because a wait within it took so many milliseconds. */
+  /** Ends the call under way because waits within it took so many milliseconds; absent where it may have none. */
   #expire: ((waitMs: number) => void) | undefined;
-  /** Of those who are waited for within it. */
-  #waits = new Set<PausableTimer>();
+  /** What all waits for another within it may take together; it stands still while nobody is waited for. */
+  #allowance: PausableTimer | undefined;
+  /** Who is waited for within it. */
+  #waitCount = 0;
 
   /** Whether it is by the episode itself that something was thrown which ends its playback. */
   readonly ownsStop: (thrown: unknown) => boolean;
@@ -66,20 +68,27 @@ export class CallWatch implements Disposable {
   }
 
   /**
-   * Another is waited for within the call under way, if there is one: its time stands still until the function that
-   * this returns is called, and no more than `ms` milliseconds pass until then.
+   * Another is waited for within the call under way, if it is one that may: its time stands still until the function
+   * that this returns is called. All such waits of a call together take no more than `ms` milliseconds.
    */
   waitWithin(ms: number): () => void {
     const timer = this.#timer;
     const expire = this.#expire;
     if (timer === undefined || expire === undefined) return () => {};
-    const waits = this.#waits;
-    const wait = startPausableTimer(ms, () => expire(ms), this.#clock);
-    waits.add(wait);
     timer.pause();
+    this.#waitCount++;
+    if (this.#allowance === undefined) {
+      this.#allowance = startPausableTimer(ms, () => expire(ms), this.#clock);
+    } else if (this.#waitCount === 1) this.#allowance.goOn();
+    let isOver = false;
     return () => {
-      wait.callOff();
-      if (waits.delete(wait) && waits.size === 0) timer.goOn();
+      // The call may be over, and another under way.
+      if (isOver || this.#timer !== timer) return;
+      isOver = true;
+      this.#waitCount--;
+      if (this.#waitCount > 0) return;
+      this.#allowance?.pause();
+      timer.goOn();
     };
   }
 
@@ -92,6 +101,7 @@ export class CallWatch implements Disposable {
    * Makes a call and waits for it, no longer than `ms` milliseconds; work that ignores its signal is not
    * waited for.
    *
+   * @param about - `mayWait` says whether another may be waited for within it (see `waitWithin()`).
    * @throws the caller's reason where that is aborted first, `onLate()` where the time is over first, or that
    *   of a wait within it, and whatever the work throws, under the name that `name()` gives it.
    */
@@ -101,7 +111,12 @@ export class CallWatch implements Disposable {
     {
       onLate,
       name,
-    }: { readonly onLate: (waitMs?: number) => Error; readonly name: (error: unknown) => unknown },
+      mayWait = false,
+    }: {
+      readonly onLate: (waitMs?: number) => Error;
+      readonly name: (error: unknown) => unknown;
+      readonly mayWait?: boolean;
+    },
   ): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       this.throwIfAborted();
@@ -111,9 +126,10 @@ export class CallWatch implements Disposable {
         if (isOver) return false;
         isOver = true;
         this.#timer?.callOff();
-        for (const wait of this.#waits) wait.callOff();
+        this.#allowance?.callOff();
         this.#timer = undefined;
-        this.#waits = new Set();
+        this.#allowance = undefined;
+        this.#waitCount = 0;
         this.#expire = undefined;
         this.#interrupt = undefined;
         return true;
@@ -134,7 +150,7 @@ export class CallWatch implements Disposable {
         late.abort(new DOMException(`The limit of ${waitMs ?? ms} ms is over`, "TimeoutError"));
       };
       this.#interrupt = fail;
-      this.#expire = expire;
+      this.#expire = mayWait ? expire : undefined;
       this.#timer = startPausableTimer(ms, expire, this.#clock);
       try {
         Promise.resolve(work(this.#controller.signal)).then((result) => {

@@ -32,8 +32,8 @@ export class Hearing {
   #hasSpoken = false;
 
   /**
-   * @param about - `timeoutMs` is the user's time for a line, which runs in the place of the world's while that waits
-   *   for one. `ownsStop` and `wasGivenUp` are those of the episode's playback (see `InputPlayer`). Default: there is
+   * @param about - `timeoutMs` is the user's time for all lines of one call to the world, which runs in the place of
+   *   the world's while that waits for one. `ownsStop` and `wasGivenUp` are those of the episode's playback (see `InputPlayer`). Default: there is
    *   none.
    */
   constructor(about: {
@@ -57,7 +57,7 @@ export class Hearing {
   }
 
   /**
-   * For a call to the world that begins now: tells what the user is asked for within it.
+   * For a call to the world that begins now: tells what it waits for of the user, if it does and has not given up.
    *
    * @param watch - What the call is made with, and nothing but calls to the world.
    */
@@ -65,7 +65,7 @@ export class Hearing {
     this.#watch = watch;
     // A world may have given up on a line that never came.
     this.#asked = undefined;
-    return () => this.#asked;
+    return () => (this.#asked?.signal.aborted === true ? undefined : this.#asked);
   }
 
   /** A conversation as a world is given it. */

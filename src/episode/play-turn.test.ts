@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Agent, Observed } from "../agent/agent.ts";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
+import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { RolloutError } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
@@ -13,7 +14,7 @@ import { createDeferred } from "../testing/deferred.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import type { User } from "../user/user.ts";
-import { lamp, play, says, switchCall } from "./lamp-episode.fixture.ts";
+import { lamp, play, preparedEngine, says, switchCall } from "./lamp-episode.fixture.ts";
 
 const qwenAgent = toolCallingAgent({
   parser: findToolCallParser("qwen25"),
@@ -55,13 +56,22 @@ describe("a tool that asks the user", () => {
     userMs,
     toolMs,
     patienceMs,
+    tells = false,
+    askCount = 1,
+    sampleMs,
   }: {
     readonly userMs: number;
     readonly toolMs: number;
-    /** It waits no longer for the answer, without a word to anybody. */
+    /** It waits no longer for the answer, without a word to anybody unless it `tells`. */
     readonly patienceMs?: number;
+    readonly tells?: boolean;
+    /** Default 1. */
+    readonly askCount?: number;
+    /** How long the engine takes for the turn behind it, in which the user is asked once more. */
+    readonly sampleMs?: number;
   }) {
     const hand = manualClock();
+    let nudge = (): void => {};
     const script = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
     const user: User = {
       ...script,
@@ -86,11 +96,18 @@ describe("a tool that asks the user", () => {
           ...world,
           step: async (action, { signal }) => {
             if (action.type === "call") {
-              const answer = options.user.reply("Sure?", { signal });
-              answer.catch(() => {});
-              const patience = patienceMs === undefined ? [] : [hand.sleep(patienceMs)];
-              await Promise.race([answer, ...patience]);
-              await hand.sleep(toolMs);
+              const ask = (): void => void options.user.reply("Sure?", { signal }).catch(() => {});
+              if (sampleMs !== undefined) nudge = ask;
+              for (let count = 0; count < askCount; count++) {
+                const own = new AbortController();
+                const either = AbortSignal.any([signal, own.signal]);
+                const answer = options.user.reply("Sure?", { signal: either });
+                answer.catch(() => {});
+                const patience = patienceMs === undefined ? [] : [hand.sleep(patienceMs)];
+                await Promise.race([answer, ...patience]);
+                if (tells) own.abort();
+              }
+              if (toolMs > 0) await hand.sleep(toolMs);
             }
             return await world.step(action, { signal });
           },
@@ -101,8 +118,17 @@ describe("a tool that asks the user", () => {
     };
     const limits = { toolTimeoutMs: 200, userTimeoutMs: 2000 };
     const clock = createClock(hand);
-    const about = { environment, user, limits, clock };
-    return { hand, playing: play([says(switchCall), says("Goodbye!")], about) };
+    const ready = preparedEngine([says(switchCall), says("Goodbye!")]);
+    const engine: Engine = {
+      ...ready,
+      async generate(...call) {
+        nudge();
+        if (sampleMs !== undefined && ready.requests.length === 1) await hand.sleep(sampleMs);
+        return await ready.generate(...call);
+      },
+    };
+    const about = { environment, user, engine, limits, clock };
+    return { hand, playing: play([], about) };
   }
 
   test("has its own time, and the user theirs", async () => {
@@ -138,6 +164,36 @@ describe("a tool that asks the user", () => {
     await hand.advance(100);
     await hand.untilSleeping(501);
     await hand.advance(501);
+    expect((await playing).episode).toMatchObject({ outcome: "completed", reward: 1 });
+  });
+
+  test("again and again is waited for no longer than for one answer", async () => {
+    const { hand, playing } = asking({ userMs: 401, toolMs: 101, askCount: 1000 });
+    for (let count = 0; count < 4; count++) {
+      await hand.untilSleeping(401);
+      await hand.advance(401);
+    }
+    await hand.untilSleeping(401);
+    await hand.advance(2000 - 4 * 401);
+    expect((await playing).episode.failure?.code).toBe("user/timeout");
+  });
+
+  test("that gave them up and hangs is to blame itself", async () => {
+    const { hand, playing } = asking({ userMs: 9001, toolMs: 9002, patienceMs: 100, tells: true });
+    await hand.untilSleeping(9001);
+    await hand.advance(100);
+    await hand.untilSleeping(9002);
+    await hand.advance(200);
+    const { failure } = (await playing).episode;
+    expect(failure?.code).toBe("environment/timeout");
+    expect(failure?.message).toContain("no answer within 200 ms");
+  });
+
+  test("behind its own answer takes nothing of the engine's time", async () => {
+    const { hand, playing } = asking({ userMs: 9001, toolMs: 0, askCount: 0, sampleMs: 3001 });
+    await hand.untilSleeping(9001);
+    await hand.untilSleeping(3001);
+    await hand.advance(3001);
     expect((await playing).episode).toMatchObject({ outcome: "completed", reward: 1 });
   });
 
