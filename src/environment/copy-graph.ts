@@ -1,9 +1,11 @@
+import { isBinary, type BinaryCopies } from "./binary.ts";
 import { accessorOf, hasAccessors, isPlain, membersOf } from "./sealed.ts";
 
 /** How a value is copied. */
 export interface CopyOptions {
   /** What was copied before, with its copy; grows with what is copied now. */
   readonly copies: Map<object, object>;
+  readonly binaries: BinaryCopies;
   /** What a held value stands for. */
   readonly read: (held: object) => object;
   /** Whether that is kept rather than copied. */
@@ -17,21 +19,20 @@ export interface CopyOptions {
  * Copies a value with all that it holds, so that what was held at two places is so in the copy. Instances of classes
  * stay as they are.
  */
-export function copyGraph<Value>(
-  value: Value,
-  { copies, read, isKept, onCopy, takeMember }: CopyOptions,
-): Value {
+export function copyGraph<Value>(value: Value, options: CopyOptions): Value {
+  const { copies, binaries, read, isKept, onCopy, takeMember } = options;
+  noteBinaries([value], options);
   const waiting: (readonly [object, object])[] = [];
   const take = (given: unknown): unknown => {
-    if (!isPlain(given)) return given;
+    if (!isPlain(given) && !isBinary(given)) return given;
     const held = read(given);
     if (isKept(held)) return held;
     const known = copies.get(held);
     if (known !== undefined) return known;
-    const copy = copyOf(held);
+    const copy = isBinary(held) ? binaries.copy(held) : copyOf(held);
     copies.set(held, copy);
     onCopy(held, copy);
-    waiting.push([held, copy]);
+    if (!isBinary(held)) waiting.push([held, copy]);
     return copy;
   };
   const taken = take(value);
@@ -49,10 +50,28 @@ export function copyGraph<Value>(
   return taken as Value;
 }
 
+/** Finds all the binary data that is going to be copied: what shares bytes does so in the copy. */
+export function noteBinaries(
+  values: readonly unknown[],
+  { copies, binaries, read, isKept }: Pick<CopyOptions, "copies" | "binaries" | "read" | "isKept">,
+): void {
+  const waiting = [...values];
+  const seen = new Set<object>();
+  while (waiting.length > 0) {
+    const given = waiting.pop();
+    if (!isPlain(given) && !isBinary(given)) continue;
+    const held = read(given);
+    if (seen.has(held) || copies.has(held) || isKept(held)) continue;
+    seen.add(held);
+    if (isBinary(held)) binaries.note(held);
+    else for (const [, member] of membersOf(held)) waiting.push(member);
+  }
+}
+
 /** Puts what `take` gives in the place of each object that a Set holds. */
 function refillSet(raw: Set<unknown>, take: (held: unknown) => unknown): void {
   const held = [...raw];
-  if (!held.some(isPlain)) return;
+  if (!held.some((one) => isPlain(one) || isBinary(one))) return;
   raw.clear();
   for (const one of held) raw.add(take(one));
 }
@@ -62,6 +81,7 @@ export function copyOf(base: object): object {
   if (Array.isArray(base)) return base.slice();
   if (base instanceof Map) return new Map(base);
   if (base instanceof Set) return new Set(base);
+  if (base instanceof Date) return new Date(base.getTime());
   const prototype = Object.getPrototypeOf(base) as object | null;
   if (!hasAccessors(base)) return Object.setPrototypeOf({ ...base }, prototype) as object;
   const copy = Object.create(prototype) as object;

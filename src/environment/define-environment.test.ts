@@ -627,6 +627,16 @@ describe("what breaks while it is played fails that episode alone, and is named"
       "it is nothing (a forgotten return?)",
     ],
     [
+      "a state of much binary data",
+      {
+        ...breaks(() => "ok"),
+        initialState: onlyFirst(() => ({ index: new Float32Array(2_097_153) }), { log: [] }),
+      },
+      "environment/bad-world",
+      "it holds 8388612 bytes of binary data, which each episode would copy, expected at most 8388608 " +
+        "(a constant of the module holds what is only read)",
+    ],
+    [
       "a score that changes the state",
       {
         ...breaks(() => "ok"),

@@ -37,7 +37,8 @@ export interface EnvironmentOptions<Item extends TaskItem, State, ToolArguments>
   readonly tasks: TaskSplits<Item>;
   /**
    * What an episode's state is at first. It may be the same value each time, and large: nothing that
-   * an episode changes is seen by another. Absent: an empty object.
+   * an episode changes is seen by another, but for what it changes within an instance of a class, which is passed
+   * as it is. Of binary data it may hold 8 MiB, which are copied for each episode. Absent: an empty object.
    */
   readonly initialState?: (task: Item, context: StateContext) => State | Promise<State>;
   /** What the agent is told to go by: the system message. */
@@ -134,7 +135,7 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
         dispose,
         outside,
         resources,
-        state: new EpisodeState(state),
+        state,
         own: {
           ...(toolsOf.shared === undefined ? { tools: definitionsOf(tools) } : {}),
           ...(policyText === undefined ? {} : { policyText }),
@@ -144,19 +145,30 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
   };
 }
 
+/** Binary data in a state, which each episode has a copy of. */
+const maxBinaryLength = 8 * 1024 * 1024;
+
 /** An environment may have no state; one that means to have it has forgotten its return. */
 async function openState<Item, State>(
   place: string,
   task: Task<Item>,
   work: (() => Promise<State>) | undefined,
-): Promise<State> {
-  if (work === undefined) return {} as State;
-  const state = await foreignAsync(place, task, work, "environment");
-  if (state !== undefined) return state;
-  throw new RolloutError(
-    "environment/bad-world",
-    `Cannot use what ${place} returned for task ${task.id}: nothing (a forgotten return?), ` +
-      "expected a state such as {}",
+): Promise<EpisodeState<State>> {
+  if (work === undefined) return new EpisodeState({} as State);
+  const bad = (what: string): RolloutError =>
+    new RolloutError(
+      "environment/bad-world",
+      `Cannot use what ${place} returned for task ${task.id}: ${what}`,
+    );
+  const initial = await foreignAsync(place, task, work, "environment");
+  if (initial === undefined) {
+    throw bad("nothing (a forgotten return?), expected a state such as {}");
+  }
+  const state = new EpisodeState(initial);
+  if (state.binaryLength <= maxBinaryLength) return state;
+  throw bad(
+    `it holds ${state.binaryLength} bytes of binary data, which each episode would copy, expected at most ` +
+      `${maxBinaryLength} (a constant of the module holds what is only read)`,
   );
 }
 

@@ -27,7 +27,7 @@ export interface MadeCall {
 
 /** What `score()` may want to know beside state and task. */
 export interface PlayedEpisode<State> {
-  /** What the episode began with. Frozen. */
+  /** What the episode began with, whatever was changed. Frozen, but for binary data, which is a copy. */
   readonly initial: State;
   /** What the agent said to the user, in order. */
   readonly said: readonly string[];
@@ -146,7 +146,9 @@ export class DefinedWorld<Item, State> implements World {
       task,
       async () =>
         await score(reached, task.data, {
-          initial: state.initial,
+          get initial() {
+            return state.initial;
+          },
           said: this.#said,
           answer: this.#said.at(-1) ?? "",
           calls: this.#calls,

@@ -12,6 +12,8 @@ interface State {
   list: Item[];
   map: Map<string, Item>;
   set: Set<string>;
+  days: { [name: string]: Date };
+  bytes: Uint8Array[];
 }
 
 function makeState(): State {
@@ -24,6 +26,8 @@ function makeState(): State {
       ["b", record(7)],
     ]),
     set: new Set(["a"]),
+    days: { a: new Date(0), b: new Date(1) },
+    bytes: [new Uint8Array([1, 2, 3, 4]).subarray(1)],
   };
 }
 
@@ -79,6 +83,18 @@ const operations: { readonly [name: string]: (state: State, key: string, n: numb
     list.at(-1)!.tags.push(key);
   },
   mapWriteTags: ({ map }, key, n) => map.get(key)?.tags.push(String(n)),
+  dayWrite: ({ days }, key, n) => days[key]?.setUTCDate(n),
+  dayAdd: ({ days }, key, n) => (days[key] = new Date(n)),
+  dayShare: ({ days }, key) => days["a"] && (days[key] = days["a"]),
+  dayRemove: ({ days }, key) => delete days[key],
+  bytesWrite: ({ bytes }, _, n) => bytes.at(-1)?.fill(n, n % 3),
+  bytesAdd: ({ bytes }, _, n) => bytes.unshift(Buffer.from([n, n, n])),
+  bytesPart: ({ bytes }, _, n) => bytes[0] && bytes.push(bytes[0].subarray(n % 2)),
+  bytesPair({ bytes }, key, n) {
+    const pair = Buffer.from([n, n, key.length]);
+    bytes.push(pair.subarray(1), pair);
+  },
+  bytesShift: ({ bytes }) => bytes.shift(),
   each({ byName }, _, n) {
     for (const record of Object.values(byName)) record.tags = [...record.tags, String(n)];
   },
@@ -124,7 +140,11 @@ describe("EpisodeState", () => {
           texts.push(textOf(state.view));
           expect(texts.at(-1)).toBe(textOf(model));
         }
-        expect(state.close()).toEqual(model);
+        // structuredClone() makes no Buffers.
+        const closed = state.close();
+        const bytes = closed.bytes.map((one) => new Uint8Array(one));
+        expect({ ...closed, bytes }).toEqual(model);
+        expect(state.initial).toEqual(makeState());
         expect(base).toEqual(makeState());
       }),
       { numRuns: 500 },
@@ -579,6 +599,238 @@ describe("EpisodeState", () => {
     expect(() => closed.list.push({ n: 1, tags: [] })).toThrow("not extensible");
   });
 
+  describe("of Dates and binary data", () => {
+    const make = () => ({
+      due: new Date(0),
+      board: new Uint8Array(3),
+      note: Buffer.from("abc"),
+      joined: Buffer.concat([Buffer.from("ab"), Buffer.from("cd")]),
+      record: { view: new DataView(new ArrayBuffer(4), 1, 2) },
+      map: new Map([["grid", new Float64Array(2)]]),
+      list: [new ArrayBuffer(2)],
+    });
+    type Held = ReturnType<typeof make>;
+    const write = (state: Held): void => {
+      state.due.setUTCDate(state.due.getUTCDate() + 1);
+      state.board[1]! += 1;
+      state.note[0]! += 1;
+      state.joined[3]! += 1;
+      state.record.view.setUint8(0, state.record.view.getUint8(0) + 1);
+      for (const grid of state.map.values()) grid[1]! += 0.5;
+      new Uint8Array(state.list[0]!)[1]! += 1;
+    };
+    const read = ({ due, board, note, joined, record, map, list }: Held) => [
+      ...[due.toISOString(), [...board], note.toString(), joined.toString()],
+      ...[record.view.getUint8(0), [...map.get("grid")!], [...new Uint8Array(list[0]!)]],
+    ];
+    const begun = ["1970-01-01T00:00:00.000Z", [0, 0, 0], "abc", "abcd", 0, [0, 0], [0, 0]];
+    const twice = ["1970-01-03T00:00:00.000Z", [0, 2, 0], "cbc", "abcf", 2, [0, 1], [0, 2]];
+
+    test("each episode has its own, takes a call's writes back, and keeps what it began with", async () => {
+      const base = make();
+      const states = [new EpisodeState(base), new EpisodeState(base)];
+      // Both at the same time.
+      for (const state of states) {
+        await change(state, write, false);
+        expect(read(state.view)).toEqual(begun);
+        await change(state, write);
+      }
+      for (const state of states) {
+        await change(state, write);
+        await change(state, write, false);
+        expect(read(state.view)).toEqual(twice);
+        const closed = state.close();
+        expect([read(closed), read(state.initial)]).toEqual([twice, begun]);
+        expect([closed.note, closed.joined, closed.board].map(Buffer.isBuffer)).toEqual([
+          ...[true, true, false],
+        ]);
+        // What score() writes is seen by nobody else.
+        for (const one of [closed, state.initial]) one.board.fill(7);
+        expect(() => closed.due.setTime(1)).toThrow("it is read only");
+        expect(() => state.initial.due.setTime(1)).toThrow("it is read only");
+      }
+      expect(read(base)).toEqual(begun);
+      expect(read(new EpisodeState(base).initial)).toEqual(begun);
+    });
+
+    test("copies a Buffer's own bytes, not the pool that it lies in", async () => {
+      const state = new EpisodeState<Record<string, Buffer | null>>({
+        note: Buffer.from("hello"),
+        signature: null,
+        later: null,
+      });
+      await change(state, (draft) => {
+        draft["signature"] = Buffer.from(`signed ${draft["note"]!.toString()}`);
+        draft["later"] = Buffer.from("later");
+        expect(draft["signature"].toString()).toBe("signed hello");
+      });
+      await change(state, (draft) => void draft["signature"]!.write("S"));
+      await change(state, (draft) => void draft["note"]!.write("J"), false);
+      const { note, signature, later } = state.close();
+      expect([note, signature, later].map(String)).toEqual(["hello", "Signed hello", "later"]);
+      expect(note!.buffer.byteLength).toBeLessThan(16);
+    });
+
+    test("leaves views of the same bytes such, in what it began with and in what a call brings in", async () => {
+      const whole = Buffer.from("0123456789abcdefghij");
+      const all = whole.subarray(3);
+      const make = () => ({ all, part: all.subarray(2, 5), added: [] as Uint8Array[] });
+      for (const state of [new EpisodeState(make()), new EpisodeState(make())]) {
+        await change(state, ({ added, part }) => {
+          const fresh = new Uint8Array([1, 2, 3, 4]);
+          added.push(fresh, fresh.subarray(1, 3));
+          added.unshift(part.subarray(1));
+        });
+        await change(state, ({ part, added }) => {
+          part[1] = 33;
+          added[2]![0] = 9;
+        });
+        const clear = ({ added, all: bytes }: ReturnType<typeof make>) => {
+          for (const one of [bytes, added[1]!]) one.fill(0);
+        };
+        await change(state, clear, false);
+        const closed = state.close();
+        expect([closed.all, closed.part, closed.added[0]].map(String)).toEqual([
+          ...["345!789abcdefghij", "5!7", "!7"],
+        ]);
+        expect([closed.added[1], closed.added[2]].map(String)).toEqual(["1,9,3,4", "9,3"]);
+      }
+    });
+
+    test("is one thing at all places, in all reads, and to those that look for it", async () => {
+      const due = new Date(0);
+      const board = new Uint8Array(2);
+      const make = () => ({ due, board, map: new Map([["due", due]]), list: [board, board] });
+      for (const state of [new EpisodeState(make()), new EpisodeState(make())]) {
+        await change(state, (draft) => {
+          expect(draft.map.get("due")).toBe(draft.due);
+          expect(draft.list[1]).toBe(draft.board);
+          expect([draft.list.indexOf(draft.board), draft.list.includes(draft.list[1]!)]).toEqual([
+            ...[0, true],
+          ]);
+          draft.due.setTime(5);
+          draft.list[0]![1] = 5;
+        });
+        await change(state, (draft) => void draft.map.set("again", draft.due));
+        await change(state, ({ map }) => void map.get("again")!.setTime(6));
+        const closed = state.close();
+        expect(closed.map.get("again")).toBe(closed.due);
+        expect([closed.due.getTime(), closed.map.get("due")!.getTime()]).toEqual([6, 6]);
+        expect([closed.list[1], closed.list[0]]).toEqual([closed.board, new Uint8Array([0, 5])]);
+        expect(closed.list[1]).toBe(closed.board);
+        expect(state.initial.list[1]).toBe(state.initial.board);
+      }
+      expect([due.getTime(), [...board]]).toEqual([0, [0, 0]]);
+    });
+
+    test("copies of a large state only what holds binary data, and no Date that is only read", async () => {
+      const base = {
+        records: { a: { n: 1, due: new Date(0) }, b: { n: 2, due: new Date(0) } },
+        boards: { a: { cells: new Uint8Array(2) } },
+      };
+      const state = new EpisodeState(base);
+      await change(state, ({ records, boards }) => {
+        boards.a.cells[0] = records.b.due.getTime() + 1;
+        records.a.due.setTime(1);
+      });
+      const closed = state.close();
+      expect(closed.records.b).toBe(base.records.b);
+      expect(closed.records.a.due).toEqual(new Date(1));
+      expect([state.initial.records, state.binaryLength]).toEqual([base.records, 2]);
+      expect(state.initial.records).toBe(base.records);
+    });
+
+    test("shares what a call brings in no further than that call", async () => {
+      const epoch = new Date(0);
+      const defaults = { due: epoch, all: new Set([epoch]), board: new Uint8Array(2) };
+      for (const state of [1, 2].map(() => new EpisodeState<Record<string, typeof defaults>>({}))) {
+        await change(state, (draft) => void (draft["a"] = defaults));
+        await change(state, (draft) => void (draft["b"] = { ...defaults, due: epoch }));
+        const touch = ({ a, b }: Record<string, typeof defaults>): void => {
+          for (const one of [a!, b!]) {
+            one.due.setTime(one.due.getTime() + 1);
+            one.board[0]! += 1;
+          }
+        };
+        await change(state, touch, false);
+        await change(state, touch);
+        const { a, b } = state.close();
+        expect([a!.due.getTime(), b!.due.getTime(), a!.board[0], b!.board[0]]).toEqual([
+          1, 1, 1, 1,
+        ]);
+      }
+      expect([epoch.getTime(), [...defaults.board]]).toEqual([0, [0, 0]]);
+    });
+
+    test("may be in a Set, or the whole state, or what a getter gives", async () => {
+      const deep = { cells: new Uint8Array(1) };
+      const sets = { all: new Set<Uint8Array | { cells: Uint8Array }>([new Uint8Array(1), deep]) };
+      const cart = {
+        days: [new Date(0)],
+        get first(): Date {
+          return this.days[0]!;
+        },
+      };
+      const [board, day] = [new Uint8Array(2), new Date(0)];
+      for (let round = 0; round < 2; round++) {
+        const held = new EpisodeState(sets);
+        const later = ({ all }: typeof sets) => {
+          for (const one of all) (one instanceof Uint8Array ? one : one.cells)[0]! += 1;
+        };
+        await change(held, later);
+        await change(held, later, false);
+        expect([...held.close().all]).toEqual([
+          new Uint8Array([1]),
+          { cells: new Uint8Array([1]) },
+        ]);
+        const boards = new EpisodeState(board);
+        await change(boards, (draft) => void (draft[0] = 1));
+        await change(boards, (draft) => void (draft[1] = 1), false);
+        expect([boards.view, boards.close(), boards.initial].map((one) => [...one])).toEqual([
+          ...[
+            [1, 0],
+            [1, 0],
+            [0, 0],
+          ],
+        ]);
+        const days = new EpisodeState(day);
+        await change(days, (draft) => void draft.setTime(3));
+        await change(days, (draft) => void draft.setTime(4), false);
+        expect([days.close(), days.initial]).toEqual([new Date(3), new Date(0)]);
+        const carts = new EpisodeState(cart);
+        await change(carts, ({ first }) => void first.setTime(4));
+        await change(carts, ({ first }) => void first.setTime(5), false);
+        expect(carts.close().first).toEqual(new Date(4));
+      }
+      expect([[...board], day, cart.first, [...deep.cells]]).toEqual([
+        ...[[0, 0], new Date(0), new Date(0), [0]],
+      ]);
+    });
+
+    test("is a Date to all that take one", async () => {
+      const state = new EpisodeState({ due: new Date(0), other: new Date(Number.NaN) });
+      expect(() => state.view.due.setTime(1)).toThrow("it is read only");
+      await change(state, ({ due, other }) => {
+        due.setUTCFullYear(2026, 10, 24);
+        const copy = new (due.constructor as DateConstructor)(due);
+        expect(Object.getPrototypeOf(copy)).toBe(Date.prototype);
+        expect([copy, structuredClone(due)]).toEqual([new Date(due), new Date(due)]);
+        expect([due instanceof Date, `${JSON.stringify(due)}`, due > new Date(0)]).toEqual([
+          ...[true, '"2026-11-24T00:00:00.000Z"', true],
+        ]);
+        expect(Number.isNaN(other.getTime())).toBe(true);
+        due.setTime(2);
+      });
+      expect(state.close()).toEqual({ due: new Date(2), other: new Date(Number.NaN) });
+    });
+
+    test("passes a Date of a class of its author's as it is", () => {
+      class Day extends Date {}
+      const day = new Day(0);
+      expect(new EpisodeState({ day }).view.day).toBe(day);
+    });
+  });
+
   test("bears a state that holds itself", async () => {
     interface Ring {
       next?: Ring;
@@ -598,6 +850,7 @@ describe("EpisodeState", () => {
   });
 });
 
-function textOf({ byName, list, map, set }: State): string {
-  return JSON.stringify([byName, list, [...map], [...set]]);
+function textOf({ byName, list, map, set, days, bytes }: State): string {
+  const numbers = bytes.map((one) => [...one]);
+  return JSON.stringify([byName, list, [...map], [...set], days, numbers]);
 }

@@ -1,7 +1,11 @@
-/** What is copied when it is written: plain objects, lists, Maps and Sets. */
+import { isBinary } from "./binary.ts";
+
+/** What is copied when it is written: plain objects, lists, Maps, Sets and Dates. */
 export function isPlain(value: unknown): value is object {
   if (typeof value !== "object" || value === null) return false;
   if (Array.isArray(value) || value instanceof Map || value instanceof Set) return true;
+  // Also what a tool is given of one, but none of a class of its author's.
+  if (value instanceof Date) return value.constructor === Date;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
@@ -12,13 +16,16 @@ const sealed = new WeakSet();
 /** Those that were sealed without what they hold. */
 const sealedAlone = new WeakSet();
 
+/** Sealed values that hold binary data, also further in. */
+const holdingBinary = new WeakSet();
+
 /** Sealed objects of which a member is worked out whenever it is read. */
 const computing = new WeakSet();
 
 /** Whether a member of a plain object is worked out whenever it is read. Takes no time for a sealed one. */
 export function hasAccessors(value: object): boolean {
   if (sealed.has(value)) return computing.has(value);
-  if (Array.isArray(value) || value instanceof Map || value instanceof Set) return false;
+  if (Array.isArray(value) || writersOf(value).length > 0) return false;
   return Object.keys(value).some((key) => accessorOf(value, key) !== undefined);
 }
 
@@ -38,21 +45,45 @@ export function isSealedWhole(value: object): boolean {
   return sealed.has(value) && !sealedAlone.has(value);
 }
 
+/** Whether a sealed value is binary data, which nobody can freeze, or holds some. */
+export function holdsBinary(value: unknown): boolean {
+  return isBinary(value) || (typeof value === "object" && holdingBinary.has(value as object));
+}
+
 /**
- * Freezes a value with all that it holds, Maps and Sets among it. A second time costs nothing, so that
- * what many episodes share is gone through once. Instances of classes stay as they are.
+ * Freezes a value with all that it holds, Maps, Sets and Dates among it. A second time costs nothing, so
+ * that what many episodes share is gone through once. Binary data and instances of classes stay as they are.
  */
 export function seal<Value>(value: Value): Value {
   const waiting: unknown[] = [value];
+  const fresh: object[] = [];
+  let isHolding = false;
   while (waiting.length > 0) {
     const next = waiting.pop();
-    if (!isPlain(next) || sealed.has(next)) continue;
+    isHolding ||= holdsBinary(next);
+    if (!isPlain(next) || isSealedWhole(next)) continue;
     if (hasAccessors(next)) computing.add(next);
     sealed.add(next);
+    sealedAlone.delete(next);
+    fresh.push(next);
     for (const [, held] of membersOf(next)) waiting.push(held);
     freeze(next);
   }
+  if (isHolding) noteHolding(fresh.toReversed());
   return value;
+}
+
+/** Those that hold what was found to hold binary data do so too. They mostly come after what they hold. */
+function noteHolding(fresh: readonly object[]): void {
+  for (let isGrowing = true; isGrowing;) {
+    isGrowing = false;
+    for (const one of fresh) {
+      if (holdingBinary.has(one)) continue;
+      if (!membersOf(one).some(([, held]) => holdsBinary(held))) continue;
+      holdingBinary.add(one);
+      isGrowing = true;
+    }
+  }
 }
 
 /** What a plain value holds, by its keys, but for what is worked out of that. */
@@ -66,11 +97,11 @@ export function membersOf(value: object): readonly (readonly [unknown, unknown])
 
 /** Freezes a value without what it holds, where it is no view of another. */
 export function sealAlone(value: object): void {
-  const isOwn = [Map.prototype, Set.prototype].includes(
-    Object.getPrototypeOf(value) as typeof Map.prototype,
-  );
-  const isCollection = value instanceof Map || value instanceof Set;
-  const isView = isCollection ? !isOwn : !Reflect.preventExtensions(value);
+  if (isBinary(value)) return;
+  const prototypes: unknown[] = [Map.prototype, Set.prototype, Date.prototype];
+  const isOwn = prototypes.includes(Object.getPrototypeOf(value));
+  const hasMethods = writersOf(value).length > 0;
+  const isView = hasMethods ? !isOwn : !Reflect.preventExtensions(value);
   if (isView || sealed.has(value)) return;
   if (hasAccessors(value)) computing.add(value);
   sealed.add(value);
@@ -80,13 +111,23 @@ export function sealAlone(value: object): void {
 
 function freeze(value: object): void {
   // One that its author froze takes no members of its own.
-  const isCollection = value instanceof Map || value instanceof Set;
-  if (isCollection && Object.isExtensible(value)) {
-    for (const method of ["set", "add", "delete", "clear"]) {
+  if (Object.isExtensible(value)) {
+    for (const method of writersOf(value)) {
       if (method in value) Object.defineProperty(value, method, { value: refuseWrite });
     }
   }
   Object.freeze(value);
+}
+
+const dateWriters = Object.getOwnPropertyNames(Date.prototype).filter((name) =>
+  name.startsWith("set"),
+);
+
+/** The methods that change what is in no members. */
+function writersOf(value: object): readonly string[] {
+  if (value instanceof Date) return dateWriters;
+  const isCollection = value instanceof Map || value instanceof Set;
+  return isCollection ? ["set", "add", "delete", "clear"] : [];
 }
 
 /** What a write outside a tool's call meets. */

@@ -1,5 +1,6 @@
-import { copyGraph, copyOf, memberOf, putMember } from "./copy-graph.ts";
-import { isPlain, isSealed, isSealedWhole, refuseWrite, sealAlone } from "./sealed.ts";
+import { BinaryCopies, bufferOf, isBinary, type Binary } from "./binary.ts";
+import { copyGraph, copyOf, memberOf, noteBinaries, putMember } from "./copy-graph.ts";
+import { holdsBinary, isPlain, isSealed, isSealedWhole, refuseWrite, sealAlone } from "./sealed.ts";
 
 /** A part of an episode's state: what all share, and the episode's own copy once it was written. */
 export interface Part {
@@ -26,10 +27,14 @@ interface Place {
  * An episode's view of a state that others share. A part is copied when it is first written, once in
  * an episode, with those that hold it; writes are remembered, so that those of a call can be taken back.
  * What a call brings in is copied when it ends, so that nothing of it is anybody else's.
+ * Binary data is written without anybody being told: it is copied at first, and what it holds is remembered when a
+ * call first reads it.
  */
 export class StateDraft {
   /** Whether writes are taken: while a call lasts. */
   isOpen = false;
+  /** How many bytes of binary data it began with. */
+  readonly binaryLength: number;
   readonly #byOwn = new WeakMap<object, Part>();
   readonly #byView = new WeakMap<object, Part>();
   readonly #makeView: (part: Part, draft: StateDraft) => object;
@@ -44,21 +49,26 @@ export class StateDraft {
   #filledSets = new Map<Set<unknown>, Set<unknown>>();
   /** What it brought in, with the copies that the state keeps of it. */
   #copies = new Map<object, object>();
+  /** The binary data among that. */
+  #binaries = new BinaryCopies();
   /** The copies of what Sets were given: there a value is known by what it is, in later calls too. */
   readonly #members = new WeakMap<object, object>();
   /** What it goes through. */
   #walked: Part[] = [];
   /** What it took something out of: how that was is remembered as a whole. */
   #emptied = new Set<object>();
+  /** The buffers that it read, of which it is remembered what they held. */
+  #remembered = new Set<ArrayBuffer>();
 
-  /** @param isShared - Whether others may have the base. Where not, it is changed as it is. */
+  /** @param isShared - Whether a part of the base is copied only when it is written, rather than at once. */
   constructor(
     base: object,
     makeView: (part: Part, draft: StateDraft) => object,
-    isShared: boolean,
+    isShared: (part: object) => boolean,
   ) {
     this.#makeView = makeView;
-    this.#root = this.#find(isShared ? base : this.#take(base), undefined, undefined);
+    this.#root = this.#find(this.#take(base, isShared), undefined, undefined);
+    this.binaryLength = this.#binaries.byteLength;
   }
 
   get view(): object {
@@ -75,7 +85,9 @@ export class StateDraft {
     this.#added = [];
     this.#filledSets = new Map();
     this.#copies = new Map();
+    this.#binaries = new BinaryCopies();
     this.#emptied = new Set();
+    this.#remembered = new Set();
     this.isOpen = true;
   }
 
@@ -90,9 +102,11 @@ export class StateDraft {
 
   /** From here on nobody outside has what is in the state: whoever brought it may have it elsewhere. */
   #keepAdded(): void {
-    for (const { raw, key } of this.#added) {
-      // What is no part of the state is copied with what holds it.
-      if (!this.#mine.has(raw)) continue;
+    // What is no part of the state is copied with what holds it.
+    const places = this.#added.filter(({ raw }) => this.#mine.has(raw));
+    const members = [...this.#filledSets.values()].flatMap((added) => [...added]);
+    noteBinaries([...places.map(({ raw, key }) => memberOf(raw, key)), ...members], this.#copying);
+    for (const { raw, key } of places) {
       const held = memberOf(raw, key);
       const own = this.#take(held);
       if (own !== held) putMember(raw, key, own);
@@ -108,14 +122,13 @@ export class StateDraft {
   }
 
   /** The episode's own copy of a value that may be somebody else's too; itself where it is its own. */
-  #take<Value>(value: Value): Value {
+  #take<Value>(value: Value, isShared = (_held: object) => false): Value {
     return copyGraph(value, {
-      copies: this.#copies,
-      read: (held) => this.#read(held) as object,
-      isKept: (held) => this.#mine.has(held),
+      ...this.#copying,
+      isKept: (held) => this.#isMine(held) || isShared(held),
       takeMember: this.#takeMember,
       onCopy: (held, copy) => {
-        this.#mine.add(copy);
+        this.#mine.add(isBinary(copy) ? bufferOf(copy) : copy);
         const part = this.#byOwn.get(held);
         if (part === undefined) return;
         // It was read while the call lasted.
@@ -126,9 +139,24 @@ export class StateDraft {
     });
   }
 
+  get #copying() {
+    return {
+      copies: this.#copies,
+      binaries: this.#binaries,
+      read: (held: object) => this.#read(held) as object,
+      isKept: (held: object) => this.#isMine(held),
+    };
+  }
+
+  /** Of binary data it is the buffer that is somebody's. */
+  #isMine(held: object): boolean {
+    return this.#mine.has(isBinary(held) ? bufferOf(held) : held);
+  }
+
   /** The same of what a Set holds: what others share is read there only, and anything else has one copy. */
   readonly #takeMember = (held: unknown): unknown => {
-    if (!isPlain(held) || isSealedWhole(held)) return held;
+    if (!isPlain(held) && !isBinary(held)) return held;
+    if (this.#isMine(held) || (isSealedWhole(held) && !holdsBinary(held))) return held;
     const known = this.#members.get(held);
     if (known !== undefined) return known;
     const own = this.#take(held);
@@ -146,6 +174,7 @@ export class StateDraft {
 
   /** A held value as a tool is given it. */
   show(value: unknown, holder: Part, key: unknown): unknown {
+    if (isBinary(value)) return this.#showBinary(value);
     if (!isPlain(value) || this.#byView.has(value)) return value;
     const own = this.#byOwn.get(value);
     if (own !== undefined) return own.view;
@@ -157,8 +186,19 @@ export class StateDraft {
     return part.view;
   }
 
+  /** As it is: whoever has it writes it. What the call under way brought in is taken back as a whole. */
+  #showBinary(value: Binary): Binary {
+    const buffer = bufferOf(value);
+    if (!this.isOpen || this.#remembered.has(buffer) || !this.#mine.has(buffer)) return value;
+    this.#remembered.add(buffer);
+    const before = new Uint8Array(buffer.slice(0));
+    this.#undo.push(() => new Uint8Array(buffer).set(before));
+    return value;
+  }
+
   /** What a Set holds as a tool is given it: what is the episode's own can be written, all else is as it is. */
   showInSet(value: unknown): unknown {
+    if (isBinary(value)) return this.#showBinary(value);
     if (!isPlain(value) || !this.#mine.has(value)) return value;
     const part = this.#byOwn.get(value) ?? this.#find(value, undefined, undefined);
     return part.view;
@@ -215,7 +255,7 @@ export class StateDraft {
   }
 
   #isNew(added: unknown): boolean {
-    return isPlain(added) && !this.#mine.has(added);
+    return (isPlain(added) || isBinary(added)) && !this.#isMine(added);
   }
 
   /**
