@@ -637,6 +637,12 @@ describe("what breaks while it is played fails that episode alone, and is named"
         "(a constant of the module holds what is only read)",
     ],
     [
+      "a score that wants a Map",
+      { ...breaks(() => "ok"), score: onlyFirst(() => ({ wanted: new Map([["log", []]]) }), 1) },
+      "grader/bad-score",
+      "wanted is a Map without members of its own that could be compared",
+    ],
+    [
       "a score that changes the state",
       {
         ...breaks(() => "ok"),

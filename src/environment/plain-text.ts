@@ -24,6 +24,18 @@ export function writePlainJson(value: unknown): string {
 }
 
 /**
+ * The same with what another writer has for some of what is held.
+ *
+ * @param instead - A value's text; nothing where it is written as it is elsewhere.
+ */
+export function writeJsonWith(
+  value: unknown,
+  instead: (value: unknown) => string | undefined,
+): string {
+  return write(value, { place: "", depth: 0, isShown: false, instead });
+}
+
+/**
  * The same for a value that a model is shown.
  *
  * @throws NotPlain for pictures, sound and files as well, which other frameworks hold in parts of a message.
@@ -37,10 +49,13 @@ interface Within {
   readonly place: string;
   readonly depth: number;
   readonly isShown: boolean;
+  readonly instead?: (value: unknown) => string | undefined;
 }
 
 function write(value: unknown, within: Within): string {
-  const { place } = within;
+  const { place, instead } = within;
+  const text = instead?.(value);
+  if (text !== undefined) return text;
   switch (typeof value) {
     case "string":
       return JSON.stringify(value);
@@ -59,9 +74,10 @@ function write(value: unknown, within: Within): string {
   }
 }
 
-function writeObject(value: object, { place, depth, isShown }: Within): string {
+function writeObject(value: object, within: Within): string {
+  const { place, depth, isShown } = within;
   const inner = (member: unknown, where: string): string =>
-    write(member, { place: where, depth: depth + 1, isShown });
+    write(member, { ...within, place: where, depth: depth + 1 });
   if (depth > maxDepth) {
     throw new NotPlain(`${named(place)} is nested too deeply, or holds itself`);
   }

@@ -1,4 +1,5 @@
 import { RolloutError, describeError } from "../errors.ts";
+import { classOf } from "./content-text.ts";
 import type { Difference } from "./difference.ts";
 import type { Score } from "./environment.ts";
 import { briefText } from "./brief-value.ts";
@@ -55,6 +56,9 @@ export function toScore(result: unknown, episode: ScoredEpisode): Score {
   if (wanted !== undefined && (typeof wanted !== "object" || wanted === null)) {
     throw bad("wanted is no object");
   }
+  if (wanted !== undefined && Object.keys(wanted).length === 0 && classOf(wanted) !== "Object") {
+    throw bad(`wanted is a ${classOf(wanted)} without members of its own that could be compared`);
+  }
   if (outputs !== undefined && !(Array.isArray(outputs) && outputs.every(isText))) {
     throw bad("outputs is no list of texts");
   }
@@ -104,7 +108,7 @@ function differenceOf(
     };
   } catch (error) {
     if (!(error instanceof NotPlain)) throw error;
-    throw bad(`wanted cannot be written: ${error.message}`);
+    throw bad(`wanted cannot be compared: ${error.message}`);
   }
 }
 

@@ -1,7 +1,8 @@
 import { toPlainJson, toPyValue, type PlainJson } from "../python/value.ts";
 import { briefValue } from "./brief-value.ts";
+import { contentText, isNumbers, isTextual, shownContent, type Numbers } from "./content-text.ts";
 import type { StateDifference } from "./difference.ts";
-import { NotPlain, writePlainJson } from "./plain-text.ts";
+import { NotPlain, writeJsonWith } from "./plain-text.ts";
 
 /** Most places that a difference lists. */
 const maxPlaces = 100;
@@ -17,10 +18,10 @@ export interface FoundDifferences {
 /**
  * Where what was reached is not what was wanted: the members of `wanted` are compared, deep, each with
  * the state's of the same name, and no others. The first name of a place is its table, the second its
- * record. What was reached may hold what cannot be written, such as a `NaN` that came of what the policy
- * wrote: that is different from all that can be.
+ * record. Either may hold what cannot be written, such as a `NaN` that came of what the policy wrote. An object
+ * whose content is in no members, such as one with private fields, is different from all but itself.
  *
- * @throws NotPlain where it is `wanted` that cannot be written.
+ * @throws NotPlain where a promise is wanted.
  */
 export function findDifferences(wanted: object, reached: object): FoundDifferences {
   const places: StateDifference[] = [];
@@ -38,6 +39,13 @@ type Note = (path: readonly string[], pair: readonly [wanted: unknown, got: unkn
 
 function compare(path: readonly string[], wanted: unknown, got: unknown, note: Note): void {
   if (Object.is(wanted, got) || (wanted === 0 && got === 0)) return;
+  if (wanted instanceof Promise) {
+    throw new NotPlain(`its ${path.join(".")} is a promise (a forgotten await?)`);
+  }
+  if (isNumbers(wanted) && isNumbers(got)) {
+    compareNumbers(path, [wanted, got], note);
+    return;
+  }
   const left = membersOf(wanted);
   const right = membersOf(got);
   if (left === undefined || right === undefined || left.kind !== right.kind) {
@@ -45,15 +53,30 @@ function compare(path: readonly string[], wanted: unknown, got: unknown, note: N
     note(path, [wanted, got]);
     return;
   }
-  if (left.kind === "set" || (left.kind === "list" && left.size !== right.size)) {
+  if (left.kind === "list" && left.size !== right.size) {
     // What comes before what says nothing here; the two are shown as a whole.
-    if (!isSameText(wanted, got)) note(path, [wanted, got]);
+    note(path, [wanted, got]);
+    return;
+  }
+  if (left.kind === "set") {
+    if (!isSameSet(wanted as Set<unknown>, got as Set<unknown>)) note(path, [wanted, got]);
     return;
   }
   for (const [key, value] of left.members)
     compare([...path, key], value, right.members.get(key), note);
   for (const [key, value] of right.members) {
     if (!left.members.has(key)) compare([...path, key], undefined, value, note);
+  }
+}
+
+/** There may be very many. */
+function compareNumbers(
+  path: readonly string[],
+  [wanted, got]: readonly [Numbers, Numbers],
+  note: Note,
+): void {
+  for (let n = 0; n < Math.max(wanted.length, got.length); n++) {
+    if (wanted[n] !== got[n]) compare([...path, String(n)], wanted[n], got[n], note);
   }
 }
 
@@ -64,7 +87,8 @@ interface Members {
 }
 
 function membersOf(value: unknown): Members | undefined {
-  if (typeof value !== "object" || value === null || "toJSON" in value) return undefined;
+  if (typeof value !== "object" || value === null) return undefined;
+  if (!isNumbers(value) && ("toJSON" in value || isTextual(value))) return undefined;
   if (Array.isArray(value)) {
     const members = new Map(value.map((item: unknown, index) => [String(index), item]));
     return { kind: "list", size: members.size, members };
@@ -76,26 +100,36 @@ function membersOf(value: unknown): Members | undefined {
   return { kind: "map", size: members.size, members };
 }
 
-/** Sets are the same whatever the order in which they were filled. */
-function isSameText(wanted: unknown, got: unknown): boolean {
-  if (wanted instanceof Set && got instanceof Set) {
-    const texts = new Set(Array.from(got, textOfReached));
-    return (
-      wanted.size === got.size && Array.from(wanted).every((one) => texts.has(writePlainJson(one)))
-    );
-  }
-  if (typeof wanted !== "object" || typeof got !== "object") return false;
-  return writePlainJson(wanted) === textOfReached(got);
+/** Whatever the order in which they were filled. */
+function isSameSet(wanted: ReadonlySet<unknown>, got: ReadonlySet<unknown>): boolean {
+  if (wanted.size !== got.size) return false;
+  const textOf = textWriter();
+  const texts = new Set(Array.from(got, textOf));
+  return Array.from(wanted, textOf).every((text) => text !== undefined && texts.has(text));
 }
 
-/** What was reached as JSON; nothing where it cannot be written. */
-function textOfReached(got: unknown): string | undefined {
-  try {
-    return writePlainJson(got);
-  } catch (error) {
-    if (!(error instanceof NotPlain)) throw error;
-    return undefined;
-  }
+function isSameText(wanted: unknown, got: unknown): boolean {
+  if (typeof wanted !== "object" || typeof got !== "object") return false;
+  const textOf = textWriter();
+  const text = textOf(wanted);
+  return text !== undefined && text === textOf(got);
+}
+
+/** Writes values so that those are alike whose texts are; nothing for what is nested too deeply. */
+function textWriter(): (value: unknown) => string | undefined {
+  const ids = new Map<unknown, number>();
+  const idOf = (value: unknown): number => {
+    if (!ids.has(value)) ids.set(value, ids.size);
+    return ids.get(value)!;
+  };
+  return (value) => {
+    try {
+      return writeJsonWith(value, (held) => contentText(held, idOf));
+    } catch (error) {
+      if (!(error instanceof NotPlain)) throw error;
+      return undefined;
+    }
+  };
 }
 
 function toPlace(
@@ -107,19 +141,15 @@ function toPlace(
     table,
     record,
     field: field.replace(/^\./, ""),
-    ...(wanted === undefined ? {} : { wanted: brief(writePlainJson(wanted)) }),
-    ...(got === undefined ? {} : { got: briefReached(got) }),
+    ...(wanted === undefined ? {} : { wanted: brief(wanted) }),
+    ...(got === undefined ? {} : { got: brief(got) }),
   };
 }
 
-function brief(text: string): unknown {
-  const plain = JSON.parse(text) as PlainJson;
-  return toPlainJson(briefValue(toPyValue(plain)));
-}
-
-function briefReached(got: unknown): unknown {
+function brief(value: unknown): unknown {
   try {
-    return brief(writePlainJson(got));
+    const plain = JSON.parse(writeJsonWith(value, shownContent)) as PlainJson;
+    return toPlainJson(briefValue(toPyValue(plain)));
   } catch (error) {
     if (!(error instanceof NotPlain)) throw error;
     return `(cannot be written: ${error.message})`;
