@@ -370,3 +370,39 @@ describe("a start whose source gives fewer groups", () => {
     expect(await rolloutIdsIn(dir, "episodes.jsonl")).toHaveLength(3);
   });
 });
+
+describe("an episode whose rows are lost", () => {
+  /** Plays a start. @returns How many turns were sampled, and the attempts that the episodes are. */
+  async function playCounting(retryFailed = false) {
+    let count = 0;
+    const folder = await openLamps(dir, { retryFailed });
+    try {
+      const engine = switchingEngine(() => void count++);
+      const about = { source: listOf(0, 1), grouping: { size: 1 } };
+      await takeAll(startLamps({ folder, engine, ...about }));
+    } finally {
+      await folder[Symbol.asyncDispose]();
+    }
+    const lines = (await readFile(path.join(dir, "episodes.jsonl"), "utf8")).trim().split("\n");
+    const attempts = lines.map((line) => (JSON.parse(line) as { attempt?: number }).attempt ?? 1);
+    return { count, attempts };
+  }
+
+  test.each([0, 1, 2])(
+    "is brought back as it was, also behind %d starts that ended before",
+    async (starts) => {
+      expect(await playCounting()).toEqual({ count: 4, attempts: [1, 1] });
+      const before = await readFile(path.join(dir, "samples.jsonl"), "utf8");
+      await writeFile(path.join(dir, "samples.jsonl"), "");
+      for (let start = 0; start < starts; start++) {
+        await (await openLamps(dir))[Symbol.asyncDispose]();
+      }
+      expect(await playCounting()).toEqual({ count: 0, attempts: [1, 1] });
+      const rows = (text: string) => text.trim().split("\n").toSorted();
+      const after = await readFile(path.join(dir, "samples.jsonl"), "utf8");
+      expect(rows(after)).toEqual(rows(before));
+      expect(await verifyRun(dir)).toMatchObject({ violations: [] });
+      expect(await playCounting()).toEqual({ count: 0, attempts: [1, 1] });
+    },
+  );
+});

@@ -20,8 +20,10 @@ export const samplesFile = "samples.jsonl";
 export interface Reconciliation {
   /** Episodes that are finished: their own line and all their training rows are there. */
   readonly finished: readonly FinishedEpisode[];
-  /** Rollouts of which `events.jsonl` tells that they ended, and of which the files lack something. */
+  /** Rollouts of which `events.jsonl` tells that they ended, and that are to be played again from now on. */
   readonly dropped: readonly string[];
+  /** Those that an earlier start or this one found to lack something: what is recorded of them brings them back. */
+  readonly toBringBack: ReadonlySet<string>;
   /** Of the finished ones those that were played again after a failure, and how often they were played. */
   readonly laterAttempts: ReadonlyMap<string, number>;
   /** Rollouts that failed, and are to be played again because that is asked for. */
@@ -92,7 +94,7 @@ export async function reconcile(
   dir: string,
   { files, retryFailed, setsAside }: ReconcileOptions,
 ): Promise<Reconciliation> {
-  const { episodes: told, grouping } = await readTold(files, dir);
+  const { episodes: told, lost: lostBefore, grouping } = await readTold(files, dir);
   const claims = await scan<Claim>(files, path.join(dir, episodesFile), ({ bytes, start, end }) => {
     const row = parseEpisodeRow(bytes);
     if (row === undefined) return undefined;
@@ -148,13 +150,17 @@ export async function reconcile(
     ),
   );
   const keptIds = new Set(finished.map(({ rolloutId }) => rolloutId));
-  const dropped = [...told.keys()].filter((id) => !keptIds.has(id));
+  const missing = [...told.keys()].filter((id) => !keptIds.has(id));
+  const stillLost = [...lostBefore.keys()].filter((id) => !keptIds.has(id));
   // A start that a crash ended may have taken their lines out already.
-  const isRetried = (id: string): boolean => retryFailed && told.get(id)?.isFailed === true;
-  for (const id of dropped) if (isRetried(id)) retried.add(id);
+  const isRetried = (id: string): boolean =>
+    retryFailed && (told.get(id) ?? lostBefore.get(id))?.isFailed === true;
+  for (const id of [...missing, ...stillLost]) if (isRetried(id)) retried.add(id);
+  const dropped = [...missing, ...stillLost.filter((id) => retried.has(id))];
+  const toBringBack = new Set([...missing, ...stillLost].filter((id) => !retried.has(id)));
   // Where a line is damaged, its episode's is missing; a failed one is taken out to be played again, if any is.
   const isLost = (id: string): boolean => setsAside || told.get(id)?.isFailed === false;
-  const lost = dropped.filter((id) => !claims.lines.has(id) && isLost(id));
+  const lost = missing.filter((id) => !claims.lines.has(id) && isLost(id));
   const lostCount = Math.max(lost.length - claims.damagedCount, 0);
   const notes = noteAll(claims, rows, { incompleteCount, lostCount, isPlayedAgain: !setsAside });
   if (setsAside && notes.length > 0) {
@@ -170,7 +176,7 @@ export async function reconcile(
   // As rows are written before their episode, so they go behind it: no line names rows that are not there.
   await keepLines(claims.path, { files, ranges: inOrder(kept), size: claims.size });
   await keepLines(rows.path, { files, ranges: inOrder(keptRows), size: rows.size });
-  return { finished, dropped, laterAttempts, retried, untold, grouping, notes };
+  return { finished, dropped, laterAttempts, retried, toBringBack, untold, grouping, notes };
 }
 
 /**

@@ -442,7 +442,7 @@ describe("RunFolder with damaged files", () => {
       await again.writeEpisode({ ...three[1]!, durationMs: 7 });
     }
     expect(await readFile(file("events.jsonl"), "utf8")).toContain(
-      '{"type":"episodes-dropped","atMs":5,"rolloutIds":["t#1"]}\n',
+      '{"type":"episodes-dropped","atMs":5,"rolloutIds":["t#1"],"lostIds":["t#1"]}\n',
     );
     await using third = await open();
     expect(idsOf(third)).toEqual(["t#0", "t#2", "t#1"]);

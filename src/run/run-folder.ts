@@ -102,7 +102,7 @@ export class RunFolder implements AsyncDisposable {
   readonly #recordings: RecordingIndex;
   /** Failed episodes of earlier starts that are played again: their recordings are not gone on with. */
   readonly #retried: ReadonlySet<string>;
-  /** Episodes that ended in earlier starts, and of which the files lack something. */
+  /** Episodes that ended in earlier starts, of which the files lacked something then or do now, and that have not ended since. */
   readonly #lost: ReadonlySet<string>;
   /** Whose inputs it keeps. */
   readonly record: RecordPolicy;
@@ -112,8 +112,8 @@ export class RunFolder implements AsyncDisposable {
    * one that records nothing finished them; or it is of an attempt before the finished one.
    */
   readonly #unplayable: Set<string>;
-  /** Whether earlier starts finished anything that may have been evaluated, and that was not taken back. */
-  #mayBeEvaluated: boolean;
+  /** Whether what earlier starts were evaluated to may still be there. */
+  #mayBeEvaluated = true;
   #isPlayed = false;
   #isClosing = false;
   /** What is written otherwise than by journals of the folder's own, while it is. */
@@ -161,7 +161,6 @@ export class RunFolder implements AsyncDisposable {
     this.record = open.record;
     this.#finishedIds = open.finishedIds;
     this.#unplayable = open.unplayable;
-    this.#mayBeEvaluated = about.finished.length + open.lost.size + open.retried.size > 0;
   }
 
   /** What holds for the folder: that of the first start. */
@@ -215,7 +214,7 @@ export class RunFolder implements AsyncDisposable {
     const place = { dir, name };
     const claimed = await claimManifest(place, manifest, { files, now, ...(drawId && { drawId }) });
     const found = await reconcile(dir, { files, retryFailed, setsAside });
-    const { finished, dropped, laterAttempts, untold, grouping } = found;
+    const { finished, dropped, laterAttempts, toBringBack, untold, grouping } = found;
     const notes = [...claimed.notes, ...found.notes];
     const finishedIds = new Set(finished.map(({ rolloutId }) => rolloutId));
     await endRecording(dir, files);
@@ -245,7 +244,7 @@ export class RunFolder implements AsyncDisposable {
         finishedIds,
         unplayable: new Set([...overtaken, ...unrecorded]),
         retried: found.retried,
-        lost: new Set(dropped),
+        lost: toBringBack,
         samples: journals[samplesFile],
         episodes: journals[episodesFile],
         events: journals[eventsFile],
@@ -254,7 +253,14 @@ export class RunFolder implements AsyncDisposable {
     const atMs = (now ?? Date.now)();
     await folder.#tellFound([
       // What was told of them holds no longer; what is played again may be another story.
-      ...(dropped.length > 0 ? [droppedEvent(dropped, atMs)] : []),
+      ...(dropped.length > 0
+        ? [
+            droppedEvent(
+              { rolloutIds: dropped, lostIds: dropped.filter((id) => toBringBack.has(id)) },
+              atMs,
+            ),
+          ]
+        : []),
       // A crash came between their lines and their events.
       ...untold.map((episode) => foundEvent(episode, atMs)),
     ]);
@@ -541,8 +547,8 @@ export class RunFolder implements AsyncDisposable {
   }
 
   /**
-   * Takes back, once, what earlier starts were evaluated to. Where they finished nothing, or what is there is no
-   * evaluation of ours, the files of these names are somebody else's, and stay.
+   * Takes back, once, what earlier starts were evaluated to, if only to nothing. Where what is there is no evaluation
+   * of ours, the files of these names are somebody else's, and stay.
    */
   async takeBackEvaluation(): Promise<void> {
     if (!this.#mayBeEvaluated) return;

@@ -25,26 +25,35 @@ export interface ToldGrouping {
   readonly branchAt?: readonly number[];
 }
 
-/**
- * The episodes that events tell of and that were not dropped since then, by their rollout's id. Takes
- * note of one event after the other.
- */
+/** The episodes that events tell of, by their rollout's id. Takes note of one event after the other. */
 export class ToldEpisodes {
+  /** Those that were not dropped since then. */
   readonly episodes = new Map<string, ToldEpisode>();
+  /** Those that were dropped because their lines were lost, and have not ended since then. */
+  readonly lost = new Map<string, ToldEpisode>();
   /** How the last start grouped attempts. */
   grouping: ToldGrouping = {};
 
   note(event: Readonly<Record<string, unknown>>): void {
-    const { type, rolloutId, rolloutIds, episodeHash, outcome } = event;
+    const { type, rolloutId, rolloutIds, lostIds, episodeHash, outcome } = event;
     if (type === startedType) {
       this.grouping = { ...this.grouping, ...readGrouping(event) };
     } else if (type === finishedType && typeof episodeHash === "string") {
       if (typeof rolloutId !== "string") return;
       const isFailed = outcome === "failed";
       this.episodes.set(rolloutId, { rolloutId, hash: episodeHash, isFailed });
+      this.lost.delete(rolloutId);
     } else if (type === droppedType && Array.isArray(rolloutIds)) {
-      for (const id of rolloutIds as readonly string[]) this.episodes.delete(id);
+      const lost = new Set(Array.isArray(lostIds) ? (lostIds as readonly string[]) : []);
+      for (const id of rolloutIds as readonly string[]) this.#drop(id, lost.has(id));
     }
+  }
+
+  #drop(id: string, isLost: boolean): void {
+    const told = this.episodes.get(id) ?? this.lost.get(id);
+    this.episodes.delete(id);
+    this.lost.delete(id);
+    if (isLost && told !== undefined) this.lost.set(id, told);
   }
 }
 
@@ -90,9 +99,20 @@ export function foundEvent(
   };
 }
 
-/** Says that episodes which were told of are to be played again. */
-export function droppedEvent(rolloutIds: readonly string[], atMs: number) {
-  return { type: droppedType, atMs, rolloutIds };
+/**
+ * Says that episodes which were told of are to be played again.
+ *
+ * @param lostIds - Those of them whose lines were lost: what is recorded of them brings them back as they were,
+ *   whichever start comes to play them.
+ */
+export function droppedEvent(
+  {
+    rolloutIds,
+    lostIds,
+  }: { readonly rolloutIds: readonly string[]; readonly lostIds: readonly string[] },
+  atMs: number,
+) {
+  return { type: droppedType, atMs, rolloutIds, ...(lostIds.length > 0 && { lostIds }) };
 }
 
 /**
