@@ -33,3 +33,30 @@ test("what a user throws is theirs", async () => {
   await expect(heard).rejects.toThrow(RolloutError);
   await expect(heard).rejects.toMatchObject({ code: "user/exception" });
 });
+
+test("whoever's time is running is who is waited for, of several lines asked for at once", async () => {
+  const hearing = new Hearing({ taskId: "lamp/1", strategy: "slow", timeoutMs: 60_000 });
+  let waitCount = 0;
+  const waited = hearing.listen({
+    waitWithin: () => {
+      waitCount++;
+      return () => {};
+    },
+  });
+  const session = hearing.watched({
+    begin: () => new Promise<never>(() => {}),
+    reply: () => new Promise<never>(() => {}),
+    usage: () => noSpending,
+  });
+  const [first, second] = [new AbortController(), new AbortController()];
+  void session.begin({ signal: first.signal });
+  void session.reply("Which one?", { signal: second.signal });
+  expect(waited()?.what).toBe("hear the user's reply in task lamp/1");
+  second.abort();
+  expect(waited()?.what).toBe("hear the user's first line of task lamp/1");
+  first.abort();
+  expect(waited()).toBeUndefined();
+  void session.reply("Anyone?", { signal: second.signal });
+  expect(waited()).toBeUndefined();
+  expect(waitCount).toBe(2);
+});

@@ -28,13 +28,15 @@ export class Hearing {
   /** Of the call to the world that began last. */
   #watch: Pick<CallWatch, "waitWithin"> | undefined;
   #asked: Asked | undefined;
+  /** All that is waited for within it, in the user's time: several lines may be asked for at once. */
+  #waits = new Set<Asked>();
   /** Whether there is a line that another may be asked for. */
   #hasSpoken = false;
 
   /**
    * @param about - `timeoutMs` is the user's time for all lines of one call to the world, which runs in the place of
-   *   the world's while that waits for one. `ownsStop` and `wasGivenUp` are those of the episode's playback (see `InputPlayer`). Default: there is
-   *   none.
+   *   the world's while that waits for one. `ownsStop` and `wasGivenUp` are those of the episode's playback (see
+   *   `InputPlayer`). Default: there is none.
    */
   constructor(about: {
     readonly taskId: string;
@@ -65,7 +67,9 @@ export class Hearing {
     this.#watch = watch;
     // A world may have given up on a line that never came.
     this.#asked = undefined;
-    return () => (this.#asked?.signal.aborted === true ? undefined : this.#asked);
+    const waits = new Set<Asked>();
+    this.#waits = waits;
+    return () => [...waits].at(-1);
   }
 
   /** A conversation as a world is given it. */
@@ -113,7 +117,7 @@ export class Hearing {
     }
     const asked = { party: "user" as const, what: said, signal, isOver: false };
     this.#asked = asked;
-    const endWait = this.#watch?.waitWithin(this.#timeoutMs) ?? (() => {});
+    const endWait = this.#startWait(asked);
     // A world that gives up the wait goes on in its own time.
     const letGo = onAbort(signal, endWait);
     try {
@@ -132,6 +136,18 @@ export class Hearing {
       asked.isOver = true;
       if (this.#asked === asked) this.#asked = undefined;
     }
+  }
+
+  /** The user's time runs for a line until the function that this returns is called. */
+  #startWait(asked: Asked): () => void {
+    if (asked.signal.aborted) return () => {};
+    const waits = this.#waits;
+    waits.add(asked);
+    const goOn = this.#watch?.waitWithin(this.#timeoutMs) ?? (() => {});
+    return () => {
+      waits.delete(asked);
+      goOn();
+    };
   }
 
   /** The world passes on what the agent said, and may pass on what is none. */
