@@ -20,7 +20,7 @@ export interface ExportOptions {
   readonly policyVersion?: number;
   /** How whoever asks gives `policyVersion`, for the refusal of a row that needs it; absent: by that name. */
   readonly versionRemedy?: string;
-  /** At which the run sampled, for prime-rl, where its folder does not say it. */
+  /** At which the run sampled, for prime-rl. Default: what its folder says. */
   readonly temperature?: number;
   /** How whoever asks gives `temperature`, for the refusal of a row that needs it; absent: by that name. */
   readonly temperatureRemedy?: string;

@@ -39,7 +39,8 @@ function temperatureOf(
   { rolloutId }: ReadyAttempt,
   { temperature, temperatureRemedy = "`temperature`" }: ExportSurroundings,
 ): number {
-  if (temperature !== undefined) return temperature;
+  // It divides by it; logprobs of greedy sampling are those at 1.
+  if (temperature !== undefined) return temperature === 0 ? 1 : temperature;
   throw new UsageError(
     `Cannot export ${rolloutId}: nothing says at which temperature it was sampled, and prime-rl reads one for ` +
       `each token; give it with ${temperatureRemedy}`,

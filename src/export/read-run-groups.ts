@@ -27,25 +27,18 @@ export interface RunGroups {
 /**
  * Opens a run's folder for exporting. The run may go on meanwhile: what is finished is there.
  *
- * @param known - What whoever asks knows of the run, where its folder does not say it.
- * @throws UsageError where it is no run's folder, does not say which episodes it will have, nor that this is open,
- *   or says that it was sampled at another temperature than that which is given.
+ * @param known - What whoever asks knows of the run: it goes before what its folder says.
+ * @throws UsageError where it is no run's folder, or does not say which episodes it will have, nor that this is open.
  */
 export async function readRunGroups(
   dir: string,
   known: ExportSurroundings = {},
 ): Promise<RunGroups> {
   const { plan, temperature } = await readFound(path.join(dir, "run.json"));
-  if (temperature !== undefined && (known.temperature ?? temperature) !== temperature) {
-    throw new UsageError(
-      `Cannot export ${dir} as sampled at the temperature ${known.temperature}: its run.json says that it was ` +
-        `${temperature}; leave the one that is given out`,
-    );
-  }
   const episodesFile = path.join(dir, "episodes.jsonl");
   const samplesFile = path.join(dir, "samples.jsonl");
   return {
-    surroundings: { ...known, ...given({ temperature }) },
+    surroundings: { ...given({ temperature }), ...known },
     async *groups(wanted) {
       const { grouping } = await readTold(diskFiles, dir);
       const { attempts, size } = await findAttempts(plan, grouping, episodesFile);

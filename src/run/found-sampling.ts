@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { LogprobConvention, SamplingParameters } from "../engine/engine.ts";
 import { askDescription } from "../episode/ask-description.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
@@ -27,7 +28,10 @@ const settingNames = {
 
 const conventions: readonly unknown[] = ["tempered", "raw", "processed"];
 
-/** Reads how a run sampled: what `startRun()` noted goes before the settings of the command line. */
+/**
+ * Reads how a run sampled: what `startRun()` saw goes before the settings of the command line, which a program may
+ * have replaced.
+ */
 export function samplingFactsIn(found: unknown): SamplingFacts {
   const { sampling, settings, engine, logprobConvention } = isRow(found) ? found : {};
   const told = isRow(engine) ? engine["logprobConvention"] : undefined;
@@ -45,46 +49,45 @@ export function isGreedy({ temperature, topK }: FoundSampling): boolean {
   return temperature === 0 || topK === 1;
 }
 
-/** What was noted of sampling, as settings of the command line. */
-export function toSamplingSettings(sampling: FoundSampling): Readonly<Record<string, number>> {
+/** What was noted of sampling, as settings of the command line: `undefined` for what was left to the engine. */
+export function toSamplingSettings(
+  sampling: FoundSampling,
+): Readonly<Record<string, number | undefined>> {
   const names = Object.entries(settingNames) as [keyof typeof settingNames, string][];
-  return Object.fromEntries(
-    names.flatMap(([name, setting]) => {
-      const value = sampling[name];
-      return value === undefined ? [] : [[setting, value]];
-    }),
-  );
+  return Object.fromEntries(names.map(([name, setting]) => [setting, sampling[name]]));
 }
 
 /**
- * What `run.json` does not say yet of how a setup samples; nothing where `extra` may replace that. An engine is asked
+ * What `run.json` does not say, or says otherwise, of how a setup samples: to be asked for before anything is sampled.
+ * Nothing where `extra` may replace that, or attempts are played by a `play` of the setup's own. An engine is asked
  * for the convention of its logprobs where sampling is greedy, for nobody could tell there whether logprobs of 0 were
  * reported. One that does not answer leaves that open: its episodes say why.
  *
  * @param signal - Ends the wait for the engine.
  */
-export async function lackingSamplingFacts(
+export async function newSamplingFacts(
   found: RunManifest["found"],
   {
     sampling,
     engine,
     limits,
     clock,
-  }: Pick<EpisodeSetup, "sampling" | "engine" | "limits" | "clock">,
+    play,
+  }: Pick<EpisodeSetup, "sampling" | "engine" | "limits" | "clock" | "play">,
   signal: AbortSignal,
 ): Promise<SamplingFacts> {
+  if (play !== undefined || isReplaced(sampling)) return {};
   const told = samplingFactsIn(found);
-  if (told.sampling === undefined && isReplaced(sampling)) return {};
-  const noted = told.sampling ?? numbersOf({ ...sampling });
-  const lacking = told.sampling === undefined ? { sampling: noted } : {};
-  if (told.logprobConvention !== undefined || !isGreedy(noted)) return lacking;
+  const seen = numbersOf({ ...sampling });
+  const differing = isDeepStrictEqual(told.sampling, seen) ? {} : { sampling: seen };
+  if (told.logprobConvention !== undefined || !isGreedy(seen)) return differing;
   try {
     const asked = { signal, timeoutMs: limits.engineTimeoutMs, ...given({ clock }) };
     const { logprobConvention } = await askDescription(engine, asked);
-    return { ...lacking, logprobConvention };
+    return { ...differing, logprobConvention };
   } catch (error) {
     if (signal.aborted || error instanceof RolloutError || error instanceof UsageError) {
-      return lacking;
+      return differing;
     }
     throw error;
   }

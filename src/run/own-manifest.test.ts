@@ -16,6 +16,10 @@ import {
   switchingEngine,
   takeAll,
 } from "./lamp-groups.fixture.ts";
+import { playEpisode } from "../episode/play-episode.ts";
+import type { PlayAttempt } from "../episode/episode-setup.ts";
+import { storedSettings } from "../setup/stored-settings.ts";
+import { playHere, type AttemptPlayer } from "./attempt-player.ts";
 import { lampSetup } from "./lamp-run.fixture.ts";
 import { RunFolder, type RunManifest } from "./run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
@@ -265,11 +269,23 @@ async function playSampled(
   {
     engine = switchingEngine(),
     found = {},
-  }: { engine?: Engine; found?: RunManifest["found"] } = {},
+    play,
+    retryFailed = false,
+    ...options
+  }: Pick<StartRunOptions["setup"], "play"> &
+    Partial<StartRunOptions> & {
+      engine?: Engine;
+      found?: RunManifest["found"];
+      retryFailed?: boolean;
+    } = {},
 ): Promise<RunManifest["found"]> {
-  await using folder = await RunFolder.open(dir, { ...own, found }, { retryFailed: false });
-  const setup = { ...lampSetup({ environment: fiftyLamps, engine }), sampling };
-  await takeAll(startLamps({ folder, setup }));
+  await using folder = await RunFolder.open(dir, { ...own, found }, { retryFailed });
+  const setup = {
+    ...lampSetup({ environment: fiftyLamps, engine }),
+    sampling,
+    ...(play && { play }),
+  };
+  await takeAll(startLamps({ folder, setup, ...options }));
   expect(await stored()).toEqual(folder.manifest);
   return folder.manifest.found;
 }
@@ -325,13 +341,77 @@ test("a start says nothing of how tokens were drawn in attempts that an earlier 
   expect(await playSampled({ temperature: 0.9 })).toEqual(found);
 });
 
-test.each<[string, RunManifest["found"]]>([
-  ["the settings of the command line", { settings: { temperature: 0.6, "top-k": 1 } }],
-  ["an earlier start", { sampling: { topK: 7 }, settings: { temperature: 0.6 } }],
-])("what %s say of how tokens are drawn stays", async (_, found) => {
-  const now = await playSampled({ temperature: 0.5 }, { found });
-  expect(now).toMatchObject(found);
-  expect(Object.hasOwn(now, "sampling")).toBe(Object.hasOwn(found, "sampling"));
+test.each<[string, () => [Engine, Partial<StartRunOptions>]]>([
+  [
+    "was stopped before anything was sampled",
+    () => {
+      const stop = new AbortController();
+      const engine = switchingEngine(async () => {
+        stop.abort();
+        return await new Promise(() => {});
+      });
+      return [engine, { signal: stop.signal }];
+    },
+  ],
+  [
+    "failed before anything was sampled",
+    () => [switchingEngine(() => new Error("no model")), { grouping: { size: 2, attempts: 1 } }],
+  ],
+  [
+    "failed when it had sampled, and is played again",
+    () => [
+      switchingEngine((_request, turn) => (turn === 0 ? undefined : new Error("no model"))),
+      { grouping: { size: 2, attempts: 1 } },
+    ],
+  ],
+])("how tokens are drawn is noted anew after a start that %s", async (_, begin) => {
+  const [engine, options] = begin();
+  const first = await playSampled({ temperature: 0.6 }, { engine, ...options });
+  expect(first["sampling"]).toEqual({ temperature: 0.6 });
+  const found = await playSampled({ temperature: 0.9 }, { retryFailed: true });
+  expect(found["sampling"]).toEqual({ temperature: 0.9 });
+  // From now on it stays.
+  expect(await playSampled({ temperature: 0.7 })).toEqual(found);
+});
+
+test("failed attempts that sampled nothing, beside some that were begun and did, are no fresh start", async () => {
+  const stop = new AbortController();
+  const engine = switchingEngine(async ({ sessionId }, turn) => {
+    if (sessionId.startsWith("lamp/test/0#0")) return new Error("no model");
+    if (turn === 0) return undefined;
+    stop.abort();
+    return await new Promise(() => {});
+  });
+  const about = { grouping: { size: 2, attempts: 1 }, admission: { concurrency: 1 } };
+  const first = await playSampled({ temperature: 0.6 }, { engine, signal: stop.signal, ...about });
+  const finished = await readFile(path.join(dir, "episodes.jsonl"), "utf8");
+  expect(finished.trim().split("\n")).toHaveLength(1);
+  expect(await playSampled({ temperature: 0.9 })).toEqual(first);
+  expect(first["sampling"]).toEqual({ temperature: 0.6 });
+});
+
+test("nothing is noted of how tokens are drawn where others play the attempts", async () => {
+  const player: AttemptPlayer = {
+    play: async (assignment, setup, options) =>
+      await playHere.play(assignment, { ...setup, sampling: { temperature: 0.3 } }, options),
+  };
+  const found = { plan: { isOpen: true }, vocabularySize };
+  expect(await playSampled({ temperature: 0 }, { player })).toEqual(found);
+  await rm(dir, { recursive: true });
+  const play: PlayAttempt = async (assignment, { play: _own, ...setup }, options) =>
+    await playEpisode(assignment, setup, options);
+  expect(await playSampled({ temperature: 0 }, { play })).toEqual(found);
+});
+
+test("the settings of the command line say how tokens are drawn as long as the setup does", async () => {
+  const settings = { temperature: 0.6, "top-k": 7 };
+  const found = await playSampled({ temperature: 0.6, topK: 7 }, { found: { settings } });
+  expect(found).toEqual({ settings, plan: { isOpen: true }, vocabularySize });
+  expect(storedSettings({ ...own, found })).toEqual(settings);
+  await rm(dir, { recursive: true });
+  const other = await playSampled({ temperature: 0.3 }, { found: { settings } });
+  expect(other).toEqual({ ...found, sampling: { temperature: 0.3 } });
+  expect(storedSettings({ ...own, found: other })).toEqual({ temperature: 0.3 });
 });
 
 test.each<[string, object]>([

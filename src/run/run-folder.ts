@@ -1,6 +1,7 @@
 import { assertOwnFolder } from "./assert-own-folder.ts";
 import path from "node:path";
 import type { Episode } from "../episode/episode.ts";
+import type { Input } from "../episode/input.ts";
 import { UsageError } from "../errors.ts";
 import {
   writeSlimeFile,
@@ -295,15 +296,17 @@ export class RunFolder implements AsyncDisposable {
   }
 
   /**
-   * Adds to `run.json` what it leaves out of what was found, as a program's own manifest may: what is there stays.
+   * Adds to `run.json` what it leaves out of what was found, as a program's own manifest may: what is there stays,
+   * unless it is `seen` to be otherwise.
    *
    * @throws UsageError where the disk refuses, or the folder is another process's by now.
    */
-  async completeFound(known: RunManifest["found"]): Promise<void> {
+  async completeFound(known: RunManifest["found"], seen: object = {}): Promise<void> {
     const { found }: { readonly found: unknown } = this.#manifest;
     const told = isRow(found) ? found : {};
     const lacking = Object.entries(known).filter(([name]) => told[name] === undefined);
-    if (lacking.length > 0) await this.noteFound(Object.fromEntries(lacking));
+    const added = { ...Object.fromEntries(lacking), ...seen };
+    if (Object.keys(added).length > 0) await this.noteFound(added);
   }
 
   /**
@@ -335,6 +338,16 @@ export class RunFolder implements AsyncDisposable {
     if (this.#retried.has(rolloutId)) return { ...recorded, hasEnded: true };
     // Its lines were lost after it ended: its inputs bring them back as they were.
     return this.#lost.has(rolloutId) ? { ...recorded, hasEnded: false } : recorded;
+  }
+
+  /** Whether earlier starts sampled anything that stays: in finished episodes, or in attempts that are gone on with. */
+  async holdsSampled(): Promise<boolean> {
+    if (this.finished.some(({ counts }) => counts.sampledTokenCount > 0)) return true;
+    for (const rolloutId of this.#recordings.keys()) {
+      const recorded = await this.recordingOf(rolloutId);
+      if (recorded?.hasEnded === false && recorded.inputs.inputs.some(isSampled)) return true;
+    }
+    return false;
   }
 
   /** Few ask for these: they are looked for when one is. */
@@ -602,6 +615,10 @@ export class RunFolder implements AsyncDisposable {
 /** The group of an attempt, as its id names it. */
 function groupIdOf(rolloutId: string): string {
   return rolloutId.slice(0, rolloutId.lastIndexOf("#"));
+}
+
+function isSampled(input: Input): boolean {
+  return input.type === "generation" && "value" in input.outcome;
 }
 
 /** Opens all of them or, where one cannot be opened, none. */

@@ -39,8 +39,9 @@ export interface RunManifest {
   readonly identity?: Readonly<Record<string, string>>;
   /**
    * What else was found at start-up; it may change from start to start. `startRun()` adds what `verify` and exports
-   * ask for where it is left out: the vocabulary's size, a `plan` that leaves open which episodes there will be, and
-   * how tokens are drawn (`sampling`; where that is greedy, also the engine's `logprobConvention`).
+   * ask for where it is left out: the vocabulary's size, and a `plan` that leaves open which episodes there will be.
+   * Until something is sampled it notes how `setup` draws tokens, whatever stands there (`sampling`; where that is
+   * greedy, also the engine's `logprobConvention`).
    */
   readonly found: Readonly<Record<string, unknown>>;
 }

@@ -12,7 +12,7 @@ import { Branches } from "./branches.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { EpisodeGroup } from "./group.ts";
 import { GroupBook, type AttemptJob, type OpenGroup, type WholeGroup } from "./group-book.ts";
-import { lackingSamplingFacts } from "./found-sampling.ts";
+import { newSamplingFacts } from "./found-sampling.ts";
 import { guardPlayer } from "./guard-player.ts";
 import { GroupOutlet } from "./group-outlet.ts";
 import { JobDesk } from "./job-desk.ts";
@@ -277,15 +277,12 @@ class GroupRun implements LiveRun {
   /** Adds to `run.json` what its readers ask for and whoever opened the folder did not say. */
   async #completeFound(folder: RunFolder): Promise<void> {
     const { vocabularySize } = this.#setup.renderer.codec;
-    const sampled = (await this.#isFresh(folder))
-      ? await lackingSamplingFacts(folder.manifest.found, this.#setup, this.#desk.closing)
+    // What is there was drawn as an earlier start said, and what others play is drawn as they see fit.
+    const isKnown = this.#options.player === undefined && !(await folder.holdsSampled());
+    const sampled = isKnown
+      ? await newSamplingFacts(folder.manifest.found, this.#setup, this.#desk.closing)
       : {};
-    await folder.completeFound({ plan: openPlan, vocabularySize, ...sampled });
-  }
-
-  /** Whether no earlier start began anything: what it sampled may have been drawn otherwise than this one draws. */
-  async #isFresh(folder: RunFolder): Promise<boolean> {
-    return this.#book.finishedBefore.length === 0 && (await folder.readBegun()).length === 0;
+    await folder.completeFound({ plan: openPlan, vocabularySize }, sampled);
   }
 
   /**

@@ -29,14 +29,15 @@ export function storedSettings(
   table: readonly Setting[] = runSettings,
 ): GivenSettings {
   const { sampling } = samplingFactsIn(found);
-  const stored: GivenSettings = {
+  const stored = {
     ...(found["settings"] as GivenSettings | undefined),
     ...(sampling && toSamplingSettings(sampling)),
   };
   const names = new Set(table.map(({ name }) => name));
   return Object.fromEntries(
     Object.entries(stored).filter(
-      ([name, value]) => names.has(name) && !JSON.stringify(value).includes(redactionMark),
+      ([name, value]) =>
+        value !== undefined && names.has(name) && !JSON.stringify(value).includes(redactionMark),
     ),
   );
 }

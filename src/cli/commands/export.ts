@@ -31,7 +31,7 @@ const temperatureSetting: Setting = {
   name: "temperature",
   kind: { type: "number", min: 0, max: 100 },
   value: "t",
-  help: "prime-rl: the temperature at which the run sampled, where its run.json does not say it",
+  help: "prime-rl: the temperature at which the run sampled (default: what its run.json says)",
 };
 
 /** Notes of one kind that are printed one by one. */
