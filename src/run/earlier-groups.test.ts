@@ -116,6 +116,15 @@ async function stopWith(
   await stopped;
 }
 
+/** Worlds that call what is outside as they open. */
+const loadedLamps: Environment = {
+  ...fiftyLamps,
+  async open(task, options) {
+    await options.outside!("load", () => ({ a: 1 }));
+    return await fiftyLamps.open(task, options);
+  },
+};
+
 /** All that is in the folder. */
 async function contents(): Promise<Readonly<Record<string, string>>> {
   const names = (await readdir(dir)).toSorted();
@@ -188,21 +197,24 @@ describe("a start with other tasks is refused before it changes anything", () =>
     expect(await play(right)).toEqual(rest);
   });
 
-  test("but not where nothing was sampled of what was begun", async () => {
+  test.each([
+    ["", fiftyLamps],
+    [", whatever its worlds called as they opened", loadedLamps],
+  ])("but not where nothing was sampled of what was begun%s", async (_, environment) => {
     const stop = new AbortController();
     const asked = withResolvers();
     const engine = switchingEngine(async () => {
       asked.resolve();
       return await new Promise(() => {});
     });
-    const stopped = play({ source: listOf(0), signal: stop.signal }, engine);
+    const stopped = play({ environment, source: listOf(0), signal: stop.signal }, engine);
     await asked.promise;
     stop.abort();
     await stopped;
     expect(await contents()).toMatchObject({
       "recording.jsonl": expect.stringContaining('"type":"begin","rolloutId":"lamp/test/0#0"'),
     });
-    expect(await play({ source: listOf(9) })).toEqual(["lamp/test/9#0"]);
+    expect(await play({ environment, source: listOf(9) })).toEqual(["lamp/test/9#0"]);
   });
 
   test("goes on with either list where starts with both have begun attempts in a place", async () => {

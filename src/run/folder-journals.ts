@@ -1,7 +1,8 @@
 import path from "node:path";
-import { type Files, readText } from "./files.ts";
+import type { Files } from "./files.ts";
+import { hasLine } from "./line-ranges.ts";
 import { episodesFile, samplesFile } from "./reconcile.ts";
-import { recordingFile } from "./recording-line.ts";
+import { holdsGeneration, recordingFile } from "./recording-line.ts";
 import { setAsideName } from "./set-aside.ts";
 import { storageError } from "./storage-error.ts";
 import { eventsFile } from "./told-episodes.ts";
@@ -17,7 +18,7 @@ export const sessionsFile = "gateway.jsonl";
 export const folderJournals = {
   [samplesFile]: isNotEmpty,
   [episodesFile]: isNotEmpty,
-  [recordingFile]: holdsGeneration,
+  [recordingFile]: (files, file) => hasLine(files, file, ({ bytes }) => holdsGeneration(bytes)),
   // Somebody has the key of each session in it.
   [sessionsFile]: isNotEmpty,
   [setAsideName(samplesFile)]: isNotEmpty,
@@ -48,13 +49,4 @@ export async function holdsSampled(files: Files, dir: string): Promise<boolean> 
 async function isNotEmpty(files: Files, file: string): Promise<boolean> {
   const facts = await files.facts(file);
   return facts !== undefined && facts.size > 0;
-}
-
-/** Whether a recording holds more than how attempts begin. */
-async function holdsGeneration(files: Files, file: string): Promise<boolean> {
-  const facts = await files.facts(file);
-  if (facts === undefined) return false;
-  // Larger ones hold more than beginnings.
-  if (facts.size > 1_000_000) return true;
-  return (await readText(files, file))?.includes('"generation"') === true;
 }

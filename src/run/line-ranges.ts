@@ -24,31 +24,54 @@ export async function scanLines(
   path: string,
   onLine: (line: ScannedLine) => void,
 ): Promise<number> {
+  const { size } = await scanUntil(files, path, (line) => {
+    onLine(line);
+    return false;
+  });
+  return size;
+}
+
+/** Whether a file has a line for which this holds; it is read up to the first one. No file has none. */
+export async function hasLine(
+  files: Files,
+  path: string,
+  holds: (line: ScannedLine) => boolean,
+): Promise<boolean> {
+  return (await scanUntil(files, path, holds)).isFound;
+}
+
+/** Calls back with one line after the other until one is what is looked for. */
+async function scanUntil(
+  files: Files,
+  path: string,
+  isIt: (line: ScannedLine) => boolean,
+): Promise<{ readonly isFound: boolean; readonly size: number }> {
   return (
     (await withFile(files, path, async (file) => {
       let held: Buffer[] = [];
       let start = 0;
       let position = 0;
-      const endLine = (end: number): void => {
+      const endLine = (end: number): boolean => {
         const bytes = held.length === 1 ? held[0]! : Buffer.concat(held);
         held = [];
-        if (bytes.length > 0) onLine({ bytes, start, end });
+        const isFound = bytes.length > 0 && isIt({ bytes, start, end });
         start = end + 1;
+        return isFound;
       };
       for await (const bytes of readBlocks(file)) {
         let from = 0;
         for (let at = bytes.indexOf(lineFeed); at >= 0; at = bytes.indexOf(lineFeed, from)) {
           held.push(bytes.subarray(from, at));
-          endLine(position + at);
+          if (endLine(position + at)) return { isFound: true, size: position + at };
           from = at + 1;
         }
         // The block is used again: what is left of it is copied.
         if (from < bytes.length) held.push(Buffer.from(bytes.subarray(from)));
         position += bytes.length;
       }
-      if (position > start) endLine(position);
-      return position;
-    })) ?? 0
+      const isFound = position > start && endLine(position);
+      return { isFound, size: position };
+    })) ?? { isFound: false, size: 0 }
   );
 }
 

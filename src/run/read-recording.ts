@@ -7,6 +7,7 @@ import { endLastLine } from "./last-line.ts";
 import { type LineRange, scanLines } from "./line-ranges.ts";
 import {
   type BeginLine,
+  holdsGeneration,
   isOfOtherRun,
   readRecordingLine,
   recordingFile,
@@ -32,8 +33,10 @@ export interface RecordedAttempt {
 
 /** Where the lines of a rollout's latest attempt are. */
 interface AttemptPlace {
-  attempt: number;
+  readonly attempt: number;
   readonly ranges: LineRange[];
+  /** Whether one of them holds what the policy sampled. */
+  isSampled: boolean;
 }
 
 /**
@@ -88,9 +91,11 @@ export async function indexRecordings(
       if (!wants(head.rolloutId)) return;
       const known = index.get(head.rolloutId);
       if (known === undefined || head.attempt > known.attempt) {
-        index.set(head.rolloutId, { attempt: head.attempt, ranges: [{ start, end }] });
+        const isSampled = holdsGeneration(bytes);
+        index.set(head.rolloutId, { attempt: head.attempt, ranges: [{ start, end }], isSampled });
       } else if (head.attempt === known.attempt) {
         known.ranges.push({ start, end });
+        known.isSampled ||= holdsGeneration(bytes);
       }
     });
   } catch (error) {
@@ -126,7 +131,7 @@ function headOf(line: Buffer): RecordedHead | undefined {
 
 /**
  * Reads with which lines a folder's latest attempts were begun, those of another run and those that cannot be read
- * left out. So are attempts of which nothing else is recorded: nothing was sampled of them. One line is held at a
+ * left out. So are attempts of which nothing was sampled, whatever their worlds called as they opened. One line is held at a
  * time: there may be many, with a task in each.
  *
  * @param about - `wants` says which rollouts' are read.
@@ -148,7 +153,7 @@ export async function readBegins(
   },
 ): Promise<readonly BegunAttempt[]> {
   const ranges = [...index]
-    .filter(([rolloutId, place]) => place.ranges.length > 1 && wants(rolloutId))
+    .filter(([rolloutId, place]) => place.isSampled && wants(rolloutId))
     .flatMap(([, place]) => place.ranges.slice(0, 1));
   const begins: BegunAttempt[] = [];
   if (ranges.length === 0) return begins;

@@ -158,6 +158,25 @@ export function readRecordingLine(line: Buffer, before: string): RecordingLine |
   return { ...rest, inputs: inputs.map(readInput) };
 }
 
+const generationMark = '"type":"generation"';
+
+/**
+ * Whether a line of a recording holds what the policy was found to have sampled, and not only how an attempt began and
+ * what its user and its world had brought until then. Of a damaged one nothing says that it does not.
+ */
+export function holdsGeneration(line: Buffer): boolean {
+  // Most lines that do not are not parsed, and none is that says only how its attempt began.
+  if (!line.includes(generationMark)) return false;
+  const value = parseJson(line) as
+    | { readonly type?: unknown; readonly inputs?: unknown }
+    | null
+    | undefined;
+  if (value?.type === "begin" || value?.type === "end") return false;
+  if (!Array.isArray(value?.inputs)) return true;
+  // What was called outside may have brought an object of this kind.
+  return value.inputs.some((input: Partial<Input> | null) => input?.type === "generation");
+}
+
 /** Inputs as they are written; `readInputs()` reads them. JSON-able. */
 export function writeInputs({ inputs, ...rest }: Inputs): unknown {
   return { ...rest, inputs: inputs.map(writeInput) };

@@ -150,11 +150,13 @@ describe("RunFolder after a crash", () => {
       ...[begin("t", 0), begin("t", 1), begin("u", 0, { ownTask }), begin("u", 1)],
       ...[begin("v", 0, { run: "another" }), begin("w", 0, { groupIndex: -1 })],
     ];
-    // Of the last one nothing else is recorded.
-    const sampled = lines.map(({ rolloutId }) => {
-      return { recording: 1, type: "inputs", rolloutId, attempt: 1, part: 0 };
-    });
-    const text = [...lines, ...sampled, begin("x", 0)]
+    const holding = (rolloutId: string, input: object) => {
+      return { recording: 1, type: "inputs", rolloutId, attempt: 1, part: 0, inputs: [input] };
+    };
+    const sampled = lines.map(({ rolloutId }) => holding(rolloutId, { type: "generation" }));
+    // Of the last ones nothing was sampled.
+    const brought = { type: "outside", outcome: { value: { type: "generation" } } };
+    const text = [...lines, ...sampled, begin("x", 0), begin("y", 0), holding("y#0", brought)]
       .map((line) => `${JSON.stringify(line)}\n`)
       .join("");
     await writeFile(file("recording.jsonl"), text);
@@ -951,6 +953,8 @@ describe("RunFolder and its manifest", () => {
     expect(other.manifest.runId).toBe("third");
   });
 
+  const beginning = '{"type":"begin","rolloutId":"t#0","run":"drawn"}\n';
+
   describe.each(["samples.jsonl", "recording.jsonl", "gateway.jsonl", "samples.set-aside.jsonl"])(
     "a folder without an episode that holds samples in %s",
     (name) => {
@@ -963,7 +967,10 @@ describe("RunFolder and its manifest", () => {
           await using folder = await open();
           await folder.writeEvent({ ...started, manifest: folder.manifest });
         }
-        await writeFile(file(name), '{"type":"turn","inputs":["generation"]}\n');
+        await writeFile(
+          file(name),
+          `${beginning}{"type":"inputs","inputs":[{"type":"generation"}]}\n`,
+        );
         const before = await readFile(file("run.json"), "utf8");
         await expect(colder()).rejects.toThrow("temperature was 1 and is 0");
         expect(await readFile(file("run.json"), "utf8")).toBe(before);
@@ -975,8 +982,28 @@ describe("RunFolder and its manifest", () => {
     },
   );
 
-  test("a recording in which nothing was sampled goes with the settings of its run", async () => {
-    const begin = '{"type":"begin","rolloutId":"t#0","run":"drawn"}\n';
+  test("so is one whose only line with samples is damaged", async () => {
+    {
+      await using _folder = await open();
+    }
+    await writeFile(
+      file("recording.jsonl"),
+      `${beginning}{"type":"inputs","inputs":[{"type":"generation"`,
+    );
+    const configuration = { ...testManifest.configuration, temperature: 0 };
+    const colder = RunFolder.open(dir, { ...testManifest, configuration }, { retryFailed: false });
+    await expect(colder).rejects.toThrow("temperature was 1 and is 0");
+  });
+
+  test.each([
+    ["nothing else", undefined],
+    ["what was called outside", { a: 1 }],
+    ["megabytes that were called outside", "x".repeat(2_000_000)],
+    ["a generation that is not the policy's", { type: "generation", inputs: ["generation"] }],
+  ])("a recording with %s goes with the settings of its run", async (_, value) => {
+    const input = { type: "outside", index: 0, what: "load", outcome: { value } };
+    const brought = JSON.stringify({ type: "inputs", rolloutId: "t#0", inputs: [input] });
+    const begin = beginning + (value === undefined ? "" : `${brought}\n`);
     for (const temperature of [0, 0.5]) {
       {
         await using _folder = await open();
