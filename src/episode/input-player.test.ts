@@ -31,6 +31,9 @@ const replies: readonly Reply[] = [
   { outputIds: characterIds("Goodbye!") },
 ];
 
+/** The line of a script with which its user leaves. */
+const leaving = { text: "Thanks.", leaves: true } as const;
+
 const repeatableLamp: Environment = { ...lamp(), repeatable: true };
 
 /** Says what its model says, which counts its calls. */
@@ -1547,6 +1550,152 @@ describe("an episode and its recording", () => {
     expect(asked.count).toBe(3);
     expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
     expect(episode.durationMs).toBeLessThan(1000);
+  });
+
+  describe("whose user and world call what is outside in each call", () => {
+    const twice: readonly Reply[] = [
+      { outputIds: characterIds(`${switchCall}\n${switchCall}`) },
+      { outputIds: characterIds("Goodbye!") },
+    ];
+
+    /** Tells `onCall` of whoever is called, and counts what was done outside. */
+    function booking(onCall: (what: string) => void = () => {}): {
+      readonly playing: Playing;
+      readonly done: string[];
+    } {
+      const done: string[] = [];
+      const through = async (outside: Outside | undefined, what: string): Promise<void> => {
+        onCall(what);
+        await outside!(what, () => void done.push(what));
+      };
+      const scripted = scriptedUser({ lines: ["Lamp on, please.", leaving] });
+      const user: User = {
+        ...scripted,
+        repeatable: true,
+        open(task, options) {
+          const session = scripted.open(task, options);
+          return {
+            async begin(how) {
+              await through(options.outside, "user begins");
+              return await session.begin(how);
+            },
+            async reply(agentText, how) {
+              await through(options.outside, "user replies");
+              return await session.reply(agentText, how);
+            },
+            usage: () => {
+              onCall("usage");
+              return session.usage();
+            },
+          };
+        },
+      };
+      const environment: Environment = {
+        ...repeatableLamp,
+        async open(task, options) {
+          await through(options.outside, "create");
+          const world = await repeatableLamp.open(task, options);
+          const step = world.step.bind(world);
+          world.step = async (action, call) => {
+            if (action.type === "call") await through(options.outside, "book");
+            return await step(action, call);
+          };
+          const score = world.score.bind(world);
+          world.score = async (how) => {
+            await through(options.outside, "judge");
+            return await score(how);
+          };
+          world[Symbol.asyncDispose] = async () => await through(options.outside, "delete");
+          return world;
+        },
+      };
+      const inner = preparedEngine(twice);
+      const engine: Engine = {
+        ...inner,
+        generate: async (...call) => {
+          onCall("policy");
+          return await inner.generate(...call);
+        },
+      };
+      return { playing: { environment, user, engine }, done };
+    }
+
+    test("hands it over before anybody else is called", async () => {
+      const handed: Inputs[] = [];
+      const known: (readonly [string, number])[] = [];
+      const { playing, done } = booking((what) => {
+        const names = joined(handed).inputs.filter(({ type }) => type === "outside");
+        known.push([what, names.length]);
+      });
+      await play(playing, { onInputs: (more) => handed.push(more) });
+      expect(known).toEqual([
+        ["create", 0],
+        ["user begins", 1],
+        ["policy", 2],
+        ["book", 2],
+        ["book", 3],
+        ["policy", 4],
+        ["user replies", 4],
+        ["judge", 5],
+        ["delete", 6],
+        ["usage", 7],
+      ]);
+      expect(done).toHaveLength(7);
+    });
+
+    test("goes on wherever it was killed and does nothing twice", async () => {
+      const handed: Inputs[] = [];
+      const { playing, done } = booking();
+      const { episode } = await play(playing, { onInputs: (more) => handed.push(stored(more)) });
+      const segments: unknown = JSON.parse(JSON.stringify(episode.segments));
+      expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+      const whole = joined(handed);
+      for (const count of handed.keys()) {
+        const past = joined(handed.slice(0, count));
+        const again = booking();
+        const sampled = past.inputs.filter(({ type }) => type === "generation").length;
+        const engine = preparedEngine(twice.slice(sampled));
+        const resumed = await play({ ...again.playing, engine }, { past, start: 2 });
+        const recorded = stored(joined([past, resumed.recorded]));
+        expect(recorded.inputs.map(nameOfInput)).toEqual(whole.inputs.map(nameOfInput));
+        const known = past.inputs.filter(({ type }) => type === "outside").map(nameOfInput);
+        expect([...known, ...again.done]).toEqual(done);
+        expect(resumed.episode).toMatchObject({ outcome: "completed", reward: 1 });
+        expect(JSON.parse(JSON.stringify(resumed.episode.segments))).toEqual(segments);
+        const replayed = await play(
+          { ...booking().playing, engine: nothing.engine, now: nothing.now },
+          { past: recorded, atEnd: "replay" },
+        );
+        expect(JSON.stringify(replayed.episode)).toBe(JSON.stringify(resumed.episode));
+        const forked = await play(
+          { ...booking().playing, engine: preparedEngine(twice.slice(1)) },
+          { past: inputsBefore(recorded, 1)!, forkAt: 1, start: 2 },
+        );
+        expect(forked.episode).toMatchObject({ outcome: "completed", reward: 1 });
+      }
+    });
+
+    test("does not do again what was cut short by an abort, nor takes that for done", async () => {
+      const handed: Inputs[] = [];
+      const stop = new AbortController();
+      const { playing } = booking((what) => {
+        if (what === "judge") stop.abort();
+      });
+      const stopped = play(playing, { signal: stop.signal, onInputs: (more) => handed.push(more) });
+      await expect(stopped).rejects.toThrow("This operation was aborted");
+      const names = joined(handed).inputs.map(nameOfInput);
+      expect(names.slice(-2)).toEqual(["user replies", "step say"]);
+    });
+  });
+
+  test("hands nothing more over where nothing outside is called", async () => {
+    const handed: Inputs[] = [];
+    const user = scriptedUser({ lines: ["Lamp on, please.", "I wait.", leaving] });
+    await play({ user }, { onInputs: (more) => handed.push(more) });
+    expect(handed.map(({ inputs }) => inputs.map(nameOfInput).at(-1))).toEqual([
+      ...["generation", "generation", "generation"],
+      "usage",
+    ]);
   });
 
   test("is interrupted between two turns, and asks nobody again for what was answered", async () => {

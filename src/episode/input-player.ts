@@ -253,8 +253,7 @@ export class InputPlayer {
 
   async #sample(promptHash: string, live: () => Promise<Sampled>): Promise<Sampled> {
     this.#goLive("the policy is asked for a turn");
-    // Sampling may take long, and the process may end meanwhile.
-    if (this.#isWorkNew) this.flush();
+    this.handOverWork();
     const about = { type: "generation", promptHash, readings: this.#readings } as const;
     try {
       const sampled = this.#cleanSampled(await live());
@@ -665,6 +664,7 @@ export class InputPlayer {
     repeatable: boolean,
   ): Promise<Value> {
     if (!this.isPlaying) this.#goLive(what);
+    this.handOverWork();
     try {
       this.#requireNoStray(what);
       const value = this.clean(await work());
@@ -751,6 +751,14 @@ export class InputPlayer {
   /** Records nothing any more: what comes now is no part of what the episode goes on with later. */
   stopRecording(): void {
     this.#onInputs = undefined;
+  }
+
+  /**
+   * Hands over what was recorded where something was done that is not to be done again: whoever is called next may
+   * take long, and the process may end meanwhile.
+   */
+  handOverWork(): void {
+    if (this.#isWorkNew) this.flush();
   }
 
   /** Hands over what was recorded since the last time. */

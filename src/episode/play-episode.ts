@@ -132,11 +132,18 @@ async function playThrough(
     user = await openUser(play);
     const world = await openWorld(play, hearing.watched(user));
     try {
-      return await playAndScore(play, world, user);
+      const end = await playAndScore(play, world, user);
+      // Clearing the world away may take long.
+      player.handOverWork();
+      return end;
     } catch (error) {
       // What its world calls to clear itself away is called.
       if (error instanceof PlaybackStop) player.leave();
-      if (error instanceof RolloutError) player.leaveUnlessNext("usage", error);
+      if (error instanceof RolloutError) {
+        player.leaveUnlessNext("usage", error);
+        // What the caller's abort cut short is to be done again.
+        if (!signal.aborted) player.handOverWork();
+      }
       throw error;
     } finally {
       await disposeWorld(play, world);
