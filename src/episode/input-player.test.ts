@@ -1045,6 +1045,35 @@ describe("an episode and its recording", () => {
     expect(cleared).toEqual(["cleared"]);
   });
 
+  test("a world whose clearing away had no end, or is another now, ends no playback", async () => {
+    const hand = manualClock();
+    const limits = { ...defaultLimits, toolTimeoutMs: 1234 };
+    const clearing = (what: string, work: () => Promise<unknown>): Environment => ({
+      ...repeatableLamp,
+      async open(task, options) {
+        const world = await repeatableLamp.open(task, options);
+        world[Symbol.asyncDispose] = async () => void (await options.outside!(what, work));
+        return world;
+      },
+    });
+    const hanging = clearing("clear", async () => {
+      await hand.advance(limits.toolTimeoutMs);
+      await new Promise(() => {});
+    });
+    const first = await play({ environment: hanging, limits, clock: createClock(hand) });
+    expect(first.episode).toMatchObject({ outcome: "completed", reward: 1 });
+    expect(first.recorded.inputs.map(nameOfInput).slice(-2)).toEqual(["score", "usage"]);
+    const sound = await play({ environment: clearing("clear", async () => 1) });
+    for (const { episode, recorded } of [first, sound]) {
+      for (const atEnd of ["replay", "live"] as const) {
+        const environment = clearing("clean", async () => 1);
+        const past = stored(recorded);
+        const again = await play({ ...nothing, environment }, { past, atEnd });
+        expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+      }
+    }
+  });
+
   describe("of a world that clears itself away by calls to the outside", () => {
     interface Behaviour {
       /** What is done in the tool, or before the score. */

@@ -114,6 +114,8 @@ export class InputPlayer {
   #asked: string | undefined;
   /** How many there are for whom somebody may call what is outside. */
   #underWay = 0;
+  /** The world is being cleared away: nothing that it calls for that ends a playback. */
+  #isClearing = false;
   /** What was called all the same when there was none. */
   #stray: { readonly party: Party; readonly why: string } | undefined;
   /** What ended the playback. Whoever caught it on the way is not gone on with. */
@@ -293,9 +295,11 @@ export class InputPlayer {
   /** While the world is cleared away nobody asks it for anything, and it calls what it needs for that. */
   async clearing(work: () => Promise<void>): Promise<void> {
     this.#underWay += 1;
+    this.#isClearing = true;
     try {
       await work();
     } finally {
+      this.#isClearing = false;
       this.#underWay -= 1;
     }
   }
@@ -341,6 +345,7 @@ export class InputPlayer {
     if (recorded !== undefined) {
       const { input, place } = recorded;
       if (input.what !== what) {
+        if (this.#isClearing) throw notRecorded(what);
         throw this.diverge(this.#caller, `${what} is called where ${input.what} was`);
       }
       this.#skipOutsides();
@@ -350,6 +355,8 @@ export class InputPlayer {
       return plainCopy(this.#openOutside(input)) as Result;
     }
     if (this.isPlaying && this.#past.slice(this.#place).some(({ type }) => type === "answer")) {
+      // It may not have come to its end before.
+      if (this.#isClearing) throw notRecorded(what);
       throw this.diverge(this.#caller, `${what} is called, which was not called before`);
     }
     this.#goLive(`${what} is called`);
@@ -788,6 +795,11 @@ function open<Value>(outcome: Outcome<Value>): Value {
 function hashOf(value: unknown): string {
   const text = JSON.stringify(value) ?? "null";
   return hash("sha256", text, "hex").slice(0, 16);
+}
+
+/** What a world is told that is cleared away otherwise than before. */
+function notRecorded(what: string): Error {
+  return new Error(`Cannot call ${what}: the recording does not say what it brought`);
 }
 
 function brief(value: unknown): string {
