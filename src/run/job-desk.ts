@@ -212,8 +212,8 @@ export class JobDesk {
 
   /** Waits for news, and where none come for a while asks the engine: nothing is sampled that would show its version. */
   async #watchVersion(news: Resolvers<void>): Promise<void> {
-    const { setup, versions } = this.#options;
-    const { clock = systemClock, engine } = setup;
+    const { setup } = this.#options;
+    const { clock = systemClock } = setup;
     let isDue = false;
     const callOff = clock.after(askVersion.everyMs, () => {
       isDue = true;
@@ -221,7 +221,14 @@ export class JobDesk {
     });
     await news.promise;
     callOff();
-    if (!isDue || this.isClosed || versions.announced !== undefined) return;
+    if (isDue) await this.askVersion();
+  }
+
+  /** Asks the engine which version it has, unless one was announced. */
+  async askVersion(): Promise<void> {
+    const { setup, versions } = this.#options;
+    const { clock = systemClock, engine } = setup;
+    if (this.isClosed || versions.announced !== undefined) return;
     try {
       // An engine may be anyone's, and heed no signal.
       const described = await withDeadline(async (signal) => await engine.describe({ signal }), {

@@ -46,6 +46,8 @@ export interface PlayedAttempt {
   readonly episode: Episode;
   /** Absent where nobody asked for them. */
   readonly inputs?: Inputs;
+  /** Whether any of its turns was sampled in this start, and not recorded before, here or in what it parts from. */
+  readonly hasSampled: boolean;
   /**
    * Closes the recording: it is not gone on with. To be called once the episode is on the disk, so that
    * whatever a crash leaves of it can be played again from the recording.
@@ -268,7 +270,8 @@ async function playOnce(
     written?.end();
     player.landed?.({ rolloutId, attempt });
   };
-  return { episode, ...(kept && { inputs: kept.inputs }), close };
+  const hasSampled = episode.turns.length > recordedCount;
+  return { episode, hasSampled, ...(kept && { inputs: kept.inputs }), close };
 }
 
 /** What is recorded of a fork does not say with what the policy was asked where it parts. */

@@ -30,8 +30,10 @@ export class PolicyVersions {
   #first: number | undefined;
   /** The one that the trainer has announced last in this start. */
   #announced: number | undefined;
-  /** The newest that sampled a token. */
+  /** The newest that sampled a token in this start, or that the engine has said of itself. */
   #seen: number | undefined;
+  /** The newest that sampled a token that was read back. */
+  #recalled: number | undefined;
 
   readonly #onProblem: (problem: string) => void;
   #hasTold = false;
@@ -59,7 +61,17 @@ export class PolicyVersions {
    * earlier start, may be of weights that were lost since.
    */
   get current(): number | undefined {
+    return this.#announced ?? newerOf(this.#seen, this.#recalled);
+  }
+
+  /** The version that samples, by what this start alone has shown: what the trainer took is counted from there. */
+  get #currentHere(): number | undefined {
     return this.#announced ?? this.#seen;
+  }
+
+  /** Whether a group is to wait for versions, and none of this start is known. */
+  get lacksFirst(): boolean {
+    return this.#options?.beyond === "wait" && this.#first === undefined;
   }
 
   /** The version that was announced last in this start; absent before the first. */
@@ -76,7 +88,7 @@ export class PolicyVersions {
   announce(version: number, handedCount = 0): void {
     requireVersion(version);
     const { groupsPerVersion = 1 } = this.#options ?? {};
-    const { current = version } = this;
+    const current = this.#currentHere ?? version;
     this.#first ??= handedCount < groupsPerVersion ? version : version - 1;
     // Who goes back to older weights has taken what was trained on since then all the same.
     if (version < current) this.#first -= current - version;
@@ -84,13 +96,21 @@ export class PolicyVersions {
   }
 
   /**
-   * Takes note of the newest version that sampled episodes, of this start or of earlier ones: what comes from now on
-   * comes behind it. The older ones of an episode that goes on from its recording are of an earlier start, and
+   * Takes note of the newest version that sampled an episode of which this start sampled turns: what comes from now
+   * on comes behind it. The older ones of an episode that goes on from its recording are of an earlier start, and
    * nobody took a group of this one for what the trainer has done between them.
    */
-  see(episodes: readonly Episode[]): void {
-    const { known } = versionsOf(episodes);
-    if (known.size > 0) this.#note(Math.max(...known));
+  see(episode: Episode): void {
+    const newest = newestOf([episode]);
+    if (newest !== undefined) this.#note(newest);
+  }
+
+  /**
+   * Takes note of the newest version that sampled episodes of which all was read back. What comes from now on comes
+   * behind it, and nothing says that this start began with it.
+   */
+  recall(episodes: readonly Episode[]): void {
+    this.#recalled = newerOf(this.#recalled, newestOf(episodes));
   }
 
   /**
@@ -117,7 +137,7 @@ export class PolicyVersions {
   mayBegin(offeredCount: number): boolean {
     const { max = 0, beyond, groupsPerVersion = 1 } = this.#options ?? {};
     if (beyond !== "wait") return true;
-    const { current = 0 } = this;
+    const current = this.#currentHere ?? 0;
     const trained = current - (this.#first ?? current);
     return offeredCount < (trained + max + 1) * groupsPerVersion;
   }
@@ -180,6 +200,15 @@ export class PolicyVersions {
 export function requireVersion(version: number): void {
   if (Number.isSafeInteger(version)) return;
   throw new UsageError(`Cannot announce the policy's version ${version}: expected a whole number`);
+}
+
+function newerOf(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
+}
+
+function newestOf(episodes: readonly Episode[]): number | undefined {
+  const { known } = versionsOf(episodes);
+  return known.size === 0 ? undefined : Math.max(...known);
 }
 
 /** Which versions sampled episodes. */

@@ -314,7 +314,7 @@ class GroupRun implements LiveRun {
     this.#outlet.takenBefore = taken;
     const ids = untaken.flatMap(({ rows }) => rows.map(({ rolloutId }) => rolloutId));
     const found = await folder.readEpisodes(new Set(ids));
-    this.#versions.see(found);
+    await this.#recallVersions(found);
     const byGroup = this.#byGroup(untaken, found);
     for (const [groupIndex, episodes] of byGroup) {
       // Any other source would give the task of a group that is still to come.
@@ -340,6 +340,18 @@ class GroupRun implements LiveRun {
       if (finished.has(groupIndex)) this.#outlet.hand(group);
       // The stop came before anybody was told that it had ended.
       else await this.#outlet.conclude(group);
+    }
+  }
+
+  /**
+   * Takes note of the versions of what was read back. Which one this start began with is not among them: the engine is
+   * asked, before anybody takes a group and trains on it.
+   */
+  async #recallVersions(episodes: readonly Episode[]): Promise<void> {
+    this.#versions.recall(episodes);
+    const isChanging = this.#updateCount > 0;
+    if (episodes.length > 0 && this.#versions.lacksFirst && !isChanging) {
+      await this.#desk.askVersion();
     }
   }
 
@@ -526,8 +538,9 @@ class GroupRun implements LiveRun {
         onProgress: () => this.#tellProgress(),
       });
       if (played === undefined || played.episode.outcome === "aborted") return;
-      const { episode, close } = played;
-      this.#versions.see([episode]);
+      const { episode, hasSampled, close } = played;
+      if (hasSampled) this.#versions.see(episode);
+      else await this.#recallVersions([episode]);
       this.#desk.lookAgain();
       // Whatever is finished can be replayed: its last inputs are not left to the next moment's write, and where
       // the disk refuses them it is not finished.

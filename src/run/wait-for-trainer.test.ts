@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Engine, Generation } from "../engine/engine.ts";
+import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
 import { createClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
@@ -88,6 +89,58 @@ test("a group that goes on from an earlier start counts no version that came bef
   await clock.untilSleeping(1000);
   void run.interrupt();
   expect(await next).toEqual({ done: true, value: undefined });
+});
+
+test("what an earlier start sampled alone is no version that this one began with", async () => {
+  {
+    const scoring = withResolvers();
+    const stop = new AbortController();
+    const slow: Environment = {
+      ...fiftyLamps,
+      async open(...given) {
+        const world = await fiftyLamps.open(...given);
+        world.score = async () => {
+          scoring.resolve();
+          return await new Promise(() => {});
+        };
+        return world;
+      },
+    };
+    await using folder = await openLamps(dir);
+    const engine = versionedEngine(() => "5");
+    const setup = lampSetup({ environment: slow, engine });
+    const run = startLamps({ ...oneByOne(), setup, folder, signal: stop.signal });
+    await scoring.promise;
+    stop.abort();
+    await run.result;
+  }
+  const clock = manualClock();
+  let version = "8";
+  const engine: Engine = {
+    ...versionedEngine(() => version),
+    describe: async () => ({
+      kind: "prepared",
+      logprobConvention: "tempered",
+      policyVersion: version,
+    }),
+  };
+  const setup = { ...lampSetup({ environment: fiftyLamps, engine }), clock: createClock(clock) };
+  await using folder = await openLamps(dir);
+  const run = startLamps({ ...oneByOne(), setup, folder });
+  const groups = run[Symbol.asyncIterator]();
+  const { value } = (await groups.next()) as { value: EpisodeGroup };
+  expect(versionsIn(value)).toEqual(["", "5"]);
+  const next = groups.next();
+  // It asks the engine, whose trainer has taken no step since the start, and waits on.
+  await clock.untilSleeping(1000);
+  await clock.advance(1000);
+  await clock.untilSleeping(1000);
+  expect(run.progress().finished).toBe(1);
+  version = "9";
+  await clock.advance(1000);
+  const { value: second } = (await next) as { value: EpisodeGroup };
+  expect(versionsIn(second)).toEqual(["", "9"]);
+  await run.interrupt();
 });
 
 test("what waits goes on with a version of which the player could not be told", async () => {
