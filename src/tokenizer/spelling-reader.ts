@@ -73,6 +73,14 @@ export class SpellingReader {
       // JSON has no characters below the space in its strings.
       if (byte === undefined || byte === quote || byte < space) return false;
       if (byte === backslash) {
+        const escapedByte = bytes[at + 1] as number;
+        if (escapedByte === quote || escapedByte === backslash) {
+          // Nearly all escapes: read so, V8 compiles what reads the file in half the time.
+          copied[end++] = escapedByte;
+          hash = Math.imul(hash ^ escapedByte, hashPrime);
+          at += 1;
+          continue;
+        }
         const escaped = readEscape(bytes, at);
         if (escaped === undefined || (stop === space && escaped.text === " ")) return false;
         const length = copied.write(escaped.text, end);
