@@ -385,12 +385,16 @@ describe("a start whose source gives fewer groups", () => {
 
 describe("an episode whose rows are lost", () => {
   /** Plays a start. @returns How many turns were sampled, and the attempts that the episodes are. */
-  async function playCounting(retryFailed = false) {
+  async function playCounting({ retryFailed = false, isDown = false } = {}) {
     let count = 0;
     const folder = await openLamps(dir, { retryFailed });
     try {
-      const engine = switchingEngine(() => void count++);
-      const about = { source: listOf(0, 1), grouping: { size: 1 } };
+      const engine = switchingEngine(({ sessionId }, turn) => {
+        count++;
+        const isLost = isDown && turn === 1 && sessionId === "lamp/test/0#0";
+        return isLost ? new Error("down") : undefined;
+      });
+      const about = { source: listOf(0, 1), grouping: { size: 1, attempts: 1 } };
       await takeAll(startLamps({ folder, engine, ...about }));
     } finally {
       await folder[Symbol.asyncDispose]();
@@ -415,6 +419,22 @@ describe("an episode whose rows are lost", () => {
       expect(rows(after)).toEqual(rows(before));
       expect(await verifyRun(dir)).toMatchObject({ violations: [] });
       expect(await playCounting()).toEqual({ count: 0, attempts: [1, 1] });
+    },
+  );
+
+  test.each([0, 1])(
+    "and that had failed is played anew where that is asked for, behind %d starts",
+    async (starts) => {
+      expect(await playCounting({ isDown: true })).toEqual({ count: 4, attempts: [1, 1] });
+      await writeFile(path.join(dir, "samples.jsonl"), "");
+      for (let start = 0; start < starts; start++) {
+        await (await openLamps(dir))[Symbol.asyncDispose]();
+      }
+      // Killed before it plays.
+      await (await openLamps(dir, { retryFailed: true }))[Symbol.asyncDispose]();
+      const { count, attempts } = await playCounting({ retryFailed: true });
+      expect([count, attempts.toSorted()]).toEqual([2, [1, 2]]);
+      expect(await verifyRun(dir)).toMatchObject({ violations: [] });
     },
   );
 });
