@@ -5,6 +5,7 @@ import { accessorOf, hasAccessors, isPlain, membersOf } from "./sealed.ts";
 export interface CopyOptions {
   /** What was copied before, with its copy; grows with what is copied now. */
   readonly copies: Map<object, object>;
+  /** They know of all the binary data that is going to be copied (see `noteBinaries()`). */
   readonly binaries: BinaryCopies;
   /** What a held value stands for. */
   readonly read: (held: object) => object;
@@ -19,9 +20,10 @@ export interface CopyOptions {
  * Copies a value with all that it holds, so that what was held at two places is so in the copy. Instances of classes
  * stay as they are.
  */
-export function copyGraph<Value>(value: Value, options: CopyOptions): Value {
-  const { copies, binaries, read, isKept, onCopy, takeMember } = options;
-  noteBinaries([value], options);
+export function copyGraph<Value>(
+  value: Value,
+  { copies, binaries, read, isKept, onCopy, takeMember }: CopyOptions,
+): Value {
   const waiting: (readonly [object, object])[] = [];
   const take = (given: unknown): unknown => {
     if (!isPlain(given) && !isBinary(given)) return given;
@@ -29,10 +31,11 @@ export function copyGraph<Value>(value: Value, options: CopyOptions): Value {
     if (isKept(held)) return held;
     const known = copies.get(held);
     if (known !== undefined) return known;
-    const copy = isBinary(held) ? binaries.copy(held) : copyOf(held);
+    const isBytes = isBinary(held);
+    const copy = isBytes ? binaries.copy(held) : copyOf(held);
     copies.set(held, copy);
     onCopy(held, copy);
-    if (!isBinary(held)) waiting.push([held, copy]);
+    if (!isBytes) waiting.push([held, copy]);
     return copy;
   };
   const taken = take(value);

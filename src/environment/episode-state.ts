@@ -1,6 +1,6 @@
 import { BinaryCopies, isBinary } from "./binary.ts";
 import { MapView, SetView } from "./collection-view.ts";
-import { copyGraph, type CopyOptions } from "./copy-graph.ts";
+import { copyGraph, noteBinaries, type CopyOptions } from "./copy-graph.ts";
 import { DateView } from "./date-view.ts";
 import { objectView } from "./object-view.ts";
 import { holdsTwice } from "./holds-twice.ts";
@@ -92,5 +92,6 @@ function copyForReading<Value>(value: Value): Value {
     onCopy: () => {},
     takeMember: (held) => copyGraph(held, options),
   };
+  noteBinaries([value], options);
   return copyGraph(value, options);
 }

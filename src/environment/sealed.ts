@@ -98,15 +98,17 @@ export function membersOf(value: object): readonly (readonly [unknown, unknown])
 /** Freezes a value without what it holds, where it is no view of another. */
 export function sealAlone(value: object): void {
   if (isBinary(value)) return;
-  const prototypes: unknown[] = [Map.prototype, Set.prototype, Date.prototype];
-  const isOwn = prototypes.includes(Object.getPrototypeOf(value));
-  const hasMethods = writersOf(value).length > 0;
-  const isView = hasMethods ? !isOwn : !Reflect.preventExtensions(value);
-  if (isView || sealed.has(value)) return;
+  if (isView(value) || sealed.has(value)) return;
   if (hasAccessors(value)) computing.add(value);
   sealed.add(value);
   sealedAlone.add(value);
   freeze(value);
+}
+
+function isView(value: object): boolean {
+  if (writersOf(value).length === 0) return !Reflect.preventExtensions(value);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return ![Map.prototype, Set.prototype, Date.prototype].some((own) => own === prototype);
 }
 
 function freeze(value: object): void {
@@ -119,15 +121,16 @@ function freeze(value: object): void {
   Object.freeze(value);
 }
 
+const collectionWriters = ["set", "add", "delete", "clear"];
+const noWriters: readonly string[] = [];
 const dateWriters = Object.getOwnPropertyNames(Date.prototype).filter((name) =>
   name.startsWith("set"),
 );
 
 /** The methods that change what is in no members. */
 function writersOf(value: object): readonly string[] {
-  if (value instanceof Date) return dateWriters;
-  const isCollection = value instanceof Map || value instanceof Set;
-  return isCollection ? ["set", "add", "delete", "clear"] : [];
+  if (value instanceof Map || value instanceof Set) return collectionWriters;
+  return value instanceof Date ? dateWriters : noWriters;
 }
 
 /** What a write outside a tool's call meets. */

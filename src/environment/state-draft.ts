@@ -108,7 +108,7 @@ export class StateDraft {
     noteBinaries([...places.map(({ raw, key }) => memberOf(raw, key)), ...members], this.#copying);
     for (const { raw, key } of places) {
       const held = memberOf(raw, key);
-      const own = this.#take(held);
+      const own = this.#copy(held);
       if (own !== held) putMember(raw, key, own);
     }
     for (const [set, added] of this.#filledSets) {
@@ -123,9 +123,16 @@ export class StateDraft {
 
   /** The episode's own copy of a value that may be somebody else's too; itself where it is its own. */
   #take<Value>(value: Value, isShared = (_held: object) => false): Value {
+    const isKept = (held: object) => this.#isMine(held) || isShared(held);
+    noteBinaries([value], { ...this.#copying, isKept });
+    return this.#copy(value, isKept);
+  }
+
+  /** The same where the binary data in it was noted before. */
+  #copy<Value>(value: Value, isKept = (held: object) => this.#isMine(held)): Value {
     return copyGraph(value, {
       ...this.#copying,
-      isKept: (held) => this.#isMine(held) || isShared(held),
+      isKept,
       takeMember: this.#takeMember,
       onCopy: (held, copy) => {
         this.#mine.add(isBinary(copy) ? bufferOf(copy) : copy);

@@ -63,8 +63,9 @@ const failedReward = 1e-3;
  * Lets a judge say who is to blame for each unsuccessful episode of a run, and for what. Each verdict
  * is on the disk as soon as it is there; a second call with the same judge goes on, and asks again only
  * where the judge failed. A verdict is that judge's on that episode, which it names by its id: its number among
- * the attempts at its task may change while the run goes on. Those of others stay in the file and are not counted, and neither are those of earlier versions, which do not say whose they are. Episodes
- * without a score have their failure already and are not judged.
+ * the attempts at its task may change while the run goes on. Those of others stay in the file and are not counted, and
+ * neither are those of earlier versions, which do not say whose they are. Episodes without a score have their failure
+ * already and are not judged.
  *
  * @throws the signal's reason where it is aborted.
  */

@@ -6,7 +6,9 @@ import { writeSoundRun } from "../audit/sound-run.fixture.ts";
 import { verifyRun } from "../audit/verify-run.ts";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
 import { readRun } from "../library/read-run.ts";
+import type { EpisodeRow } from "../run/episode-row.ts";
 import { openPlan } from "../run/planned-run.ts";
+import type { Evaluation } from "./evaluation.ts";
 import { planOpenRun } from "./open-run-plan.ts";
 import { openStoredRun } from "./read-run.ts";
 import { writeEvaluation } from "./write-evaluation.ts";
@@ -29,6 +31,16 @@ const plan = {
   trialCount: 2,
 };
 
+/** Evaluates a run that leaves open which episodes there will be, and has these by now. */
+async function evaluateOpenRun(rows: readonly EpisodeRow[]): Promise<Evaluation> {
+  const manifest = { format: 1, turnwright: "0", configuration: {}, found: { plan: openPlan } };
+  await writeFile(path.join(dir, "run.json"), JSON.stringify(manifest));
+  const lines = rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+  await writeFile(path.join(dir, "episodes.jsonl"), lines);
+  const run = await openStoredRun(dir);
+  return await writeEvaluation(run, { plan: await planOpenRun(run) });
+}
+
 test("an evaluation stands in files of its own, beside what the run says of itself", async () => {
   const [names, summary] = [await readdir(dir), await read("summary.json")];
   const evaluation = await writeEvaluation(await openStoredRun(dir), { plan });
@@ -47,12 +59,7 @@ test("attempts at a task that comes again have numbers of their own, in every fi
       return episodeRow({ taskIndex: 0, groupIndex, sampleIndex, rolloutId, reward: sampleIndex });
     }),
   );
-  const manifest = { format: 1, turnwright: "0", configuration: {}, found: { plan: openPlan } };
-  await writeFile(path.join(dir, "run.json"), JSON.stringify(manifest));
-  const lines = rows.map((row) => `${JSON.stringify(row)}\n`).join("");
-  await writeFile(path.join(dir, "episodes.jsonl"), lines);
-  const run = await openStoredRun(dir);
-  const evaluation = await writeEvaluation(run, { plan: await planOpenRun(run) });
+  const evaluation = await evaluateOpenRun(rows);
   expect(evaluation.tasks[0]?.trials.map(({ trial, rolloutId }) => [trial, rolloutId])).toEqual([
     ...[0, 1, 2, 3, 4, 5].map((trial) => [
       trial,
@@ -105,12 +112,7 @@ test("branches are no trials in any file, and readRun() says the same", async ()
     const parted = sampleIndex === 0 ? {} : { forkedFrom };
     return episodeRow({ taskIndex: 0, groupIndex: 0, sampleIndex, reward: 1, ...parted });
   });
-  const manifest = { format: 1, turnwright: "0", configuration: {}, found: { plan: openPlan } };
-  await writeFile(path.join(dir, "run.json"), JSON.stringify(manifest));
-  const lines = rows.map((row) => `${JSON.stringify(row)}\n`).join("");
-  await writeFile(path.join(dir, "episodes.jsonl"), lines);
-  const run = await openStoredRun(dir);
-  const evaluation = await writeEvaluation(run, { plan: await planOpenRun(run) });
+  const evaluation = await evaluateOpenRun(rows);
   expect(evaluation.episodes).toEqual({
     ...{ planned: 1, finished: 1, scored: 1, unscored: 0, unscoredBy: {}, branches: 2 },
   });

@@ -131,8 +131,8 @@ function headOf(line: Buffer): RecordedHead | undefined {
 
 /**
  * Reads with which lines a folder's latest attempts were begun, those of another run and those that cannot be read
- * left out. So are attempts of which nothing was sampled, whatever their worlds called as they opened. One line is held at a
- * time: there may be many, with a task in each.
+ * left out. So are attempts of which nothing was sampled, whatever their worlds called as they opened. One line is held
+ * at a time: there may be many, with a task in each.
  *
  * @param about - `wants` says which rollouts' are read.
  * @throws UsageError where the disk refuses.

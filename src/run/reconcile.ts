@@ -155,9 +155,10 @@ export async function reconcile(
   // A start that a crash ended may have taken their lines out already.
   const isRetried = (id: string): boolean =>
     retryFailed && (told.get(id) ?? lostBefore.get(id))?.isFailed === true;
-  for (const id of [...missing, ...stillLost]) if (isRetried(id)) retried.add(id);
+  const unfinished = [...missing, ...stillLost];
+  for (const id of unfinished) if (isRetried(id)) retried.add(id);
+  const toBringBack = new Set(unfinished.filter((id) => !retried.has(id)));
   const dropped = [...missing, ...stillLost.filter((id) => retried.has(id))];
-  const toBringBack = new Set([...missing, ...stillLost].filter((id) => !retried.has(id)));
   // Where a line is damaged, its episode's is missing; a failed one is taken out to be played again, if any is.
   const isLost = (id: string): boolean => setsAside || told.get(id)?.isFailed === false;
   const lost = missing.filter((id) => !claims.lines.has(id) && isLost(id));

@@ -103,7 +103,7 @@ export class RunFolder implements AsyncDisposable {
   readonly #recordings: RecordingIndex;
   /** Failed episodes of earlier starts that are played again: their recordings are not gone on with. */
   readonly #retried: ReadonlySet<string>;
-  /** Episodes that ended in earlier starts, of which the files lacked something then or do now, and that have not ended since. */
+  /** Episodes that ended in earlier starts and of which the files lack something: they have not ended since. */
   readonly #lost: ReadonlySet<string>;
   /** Whose inputs it keeps. */
   readonly record: RecordPolicy;
@@ -254,14 +254,7 @@ export class RunFolder implements AsyncDisposable {
     const atMs = (now ?? Date.now)();
     await folder.#tellFound([
       // What was told of them holds no longer; what is played again may be another story.
-      ...(dropped.length > 0
-        ? [
-            droppedEvent(
-              { rolloutIds: dropped, lostIds: dropped.filter((id) => toBringBack.has(id)) },
-              atMs,
-            ),
-          ]
-        : []),
+      ...(dropped.length > 0 ? [droppedEvent(dropped, { toBringBack, atMs })] : []),
       // A crash came between their lines and their events.
       ...untold.map((episode) => foundEvent(episode, atMs)),
     ]);
@@ -343,7 +336,8 @@ export class RunFolder implements AsyncDisposable {
   /** Whether earlier starts sampled anything that stays: in finished episodes, or in attempts that are gone on with. */
   async holdsSampled(): Promise<boolean> {
     if (this.finished.some(({ counts }) => counts.sampledTokenCount > 0)) return true;
-    for (const rolloutId of this.#recordings.keys()) {
+    for (const [rolloutId, place] of this.#recordings) {
+      if (!place.isSampled) continue;
       const recorded = await this.recordingOf(rolloutId);
       if (recorded?.hasEnded === false && recorded.inputs.inputs.some(isSampled)) return true;
     }

@@ -102,16 +102,14 @@ export function foundEvent(
 /**
  * Says that episodes which were told of are to be played again.
  *
- * @param lostIds - Those of them whose lines were lost: what is recorded of them brings them back as they were,
- *   whichever start comes to play them.
+ * @param about - `toBringBack` has those of them whose lines were lost, and may have others: what is recorded of them
+ *   brings them back as they were, whichever start comes to play them.
  */
 export function droppedEvent(
-  {
-    rolloutIds,
-    lostIds,
-  }: { readonly rolloutIds: readonly string[]; readonly lostIds: readonly string[] },
-  atMs: number,
+  rolloutIds: readonly string[],
+  { toBringBack, atMs }: { readonly toBringBack: ReadonlySet<string>; readonly atMs: number },
 ) {
+  const lostIds = rolloutIds.filter((id) => toBringBack.has(id));
   return { type: droppedType, atMs, rolloutIds, ...(lostIds.length > 0 && { lostIds }) };
 }
 
