@@ -321,6 +321,49 @@ describe("a start whose source waits for groups to end before it gives others", 
     expect(asked).toEqual(rest);
   });
 
+  test.each([
+    ["behind one that is open", [1, 2], [0, 3, 4, 5]],
+    ["before one that is open", [0, 1], [2, 3, 4, 5]],
+  ])("hands out again what ended %s, without asking for it", async (_, ended, rest) => {
+    await stopWith(limited(4, 0, 1, 2, 3, 4, 5), ended);
+    const { source, asked } = limited(1, 0, 1, 2, 3, 4, 5);
+    await using folder = await openLamps(dir);
+    const run = startLamps({ source, folder, redeliver: true, grouping: { size: 1 } });
+    const groups = await takeAll(run);
+    expect(groups.map(({ groupId, task }) => [groupId, task.id])).toEqual(
+      [0, 1, 2, 3, 4, 5].map((place) => [`lamp/test/${place}`, `lamp/test/${place}`]),
+    );
+    expect(asked).toEqual(rest);
+  });
+
+  test("hands out again the tasks of its own that were recorded, and asks for those that were not", async () => {
+    const asked: number[] = [];
+    const own = (): TaskSource => ({
+      ...{ length: 2, repeatable: true, told: () => {} },
+      at: (place) => {
+        asked.push(place);
+        return { task: { ...fiftyLamps.task("test", place), instruction: `Lamp ${place} off.` } };
+      },
+    });
+    const handedBy = async (isRecorded: boolean) => {
+      asked.length = 0;
+      const folder = await openLamps(dir);
+      try {
+        await startLamps({ source: own(), folder, redeliver: true }).result;
+      } finally {
+        await folder[Symbol.asyncDispose]();
+      }
+      if (!isRecorded) await rm(path.join(dir, "recording.jsonl"));
+      await using again = await openLamps(dir);
+      const run = startLamps({ source: own(), folder: again, redeliver: true });
+      return (await takeAll(run)).map(({ task }) => task.instruction);
+    };
+    const both = ["Lamp 0 off.", "Lamp 1 off."];
+    expect([await handedBy(true), asked]).toEqual([both, [0, 1]]);
+    await rm(dir, { recursive: true });
+    expect([await handedBy(false), asked]).toEqual([both, [0, 1, 0, 1]]);
+  });
+
   test("is refused at the first other task, before that is played", async () => {
     await stopWith(limited(4, 0, 1, 2, 3), []);
     const before = await contents();

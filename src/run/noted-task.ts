@@ -135,7 +135,7 @@ export function redrawTask(
 function notHandedOut(groupId: string, why: string): UsageError {
   return new UsageError(
     `Cannot hand out group ${groupId} again: its task is not noted, as where its source was repeatable, this one ` +
-      `is not, and ${why}; start with the source of that start, or in another folder`,
+      `is not asked for it once more, and ${why}; start with the source of that start, or in another folder`,
   );
 }
 

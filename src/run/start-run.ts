@@ -302,28 +302,23 @@ class GroupRun implements LiveRun {
       ({ groupIndex }) => !taken.has(groupIndex) && !leftOut.has(groupIndex),
     );
     const wanted = new Set(untaken.map(({ groupIndex }) => groupIndex));
-    if (source.repeatable === true) await this.#holdEarlier(folder, wanted);
     // Nothing goes on or is handed out where one of these is not there any more.
     const notedAs = begun.filter(({ groupIndex }) => redeliver && wanted.has(groupIndex));
     const tasks = new Map(notedAs.map((noted) => [noted.groupIndex, recall(noted)]));
-    if (source.repeatable !== true) {
-      const reopenedCount = await this.#book.reopen(begun, recall);
-      this.#outlet.offeredCount += reopenedCount;
+    const ids = untaken.flatMap(({ rows }) => rows.map(({ rolloutId }) => rolloutId));
+    const found = redeliver ? await folder.readEpisodes(new Set(ids)) : [];
+    const byGroup = this.#byGroup(untaken, found);
+    for (const [groupIndex, episodes] of redeliver ? byGroup : []) {
+      const task = tasks.get(groupIndex) ?? (await this.#taskOf(episodes[0]!, folder));
+      if (task === undefined) continue;
+      tasks.set(groupIndex, task);
+      if (source.told !== undefined) wanted.delete(groupIndex);
     }
+    if (source.repeatable === true) await this.#holdEarlier(folder, wanted);
+    else this.#outlet.offeredCount += await this.#book.reopen(begun, recall);
     if (!redeliver) return;
     this.#outlet.takenBefore = taken;
-    const ids = untaken.flatMap(({ rows }) => rows.map(({ rolloutId }) => rolloutId));
-    const found = await folder.readEpisodes(new Set(ids));
     await this.#recallVersions(found);
-    const byGroup = this.#byGroup(untaken, found);
-    for (const [groupIndex, episodes] of byGroup) {
-      // Any other source would give the task of a group that is still to come.
-      if (source.repeatable === true || tasks.has(groupIndex)) continue;
-      const { begin } = (await folder.recordingOf(episodes[0]!.rolloutId)) ?? {};
-      const about = { recorded: begin?.ownTask?.task, lost: begin && describeLostTask(begin) };
-      const { environment } = this.#setup;
-      tasks.set(groupIndex, redrawTask(episodes[0]!, { environment, ...given(about) }));
-    }
     for (const [groupIndex, episodes] of byGroup) {
       const known = tasks.get(groupIndex);
       const sourced = known === undefined ? await this.#desk.askAgain(groupIndex) : undefined;
@@ -341,6 +336,24 @@ class GroupRun implements LiveRun {
       // The stop came before anybody was told that it had ended.
       else await this.#outlet.conclude(group);
     }
+  }
+
+  /**
+   * The task of an episode whose group has ended, without its source: one that is not repeatable would give the task of
+   * a group that is still to come, and one that is told of groups may wait for some to end that nobody plays yet.
+   *
+   * @returns nothing where the source is to be asked.
+   * @throws UsageError as `redrawTask()` does.
+   */
+  async #taskOf(episode: Episode, folder: RunFolder): Promise<Task | undefined> {
+    const { source } = this.#options;
+    const { repeatable = false } = source;
+    if (repeatable && source.told === undefined) return undefined;
+    const { begin } = (await folder.recordingOf(episode.rolloutId)) ?? {};
+    const lost = begin && describeLostTask(begin);
+    if (repeatable && (begin === undefined || lost !== undefined)) return undefined;
+    const { environment } = this.#setup;
+    return redrawTask(episode, { environment, ...given({ recorded: begin?.ownTask?.task, lost }) });
   }
 
   /**

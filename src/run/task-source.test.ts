@@ -228,7 +228,7 @@ describe("groups that wait to be handed out, of a source that was repeatable", (
     const source = tasksFrom([lampTask(3)]);
     await expect(takeAll(startLamps({ folder, source, setup, redeliver: true }))).rejects.toThrow(
       "Cannot hand out group lamp/test/1 again: its task is not noted, as where its source was repeatable, this one " +
-        `is not, and it cannot be drawn: ${why}; start with the source of that start, or in another folder`,
+        `is not asked for it once more, and it cannot be drawn: ${why}; start with the source of that start, or in another folder`,
     );
     expect(asked).toEqual([]);
   });

@@ -43,9 +43,10 @@ export interface TaskSource {
    * The task of the group at a place; nothing where there are no more. Places are asked for in order, one
    * at a time. Of a repeatable source some may be left out, and those of groups that earlier starts ended or began are
    * asked for before anything is played, to see that it gives them again; where it has `told()`, and may wait for
-   * groups to end, it is asked for the first that is to be played alone. Any other source is asked for those that an
-   * earlier start noted as well. May wait. What it throws, and what it gives that cannot be played, ends the run when
-   * the groups that were begun have come to their end.
+   * groups to end, it is asked for the first that is to be played alone, and with `redeliver` for those that ended of
+   * which nothing was recorded. Any other source is asked for those that an earlier start noted as well. May wait.
+   * What it throws, and what it gives that cannot be played, ends the run when the groups that were begun have come to
+   * their end.
    *
    * @param options - `signal` is aborted when nothing is begun any more: what is given within five seconds from then is
    *   still noted, for the next start. Then `givenUp` (absent where the answer is always waited for) is aborted, and
@@ -63,7 +64,10 @@ export interface TaskSource {
    * where it cannot tell.
    */
   taskIndexAt?(groupIndex: number): number | undefined;
-  /** Told of each group as it ends, for curricula. What it throws or rejects with ends the run (see `onEpisode`). */
+  /**
+   * Told of each group as it ends, for curricula; also of one for which an earlier start had asked, where nobody was
+   * told of it. What it throws or rejects with ends the run (see `onEpisode`).
+   */
   told?(group: EpisodeGroup): void;
 }
 
