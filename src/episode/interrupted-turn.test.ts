@@ -104,6 +104,28 @@ test("a turn that goes on after an interruption is sampled with another seed", a
   ]);
 });
 
+test("a turn that goes on and whose engine fails then says what was sampled of it in vain, also in a replay", async () => {
+  const first = interruptedEngine(cut("Let me"));
+  const left = await play({ engine: first.engine }, first.options);
+  const discarded = [{ requestId: "r2", reason: "the server is gone", tokenCount: 2 }];
+  const engine: Engine = {
+    ...preparedEngine([]),
+    generate: () => Promise.reject(new RolloutError("engine/unreachable", "gone", { discarded })),
+  };
+  const { episode, recorded } = await play({ engine }, { past: left.recorded });
+  expect(episode).toMatchObject({ outcome: "failed", turns: [] });
+  expect(episode.failure).toMatchObject({
+    code: "engine/unreachable",
+    discarded: [
+      { requestId: "r", reason: "the turn failed later", tokenCount: 6 },
+      { requestId: "r2", reason: "the server is gone", tokenCount: 2 },
+    ],
+  });
+  const past = joined(left.recorded, recorded);
+  const played = await play({}, { past, atEnd: "replay" });
+  expect(played.episode.failure).toEqual(episode.failure);
+});
+
 describe("a turn that is held to a form as a whole and interrupted", () => {
   const sampling = { seed: 5, extra: { regex: "[a-z]+" } };
 

@@ -8,6 +8,7 @@ import { RolloutError } from "../errors.ts";
 import { askEngine } from "./ask-engine.ts";
 import type { Sampled } from "./input-player.ts";
 import { isTimeOver, type Play, type TurnsEnd } from "./play.ts";
+import { withLostPart } from "./with-lost-part.ts";
 
 /** What asking the policy for a turn came to. */
 export type Sampling =
@@ -97,7 +98,7 @@ async function takeGeneration(
       // There is no room behind what was sampled before: that is the turn.
       const isTurn = part !== undefined && !isEmpty(part);
       if (isTurn && isPromptTooLong(error)) return { generation: part.generation, isLate: false };
-      throw error;
+      throw part === undefined ? error : withLostPart(error, part.generation);
     }
     const generation = part
       ? joinGenerations(part.generation, sampled.generation)

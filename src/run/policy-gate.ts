@@ -6,13 +6,13 @@ import { isPromptTooLong } from "../engine/is-prompt-too-long.ts";
 import { joinGenerations } from "../engine/join-generations.ts";
 import { nothingSampled } from "../engine/nothing-sampled.ts";
 import { discardPart, findWholeDemand, interruptedBehindTold } from "../engine/whole-demand.ts";
+import { withLostPart } from "../episode/with-lost-part.ts";
 import { createAbortController } from "../internal/abort-controller.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { endedBy } from "../internal/ended-by.ts";
 import { startDeadline, type Deadline } from "../internal/deadline.ts";
 import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
 import { ToldTokens } from "./told-tokens.ts";
-import { withLostPart } from "./with-lost-part.ts";
 
 /**
  * What becomes of the turns that are being sampled when the policy's weights change: `finish` leaves them
