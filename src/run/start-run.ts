@@ -298,17 +298,18 @@ class GroupRun implements LiveRun {
     }
     const { begun, finished, leftOut, taken } = await folder.readGroups();
     const recall = (noted: NotedTask): Task => recallTask(noted, this.#setup.environment);
-    const untaken = this.#book.wholeBefore.filter(
+    const wholeBefore = redeliver ? this.#book.wholeBefore : [];
+    const untaken = wholeBefore.filter(
       ({ groupIndex }) => !taken.has(groupIndex) && !leftOut.has(groupIndex),
     );
     const wanted = new Set(untaken.map(({ groupIndex }) => groupIndex));
     // Nothing goes on or is handed out where one of these is not there any more.
-    const notedAs = begun.filter(({ groupIndex }) => redeliver && wanted.has(groupIndex));
+    const notedAs = begun.filter(({ groupIndex }) => wanted.has(groupIndex));
     const tasks = new Map(notedAs.map((noted) => [noted.groupIndex, recall(noted)]));
     const ids = untaken.flatMap(({ rows }) => rows.map(({ rolloutId }) => rolloutId));
-    const found = redeliver ? await folder.readEpisodes(new Set(ids)) : [];
+    const found = await folder.readEpisodes(new Set(ids));
     const byGroup = this.#byGroup(untaken, found);
-    for (const [groupIndex, episodes] of redeliver ? byGroup : []) {
+    for (const [groupIndex, episodes] of byGroup) {
       const task = tasks.get(groupIndex) ?? (await this.#taskOf(episodes[0]!, folder));
       if (task === undefined) continue;
       tasks.set(groupIndex, task);
