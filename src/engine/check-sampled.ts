@@ -52,8 +52,9 @@ export function findLogprobProblem(
   logprobs: readonly unknown[],
   ids: readonly unknown[],
 ): ReplyProblem | undefined {
-  const index = logprobs.findIndex((logprob) => !isSampledLogprob(logprob));
-  if (index < 0) return undefined;
+  let index = 0;
+  while (index < logprobs.length && isSampledLogprob(logprobs[index])) index++;
+  if (index === logprobs.length) return undefined;
   const logprob = logprobs[index];
   return new ReplyProblem(
     `the logprob of sampled id ${show(ids[index])} is ${showNumber(logprob)}`,
@@ -100,12 +101,14 @@ export function checkGeneration(generation: Generation, request: GenerateRequest
 function copyOf(generation: Generation): Generation {
   const { outputIds, logprobs, finish, pieces, discarded } = generation;
   const { promptTokenCount, cachedTokenCount, queueMs } = generation;
+  const hasCounts =
+    promptTokenCount !== undefined || cachedTokenCount !== undefined || queueMs !== undefined;
   return {
     outputIds: [...outputIds],
     logprobs: [...logprobs],
     finish: { ...finish },
     pieces: pieces.map((piece) => ({ ...piece })),
-    ...given({ promptTokenCount, cachedTokenCount, queueMs }),
+    ...(hasCounts ? given({ promptTokenCount, cachedTokenCount, queueMs }) : undefined),
     discarded: discarded.map((entry) => ({ ...entry })),
   };
 }
@@ -119,18 +122,23 @@ function findGenerationProblem(
     return new ReplyProblem(`the engine returned ${show(generation)}`, "a generation");
   }
   const { outputIds, logprobs, finish, pieces, discarded } = generation;
-  for (const [name, value] of Object.entries({ outputIds, logprobs, pieces, discarded })) {
-    if (!Array.isArray(value)) return new ReplyProblem(`${name} is ${show(value)}`, "a list");
-  }
-  const ids = outputIds as readonly unknown[];
+  if (!Array.isArray(outputIds)) return noList("outputIds", outputIds);
+  if (!Array.isArray(logprobs)) return noList("logprobs", logprobs);
+  if (!Array.isArray(pieces)) return noList("pieces", pieces);
+  if (!Array.isArray(discarded)) return noList("discarded", discarded);
+  const ids: readonly unknown[] = outputIds;
   return (
-    findSampledProblem({ ids, logprobs: logprobs as readonly unknown[] }, request) ??
+    findSampledProblem({ ids, logprobs }, request) ??
     findFinishProblem(finish, ids) ??
-    findPieceProblem(pieces as readonly unknown[], ids.length) ??
-    findDiscardedProblem(discarded as readonly unknown[]) ??
+    findPieceProblem(pieces, ids.length) ??
+    findDiscardedProblem(discarded) ??
     findCountProblem(generation, request) ??
     findWritingProblem(generation)
   );
+}
+
+function noList(name: string, value: unknown): ReplyProblem {
+  return new ReplyProblem(`${name} is ${show(value)}`, "a list");
 }
 
 function findFinishProblem(finish: unknown, ids: readonly unknown[]): ReplyProblem | undefined {
@@ -153,12 +161,13 @@ function findPieceProblem(
   sampledCount: number,
 ): ReplyProblem | undefined {
   let tokenCount = 0;
-  for (const [index, piece] of pieces.entries()) {
+  for (let index = 0; index < pieces.length; index++) {
+    const piece = pieces[index];
     const { requestId, policyVersion, finish, tokenCount: count } = isObject(piece) ? piece : {};
     const isPiece =
       typeof requestId === "string" &&
       typeof policyVersion === "string" &&
-      ["stop", "length", "abort"].includes(finish as string) &&
+      (finish === "stop" || finish === "length" || finish === "abort") &&
       isCount(count);
     if (!isPiece) return new ReplyProblem(`pieces[${index}] is ${show(piece)}`, "a piece");
     tokenCount += count;
@@ -200,9 +209,9 @@ function findWritingProblem(generation: Readonly<Record<string, unknown>>) {
   if (queueMs !== undefined && !Number.isFinite(queueMs)) {
     return new ReplyProblem(`queueMs is ${showNumber(queueMs)}`, "a number of milliseconds");
   }
-  for (const [name, value] of Object.entries(generation)) {
+  for (const name of Object.keys(generation)) {
     if (name === "outputIds" || name === "logprobs") continue;
-    const why = whyNotJson(value);
+    const why = whyNotJson(generation[name]);
     if (why === undefined) continue;
     return new ReplyProblem(`${name} cannot be written as JSON (${why})`, "plain values");
   }

@@ -8,9 +8,11 @@ export function isTokenId(value: unknown, vocabularySize = largestTokenId + 1): 
 
 /** The index of the first value that is no id, as `isTokenId()` has it; -1 where all are. */
 export function findForeignId(values: readonly unknown[], vocabularySize?: number): number {
-  // A plain loop: it goes over a whole prompt each turn.
+  // A plain loop with little in it: it goes over a whole prompt each turn.
+  const end = vocabularySize ?? largestTokenId + 1;
   for (let index = 0; index < values.length; index++) {
-    if (!isTokenId(values[index], vocabularySize)) return index;
+    const value = values[index];
+    if (!Number.isInteger(value) || (value as number) < 0 || (value as number) >= end) return index;
   }
   return -1;
 }

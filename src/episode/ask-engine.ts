@@ -120,9 +120,14 @@ async function takeReply(
  * recorded of its time, by which an episode that goes on later knows how much is left.
  */
 function holdTime({ player, time, watch }: Play, isHeld: boolean): void {
-  for (const timed of [time, watch, player]) {
-    if (isHeld) timed.pause();
-    else timed.goOn();
+  if (isHeld) {
+    time.pause();
+    watch.pause();
+    player.pause();
+  } else {
+    time.goOn();
+    watch.goOn();
+    player.goOn();
   }
 }
 

@@ -4,6 +4,30 @@ import type { Clock } from "../internal/clock.ts";
 import { onAbort } from "../internal/on-abort.ts";
 import { startPausableTimer, type PausableTimer } from "../internal/pausable-timer.ts";
 
+/** What a call comes to that is not answered in time, or whose work throws. */
+export interface CallTerms {
+  /** What is thrown where the time is over, or that of a wait within it, after so many milliseconds. */
+  readonly onLate: (waitMs?: number) => Error;
+  /** What is thrown in the place of what the work threw. */
+  readonly name: (error: unknown) => unknown;
+  /** Whether another may be waited for within it (see `waitWithin()`). */
+  readonly mayWait: boolean;
+}
+
+/** A call under way. */
+interface Call {
+  readonly terms: CallTerms;
+  readonly timer: PausableTimer;
+  /** Ends the wait for it. */
+  readonly fail: (error: unknown) => void;
+  /** Ends it because it, or waits within it, took so many milliseconds. */
+  readonly expire: (waitMs?: number) => void;
+  /** What all waits for another within it may take together; it stands still while nobody is waited for. */
+  allowance: PausableTimer | undefined;
+  /** Who is waited for within it. */
+  waitCount: number;
+}
+
 /**
  * Watches the calls that an episode makes to code that is not ours, one after the other: each has a time
  * limit, and they share a signal, which aborts with the caller's or when a call's time is over; what is
@@ -15,16 +39,7 @@ export class CallWatch implements Disposable {
   readonly #letGo: () => void;
   readonly #clock: Pick<Clock, "after" | "now">;
   #controller = createAbortController();
-  /** Ends the wait for the call under way. */
-  #interrupt: ((reason: unknown) => void) | undefined;
-  /** Of the call under way. */
-  #timer: PausableTimer | undefined;
-  /** Ends the call under way because waits within it took so many milliseconds; absent where it may have none. */
-  #expire: ((waitMs: number) => void) | undefined;
-  /** What all waits for another within it may take together; it stands still while nobody is waited for. */
-  #allowance: PausableTimer | undefined;
-  /** Who is waited for within it. */
-  #waitCount = 0;
+  #call: Call | undefined;
 
   /** Whether it is by the episode itself that something was thrown which ends its playback. */
   readonly ownsStop: (thrown: unknown) => boolean;
@@ -45,26 +60,26 @@ export class CallWatch implements Disposable {
   #onAbort(): void {
     const { reason } = this.#caller as { readonly reason: unknown };
     this.#controller.abort(reason);
-    this.#interrupt?.(reason);
+    this.#call?.fail(reason);
   }
 
   /** The time of the call under way stands still until `goOn()`. */
   pause(): void {
-    this.#timer?.pause();
+    this.#call?.timer.pause();
   }
 
   goOn(): void {
-    this.#timer?.goOn();
+    this.#call?.timer.goOn();
   }
 
   /** The call under way, if there is one, is waited for no longer than `ms` milliseconds from now on. */
   shorten(ms: number): void {
-    this.#timer?.shorten(ms);
+    this.#call?.timer.shorten(ms);
   }
 
   /** The call under way, if there is one, is waited for `ms` milliseconds longer. */
   lengthen(ms: number): void {
-    this.#timer?.lengthen(ms);
+    this.#call?.timer.lengthen(ms);
   }
 
   /**
@@ -72,23 +87,22 @@ export class CallWatch implements Disposable {
    * that this returns is called. All such waits of a call together take no more than `ms` milliseconds.
    */
   waitWithin(ms: number): () => void {
-    const timer = this.#timer;
-    const expire = this.#expire;
-    if (timer === undefined || expire === undefined) return () => {};
-    timer.pause();
-    this.#waitCount++;
-    if (this.#allowance === undefined) {
-      this.#allowance = startPausableTimer(ms, () => expire(ms), this.#clock);
-    } else if (this.#waitCount === 1) this.#allowance.goOn();
+    const call = this.#call;
+    if (call?.terms.mayWait !== true) return () => {};
+    call.timer.pause();
+    call.waitCount++;
+    if (call.allowance === undefined) {
+      call.allowance = startPausableTimer(ms, () => call.expire(ms), this.#clock);
+    } else if (call.waitCount === 1) call.allowance.goOn();
     let isOver = false;
     return () => {
       // The call may be over, and another under way.
-      if (isOver || this.#timer !== timer) return;
+      if (isOver || this.#call !== call) return;
       isOver = true;
-      this.#waitCount--;
-      if (this.#waitCount > 0) return;
-      this.#allowance?.pause();
-      timer.goOn();
+      call.waitCount--;
+      if (call.waitCount > 0) return;
+      call.allowance?.pause();
+      call.timer.goOn();
     };
   }
 
@@ -101,65 +115,52 @@ export class CallWatch implements Disposable {
    * Makes a call and waits for it, no longer than `ms` milliseconds; work that ignores its signal is not
    * waited for.
    *
-   * @param about - `mayWait` says whether another may be waited for within it (see `waitWithin()`).
    * @throws the caller's reason where that is aborted first, `onLate()` where the time is over first, or that
    *   of a wait within it, and whatever the work throws, under the name that `name()` gives it.
    */
   within<Result>(
     ms: number,
     work: (signal: AbortSignal) => Result | Promise<Result>,
-    {
-      onLate,
-      name,
-      mayWait = false,
-    }: {
-      readonly onLate: (waitMs?: number) => Error;
-      readonly name: (error: unknown) => unknown;
-      readonly mayWait?: boolean;
-    },
+    terms: CallTerms,
   ): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       this.throwIfAborted();
-      assertInvariant(this.#interrupt === undefined, "an episode makes one call at a time");
-      let isOver = false;
-      const end = (): boolean => {
-        if (isOver) return false;
-        isOver = true;
-        this.#timer?.callOff();
-        this.#allowance?.callOff();
-        this.#timer = undefined;
-        this.#allowance = undefined;
-        this.#waitCount = 0;
-        this.#expire = undefined;
-        this.#interrupt = undefined;
-        return true;
-      };
+      assertInvariant(this.#call === undefined, "an episode makes one call at a time");
       const fail = (error: unknown): void => {
-        if (!end()) return;
+        if (!this.#end(call)) return;
         try {
           this.throwIfAborted();
-          reject(name(error));
+          reject(terms.name(error));
         } catch (failure) {
           reject(failure);
         }
       };
       const expire = (waitMs?: number): void => {
-        fail(onLate(waitMs));
+        fail(terms.onLate(waitMs));
         const late = this.#controller;
         this.#controller = createAbortController();
         late.abort(new DOMException(`The limit of ${waitMs ?? ms} ms is over`, "TimeoutError"));
       };
-      this.#interrupt = fail;
-      this.#expire = mayWait ? expire : undefined;
-      this.#timer = startPausableTimer(ms, expire, this.#clock);
+      const timer = startPausableTimer(ms, expire, this.#clock);
+      const call: Call = { terms, timer, fail, expire, allowance: undefined, waitCount: 0 };
+      this.#call = call;
       try {
         Promise.resolve(work(this.#controller.signal)).then((result) => {
-          if (end()) resolve(result);
+          if (this.#end(call)) resolve(result);
         }, fail);
       } catch (error) {
         fail(error);
       }
     });
+  }
+
+  /** Whether the call was under way until now. */
+  #end(call: Call): boolean {
+    if (this.#call !== call) return false;
+    call.timer.callOff();
+    call.allowance?.callOff();
+    this.#call = undefined;
+    return true;
   }
 
   [Symbol.dispose](): void {

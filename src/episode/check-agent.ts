@@ -6,7 +6,6 @@ import { isCount, isRow, type RawRow } from "../trajectory/violation.ts";
 import {
   describe,
   refuse,
-  requireFields,
   requireList,
   requireObject,
   requirePlain,
@@ -18,6 +17,8 @@ import {
 const roles: readonly unknown[] = ["system", "user", "assistant", "tool"];
 const sayFields = ["content"];
 const toolFields = ["content", "toolCallId", "name"];
+const callFields = ["id", "name", "argumentsText"];
+const formFlags = ["leakedMarkup", "thinkingMalformed"];
 const messageList = { expected: "a list of messages" };
 
 /**
@@ -68,19 +69,12 @@ export function checkReading(value: unknown, place: string, textLength: number):
     refuse(origin, `reasoning is ${describe(reasoning)}`, 'a text, "" where there is none');
   }
   const counts = requireObject(attemptCounts, origin, "attemptCounts, an object such as {}");
-  requireFields(counts, Object.keys(counts), {
-    ...origin,
-    is: isCount,
-    expected: "a count",
-    within: "attemptCounts.",
-  });
-  return {
-    message: said,
-    reasoning,
-    intents: intended,
-    attemptCounts: { ...counts },
-    ...(form !== undefined && { form: takeForm(form, origin, textLength) }),
-  };
+  for (const status of Object.keys(counts)) {
+    if (isCount(counts[status])) continue;
+    refuse(origin, `attemptCounts.${status} is ${describe(counts[status])}`, "a count");
+  }
+  const read = { message: said, reasoning, intents: intended, attemptCounts: { ...counts } };
+  return form === undefined ? read : { ...read, form: takeForm(form, origin, textLength) };
 }
 
 function isIntended(intent: unknown): boolean {
@@ -99,10 +93,8 @@ function takeMessages(messages: readonly unknown[], origin: Origin): readonly Me
 function takeMessage(value: unknown, name: string, origin: Origin): Message {
   if (!isRow(value)) refuse(origin, `${name} is ${describe(value)}`, "a message");
   const { toolCalls } = value;
-  const copy = {
-    ...value,
-    ...(toolCalls !== undefined && { toolCalls: takeToolCalls(toolCalls, name, origin) }),
-  };
+  const copy: Record<string, unknown> = { ...value };
+  if (toolCalls !== undefined) copy["toolCalls"] = takeToolCalls(toolCalls, name, origin);
   requireMessage(copy, name, origin);
   return copy as unknown as Message;
 }
@@ -114,7 +106,7 @@ function takeToolCalls(value: unknown, name: string, origin: Origin): readonly R
     const place = `${name}.toolCalls[${index}]`;
     if (!isRow(call)) refuse(origin, `${place} is ${describe(call)}`, "a tool call");
     const copy = { ...call };
-    requireTexts(copy, ["id", "name", "argumentsText"], { name: place, origin });
+    requireTexts(copy, callFields, { name: place, origin });
     return copy;
   });
 }
@@ -134,14 +126,17 @@ function requireMessage(value: RawRow, name: string, origin: Origin): void {
 function takeIntent(given: unknown, name: string, origin: Origin): Intent {
   if (!isRow(given)) refuse(origin, `${name} is ${describe(given)}`, "an intent");
   const { action } = given;
-  const copy = { ...given, ...(isRow(action) && { action: copyOfAction(action) }) };
+  const copy: Record<string, unknown> = { ...given };
+  if (isRow(action)) copy["action"] = copyOfAction(action);
   requireIntent(copy, name, origin);
   return copy as unknown as Intent;
 }
 
 function copyOfAction(action: RawRow): RawRow {
   const { arguments: given } = action;
-  return { ...action, ...(given instanceof Map && { arguments: new Map(given) }) };
+  const copy: Record<string, unknown> = { ...action };
+  if (given instanceof Map) copy["arguments"] = new Map(given);
+  return copy;
 }
 
 function requireIntent(value: RawRow, name: string, origin: Origin): void {
@@ -186,25 +181,23 @@ function takeForm(given: unknown, origin: Origin, textLength: number): TurnForm 
   const attempts = requireList(form["attempts"], origin, listed);
   const copy = { ...form, attempts };
   requireForm(copy, origin, textLength);
-  return copyOfForm(copy as unknown as TurnForm);
+  return { ...(copy as unknown as TurnForm), attempts: copiesOf(attempts as TurnForm["attempts"]) };
 }
 
-function copyOfForm({ attempts, ...form }: TurnForm): TurnForm {
-  return {
-    attempts: attempts.map(({ span: [start, end], notes, ...attempt }) => ({
-      ...attempt,
-      span: [start, end],
-      ...(notes !== undefined && { notes: [...notes] }),
-    })),
-    ...form,
-  };
+function copiesOf(attempts: TurnForm["attempts"]): TurnForm["attempts"] {
+  return attempts.map(({ span: [start, end], notes, ...attempt }) => ({
+    ...attempt,
+    span: [start, end],
+    ...(notes !== undefined && { notes: [...notes] }),
+  }));
 }
 
 function requireForm(
-  { attempts, ...flags }: RawRow & { readonly attempts: readonly unknown[] },
+  form: RawRow & { readonly attempts: readonly unknown[] },
   origin: Origin,
   textLength: number,
 ): void {
+  const { attempts } = form;
   const wrong = attempts.findIndex(
     (attempt: unknown) =>
       !isRow(attempt) || !isSpan(attempt["span"]) || typeof attempt["status"] !== "string",
@@ -220,12 +213,10 @@ function requireForm(
     const what = `form.attempts[${index}].span is ${start} to ${end}`;
     refuse(origin, what, `a stretch of the ${textLength} characters that were sampled`);
   }
-  requireFields(flags, ["leakedMarkup", "thinkingMalformed"], {
-    ...origin,
-    is: (flag) => typeof flag === "boolean",
-    expected: "true or false",
-    within: "form.",
-  });
+  for (const flag of formFlags) {
+    if (typeof form[flag] === "boolean") continue;
+    refuse(origin, `form.${flag} is ${describe(form[flag])}`, "true or false");
+  }
 }
 
 function isSpan(value: unknown): boolean {

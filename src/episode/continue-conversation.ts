@@ -24,7 +24,8 @@ export async function continueConversation(
   const { reading, lastSampledId } = turn;
   const { promptTime: now } = play.setup;
   if (isTurnOver()) await takeTurn();
-  const environment = await observe(play, turn.observed);
+  const shown = observe(play, turn.observed);
+  const environment = shown instanceof Promise ? await shown : shown;
   const change = {
     history: play.messages,
     assistant: reading.message,
@@ -79,15 +80,14 @@ function endByLength(
 }
 
 /** The messages that carry what was observed. */
-export async function observe(
+export function observe(
   play: Play,
   observed: readonly Observed[],
-): Promise<readonly Message[]> {
+): readonly Message[] | Promise<readonly Message[]> {
   const { agent } = play.setup;
-  const messages = await callAgent(play, "show observations", () => agent.observe(observed));
   const place = `agent.observe() of ${agent.strategy}`;
-  const checked = callAgent(play, "use what shows observations", () =>
-    checkMessages(messages, place),
-  );
-  return checked instanceof Promise ? await checked : checked;
+  const check = (messages: unknown): readonly Message[] | Promise<readonly Message[]> =>
+    callAgent(play, "use what shows observations", () => checkMessages(messages, place));
+  const given = callAgent(play, "show observations", () => agent.observe(observed));
+  return given instanceof Promise ? given.then(check) : check(given);
 }

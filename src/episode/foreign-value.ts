@@ -1,5 +1,5 @@
 import { RolloutError, type FailureCode } from "../errors.ts";
-import { whyNotJson } from "../internal/why-not-json.ts";
+import { isSmallData, whyNotJson } from "../internal/why-not-json.ts";
 import { shownToolName } from "../message.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
 import { isPyDict, type PyDict, type PyValue } from "../python/value.ts";
@@ -37,7 +37,11 @@ export function requireList(
   origin: Origin,
   { what, expected }: { readonly what: string; readonly expected: string },
 ): readonly unknown[] {
-  if (Array.isArray(value)) return Array.from<unknown>(value);
+  if (Array.isArray(value)) {
+    const items: unknown[] = [];
+    for (let index = 0; index < value.length; index++) items.push(value[index]);
+    return items;
+  }
   const hint = what === returned && value === undefined ? " (a forgotten return?)" : "";
   return refuse(origin, `${what} ${describe(value)}${hint}`, expected);
 }
@@ -49,21 +53,17 @@ export const returned = "it returned";
 export function requireFields(
   value: Readonly<Record<string, unknown>>,
   fields: readonly string[],
-  {
-    is,
-    expected,
-    within = "its ",
-    ...origin
-  }: Origin & {
+  check: Origin & {
     readonly is: (field: unknown) => boolean;
     readonly expected: string;
-    /** What stands before a field's name. */
+    /** What stands before a field's name. Default `its `. */
     readonly within?: string;
   },
 ): void {
   for (const field of fields) {
-    if (is(value[field])) continue;
-    refuse(origin, `${within}${field} is ${describe(value[field])}`, expected);
+    if (check.is(value[field])) continue;
+    const { expected, within = "its " } = check;
+    refuse(check, `${within}${field} is ${describe(value[field])}`, expected);
   }
 }
 
@@ -75,6 +75,7 @@ export function requireFields(
  * @throws RolloutError that names the first member that cannot be written.
  */
 export function requirePlain(value: object, origin: Origin, within = ""): void {
+  if (isSmallData(value)) return;
   const wrong = "toJSON" in value ? whyNotJson(value) : undefined;
   if (wrong !== undefined)
     refuse(origin, `it cannot be written as JSON (${wrong})`, "plain values");

@@ -29,7 +29,7 @@ export class Hearing {
   #watch: Pick<CallWatch, "waitWithin"> | undefined;
   #asked: Asked | undefined;
   /** All that is waited for within it, in the user's time: several lines may be asked for at once. */
-  #waits = new Set<Asked>();
+  #waits: Asked[] = [];
   /** Whether there is a line that another may be asked for. */
   #hasSpoken = false;
 
@@ -67,9 +67,9 @@ export class Hearing {
     this.#watch = watch;
     // A world may have given up on a line that never came.
     this.#asked = undefined;
-    const waits = new Set<Asked>();
+    const waits: Asked[] = [];
     this.#waits = waits;
-    return () => [...waits].at(-1);
+    return () => waits.at(-1);
   }
 
   /** A conversation as a world is given it. */
@@ -142,10 +142,11 @@ export class Hearing {
   #startWait(asked: Asked): () => void {
     if (asked.signal.aborted) return () => {};
     const waits = this.#waits;
-    waits.add(asked);
+    waits.push(asked);
     const goOn = this.#watch?.waitWithin(this.#timeoutMs) ?? (() => {});
     return () => {
-      waits.delete(asked);
+      const place = waits.indexOf(asked);
+      if (place >= 0) waits.splice(place, 1);
       goOn();
     };
   }

@@ -259,6 +259,7 @@ export class InputPlayer {
     const about = { type: "generation", promptHash, readings: this.#readings } as const;
     try {
       const sampled = this.#cleanSampled(await live());
+      if (this.#onInputs === undefined) return sampled;
       const { generation, isLate, isPartial } = sampled;
       this.#note({
         ...about,
@@ -544,21 +545,21 @@ export class InputPlayer {
     this.#throwStop();
     this.#underWay += 1;
     try {
-      return await this.#takeAnswer(what, work, about);
+      const end = this.#findAnswer(what);
+      this.#asked = what;
+      if (end === undefined) return await this.#hear(what, work, about.repeatable);
+      return await this.#takeAnswer(end, work, about);
     } finally {
       this.#underWay -= 1;
     }
   }
 
   async #takeAnswer<Value>(
-    what: string,
+    end: Answer,
     work: () => Promise<Value>,
     { repeatable, bound }: { readonly repeatable: boolean; readonly bound?: string },
   ): Promise<Value> {
-    const end = this.#findAnswer(what);
-    this.#asked = what;
-    if (end === undefined) return await this.#hear(what, work, repeatable);
-    const { outcome } = end;
+    const { outcome, what } = end;
     if (what === "score" && this.#isScoredAnew) return await this.#scoreAnew(end, work);
     if (!repeatable) this.#bound ??= bound;
     if ("hash" in outcome) {
@@ -677,11 +678,10 @@ export class InputPlayer {
       const value = this.clean(await work());
       this.#throwStop();
       this.#requireAwaited(what);
+      if (this.#onInputs === undefined) return value;
       const about = this.#aboutAnswer(what);
       if (!repeatable) this.#noteOutcome(about, value);
-      else if (this.#onInputs !== undefined) {
-        this.#note({ ...about, outcome: { hash: hashOf(value) } });
-      }
+      else this.#note({ ...about, outcome: { hash: hashOf(value) } });
       return value;
     } catch (thrown) {
       this.#throwStop();

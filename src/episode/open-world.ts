@@ -1,4 +1,5 @@
 import type { Environment, World } from "../environment/environment.ts";
+import { createAbortController } from "../internal/abort-controller.ts";
 import { toolsFromOpenAi } from "../message.ts";
 import { parsePythonJson } from "../python/json-parse.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
@@ -162,11 +163,13 @@ async function openLive(play: Play, user: UserSession): Promise<OpenedWorld> {
   }
 }
 
+const neverAborted = createAbortController().signal;
+
 /** Disposes of a world, whatever became of its episode; a failure is told and passed over. */
 export async function disposeWorld(play: Play, world: World): Promise<void> {
   const { assignment, clock, setup } = play;
   // The caller's abort must not keep the world from being cleared away.
-  using watch = new CallWatch(new AbortController().signal, clock);
+  using watch = new CallWatch(neverAborted, clock);
   const boundary = {
     party: "environment",
     what: `dispose of the world of task ${assignment.task.id}`,

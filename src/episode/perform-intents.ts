@@ -101,11 +101,11 @@ function toTurnStep(
   return {
     source,
     callId,
-    ...(written === undefined ? {} : { arguments: written }),
+    ...(written !== undefined && { arguments: written }),
     observation,
     result: "acted",
-    ...(isError === true ? { isError } : {}),
-    ...(repaired === true ? { repaired } : {}),
+    ...(isError === true && { isError }),
+    ...(repaired === true && { repaired }),
   };
 }
 

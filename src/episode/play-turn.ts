@@ -62,25 +62,26 @@ function recordTurn(
   const { cachedTokenCount, discarded, finish, outputIds, queueMs } = generation;
   const interruptionCount = countInterruptions(generation);
   play.recorder.appendTurn(generation);
-  play.turns.push({
+  const record: TurnRecord = {
     turnIndex,
     text,
     finish: finish.type,
     sampledTokenCount: outputIds.length,
     promptTokenCount,
-    ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
+    ...(cachedTokenCount !== undefined && { cachedTokenCount }),
     attemptCounts: {},
     steps,
-    ...(discarded.length === 0 ? {} : { discarded }),
-    ...(interruptionCount === 0 ? {} : { interruptionCount }),
+    ...(discarded.length > 0 && { discarded }),
+    ...(interruptionCount > 0 && { interruptionCount }),
     pieces: generation.pieces,
     engineMs,
-    ...(queueMs === undefined ? {} : { queueMs }),
+    ...(queueMs !== undefined && { queueMs }),
     userMs: 0,
     environmentMs: 0,
-  });
+  };
+  play.turns.push(record);
   const note = (more: Partial<TurnRecord>): void => {
-    Object.assign(play.turns[turnIndex]!, more);
+    Object.assign(record, more);
   };
   return { turnIndex, text, stopText, steps, note };
 }
@@ -178,11 +179,9 @@ async function readTurn(
     text: text + stopText,
   });
   const form = recorded instanceof Promise ? await recorded : recorded;
-  note({
-    ...(reading.reasoning === "" ? {} : { reasoning: reading.reasoning }),
-    attemptCounts: reading.attemptCounts,
-    ...form,
-  });
+  const { attemptCounts, reasoning } = reading;
+  note(reasoning === "" ? { attemptCounts } : { reasoning, attemptCounts });
+  note(form);
   return reading;
 }
 
@@ -198,7 +197,8 @@ async function showLast(
 
 /** A turn that tried to call tools and did not get one call right. */
 function isFormatError(intents: readonly Intent[]): boolean {
-  return intents
-    .filter((intent) => intent.type !== "ignore")
-    .every((intent) => intent.type === "refuse" && intent.status !== "extra-call");
+  return intents.every(
+    (intent) =>
+      intent.type === "ignore" || (intent.type === "refuse" && intent.status !== "extra-call"),
+  );
 }

@@ -46,8 +46,8 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
       generation.finish.type === "length" && generation.outputIds.length < room.tokens;
     const sampledAtMs = play.player.now();
     const engineMs = sampledAtMs - askedAtMs;
-    const times = { promptTokenCount, engineMs, sampledAtMs };
-    const about = { type: "sampled", generation, ...times } as const;
+    const type = "sampled";
+    const about = { type, generation, promptTokenCount, engineMs, sampledAtMs } as const;
     if (isPartial) return { ...about, cutBy: "interrupt" };
     return isLate && isShort ? { ...about, cutBy: "deadline" } : about;
   } catch (error) {

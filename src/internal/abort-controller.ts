@@ -11,8 +11,12 @@ export function createAbortController(): AbortController {
   const { signal } = controller;
   signal.addEventListener = addListener;
   signal.removeEventListener = removeListener;
-  setMaxListeners(0, signal);
   return controller;
+}
+
+/** Whether a signal was made here. */
+export function isGuarded(signal: AbortSignal): boolean {
+  return signal.addEventListener === addListener;
 }
 
 type Listener = Parameters<AbortSignal["addEventListener"]>[1];
@@ -25,6 +29,8 @@ function addListener(
   this: AbortSignal,
   ...[type, listener, options]: Parameters<AbortSignal["addEventListener"]>
 ): void {
+  // Most signals never have a listener.
+  setMaxListeners(0, this);
   EventTarget.prototype.addEventListener.call(this, type, guardOf(listener), options);
 }
 

@@ -1,3 +1,5 @@
+import { isGuarded } from "./abort-controller.ts";
+
 const listening = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
@@ -21,7 +23,9 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const waiting = callbacks.add(entry);
   return () => {
     if (!waiting.delete(entry) || waiting.size > 0) return;
-    // A signal that somebody listens to is kept by the system: let go of it.
+    // One of ours goes with whoever made it, and the next to come need not listen to it anew.
+    if (isGuarded(signal)) return;
+    // Of others, one that somebody listens to may be kept by the system: let go of it.
     signal.removeEventListener("abort", callAll);
     if (listening.get(signal) === waiting) listening.delete(signal);
   };

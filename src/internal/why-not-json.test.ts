@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
-import { whyNotJson } from "./why-not-json.ts";
+import { isSmallData, whyNotJson } from "./why-not-json.ts";
 
 function nested(depth: number): unknown {
   let value: unknown = [];
@@ -22,4 +23,49 @@ test("what is written counts, not what writes it", () => {
   const table: unknown[] = [];
   for (let id = 0; id < 401; id++) table.push({ table, toJSON: () => ({ id }) });
   expect(whyNotJson(table)).toBeUndefined();
+});
+
+test("a value that is seen to be plain is one that can be written, and no other is", () => {
+  const leaf = fc.oneof(
+    ...[fc.string(), fc.double(), fc.boolean(), fc.constant(null), fc.constant(undefined)],
+    ...[fc.bigInt(), fc.constant(() => 1), fc.constant(Symbol("s")), fc.date()],
+    fc.constant({ toJSON: () => 1n }),
+    fc.constant(Object.assign([1], { toJSON: () => 1n })),
+    fc.constant(new Map([[1, 1n]])),
+    fc.constant(Object.create({ inherited: 1n })),
+    fc.constant(Object.create(null, { own: { value: 1n, enumerable: true } })),
+    fc.constant(new Array(3)),
+  );
+  const { tree } = fc.letrec((tie) => ({
+    tree: fc.oneof(
+      { maxDepth: 10, depthSize: "large" },
+      leaf,
+      fc.array(tie("tree"), { maxLength: 3 }),
+      fc.dictionary(fc.string(), tie("tree"), { maxKeys: 3 }),
+    ),
+  }));
+  fc.assert(
+    fc.property(tree, (value) => {
+      let written = true;
+      try {
+        JSON.stringify(value);
+      } catch {
+        written = false;
+      }
+      if (isSmallData(value)) expect(written).toBe(true);
+      expect(whyNotJson(value) === undefined).toBe(written);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("what holds itself, is long or is deep is not taken for plain", () => {
+  const round: unknown[] = [];
+  round.push(round);
+  expect(isSmallData(round)).toBe(false);
+  expect(whyNotJson(round)).toContain("circular");
+  expect(isSmallData({ text: "x".repeat(20_000) })).toBe(false);
+  expect(isSmallData(new Array(20_001))).toBe(false);
+  expect(isSmallData(nested(9))).toBe(false);
+  expect(isSmallData(nested(8))).toBe(true);
 });

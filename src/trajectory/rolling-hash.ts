@@ -53,6 +53,7 @@ function littleEndian(ids: readonly number[]): Uint8Array {
     }
     words[index] = id;
   }
-  const bytes = Buffer.from(words.buffer, 0, ids.length * words.BYTES_PER_ELEMENT);
-  return isBigEndian ? bytes.swap32() : bytes;
+  const bytes = new Uint8Array(words.buffer, 0, ids.length * words.BYTES_PER_ELEMENT);
+  if (isBigEndian) Buffer.from(bytes.buffer, 0, bytes.length).swap32();
+  return bytes;
 }

@@ -105,7 +105,7 @@ export class TokenLedger {
     if (outputIds.length === 0) return;
     this.#append("sampled", outputIds, {
       turnIndex,
-      logprobs: [...logprobs],
+      logprobs: logprobs.slice(),
       pieces: pieces.map((piece) => ({ ...piece })),
     });
     this.#lastTurnIndex = turnIndex;
@@ -175,7 +175,7 @@ export class TokenLedger {
     if (start === 0) this.#ids = ids.slice();
     else {
       const grown = this.#growable();
-      for (const id of ids) grown.push(id);
+      for (let index = 0; index < ids.length; index++) grown.push(ids[index]!);
     }
     this.#spans.push({ kind, start, end: this.#ids.length, ...sampled });
   }
@@ -198,25 +198,23 @@ export function isSampledSpan(span: Span | SampledSpan): span is SampledSpan {
 
 /** @throws InvariantError where logprobs or pieces do not belong to the ids, or are none. */
 function checkGeneration({ outputIds, logprobs, pieces }: Generation): void {
-  requireThat(
-    logprobs.length === outputIds.length,
-    `${outputIds.length} sampled ids have ${logprobs.length} logprobs`,
-  );
-  const wrong = logprobs.findIndex((logprob) => !isSampledLogprob(logprob));
-  requireThat(
-    wrong < 0,
-    `the logprob of a sampled id is within ${logprobRange.least} and ${logprobRange.most}, not ` +
-      String(logprobs[wrong]),
-  );
+  if (logprobs.length !== outputIds.length) {
+    throw new InvariantError(`${outputIds.length} sampled ids have ${logprobs.length} logprobs`);
+  }
+  for (let index = 0; index < logprobs.length; index++) {
+    if (isSampledLogprob(logprobs[index])) continue;
+    throw new InvariantError(
+      `the logprob of a sampled id is within ${logprobRange.least} and ${logprobRange.most}, not ` +
+        String(logprobs[index]),
+    );
+  }
   requireThat(
     pieces.findIndex(({ tokenCount }) => !Number.isInteger(tokenCount) || tokenCount < 0) < 0,
     "a piece has a whole number of ids",
   );
   const pieceTotal = pieces.reduce((sum, piece) => sum + piece.tokenCount, 0);
-  requireThat(
-    pieceTotal === outputIds.length,
-    `pieces of ${pieceTotal} ids make up ${outputIds.length} sampled ids`,
-  );
+  if (pieceTotal === outputIds.length) return;
+  throw new InvariantError(`pieces of ${pieceTotal} ids make up ${outputIds.length} sampled ids`);
 }
 
 function requireThat(condition: unknown, message: string): asserts condition {

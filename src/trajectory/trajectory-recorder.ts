@@ -191,16 +191,18 @@ function toSegment(ledger: TokenLedger, turns: readonly TurnSpan[]): Segment {
   const policyVersions = new Array<string>(ledger.length).fill("");
   for (const span of ledger.spans) {
     if (!isSampledSpan(span)) continue;
-    let place = span.start;
-    for (const logprob of span.logprobs) logprobs[place++] = logprob;
-    place = span.start;
+    const { start } = span;
+    for (let index = 0; index < span.logprobs.length; index++) {
+      logprobs[start + index] = span.logprobs[index]!;
+    }
+    let place = start;
     for (const { tokenCount, policyVersion } of span.pieces) {
       policyVersions.fill(policyVersion, place, place + tokenCount);
       place += tokenCount;
     }
   }
   return {
-    tokenIds: [...ledger.ids],
+    tokenIds: ledger.ids.slice(),
     promptLength: ledger.promptLength,
     spans: ledger.spans.map(({ kind, start, end, turnIndex }) =>
       turnIndex === undefined ? { kind, start, end } : { kind, start, end, turnIndex },
