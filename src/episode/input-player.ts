@@ -215,9 +215,9 @@ export class InputPlayer {
   }
 
   /** Takes what the policy samples behind the prompt with this hash; live, asks for it. */
-  async generation(promptHash: string, live: () => Promise<Sampled>): Promise<Sampled> {
+  generation(promptHash: string, live: () => Promise<Sampled>): Sampled | Promise<Sampled> {
     this.#throwStop();
-    if (!this.isPlaying) return await this.#sample(promptHash, live);
+    if (!this.isPlaying) return this.#sample(promptHash, live);
     const input = this.#nextGeneration(promptHash);
     this.#place += 1;
     const { isLate = false, isPartial } = input;

@@ -1,3 +1,5 @@
+import { listsOf } from "../internal/filled-list.ts";
+
 /** Who wrote a stretch of ids. */
 export type SpanKind =
   /** The first prompt of a segment. */
@@ -20,12 +22,14 @@ export interface Span {
   readonly turnIndex?: number;
 }
 
+const unmasked = listsOf<0 | 1>(0);
+
 /**
  * The loss mask, derived from who wrote each span: 1 where the policy sampled the token, 0
  * elsewhere. `mask[i]` belongs to the segment's `i`-th id.
  */
 export function lossMask(spans: readonly Span[]): (0 | 1)[] {
-  const mask = new Array<0 | 1>(spans.at(-1)?.end ?? 0).fill(0);
+  const mask = unmasked(spans.at(-1)?.end ?? 0);
   for (const { kind, start, end } of spans) {
     if (kind === "sampled") mask.fill(1, start, end);
   }

@@ -1,6 +1,7 @@
 import type { Generation } from "../engine/engine.ts";
 import { InvariantError, assertInvariant, ownBug } from "../errors.ts";
 import type { EnvironmentDelta } from "../renderer/renderer.ts";
+import { listsOf } from "../internal/filled-list.ts";
 import { hashIds } from "./rolling-hash.ts";
 import { TokenLedger, isSampledSpan } from "./token-ledger.ts";
 import { lossMask } from "./span.ts";
@@ -183,12 +184,12 @@ function asserted(append: () => void): void {
   }
 }
 
+const noLogprobs = listsOf(0, [0.5]);
+const noVersions = listsOf("");
+
 function toSegment(ledger: TokenLedger, turns: readonly TurnSpan[]): Segment {
-  // A list of whole numbers is copied when the first fraction comes: it begins as one of fractions.
-  const logprobs = [0.5];
-  logprobs.length = ledger.length;
-  logprobs.fill(0);
-  const policyVersions = new Array<string>(ledger.length).fill("");
+  const logprobs = noLogprobs(ledger.length);
+  const policyVersions = noVersions(ledger.length);
   for (const span of ledger.spans) {
     if (!isSampledSpan(span)) continue;
     const { start } = span;
@@ -197,8 +198,8 @@ function toSegment(ledger: TokenLedger, turns: readonly TurnSpan[]): Segment {
     }
     let place = start;
     for (const { tokenCount, policyVersion } of span.pieces) {
-      policyVersions.fill(policyVersion, place, place + tokenCount);
-      place += tokenCount;
+      const end = place + tokenCount;
+      for (; place < end; place++) policyVersions[place] = policyVersion;
     }
   }
   return {
