@@ -121,7 +121,7 @@ export class InputPlayer {
   /** What ended the playback. Whoever caught it on the way is not gone on with. */
   #stop: PlaybackStop | undefined;
   /** What was thrown once more of that with which the world's giving up had ended a wait. */
-  readonly #givenUp = new WeakSet<Error>();
+  #givenUp: WeakSet<Error> | undefined;
   /** Something was done since the last time that is not to be done again. */
   #isWorkNew = false;
   #newInputs: Input[] = [];
@@ -164,7 +164,7 @@ export class InputPlayer {
 
   /** Whether it is from the recording, and ended a wait there that the world gave up. */
   wasGivenUp(thrown: unknown): boolean {
-    return thrown instanceof Error && this.#givenUp.has(thrown);
+    return thrown instanceof Error && this.#givenUp?.has(thrown) === true;
   }
 
   /** Reads the clock: milliseconds since the epoch. */
@@ -394,7 +394,7 @@ export class InputPlayer {
   #openOutside({ outcome, isGivenUp }: OutsideInput): unknown {
     if (!("error" in outcome)) return outcome.value;
     const error = fromRecordedError(outcome.error);
-    if (isGivenUp) this.#givenUp.add(error);
+    if (isGivenUp) (this.#givenUp ??= new WeakSet()).add(error);
     throw error;
   }
 

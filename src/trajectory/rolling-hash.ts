@@ -10,9 +10,12 @@ import { isTokenId, largestTokenId } from "../engine/token-id.ts";
 export class RollingHash {
   readonly #hash: Hash = createHash("sha256");
 
-  /** @throws InvariantError where a value is no token id (see `isTokenId()`). */
-  append(ids: readonly number[]): void {
-    this.#hash.update(littleEndian(ids));
+  /**
+   * @param count - How many of the ids, from the first. Default: all.
+   * @throws InvariantError where a value is no token id (see `isTokenId()`).
+   */
+  append(ids: readonly number[], count = ids.length): void {
+    this.#hash.update(littleEndian(ids, count));
   }
 
   /** The hash of everything appended so far, and of `more` behind it: 16 hexadecimal digits. */
@@ -42,9 +45,9 @@ const keptLength = 16_384;
 const keptWords = new Int32Array(keptLength);
 
 /** The ids' bytes, which are good until the next call. */
-function littleEndian(ids: readonly number[]): Uint8Array {
-  const words = ids.length <= keptLength ? keptWords : new Int32Array(ids.length);
-  for (let index = 0; index < ids.length; index++) {
+function littleEndian(ids: readonly number[], count = ids.length): Uint8Array {
+  const words = count <= keptLength ? keptWords : new Int32Array(count);
+  for (let index = 0; index < count; index++) {
     const id = ids[index];
     if (!isTokenId(id)) {
       throw ownBug(
@@ -53,7 +56,7 @@ function littleEndian(ids: readonly number[]): Uint8Array {
     }
     words[index] = id;
   }
-  const bytes = new Uint8Array(words.buffer, 0, ids.length * words.BYTES_PER_ELEMENT);
+  const bytes = new Uint8Array(words.buffer, 0, count * words.BYTES_PER_ELEMENT);
   if (isBigEndian) Buffer.from(bytes.buffer, 0, bytes.length).swap32();
   return bytes;
 }

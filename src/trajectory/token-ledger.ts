@@ -169,10 +169,9 @@ export class TokenLedger {
     this.#isLengthened ||= start !== (this.#spans.at(-1)?.end ?? 0);
     const hashedCount = kind === "sampled" ? ids.length - 1 : ids.length;
     if (this.#unhashed.length > 0) this.#hash.append(this.#unhashed);
-    this.#hash.append(hashedCount === ids.length ? ids : ids.slice(0, hashedCount));
+    this.#hash.append(ids, hashedCount);
     this.#unhashed = ids.slice(hashedCount);
-    // A prompt is long: a list that grows id by id is copied again and again on its way there.
-    if (start === 0) this.#ids = ids.slice();
+    if (start === 0) this.#ids = withRoom(ids);
     else {
       const grown = this.#growable();
       for (let index = 0; index < ids.length; index++) grown.push(ids[index]!);
@@ -185,6 +184,16 @@ export class TokenLedger {
     if (!Object.isExtensible(this.#ids)) this.#ids = this.#ids.slice();
     return this.#ids;
   }
+}
+
+/**
+ * A copy of a prompt, with room for as many ids behind it. A prompt is long, and a list that grows id by id is
+ * copied again and again on its way; one that is shortened by half keeps its room.
+ */
+function withRoom(ids: readonly number[]): number[] {
+  const list = ids.concat(ids);
+  list.length = ids.length;
+  return list;
 }
 
 function isListOfIds(ids: readonly unknown[]): boolean {
