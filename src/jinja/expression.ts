@@ -7,7 +7,7 @@ import { frameAt } from "./frame.ts";
 import { compileFilter, compileTest } from "./filter.ts";
 import { JinjaScope } from "./scope.ts";
 import { calculate, negate } from "./template-arithmetic.ts";
-import { getAttribute, getItem, memberOf } from "./template-attribute.ts";
+import { compileMemberAccess, getItem } from "./template-attribute.ts";
 import { compareOrder, contains, dictSet, equals } from "./template-compare.ts";
 import { isTruthy } from "./template-iterate.ts";
 import { joinMarkup } from "./template-markup.ts";
@@ -146,11 +146,8 @@ export function compileName(name: string, scope: JinjaScope): Evaluate {
 }
 
 function compileAttribute(object: Evaluate, name: string): Evaluate {
-  return (frame) => {
-    const value = object(frame);
-    const member = memberOf(value, name);
-    return member === undefined ? getAttribute(value, name) : member;
-  };
+  const access = compileMemberAccess(name);
+  return (frame) => access(object(frame));
 }
 
 function compileItems({ type, items }: Node<"list" | "tuple">, place: ExpressionPlace): Evaluate {
@@ -185,7 +182,15 @@ function compileLogical(node: Node<"and" | "or">, place: ExpressionPlace): Evalu
 function compileArithmetic(node: Node<"arithmetic">, place: ExpressionPlace): Evaluate {
   const left = compileExpression(node.left, place);
   const right = compileExpression(node.right, place);
-  return (frame) => calculate(left(frame), node.operator, right(frame));
+  const { operator } = node;
+  if (operator !== "+") return (frame) => calculate(left(frame), operator, right(frame));
+  return (frame) => {
+    const before = left(frame);
+    const after = right(frame);
+    // Most of what templates do is joining texts.
+    if (typeof before === "string" && typeof after === "string") return before + after;
+    return calculate(before, operator, after);
+  };
 }
 
 function compileConditional(node: Node<"conditional">, place: ExpressionPlace): Evaluate {
@@ -223,7 +228,8 @@ function compileCompare(node: Node<"compare">, place: ExpressionPlace): Evaluate
   }));
   const [only] = rest;
   if (only !== undefined && rest.length === 1) {
-    return (frame) => compare(first(frame), only.operator, only.operand(frame));
+    const { operator, operand } = only;
+    return (frame) => compare(first(frame), operator, operand(frame));
   }
   return (frame) => {
     let left = first(frame);
