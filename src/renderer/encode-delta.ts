@@ -50,7 +50,7 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
     const encoded = guard.encode(text, sealed.seal);
     const ids = encoded instanceof Promise ? await encoded : encoded;
     if (isTurnOver()) await takeTurn();
-    const [anchor] = ids;
+    const anchor = ids[0];
     if (anchor === undefined || !closerIds.has(anchor)) {
       throw new RolloutError(
         "internal/delta",
@@ -68,10 +68,10 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
 
 /** Kinds for which no delta was right when the template was measured are not tried on live turns. */
 function requireSupport(environment: readonly PyDict[], supports: MeasuredDelta["supports"]): void {
-  const roles = environment.map(roleOf);
-  const toolCount = roles.filter((role) => role === "tool").length;
-  const kinds = new Set<EnvironmentKind>(roles.map((role) => kindOf(role, toolCount)));
-  for (const kind of kinds) {
+  let toolCount = 0;
+  for (const message of environment) if (roleOf(message) === "tool") toolCount += 1;
+  for (const message of environment) {
+    const kind = kindOf(roleOf(message), toolCount);
     if (!supports[kind]) {
       throw new RolloutError(
         "internal/delta",
@@ -80,7 +80,7 @@ function requireSupport(environment: readonly PyDict[], supports: MeasuredDelta[
       );
     }
   }
-  if (kinds.size === 0) {
+  if (environment.length === 0) {
     throw new RolloutError(
       "internal/delta",
       "Cannot continue after a sampled turn without a message of the environment",
