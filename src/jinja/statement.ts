@@ -89,7 +89,7 @@ function compileStatement(statement: JinjaStatement, place: StatementPlace): Exe
 function compileOutput(value: JinjaExpression, place: StatementPlace): Execute {
   const { escapes, isVolatile } = place.scope;
   const isPlain = value.type === "constant" && typeof value.value === "string";
-  if (isPlain && !escapes && !isVolatile) return printText(value.value as string);
+  if (isPlain && !escapes && !isVolatile) return printText(value.value);
   return print(compilePrinted(value, place));
 }
 
