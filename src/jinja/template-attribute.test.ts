@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compileMemberAccess, getAttribute } from "./template-attribute.ts";
 import { dictMethods, unsafeDictMethods } from "./template-container-methods.ts";
+import type { Frame } from "./frame.ts";
 import { BuiltinFunction } from "./template-function.ts";
 import { Namespace } from "./template-namespace.ts";
 import type { TemplateValue } from "./template-value.ts";
@@ -46,7 +47,7 @@ describe("compileMemberAccess()", () => {
       fc.property(values, names, (value, name) => {
         const isHidden = dictMethods.has(name) || unsafeDictMethods.has(name);
         const member = isDict(value) && !isHidden ? value.get(name) : undefined;
-        expect(outcomeOf(() => compileMemberAccess(name)(value))).toEqual(
+        expect(outcomeOf(() => compileMemberAccess(() => value, name)({} as Frame))).toEqual(
           outcomeOf(() => member ?? (member === null ? null : getAttribute(value, name))),
         );
       }),

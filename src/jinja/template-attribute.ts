@@ -6,6 +6,7 @@ import {
   unsafeListMethods,
 } from "./template-container-methods.ts";
 import { spendOn } from "./budget.ts";
+import type { Evaluate } from "./frame.ts";
 import type { BoundArguments, Signature } from "./template-function.ts";
 import { bindArguments, BuiltinFunction, callValue } from "./template-function.ts";
 import { iterate } from "./template-iterate.ts";
@@ -177,23 +178,24 @@ function isDunder(name: string): boolean {
 }
 
 /**
- * Prepares `value.name`, as `getAttribute()` gives it. Most of what a template reads are members of dictionaries
+ * Prepares `object.name`, as `getAttribute()` gives it. Most of what a template reads are members of dictionaries
  * that no attribute hides, and what belongs to `loop` and to namespaces; and what is missing from any.
  */
-export function compileMemberAccess(name: string): (value: TemplateValue) => TemplateValue {
+export function compileMemberAccess(object: Evaluate, name: string): Evaluate {
   if (dictMethods.has(name) || unsafeDictMethods.has(name)) {
-    return (value) => getAttribute(value, name);
+    return (frame) => getAttribute(object(frame), name);
   }
   const isOrdinary = !isDunder(name);
-  return (value) => {
+  return (frame) => {
+    const value = object(frame);
     if (isDict(value)) {
       const member = value.get(name);
       if (member !== undefined) return member;
       return isOrdinary ? new Undefined({ object: value, name }) : getAttribute(value, name);
     }
-    const object = isOrdinary ? objectOf(value) : undefined;
-    if (object === undefined) return getAttribute(value, name);
-    const attribute = object.attribute?.(name);
-    return attribute === undefined ? new Undefined({ object, name }) : attribute;
+    const owner = isOrdinary ? objectOf(value) : undefined;
+    if (owner === undefined) return getAttribute(value, name);
+    const attribute = owner.attribute?.(name);
+    return attribute === undefined ? new Undefined({ object: owner, name }) : attribute;
   };
 }

@@ -61,7 +61,11 @@ export function createPieceMerger({
           bestRank = ranks[at] as number;
         }
       }
-      if (best === -1) return Array.from(symbols.subarray(0, count));
+      if (best === -1) {
+        const ids: number[] = [];
+        for (let at = 0; at < count; at++) ids.push(symbols[at] as number);
+        return ids;
+      }
       symbols[best] = table.ids[bestRank * 3 + 2] as number;
       count -= 1;
       // Most pieces are short: asking for a copy within would take longer than making it.
