@@ -70,7 +70,9 @@ export function renderDeltaText(
     const close = closers.exec(text);
     if (close === null) throw undeliverable("no control token closes the assistant turn");
     const delta = text.slice(close.index);
-    const lost = occurInOrder(delta, change.environment.map(messageTexts));
+    const texts: (readonly string[])[] = [];
+    for (const message of change.environment) texts.push(messageTexts(message));
+    const lost = occurInOrder(delta, texts);
     if (lost === undefined) return delta;
     throw undeliverable(
       `the text of answer ${lost + 1} (role "${roleOf(change.environment[lost] ?? new Map())}") ` +
