@@ -16,6 +16,11 @@ export function compileAssign(target: JinjaTarget, scope: JinjaScope): Assign {
   switch (target.type) {
     case "name": {
       const { depth, slot } = scope.find(target.name) ?? { depth: 0, slot: 0 };
+      if (depth === 0) {
+        return (frame, value) => {
+          frame.slots[slot] = value;
+        };
+      }
       return (frame, value) => {
         frameAt(frame, depth).slots[slot] = value;
       };

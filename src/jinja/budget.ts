@@ -24,7 +24,7 @@ export const defaultTemplateLimits: TemplateLimits = {
  * What is left to the rendering that runs now. Renderings are synchronous and never within one
  * another, so that there is one at a time; outside of them nothing is counted.
  */
-let left = { steps: Infinity, characters: Infinity, depth: Infinity };
+const left = { steps: Infinity, characters: Infinity, depth: Infinity };
 let limits: TemplateLimits = { ...left };
 /** The line of the loop that went on last; 0 before there is one. */
 let lastLine = 0;
@@ -32,13 +32,19 @@ let lastLine = 0;
 /** Renders within limits. */
 export function runWithin<Result>(given: TemplateLimits, run: () => Result): Result {
   limits = given;
-  left = { ...given };
   lastLine = 0;
+  leave(given.steps, given.characters, given.depth);
   try {
     return run();
   } finally {
-    left = { steps: Infinity, characters: Infinity, depth: Infinity };
+    leave(Infinity, Infinity, Infinity);
   }
+}
+
+function leave(steps: number, characters: number, depth: number): void {
+  left.steps = steps;
+  left.characters = characters;
+  left.depth = depth;
 }
 
 /**

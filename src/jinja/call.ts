@@ -23,15 +23,35 @@ export function compileArguments(args: JinjaArguments, compile: Compile): Evalua
   const namedRest = args.namedRest && compile(args.namedRest);
   if (named.length === 0 && rest === undefined && namedRest === undefined) {
     if (positional.length === 0) return () => noArguments;
+    const constants = constantsOf(args.positional);
+    if (constants !== undefined) {
+      const written = { positional: constants, named: noNames };
+      return () => written;
+    }
+    const [only] = positional;
+    if (only !== undefined && positional.length === 1) {
+      return (frame) => ({ positional: [only(frame)], named: noNames });
+    }
     return (frame) => ({ positional: positional.map((part) => part(frame)), named: noNames });
   }
   return (frame) => {
     const values = positional.map((part) => part(frame));
     if (rest !== undefined) values.push(...toList(rest(frame)));
-    const members = new Map(named.map(({ name, value }) => [name, value(frame)] as const));
+    const members = new Map<string, TemplateValue>();
+    for (const { name, value } of named) members.set(name, value(frame));
     if (namedRest !== undefined) addMembers(members, namedRest(frame));
     return { positional: values, named: members };
   };
+}
+
+/** The values where all are written down. */
+function constantsOf(parts: readonly JinjaExpression[]): readonly TemplateValue[] | undefined {
+  const values: TemplateValue[] = [];
+  for (const part of parts) {
+    if (part.type !== "constant") return undefined;
+    values.push(part.value);
+  }
+  return values;
 }
 
 function addMembers(members: Map<string, TemplateValue>, extra: TemplateValue): void {

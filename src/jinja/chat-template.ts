@@ -3,8 +3,8 @@ import { UsageError } from "../errors.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { TemplateLimits } from "./budget.ts";
 import { defaultTemplateLimits, runWithin } from "./budget.ts";
-import type { Execute, RenderContext } from "./frame.ts";
-import { createRootFrame } from "./frame.ts";
+import type { Execute, Frame, RenderContext } from "./frame.ts";
+import { compileRoot } from "./frame.ts";
 import { parseTemplate } from "./parser.ts";
 import { analyzeStatements, JinjaScope } from "./scope.ts";
 import { compileStatements } from "./statement.ts";
@@ -46,7 +46,7 @@ export function compileChatTemplate(
   source: string,
   limits: Partial<TemplateLimits> = {},
 ): ChatTemplate {
-  const { scope, run } = compile(source);
+  const { enter, run } = compile(source);
   const within = { ...defaultTemplateLimits, ...limits };
   return {
     source,
@@ -54,7 +54,7 @@ export function compileChatTemplate(
       const output = { text: "" };
       try {
         setEscaping(false);
-        runWithin(within, () => run(createRootFrame(scope, contextOf(input)), output));
+        runWithin(within, () => run(enter(contextOf(input)), output));
       } catch (error) {
         throw toTemplateError(error);
       }
@@ -63,12 +63,18 @@ export function compileChatTemplate(
   };
 }
 
-function compile(source: string): { readonly scope: JinjaScope; readonly run: Execute } {
+interface CompiledTemplate {
+  readonly enter: (context: RenderContext) => Frame;
+  readonly run: Execute;
+}
+
+function compile(source: string): CompiledTemplate {
   try {
     const statements = parseTemplate(source);
     const scope = new JinjaScope();
     analyzeStatements(scope, statements);
-    return { scope, run: compileStatements(statements, { scope, soft: false, inLoop: false }) };
+    const run = compileStatements(statements, { scope, soft: false, inLoop: false });
+    return { enter: compileRoot(scope), run };
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new UsageError("Cannot compile the chat template: an expression in it is too long");

@@ -7,7 +7,7 @@ import { frameAt } from "./frame.ts";
 import { compileFilter, compileTest } from "./filter.ts";
 import { JinjaScope } from "./scope.ts";
 import { calculate, negate } from "./template-arithmetic.ts";
-import { getAttribute, getItem, memberOf } from "./template-attribute.ts";
+import { compileMemberAccess, getItem } from "./template-attribute.ts";
 import { compareOrder, contains, dictSet, equals } from "./template-compare.ts";
 import { isTruthy } from "./template-iterate.ts";
 import { joinMarkup } from "./template-markup.ts";
@@ -73,7 +73,7 @@ export function compileExpression(expression: JinjaExpression, place: Expression
     case "test":
       return compileTest(compile(expression.operand), expression.test, { ...place, compile });
     case "attribute":
-      return compileAttribute(compile(expression.object), expression.name);
+      return compileMemberAccess(compile(expression.object), expression.name);
     case "item": {
       const object = compile(expression.object);
       const key = compile(expression.key);
@@ -141,16 +141,7 @@ export function compileName(name: string, scope: JinjaScope): Evaluate {
     return value === undefined ? missing : value;
   };
   if (depth === 0) return valueOf;
-  if (depth === 1) return (frame) => valueOf(frame.parent as Frame);
   return (frame) => valueOf(frameAt(frame, depth));
-}
-
-function compileAttribute(object: Evaluate, name: string): Evaluate {
-  return (frame) => {
-    const value = object(frame);
-    const member = memberOf(value, name);
-    return member === undefined ? getAttribute(value, name) : member;
-  };
 }
 
 function compileItems({ type, items }: Node<"list" | "tuple">, place: ExpressionPlace): Evaluate {
@@ -183,9 +174,34 @@ function compileLogical(node: Node<"and" | "or">, place: ExpressionPlace): Evalu
 }
 
 function compileArithmetic(node: Node<"arithmetic">, place: ExpressionPlace): Evaluate {
+  const { operator } = node;
+  if (operator === "+") return compileSum(node, place);
   const left = compileExpression(node.left, place);
   const right = compileExpression(node.right, place);
-  return (frame) => calculate(left(frame), node.operator, right(frame));
+  return (frame) => calculate(left(frame), operator, right(frame));
+}
+
+/** Most of what templates do is joining texts, several in a row. */
+function compileSum(node: Node<"arithmetic">, place: ExpressionPlace): Evaluate {
+  const parts: Evaluate[] = [];
+  let first: JinjaExpression = node;
+  for (; first.type === "arithmetic" && first.operator === "+"; first = first.left) {
+    parts.push(compileExpression(first.right, place));
+  }
+  parts.reverse();
+  const begin = compileExpression(first, place);
+  const count = parts.length;
+  return (frame) => {
+    let sum = begin(frame);
+    for (let index = 0; index < count; index++) {
+      const part = (parts[index] as Evaluate)(frame);
+      sum =
+        typeof sum === "string" && typeof part === "string"
+          ? sum + part
+          : calculate(sum, "+", part);
+    }
+    return sum;
+  };
 }
 
 function compileConditional(node: Node<"conditional">, place: ExpressionPlace): Evaluate {
@@ -223,7 +239,13 @@ function compileCompare(node: Node<"compare">, place: ExpressionPlace): Evaluate
   }));
   const [only] = rest;
   if (only !== undefined && rest.length === 1) {
-    return (frame) => compare(first(frame), only.operator, only.operand(frame));
+    const { operator, operand } = only;
+    const text = textOfConstant(node.rest[0]?.operand);
+    if (text !== undefined && (operator === "==" || operator === "!=")) {
+      const ifEqual = operator === "==";
+      return (frame) => equals(first(frame), text) === ifEqual;
+    }
+    return (frame) => compare(first(frame), operator, operand(frame));
   }
   return (frame) => {
     let left = first(frame);
@@ -234,6 +256,11 @@ function compileCompare(node: Node<"compare">, place: ExpressionPlace): Evaluate
     }
     return true;
   };
+}
+
+function textOfConstant(expression: JinjaExpression | undefined): string | undefined {
+  const isText = expression?.type === "constant" && typeof expression.value === "string";
+  return isText ? expression.value : undefined;
 }
 
 function compare(left: TemplateValue, operator: CompareOperator, right: TemplateValue): boolean {

@@ -32,7 +32,7 @@ export function compileFor(
     recursive: node.recursive,
     line: node.line,
   };
-  return (frame, output) => runLoop(code, { frame, output, items: iterable(frame), depth: 0 });
+  return (frame, output) => runLoop(code, frame, output, iterable(frame), 0);
 }
 
 interface LoopCode {
@@ -107,14 +107,13 @@ function compileOtherwise(
   return (frame, output) => run(enter(frame), output);
 }
 
-interface LoopRun {
-  readonly frame: Frame;
-  readonly output: Output;
-  readonly items: TemplateValue;
-  readonly depth: number;
-}
-
-function runLoop(code: LoopCode, { frame, output, items, depth }: LoopRun): Flow {
+function runLoop(
+  code: LoopCode,
+  frame: Frame,
+  output: Output,
+  items: TemplateValue,
+  depth: number,
+): Flow {
   const all = iterate(items);
   const loop = new Loop(code.filter === undefined ? all : code.filter(frame, all), {
     length: code.filter === undefined ? lengthOf(items) : undefined,
@@ -122,7 +121,7 @@ function runLoop(code: LoopCode, { frame, output, items, depth }: LoopRun): Flow
     recursion: code.recursive
       ? (children, childDepth) => {
           const inner: Output = { text: "" };
-          nest(() => runLoop(code, { frame, output: inner, items: children, depth: childDepth }));
+          nest(() => runLoop(code, frame, inner, children, childDepth));
           return inner.text;
         }
       : undefined,

@@ -45,24 +45,42 @@ export type CompileStatements = (
 
 /** Prepares the entering of a scope's frame. */
 export function compileEntry(scope: JinjaScope): (parent: Frame) => Frame {
-  const { sources, slotCount } = scope;
+  const fill = compileSources(scope);
+  const empty = emptySlots(scope);
   return (parent) => {
-    const slots = new Array<TemplateValue | undefined>(slotCount).fill(undefined);
-    const frame: Frame = { slots, parent, context: parent.context };
-    for (const { slot, source } of sources) {
-      slots[slot] =
-        source.type === "context"
-          ? frame.context.resolve(source.name)
-          : valueAt(frame, source.place);
-    }
+    const frame: Frame = { slots: empty.slice(), parent, context: parent.context };
+    fill(frame);
     return frame;
   };
 }
 
-/** The outermost frame of a template. */
-export function createRootFrame(scope: JinjaScope, context: RenderContext): Frame {
-  const outside: Frame = { slots: [], parent: undefined, context };
-  return { ...compileEntry(scope)(outside), parent: undefined };
+/** Prepares the making of a template's outermost frame. */
+export function compileRoot(scope: JinjaScope): (context: RenderContext) => Frame {
+  const fill = compileSources(scope);
+  const empty = emptySlots(scope);
+  return (context) => {
+    const frame: Frame = { slots: empty.slice(), parent: undefined, context };
+    fill(frame);
+    return frame;
+  };
+}
+
+function emptySlots({ slotCount }: JinjaScope): undefined[] {
+  return Array.from({ length: slotCount }, () => undefined);
+}
+
+/** Prepares giving a new frame's slots the values from outside. */
+function compileSources({ sources }: JinjaScope): (frame: Frame) => void {
+  const count = sources.length;
+  return (frame) => {
+    for (let index = 0; index < count; index++) {
+      const { slot, source } = sources[index] as (typeof sources)[number];
+      frame.slots[slot] =
+        source.type === "context"
+          ? frame.context.resolve(source.name)
+          : valueAt(frame, source.place);
+    }
+  };
 }
 
 /** The frame that holds a place. */

@@ -1,7 +1,12 @@
 import { typeError } from "./template-error.ts";
 import { equals } from "./template-compare.ts";
 import { BuiltinFunction } from "./template-function.ts";
-import type { CallArguments, TemplateObject, TemplateValue } from "./template-value.ts";
+import type {
+  CallArguments,
+  TemplateList,
+  TemplateObject,
+  TemplateValue,
+} from "./template-value.ts";
 import { Tuple, Undefined } from "./template-value.ts";
 
 /** Renders the loop's body again for the children of an item. */
@@ -13,6 +18,8 @@ export class Loop implements TemplateObject {
   readonly qualifiedType = "jinja2.runtime.LoopContext";
   readonly #depth: number;
   readonly #recursion: LoopRecursion | undefined;
+  /** A list, which nothing changes, is gone through by place: an iterator makes an object for each item. */
+  readonly #list: TemplateList | undefined;
   #items: Iterator<TemplateValue>;
   #length: number | undefined;
   /** -1 before the first item. */
@@ -24,13 +31,14 @@ export class Loop implements TemplateObject {
   #lastChanged: TemplateValue | undefined;
 
   constructor(
-    items: Iterable<TemplateValue>,
+    items: TemplateList | Iterable<TemplateValue>,
     options: {
       readonly length: number | undefined;
       readonly depth: number;
       readonly recursion: LoopRecursion | undefined;
     },
   ) {
+    this.#list = Array.isArray(items) ? (items as TemplateList) : undefined;
     this.#items = items[Symbol.iterator]();
     this.#length = options.length;
     this.#depth = options.depth;
@@ -103,7 +111,10 @@ export class Loop implements TemplateObject {
   }
 
   #peek(): TemplateValue | undefined {
-    if (this.#ahead === undefined) {
+    if (this.#ahead !== undefined) return this.#ahead;
+    if (this.#list !== undefined) {
+      this.#ahead = this.#list[this.#index + 1];
+    } else {
       const step = this.#items.next();
       this.#ahead = step.done === true ? undefined : step.value;
     }

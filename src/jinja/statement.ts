@@ -25,10 +25,11 @@ export function compileStatements(
   const steps = statements.map((statement) => compileStatement(statement, place));
   const [only] = steps;
   if (only !== undefined && steps.length === 1) return only;
+  const count = steps.length;
   return (frame, output) => {
-    spend(steps.length);
-    for (const step of steps) {
-      const flow = step(frame, output);
+    spend(count);
+    for (let index = 0; index < count; index++) {
+      const flow = (steps[index] as Execute)(frame, output);
       if (flow !== "next") return flow;
     }
     return "next";
@@ -40,9 +41,9 @@ type Node<Type extends JinjaStatement["type"]> = Extract<JinjaStatement, { type:
 function compileStatement(statement: JinjaStatement, place: StatementPlace): Execute {
   switch (statement.type) {
     case "text":
-      return print(() => statement.text);
+      return printText(statement.text);
     case "output":
-      return print(compilePrinted(statement.value, place));
+      return compileOutput(statement.value, place);
     case "set": {
       const value = compileExpression(statement.value, place);
       const assign = compileAssign(statement.target, place.scope);
@@ -84,6 +85,22 @@ function compileStatement(statement: JinjaStatement, place: StatementPlace): Exe
   }
 }
 
+/** Constant texts are what templates print most. */
+function compileOutput(value: JinjaExpression, place: StatementPlace): Execute {
+  const { escapes, isVolatile } = place.scope;
+  const isPlain = value.type === "constant" && typeof value.value === "string";
+  if (isPlain && !escapes && !isVolatile) return printText(value.value);
+  return print(compilePrinted(value, place));
+}
+
+function printText(text: string): Execute {
+  return (_frame, output) => {
+    spendCharacters(text.length);
+    output.text += text;
+    return "next";
+  };
+}
+
 function compilePrinted(expression: JinjaExpression, place: StatementPlace): Evaluate {
   const value = compileExpression(expression, place);
   const { scope } = place;
@@ -115,9 +132,11 @@ function compileIf(node: Node<"if">, place: StatementPlace): Execute {
     body: compileStatements(body, inner),
   }));
   const otherwise = compileStatements(node.otherwise, inner);
+  const count = branches.length;
   return (frame, output) => {
-    for (const { test, body } of branches) {
-      if (isTruthy(test(frame))) return body(frame, output);
+    for (let index = 0; index < count; index++) {
+      const branch = branches[index] as (typeof branches)[number];
+      if (isTruthy(branch.test(frame))) return branch.body(frame, output);
     }
     return otherwise(frame, output);
   };

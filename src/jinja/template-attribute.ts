@@ -6,13 +6,17 @@ import {
   unsafeListMethods,
 } from "./template-container-methods.ts";
 import { spendOn } from "./budget.ts";
-import { dictGet } from "./template-compare.ts";
+import type { Evaluate } from "./frame.ts";
 import type { BoundArguments, Signature } from "./template-function.ts";
 import { bindArguments, BuiltinFunction, callValue } from "./template-function.ts";
 import { iterate } from "./template-iterate.ts";
 import { escapeHtml } from "./template-markup.ts";
 import { formatFields, formatMapping } from "./template-str-format.ts";
-import { stringMethods, unsupportedStringMethods } from "./template-string-methods.ts";
+import {
+  type StringMethod,
+  stringMethods,
+  unsupportedStringMethods,
+} from "./template-string-methods.ts";
 import { itemOf } from "./template-subscript.ts";
 import { reprOf } from "./template-text.ts";
 import { undefinedError } from "./template-undefined.ts";
@@ -58,6 +62,10 @@ export function getItem(value: TemplateValue, key: TemplateValue): TemplateValue
 
 /** `value.name(…)`, without making a bound method in between where the value is plain. */
 export function callMethod(value: TemplateValue, name: string, args: CallArguments): TemplateValue {
+  if (typeof value === "string") {
+    const ofText = stringMethods.get(name);
+    if (ofText !== undefined) return callTextMethod(ofText, value, args);
+  }
   const method = findMethod(value, name);
   return method === undefined ? callValue(getAttribute(value, name), args) : method(args);
 }
@@ -94,12 +102,7 @@ function findStringMethod(
   }
   const method = stringMethods.get(name);
   if (method === undefined) return undefined;
-  if (typeof value === "string") {
-    return (args) => {
-      spendOn(value);
-      return method.run(value, bindArguments(method.signature, args));
-    };
-  }
+  if (typeof value === "string") return (args) => callTextMethod(method, value, args);
   return (args) => {
     spendOn(value.text);
     const bound = bindArguments(method.signature, args);
@@ -110,6 +113,11 @@ function findStringMethod(
     });
     return markUp(method.run(value.text, given));
   };
+}
+
+function callTextMethod(method: StringMethod, text: string, args: CallArguments): TemplateValue {
+  spendOn(text);
+  return method.run(text, bindArguments(method.signature, args));
 }
 
 /** A result's strings, marked as safe as the string was whose method gave it. */
@@ -132,7 +140,7 @@ function attributeOf(value: TemplateValue, name: string): TemplateValue | undefi
 }
 
 function isUnsafe(value: TemplateValue, name: string): boolean {
-  if (name.startsWith("__") && name.endsWith("__")) return pythonDunders.has(name);
+  if (isDunder(name)) return pythonDunders.has(name);
   if (isDict(value)) return unsafeDictMethods.has(name);
   return isList(value) && unsafeListMethods.has(name);
 }
@@ -165,9 +173,29 @@ function assertSupported(value: TemplateValue, name: string): void {
   if (unsupported) throw runtimeError(`Cannot use ${typeName(value)}.${name} in a chat template`);
 }
 
-/** The member of a dictionary that no attribute hides; for the most frequent kind of access. */
-export function memberOf(value: TemplateValue, name: string): TemplateValue | undefined {
-  return isDict(value) && !dictMethods.has(name) && !unsafeDictMethods.has(name)
-    ? dictGet(value, name)
-    : undefined;
+function isDunder(name: string): boolean {
+  return name.startsWith("__") && name.endsWith("__");
+}
+
+/**
+ * Prepares `object.name`, as `getAttribute()` gives it. Most of what a template reads are members of dictionaries
+ * that no attribute hides, and what belongs to `loop` and to namespaces; and what is missing from any.
+ */
+export function compileMemberAccess(object: Evaluate, name: string): Evaluate {
+  if (dictMethods.has(name) || unsafeDictMethods.has(name)) {
+    return (frame) => getAttribute(object(frame), name);
+  }
+  const isOrdinary = !isDunder(name);
+  return (frame) => {
+    const value = object(frame);
+    if (isDict(value)) {
+      const member = value.get(name);
+      if (member !== undefined) return member;
+      return isOrdinary ? new Undefined({ object: value, name }) : getAttribute(value, name);
+    }
+    const owner = isOrdinary ? objectOf(value) : undefined;
+    if (owner === undefined) return getAttribute(value, name);
+    const attribute = owner.attribute?.(name);
+    return attribute === undefined ? new Undefined({ object: owner, name }) : attribute;
+  };
 }

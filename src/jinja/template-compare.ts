@@ -19,6 +19,7 @@ import {
 export function equals(left: TemplateValue, right: TemplateValue): boolean {
   if (left === right) return true;
   spend(1);
+  if (typeof left === "string" && typeof right === "string") return false;
   const leftNumber = numberOf(left);
   if (leftNumber !== undefined) {
     const rightNumber = numberOf(right);

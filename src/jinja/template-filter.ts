@@ -17,7 +17,13 @@ export function defineFilter(
   run: (value: TemplateValue, ...args: BoundArguments) => TemplateValue,
 ): NamedFilter {
   const signature = signatureOf(signatureText);
-  return [signature.name, (value, args) => run(value, ...bindArguments(signature, args))];
+  return [
+    signature.name,
+    (value, args) => {
+      const given = bindArguments(signature, args);
+      return given.length === 0 ? run(value) : run(value, ...given);
+    },
+  ];
 }
 
 /** A filter that applies a method of `str` to the value as a string. */

@@ -65,8 +65,11 @@ function writeJson(
   value: TemplateValue,
   [ensureAscii = false, indent = null, separators = null, sortKeys = false]: BoundArguments,
 ): string {
-  const sorted = isTruthy(sortKeys);
-  return stringifyPythonJson(toJsonValue(value, sorted), {
+  const json = toJsonValue(value, isTruthy(sortKeys));
+  if (indent === null && separators === null) {
+    return stringifyPythonJson(json, { ensureAscii: isTruthy(ensureAscii) });
+  }
+  return stringifyPythonJson(json, {
     ensureAscii: isTruthy(ensureAscii),
     ...indentOption(indent),
     ...separatorsOption(separators),
@@ -104,8 +107,9 @@ function toJsonValue(value: TemplateValue, sorted: boolean): PyValue {
     if (text !== undefined) return text;
     throw typeError(`Object of type ${typeName(value)} is not JSON serializable`);
   }
-  const entries = [...value];
-  if (sorted) entries.sort(([left], [right]) => compareForSort(left, right));
+  const entries = sorted
+    ? [...value].sort(([left], [right]) => compareForSort(left, right))
+    : value;
   const members = new Map<string, PyValue>();
   for (const [key, member] of entries) {
     const name = toJsonKey(key);

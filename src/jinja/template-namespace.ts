@@ -35,8 +35,7 @@ export class Namespace implements TemplateObject {
 /** The global `namespace(…)`. */
 export const makeNamespace = new BuiltinFunction(({ positional, named }) => {
   const namespace = new Namespace();
-  for (const [key, value] of makeDict(positional[0], named)) {
-    namespace.set(textOf(key) ?? "", value);
-  }
+  const members = positional[0] === undefined ? named : makeDict(positional[0], named);
+  members.forEach((value, key) => namespace.set(textOf(key) ?? "", value));
   return namespace;
 }, "type");

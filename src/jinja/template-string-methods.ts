@@ -65,6 +65,9 @@ function index(content: string, args: BoundArguments, last: boolean): bigint {
 
 function matchesEdge(content: string, args: BoundArguments, edge: "starts" | "ends"): boolean {
   const [affix, start, end] = args;
+  if (typeof affix === "string" && start === undefined && end === undefined) {
+    return edge === "starts" ? content.startsWith(affix) : content.endsWith(affix);
+  }
   const { part } = window(content, start, end);
   const affixes = affix instanceof Tuple ? affix.items : [affix];
   return affixes.some((candidate) => {

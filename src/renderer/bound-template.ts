@@ -39,9 +39,9 @@ export function bindTemplate(
     source: template.source,
     variables,
     transformers,
-    render({ messages, ...conversation }) {
+    render({ messages, tools, addGenerationPrompt }) {
       const shown = copies ? copyReasoning(messages) : messages;
-      return template.render({ ...conversation, messages: shown, variables, now });
+      return template.render({ messages: shown, tools, addGenerationPrompt, variables, now });
     },
     with: (further, then = now) =>
       bindTemplate(template, new Map([...variables, ...further]), then, transformers),

@@ -10,8 +10,10 @@ export const reasoningFields = ["reasoning_content", "thinking", "reasoning"] as
  * **Source:** behaviour of transformers since 5.21, `src/transformers/utils/chat_template_utils.py`.
  */
 export function copyReasoning(messages: readonly PyDict[]): readonly PyDict[] {
-  const hasNone = messages.every((message) => reasoningOf(message) === undefined);
-  return hasNone ? messages : messages.map(copyOne);
+  for (const message of messages) {
+    if (reasoningOf(message) !== undefined) return messages.map(copyOne);
+  }
+  return messages;
 }
 
 function copyOne(message: PyDict): PyDict {

@@ -21,6 +21,9 @@ export interface DeltaEncoderParts {
   readonly stopIds: StopIds;
 }
 
+/** A delta that is given its text last. */
+type JoinedDelta = Omit<EnvironmentDelta, "text"> & { text?: string };
+
 /** Makes the `delta()` of a renderer. */
 export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] {
   const { template, measured, guard, closerIds, stopIds } = parts;
@@ -29,28 +32,30 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
     const { assistant, environment, tools, variables, now, lastSampledId } = change;
     // Each step may take milliseconds for a long answer: others have their turn in between.
     if (isTurnOver()) await takeTurn();
-    const answers = environment.map(toTemplateMessage);
-    requireSupport(answers, supports);
     // A long history is put together only where it is asked for.
     const before = plan.base === "full" ? change.history.map(toTemplateMessage) : [];
+    const messages = [...before, toTemplateMessage(assistant)];
+    const start = messages.length;
+    for (const message of environment) messages.push(toTemplateMessage(message));
+    requireSupport(messages, start, supports);
     const sealed = guard.seal(
-      [...before, toTemplateMessage(assistant), ...answers],
+      messages,
       plan.needsTools ? toTemplateTools(tools) : null,
       () => change.history,
     );
     const bound = bindFor({ variables, now }, template);
     if (isTurnOver()) await takeTurn();
     const text = renderDeltaText(bound, plan, {
-      history: sealed.messages.slice(0, before.length),
-      assistant: sealed.messages[before.length] as PyDict,
-      environment: sealed.messages.slice(before.length + 1),
+      history: sealed.messages.slice(0, start - 1),
+      assistant: sealed.messages[start - 1] as PyDict,
+      environment: sealed.messages.slice(start),
       tools: sealed.tools,
     });
     if (isTurnOver()) await takeTurn();
     const encoded = guard.encode(text, sealed.seal);
     const ids = encoded instanceof Promise ? await encoded : encoded;
     if (isTurnOver()) await takeTurn();
-    const [anchor] = ids;
+    const anchor = ids[0];
     if (anchor === undefined || !closerIds.has(anchor)) {
       throw new RolloutError(
         "internal/delta",
@@ -58,20 +63,24 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
           [...closerIds].join(", "),
       );
     }
-    const delta: EnvironmentDelta = {
-      ...joinDelta(ids, lastSampledId, stopIds),
-      text: sealed.seal === undefined ? text : await unseal(text, sealed.seal),
-    };
-    return delta;
+    const delta: JoinedDelta = joinDelta(ids, lastSampledId, stopIds);
+    delta.text = sealed.seal === undefined ? text : await unseal(text, sealed.seal);
+    return delta as EnvironmentDelta;
   };
 }
 
-/** Kinds for which no delta was right when the template was measured are not tried on live turns. */
-function requireSupport(environment: readonly PyDict[], supports: MeasuredDelta["supports"]): void {
-  const roles = environment.map(roleOf);
-  const toolCount = roles.filter((role) => role === "tool").length;
-  const kinds = new Set<EnvironmentKind>(roles.map((role) => kindOf(role, toolCount)));
-  for (const kind of kinds) {
+/** Kinds, of the messages from `start` on, for which no delta was right when the template was measured are not tried on live turns. */
+function requireSupport(
+  messages: readonly PyDict[],
+  start: number,
+  supports: MeasuredDelta["supports"],
+): void {
+  let toolCount = 0;
+  for (let place = start; place < messages.length; place++) {
+    if (roleOf(messages[place] as PyDict) === "tool") toolCount += 1;
+  }
+  for (let place = start; place < messages.length; place++) {
+    const kind = kindOf(roleOf(messages[place] as PyDict), toolCount);
     if (!supports[kind]) {
       throw new RolloutError(
         "internal/delta",
@@ -80,7 +89,7 @@ function requireSupport(environment: readonly PyDict[], supports: MeasuredDelta[
       );
     }
   }
-  if (kinds.size === 0) {
+  if (messages.length === start) {
     throw new RolloutError(
       "internal/delta",
       "Cannot continue after a sampled turn without a message of the environment",

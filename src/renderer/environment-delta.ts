@@ -49,8 +49,11 @@ export function renderDeltaText(
   const tools = plan.needsTools ? change.tools : null;
   const nonce = chooseNonce([base, [change.assistant], change.environment, tools]);
   const closers = closerPattern(plan);
+  const calls = markedCalls(change.assistant, nonce);
   let refusal: string | undefined;
-  for (const standIn of standIns(change.assistant, nonce)) {
+  // Stand-ins for the sampled turn, the most faithful first: its calls, these with a word, the word alone.
+  for (let attempt = calls === undefined ? 2 : 0; attempt <= 2; attempt++) {
+    const standIn = createStandIn(attempt === 0 ? "" : nonce, attempt === 2 ? undefined : calls);
     const messages = [...base, standIn, ...change.environment];
     let text: string;
     try {
@@ -67,7 +70,9 @@ export function renderDeltaText(
     const close = closers.exec(text);
     if (close === null) throw undeliverable("no control token closes the assistant turn");
     const delta = text.slice(close.index);
-    const lost = occurInOrder(delta, change.environment.map(messageTexts));
+    const texts: (readonly string[])[] = [];
+    for (const message of change.environment) texts.push(messageTexts(message));
+    const lost = occurInOrder(delta, texts);
     if (lost === undefined) return delta;
     throw undeliverable(
       `the text of answer ${lost + 1} (role "${roleOf(change.environment[lost] ?? new Map())}") ` +
@@ -89,26 +94,24 @@ function closerPattern(plan: DeltaPlan): RegExp {
   return pattern;
 }
 
-/** Stand-ins for a sampled turn, the most faithful first. */
-function* standIns(assistant: PyDict, nonce: string): Iterable<PyDict> {
-  const said = (content: string): [string, PyValue][] => [
-    ["role", "assistant"],
-    ["content", content],
-  ];
+function createStandIn(content: string, calls: readonly PyValue[] | undefined): PyDict {
+  const standIn = new Map<string, PyValue>().set("role", "assistant").set("content", content);
+  return calls === undefined ? standIn : standIn.set("tool_calls", calls);
+}
+
+/** The calls of a turn, each with the word in the place of its arguments; `undefined` where there are none. */
+function markedCalls(assistant: PyDict, nonce: string): readonly PyValue[] | undefined {
   const calls = assistant.get("tool_calls");
-  if (isPyList(calls) && calls.length > 0) {
-    const marked = calls.map((call) => withNonceArguments(call, nonce));
-    yield new Map([...said(""), ["tool_calls", marked]]);
-    yield new Map([...said(nonce), ["tool_calls", marked]]);
-  }
-  yield new Map(said(nonce));
+  return isPyList(calls) && calls.length > 0
+    ? calls.map((call) => withNonceArguments(call, nonce))
+    : undefined;
 }
 
 function withNonceArguments(call: PyValue, nonce: string): PyValue {
   const body = isPyDict(call) ? call.get("function") : undefined;
   if (!isPyDict(call) || !isPyDict(body)) return call;
-  const marked = new Map([...body, ["arguments", new Map([["v", nonce]])] as const]);
-  return new Map([...call, ["function", marked] as const]);
+  const marked = new Map(body).set("arguments", new Map().set("v", nonce));
+  return new Map(call).set("function", marked);
 }
 
 /** A word that occurs nowhere in the values; the same values give the same word. */

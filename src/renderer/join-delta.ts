@@ -23,7 +23,7 @@ export function joinDelta(
   lastSampledId: number | undefined,
   { stops, openers }: StopIds,
 ): Omit<EnvironmentDelta, "text"> {
-  const [anchor] = ids;
+  const anchor = ids[0];
   if (anchor === undefined || lastSampledId === undefined || !stops.has(lastSampledId)) {
     return { ids, closeSynthesised: true };
   }

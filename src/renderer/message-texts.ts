@@ -25,8 +25,8 @@ export function occurInOrder(
   messages: readonly (readonly string[])[],
 ): number | undefined {
   let from = 0;
-  for (const [index, texts] of messages.entries()) {
-    for (const text of texts) {
+  for (let index = 0; index < messages.length; index++) {
+    for (const text of messages[index] as readonly string[]) {
       const end = endOf(rendering, pythonStrip(text), from);
       if (end < 0) return index;
       from = end;

@@ -8,11 +8,15 @@ import { isPyDict } from "../python/value.ts";
  * @param tools definitions in OpenAI's shape; those without a name are passed over.
  */
 export function missingTool(prompt: string, tools: readonly PyValue[] | null): string | undefined {
-  return tools?.flatMap(nameOf).find((name) => !prompt.includes(name));
+  for (const tool of tools ?? []) {
+    const name = nameOf(tool);
+    if (name !== undefined && !prompt.includes(name)) return name;
+  }
+  return undefined;
 }
 
-function nameOf(tool: PyValue): readonly string[] {
+function nameOf(tool: PyValue): string | undefined {
   const body = isPyDict(tool) ? tool.get("function") : undefined;
   const name = isPyDict(body) ? body.get("name") : undefined;
-  return typeof name === "string" ? [name] : [];
+  return typeof name === "string" ? name : undefined;
 }

@@ -110,6 +110,27 @@ describe("prompt encoder", () => {
     expect(asked).toEqual(["|", "1|", "|"]);
   });
 
+  test("asks again for a head that could not be encoded", async () => {
+    let failures = 1;
+    const guard = {
+      async encode(text: string) {
+        if (text === "system|" && failures-- > 0) throw new Error("the tokenizer is gone");
+        return Array.from(text, (character) => character.charCodeAt(0));
+      },
+    } as unknown as ControlTokenGuard;
+    const encode = createPromptEncoder(guard, ["|"]);
+    await expect(encode("system|one", undefined)).rejects.toThrow("the tokenizer is gone");
+    expect(String.fromCharCode(...(await encode("system|two", undefined)))).toBe("system|two");
+  });
+
+  test("what becomes of a prompt's ids does not reach the head that is kept", async () => {
+    const guard = { encode: (text: string) => [text.length, 1] } as unknown as ControlTokenGuard;
+    const encode = createPromptEncoder(guard, ["|"]);
+    const first = await encode("system|one", undefined);
+    first.length = 0;
+    expect(await encode("system|two", undefined)).toEqual([7, 1, 1]);
+  });
+
   test("encodes text without a control token as it is", async () => {
     const { codec, asked } = recordingCodec();
     await encoderOf(codec, ["|"])("text", undefined);

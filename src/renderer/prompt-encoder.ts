@@ -6,6 +6,13 @@ import { isSealed } from "./seal.ts";
 /** Encodes first prompts. */
 export type PromptEncoder = (text: string, seal: Seal | undefined) => Promise<number[]>;
 
+/** What several prompts begin with. */
+interface Prefix {
+  readonly text: string;
+  /** A promise until they are known. */
+  ids: number[] | Promise<number[]>;
+}
+
 /** System prompts with their tools are few; a run seldom has more than one or two. */
 const cachedPrefixCount = 16;
 
@@ -21,18 +28,34 @@ export function createPromptEncoder(
   anchorLiterals: readonly string[],
 ): PromptEncoder {
   const anchors = literalPattern(anchorLiterals, "u");
-  const prefixes = new Map<string, Promise<number[]>>();
+  const prefixes = new Map<string, Prefix>();
+  /** The one that was asked for last, with which most prompts of a run begin. */
+  let newest: Prefix | undefined;
 
-  function encodePrefix(prefix: string): Promise<number[]> {
-    const ids = prefixes.get(prefix) ?? Promise.resolve(guard.encode(prefix, undefined));
-    prefixes.delete(prefix);
-    // A part of a long text keeps all of it in memory.
-    prefixes.set(copyOf(prefix), ids);
-    // A failure must not be remembered; who asked learns of it from the promise itself.
-    ids.catch(() => prefixes.delete(prefix));
+  function findPrefix(text: string): Prefix {
+    if (newest?.text === text) return newest;
+    newest = prefixes.get(text) ?? createPrefix(text);
+    prefixes.delete(newest.text);
+    prefixes.set(newest.text, newest);
     const [oldest] = prefixes.keys();
     if (prefixes.size > cachedPrefixCount && oldest !== undefined) prefixes.delete(oldest);
-    return ids;
+    return newest;
+  }
+
+  function createPrefix(part: string): Prefix {
+    // A part of a long text keeps all of it in memory.
+    const text = copyOf(part);
+    const ids = guard.encode(text, undefined);
+    const prefix: Prefix = { text, ids };
+    if (ids instanceof Promise) {
+      const forget = (): void => {
+        prefixes.delete(text);
+        if (newest === prefix) newest = undefined;
+      };
+      // A failure must not be remembered; who asked learns of it from the promise itself.
+      ids.then((known) => (prefix.ids = known), forget);
+    }
+    return prefix;
   }
 
   return async (text, seal) => {
@@ -41,10 +64,12 @@ export function createPromptEncoder(
     const end = anchor.index + anchor[0].length;
     const prefix = text.slice(0, end);
     if (isSealed(prefix, seal)) return await guard.encode(text, seal);
-    const [first, rest] = await Promise.all([
-      encodePrefix(prefix),
-      guard.encode(text.slice(anchor.index), seal),
-    ]);
+    const { ids: prefixIds } = findPrefix(prefix);
+    const restIds = guard.encode(text.slice(anchor.index), seal);
+    const [first, rest] =
+      prefixIds instanceof Promise || restIds instanceof Promise
+        ? await Promise.all([prefixIds, restIds])
+        : [prefixIds, restIds];
     return first.concat(rest.slice(1));
   };
 }

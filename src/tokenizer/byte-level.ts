@@ -94,8 +94,8 @@ function readText(bytes: Buffer): string | null {
 function bytesOfSpelling(spelling: string): Buffer {
   const bytes = Buffer.alloc(spelling.length);
   for (let index = 0; index < spelling.length; index++) {
-    const byte = bytesByUnit.get(spelling.charCodeAt(index));
-    if (byte === undefined) return Buffer.from(spelling);
+    const byte = bytesByUnit[spelling.charCodeAt(index)] ?? -1;
+    if (byte === -1) return Buffer.from(spelling);
     bytes[index] = byte;
   }
   return bytes;
@@ -116,6 +116,10 @@ export const byteSpellings: readonly string[] = (() => {
   });
 })();
 
-const bytesByUnit: ReadonlyMap<number, number> = new Map(
-  byteSpellings.map((spelling, byte) => [spelling.charCodeAt(0), byte]),
-);
+/** The byte that each character spells; -1 for one that spells none. */
+const bytesByUnit: Int16Array = (() => {
+  const units = byteSpellings.map((spelling) => spelling.charCodeAt(0));
+  const bytes = new Int16Array(Math.max(...units) + 1).fill(-1);
+  for (const [byte, unit] of units.entries()) bytes[unit] = byte;
+  return bytes;
+})();

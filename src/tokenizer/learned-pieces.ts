@@ -2,7 +2,8 @@ import type { ByteLevelText } from "./byte-level.ts";
 import type { AddedToken } from "./codec.ts";
 import type { PieceMerger } from "./merge-piece.ts";
 import type { JsonObject } from "./model-file.ts";
-import { createPieceSplitter, type PieceSplitter } from "./piece-splitter.ts";
+import { createPieceCutter, type Cuts, type PieceCutter, piecesOf } from "./piece-splitter.ts";
+import { ShortPieces } from "./short-pieces.ts";
 
 /** Longest text that is cut into pieces here, in UTF-16 units: a fraction of a millisecond. */
 const maxTextLength = 8192;
@@ -46,9 +47,9 @@ export function createLearnedPieces({
   /** What the model itself does with a piece, if that is known here. */
   readonly merger?: PieceMerger;
 }): LearnedPieces | undefined {
-  const split = createPieceSplitter(outline);
-  if (split === undefined || bytes === undefined) return undefined;
-  return new LearnedPieces({ split, bytes, addedTokens, recentCount, recentSize, merger });
+  const cut = createPieceCutter(outline);
+  if (cut === undefined || bytes === undefined) return undefined;
+  return new LearnedPieces({ cut, bytes, addedTokens, recentCount, recentSize, merger });
 }
 
 /**
@@ -62,7 +63,7 @@ export function createLearnedPieces({
  * model's own rules are used for pieces that are not known.
  */
 class LearnedPieces {
-  readonly #split: PieceSplitter;
+  readonly #cutter: PieceCutter;
   readonly #bytes: ByteLevelText;
   readonly #addedIds: ReadonlyMap<string, number>;
   readonly #recentCount: number;
@@ -74,23 +75,25 @@ class LearnedPieces {
   /** What the recent pieces take, in bytes. */
   #size = 0;
   #older: ReadonlyMap<string, number | readonly number[]> = new Map();
+  /** Some of the recent ones and of the added tokens, to be found faster. */
+  readonly #short = new ShortPieces();
 
   constructor({
-    split,
+    cut,
     bytes,
     addedTokens,
     recentCount,
     recentSize,
     merger,
   }: {
-    readonly split: PieceSplitter;
+    readonly cut: PieceCutter;
     readonly bytes: ByteLevelText;
     readonly addedTokens: readonly AddedToken[];
     readonly recentCount: number;
     readonly recentSize: number;
     readonly merger: PieceMerger | undefined;
   }) {
-    this.#split = split;
+    this.#cutter = cut;
     this.#bytes = bytes;
     this.#addedIds = new Map(addedTokens.map(({ content, id }) => [content, id]));
     this.#recentCount = recentCount;
@@ -100,21 +103,26 @@ class LearnedPieces {
 
   /** The text's ids where all of its pieces are known. */
   encodeNow(text: string): number[] | undefined {
-    const pieces = this.#cut(text);
-    if (pieces === undefined) return undefined;
+    const cuts = this.#cut(text);
+    if (cuts === undefined) return undefined;
+    const { ends, count } = cuts;
     const ids: number[] = [];
-    for (const piece of pieces) {
-      const known = this.#recent.get(piece) ?? this.#addedIds.get(piece) ?? this.#find(piece);
-      if (known === undefined) return undefined;
-      if (typeof known === "number") ids.push(known);
-      else for (const id of known) ids.push(id);
+    for (let place = 0, from = 0; place < count; place++) {
+      const end = ends[place] as number;
+      if (!this.#short.append(ids, text, from, end)) {
+        const known = this.#find(text.slice(from, end));
+        if (known === undefined) return undefined;
+        this.#short.keep(known, text, from, end);
+        if (typeof known === "number") ids.push(known);
+        else for (const id of known) ids.push(id);
+      }
+      from = end;
     }
     return ids;
   }
 
-  /** A piece that is not among the recent ones. */
   #find(piece: string): number | readonly number[] | undefined {
-    const known = this.#recall(piece);
+    const known = this.#recent.get(piece) ?? this.#addedIds.get(piece) ?? this.#recall(piece);
     if (known !== undefined) return known;
     if (this.#learnedCount < patience) return undefined;
     const ids = this.#merger?.mergeNow(Buffer.from(piece));
@@ -124,11 +132,11 @@ class LearnedPieces {
 
   /** Learns from what became of a text that the library cut; `encoding` is read where that is of use. */
   learn(text: string, encoding: () => LibraryEncoding): void {
-    const pieces = this.#cut(text);
-    if (pieces === undefined) return;
+    const cuts = this.#cut(text);
+    if (cuts === undefined) return;
     const { ids, words } = encoding();
     let from = 0;
-    for (const piece of pieces) {
+    for (const piece of piecesOf(text, cuts)) {
       const word = words[from];
       let end = from;
       while (end < ids.length && words[end] === word) end += 1;
@@ -156,10 +164,11 @@ class LearnedPieces {
     this.#isTrusted = false;
     this.#recent.clear();
     this.#older = new Map();
+    this.#short.forgetAll();
   }
 
-  #cut(text: string): readonly string[] | undefined {
-    return this.#isTrusted && text.length <= maxTextLength ? this.#split(text) : undefined;
+  #cut(text: string): Cuts | undefined {
+    return this.#isTrusted && text.length <= maxTextLength ? this.#cutter(text) : undefined;
   }
 
   /** Brings a piece of the older ones among the recent. */
@@ -176,6 +185,8 @@ class LearnedPieces {
       this.#older = this.#recent;
       this.#recent = new Map();
       this.#size = 0;
+      // What is found there would not come back from the older ones.
+      this.#short.forgetAll();
     }
     this.#size += size;
     const [only] = ids;

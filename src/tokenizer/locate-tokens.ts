@@ -17,11 +17,13 @@ export function locateTokens(
 ): readonly Span[] | Promise<readonly Span[]> {
   if (spans.length === 0) return [];
   const ends = byteEnds(codec, ids);
-  if (ends?.at(-1) === Buffer.byteLength(text) && !text.includes("\uFFFD")) {
-    const offsets = byteOffsets(text, spans.flat());
+  const byteCount = Buffer.byteLength(text);
+  if (ends?.at(-1) === byteCount && !text.includes("\uFFFD")) {
+    // In ASCII a character is a byte.
+    const offsets = byteCount === text.length ? undefined : byteOffsets(text, spans.flat());
     return spans.map(([start, end]) => {
-      const first = countUpTo(ends, offsets.get(start) ?? 0);
-      const last = countBelow(ends, offsets.get(end) ?? 0);
+      const first = countUpTo(ends, offsets === undefined ? start : (offsets.get(start) ?? 0));
+      const last = countBelow(ends, offsets === undefined ? end : (offsets.get(end) ?? 0));
       return [first, Math.max(first, Math.min(ids.length, last + 1))];
     });
   }

@@ -61,11 +61,18 @@ export function createPieceMerger({
           bestRank = ranks[at] as number;
         }
       }
-      if (best === -1) return Array.from(symbols.subarray(0, count));
+      if (best === -1) {
+        const ids: number[] = [];
+        for (let at = 0; at < count; at++) ids.push(symbols[at] as number);
+        return ids;
+      }
       symbols[best] = table.ids[bestRank * 3 + 2] as number;
-      symbols.copyWithin(best + 1, best + 2, count);
-      ranks.copyWithin(best + 1, best + 2, count);
       count -= 1;
+      // Most pieces are short: asking for a copy within would take longer than making it.
+      for (let at = best + 1; at < count; at++) {
+        symbols[at] = symbols[at + 1] as number;
+        ranks[at] = ranks[at + 1] as number;
+      }
       if (best > 0) look(best - 1);
       if (best + 1 < count) look(best);
     }

@@ -1,7 +1,18 @@
 import type { JsonObject } from "./model-file.ts";
 
-/** Cuts a text into the pieces that a tokenizer's model sees one by one: words, and added tokens. */
-export type PieceSplitter = (text: string) => readonly string[] | undefined;
+/** Where the pieces end that a text is cut into, in UTF-16 units: each begins where the one before it ends. */
+export interface Cuts {
+  /** How many pieces there are. */
+  count: number;
+  /** Their ends; what stands behind `count` is left from longer texts. */
+  readonly ends: number[];
+}
+
+/**
+ * Cuts a text into the pieces that a tokenizer's model sees one by one: words, and added tokens. What it gives is
+ * written over when it is called again, for texts are cut each turn and have dozens of pieces.
+ */
+export type PieceCutter = (text: string) => Cuts | undefined;
 
 /** Whether the text has no characters but settled ones. */
 export function isSettled(text: string): boolean {
@@ -21,53 +32,78 @@ const settledText = new RegExp(
 );
 
 /**
- * Makes the splitter of a tokenizer whose normaliser leaves settled characters alone, whose pieces are
+ * Makes the cutter of a tokenizer whose normaliser leaves settled characters alone, whose pieces are
  * found by patterns, and whose model then works on bytes. It answers `undefined` for texts with other
  * characters.
  *
  * @param outline - The document of a tokenizer whose patterns are known (`isWellKnown()`).
  * @returns `undefined` where the tokenizer is of another kind.
  */
-export function createPieceSplitter(outline: JsonObject): PieceSplitter | undefined {
+export function createPieceCutter(outline: JsonObject): PieceCutter | undefined {
   const patterns = readPatterns(outline["pre_tokenizer"]);
   const literals = readLiterals(outline["added_tokens"] ?? []);
   if (!leavesSettledAlone(outline["normalizer"]) || !isPlainBpe(outline["model"])) return undefined;
   if (patterns === undefined || literals === undefined) return undefined;
+  const cuts: Cuts = { count: 0, ends: [] };
   return (text) => {
     if (!isSettled(text)) return undefined;
-    const pieces: string[] = [];
-    // The odd parts are the literals.
-    for (const [index, part] of (literals === null ? [text] : text.split(literals)).entries()) {
-      if (index % 2 === 1) pieces.push(part);
-      else if (part !== "") splitPart(part, patterns, pieces);
+    cuts.count = 0;
+    let from = 0;
+    if (literals !== null) {
+      literals.lastIndex = 0;
+      for (let found = literals.exec(text); found !== null; found = literals.exec(text)) {
+        cutPart(text, from, found.index, patterns, cuts);
+        from = literals.lastIndex;
+        cuts.ends[cuts.count++] = from;
+      }
     }
-    return pieces;
+    cutPart(text, from, text.length, patterns, cuts);
+    return cuts;
   };
 }
 
-function splitPart(part: string, patterns: readonly RegExp[], pieces: string[]): void {
-  const [first, ...others] = patterns;
-  if (first === undefined) {
-    pieces.push(part);
-    return;
-  }
-  const found = part.match(first) ?? [];
-  const isCovered = found.reduce((length, { length: more }) => length + more, 0) === part.length;
-  const cut = isCovered ? found : isolate(part, first);
-  if (others.length === 0) for (const piece of cut) pieces.push(piece);
-  else for (const piece of cut) splitPart(piece, others, pieces);
+/** The pieces themselves. */
+export function piecesOf(text: string, { count, ends }: Cuts): readonly string[] {
+  return ends.slice(0, count).map((end, place) => text.slice(ends[place - 1] ?? 0, end));
 }
 
-/** The matches, and what lies between them. */
-function isolate(part: string, pattern: RegExp): readonly string[] {
-  const pieces: string[] = [];
-  let from = 0;
-  for (const { 0: match, index } of part.matchAll(pattern)) {
-    pieces.push(part.slice(from, index), match);
-    from = index + match.length;
+/** A pattern that matches where it is asked to, and the same one that goes on to the next match. */
+interface Pattern {
+  readonly here: RegExp;
+  readonly next: RegExp;
+}
+
+/** Cuts a part of a text by patterns one after the other. */
+function cutPart(
+  text: string,
+  from: number,
+  to: number,
+  patterns: readonly Pattern[],
+  cuts: Cuts,
+  level = 0,
+): void {
+  if (from === to) return;
+  const pattern = patterns[level];
+  if (pattern === undefined) {
+    cuts.ends[cuts.count++] = to;
+    return;
   }
-  pieces.push(part.slice(from));
-  return pieces.filter((piece) => piece !== "");
+  // A pattern must not see what stands beside the part.
+  const part = text.slice(from, to);
+  const isLast = level === patterns.length - 1;
+  for (let at = 0, end = 0; at < part.length; at = end) {
+    end = endOfPiece(part, at, pattern);
+    if (isLast) cuts.ends[cuts.count++] = from + end;
+    else cutPart(text, from + at, from + end, patterns, cuts, level + 1);
+  }
+}
+
+/** The end of the match that begins here, or of what lies before the next one. */
+function endOfPiece(part: string, at: number, { here, next }: Pattern): number {
+  here.lastIndex = at;
+  if (here.test(part) && here.lastIndex > at) return here.lastIndex;
+  next.lastIndex = at;
+  return Math.max(at + 1, next.exec(part)?.index ?? part.length);
 }
 
 function leavesSettledAlone(normalizer: unknown): boolean {
@@ -85,7 +121,7 @@ function isPlainBpe(model: unknown): boolean {
 }
 
 /** The patterns that cut one after the other, before the bytes are spelled. */
-function readPatterns(preTokenizer: unknown): readonly RegExp[] | undefined {
+function readPatterns(preTokenizer: unknown): readonly Pattern[] | undefined {
   const { pretokenizers } = asObject(preTokenizer);
   const steps = Array.isArray(pretokenizers) ? (pretokenizers as unknown[]) : [preTokenizer];
   const last = asObject(steps.at(-1));
@@ -106,15 +142,15 @@ const foldedContractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
 const spelledContractions = "'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL])";
 
 /** The pattern where it means the same for settled characters. */
-function toJavascript(pattern: unknown): RegExp | undefined {
+function toJavascript(pattern: unknown): Pattern | undefined {
   if (typeof pattern !== "string") return undefined;
   const spelled = pattern.replaceAll(foldedContractions, spelledContractions);
   if (/\(\?(?![:!])/.test(spelled)) return undefined;
-  return new RegExp(spelled, "gu");
+  return { here: new RegExp(spelled, "uy"), next: new RegExp(spelled, "gu") };
 }
 
 /**
- * The pattern of the added tokens, captured; `null` where there are none. Tokens that take the space
+ * The pattern of the added tokens; `null` where there are none. Tokens that take the space
  * beside them along, stand for whole words only or are looked for in normalised text are another matter.
  */
 function readLiterals(entries: unknown): RegExp | null | undefined {
@@ -131,7 +167,7 @@ function readLiterals(entries: unknown): RegExp | null | undefined {
   }
   const longestFirst = contents.toSorted((left, right) => right.length - left.length);
   const escaped = longestFirst.map((content) => content.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
-  return new RegExp(`(${escaped.join("|")})`, "u");
+  return new RegExp(escaped.join("|"), "gu");
 }
 
 function typeOf(part: unknown): unknown {
