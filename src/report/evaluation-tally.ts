@@ -24,6 +24,8 @@ export interface EvaluationPlan {
   readonly tasks: readonly { readonly taskId: string; readonly taskIndex: number }[];
   /** Attempts per task. */
   readonly trialCount: number;
+  /** Set where nothing says how many attempts there are to be: those that were played, of each task its own number. */
+  readonly isOpen?: true;
   readonly prices?: PolicyPrices;
 }
 
@@ -132,16 +134,11 @@ export class EvaluationTally {
 
   /** What the episodes so far come to. */
   evaluation(): Evaluation {
-    const { environment, split, trialCount } = this.#plan;
+    const { environment, split, trialCount, isOpen } = this.#plan;
     const tasks = this.#plan.tasks.map((task) => this.#task(task));
     const finished = this.#durations.length;
     const scored = sum(tasks.map(({ scoredCount }) => scoredCount));
-    // A run that goes on while it is evaluated may have played more than it had when it was planned.
-    const planned = sum(
-      tasks.map(({ taskId, trials }) =>
-        Math.max(trialCount - this.#branchCountOf(taskId), trials.length),
-      ),
-    );
+    const planned = sum(tasks.map((task) => this.#plannedOf(task)));
     const branchCount = sum([...this.#branchCounts.values()]);
     const rewards = tasks.flatMap((task) => task.averageReward ?? []);
     const averageReward = estimateMean(rewards);
@@ -162,8 +159,8 @@ export class EvaluationTally {
       },
       ...(averageReward === undefined ? {} : { averageReward }),
       ...passes(tasks, trialCount),
-      // Its formula takes all tasks to have as many trials, which those with branches need not have.
-      ...(finished === 0 || branchCount > 0
+      // Its formula takes all tasks to have as many trials, and counts those that are missing as failed.
+      ...(finished === 0 || branchCount > 0 || (isOpen === true && areUneven(tasks))
         ? {}
         : { tauBench: tauBenchMetrics(asTauBench(tasks)) }),
       outcomes: this.#outcomes,
@@ -181,6 +178,14 @@ export class EvaluationTally {
       },
       tasks,
     };
+  }
+
+  /** How many attempts at a task were to be trials of their own. */
+  #plannedOf({ taskId, trials }: TaskEvaluation): number {
+    const { trialCount, isOpen } = this.#plan;
+    if (isOpen === true) return trials.length;
+    // A run that goes on while it is evaluated may have played more than it had when it was planned.
+    return Math.max(trialCount - this.#branchCountOf(taskId), trials.length);
   }
 
   /** Episodes end in any order; a report of the same run is always the same. */
@@ -234,6 +239,11 @@ function passes(
     if (atK !== undefined) at[k] = atK;
   }
   return { passHatK: hat, passAtK: at };
+}
+
+/** Whether some tasks have other numbers of attempts than others. */
+function areUneven(tasks: readonly TaskEvaluation[]): boolean {
+  return new Set(tasks.map(({ trials }) => trials.length)).size > 1;
 }
 
 /** τ-bench's run counts an attempt that broke off as one of reward 0. */

@@ -80,6 +80,25 @@ test("attempts at a task that comes again have numbers of their own, in every fi
   expect((await (await readRun(dir)).evaluation()).tauBench).toEqual(evaluation.tauBench);
 });
 
+test("a run that leaves open which episodes there will be has none that was not played", async () => {
+  const rows = [0, 1, 2].flatMap((groupIndex) =>
+    [0, 1].map((sampleIndex) => {
+      const [taskIndex, pass] = [groupIndex % 2, Math.floor(groupIndex / 2)];
+      const rolloutId = `shop/test/${taskIndex}~${pass}#${sampleIndex}`;
+      return episodeRow({ taskIndex, groupIndex, sampleIndex, rolloutId, reward: 1 });
+    }),
+  );
+  const evaluation = await evaluateOpenRun(rows);
+  expect(evaluation).toMatchObject({ taskCount: 2, trialCount: 4 });
+  expect(evaluation.episodes).toEqual({
+    ...{ planned: 6, finished: 6, scored: 6, unscored: 0, unscoredBy: {} },
+  });
+  // It would count two attempts that nobody planned as failed.
+  expect(evaluation).not.toHaveProperty("tauBench");
+  expect(await read("report.md")).toContain("6 scored attempts of 6 planned.");
+  expect(await (await readRun(dir)).evaluation()).toEqual(evaluation);
+});
+
 test("what a run says of its end while it is evaluated stays, and what it takes back is gone", async () => {
   const file = path.join(dir, "summary.json");
   const summary = await read("summary.json");
