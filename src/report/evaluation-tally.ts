@@ -26,6 +26,8 @@ export interface EvaluationPlan {
   readonly trialCount: number;
   /** Set where nothing says how many attempts there are to be: those that were played, of each task its own number. */
   readonly isOpen?: true;
+  /** Set where the other attempts at a task part from its first one, as far as that is scored (`--branch-at`). */
+  readonly isBranching?: boolean;
   readonly prices?: PolicyPrices;
 }
 
@@ -182,10 +184,15 @@ export class EvaluationTally {
 
   /** How many attempts at a task were to be trials of their own. */
   #plannedOf({ taskId, trials }: TaskEvaluation): number {
-    const { trialCount, isOpen } = this.#plan;
-    if (isOpen === true) return trials.length;
+    const { trialCount, isOpen, isBranching } = this.#plan;
     // A run that goes on while it is evaluated may have played more than it had when it was planned.
-    return Math.max(trialCount - this.#branchCountOf(taskId), trials.length);
+    const left = Math.max(trialCount - this.#branchCountOf(taskId) - trials.length, 0);
+    if (isOpen === true || left === 0) return trials.length;
+    if (isBranching !== true) return trials.length + left;
+    const [first] = trials;
+    if (first?.trial !== 0) return trials.length + 1;
+    // Nothing parts from one that nothing scored.
+    return trials.length + (first.reward === undefined ? left : 0);
   }
 
   /** Episodes end in any order; a report of the same run is always the same. */

@@ -140,3 +140,17 @@ test("branches are no trials in any file, and readRun() says the same", async ()
   expect(results.map(({ trial }) => trial)).toEqual([0]);
   expect(await (await readRun(dir)).evaluation()).toEqual(evaluation);
 });
+
+test("branches that are not played yet are planned as no trials", async () => {
+  const found = {
+    plan: { environment: "shop", split: "test", taskIndexes: [0, 1], sampleCount: 4 },
+  };
+  const manifest = { format: 1, turnwright: "0", configuration: { "branch-at": "1" }, found };
+  await writeFile(path.join(dir, "run.json"), JSON.stringify(manifest));
+  const first = episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 1 });
+  await writeFile(path.join(dir, "episodes.jsonl"), `${JSON.stringify(first)}\n`);
+  const { episodes } = await (await readRun(dir)).evaluation();
+  expect(episodes).toEqual({
+    ...{ planned: 2, finished: 1, scored: 1, unscored: 1, unscoredBy: { "not-played": 1 } },
+  });
+});
