@@ -26,6 +26,9 @@ export function shownContent(value: unknown): string | undefined {
   const bytes = isNumbers(value) ? value : bytesOf(value);
   const builtin = builtinText(value);
   if (bytes !== undefined) return JSON.stringify(`(${classOf(value)} of ${describe(bytes)})`);
+  if (Array.isArray(value) && isSparse(value)) {
+    return JSON.stringify(`(Array of ${value.length}, most of them missing)`);
+  }
   if (builtin !== undefined) return JSON.stringify(`(${classOf(value)} ${builtin})`);
   // Those have an error of their own.
   if (!hidesContent(value) || value instanceof Promise || value instanceof Error) return undefined;
@@ -60,6 +63,11 @@ function hidesContent(value: unknown): value is object {
   if (typeof value !== "object" || value === null || "toJSON" in value) return false;
   if (Array.isArray(value) || value instanceof Map || value instanceof Set) return false;
   return Object.keys(value).length === 0 && classOf(value) !== "Object";
+}
+
+/** Whether a list has so few items for its length that writing its places would take far longer than they are worth. */
+function isSparse(list: readonly unknown[]): boolean {
+  return list.length > 1000 && Object.keys(list).length < list.length / 2;
 }
 
 /** Most numbers that are shown. */

@@ -98,6 +98,33 @@ describe("findDifferences()", () => {
     ]);
   });
 
+  test("compares lists with holes, of any length", () => {
+    const listOf = (length: number, items: object): unknown[] =>
+      Object.assign([] as unknown[], { length }, items);
+    const seats = listOf(3, { 2: "Ann" });
+    expect(isAlike(seats, listOf(3, { 2: "Ann" }))).toBe(true);
+    expect(isAlike(seats, [undefined, undefined, "Ann"])).toBe(true);
+    expect(findDifferences({ seats: ["Bo", "Cy", "Ann"] }, { seats }).state).toEqual([
+      { table: "seats", record: "0", field: "", wanted: "Bo" },
+      { table: "seats", record: "1", field: "", wanted: "Cy" },
+    ]);
+    expect(findDifferences({ seats }, { seats: ["Bo", null, "Cy"] }).state).toEqual([
+      { table: "seats", record: "2", field: "", wanted: "Ann", got: "Cy" },
+      { table: "seats", record: "0", field: "", got: "Bo" },
+      { table: "seats", record: "1", field: "", got: null },
+    ]);
+    expect(isAlike(Object.assign(["Ann"], { total: 1, "-1": "Bo" }), ["Ann"])).toBe(true);
+    const far = listOf(4_000_000_000, { 3_999_999_999: "Ann" });
+    expect(isAlike(far, [])).toBe(false);
+    expect(isAlike(far, listOf(4_000_000_000, { 3_999_999_999: "Ann" }))).toBe(true);
+    expect(findDifferences({ hall: { seats: ["Ann"] } }, { hall: { seats: far } }).state).toEqual([
+      {
+        ...{ table: "hall", record: "seats", field: "", wanted: ["Ann"] },
+        got: "(Array of 4000000000, most of them missing)",
+      },
+    ]);
+  });
+
   test("refuses a promise that is wanted, whatever was reached", () => {
     for (const got of [5, undefined, {}]) {
       const find = (): unknown =>

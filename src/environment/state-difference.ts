@@ -90,8 +90,12 @@ function membersOf(value: unknown): Members | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if (!isNumbers(value) && ("toJSON" in value || isTextual(value))) return undefined;
   if (Array.isArray(value)) {
-    const members = new Map(value.map((item: unknown, index) => [String(index), item]));
-    return { kind: "list", size: members.size, members };
+    // One may have places that nothing is at, far more of them than items.
+    const places = Object.keys(value);
+    // What are no places comes last.
+    while (places.length > 0 && !/^\d+$/.test(places.at(-1)!)) places.pop();
+    const members = new Map(places.map((key) => [key, value[Number(key)] as unknown]));
+    return { kind: "list", size: value.length, members };
   }
   if (value instanceof Set) return { kind: "set", size: value.size, members: new Map() };
   const entries: Iterable<readonly [unknown, unknown]> =
