@@ -12,6 +12,7 @@ export function isNumbers(value: unknown): value is Numbers {
  */
 export function contentText(value: unknown, idOf: (value: unknown) => number): string | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? undefined : String(value);
+  if (isInvalidDate(value)) return "date(invalid)";
   if (isNumbers(value)) return `numbers(${Array.from(value).join(",")})`;
   const bytes = bytesOf(value);
   if (bytes !== undefined) return `bytes(${bytes.join(",")})`;
@@ -26,6 +27,7 @@ export function shownContent(value: unknown): string | undefined {
   const bytes = isNumbers(value) ? value : bytesOf(value);
   const builtin = builtinText(value);
   if (bytes !== undefined) return JSON.stringify(`(${classOf(value)} of ${describe(bytes)})`);
+  if (isInvalidDate(value)) return JSON.stringify("(Invalid Date)");
   if (Array.isArray(value) && isSparse(value)) {
     return JSON.stringify(`(Array of ${value.length}, most of them missing)`);
   }
@@ -52,6 +54,11 @@ function bytesOf(value: unknown): Uint8Array | undefined {
   if (value instanceof ArrayBuffer) return new Uint8Array(value);
   if (!(value instanceof DataView)) return undefined;
   return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+}
+
+/** A Date that is none is written as `null`, which says that there is none. */
+function isInvalidDate(value: unknown): boolean {
+  return value instanceof Date && (value.toJSON() as unknown) === null;
 }
 
 function builtinText(value: unknown): string | undefined {

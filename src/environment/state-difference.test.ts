@@ -43,6 +43,8 @@ describe("findDifferences()", () => {
     ["bytes in Sets", new Set([new Uint8Array([1])]), new Set([new Uint8Array([1])])],
     ["NaN in Sets", new Set([Number.NaN]), new Set([Number.NaN])],
     ["Dates", new Date(0), new Date(0)],
+    ["invalid Dates", new Date(Number.NaN), new Date("soon")],
+    ["invalid Dates in Sets", new Set([new Date(Number.NaN)]), new Set([new Date("soon")])],
     ["instances with members", new Tag("x"), { name: "x" }],
     ["Maps and objects", new Map([["n", 1]]), { n: 1 }],
     ["objects of no class", Object.create(null), {}],
@@ -66,6 +68,11 @@ describe("findDifferences()", () => {
     ["bytes in Sets", new Set([new Uint8Array([5])]), new Set([new Uint8Array([10])])],
     ["a list and its bytes", [1, 2], new Uint8Array([1, 2])],
     ["errors", new Error("a"), new Error("b")],
+    ["nothing and an invalid Date", null, new Date("soon")],
+    ["an invalid Date and nothing", new Date("soon"), null],
+    ["nothing and an invalid Date in Sets", new Set([null]), new Set([new Date("soon")])],
+    ["Dates of which one is invalid", new Date(0), new Date("soon")],
+    ["nothing and what is written as nothing", null, { toJSON: () => null }],
     ["a pattern and its text", "/5/", /5/],
   ])("tells apart %s", (_, wanted, got) => {
     expect([isAlike(wanted, got), isAlike([{ b: wanted }], [{ b: got }])]).toEqual([false, false]);
@@ -95,6 +102,12 @@ describe("findDifferences()", () => {
     expect(findDifferences({ data }, { data: new Uint8Array([1, 9]) }).state).toEqual([
       { table: "data", record: "1", field: "", wanted: 2, got: 9 },
       { table: "data", record: "2", field: "", wanted: 3 },
+    ]);
+  });
+
+  test("shows a Date that is none", () => {
+    expect(findDifferences({ due: null }, { due: new Date("soon") }).state).toEqual([
+      { table: "due", record: "", field: "", wanted: null, got: "(Invalid Date)" },
     ]);
   });
 

@@ -114,6 +114,8 @@ function isSameSet(wanted: ReadonlySet<unknown>, got: ReadonlySet<unknown>): boo
 
 function isSameText(wanted: unknown, got: unknown): boolean {
   if (typeof wanted !== "object" || typeof got !== "object") return false;
+  // Whatever it is written as, an object is not nothing.
+  if (wanted === null || got === null) return false;
   const textOf = textWriter();
   const text = textOf(wanted);
   return text !== undefined && text === textOf(got);
