@@ -46,6 +46,15 @@ export class MapView extends Map<unknown, unknown> {
     return this;
   }
 
+  /** Those of newer versions of JavaScript look at what a Map itself holds, and a view holds nothing itself. */
+  getOrInsert(key: unknown, value: unknown): unknown {
+    return this.has(key) ? this.get(key) : this.set(key, value).get(key);
+  }
+
+  getOrInsertComputed(key: unknown, compute: (key: unknown) => unknown): unknown {
+    return this.has(key) ? this.get(key) : this.set(key, compute(key)).get(key);
+  }
+
   override delete(key: unknown): boolean {
     if (!this.#raw.has(key)) return false;
     const own = this.#own();

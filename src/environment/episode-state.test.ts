@@ -252,6 +252,58 @@ describe("EpisodeState", () => {
     });
   });
 
+  test("inserts into a Map what it does not have, as newer versions of JavaScript do", async () => {
+    interface Upsert<Value> extends Map<string, Value> {
+      getOrInsert(key: string, value: Value): Value;
+      getOrInsertComputed(key: string, compute: (key: string) => Value): Value;
+    }
+    // What they do looks at a Map's own entries.
+    const own: object = Map.prototype;
+    const [has, get, set] = ["has", "get", "set"].map(
+      (name) => Reflect.get(own, name) as (...given: unknown[]) => unknown,
+    );
+    const upsert = function (this: object, key: unknown, value: unknown): unknown {
+      if (Reflect.apply(has!, this, [key]) !== true) Reflect.apply(set!, this, [key, value]);
+      return Reflect.apply(get!, this, [key]);
+    };
+    const names = ["getOrInsert", "getOrInsertComputed"] as const;
+    const before = names.map((name) => Object.getOwnPropertyDescriptor(own, name));
+    for (const name of names) {
+      Object.defineProperty(own, name, { value: upsert, configurable: true });
+    }
+    try {
+      const base = { loans: new Map([["Ann", ["Emma"]]]) };
+      const [state, other] = [new EpisodeState(base), new EpisodeState(base)];
+      const lend = async (who: string, isKept = true) => {
+        const work = (draft: typeof base) => {
+          const loans = draft.loans as Upsert<string[]>;
+          loans.getOrInsert(who, []).push("Dune");
+          loans.getOrInsertComputed(`${who}!`, (name) => [name]).push("Emil");
+        };
+        await change(state, work, isKept);
+      };
+      await lend("Cy", false);
+      await lend("Ann");
+      await lend("Bo");
+      const loans = { Ann: ["Emma", "Dune"], "Ann!": ["Ann!", "Emil"] };
+      const kept = { ...loans, Bo: ["Dune"], "Bo!": ["Bo!", "Emil"] };
+      const readOnly = "Cannot change the state here: it is read only";
+      for (const shown of [state.view.loans, state.close().loans, other.initial.loans]) {
+        const one = shown as Upsert<string[]>;
+        expect(one.getOrInsert("Ann", [])).toEqual(one.get("Ann"));
+        expect(() => one.getOrInsert("Di", [])).toThrow(readOnly);
+        expect(() => one.getOrInsertComputed("Di", () => [])).toThrow(readOnly);
+      }
+      expect(Object.fromEntries(state.close().loans)).toEqual(kept);
+      expect(other.close().loans).toEqual(new Map([["Ann", ["Emma"]]]));
+    } finally {
+      for (const [place, name] of names.entries()) {
+        if (before[place] === undefined) Reflect.deleteProperty(own, name);
+        else Object.defineProperty(own, name, before[place]);
+      }
+    }
+  });
+
   test("remembers once a call how that was from which many are taken out", async () => {
     const names = Array.from({ length: 50 }, (_, n) => `name ${n}`);
     const make = () => ({

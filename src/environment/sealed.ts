@@ -117,15 +117,24 @@ function freeze(value: object): void {
     for (const method of writersOf(value)) {
       if (method in value) Object.defineProperty(value, method, { value: refuseWrite });
     }
+    for (const method of value instanceof Map ? insertingReaders : noWriters) {
+      if (method in value) Object.defineProperty(value, method, { value: readOrRefuse });
+    }
   }
   Object.freeze(value);
 }
 
 const collectionWriters = ["set", "add", "delete", "clear"];
+/** What newer versions of JavaScript have: they write only where nothing is to be read. */
+const insertingReaders = ["getOrInsert", "getOrInsertComputed"];
 const noWriters: readonly string[] = [];
 const dateWriters = Object.getOwnPropertyNames(Date.prototype).filter((name) =>
   name.startsWith("set"),
 );
+
+function readOrRefuse(this: Map<unknown, unknown>, key: unknown): unknown {
+  return this.has(key) ? this.get(key) : refuseWrite();
+}
 
 /** The methods that change what is in no members. */
 function writersOf(value: object): readonly string[] {
