@@ -876,6 +876,26 @@ describe("EpisodeState", () => {
       expect(state.close()).toEqual({ due: new Date(2), other: new Date(Number.NaN) });
     });
 
+    test("is what a call made of the Date that it brought in, to all that take one", async () => {
+      const state = new EpisodeState<Record<string, unknown>>({ all: new Set() });
+      const read = (draft: Record<string, unknown>): unknown[] =>
+        [draft["due"], ...(draft["all"] as Set<Date>)].map((due) =>
+          new Date(due as Date).getTime(),
+        );
+      await change(state, (draft) => {
+        const due = new Date(1);
+        draft["due"] = due;
+        (draft["all"] as Set<Date>).add(due);
+        expect(read(draft)).toEqual([1, 1]);
+        due.setTime(2);
+        expect(read(draft)).toEqual([2, 2]);
+        due.setTime(3);
+      });
+      expect(read(state.view)).toEqual([3, 3]);
+      await change(state, ({ due }) => void (due as Date).setTime(4), false);
+      expect(read(state.view)).toEqual([3, 3]);
+    });
+
     test("passes a Date of a class of its author's as it is", () => {
       class Day extends Date {}
       const day = new Day(0);
