@@ -186,6 +186,14 @@ export class SetView extends Set<unknown> {
   }
 }
 
+// A copy is made by the constructor of what is copied; and neither is of a class of its author's.
+for (const [View, Plain] of [
+  [MapView, Map],
+  [SetView, Set],
+] as const) {
+  Object.defineProperty(View.prototype, "constructor", { value: Plain });
+}
+
 /** What newer versions of JavaScript have looks at what a Set itself holds, and a view holds nothing itself. */
 const comparisons = [
   ...["union", "intersection", "difference", "symmetricDifference"],

@@ -903,6 +903,87 @@ describe("EpisodeState", () => {
     });
   });
 
+  describe("of classes of its author's", () => {
+    class Counts extends Map<string, number> {
+      override get(key: string): number {
+        return super.get(key) ?? 0;
+      }
+    }
+    class Names extends Set<string> {
+      override has(name: string): boolean {
+        return super.has(name.toLowerCase());
+      }
+    }
+
+    test("passes Maps and Sets as they are", async () => {
+      const make = () => ({ counts: new Counts(), names: new Names(["ann"]) });
+      const base = make();
+      const state = new EpisodeState<ReturnType<typeof make> & { added?: Counts }>(base);
+      const added = new Counts([["b", 5]]);
+      await change(state, (draft) => {
+        draft.counts.set("a", draft.counts.get("a") + 1);
+        expect(draft.names.has("Ann")).toBe(true);
+        draft.added = added;
+      });
+      await change(state, (draft) => void draft.added!.set("b", draft.added!.get("c") + 1));
+      const closed = state.close();
+      expect([closed.counts, closed.names, closed.added]).toEqual([
+        ...[base.counts, base.names, added],
+      ]);
+      expect(closed.counts).toBe(base.counts);
+      expect([closed.counts.get("a"), added.get("b")]).toEqual([1, 1]);
+      const whole = new EpisodeState(new Counts());
+      await change(whole, (counts) => void counts.set("a", counts.get("a") + 1));
+      expect(whole.close().get("a")).toBe(1);
+    });
+
+    test("takes what a tool is given of a Map or a Set for no class of anybody's", async () => {
+      const make = () => ({ map: new Map([["a", { n: 1 }]]), set: new Set(["a"]), again: {} });
+      for (const state of [new EpisodeState(make()), new EpisodeState(make())]) {
+        await change(state, (draft) => {
+          draft.again = { map: draft.map, set: draft.set };
+          const Copy = draft.map.constructor as MapConstructor;
+          expect(new Copy(draft.map).get("a")).toBe(draft.map.get("a"));
+        });
+        await change(state, ({ map, set }) => {
+          map.get("a")!.n += 1;
+          set.add("b");
+        });
+        const { map, set, again } = state.close();
+        expect(again).toEqual({ map: new Map([["a", { n: 2 }]]), set: new Set(["a", "b"]) });
+        expect(again).toEqual({ map, set });
+      }
+    });
+
+    test("lists stay of their class, with their own members, and are each episode's own", async () => {
+      class Shelf extends Array<{ n: number }> {
+        limit: number;
+        constructor({ limit, items }: { limit: number; items: { n: number }[] }) {
+          super();
+          this.limit = limit;
+          for (const item of items) this[this.length] = item;
+        }
+        put(n: number): boolean {
+          if (this.length >= this.limit) return false;
+          this[this.length] = { n };
+          this.limit -= 1;
+          return true;
+        }
+      }
+      const base = { shelf: new Shelf({ limit: 4, items: [{ n: 1 }] }) };
+      for (const state of [new EpisodeState(base), new EpisodeState(base)]) {
+        await change(state, ({ shelf }) => void shelf.put(9), false);
+        await change(state, ({ shelf }) => expect([shelf.put(2), shelf.limit]).toEqual([true, 3]));
+        await change(state, ({ shelf }) => expect([shelf.put(3), shelf.limit]).toEqual([true, 2]));
+        await change(state, ({ shelf }) => expect(shelf.put(4)).toBe(false));
+        const { shelf } = state.close();
+        expect([shelf instanceof Shelf, shelf.limit]).toEqual([true, 2]);
+        expect(Array.from(shelf, ({ n }) => n)).toEqual([1, 2, 3]);
+      }
+      expect([base.shelf.limit, base.shelf.length]).toEqual([4, 1]);
+    });
+  });
+
   test("bears a state that holds itself", async () => {
     interface Ring {
       next?: Ring;

@@ -12,7 +12,7 @@ import { StateDraft, type Part } from "./state-draft.ts";
  * shared by all episodes and large: it is frozen, and a part of it is copied when it is first written.
  * A state that holds something at two places is copied whole, so that it stays one thing; binary data, which
  * nobody can freeze, is copied with what holds it. Plain objects, lists, Maps, Sets and Dates are treated so; an
- * instance of a class is passed as it is.
+ * instance of a class is passed as it is, also where that extends Map, Set or Date.
  */
 export class EpisodeState<State> {
   readonly #base: State;

@@ -3,8 +3,10 @@ import { isBinary } from "./binary.ts";
 /** What is copied when it is written: plain objects, lists, Maps, Sets and Dates. */
 export function isPlain(value: unknown): value is object {
   if (typeof value !== "object" || value === null) return false;
-  if (Array.isArray(value) || value instanceof Map || value instanceof Set) return true;
+  if (Array.isArray(value)) return true;
   // Also what a tool is given of one, but none of a class of its author's.
+  if (value instanceof Map) return value.constructor === Map;
+  if (value instanceof Set) return value.constructor === Set;
   if (value instanceof Date) return value.constructor === Date;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
