@@ -1,3 +1,4 @@
+import { assertKey } from "./map-key.ts";
 import { rawOf, type Part, type StateDraft } from "./state-draft.ts";
 
 /** What a tool is given of a Map. */
@@ -25,11 +26,20 @@ export class MapView extends Map<unknown, unknown> {
   }
 
   override has(key: unknown): boolean {
-    return this.#raw.has(key);
+    return this.#raw.has(key) || this.#misses(key);
+  }
+
+  /** An object of the state is another one here than where it is held. */
+  #misses(key: unknown): false {
+    if (this.#draft.isView(key)) assertKey(key);
+    return false;
   }
 
   override get(key: unknown): unknown {
-    return this.#draft.show(this.#raw.get(key), this.#part, key);
+    const value = this.#raw.get(key);
+    if (value !== undefined) return this.#draft.show(value, this.#part, key);
+    this.#misses(key);
+    return undefined;
   }
 
   override set(key: unknown, value: unknown): this {
@@ -40,6 +50,7 @@ export class MapView extends Map<unknown, unknown> {
       const before = own.get(key);
       this.#draft.note(() => own.set(key, before), kept, place);
     } else {
+      assertKey(key);
       this.#draft.note(() => own.delete(key), kept, place);
     }
     own.set(key, kept);
@@ -56,7 +67,7 @@ export class MapView extends Map<unknown, unknown> {
   }
 
   override delete(key: unknown): boolean {
-    if (!this.#raw.has(key)) return false;
+    if (!this.has(key)) return false;
     const own = this.#own();
     this.#draft.noteRemoval(own, () => refill(own));
     return own.delete(key);

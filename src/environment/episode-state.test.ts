@@ -551,6 +551,57 @@ describe("EpisodeState", () => {
     expect(state.close()).toEqual({ a: 1 });
   });
 
+  test("refuses an object as a key of a Map, which nobody would find or tell from another", async () => {
+    class Seat {
+      readonly row = 1;
+    }
+    const [item, seat] = [{ id: "a" }, new Seat()];
+    const stock = new Map<unknown, unknown>([
+      [item, 3],
+      [seat, 4],
+    ]);
+    const base = { items: [{ id: "b" }], stock };
+    const refused =
+      "Cannot take an object for a key of a Map in the state: expected a text or a number, such as its id";
+    for (const state of [new EpisodeState(base), new EpisodeState(base)]) {
+      const calls: ((draft: typeof base) => unknown)[] = [
+        (draft) => draft.stock.set({ id: "c" }, 1),
+        (draft) => draft.stock.set(draft.items[0], 1),
+        (draft) => draft.stock.get(draft.items[0]),
+        (draft) => draft.stock.has(draft.items[0]),
+        (draft) => draft.stock.delete(draft.items[0]),
+      ];
+      for (const call of calls) await expect(change(state, call)).rejects.toThrow(refused);
+      // What it began with is found by what has been there, and is written for nobody.
+      await change(state, (draft) => {
+        draft.stock.set(item, (draft.stock.get(item) as number) + 1).set(seat, 5);
+        draft.stock.set(new Date(0), 6).set("text", 7).set(null, 8);
+        expect([draft.stock.get({}), draft.stock.has({}), draft.stock.delete({})]).toEqual([
+          ...[undefined, false, false],
+        ]);
+      });
+      const writeKey = (draft: typeof base): void => {
+        ([...draft.stock.keys()][0] as { id: string }).id = "z";
+      };
+      await expect(change(state, writeKey)).rejects.toThrow("read only");
+      expect([...state.close().stock.values()]).toEqual([4, 5, 6, 7, 8]);
+      expect(Object.isFrozen(seat)).toBe(false);
+    }
+    expect([...stock.values()]).toEqual([3, 4]);
+  });
+
+  test("closes with a Map that a call brought in with objects as keys", async () => {
+    const state = new EpisodeState<Record<string, unknown>>({ items: [{ n: 1 }] });
+    await change(state, (draft) => {
+      const [item] = draft["items"] as object[];
+      draft["marks"] = new Map<unknown, unknown>([
+        [item, 1],
+        [{ item }, 2],
+      ]);
+    });
+    expect([...(state.close()["marks"] as Map<unknown, unknown>).values()]).toEqual([1, 2]);
+  });
+
   test("takes Maps and lists that a call brings in, those too that their author froze", async () => {
     const map = Object.freeze(new Map([["a", { n: 1, tags: [] }]]));
     const state = new EpisodeState<Record<string, unknown>>({ map });

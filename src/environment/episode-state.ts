@@ -20,7 +20,7 @@ export class EpisodeState<State> {
   readonly #draft: StateDraft | undefined;
 
   constructor(initial: State) {
-    this.#base = seal(initial);
+    this.#base = seal(initial, true);
     // A view of binary data cannot be told from it: only what holds it is shown by one.
     const base = isBinary(initial) ? seal({ state: initial }) : initial;
     if (!isPlain(base)) return;

@@ -55,8 +55,10 @@ export function holdsBinary(value: unknown): boolean {
 /**
  * Freezes a value with all that it holds, Maps, Sets and Dates among it. A second time costs nothing, so
  * that what many episodes share is gone through once. Binary data and instances of classes stay as they are.
+ *
+ * @param withKeys - Whether objects that are keys of Maps are frozen as well, as those are that episodes share.
  */
-export function seal<Value>(value: Value): Value {
+export function seal<Value>(value: Value, withKeys = false): Value {
   const waiting: unknown[] = [value];
   const fresh: object[] = [];
   let isHolding = false;
@@ -68,7 +70,10 @@ export function seal<Value>(value: Value): Value {
     sealed.add(next);
     sealedAlone.delete(next);
     fresh.push(next);
-    for (const [, held] of membersOf(next)) waiting.push(held);
+    for (const [key, held] of membersOf(next)) {
+      waiting.push(held);
+      if (withKeys && typeof key === "object") waiting.push(key);
+    }
     freeze(next);
   }
   if (isHolding) noteHolding(fresh.toReversed());

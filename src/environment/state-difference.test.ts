@@ -138,6 +138,22 @@ describe("findDifferences()", () => {
     ]);
   });
 
+  test("refuses a Map with objects as keys, which have one name together", () => {
+    const stock = new Map([[{ id: "a" }, 1]]);
+    const [seat, day, place] = [account, new Date(0), [1, 2]];
+    const refused = new NotPlain("its a.b has an object as a key, expected texts or numbers");
+    const find = (wanted: unknown, got: unknown) => (): unknown =>
+      findDifferences({ a: { b: wanted } }, { a: { b: got } });
+    expect(find(stock, new Map([[{ id: "a" }, 1]]))).toThrow(refused);
+    expect(find({}, stock)).toThrow(refused);
+    expect(find(new Map([[seat, 1]]), {})).toThrow(refused);
+    expect(find(new Map([[Object.create(null) as object, 1]]), {})).toThrow(refused);
+    expect(isAlike(stock, stock)).toBe(true);
+    const named = (n: number): object =>
+      new Map<unknown, number>([...[day, place].map((key) => [key, n] as const)]);
+    expect([isAlike(named(1), named(1)), isAlike(named(1), named(2))]).toEqual([true, false]);
+  });
+
   test("refuses a promise that is wanted, whatever was reached", () => {
     for (const got of [5, undefined, {}]) {
       const find = (): unknown =>

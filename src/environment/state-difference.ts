@@ -2,6 +2,7 @@ import { toPlainJson, toPyValue, type PlainJson } from "../python/value.ts";
 import { briefValue } from "./brief-value.ts";
 import { contentText, isNumbers, isTextual, shownContent, type Numbers } from "./content-text.ts";
 import type { StateDifference } from "./difference.ts";
+import { isNameless } from "./map-key.ts";
 import { NotPlain, writeJsonWith } from "./plain-text.ts";
 
 /** Most places that a difference lists. */
@@ -21,7 +22,7 @@ export interface FoundDifferences {
  * record. Either may hold what cannot be written, such as a `NaN` that came of what the policy wrote. An object
  * whose content is in no members, such as one with private fields, is different from all but itself.
  *
- * @throws NotPlain where a promise is wanted.
+ * @throws NotPlain where a promise is wanted, or a Map that is compared has an object as a key.
  */
 export function findDifferences(wanted: object, reached: object): FoundDifferences {
   const places: StateDifference[] = [];
@@ -46,6 +47,8 @@ function compare(path: readonly string[], wanted: unknown, got: unknown, note: N
     compareNumbers(path, [wanted, got], note);
     return;
   }
+  refuseNamelessKeys(path, wanted);
+  refuseNamelessKeys(path, got);
   const left = membersOf(wanted);
   const right = membersOf(got);
   if (left === undefined || right === undefined || left.kind !== right.kind) {
@@ -66,6 +69,15 @@ function compare(path: readonly string[], wanted: unknown, got: unknown, note: N
     compare([...path, key], value, right.members.get(key), note);
   for (const [key, value] of right.members) {
     if (!left.members.has(key)) compare([...path, key], undefined, value, note);
+  }
+}
+
+/** Members are compared by their names, and objects would have one name together. */
+function refuseNamelessKeys(path: readonly string[], value: unknown): void {
+  if (!(value instanceof Map)) return;
+  for (const key of value.keys()) {
+    if (!isNameless(key)) continue;
+    throw new NotPlain(`its ${path.join(".")} has an object as a key, expected texts or numbers`);
   }
 }
 

@@ -179,6 +179,11 @@ export class StateDraft {
     return part === undefined ? value : this.own(part);
   }
 
+  /** Whether a tool was given the value in the place of a part. */
+  isView(value: unknown): boolean {
+    return typeof value === "object" && value !== null && this.#byView.has(value);
+  }
+
   /** A held value as a tool is given it. */
   show(value: unknown, holder: Part, key: unknown): unknown {
     if (isBinary(value)) return this.#showBinary(value);
