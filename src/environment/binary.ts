@@ -17,6 +17,17 @@ export function isBinary(value: unknown): value is Binary {
   return isOwn || Object.getPrototypeOf(prototype) === anyTypedArray;
 }
 
+/** What tells binary data of one class apart, as a text that is no JSON; nothing for any other value. */
+export function binaryText(value: unknown): string | undefined {
+  if (!ArrayBuffer.isView(value) && !(value instanceof ArrayBuffer)) return undefined;
+  const { buffer, byteOffset, byteLength } = ArrayBuffer.isView(value)
+    ? value
+    : { buffer: value, byteOffset: 0, byteLength: value.byteLength };
+  const bytes = Buffer.from(buffer, byteOffset, byteLength).toString("base64");
+  // A Buffer is an array of bytes as any other.
+  return `${Object.prototype.toString.call(value)}(${bytes})`;
+}
+
 /** Where the bytes are, which other views may show as well. */
 export function bufferOf(value: Binary): ArrayBuffer {
   return ArrayBuffer.isView(value) ? value.buffer : value;

@@ -1,3 +1,4 @@
+import { assertKey } from "./map-key.ts";
 import { rawOf, type Part, type StateDraft } from "./state-draft.ts";
 
 /** What a tool is given of a Map. */
@@ -25,11 +26,20 @@ export class MapView extends Map<unknown, unknown> {
   }
 
   override has(key: unknown): boolean {
-    return this.#raw.has(key);
+    return this.#raw.has(key) || this.#misses(key);
+  }
+
+  /** An object of the state is another one here than where it is held. */
+  #misses(key: unknown): false {
+    if (this.#draft.isView(key)) assertKey(key);
+    return false;
   }
 
   override get(key: unknown): unknown {
-    return this.#draft.show(this.#raw.get(key), this.#part, key);
+    const value = this.#raw.get(key);
+    if (value !== undefined) return this.#draft.show(value, this.#part, key);
+    this.#misses(key);
+    return undefined;
   }
 
   override set(key: unknown, value: unknown): this {
@@ -40,14 +50,24 @@ export class MapView extends Map<unknown, unknown> {
       const before = own.get(key);
       this.#draft.note(() => own.set(key, before), kept, place);
     } else {
+      assertKey(key);
       this.#draft.note(() => own.delete(key), kept, place);
     }
     own.set(key, kept);
     return this;
   }
 
+  /** Those of newer versions of JavaScript look at what a Map itself holds, and a view holds nothing itself. */
+  getOrInsert(key: unknown, value: unknown): unknown {
+    return this.has(key) ? this.get(key) : this.set(key, value).get(key);
+  }
+
+  getOrInsertComputed(key: unknown, compute: (key: unknown) => unknown): unknown {
+    return this.has(key) ? this.get(key) : this.set(key, compute(key)).get(key);
+  }
+
   override delete(key: unknown): boolean {
-    if (!this.#raw.has(key)) return false;
+    if (!this.has(key)) return false;
     const own = this.#own();
     this.#draft.noteRemoval(own, () => refill(own));
     return own.delete(key);
@@ -175,6 +195,14 @@ export class SetView extends Set<unknown> {
   override [Symbol.iterator](): SetIterator<unknown> {
     return this.values();
   }
+}
+
+// A copy is made by the constructor of what is copied; and neither is of a class of its author's.
+for (const [View, Plain] of [
+  [MapView, Map],
+  [SetView, Set],
+] as const) {
+  Object.defineProperty(View.prototype, "constructor", { value: Plain });
 }
 
 /** What newer versions of JavaScript have looks at what a Set itself holds, and a view holds nothing itself. */

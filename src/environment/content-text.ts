@@ -12,6 +12,7 @@ export function isNumbers(value: unknown): value is Numbers {
  */
 export function contentText(value: unknown, idOf: (value: unknown) => number): string | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? undefined : String(value);
+  if (isInvalidDate(value)) return "date(invalid)";
   if (isNumbers(value)) return `numbers(${Array.from(value).join(",")})`;
   const bytes = bytesOf(value);
   if (bytes !== undefined) return `bytes(${bytes.join(",")})`;
@@ -26,6 +27,10 @@ export function shownContent(value: unknown): string | undefined {
   const bytes = isNumbers(value) ? value : bytesOf(value);
   const builtin = builtinText(value);
   if (bytes !== undefined) return JSON.stringify(`(${classOf(value)} of ${describe(bytes)})`);
+  if (isInvalidDate(value)) return JSON.stringify("(Invalid Date)");
+  if (Array.isArray(value) && isSparse(value)) {
+    return JSON.stringify(`(Array of ${value.length}, most of them missing)`);
+  }
   if (builtin !== undefined) return JSON.stringify(`(${classOf(value)} ${builtin})`);
   // Those have an error of their own.
   if (!hidesContent(value) || value instanceof Promise || value instanceof Error) return undefined;
@@ -51,6 +56,11 @@ function bytesOf(value: unknown): Uint8Array | undefined {
   return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
 }
 
+/** A Date that is none is written as `null`, which says that there is none. */
+function isInvalidDate(value: unknown): boolean {
+  return value instanceof Date && (value.toJSON() as unknown) === null;
+}
+
 function builtinText(value: unknown): string | undefined {
   return value instanceof RegExp || value instanceof URLSearchParams ? String(value) : undefined;
 }
@@ -60,6 +70,11 @@ function hidesContent(value: unknown): value is object {
   if (typeof value !== "object" || value === null || "toJSON" in value) return false;
   if (Array.isArray(value) || value instanceof Map || value instanceof Set) return false;
   return Object.keys(value).length === 0 && classOf(value) !== "Object";
+}
+
+/** Whether a list has so few items for its length that writing its places would take far longer than they are worth. */
+function isSparse(list: readonly unknown[]): boolean {
+  return list.length > 1000 && Object.keys(list).length < list.length / 2;
 }
 
 /** Most numbers that are shown. */

@@ -81,7 +81,7 @@ function refillSet(raw: Set<unknown>, take: (held: unknown) => unknown): void {
 
 /** A copy of a plain value that holds what it holds, and works out what is worked out. */
 export function copyOf(base: object): object {
-  if (Array.isArray(base)) return base.slice();
+  if (Array.isArray(base)) return copyOfList(base);
   if (base instanceof Map) return new Map(base);
   if (base instanceof Set) return new Set(base);
   if (base instanceof Date) return new Date(base.getTime());
@@ -92,6 +92,21 @@ export function copyOf(base: object): object {
     const accessor = accessorOf(base, key);
     if (accessor === undefined) putMember(copy, key, (base as Record<PropertyKey, unknown>)[key]);
     else Object.defineProperty(copy, key, { ...accessor, configurable: true });
+  }
+  return copy;
+}
+
+/** A list of a class stays one, with its own members. Its constructor, which may want anything, is not called. */
+function copyOfList(base: readonly unknown[]): object {
+  const prototype = Object.getPrototypeOf(base) as object | null;
+  if (prototype === Array.prototype) return base.slice();
+  const copy = Object.setPrototypeOf(Array.from({ length: 0 }), prototype) as object;
+  for (const key of Reflect.ownKeys(base)) {
+    const { enumerable = true } = Reflect.getOwnPropertyDescriptor(base, key)!;
+    const value: unknown = base[key as never];
+    if (key === "length") Object.defineProperty(copy, key, { value });
+    else
+      Object.defineProperty(copy, key, { value, enumerable, writable: true, configurable: true });
   }
   return copy;
 }

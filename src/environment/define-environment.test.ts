@@ -400,6 +400,29 @@ describe("defineEnvironment()", () => {
     expect(hashes[0]).toBe(hashes[1]);
     expect(hashes[0]).not.toBe(hashes[2]);
   });
+
+  test("hashes binary data by what it holds", async () => {
+    const bytes = new Uint8Array([1, 2, 3, 4]);
+    const hashOf = async (grid: unknown): Promise<string> => {
+      const environment = shelves({ initialState: () => ({ grid }) });
+      const task = environment.task("test", 0);
+      const user = environment.user.open(task, { seed: 0 });
+      await using world = await environment.open(task, { user, signal });
+      return await world.stateHash!({ signal });
+    };
+    for (const [one, other] of [
+      [bytes, new Uint8Array([1, 2, 3, 5])],
+      [Buffer.from("abc"), Buffer.from("abd")],
+      [bytes.buffer, bytes.buffer.slice(1)],
+      [new DataView(bytes.buffer, 1, 2), new DataView(bytes.buffer, 2, 2)],
+      [{ deep: [bytes.subarray(1)] }, { deep: [bytes.subarray(2)] }],
+      [bytes, [1, 2, 3, 4]],
+      [new Float64Array([Number.NaN]), new Float64Array([0])],
+    ]) {
+      expect(await hashOf(one)).toBe(await hashOf(structuredClone(one)));
+      expect(await hashOf(one)).not.toBe(await hashOf(other));
+    }
+  });
 });
 
 describe("what is broken is refused when it is defined", () => {

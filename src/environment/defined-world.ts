@@ -9,8 +9,9 @@ import type { Tool } from "./define-tool.ts";
 import type { Action, Score, Step, World } from "./environment.ts";
 import type { EpisodeResources, GetResource } from "./episode-resources.ts";
 import type { EpisodeState } from "./episode-state.ts";
+import { binaryText } from "./binary.ts";
 import { briefText } from "./brief-value.ts";
-import { writePlainJson } from "./plain-text.ts";
+import { writeJsonWith } from "./plain-text.ts";
 import { toScore, type ScoreResult } from "./score-result.ts";
 import { placeOfThrow } from "../internal/source-place.ts";
 import { callDefinedTool, type ToolOutcome } from "./tool-call.ts";
@@ -167,7 +168,7 @@ export class DefinedWorld<Item, State> implements World {
   }
 
   async stateHash(): Promise<string> {
-    const plain = writePlainJson(this.#parts.state.view);
+    const plain = writeJsonWith(this.#parts.state.view, binaryText);
     return createHash("sha256").update(plain).digest("hex");
   }
 

@@ -252,6 +252,58 @@ describe("EpisodeState", () => {
     });
   });
 
+  test("inserts into a Map what it does not have, as newer versions of JavaScript do", async () => {
+    interface Upsert<Value> extends Map<string, Value> {
+      getOrInsert(key: string, value: Value): Value;
+      getOrInsertComputed(key: string, compute: (key: string) => Value): Value;
+    }
+    // What they do looks at a Map's own entries.
+    const own: object = Map.prototype;
+    const [has, get, set] = ["has", "get", "set"].map(
+      (name) => Reflect.get(own, name) as (...given: unknown[]) => unknown,
+    );
+    const upsert = function (this: object, key: unknown, value: unknown): unknown {
+      if (Reflect.apply(has!, this, [key]) !== true) Reflect.apply(set!, this, [key, value]);
+      return Reflect.apply(get!, this, [key]);
+    };
+    const names = ["getOrInsert", "getOrInsertComputed"] as const;
+    const before = names.map((name) => Object.getOwnPropertyDescriptor(own, name));
+    for (const name of names) {
+      Object.defineProperty(own, name, { value: upsert, configurable: true });
+    }
+    try {
+      const base = { loans: new Map([["Ann", ["Emma"]]]) };
+      const [state, other] = [new EpisodeState(base), new EpisodeState(base)];
+      const lend = async (who: string, isKept = true) => {
+        const work = (draft: typeof base) => {
+          const loans = draft.loans as Upsert<string[]>;
+          loans.getOrInsert(who, []).push("Dune");
+          loans.getOrInsertComputed(`${who}!`, (name) => [name]).push("Emil");
+        };
+        await change(state, work, isKept);
+      };
+      await lend("Cy", false);
+      await lend("Ann");
+      await lend("Bo");
+      const loans = { Ann: ["Emma", "Dune"], "Ann!": ["Ann!", "Emil"] };
+      const kept = { ...loans, Bo: ["Dune"], "Bo!": ["Bo!", "Emil"] };
+      const readOnly = "Cannot change the state here: it is read only";
+      for (const shown of [state.view.loans, state.close().loans, other.initial.loans]) {
+        const one = shown as Upsert<string[]>;
+        expect(one.getOrInsert("Ann", [])).toEqual(one.get("Ann"));
+        expect(() => one.getOrInsert("Di", [])).toThrow(readOnly);
+        expect(() => one.getOrInsertComputed("Di", () => [])).toThrow(readOnly);
+      }
+      expect(Object.fromEntries(state.close().loans)).toEqual(kept);
+      expect(other.close().loans).toEqual(new Map([["Ann", ["Emma"]]]));
+    } finally {
+      for (const [place, name] of names.entries()) {
+        if (before[place] === undefined) Reflect.deleteProperty(own, name);
+        else Object.defineProperty(own, name, before[place]);
+      }
+    }
+  });
+
   test("remembers once a call how that was from which many are taken out", async () => {
     const names = Array.from({ length: 50 }, (_, n) => `name ${n}`);
     const make = () => ({
@@ -497,6 +549,57 @@ describe("EpisodeState", () => {
       "Cannot keep a member under Symbol(mark) in the state: expected a text as its name",
     );
     expect(state.close()).toEqual({ a: 1 });
+  });
+
+  test("refuses an object as a key of a Map, which nobody would find or tell from another", async () => {
+    class Seat {
+      readonly row = 1;
+    }
+    const [item, seat] = [{ id: "a" }, new Seat()];
+    const stock = new Map<unknown, unknown>([
+      [item, 3],
+      [seat, 4],
+    ]);
+    const base = { items: [{ id: "b" }], stock };
+    const refused =
+      "Cannot take an object for a key of a Map in the state: expected a text or a number, such as its id";
+    for (const state of [new EpisodeState(base), new EpisodeState(base)]) {
+      const calls: ((draft: typeof base) => unknown)[] = [
+        (draft) => draft.stock.set({ id: "c" }, 1),
+        (draft) => draft.stock.set(draft.items[0], 1),
+        (draft) => draft.stock.get(draft.items[0]),
+        (draft) => draft.stock.has(draft.items[0]),
+        (draft) => draft.stock.delete(draft.items[0]),
+      ];
+      for (const call of calls) await expect(change(state, call)).rejects.toThrow(refused);
+      // What it began with is found by what has been there, and is written for nobody.
+      await change(state, (draft) => {
+        draft.stock.set(item, (draft.stock.get(item) as number) + 1).set(seat, 5);
+        draft.stock.set(new Date(0), 6).set("text", 7).set(null, 8);
+        expect([draft.stock.get({}), draft.stock.has({}), draft.stock.delete({})]).toEqual([
+          ...[undefined, false, false],
+        ]);
+      });
+      const writeKey = (draft: typeof base): void => {
+        ([...draft.stock.keys()][0] as { id: string }).id = "z";
+      };
+      await expect(change(state, writeKey)).rejects.toThrow("read only");
+      expect([...state.close().stock.values()]).toEqual([4, 5, 6, 7, 8]);
+      expect(Object.isFrozen(seat)).toBe(false);
+    }
+    expect([...stock.values()]).toEqual([3, 4]);
+  });
+
+  test("closes with a Map that a call brought in with objects as keys", async () => {
+    const state = new EpisodeState<Record<string, unknown>>({ items: [{ n: 1 }] });
+    await change(state, (draft) => {
+      const [item] = draft["items"] as object[];
+      draft["marks"] = new Map<unknown, unknown>([
+        [item, 1],
+        [{ item }, 2],
+      ]);
+    });
+    expect([...(state.close()["marks"] as Map<unknown, unknown>).values()]).toEqual([1, 2]);
   });
 
   test("takes Maps and lists that a call brings in, those too that their author froze", async () => {
@@ -824,10 +927,111 @@ describe("EpisodeState", () => {
       expect(state.close()).toEqual({ due: new Date(2), other: new Date(Number.NaN) });
     });
 
+    test("is what a call made of the Date that it brought in, to all that take one", async () => {
+      const state = new EpisodeState<Record<string, unknown>>({ all: new Set() });
+      const read = (draft: Record<string, unknown>): unknown[] =>
+        [draft["due"], ...(draft["all"] as Set<Date>)].map((due) =>
+          new Date(due as Date).getTime(),
+        );
+      await change(state, (draft) => {
+        const due = new Date(1);
+        draft["due"] = due;
+        (draft["all"] as Set<Date>).add(due);
+        expect(read(draft)).toEqual([1, 1]);
+        due.setTime(2);
+        expect(read(draft)).toEqual([2, 2]);
+        due.setTime(3);
+      });
+      expect(read(state.view)).toEqual([3, 3]);
+      await change(state, ({ due }) => void (due as Date).setTime(4), false);
+      expect(read(state.view)).toEqual([3, 3]);
+    });
+
     test("passes a Date of a class of its author's as it is", () => {
       class Day extends Date {}
       const day = new Day(0);
       expect(new EpisodeState({ day }).view.day).toBe(day);
+    });
+  });
+
+  describe("of classes of its author's", () => {
+    class Counts extends Map<string, number> {
+      override get(key: string): number {
+        return super.get(key) ?? 0;
+      }
+    }
+    class Names extends Set<string> {
+      override has(name: string): boolean {
+        return super.has(name.toLowerCase());
+      }
+    }
+
+    test("passes Maps and Sets as they are", async () => {
+      const make = () => ({ counts: new Counts(), names: new Names(["ann"]) });
+      const base = make();
+      const state = new EpisodeState<ReturnType<typeof make> & { added?: Counts }>(base);
+      const added = new Counts([["b", 5]]);
+      await change(state, (draft) => {
+        draft.counts.set("a", draft.counts.get("a") + 1);
+        expect(draft.names.has("Ann")).toBe(true);
+        draft.added = added;
+      });
+      await change(state, (draft) => void draft.added!.set("b", draft.added!.get("c") + 1));
+      const closed = state.close();
+      expect([closed.counts, closed.names, closed.added]).toEqual([
+        ...[base.counts, base.names, added],
+      ]);
+      expect(closed.counts).toBe(base.counts);
+      expect([closed.counts.get("a"), added.get("b")]).toEqual([1, 1]);
+      const whole = new EpisodeState(new Counts());
+      await change(whole, (counts) => void counts.set("a", counts.get("a") + 1));
+      expect(whole.close().get("a")).toBe(1);
+    });
+
+    test("takes what a tool is given of a Map or a Set for no class of anybody's", async () => {
+      const make = () => ({ map: new Map([["a", { n: 1 }]]), set: new Set(["a"]), again: {} });
+      for (const state of [new EpisodeState(make()), new EpisodeState(make())]) {
+        await change(state, (draft) => {
+          draft.again = { map: draft.map, set: draft.set };
+          const Copy = draft.map.constructor as MapConstructor;
+          expect(new Copy(draft.map).get("a")).toBe(draft.map.get("a"));
+        });
+        await change(state, ({ map, set }) => {
+          map.get("a")!.n += 1;
+          set.add("b");
+        });
+        const { map, set, again } = state.close();
+        expect(again).toEqual({ map: new Map([["a", { n: 2 }]]), set: new Set(["a", "b"]) });
+        expect(again).toEqual({ map, set });
+      }
+    });
+
+    test("lists stay of their class, with their own members, and are each episode's own", async () => {
+      class Shelf extends Array<{ n: number }> {
+        limit: number;
+        constructor({ limit, items }: { limit: number; items: { n: number }[] }) {
+          super();
+          this.limit = limit;
+          for (const item of items) this[this.length] = item;
+        }
+        put(n: number): boolean {
+          if (this.length >= this.limit) return false;
+          this[this.length] = { n };
+          this.limit -= 1;
+          return true;
+        }
+      }
+      const base = { shelf: new Shelf({ limit: 4, items: [{ n: 1 }] }) };
+      for (const state of [new EpisodeState(base), new EpisodeState(base)]) {
+        await change(state, ({ shelf }) => void shelf.put(9), false);
+        await change(state, ({ shelf }) => expect([shelf.put(2), shelf.limit]).toEqual([true, 3]));
+        await change(state, ({ shelf }) => expect([shelf.put(3), shelf.limit]).toEqual([true, 2]));
+        await change(state, ({ shelf }) => expect(shelf.put(4)).toBe(false));
+        const { shelf } = state.close();
+        expect([shelf instanceof Shelf, shelf.limit]).toEqual([true, 2]);
+        expect(Array.from(shelf, ({ n }) => n)).toEqual([1, 2, 3]);
+      }
+      expect([base.shelf.limit, base.shelf.length]).toEqual([4, 1]);
     });
   });
 

@@ -12,7 +12,7 @@ import { StateDraft, type Part } from "./state-draft.ts";
  * shared by all episodes and large: it is frozen, and a part of it is copied when it is first written.
  * A state that holds something at two places is copied whole, so that it stays one thing; binary data, which
  * nobody can freeze, is copied with what holds it. Plain objects, lists, Maps, Sets and Dates are treated so; an
- * instance of a class is passed as it is.
+ * instance of a class is passed as it is, also where that extends Map, Set or Date.
  */
 export class EpisodeState<State> {
   readonly #base: State;
@@ -20,7 +20,7 @@ export class EpisodeState<State> {
   readonly #draft: StateDraft | undefined;
 
   constructor(initial: State) {
-    this.#base = seal(initial);
+    this.#base = seal(initial, true);
     // A view of binary data cannot be told from it: only what holds it is shown by one.
     const base = isBinary(initial) ? seal({ state: initial }) : initial;
     if (!isPlain(base)) return;

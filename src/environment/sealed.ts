@@ -3,8 +3,10 @@ import { isBinary } from "./binary.ts";
 /** What is copied when it is written: plain objects, lists, Maps, Sets and Dates. */
 export function isPlain(value: unknown): value is object {
   if (typeof value !== "object" || value === null) return false;
-  if (Array.isArray(value) || value instanceof Map || value instanceof Set) return true;
+  if (Array.isArray(value)) return true;
   // Also what a tool is given of one, but none of a class of its author's.
+  if (value instanceof Map) return value.constructor === Map;
+  if (value instanceof Set) return value.constructor === Set;
   if (value instanceof Date) return value.constructor === Date;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
@@ -53,8 +55,10 @@ export function holdsBinary(value: unknown): boolean {
 /**
  * Freezes a value with all that it holds, Maps, Sets and Dates among it. A second time costs nothing, so
  * that what many episodes share is gone through once. Binary data and instances of classes stay as they are.
+ *
+ * @param withKeys - Whether objects that are keys of Maps are frozen as well, as those are that episodes share.
  */
-export function seal<Value>(value: Value): Value {
+export function seal<Value>(value: Value, withKeys = false): Value {
   const waiting: unknown[] = [value];
   const fresh: object[] = [];
   let isHolding = false;
@@ -66,7 +70,10 @@ export function seal<Value>(value: Value): Value {
     sealed.add(next);
     sealedAlone.delete(next);
     fresh.push(next);
-    for (const [, held] of membersOf(next)) waiting.push(held);
+    for (const [key, held] of membersOf(next)) {
+      waiting.push(held);
+      if (withKeys && typeof key === "object") waiting.push(key);
+    }
     freeze(next);
   }
   if (isHolding) noteHolding(fresh.toReversed());
@@ -117,15 +124,24 @@ function freeze(value: object): void {
     for (const method of writersOf(value)) {
       if (method in value) Object.defineProperty(value, method, { value: refuseWrite });
     }
+    for (const method of value instanceof Map ? insertingReaders : noWriters) {
+      if (method in value) Object.defineProperty(value, method, { value: readOrRefuse });
+    }
   }
   Object.freeze(value);
 }
 
 const collectionWriters = ["set", "add", "delete", "clear"];
+/** What newer versions of JavaScript have: they write only where nothing is to be read. */
+const insertingReaders = ["getOrInsert", "getOrInsertComputed"];
 const noWriters: readonly string[] = [];
 const dateWriters = Object.getOwnPropertyNames(Date.prototype).filter((name) =>
   name.startsWith("set"),
 );
+
+function readOrRefuse(this: Map<unknown, unknown>, key: unknown): unknown {
+  return this.has(key) ? this.get(key) : refuseWrite();
+}
 
 /** The methods that change what is in no members. */
 function writersOf(value: object): readonly string[] {

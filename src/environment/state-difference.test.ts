@@ -43,6 +43,8 @@ describe("findDifferences()", () => {
     ["bytes in Sets", new Set([new Uint8Array([1])]), new Set([new Uint8Array([1])])],
     ["NaN in Sets", new Set([Number.NaN]), new Set([Number.NaN])],
     ["Dates", new Date(0), new Date(0)],
+    ["invalid Dates", new Date(Number.NaN), new Date("soon")],
+    ["invalid Dates in Sets", new Set([new Date(Number.NaN)]), new Set([new Date("soon")])],
     ["instances with members", new Tag("x"), { name: "x" }],
     ["Maps and objects", new Map([["n", 1]]), { n: 1 }],
     ["objects of no class", Object.create(null), {}],
@@ -66,6 +68,11 @@ describe("findDifferences()", () => {
     ["bytes in Sets", new Set([new Uint8Array([5])]), new Set([new Uint8Array([10])])],
     ["a list and its bytes", [1, 2], new Uint8Array([1, 2])],
     ["errors", new Error("a"), new Error("b")],
+    ["nothing and an invalid Date", null, new Date("soon")],
+    ["an invalid Date and nothing", new Date("soon"), null],
+    ["nothing and an invalid Date in Sets", new Set([null]), new Set([new Date("soon")])],
+    ["Dates of which one is invalid", new Date(0), new Date("soon")],
+    ["nothing and what is written as nothing", null, { toJSON: () => null }],
     ["a pattern and its text", "/5/", /5/],
   ])("tells apart %s", (_, wanted, got) => {
     expect([isAlike(wanted, got), isAlike([{ b: wanted }], [{ b: got }])]).toEqual([false, false]);
@@ -96,6 +103,55 @@ describe("findDifferences()", () => {
       { table: "data", record: "1", field: "", wanted: 2, got: 9 },
       { table: "data", record: "2", field: "", wanted: 3 },
     ]);
+  });
+
+  test("shows a Date that is none", () => {
+    expect(findDifferences({ due: null }, { due: new Date("soon") }).state).toEqual([
+      { table: "due", record: "", field: "", wanted: null, got: "(Invalid Date)" },
+    ]);
+  });
+
+  test("compares lists with holes, of any length", () => {
+    const listOf = (length: number, items: object): unknown[] =>
+      Object.assign([] as unknown[], { length }, items);
+    const seats = listOf(3, { 2: "Ann" });
+    expect(isAlike(seats, listOf(3, { 2: "Ann" }))).toBe(true);
+    expect(isAlike(seats, [undefined, undefined, "Ann"])).toBe(true);
+    expect(findDifferences({ seats: ["Bo", "Cy", "Ann"] }, { seats }).state).toEqual([
+      { table: "seats", record: "0", field: "", wanted: "Bo" },
+      { table: "seats", record: "1", field: "", wanted: "Cy" },
+    ]);
+    expect(findDifferences({ seats }, { seats: ["Bo", null, "Cy"] }).state).toEqual([
+      { table: "seats", record: "2", field: "", wanted: "Ann", got: "Cy" },
+      { table: "seats", record: "0", field: "", got: "Bo" },
+      { table: "seats", record: "1", field: "", got: null },
+    ]);
+    expect(isAlike(Object.assign(["Ann"], { total: 1, "-1": "Bo" }), ["Ann"])).toBe(true);
+    const far = listOf(4_000_000_000, { 3_999_999_999: "Ann" });
+    expect(isAlike(far, [])).toBe(false);
+    expect(isAlike(far, listOf(4_000_000_000, { 3_999_999_999: "Ann" }))).toBe(true);
+    expect(findDifferences({ hall: { seats: ["Ann"] } }, { hall: { seats: far } }).state).toEqual([
+      {
+        ...{ table: "hall", record: "seats", field: "", wanted: ["Ann"] },
+        got: "(Array of 4000000000, most of them missing)",
+      },
+    ]);
+  });
+
+  test("refuses a Map with objects as keys, which have one name together", () => {
+    const stock = new Map([[{ id: "a" }, 1]]);
+    const [seat, day, place] = [account, new Date(0), [1, 2]];
+    const refused = new NotPlain("its a.b has an object as a key, expected texts or numbers");
+    const find = (wanted: unknown, got: unknown) => (): unknown =>
+      findDifferences({ a: { b: wanted } }, { a: { b: got } });
+    expect(find(stock, new Map([[{ id: "a" }, 1]]))).toThrow(refused);
+    expect(find({}, stock)).toThrow(refused);
+    expect(find(new Map([[seat, 1]]), {})).toThrow(refused);
+    expect(find(new Map([[Object.create(null) as object, 1]]), {})).toThrow(refused);
+    expect(isAlike(stock, stock)).toBe(true);
+    const named = (n: number): object =>
+      new Map<unknown, number>([...[day, place].map((key) => [key, n] as const)]);
+    expect([isAlike(named(1), named(1)), isAlike(named(1), named(2))]).toEqual([true, false]);
   });
 
   test("refuses a promise that is wanted, whatever was reached", () => {

@@ -2,6 +2,7 @@ import { toPlainJson, toPyValue, type PlainJson } from "../python/value.ts";
 import { briefValue } from "./brief-value.ts";
 import { contentText, isNumbers, isTextual, shownContent, type Numbers } from "./content-text.ts";
 import type { StateDifference } from "./difference.ts";
+import { isNameless } from "./map-key.ts";
 import { NotPlain, writeJsonWith } from "./plain-text.ts";
 
 /** Most places that a difference lists. */
@@ -21,7 +22,7 @@ export interface FoundDifferences {
  * record. Either may hold what cannot be written, such as a `NaN` that came of what the policy wrote. An object
  * whose content is in no members, such as one with private fields, is different from all but itself.
  *
- * @throws NotPlain where a promise is wanted.
+ * @throws NotPlain where a promise is wanted, or a Map that is compared has an object as a key.
  */
 export function findDifferences(wanted: object, reached: object): FoundDifferences {
   const places: StateDifference[] = [];
@@ -46,6 +47,8 @@ function compare(path: readonly string[], wanted: unknown, got: unknown, note: N
     compareNumbers(path, [wanted, got], note);
     return;
   }
+  refuseNamelessKeys(path, wanted);
+  refuseNamelessKeys(path, got);
   const left = membersOf(wanted);
   const right = membersOf(got);
   if (left === undefined || right === undefined || left.kind !== right.kind) {
@@ -66,6 +69,15 @@ function compare(path: readonly string[], wanted: unknown, got: unknown, note: N
     compare([...path, key], value, right.members.get(key), note);
   for (const [key, value] of right.members) {
     if (!left.members.has(key)) compare([...path, key], undefined, value, note);
+  }
+}
+
+/** Members are compared by their names, and objects would have one name together. */
+function refuseNamelessKeys(path: readonly string[], value: unknown): void {
+  if (!(value instanceof Map)) return;
+  for (const key of value.keys()) {
+    if (!isNameless(key)) continue;
+    throw new NotPlain(`its ${path.join(".")} has an object as a key, expected texts or numbers`);
   }
 }
 
@@ -90,8 +102,12 @@ function membersOf(value: unknown): Members | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if (!isNumbers(value) && ("toJSON" in value || isTextual(value))) return undefined;
   if (Array.isArray(value)) {
-    const members = new Map(value.map((item: unknown, index) => [String(index), item]));
-    return { kind: "list", size: members.size, members };
+    // One may have places that nothing is at, far more of them than items.
+    const places = Object.keys(value);
+    // What are no places comes last.
+    while (places.length > 0 && !/^\d+$/.test(places.at(-1)!)) places.pop();
+    const members = new Map(places.map((key) => [key, value[Number(key)] as unknown]));
+    return { kind: "list", size: value.length, members };
   }
   if (value instanceof Set) return { kind: "set", size: value.size, members: new Map() };
   const entries: Iterable<readonly [unknown, unknown]> =
@@ -110,6 +126,8 @@ function isSameSet(wanted: ReadonlySet<unknown>, got: ReadonlySet<unknown>): boo
 
 function isSameText(wanted: unknown, got: unknown): boolean {
   if (typeof wanted !== "object" || typeof got !== "object") return false;
+  // Whatever it is written as, an object is not nothing.
+  if (wanted === null || got === null) return false;
   const textOf = textWriter();
   const text = textOf(wanted);
   return text !== undefined && text === textOf(got);

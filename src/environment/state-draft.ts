@@ -179,12 +179,17 @@ export class StateDraft {
     return part === undefined ? value : this.own(part);
   }
 
+  /** Whether a tool was given the value in the place of a part. */
+  isView(value: unknown): boolean {
+    return typeof value === "object" && value !== null && this.#byView.has(value);
+  }
+
   /** A held value as a tool is given it. */
   show(value: unknown, holder: Part, key: unknown): unknown {
     if (isBinary(value)) return this.#showBinary(value);
     if (!isPlain(value) || this.#byView.has(value)) return value;
     const own = this.#byOwn.get(value);
-    if (own !== undefined) return own.view;
+    if (own !== undefined) return viewOf(own);
     const known = holder.held.get(key);
     // One that was copied and is not found here as its copy was taken out: this is another one.
     if (known?.base === value && known.own === undefined) return known.view;
@@ -208,7 +213,7 @@ export class StateDraft {
     if (isBinary(value)) return this.#showBinary(value);
     if (!isPlain(value) || !this.#mine.has(value)) return value;
     const part = this.#byOwn.get(value) ?? this.#find(value, undefined, undefined);
-    return part.view;
+    return viewOf(part);
   }
 
   /** A value as it is kept, of one that a tool wrote. */
@@ -342,6 +347,16 @@ export class StateDraft {
     return part;
   }
 }
+
+/** What a tool is given of a part; who reads a Date without its methods sees the time that its view itself has. */
+function viewOf(part: Part): object {
+  const raw = rawOf(part);
+  // What the call under way brought in is written without the view, too.
+  if (raw instanceof Date) Reflect.apply(setTime, part.view, [raw.getTime()]);
+  return part.view;
+}
+
+const setTime = Reflect.get(Date.prototype, "setTime");
 
 /** A part as it is. */
 export function rawOf({ base, own }: Part): object {

@@ -241,6 +241,13 @@ test.each([
   expect(await temperatures()).toEqual([told]);
   // Whoever gives one knows better.
   expect(await temperatures({ temperature: 0.5 })).toEqual([0.5]);
+  // A program may leave to a variable whether it says one.
+  const unsaid = { temperature: undefined as unknown as number };
+  expect(await temperatures(unsaid)).toEqual([told]);
+  await exported("prime-rl");
+  const file = path.join(dir, "rows.prime-rl");
+  const { violations } = await verifyExport(file, "prime-rl", { run: dir, ...unsaid });
+  expect(violations).toEqual([]);
 });
 
 test("prime-rl is given no rows of a run that does not say at which temperature it was sampled", async () => {

@@ -38,7 +38,7 @@ export async function readRunGroups(
   const episodesFile = path.join(dir, "episodes.jsonl");
   const samplesFile = path.join(dir, "samples.jsonl");
   return {
-    surroundings: { ...given({ temperature }), ...known },
+    surroundings: { ...given({ temperature }), ...given({ ...known }) },
     async *groups(wanted) {
       const { grouping } = await readTold(diskFiles, dir);
       const { attempts, size } = await findAttempts(plan, grouping, episodesFile);

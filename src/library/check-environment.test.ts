@@ -4,6 +4,7 @@ import { createEnvironment, createUser } from "../../examples/lamps.ts";
 import { createStorefront, storefrontUser } from "../../environments/storefront/index.ts";
 import { defineEnvironment } from "../environment/define-environment.ts";
 import type { Environment, World } from "../environment/environment.ts";
+import { refuse } from "../environment/refuse.ts";
 import { checkEnvironment } from "./check-environment.ts";
 
 test.each([
@@ -18,6 +19,25 @@ test.each([
   expect(problems.filter(({ severity }) => severity === "error")).toEqual([]);
   expect(taskCount).toBeGreaterThanOrEqual(2);
   expect(stepCount).toBeGreaterThan(50);
+});
+
+test("checkEnvironment() finds no error in a state with binary data", async () => {
+  const environment = defineEnvironment({
+    ...{ name: "grid", tasks: [{ instruction: "Set it." }], policy: "Set what is asked for." },
+    initialState: () => ({ cells: new Uint8Array(4), note: Buffer.from("abc") }),
+    tools: {
+      set: {
+        description: "Set the first cell.",
+        execute(_, { cells }) {
+          cells[0] = 1;
+          return cells[0] === 1 ? refuse("it is set") : "set";
+        },
+      },
+    },
+    score: ({ cells }) => cells[0] === 1,
+  });
+  const { problems } = await checkEnvironment(environment);
+  expect(problems.filter(({ severity }) => severity === "error")).toEqual([]);
 });
 
 /** The lamps, with something about them or their worlds replaced. */

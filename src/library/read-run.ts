@@ -67,5 +67,6 @@ async function planOf(run: StoredRun): Promise<EvaluationPlan> {
     if (taskIds.has(taskIndex)) taskIds.set(taskIndex, taskId);
   }
   const tasks = Array.from(taskIds, ([taskIndex, taskId]) => ({ taskId, taskIndex }));
-  return { environment, split, tasks, trialCount: sampleCount };
+  const isBranching = run.manifest.configuration["branch-at"] !== undefined;
+  return { environment, split, tasks, trialCount: sampleCount, isBranching };
 }

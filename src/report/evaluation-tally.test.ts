@@ -181,6 +181,30 @@ describe("EvaluationTally", () => {
     expect(renderMarkdownReport(evaluation, [])).toContain(left);
   });
 
+  test("plans no trial where an attempt is to part from another one", () => {
+    const tasks = [0, 1, 2, 3].map((taskIndex) => ({
+      taskId: `shop/test/${taskIndex}`,
+      taskIndex,
+    }));
+    const tally = new EvaluationTally({
+      ...{ environment: "shop", split: "test", trialCount: 4, tasks, isBranching: true },
+    });
+    const failure = { party: "engine", code: "engine/unreachable", message: "gone" } as const;
+    const failed = { outcome: "failed", stopReason: "failure", failure } as const;
+    // Nothing was played of the first task, and one branch is left of what parts from the last one's first attempt.
+    tally.add({ row: episodeRow({ taskIndex: 1, sampleIndex: 0, reward: 1 }), trial: 0 });
+    tally.add({ row: episodeRow({ taskIndex: 2, sampleIndex: 0, ...failed }), trial: 0 });
+    tally.add({ row: episodeRow({ taskIndex: 3, sampleIndex: 0, reward: 1 }), trial: 0 });
+    for (const trial of [1, 3]) {
+      const row = episodeRow({ taskIndex: 3, sampleIndex: trial, reward: 1 });
+      tally.add({ row, trial, isBranch: true });
+    }
+    expect(tally.evaluation().episodes).toEqual({
+      ...{ planned: 1 + 1 + 4 + 1, finished: 3, scored: 2, unscored: 5, branches: 2 },
+      unscoredBy: { "failed/engine": 1, "not-played": 4 },
+    });
+  });
+
   test("has no figures without episodes", () => {
     const nothing = new EvaluationTally({
       environment: "shop",

@@ -24,6 +24,10 @@ export interface EvaluationPlan {
   readonly tasks: readonly { readonly taskId: string; readonly taskIndex: number }[];
   /** Attempts per task. */
   readonly trialCount: number;
+  /** Set where nothing says how many attempts there are to be: those that were played, of each task its own number. */
+  readonly isOpen?: true;
+  /** Set where the other attempts at a task part from its first one, as far as that is scored (`--branch-at`). */
+  readonly isBranching?: boolean;
   readonly prices?: PolicyPrices;
 }
 
@@ -132,16 +136,11 @@ export class EvaluationTally {
 
   /** What the episodes so far come to. */
   evaluation(): Evaluation {
-    const { environment, split, trialCount } = this.#plan;
+    const { environment, split, trialCount, isOpen } = this.#plan;
     const tasks = this.#plan.tasks.map((task) => this.#task(task));
     const finished = this.#durations.length;
     const scored = sum(tasks.map(({ scoredCount }) => scoredCount));
-    // A run that goes on while it is evaluated may have played more than it had when it was planned.
-    const planned = sum(
-      tasks.map(({ taskId, trials }) =>
-        Math.max(trialCount - this.#branchCountOf(taskId), trials.length),
-      ),
-    );
+    const planned = sum(tasks.map((task) => this.#plannedOf(task)));
     const branchCount = sum([...this.#branchCounts.values()]);
     const rewards = tasks.flatMap((task) => task.averageReward ?? []);
     const averageReward = estimateMean(rewards);
@@ -162,8 +161,8 @@ export class EvaluationTally {
       },
       ...(averageReward === undefined ? {} : { averageReward }),
       ...passes(tasks, trialCount),
-      // Its formula takes all tasks to have as many trials, which those with branches need not have.
-      ...(finished === 0 || branchCount > 0
+      // Its formula takes all tasks to have as many trials, and counts those that are missing as failed.
+      ...(finished === 0 || branchCount > 0 || (isOpen === true && areUneven(tasks))
         ? {}
         : { tauBench: tauBenchMetrics(asTauBench(tasks)) }),
       outcomes: this.#outcomes,
@@ -181,6 +180,19 @@ export class EvaluationTally {
       },
       tasks,
     };
+  }
+
+  /** How many attempts at a task were to be trials of their own. */
+  #plannedOf({ taskId, trials }: TaskEvaluation): number {
+    const { trialCount, isOpen, isBranching } = this.#plan;
+    // A run that goes on while it is evaluated may have played more than it had when it was planned.
+    const left = Math.max(trialCount - this.#branchCountOf(taskId) - trials.length, 0);
+    if (isOpen === true || left === 0) return trials.length;
+    if (isBranching !== true) return trials.length + left;
+    const [first] = trials;
+    if (first?.trial !== 0) return trials.length + 1;
+    // Nothing parts from one that nothing scored.
+    return trials.length + (first.reward === undefined ? left : 0);
   }
 
   /** Episodes end in any order; a report of the same run is always the same. */
@@ -234,6 +246,11 @@ function passes(
     if (atK !== undefined) at[k] = atK;
   }
   return { passHatK: hat, passAtK: at };
+}
+
+/** Whether some tasks have other numbers of attempts than others. */
+function areUneven(tasks: readonly TaskEvaluation[]): boolean {
+  return new Set(tasks.map(({ trials }) => trials.length)).size > 1;
 }
 
 /** τ-bench's run counts an attempt that broke off as one of reward 0. */

@@ -62,10 +62,10 @@ export interface Evaluation {
   readonly environment: string;
   readonly split: string;
   readonly taskCount: number;
-  /** Attempts planned per task. */
+  /** Attempts planned per task; where a run leaves open how many there are, the most that a task has. */
   readonly trialCount: number;
   readonly episodes: {
-    /** As many a task as were planned, or as were played where those are more. */
+    /** As many a task as were planned, or as were played where those are more or a run leaves open how many there are. */
     readonly planned: number;
     readonly finished: number;
     readonly scored: number;
@@ -84,7 +84,7 @@ export interface Evaluation {
   /** By k; over the tasks that have k scored attempts. A k that no task has is absent. */
   readonly passHatK: Readonly<Record<string, Estimate>>;
   readonly passAtK: Readonly<Record<string, Estimate>>;
-  /** τ-bench's own figures, where an attempt without a score counts as failed; absent where there are branches. */
+  /** τ-bench's own figures, where an attempt without a score counts as failed; absent where tasks have unlike numbers of trials. */
   readonly tauBench?: TauBenchMetrics;
   readonly outcomes: Readonly<OutcomeCounts>;
   readonly stopReasons: Readonly<Partial<Record<StopReason, number>>>;

@@ -20,6 +20,7 @@ export async function planOpenRun(run: StoredRun): Promise<EvaluationPlan> {
   return {
     ...place,
     tasks: [...tasks].map(([taskId, { taskIndex }]) => ({ taskId, taskIndex })),
-    trialCount: Math.max(1, ...[...tasks.values()].map(({ count }) => count)),
+    trialCount: [...tasks.values()].reduce((most, { count }) => Math.max(most, count), 1),
+    isOpen: true,
   };
 }

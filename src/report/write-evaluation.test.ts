@@ -80,6 +80,25 @@ test("attempts at a task that comes again have numbers of their own, in every fi
   expect((await (await readRun(dir)).evaluation()).tauBench).toEqual(evaluation.tauBench);
 });
 
+test("a run that leaves open which episodes there will be has none that was not played", async () => {
+  const rows = [0, 1, 2].flatMap((groupIndex) =>
+    [0, 1].map((sampleIndex) => {
+      const [taskIndex, pass] = [groupIndex % 2, Math.floor(groupIndex / 2)];
+      const rolloutId = `shop/test/${taskIndex}~${pass}#${sampleIndex}`;
+      return episodeRow({ taskIndex, groupIndex, sampleIndex, rolloutId, reward: 1 });
+    }),
+  );
+  const evaluation = await evaluateOpenRun(rows);
+  expect(evaluation).toMatchObject({ taskCount: 2, trialCount: 4 });
+  expect(evaluation.episodes).toEqual({
+    ...{ planned: 6, finished: 6, scored: 6, unscored: 0, unscoredBy: {} },
+  });
+  // It would count two attempts that nobody planned as failed.
+  expect(evaluation).not.toHaveProperty("tauBench");
+  expect(await read("report.md")).toContain("6 scored attempts of 6 planned.");
+  expect(await (await readRun(dir)).evaluation()).toEqual(evaluation);
+});
+
 test("what a run says of its end while it is evaluated stays, and what it takes back is gone", async () => {
   const file = path.join(dir, "summary.json");
   const summary = await read("summary.json");
@@ -120,4 +139,18 @@ test("branches are no trials in any file, and readRun() says the same", async ()
   const results = JSON.parse(await read("results.tau-bench.json")) as { readonly trial: number }[];
   expect(results.map(({ trial }) => trial)).toEqual([0]);
   expect(await (await readRun(dir)).evaluation()).toEqual(evaluation);
+});
+
+test("branches that are not played yet are planned as no trials", async () => {
+  const found = {
+    plan: { environment: "shop", split: "test", taskIndexes: [0, 1], sampleCount: 4 },
+  };
+  const manifest = { format: 1, turnwright: "0", configuration: { "branch-at": "1" }, found };
+  await writeFile(path.join(dir, "run.json"), JSON.stringify(manifest));
+  const first = episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 1 });
+  await writeFile(path.join(dir, "episodes.jsonl"), `${JSON.stringify(first)}\n`);
+  const { episodes } = await (await readRun(dir)).evaluation();
+  expect(episodes).toEqual({
+    ...{ planned: 2, finished: 1, scored: 1, unscored: 1, unscoredBy: { "not-played": 1 } },
+  });
 });

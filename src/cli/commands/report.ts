@@ -56,9 +56,11 @@ async function planReport(
   const values = completeSettings(scopeSettings, data === undefined ? stored : { ...stored, data });
   const { name, dataDir } = readEnvironmentConfig(values);
   const environment = await loadEnvironment(name, dataDir);
-  const plan = planRun(environment, toRunScope(readScopeConfig(values), environment));
+  const scope = readScopeConfig(values);
+  const plan = planRun(environment, toRunScope(scope, environment));
+  const isBranching = scope.branchAt !== undefined;
   return {
-    plan: await planEvaluation(environment.name, plan, prices),
+    plan: { ...(await planEvaluation(environment.name, plan, prices)), isBranching },
     taskInfo: tauTaskInfo(environment),
   };
 }
