@@ -12,7 +12,6 @@ import {
   goalSlots,
   replyPhrases,
   requestPhrases,
-  spellOut,
   thingPhrases,
   whichPhrases,
 } from "./user-phrases.ts";
@@ -151,7 +150,7 @@ class ScriptedCustomer {
     const isFirstIdentity = kind === "identity" && !this.#hasGivenIdentity;
     if (isFirstIdentity) this.#hasGivenIdentity = true;
     const postcode = (isFirstIdentity ? wrongPostcode : undefined) ?? customer.postcode;
-    const slots = { name: customer.name, postcode, ...goalSlots(this.#goal) };
+    const slots = kind === "identity" ? { name: customer.name, postcode } : goalSlots(this.#goal);
     return fillPhrase(this.#random.pick(replyPhrases[kind]), slots);
   }
 
@@ -161,8 +160,14 @@ class ScriptedCustomer {
     const complete = isComplete ? completeRequestPhrases[goal.wish.type] : undefined;
     const phrase = this.#random.pick(complete ?? requestPhrases[goal.wish.type]);
     const known = goal.knowsOrderId ? "known" : "unknown";
-    const which = this.#random.pick(whichPhrases[known]);
-    const thing = this.#random.pick(thingPhrases[known]);
-    return fillPhrase(spellOut(phrase, which, thing), goalSlots(goal));
+    const slots = goalSlots(goal);
+    const which = fillPhrase(this.#random.pick(whichPhrases[known]), slots);
+    const thing = fillPhrase(this.#random.pick(thingPhrases[known]), slots);
+    return fillPhrase(phrase, {
+      which,
+      thing,
+      address: slots["address"] ?? "",
+      color: slots["color"] ?? "",
+    });
   }
 }
