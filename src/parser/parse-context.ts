@@ -28,17 +28,16 @@ export interface ParseContext {
  */
 export function createParseContext(options: ParseOptions): ParseContext {
   const dialect = options.dialect ?? "sglang";
-  return {
+  const context = {
     tools: options.tools,
     dialect,
     engineVersion: resolveEngineVersion(dialect, options.engineVersion),
     toolPositions: positionsOf(options.tools),
     forwardUnknownTools: options.forwardUnknownTools ?? false,
     vocabulary: options.vocabulary ?? [],
-    ...(options.responseTemplate === undefined
-      ? {}
-      : { responseTemplate: options.responseTemplate }),
   };
+  const { responseTemplate } = options;
+  return responseTemplate === undefined ? context : { ...context, responseTemplate };
 }
 
 const knownPositions = new WeakMap<readonly ToolDefinition[], ReadonlyMap<string, number>>();
