@@ -67,7 +67,7 @@ type ReplyKind = keyof typeof replyPhrases;
 class ScriptedCustomer {
   readonly #data: StorefrontData;
   readonly #random: Random;
-  readonly #givenCounts = new Map<ReplyKind, number>();
+  #givenCounts: Partial<Record<ReplyKind, number>> = {};
   #goalIndex = 0;
   #missCount = 0;
   #hasGivenIdentity = false;
@@ -122,7 +122,7 @@ class ScriptedCustomer {
   /** Brings up the next wish, or leaves. */
   #goOn(): UserLine {
     this.#goalIndex += 1;
-    this.#givenCounts.clear();
+    this.#givenCounts = {};
     this.#hasInsisted = false;
     if (this.#goalIndex < this.#data.goals.length) {
       return this.#random.pick(framePhrases.next) + this.#request(this.#random.chance(0.5));
@@ -140,8 +140,8 @@ class ScriptedCustomer {
   }
 
   #answer(kind: ReplyKind): UserLine {
-    const count = (this.#givenCounts.get(kind) ?? 0) + 1;
-    this.#givenCounts.set(kind, count);
+    const count = (this.#givenCounts[kind] ?? 0) + 1;
+    this.#givenCounts[kind] = count;
     return count > maxRepeats ? this.#goAstray() : this.#give(kind);
   }
 
