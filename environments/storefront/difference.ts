@@ -7,10 +7,7 @@ import { briefText, briefValue } from "../../src/environment/brief-value.ts";
 import { stringifyPythonJson } from "../../src/python/json-stringify.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
 import type { Goal, WriteCall } from "./goal.ts";
-import { isSameState, type Order, type Shop } from "./shop.ts";
-
-/** What can differ in an order. */
-const changeable = ["status", "address", "items", "returnedIds"] as const satisfies (keyof Order)[];
+import { changeable, isSameIn, type Order, type Shop } from "./shop.ts";
 
 /** A call that an episode made. */
 export interface MadeCall {
@@ -28,13 +25,19 @@ export function shopDifference(
   { reached, wanted }: { readonly reached: Shop; readonly wanted: Shop },
   goals: readonly Goal[],
   {
+    stateMatches,
     calls,
     missingOutputs,
-  }: { readonly calls: readonly MadeCall[]; readonly missingOutputs: readonly string[] },
+  }: {
+    /** What `isSameState()` says of the two shops. */
+    readonly stateMatches: boolean;
+    readonly calls: readonly MadeCall[];
+    readonly missingOutputs: readonly string[];
+  },
 ): Difference {
   const wantedCalls = goals.flatMap(({ end }) => (end.type === "done" ? [end.call] : []));
   return {
-    state: isSameState(reached, wanted)
+    state: stateMatches
       ? []
       : [...wanted.orders.entries()].flatMap(([id, order]) =>
           orderDifference(id, reached.orders.get(id), order),
@@ -54,11 +57,10 @@ export function shopDifference(
 }
 
 function isSame({ name, arguments: given }: MadeCall, wanted: WriteCall): boolean {
-  const pairs = Object.entries(wanted.arguments);
+  if (name !== wanted.name) return false;
+  const keys = Object.keys(wanted.arguments);
   return (
-    name === wanted.name &&
-    given.size === pairs.length &&
-    pairs.every(([key, value]) => given.get(key) === value)
+    given.size === keys.length && keys.every((key) => given.get(key) === wanted.arguments[key])
   );
 }
 
@@ -78,7 +80,7 @@ function orderDifference(id: string, got: Order | undefined, wanted: Order): Sta
   // The records are shared: most orders are in both shops the very same.
   if (got === wanted) return [];
   return changeable
-    .filter((field) => JSON.stringify(got?.[field]) !== JSON.stringify(wanted[field]))
+    .filter((field) => !isSameIn(field, got, wanted))
     .map((field) => ({
       table: "orders",
       record: id,

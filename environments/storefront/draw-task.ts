@@ -31,19 +31,21 @@ export function drawTask(split: Split, index: number): StorefrontData {
   const owned: Order[] = [];
   const strange: Order[] = [];
   const goals: Goal[] = [];
+  const drawing = { random, words, products };
   for (const plan of plans) {
-    const order = drawOrder(orderStatus(plan, random), { random, words, products });
-    const isLate = plan.end === "late";
-    const daysSinceDelivery = isLate ? random.between(31, 99) : order.daysSinceDelivery;
-    const dated = { ...order, daysSinceDelivery };
-    (plan.end === "stranger" ? strange : owned).push(dated);
-    goals.push(toGoal(plan, dated, { random, words, products }));
+    const drawn = drawOrder(orderStatus(plan, random), drawing);
+    const order =
+      plan.end === "late"
+        ? { ...drawn.order, daysSinceDelivery: random.between(31, 99) }
+        : drawn.order;
+    (plan.end === "stranger" ? strange : owned).push(order);
+    goals.push(toGoal(plan, { order, bought: drawn.bought }, drawing));
   }
   const any = ["pending", "shipped", "delivered"] as const;
   while (owned.length < 2 || (owned.length === 2 && random.chance(0.3))) {
-    owned.push(drawOrder(random.pick(any), { random, words, products }));
+    owned.push(drawOrder(random.pick(any), drawing).order);
   }
-  if (strange.length === 0) strange.push(drawOrder("pending", { random, words, products }));
+  if (strange.length === 0) strange.push(drawOrder("pending", drawing).order);
   const customers = random.shuffle<Customer>([
     { ...customer, orderIds: random.shuffle(owned.map(({ id }) => id)) },
     { name: words.person(), postcode: words.postcode(), orderIds: strange.map(({ id }) => id) },
@@ -65,46 +67,71 @@ interface Drawing {
   readonly products: Product[];
 }
 
-function drawOrder(status: Order["status"], { random, words, products }: Drawing): Order {
-  const items: [string, string][] = [];
+/** A color of a product, with the id of its item. */
+type Choice = readonly [color: string, itemId: string];
+
+/** An item of an order, and what its product comes in, in the product's own order. */
+interface Bought {
+  readonly itemId: string;
+  /** Such as `blue Velmor lamp`. */
+  readonly item: string;
+  readonly choices: readonly Choice[];
+}
+
+/** An order, with its items in the order of their ids. */
+interface DrawnOrder {
+  readonly order: Order;
+  readonly bought: readonly Bought[];
+}
+
+function drawOrder(status: Order["status"], { random, words, products }: Drawing): DrawnOrder {
+  const bought: Bought[] = [];
   for (let count = random.between(1, 2); count > 0; count--) {
-    const product = drawProduct(random, words);
+    const choices = drawChoices(random, words);
+    const product = { name: words.product(), kind: random.pick(kinds), items: toItems(choices) };
     products.push(product);
-    const available = Object.entries(product.items).filter(([, id]) => id !== "sold out");
-    const [color, itemId] = random.pick(available);
-    items.push([itemId, `${color} ${product.name} ${product.kind}`]);
+    const [color, itemId] = random.pick(choices.filter(([, id]) => id !== soldOut));
+    bought.push({ itemId, item: `${color} ${product.name} ${product.kind}`, choices });
   }
-  return {
+  bought.sort((left, right) => Number(left.itemId) - Number(right.itemId));
+  const order: Order = {
     id: words.orderId(),
     status,
     date: words.date(),
     daysSinceDelivery: status === "delivered" ? random.between(1, 30) : 0,
     address: words.address(),
     total: `$${random.between(10, 199)}`,
-    items: sparseRecord(items),
+    items: sparseRecord(bought.map(({ itemId, item }) => [itemId, item])),
     returnedIds: [],
   };
+  return { order, bought };
 }
 
+/** What a product has in the place of the id of an item that there is none of. */
+const soldOut = "sold out";
+
 /** Four colors, one of them sold out. */
-function drawProduct(random: Random, words: Words): Product {
-  const [soldOut, ...available] = random.shuffle(colors).slice(0, 4);
-  const items = random.shuffle([
-    ...available.map((color) => [color, words.itemId()] as const),
-    [soldOut as string, "sold out"] as const,
-  ]);
-  return { name: words.product(), kind: random.pick(kinds), items: Object.fromEntries(items) };
+function drawChoices(random: Random, words: Words): readonly Choice[] {
+  const drawn = random.shuffle(colors);
+  const choices: Choice[] = [];
+  for (let place = 1; place < 4; place++) choices.push([drawn[place] as string, words.itemId()]);
+  choices.push([drawn[0] as string, soldOut]);
+  return random.shuffle(choices);
+}
+
+/** As `Object.fromEntries()` does, which takes four times as long. */
+function toItems(choices: readonly Choice[]): Readonly<Record<string, string>> {
+  const items: Record<string, string> = {};
+  for (const [color, itemId] of choices) items[color] = itemId;
+  return items;
 }
 
 /** What the customer wants of an order, and how that ends. */
-function toGoal(plan: Plan, order: Order, { random, words, products }: Drawing): Goal {
-  const [itemId, item] = random.pick(Object.entries(order.items));
-  const product = products.find(({ name }) => item.split(" ")[1] === name) as Product;
+function toGoal(plan: Plan, { order, bought }: DrawnOrder, { random, words }: Drawing): Goal {
+  const { itemId, item, choices } = random.pick(bought);
   const wantsSoldOut = plan.end === "sold-out";
   const [color, newItemId] = random.pick(
-    Object.entries(product.items).filter(
-      ([, id]) => id !== itemId && (id === "sold out") === wantsSoldOut,
-    ),
+    choices.filter(([, id]) => id !== itemId && (id === soldOut) === wantsSoldOut),
   );
   const wish: Wish =
     plan.wish === "readdress"

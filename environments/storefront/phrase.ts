@@ -22,8 +22,20 @@ const slotPatterns: Readonly<Record<string, string>> = {
  * `fillPhrase("Cancel order {order}.", { order: "4821" })` is `Cancel order 4821.`
  */
 export function fillPhrase(phrase: string, slots: Slots): string {
-  return phrase.replace(/\{(\w+)\}/g, (_, name: string) => slots[name] ?? "");
+  let parts = partsByPhrase.get(phrase);
+  if (parts === undefined) {
+    parts = phrase.split(/\{(\w+)\}/);
+    partsByPhrase.set(phrase, parts);
+  }
+  let filled = parts[0] as string;
+  for (let index = 1; index < parts.length; index += 2) {
+    filled += (slots[parts[index] as string] ?? "") + (parts[index + 1] as string);
+  }
+  return filled;
 }
+
+/** The texts of the phrases that there are, and between each two the name of a place. */
+const partsByPhrase = new Map<string, readonly string[]>();
 
 /**
  * Recognises what one of the phrases says, wherever it stands in the text: the places' texts, or

@@ -51,32 +51,52 @@ export interface Shop {
 }
 
 /** Opens a shop for one episode: copies no record. */
-export function openShop(records: ShopRecords): Shop {
-  const { customers, products } = records;
-  let base = ordersById.get(records);
-  if (base === undefined) {
-    base = new Map(records.orders.map((order) => [order.id, order]));
-    ordersById.set(records, base);
-  }
-  return {
-    customers,
-    products,
-    orders: new CopyOnWriteTable<Order, OwnOrder>({ base, copy: (order) => ({ ...order }) }),
-  };
+export function openShop({ customers, products, orders }: ShopRecords): Shop {
+  const base = new Map<string, Order>();
+  for (const order of orders) base.set(order.id, order);
+  return { customers, products, orders: new CopyOnWriteTable({ base, copy: copyOrder }) };
 }
 
-/** Each task's shop is opened at least twice: to be played in, and to see what it should have become. */
-const ordersById = new WeakMap<ShopRecords, ReadonlyMap<string, Order>>();
+function copyOrder(order: Order): OwnOrder {
+  return { ...order };
+}
 
 /** Everything in a shop that can change, as text: equal texts, equal states. */
 export function shopState({ orders }: Shop): string {
   return JSON.stringify([...orders.entries()].map(([, order]) => order));
 }
 
+/** What can differ in an order. */
+export const changeable = [
+  "status",
+  "address",
+  "items",
+  "returnedIds",
+] as const satisfies (keyof Order)[];
+
 /** Whether two shops of the same records are in equal states. Only orders that were written can differ. */
 export function isSameState(left: Shop, right: Shop): boolean {
-  const written = new Set([...left.orders.changes.keys(), ...right.orders.changes.keys()]);
-  return [...written].every(
-    (id) => JSON.stringify(left.orders.get(id)) === JSON.stringify(right.orders.get(id)),
-  );
+  return isSameWhereWritten(left, right) && isSameWhereWritten(right, left);
+}
+
+function isSameWhereWritten(written: Shop, other: Shop): boolean {
+  for (const [id, order] of written.orders.changes) {
+    if (!isSameOrder(order ?? undefined, other.orders.get(id))) return false;
+  }
+  return true;
+}
+
+function isSameOrder(left: Order | undefined, right: Order | undefined): boolean {
+  return changeable.every((field) => isSameIn(field, left, right));
+}
+
+/** Whether two states of an order are alike in what can differ. */
+export function isSameIn(
+  field: (typeof changeable)[number],
+  left: Order | undefined,
+  right: Order | undefined,
+): boolean {
+  const [was, is] = [left?.[field], right?.[field]];
+  // What was not written is the very same.
+  return was === is || JSON.stringify(was) === JSON.stringify(is);
 }

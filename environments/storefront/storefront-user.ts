@@ -12,7 +12,6 @@ import {
   goalSlots,
   replyPhrases,
   requestPhrases,
-  spellOut,
   thingPhrases,
   whichPhrases,
 } from "./user-phrases.ts";
@@ -68,7 +67,7 @@ type ReplyKind = keyof typeof replyPhrases;
 class ScriptedCustomer {
   readonly #data: StorefrontData;
   readonly #random: Random;
-  readonly #givenCounts = new Map<ReplyKind, number>();
+  #givenCounts: Partial<Record<ReplyKind, number>> = {};
   #goalIndex = 0;
   #missCount = 0;
   #hasGivenIdentity = false;
@@ -123,7 +122,7 @@ class ScriptedCustomer {
   /** Brings up the next wish, or leaves. */
   #goOn(): UserLine {
     this.#goalIndex += 1;
-    this.#givenCounts.clear();
+    this.#givenCounts = {};
     this.#hasInsisted = false;
     if (this.#goalIndex < this.#data.goals.length) {
       return this.#random.pick(framePhrases.next) + this.#request(this.#random.chance(0.5));
@@ -141,8 +140,8 @@ class ScriptedCustomer {
   }
 
   #answer(kind: ReplyKind): UserLine {
-    const count = (this.#givenCounts.get(kind) ?? 0) + 1;
-    this.#givenCounts.set(kind, count);
+    const count = (this.#givenCounts[kind] ?? 0) + 1;
+    this.#givenCounts[kind] = count;
     return count > maxRepeats ? this.#goAstray() : this.#give(kind);
   }
 
@@ -151,7 +150,7 @@ class ScriptedCustomer {
     const isFirstIdentity = kind === "identity" && !this.#hasGivenIdentity;
     if (isFirstIdentity) this.#hasGivenIdentity = true;
     const postcode = (isFirstIdentity ? wrongPostcode : undefined) ?? customer.postcode;
-    const slots = { name: customer.name, postcode, ...goalSlots(this.#goal) };
+    const slots = kind === "identity" ? { name: customer.name, postcode } : goalSlots(this.#goal);
     return fillPhrase(this.#random.pick(replyPhrases[kind]), slots);
   }
 
@@ -161,8 +160,14 @@ class ScriptedCustomer {
     const complete = isComplete ? completeRequestPhrases[goal.wish.type] : undefined;
     const phrase = this.#random.pick(complete ?? requestPhrases[goal.wish.type]);
     const known = goal.knowsOrderId ? "known" : "unknown";
-    const which = this.#random.pick(whichPhrases[known]);
-    const thing = this.#random.pick(thingPhrases[known]);
-    return fillPhrase(spellOut(phrase, which, thing), goalSlots(goal));
+    const slots = goalSlots(goal);
+    const which = fillPhrase(this.#random.pick(whichPhrases[known]), slots);
+    const thing = fillPhrase(this.#random.pick(thingPhrases[known]), slots);
+    return fillPhrase(phrase, {
+      which,
+      thing,
+      address: slots["address"] ?? "",
+      color: slots["color"] ?? "",
+    });
   }
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Difference } from "../../src/environment/difference.ts";
 import { describe, expect, test } from "vitest";
 import { playActions } from "../../src/environment/play-actions.ts";
@@ -56,6 +57,22 @@ describe("createStorefront()", () => {
       (_, i) => storefront.task("test", i).instruction,
     );
     expect(new Set(instructions).size).toBe(200);
+  });
+
+  test("draws the tasks that it has always drawn, to the byte", () => {
+    const hashOf = (split: "train" | "test", size: number): string => {
+      const hash = createHash("sha256");
+      for (let index = 0; index < size; index++) {
+        hash.update(JSON.stringify(storefront.task(split, index)));
+      }
+      return hash.digest("hex");
+    };
+    expect(hashOf("train", 1000)).toBe(
+      "6030c89cb52f287b607376af3be3f8347d2e049035b348ef749956b04856e7aa",
+    );
+    expect(hashOf("test", 200)).toBe(
+      "4aed0e643a85192959327c345a9c762fc6ff5b788e7478ff0d14d485c01536ec",
+    );
   });
 
   test("keeps the words of the two splits apart", () => {

@@ -60,22 +60,11 @@ function openWorld({ id, data }: Task<StorefrontData>, user: UserSession): World
   const calls: MadeCall[] = [];
   let isDone = false;
 
-  async function say(content: string, signal: AbortSignal): Promise<Step> {
-    said.push(content);
-    const line = await user.reply(content, { signal });
-    isDone = isLeaving(line);
-    return {
-      observation: textOfLine(line),
-      from: "user",
-      source: "user",
-      ...(isDone ? { done: "user-left" as const } : {}),
-    };
-  }
-
   function call({ name, arguments: given }: Extract<Action, { type: "call" }>): Step {
     const { text, isError } = callTool(shop, name, given);
-    calls.push({ name, arguments: given, ...(isError ? { error: text } : {}) });
-    return { observation: text, from: "tool", source: name, ...(isError ? { isError } : {}) };
+    calls.push(isError ? { name, arguments: given, error: text } : { name, arguments: given });
+    const step = { observation: text, from: "tool", source: name } as const;
+    return isError ? { ...step, isError } : step;
   }
 
   return {
@@ -86,15 +75,23 @@ function openWorld({ id, data }: Task<StorefrontData>, user: UserSession): World
     async step(action, { signal }) {
       signal.throwIfAborted();
       if (isDone) throw new InvariantError(`Cannot step task ${id}: the user has left`);
-      return action.type === "say" ? await say(action.content, signal) : call(action);
+      if (action.type === "call") return call(action);
+      said.push(action.content);
+      const line = await user.reply(action.content, { signal });
+      isDone = isLeaving(line);
+      const observation = textOfLine(line);
+      const step = { observation, from: "user", source: "user" } as const;
+      return isDone ? { ...step, done: "user-left" } : step;
     },
     async score({ signal }): Promise<Score> {
       signal.throwIfAborted();
       const wanted = openShop(data.records);
       fulfil(wanted, data.goals);
       const stateMatches = isSameState(shop, wanted);
-      const spoken = said.map((text) => text.toLowerCase().replaceAll(",", ""));
-      const missingOutputs = wantedOutputs(data.goals).filter(
+      const outputs = wantedOutputs(data.goals);
+      const spoken =
+        outputs.length === 0 ? [] : said.map((text) => text.toLowerCase().replaceAll(",", ""));
+      const missingOutputs = outputs.filter(
         (output) => !spoken.some((text) => text.includes(output.toLowerCase())),
       );
       return {
@@ -104,6 +101,7 @@ function openWorld({ id, data }: Task<StorefrontData>, user: UserSession): World
           stateMatches,
           missingOutputs,
           difference: shopDifference({ reached: shop, wanted }, data.goals, {
+            stateMatches,
             calls,
             missingOutputs,
           }),

@@ -3,6 +3,7 @@ import { toolFromOpenAi, type ToolDefinition } from "../../src/message.ts";
 import { stringifyPythonJson } from "../../src/python/json-stringify.ts";
 import { type PlainJson, type PyDict, toPyValue } from "../../src/python/value.ts";
 import type { OwnOrder, Shop } from "./shop.ts";
+import { sparseRecord } from "./sparse-record.ts";
 
 /** What a tool answers. */
 export interface ToolAnswer {
@@ -72,9 +73,12 @@ const tools: readonly ShopTool[] = [
           return refuse(`no item ${newItem}`);
         }
         if (!Object.hasOwn(order.items, item)) return refuse(`no item ${item} in order ${id}`);
-        const { [item]: old, ...others } = order.items;
-        if (old?.includes(product.name) !== true) return refuse("not the same product");
-        order.items = { ...others, [newItem]: `${color} ${product.name} ${product.kind}` };
+        if (order.items[item]?.includes(product.name) !== true) {
+          return refuse("not the same product");
+        }
+        const kept = Object.entries(order.items).filter(([id]) => id !== item);
+        const changed = `${color} ${product.name} ${product.kind}`;
+        order.items = sparseRecord([...kept, [newItem, changed]]);
         return answer({ order: id, items: order.items });
       }),
   ),

@@ -99,13 +99,15 @@ export const thingPhrases = {
 } as const;
 
 /** What a goal's phrases can mention. */
-export function goalSlots({ orderId, item, wish }: Goal): Slots {
-  return {
-    order: orderId,
-    item,
-    ...(wish.type === "readdress" ? { address: wish.address } : {}),
-    ...(wish.type === "exchange" ? { color: wish.color } : {}),
-  };
+export function goalSlots({ orderId: order, item, wish }: Goal): Slots {
+  switch (wish.type) {
+    case "readdress":
+      return { order, item, address: wish.address };
+    case "exchange":
+      return { order, item, color: wish.color };
+    default:
+      return { order, item };
+  }
 }
 
 /** A request phrase with its `{which}` or `{thing}` spelled out, ready to be filled or read. */

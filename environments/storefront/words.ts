@@ -28,6 +28,12 @@ const onsets = [..."bdfghjklmnprstvw"];
 const vowels = [..."aeiou"];
 const codas = [..."lnrs"];
 
+/** Each syllable, the coda counting fastest: joining letters is most of what a task takes to draw. */
+const syllables = onsets.flatMap((onset) =>
+  vowels.flatMap((vowel) => codas.map((coda) => onset + vowel + coda)),
+);
+const firstSyllables = syllables.map((text) => text.charAt(0).toUpperCase() + text.slice(1));
+
 /**
  * Draws names and numbers that belong to one split alone. A word belongs to the test split where
  * its hash says so (one in eight), so no list has to be kept and neither split can run out.
@@ -59,17 +65,17 @@ export class Words {
 
   /** Five digits. */
   postcode(): string {
-    return this.#fresh(() => String(this.#random.between(10_000, 99_999)));
+    return this.#number(10_000, 99_999);
   }
 
   /** Four digits. */
   orderId(): string {
-    return this.#fresh(() => String(this.#random.between(1000, 9999)));
+    return this.#number(1000, 9999);
   }
 
   /** Three digits. */
   itemId(): string {
-    return this.#fresh(() => String(this.#random.between(100, 999)));
+    return this.#number(100, 999);
   }
 
   /** A day, such as `14 May`. */
@@ -77,23 +83,35 @@ export class Words {
     return `${this.#random.between(1, 30)} ${this.#random.pick(months)}`;
   }
 
-  /** Two syllables. */
+  /** Two syllables. Draws until the word can be taken, as `#number()` does. */
   #name(): string {
-    return this.#fresh(() => {
-      const syllables = [onsets, vowels, codas, onsets, vowels, codas];
-      const name = syllables.map((letters) => this.#random.pick(letters)).join("");
-      return name.charAt(0).toUpperCase() + name.slice(1);
-    });
+    for (;;) {
+      const first = firstSyllables[this.#syllable()] as string;
+      const word = first + (syllables[this.#syllable()] as string);
+      if (this.#take(word)) return word;
+    }
   }
 
-  /** Draws until the word is of this split and new to this task. */
-  #fresh(draw: () => string): string {
+  #number(low: number, high: number): string {
     for (;;) {
-      const word = draw();
-      if (splitOf(word) !== this.#split || this.#used.has(word)) continue;
-      this.#used.add(word);
-      return word;
+      const word = String(this.#random.between(low, high));
+      if (this.#take(word)) return word;
     }
+  }
+
+  /** Draws the place of a syllable, letter by letter. */
+  #syllable(): number {
+    const onset = this.#random.between(0, onsets.length - 1);
+    const vowel = this.#random.between(0, vowels.length - 1);
+    const coda = this.#random.between(0, codas.length - 1);
+    return (onset * vowels.length + vowel) * codas.length + coda;
+  }
+
+  /** Takes a word where it is of this split and new to this task. */
+  #take(word: string): boolean {
+    if (splitOf(word) !== this.#split || this.#used.has(word)) return false;
+    this.#used.add(word);
+    return true;
   }
 }
 

@@ -22,6 +22,8 @@ export function chooseCallIds(
   written: readonly (string | undefined)[],
   turnIndex: number,
 ): readonly string[] {
+  // A turn with one call, of which nothing was written, is the ordinary one.
+  if (written.length === 1 && written[0] === undefined) return [callId(turnIndex, 0)];
   const taken = new Set<string>();
   return written.map((id, index) => {
     let chosen = callId(turnIndex, index);

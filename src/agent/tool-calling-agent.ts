@@ -58,7 +58,7 @@ export function toolCallingAgent(options: ToolCallingOptions): Agent {
         message: withReasoning(message, parts.reasoning),
         reasoning: parts.reasoning,
         intents,
-        attemptCounts: countStatuses([...parts.drafts, ...parts.attempts]),
+        attemptCounts: countStatuses(parts),
         form: judgeForm(parts, message.content, turn, options),
       };
     },
@@ -160,12 +160,10 @@ function toIntent(
     return { type: "refuse", callId: id, name, status, observation };
   }
   if (decision.type === "refuse") return { ...decision, callId: id, name };
-  return {
-    type: "act",
-    callId: id,
-    action: { type: "call", name: decision.name, arguments: decision.arguments },
-    ...(decision.isRepaired ? { repaired: true } : {}),
-  };
+  const action = { type: "call", name: decision.name, arguments: decision.arguments } as const;
+  return decision.isRepaired
+    ? { type: "act", callId: id, action, repaired: true }
+    : { type: "act", callId: id, action };
 }
 
 function refuse(attempt: Attempt, id: string, tools: readonly ToolDefinition[]): Intent {
@@ -179,8 +177,9 @@ function toMessage({ callId: toolCallId, name, from, text }: Observed): Message 
     : { role: "tool", content: text, toolCallId, name };
 }
 
-function countStatuses(attempts: readonly Attempt[]): Partial<Record<AttemptStatus, number>> {
+function countStatuses({ drafts, attempts }: TurnParts): Partial<Record<AttemptStatus, number>> {
   const counts: Partial<Record<AttemptStatus, number>> = {};
+  for (const { status } of drafts) counts[status] = (counts[status] ?? 0) + 1;
   for (const { status } of attempts) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
 }

@@ -33,15 +33,12 @@ export interface ReasoningMarkup {
 
 /** What is kept of an attempt. */
 export function toAttemptPlace({ status, name, span, diagnostics }: Attempt): AttemptPlace {
+  const place = name === undefined ? { status, span } : { status, name, span };
+  if (diagnostics.length === 0) return place;
   const notes = [...new Set(diagnostics.map((found) => found.status))].filter(
     (note) => note !== status,
   );
-  return {
-    status,
-    ...(name === undefined ? {} : { name }),
-    span,
-    ...(notes.length === 0 ? {} : { notes }),
-  };
+  return notes.length === 0 ? place : { ...place, notes };
 }
 
 /** Statuses of attempts that were not meant as calls, or not as calls of this turn. */
@@ -62,9 +59,12 @@ export function findFormError<Place extends Pick<AttemptPlace, "status">>(
 /** Whether one of the literals, or the closing tag that belongs to it, stands in the text. */
 export function holdsMarkup(text: string, literals: readonly string[]): boolean {
   return literals.some(
-    (literal) =>
-      text.includes(literal) || (isTag(literal) && text.includes(`</${literal.slice(1)}`)),
+    (literal) => text.includes(literal) || (text.includes("</") && holdsClosing(text, literal)),
   );
+}
+
+function holdsClosing(text: string, literal: string): boolean {
+  return isTag(literal) && text.includes(`</${literal.slice(1)}`);
 }
 
 function isTag(literal: string): boolean {

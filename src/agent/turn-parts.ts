@@ -2,6 +2,7 @@ import type {
   Attempt,
   CompatResult,
   Dialect,
+  ParseOptions,
   ParseResult,
   ToolCallParser,
 } from "../parser/tool-call-parser.ts";
@@ -61,6 +62,9 @@ export function takeApart(turn: TurnToRead, formats: TurnFormats): TurnParts {
   const { reasoning, rest } = withoutReasoning(text, formats.splitReasoning, opened);
   const read = parse(rest, turn, formats);
   const { compat } = read;
+  if (rest === text && reasoning === "") {
+    return { text, reasoning, rest, compat, attempts: read.attempts, drafts: [] };
+  }
   const reasoningStart = findStart(text, reasoning);
   if (dropsMarkup({ text, reasoning, rest }, reasoningStart, formats.parser)) {
     const { attempts } = parse(text, turn, formats);
@@ -103,14 +107,15 @@ function parse(
   { tools, finish }: TurnToRead,
   { parser, dialect, engineVersion, vocabulary, responseTemplate }: TurnFormats,
 ): ParseResult {
-  return parser.parse(text, {
+  const options: { -readonly [Key in keyof ParseOptions]: ParseOptions[Key] } = {
     tools,
     finishReason: finish,
-    ...(dialect === undefined ? {} : { dialect }),
-    ...(engineVersion === undefined ? {} : { engineVersion }),
-    ...(vocabulary === undefined ? {} : { vocabulary }),
-    ...(responseTemplate === undefined ? {} : { responseTemplate }),
-  });
+  };
+  if (dialect !== undefined) options.dialect = dialect;
+  if (engineVersion !== undefined) options.engineVersion = engineVersion;
+  if (vocabulary !== undefined) options.vocabulary = vocabulary;
+  if (responseTemplate !== undefined) options.responseTemplate = responseTemplate;
+  return parser.parse(text, options);
 }
 
 function findDrafts(reasoning: string, turn: TurnToRead, formats: TurnFormats): readonly Attempt[] {
@@ -135,10 +140,12 @@ export function judgeForm(
   turn: TurnToRead,
   { parser, reasoningMarkup: markup }: TurnFormats,
 ): TurnForm {
-  const literals = markup === undefined ? [] : [markup.opener, markup.closer];
+  const found = drafts.length === 0 ? attempts : [...drafts, ...attempts];
   return {
-    attempts: [...drafts, ...attempts].map(toAttemptPlace),
-    leakedMarkup: holdsMarkup(shown, [...parser.markers, ...literals]),
+    attempts: found.map(toAttemptPlace),
+    leakedMarkup:
+      holdsMarkup(shown, parser.markers) ||
+      (markup !== undefined && holdsMarkup(shown, [markup.opener, markup.closer])),
     thinkingMalformed:
       markup !== undefined &&
       isThinkingMalformed(text, {

@@ -70,6 +70,8 @@ export class CopyOnWriteTable<Frozen, Owned extends Frozen = Frozen> {
 
   /** What differs from the base, or may: written records by id, `null` for deleted ones. */
   get changes(): ReadonlyMap<string, Owned | null> {
-    return this.#changes ?? new Map<string, Owned | null>();
+    return this.#changes ?? noChanges;
   }
 }
+
+const noChanges: ReadonlyMap<string, never> = new Map<string, never>();

@@ -23,4 +23,14 @@ describe("seededRandom()", () => {
     expect(seededRandom("list").shuffle(list).toSorted()).toEqual(list);
     expect(list).toEqual(["a", "b", "c", "d"]);
   });
+
+  test("shuffles by drawing one after the other from those that are left, in their order", () => {
+    for (let length = 0; length < 20; length++) {
+      const list = Array.from({ length }, (_, index) => index);
+      const random = seededRandom(`list ${length}`);
+      const left = [...list];
+      const drawn = list.map(() => left.splice(random.between(0, left.length - 1), 1)[0]);
+      expect(seededRandom(`list ${length}`).shuffle(list)).toEqual(drawn);
+    }
+  });
 });

@@ -32,8 +32,18 @@ export function seededRandom(seed: string): Random {
     pick,
     chance: (probability) => next() < probability,
     shuffle(items) {
-      const rest = [...items];
-      return items.map(() => rest.splice(between(0, rest.length - 1), 1)[0] as (typeof rest)[0]);
+      const shuffled = [...items];
+      for (let count = shuffled.length; count > 0; count--) {
+        // The drawn one goes behind those that are left, which stay in their order.
+        const place = between(0, count - 1);
+        const drawn = shuffled[place] as (typeof shuffled)[0];
+        const end = shuffled.length - 1;
+        for (let index = place; index < end; index++) {
+          shuffled[index] = shuffled[index + 1] as (typeof shuffled)[0];
+        }
+        shuffled[end] = drawn;
+      }
+      return shuffled;
     },
   };
 }

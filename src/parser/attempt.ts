@@ -7,7 +7,7 @@ import { findReasoningSpans } from "./reasoning-spans.ts";
 import { findSchemaMismatches } from "./schema-mismatch.ts";
 import type { ParseContext } from "./parse-context.ts";
 import { schemaOfTool } from "./parse-context.ts";
-import type { Attempt, AttemptStatus, CompatResult } from "./tool-call-parser.ts";
+import type { Attempt, AttemptStatus, CompatCall, CompatResult } from "./tool-call-parser.ts";
 
 /** Something to say about an attempt. */
 export interface Diagnostic {
@@ -53,6 +53,7 @@ const MAX_LISTED = 20;
  * follow in the order of `AttemptStatus`.
  */
 export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[] {
+  if (blocks.length === 0) return [];
   const spans = blocks.map(({ span }) => span);
   const reasoning = turn.readsReasoning ? [] : findReasoningSpans(turn.text, spans);
   const reported = new ReportedCalls(turn);
@@ -63,15 +64,18 @@ export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[]
     while ((reasoning[reasoningIndex]?.[1] ?? Infinity) <= start) reasoningIndex += 1;
     const inReasoning = (reasoning[reasoningIndex]?.[0] ?? Infinity) <= start;
     const primary = judge(block, turn, inReasoning);
-    const notes = [...(block.notes ?? [])];
+    const notes = block.notes === undefined ? [] : [...block.notes];
     const written = block.argumentsText ?? writeArguments(block.argumentValue);
     const handedOn = primary === undefined ? reported.take(block.name ?? "", written) : undefined;
     // Cohere's parser in vLLM hands no text on for a call without arguments.
     const argumentsText = handedOn === "" ? written : (handedOn ?? written);
     if (primary === undefined) {
-      notes.push(
-        ...noteArguments(block.name, valueOf(block, argumentsText, written), turn.context),
+      const mismatch = noteArguments(
+        block.name,
+        valueOf(block, argumentsText, written),
+        turn.context,
       );
+      if (mismatch !== undefined) notes.push(mismatch);
       const key = keyOf(block.name, argumentsText);
       if (seen.has(key)) notes.push(duplicate);
       seen.add(key);
@@ -81,20 +85,20 @@ export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[]
     if (isCall && hasTextAfter(block, blocks[index + 1], turn)) notes.push(trailingText);
     // Runs for each call of each turn, where an object that begins with another's members is dear.
     const { status, diagnostics } = finish(primary, notes, turn);
-    return {
-      status,
-      diagnostics,
-      raw: turn.text.slice(...block.span),
-      span: block.span,
-      ...(block.name === undefined ? {} : { name: block.name }),
-      ...(argumentsText === undefined ? {} : { argumentsText }),
-      ...(block.id === undefined ? {} : { id: block.id }),
-    };
+    const raw = turn.text.slice(start, block.span[1]);
+    const attempt: Writable<Attempt> = { status, diagnostics, raw, span: block.span };
+    if (block.name !== undefined) attempt.name = block.name;
+    if (argumentsText !== undefined) attempt.argumentsText = argumentsText;
+    if (block.id !== undefined) attempt.id = block.id;
+    return attempt;
   });
 }
 
+type Writable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
+
 function hasTextAfter({ span }: Block, next: Block | undefined, turn: TurnFacts): boolean {
   const { text, closers } = turn;
+  if (span[1] === text.length) return false;
   const gap = text.slice(span[1], next?.span[0]);
   return (closers === undefined ? gap : gap.replaceAll(closers, "")).trim() !== "";
 }
@@ -152,12 +156,12 @@ function noteArguments(
   name: string | undefined,
   argumentValue: PyValue | undefined,
   context: ParseContext,
-): Diagnostic[] {
+): Diagnostic | undefined {
   const schema = name === undefined ? undefined : schemaOfTool(context, name);
-  if (schema === undefined || !isPyDict(argumentValue)) return [];
+  if (schema === undefined || !isPyDict(argumentValue)) return undefined;
   const mismatches = findSchemaMismatches(schema, argumentValue);
-  if (mismatches.length === 0) return [];
-  return [{ status: "schema-mismatch", detail: mismatches.slice(0, MAX_LISTED).join("; ") }];
+  if (mismatches.length === 0) return undefined;
+  return { status: "schema-mismatch", detail: mismatches.slice(0, MAX_LISTED).join("; ") };
 }
 
 /** In which order further diagnostics stand. */
@@ -217,39 +221,69 @@ function valueOf(
 
 /** The calls that the engine reports, each of which belongs to one block. */
 class ReportedCalls {
-  /** How many calls are left, by name and arguments. */
-  readonly #counts = new Map<string, number>();
-  /** The arguments of the calls to each tool, from the last to the first that may be left. */
-  readonly #byName = new Map<string, string[]>();
+  readonly #calls: readonly CompatCall[];
+  /** How many calls from the front are taken: most turns take them in their order. */
+  #takenCount = 0;
+  /** Those that are left, from when one was wanted that was not the next. */
+  #rest: RemainingCalls | undefined;
   /** Whether the engine's arguments may differ from those that the grammar reads. */
   readonly #isLoose: boolean;
 
   constructor({ compat, context }: TurnFacts) {
+    this.#calls = compat.calls;
     this.#isLoose = context.dialect !== "sglang";
-    for (const { name, argumentsText } of compat.calls.toReversed()) {
+  }
+
+  /** The arguments of the call that the engine reports from a block; `undefined` where it does not. */
+  take(name: string, argumentsText: string | undefined): string | undefined {
+    if (this.#rest === undefined) {
+      const next = this.#calls[this.#takenCount];
+      if (next !== undefined && next.name === name && next.argumentsText === argumentsText) {
+        this.#takenCount += 1;
+        return argumentsText;
+      }
+      this.#rest = new RemainingCalls(this.#calls, this.#takenCount);
+    }
+    if (argumentsText !== undefined && this.#rest.take(name, argumentsText)) return argumentsText;
+    return this.#isLoose ? this.#rest.takeAny(name) : undefined;
+  }
+}
+
+/** Calls that are taken in any order. */
+class RemainingCalls {
+  /** How many calls are left, by name and arguments. */
+  readonly #counts = new Map<string, number>();
+  /** The arguments of the calls to each tool, from the last to the first that may be left. */
+  readonly #byName = new Map<string, string[]>();
+
+  /** @param takenCount - How many from the front are taken. */
+  constructor(calls: readonly CompatCall[], takenCount: number) {
+    for (const { name, argumentsText } of calls.toReversed()) {
       const key = keyOf(name, argumentsText);
       this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
       const others = this.#byName.get(name);
       if (others === undefined) this.#byName.set(name, [argumentsText]);
       else others.push(argumentsText);
     }
+    for (const { name, argumentsText } of calls.slice(0, takenCount))
+      this.take(name, argumentsText);
   }
 
-  /** The arguments of the call that the engine reports from a block; `undefined` where it does not. */
-  take(name: string, argumentsText: string | undefined): string | undefined {
-    if (argumentsText !== undefined && this.#takeExact(name, argumentsText)) return argumentsText;
-    const left = this.#isLoose ? (this.#byName.get(name) ?? []) : [];
-    for (let text = left.pop(); text !== undefined; text = left.pop()) {
-      if (this.#takeExact(name, text)) return text;
-    }
-    return undefined;
-  }
-
-  #takeExact(name: string, argumentsText: string): boolean {
+  /** Whether a call with these arguments was left. */
+  take(name: string, argumentsText: string): boolean {
     const key = keyOf(name, argumentsText);
     const count = this.#counts.get(key) ?? 0;
     if (count > 0) this.#counts.set(key, count - 1);
     return count > 0;
+  }
+
+  /** The arguments of the first call to the tool that is left. */
+  takeAny(name: string): string | undefined {
+    const left = this.#byName.get(name) ?? [];
+    for (let text = left.pop(); text !== undefined; text = left.pop()) {
+      if (this.take(name, text)) return text;
+    }
+    return undefined;
   }
 }
 

@@ -103,14 +103,13 @@ function blockOfEntry(
   const name = entry.get(fields.name);
   const id = entry.get("id");
   const argumentValue = fields.readArguments(entry);
-  return {
-    span,
-    ...(problem === undefined ? {} : { problem }),
-    ...(typeof name === "string" ? { name } : {}),
-    ...(typeof id === "string" ? { id } : {}),
-    ...(argumentValue === undefined ? {} : { argumentValue }),
-    ...(problem === undefined && argumentValue === undefined ? { problem: noArguments } : {}),
-  };
+  const block: { -readonly [Key in keyof Block]: Block[Key] } = { span };
+  if (problem !== undefined) block.problem = problem;
+  else if (argumentValue === undefined) block.problem = noArguments;
+  if (typeof name === "string") block.name = name;
+  if (typeof id === "string") block.id = id;
+  if (argumentValue !== undefined) block.argumentValue = argumentValue;
+  return block;
 }
 
 const noObject: Diagnostic = {

@@ -25,10 +25,12 @@ export interface JsonTagFormat {
 export function findJsonTagBlocks(text: string, format: JsonTagFormat): Block[] {
   const blocks: Block[] = [];
   const openings = indexesOf(text, format.open);
+  if (openings.length === 0) return blocks;
   const closings = format.close === undefined ? [] : indexesOf(text, format.close);
   let position = 0;
   let closingIndex = 0;
-  for (const [index, start] of openings.entries()) {
+  for (let index = 0; index < openings.length; index++) {
+    const start = openings[index] as number;
     if (start < position) continue;
     const innerStart = start + format.open.length;
     while ((closings[closingIndex] ?? Infinity) < innerStart) closingIndex += 1;
@@ -38,7 +40,7 @@ export function findJsonTagBlocks(text: string, format: JsonTagFormat): Block[] 
       nextOpening: openings[index + 1] ?? text.length,
       nextClosing: closings[closingIndex],
     });
-    blocks.push(...judgeFrame(frame, format));
+    for (const block of judgeFrame(frame, format)) blocks.push(block);
     position = frame.span[1];
   }
   return blocks;

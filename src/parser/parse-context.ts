@@ -28,31 +28,44 @@ export interface ParseContext {
  */
 export function createParseContext(options: ParseOptions): ParseContext {
   const dialect = options.dialect ?? "sglang";
-  return {
+  const context = {
     tools: options.tools,
     dialect,
     engineVersion: resolveEngineVersion(dialect, options.engineVersion),
     toolPositions: positionsOf(options.tools),
     forwardUnknownTools: options.forwardUnknownTools ?? false,
     vocabulary: options.vocabulary ?? [],
-    ...(options.responseTemplate === undefined
-      ? {}
-      : { responseTemplate: options.responseTemplate }),
   };
+  const { responseTemplate } = options;
+  return responseTemplate === undefined ? context : { ...context, responseTemplate };
 }
 
-const knownPositions = new WeakMap<readonly ToolDefinition[], ReadonlyMap<string, number>>();
+interface KnownPositions {
+  readonly tools: readonly ToolDefinition[];
+  readonly positions: ReadonlyMap<string, number>;
+}
+
+/** By the first of the tools: each episode has a list of its own, of tools that all share. */
+const knownPositions = new WeakMap<ToolDefinition, KnownPositions>();
 
 /** The same tools are offered in every turn. */
 function positionsOf(tools: readonly ToolDefinition[]): ReadonlyMap<string, number> {
-  let positions = knownPositions.get(tools);
-  if (positions === undefined) {
-    positions = new Map(
-      tools.flatMap((tool, index) => (tool.name === "" ? [] : [[tool.name, index]])),
-    );
-    knownPositions.set(tools, positions);
-  }
+  const [first] = tools;
+  if (first === undefined) return noPositions;
+  const known = knownPositions.get(first);
+  if (known !== undefined && isSameList(known.tools, tools)) return known.positions;
+  const positions = new Map<string, number>();
+  for (const [index, { name }] of tools.entries()) if (name !== "") positions.set(name, index);
+  knownPositions.set(first, { tools: [...tools], positions });
   return positions;
+}
+
+const noPositions: ReadonlyMap<string, number> = new Map();
+
+function isSameList(left: readonly ToolDefinition[], right: readonly ToolDefinition[]): boolean {
+  if (left.length !== right.length) return false;
+  for (let index = 0; index < left.length; index++) if (left[index] !== right[index]) return false;
+  return true;
 }
 
 /** The JSON Schema of the tool's parameters where it is a dictionary. */

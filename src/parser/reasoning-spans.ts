@@ -12,6 +12,7 @@ const thinkTag = /<(\/?)think>/g;
  */
 export function findReasoningSpans(text: string, blocks: readonly Span[]): Span[] {
   const spans: Span[] = [];
+  if (!text.includes("think>")) return spans;
   let blockIndex = 0;
   let openedAt: number | undefined;
   let closedOnce = false;

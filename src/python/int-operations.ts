@@ -3,6 +3,8 @@ import { bitLength, ratioToFloat } from "./ratio.ts";
 
 /** Integers may grow to this many bits, far beyond the 1,024 that still become a float. */
 const maxBits = 65_536;
+/** The smallest integer of more bits. */
+const tooLong = 1n << BigInt(maxBits);
 
 /**
  * Python's `left / right` of integers: the float nearest to the quotient.
@@ -61,7 +63,7 @@ export function powerInts(base: bigint, exponent: bigint): bigint {
  * @throws PythonError `OverflowError`.
  */
 export function checkSize(value: bigint): bigint {
-  if (bitLength(abs(value)) > maxBits) throw tooLarge();
+  if (value >= tooLong || value <= -tooLong) throw tooLarge();
   return value;
 }
 

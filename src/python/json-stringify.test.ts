@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parsePythonJson } from "./json-parse.ts";
 import { stringifyPythonJson } from "./json-stringify.ts";
@@ -19,6 +20,25 @@ describe("stringifyPythonJson()", () => {
     );
     expect(stringifyPythonJson(value, { ensureAscii: false })).toBe(
       '"\\"\\\\/\\b\\f\\n\\r\\t\\u0001\u007Fé\u2028\u{1F600}\ud83d"',
+    );
+  });
+
+  test("escapes in any text what is beyond the plain characters, and nothing else", () => {
+    const unitText = (unit: string, isKept: boolean): string => {
+      const short = '"\\\b\f\n\r\t'.indexOf(unit);
+      if (short !== -1) return `\\${'"\\bfnrt'.charAt(short)}`;
+      if (isKept) return unit;
+      return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+    };
+    fc.assert(
+      fc.property(fc.array(fc.oneof(fc.nat(0x80), fc.nat(0xffff))), (codes) => {
+        const text = String.fromCharCode(...codes);
+        const units = text.split("");
+        const inAscii = units.map((unit) => unitText(unit, unit >= " " && unit <= "~")).join("");
+        const always = units.map((unit) => unitText(unit, unit >= " ")).join("");
+        expect(stringifyPythonJson(text)).toBe(`"${inAscii}"`);
+        expect(stringifyPythonJson(text, { ensureAscii: false })).toBe(`"${always}"`);
+      }),
     );
   });
 

@@ -80,32 +80,44 @@ function write(value: PyValue, format: Format, depth: number): string {
 }
 
 function writeList(value: PyList, format: Format, depth: number): string {
-  // A place that nothing was put in is no value, and `map()` would pass over it.
-  const items = [...value].map((item) => write(item, format, depth + 1));
-  return bracket("[", items, "]", format, depth);
+  const separator = separatorAt(format, depth);
+  let members = "";
+  // A place that nothing was put in is no value, and an array's own methods would pass over it.
+  for (let index = 0; index < value.length; index++) {
+    if (index > 0) members += separator;
+    members += write(value[index] as PyValue, format, depth + 1);
+  }
+  return bracket("[", members, "]", format, depth);
 }
 
 function writeDict(value: PyDict, format: Format, depth: number): string {
-  const entries = [...value];
-  if (format.sortKeys) entries.sort(([left], [right]) => compareCodePoints(left, right));
-  const members = entries.map(
-    ([key, member]) =>
-      writeString(key, format) + format.keySeparator + write(member, format, depth + 1),
-  );
+  const entries = format.sortKeys
+    ? [...value].sort(([left], [right]) => compareCodePoints(left, right))
+    : value;
+  const separator = separatorAt(format, depth);
+  let members = "";
+  for (const [key, member] of entries) {
+    if (members !== "") members += separator;
+    members += writeString(key, format) + format.keySeparator;
+    members += write(member, format, depth + 1);
+  }
   return bracket("{", members, "}", format, depth);
+}
+
+/** What stands between the members of a list or dictionary. */
+function separatorAt({ indent, itemSeparator }: Format, depth: number): string {
+  return indent === undefined ? itemSeparator : `${itemSeparator}\n${indent.repeat(depth + 1)}`;
 }
 
 function bracket(
   open: string,
-  parts: readonly string[],
+  members: string,
   close: string,
-  { indent, itemSeparator }: Format,
+  { indent }: Format,
   depth: number,
 ): string {
-  if (parts.length === 0) return open + close;
-  if (indent === undefined) return open + parts.join(itemSeparator) + close;
-  const inner = `\n${indent.repeat(depth + 1)}`;
-  return `${open}${inner}${parts.join(itemSeparator + inner)}\n${indent.repeat(depth)}${close}`;
+  if (indent === undefined || members === "") return open + members + close;
+  return `${open}\n${indent.repeat(depth + 1)}${members}\n${indent.repeat(depth)}${close}`;
 }
 
 function writeFloat(value: number): string {
@@ -115,7 +127,16 @@ function writeFloat(value: number): string {
 }
 
 function writeString(value: string, { pattern }: Format): string {
-  return `"${value.replace(pattern, escapeUnit)}"`;
+  return isPlainText(value) ? `"${value}"` : `"${value.replace(pattern, escapeUnit)}"`;
+}
+
+/** Whether nothing is escaped, with any pattern: most texts are so, and replacing nothing is dear. */
+function isPlainText(value: string): boolean {
+  for (let index = 0; index < value.length; index++) {
+    const unit = value.charCodeAt(index);
+    if (unit < 0x20 || unit > 0x7e || unit === 0x22 || unit === 0x5c) return false;
+  }
+  return true;
 }
 
 function escapeUnit(unit: string): string {

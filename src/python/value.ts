@@ -56,11 +56,13 @@ export function toPyValue(value: PlainJson): PyValue {
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map((item: PlainJson) => toPyValue(item));
   if (value instanceof Map) return value;
-  return new Map(
-    Object.entries(value).flatMap(([key, member]) =>
-      member === undefined ? [] : [[key, toPyValue(member as PlainJson)] as const],
-    ),
-  );
+  const dict = new Map<string, PyValue>();
+  const members = value as { readonly [key: string]: PlainJson | undefined };
+  for (const key of Object.keys(members)) {
+    const member = members[key];
+    if (member !== undefined) dict.set(key, toPyValue(member));
+  }
+  return dict;
 }
 
 /**

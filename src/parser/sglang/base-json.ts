@@ -19,18 +19,16 @@ import { sglangVersion } from "../sglang-version.ts";
  * @throws PythonError where an entry is no object (but in `next`), or its name cannot be a key.
  */
 export function parseBaseJson(action: PyValue, context: ParseContext): CompatCall[] {
-  const entries = isPyList(action) ? action : [action];
-  return entries.flatMap((entry) => {
-    if (!isPyDict(entry)) {
-      if (sglangVersion(context) === "next") return [];
-      const type = pythonTypeName(entry);
-      throw new PythonError("AttributeError", `'${type}' object has no attribute 'get'`);
-    }
-    return parseEntry(entry, context);
-  });
+  if (!isPyList(action)) return parseEntry(action, context);
+  return action.flatMap((entry) => parseEntry(entry, context));
 }
 
-function parseEntry(entry: PyDict, context: ParseContext): CompatCall[] {
+function parseEntry(entry: PyValue, context: ParseContext): CompatCall[] {
+  if (!isPyDict(entry)) {
+    if (sglangVersion(context) === "next") return [];
+    const type = pythonTypeName(entry);
+    throw new PythonError("AttributeError", `'${type}' object has no attribute 'get'`);
+  }
   const name = entry.get("name") ?? null;
   const known = pythonTruthy(name) && isKnownName(name, context);
   if (!known && !forwardsUnknown(context)) return [];

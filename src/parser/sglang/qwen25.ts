@@ -7,6 +7,7 @@ import type { EngineResult, Grammar } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";
 import { findJsonTagBlocks } from "../json-tag-blocks.ts";
 import type { ParseContext } from "../parse-context.ts";
+import type { CompatCall } from "../tool-call-parser.ts";
 import { catchPython } from "../python-catch.ts";
 import { argumentsOfEntry, parseBaseJson } from "./base-json.ts";
 import { betweenTags } from "./between-tags.ts";
@@ -40,13 +41,14 @@ function detect(text: string, context: ParseContext): EngineResult {
   const { open, close, strict } = tagsOf(sglangVersion(context));
   const first = text.indexOf(open);
   if (first === -1) return { normalText: text, calls: [] };
-  const calls = betweenTags(text, open, close).flatMap((inner) => {
-    const json = strict ? inner : pythonStrip(inner);
+  const calls: CompatCall[] = [];
+  for (const inner of betweenTags(text, open, close)) {
     const payload = strict
-      ? parsePythonJson(json)
-      : catchPython(() => parsePythonJson(json), "JSONDecodeError");
-    return payload === undefined ? [] : parseBaseJson(payload, context);
-  });
+      ? parsePythonJson(inner)
+      : catchPython(() => parsePythonJson(pythonStrip(inner)), "JSONDecodeError");
+    if (payload === undefined) continue;
+    for (const call of parseBaseJson(payload, context)) calls.push(call);
+  }
   return { normalText: pythonStrip(text.slice(0, first)), calls };
 }
 

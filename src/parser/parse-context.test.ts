@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { toolsFromOpenAi, type ToolDefinition } from "../message.ts";
+import { toPyValue } from "../python/value.ts";
+import { createParseContext } from "./parse-context.ts";
+
+const named = (name: string) => ({ type: "function", function: { name } });
+const [f, g, h] = toolsFromOpenAi(toPyValue(["f", "g", "h"].map(named)), "tools") as [
+  ToolDefinition,
+  ToolDefinition,
+  ToolDefinition,
+];
+
+test("tools have the places that they have in their own list, whatever list begins alike", () => {
+  const positions = (tools: readonly ToolDefinition[]) => [
+    ...createParseContext({ tools }).toolPositions,
+  ];
+  const fg = [
+    ["f", 0],
+    ["g", 1],
+  ];
+  expect(positions([f, g])).toEqual(fg);
+  expect(positions([f, h, f])).toEqual([
+    ["f", 2],
+    ["h", 1],
+  ]);
+  expect(positions([f])).toEqual([["f", 0]]);
+  expect(positions([f, g])).toEqual(fg);
+  expect(positions([])).toEqual([]);
+  const changed = [f, g];
+  expect(positions(changed)).toEqual(fg);
+  changed.push(h);
+  expect(positions(changed)).toEqual([...fg, ["h", 2]]);
+});
