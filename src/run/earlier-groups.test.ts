@@ -570,6 +570,18 @@ describe("a start whose source gives fewer groups", () => {
     expect(await play({ source: source(1) })).toEqual([]);
     expect(await rolloutIdsIn(dir, "episodes.jsonl")).toHaveLength(3);
   });
+
+  test.each([0, 1])(
+    "goes on with those that are open where it is not repeatable and gives %d",
+    async (length) => {
+      const lamps = () => curriculum((place) => ({ task: fiftyLamps.task("test", place) }));
+      await stopWith({ source: boundedSource(lamps(), 4) }, []);
+      await using folder = await openLamps(dir);
+      const run = startLamps({ source: { ...lamps(), length }, folder, grouping: { size: 1 } });
+      expect(await takeAll(run)).toHaveLength(4);
+      expect(await run.result).toMatchObject({ end: "finished" });
+    },
+  );
 });
 
 describe("an episode whose rows are lost", () => {

@@ -409,7 +409,9 @@ class GroupRun implements LiveRun {
   #workerCount(concurrency: number): number {
     const { source, grouping } = this.#options;
     const { size, begun = size } = grouping;
-    return Math.min(concurrency, (source.length ?? Infinity) * begun);
+    // Groups that an earlier start left open go on, also where this source has fewer.
+    const groupCount = Math.max(source.length ?? Infinity, this.#outlet.offeredCount);
+    return Math.min(concurrency, groupCount * begun);
   }
 
   /** Whoever gives the tasks says what is planned: a folder may be one that was opened for others. */
