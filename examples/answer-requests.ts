@@ -23,6 +23,8 @@ export async function answerRequests(
     const scored = rewardsOf(group).filter((reward) => reward !== undefined);
     means.set(group.groupId, scored.reduce((sum, reward) => sum + reward, 0) / scored.length);
   }
+  const { end, progress } = await run.result;
+  if (end !== "finished") throw new Error(`Cannot answer all (${end}): ${progress.firstFailure}`);
   await pushing;
   return means;
 }

@@ -53,5 +53,8 @@ export async function trainOnGroups(
     if (version > steps) break;
   }
   await engine.close();
+  // Where everything fails the loop ends, too.
+  const { end, progress } = await run.result;
+  if (end === "too-many-failures") throw new Error(`Cannot go on: ${progress.firstFailure}`);
   return version - 1;
 }

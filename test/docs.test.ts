@@ -289,6 +289,18 @@ describe("examples", () => {
     );
   });
 
+  test("answer-requests says so where it cannot answer all", async () => {
+    const { answerRequests } = (await import(compiled("answer-requests"))) as typeof answering;
+    const setup = await deskSetup(() => undefined);
+    const engine = { ...setup.engine, generate: () => Promise.reject(new Error("it is away")) };
+    async function* ask() {
+      for (let index = 0; index < 30; index++) yield { taskIndex: 0, name: `${index}` };
+    }
+    await expect(answerRequests({ ...setup, engine }, ask())).rejects.toThrow(
+      /^Cannot answer all \(too-many-failures\): \d+#\d: .*it is away/,
+    );
+  });
+
   test("rescore-run says which rewards another scoring changes, and bundles those", async () => {
     const { rescoreRun } = (await import(compiled("rescore-run"))) as typeof rescoring;
     const { turns } = await demonstrate(createStorefront().task("test", 0), { seed: 0 });

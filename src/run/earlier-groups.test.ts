@@ -15,6 +15,7 @@ import {
 } from "./lamp-groups.fixture.ts";
 import { lampSetup } from "./lamp-run.fixture.ts";
 import { rolloutIdsIn } from "./run-folder.fixture.ts";
+import type { RunFolderOptions } from "./run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 import {
   boundedSource,
@@ -237,6 +238,151 @@ describe("a start with other tasks is refused before it changes anything", () =>
   });
 });
 
+describe("a start that finds another task under the id of an open group", () => {
+  /** Lamps of a file of one's own: what a lamp is worth is its reward. */
+  const own = (worth: number, length = 1): TaskSource => ({
+    ...{ length, repeatable: true },
+    at: (place) => ({ task: { ...fiftyLamps.task("test", place), data: { worth } } }),
+  });
+  const environment: Environment = {
+    ...fiftyLamps,
+    async open(task, options) {
+      const world = await fiftyLamps.open(task, options);
+      const { worth } = task.data as { readonly worth: number };
+      const score = async () => {
+        if (worth === 0) throw new Error("nothing is worth nothing");
+        return { reward: worth, details: {} };
+      };
+      return Object.assign(world, { score });
+    },
+  };
+
+  /** Plays one attempt after the other, and stops in the second turn of the one that is named. */
+  async function start(
+    source: TaskSource,
+    {
+      environment: drawing = environment,
+      stopAt,
+      ...rest
+    }: Partial<RunFolderOptions> & {
+      readonly environment?: Environment;
+      readonly stopAt?: string;
+    } = {},
+  ): Promise<readonly (readonly [rolloutId: string, reward: number | undefined])[]> {
+    await using folder = await openLamps(dir, rest);
+    const stop = new AbortController();
+    const engine = switchingEngine(async ({ sessionId }, turn) => {
+      if (turn !== 1 || sessionId !== stopAt) return undefined;
+      stop.abort();
+      return await new Promise(() => {});
+    });
+    const run = startLamps({
+      ...{ source, folder, signal: stop.signal },
+      setup: lampSetup({ environment: drawing, engine }),
+      ...{ grouping: { size: 2, attempts: 1 }, admission: { concurrency: 1 } },
+    });
+    const groups = await takeAll(run);
+    await run.result;
+    return groups.flatMap(({ episodes }) =>
+      episodes.map(({ rolloutId, reward }) => [rolloutId, reward] as const),
+    );
+  }
+
+  const [one, other] = ["lamp/test/0#0", "lamp/test/0#1"];
+
+  test("is refused before it changes anything where an attempt has ended", async () => {
+    await start(own(1), { stopAt: other });
+    const before = await contents();
+    await expect(start(own(2))).rejects.toThrow(
+      `Cannot go on with group 0: ${one} is finished in its place, and the source of tasks gives another task as ` +
+        `lamp/test/0 there now; ${remedy}`,
+    );
+    expect(await contents()).toEqual(before);
+    expect(await start(own(1))).toEqual([
+      [one, 1],
+      [other, 1],
+    ]);
+  });
+
+  test("is refused as the group goes on where the source waits for others to end", async () => {
+    const told = (worth: number): TaskSource => ({ ...own(worth, 2), told: () => {} });
+    await start(told(1), { stopAt: "lamp/test/1#1" });
+    const line = await readFile(path.join(dir, "episodes.jsonl"), "utf8");
+    await writeFile(path.join(dir, "episodes.jsonl"), line.replace(/^.*lamp\/test\/0#1.*\n/m, ""));
+    const mixed: TaskSource = {
+      ...told(1),
+      at: (place, options) => told(place + 1).at(place, options),
+    };
+    await expect(start(mixed)).rejects.toThrow("Cannot go on with group 1: lamp/test/1#0 is");
+    expect(await start(told(1))).toEqual([
+      ["lamp/test/1#0", 1],
+      ["lamp/test/1#1", 1],
+    ]);
+  });
+
+  test("goes on where the one that has ended failed: the task may have been mended", async () => {
+    const stop = new AbortController();
+    {
+      await using folder = await openLamps(dir);
+      const run = startLamps({
+        ...{ source: own(0), folder, signal: stop.signal, admission: { concurrency: 1 } },
+        setup: lampSetup({ environment, engine: switchingEngine() }),
+        grouping: { size: 2, attempts: 1 },
+        onEpisode: () => stop.abort(),
+      });
+      await run.result;
+    }
+    expect(await start(own(2))).toEqual([
+      [one, undefined],
+      [other, 2],
+    ]);
+  });
+
+  test.each<[what: string, forget: () => Promise<void>]>([
+    ["nothing is recorded of it", async () => await rm(path.join(dir, "recording.jsonl"))],
+    [
+      "recordings do not say it, as older ones do not",
+      async () => {
+        const file = path.join(dir, "recording.jsonl");
+        const text = await readFile(file, "utf8");
+        await writeFile(file, text.replaceAll(/"ownTask":.*?\},("atMs")/g, "$1"));
+      },
+    ],
+  ])("goes on where %s", async (_, forget) => {
+    await start(own(1), { stopAt: other });
+    await forget();
+    expect(await readdir(dir)).toContain("episodes.jsonl");
+    expect(await start(own(2))).toEqual([
+      [one, 1],
+      [other, 2],
+    ]);
+  });
+
+  test("goes on where it is the environment that draws its tasks anew each time", async () => {
+    let drawnCount = 0;
+    const drawing: Environment = {
+      ...environment,
+      task: (split, index) => ({ ...fiftyLamps.task(split, index), data: { worth: ++drawnCount } }),
+    };
+    const list = (): TaskSource => taskList(drawing, { split: "test", taskIndexes: [0] });
+    await start(list(), { stopAt: other, environment: drawing });
+    expect(await start(list(), { environment: drawing })).toHaveLength(2);
+  });
+
+  test("goes on with the task of the attempt that has ended, where an earlier one was recorded", async () => {
+    await start(own(1), { stopAt: one });
+    const file = path.join(dir, "recording.jsonl");
+    const recorded = await readFile(file, "utf8");
+    await start(own(2), { stopAt: other, record: "none" });
+    // As where that start was killed before it took away what is of no use any more.
+    await writeFile(file, recorded);
+    expect(await start(own(2))).toEqual([
+      [one, 2],
+      [other, 2],
+    ]);
+  });
+});
+
 /** Six lamps, as a file of tasks that is read forward only gives them; `asked` are the places in order. */
 function readForward(): { readonly source: TaskSource; readonly asked: readonly number[] } {
   const asked: number[] = [];
@@ -424,6 +570,18 @@ describe("a start whose source gives fewer groups", () => {
     expect(await play({ source: source(1) })).toEqual([]);
     expect(await rolloutIdsIn(dir, "episodes.jsonl")).toHaveLength(3);
   });
+
+  test.each([0, 1])(
+    "goes on with those that are open where it is not repeatable and gives %d",
+    async (length) => {
+      const lamps = () => curriculum((place) => ({ task: fiftyLamps.task("test", place) }));
+      await stopWith({ source: boundedSource(lamps(), 4) }, []);
+      await using folder = await openLamps(dir);
+      const run = startLamps({ source: { ...lamps(), length }, folder, grouping: { size: 1 } });
+      expect(await takeAll(run)).toHaveLength(4);
+      expect(await run.result).toMatchObject({ end: "finished" });
+    },
+  );
 });
 
 describe("an episode whose rows are lost", () => {

@@ -291,10 +291,8 @@ export class GroupBook {
         if (isTurnOver()) await takeTurn();
         continue;
       }
-      requireSameGroup(groupId, {
-        ...{ groupIndex, earlier },
-        begun: this.#begunBefore.get(groupIndex) ?? [],
-      });
+      const begun = this.#begunBefore.get(groupIndex) ?? [];
+      requireSameGroup(groupId, { groupIndex, earlier, begun }, task);
       this.#pass(groupIndex);
       const opened = this.#open({ groupIndex, groupId, task, earlier }, fork);
       return { ...opened, isNoted: !repeatable, ...(fork && { fork }) };

@@ -28,7 +28,7 @@ export interface RunOptions extends Pick<
   readonly branchAt?: readonly number[];
   /** How often an episode is played before its failure is final. At least 1. */
   readonly attempts: number;
-  /** The run stops when this many episodes have failed in a row: something is down for good. */
+  /** See `StartRunOptions`. */
   readonly maxFailuresInRow: number;
   readonly signal: AbortSignal;
   /** The model's name in traces. */

@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
+import { RolloutError } from "../errors.ts";
 import { createClock } from "../internal/clock.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import type { AttemptPlayer, AttemptPlayOptions } from "./attempt-player.ts";
@@ -142,6 +143,75 @@ describe("a run that failures in a row have stopped", () => {
     expect(await run.result).toMatchObject({
       end: "interrupted",
       progress: { outcomes: { failed: 1 } },
+    });
+  });
+
+  describe("counts", () => {
+    /** Lamps 0 and 2 are broken. */
+    const environment: Environment = {
+      ...fiftyLamps,
+      open: async (task, options) => {
+        if (task.index % 2 === 0) throw new Error("this lamp's database is broken");
+        return await fiftyLamps.open(task, options);
+      },
+    };
+    const play = async (options: Partial<StartRunOptions> & { readonly engine?: Engine }) => {
+      const { engine = switchingEngine(), ...more } = options;
+      const run = startLamps({
+        setup: lampSetup({ environment, engine }),
+        ...{ maxFailuresInRow: 2, grouping: { size: 4, attempts: 1 } },
+        ...{ admission: { concurrency: 1 }, ...more },
+      });
+      const { length } = await takeAll(run);
+      const { end, progress } = await run.result;
+      const { completed, failed } = progress.outcomes;
+      return { end, groups: length, completed, failed };
+    };
+
+    test("one broken task once, however large its group and however slow the others", async () => {
+      const broken = withResolvers();
+      let failedCount = 0;
+      const played = await play({
+        source: lampList(2),
+        admission: { concurrency: 8 },
+        engine: switchingEngine(async () => await broken.promise),
+        onEpisode: ({ outcome }) => {
+          if (outcome === "failed" && ++failedCount === 4) broken.resolve();
+        },
+      });
+      expect(played).toEqual({ end: "finished", groups: 2, completed: 4, failed: 4 });
+    });
+
+    test("broken tasks between which nothing ended well, and no others", async () => {
+      // The first and the third lamp, with the second one between them.
+      const played = await play({ source: lampList(3) });
+      expect(played).toEqual({ end: "finished", groups: 3, completed: 4, failed: 8 });
+    });
+
+    test("groups without end of which each is of a broken task", async () => {
+      const scope = { split: "test", taskIndexes: [0], seed: 0 };
+      const played = await play({ source: endlessTasks(environment, scope), maxFailuresInRow: 3 });
+      expect(played).toEqual({
+        ...{ end: "too-many-failures", groups: 2, completed: 0 },
+        failed: 2 * 4 + 1,
+      });
+    });
+
+    test("each failure of the engine", async () => {
+      const away = new RolloutError("engine/unreachable", "no connection");
+      const played = await play({
+        ...{ source: tasksFrom([fiftyLamps.task("test", 1)]), maxFailuresInRow: 3 },
+        engine: switchingEngine(() => away),
+      });
+      expect(played).toEqual({ end: "too-many-failures", groups: 0, completed: 0, failed: 3 });
+    });
+
+    test("those of the engine beside those of a broken task", async () => {
+      const away = new RolloutError("engine/unreachable", "no connection");
+      const played = await play({
+        ...{ source: lampList(2), maxFailuresInRow: 3, engine: switchingEngine(() => away) },
+      });
+      expect(played).toEqual({ end: "too-many-failures", groups: 1, completed: 0, failed: 4 + 2 });
     });
   });
 });

@@ -76,8 +76,9 @@ export interface StartRunOptions {
   /** Seeds its episodes. Default 0. */
   readonly seed?: number;
   /**
-   * The run stops when this many episodes have failed in a row: something is down for good. At least 1;
-   * `Infinity` for never. Default 20.
+   * The run stops when this many episodes have failed in a row: something is down for good. Failures of the engine
+   * count each; all others of a group count once, for they may be of its task alone. The iteration ends then without
+   * an error, and `result.end` is `too-many-failures`. At least 1; `Infinity` for never. Default 20.
    */
   readonly maxFailuresInRow?: number;
   /** Aborted, the run stops at once; what was recorded of its episodes goes on in the next start. */

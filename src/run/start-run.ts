@@ -40,6 +40,9 @@ import { trunkOf } from "./trunk.ts";
  * of it, and a run that was stopped in any way goes on in the middle of its episodes. Whoever stops
  * iterating stops the run.
  *
+ * The iteration ends alike behind the last group and where the run was stopped, also by failures in a row
+ * (`maxFailuresInRow`): `result.end` says which it was.
+ *
  * The iteration and `result` throw UsageError where the disk refuses an episode, and whatever
  * `playEpisode()` throws on our own bugs, after the other episodes were stopped.
  */
@@ -70,7 +73,8 @@ class GroupRun implements LiveRun {
   #leaving: Promise<void> | undefined;
   /** Writes what the run came to, once it has ended: groups that wait then may still be left out. */
   #summarise: (() => Promise<void>) | undefined;
-  #failuresInRow = 0;
+  /** What failed since an episode ended otherwise: rollouts where the engine did, else places of groups. */
+  readonly #failedInRow = new Set<string | number>();
   /** Why nothing is begun any more, by what stopped the run first; absent where nothing did. */
   #stoppedAs: Exclude<RunResult["end"], "finished"> | undefined;
   #isPaused = false;
@@ -371,8 +375,21 @@ class GroupRun implements LiveRun {
 
   /** Holds what earlier starts left against the source; see `JobDesk.holdEarlier()`. */
   async #holdEarlier(folder: RunFolder, wanted: ReadonlySet<number>): Promise<void> {
-    const begun = this.#book.isAllFinished ? [] : await folder.readBegun();
+    const begun = this.#book.isAllFinished ? [] : await folder.readBegun(this.#scoredBefore());
     await this.#desk.holdEarlier(begun, wanted);
+  }
+
+  /**
+   * Attempts with which those must share their task that are still to be played, of a source that may have changed it
+   * under its id. One that tells tasks by their indexes gives those of the environment; what failed stands for no task.
+   */
+  #scoredBefore(): ReadonlySet<string> {
+    if (this.#options.source.taskIndexAt !== undefined) return new Set();
+    const whole = new Set(this.#book.wholeBefore.map(({ groupIndex }) => groupIndex));
+    const rows = this.#book.finishedBefore.filter(
+      ({ groupIndex = -1, outcome }) => outcome !== "failed" && !whole.has(groupIndex),
+    );
+    return new Set(rows.map(({ rolloutId }) => rolloutId));
   }
 
   /** The episodes of groups that have ended: of each those that made it whole, for some may have ended later. */
@@ -392,7 +409,9 @@ class GroupRun implements LiveRun {
   #workerCount(concurrency: number): number {
     const { source, grouping } = this.#options;
     const { size, begun = size } = grouping;
-    return Math.min(concurrency, (source.length ?? Infinity) * begun);
+    // Groups that an earlier start left open go on, also where this source has fewer.
+    const groupCount = Math.max(source.length ?? Infinity, this.#outlet.offeredCount);
+    return Math.min(concurrency, groupCount * begun);
   }
 
   /** Whoever gives the tasks says what is planned: a folder may be one that was opened for others. */
@@ -568,7 +587,7 @@ class GroupRun implements LiveRun {
       const whole = this.#book.add(job.group, episode);
       const event = episodeEvent("episode-finished", episode, setup.now());
       await folder?.writeEvent({ ...event, episodeHash });
-      this.#countFailure(episode);
+      this.#countFailure(job.group, episode);
       this.#listeners.call(`tell onEpisode of ${episode.rolloutId}`, () => onEpisode?.(episode));
       if (whole !== undefined) await this.#conclude(job.group, whole);
     } catch (error) {
@@ -588,10 +607,12 @@ class GroupRun implements LiveRun {
     );
   }
 
-  #countFailure({ outcome }: Episode): void {
+  #countFailure({ groupIndex }: OpenGroup, { failure, outcome, rolloutId }: Episode): void {
     const { maxFailuresInRow = 20 } = this.#options;
-    this.#failuresInRow = outcome === "failed" ? this.#failuresInRow + 1 : 0;
-    if (this.#failuresInRow < maxFailuresInRow) return;
+    if (outcome !== "failed") this.#failedInRow.clear();
+    // An engine that is down fails whoever asks it. Any other failure may be of one task, and of each attempt at it.
+    else this.#failedInRow.add(failure?.party === "engine" ? rolloutId : groupIndex);
+    if (this.#failedInRow.size < maxFailuresInRow) return;
     this.#close("too-many-failures");
     this.#stop.abort(new DOMException("too many episodes failed in a row", "AbortError"));
   }

@@ -33,7 +33,7 @@ export const conductSettings = [
     name: "max-failures",
     kind: count(1),
     value: "n",
-    help: "failed episodes in a row that stop the run",
+    help: "failures in a row that stop the run; those of one group count once, the engine's each",
     default: 20,
     operational: true,
   },
@@ -72,7 +72,7 @@ export interface ConductConfig {
   readonly followLoad: boolean;
   /** Plays of an episode before its failure is final. */
   readonly attempts: number;
-  /** Failed episodes in a row that stop the run. */
+  /** Failures in a row that stop the run; see `StartRunOptions`. */
   readonly maxFailuresInRow: number;
   /** The run's folder; absent: a new one below `runs/`. */
   readonly dir?: string;
