@@ -609,6 +609,7 @@ class GroupRun implements LiveRun {
 
   #countFailure({ groupIndex }: OpenGroup, { failure, outcome, rolloutId }: Episode): void {
     const { maxFailuresInRow = 20 } = this.#options;
+    if (maxFailuresInRow === Infinity) return;
     if (outcome !== "failed") this.#failedInRow.clear();
     // An engine that is down fails whoever asks it. Any other failure may be of one task, and of each attempt at it.
     else this.#failedInRow.add(failure?.party === "engine" ? rolloutId : groupIndex);
