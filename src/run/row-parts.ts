@@ -14,9 +14,9 @@ export function rowParts(row: Sample, limit?: number): Generator<JsonPart> {
 
 const rowLists = {
   tokenIds: differing,
-  lossMask: repeated,
+  lossMask: (list: readonly unknown[], limit: number) => repeated(list, limit, endOfBits),
   logprobs: zerosBetween,
-  policyVersions: repeated,
+  policyVersions: (list: readonly unknown[], limit: number) => repeated(list, limit, endOfNames),
 };
 
 function* differing(list: readonly unknown[], limit: number): Generator<JsonPart> {
@@ -28,17 +28,36 @@ function* differing(list: readonly unknown[], limit: number): Generator<JsonPart
   yield list.length === 0 ? "[]" : "]";
 }
 
-function* repeated(list: readonly unknown[], limit: number): Generator<JsonPart> {
+function* repeated(
+  list: readonly unknown[],
+  limit: number,
+  endOfRun: (list: readonly unknown[], start: number, most: number) => number,
+): Generator<JsonPart> {
   for (let start = 0; start < list.length;) {
     yield start === 0 ? "[" : ",";
     const item = list[start];
     const most = Math.min(start + limit, list.length);
-    let end = start + 1;
-    while (end < most && list[end] === item) end++;
+    const end = endOfRun(list, start, most);
     yield { type: "repeated", text: JSON.stringify(item) ?? "null", count: end - start };
     start = end;
   }
   yield list.length === 0 ? "[]" : "]";
+}
+
+/** Where the item is no longer repeated. */
+function endOfBits(list: readonly unknown[], start: number, most: number): number {
+  const bit = list[start];
+  let end = start + 1;
+  while (end < most && list[end] === bit) end++;
+  return end;
+}
+
+/** The same, once more: one loop that compares numbers and texts asks each time which they are. */
+function endOfNames(list: readonly unknown[], start: number, most: number): number {
+  const name = list[start];
+  let end = start + 1;
+  while (end < most && list[end] === name) end++;
+  return end;
 }
 
 /** How many zeros are spelled once. */
@@ -50,20 +69,35 @@ const mostFractions = 2048;
 function* zerosBetween(list: readonly unknown[], limit: number): Generator<JsonPart> {
   for (let start = 0; start < list.length;) {
     yield start === 0 ? "[" : ",";
-    const most = Math.min(start + limit, list.length);
-    let end = start;
-    while (end < most && list[end] === 0) end++;
-    if (end > start) {
-      yield { type: "repeated", text: "0", count: end - start };
-    } else {
-      const last = Math.min(start + mostFractions, most);
-      for (let zeros = 0; end < last && zeros < shortestRun; end++) {
-        zeros = list[end] === 0 ? zeros + 1 : 0;
-        if (zeros === shortestRun) end -= shortestRun;
-      }
-      yield JSON.stringify(list.slice(start, end)).slice(1, -1);
+    const zerosEnd = endOfZeros(list, start, Math.min(start + limit, list.length));
+    if (zerosEnd > start) {
+      yield { type: "repeated", text: "0", count: zerosEnd - start };
+      start = zerosEnd;
+      continue;
     }
+    const end = endOfFractions(
+      list,
+      start,
+      Math.min(start + limit, start + mostFractions, list.length),
+    );
+    yield JSON.stringify(list.slice(start, end)).slice(1, -1);
     start = end;
   }
   yield list.length === 0 ? "[]" : "]";
+}
+
+function endOfZeros(list: readonly unknown[], start: number, most: number): number {
+  let end = start;
+  while (end < most && list[end] === 0) end++;
+  return end;
+}
+
+/** Where zeros come that are worth a part of their own. */
+function endOfFractions(list: readonly unknown[], start: number, most: number): number {
+  let zeroCount = 0;
+  for (let end = start; end < most; end++) {
+    zeroCount = list[end] === 0 ? zeroCount + 1 : 0;
+    if (zeroCount === shortestRun) return end + 1 - shortestRun;
+  }
+  return most;
 }
