@@ -2,6 +2,8 @@ import { appendFile, mkdtemp, readFile, rename, rm, truncate, writeFile } from "
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { lendBytes } from "../internal/lent-bytes.ts";
+import { encodeLine } from "./encode-line.ts";
 import { type Fault, type FileCall, faultyFiles } from "./faulty-files.fixture.ts";
 import { JsonlJournal } from "./jsonl-journal.ts";
 import { readJsonl } from "./read-jsonl.ts";
@@ -40,6 +42,27 @@ describe("JsonlJournal", () => {
     await Promise.all(appended);
     await closed;
     expect(await valuesOf(file)).toEqual([long, { index: 1 }]);
+  });
+
+  test("lines in room that is lent stay whole while others are made and written", async () => {
+    const lineOf = (index: number): object => ({
+      index,
+      text: `${index}`.repeat(1 + ((index * 7919) % 60_000)),
+    });
+    const indexes = Array.from({ length: 120 }, (_, index) => index);
+    {
+      await using journal = await JsonlJournal.open(file);
+      await Promise.all(
+        [0, 1, 2, 3, 4, 5].map(async (worker) => {
+          for (const index of indexes.filter((each) => each % 6 === worker)) {
+            const lines = [await encodeLine(lineOf(index), lendBytes)];
+            await journal.appendLines(lines);
+          }
+        }),
+      );
+    }
+    const values = (await valuesOf(file)) as { readonly index: number }[];
+    expect(values.toSorted((one, other) => one.index - other.index)).toEqual(indexes.map(lineOf));
   });
 
   test("refuses what JSON cannot tell by itself, and goes on", async () => {

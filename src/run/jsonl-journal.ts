@@ -1,5 +1,6 @@
 import path from "node:path";
 import { UsageError } from "../errors.ts";
+import { giveBackBytes, lendBytes } from "../internal/lent-bytes.ts";
 import { type Resolvers, withResolvers } from "../internal/with-resolvers.ts";
 import { closedEarly } from "./closed-early.ts";
 import { type EncodedLine, encodeLine } from "./encode-line.ts";
@@ -87,10 +88,13 @@ export class JsonlJournal implements AsyncDisposable {
    * @throws UsageError where the disk refuses it or refused one before.
    */
   async append(value: unknown): Promise<void> {
-    await this.#add(encodeLine(value).then((line) => [line]));
+    await this.#add(encodeLine(value, lendBytes).then((line) => [line]));
   }
 
-  /** Appends lines that stay together; resolves once they are on the disk. */
+  /**
+   * Appends lines that stay together; resolves once they are on the disk. Their bytes are the journal's now: where they
+   * were lent (see `lendBytes()`), it gives them back.
+   */
   async appendLines(lines: readonly EncodedLine[]): Promise<void> {
     await this.#add(lines);
   }
@@ -154,6 +158,7 @@ export class JsonlJournal implements AsyncDisposable {
       for (const block of mergeBlocks(lines.flatMap(({ blocks }) => blocks))) {
         await writeAll(this.#file, block, end);
         end += block.length;
+        giveBackBytes(block);
       }
       await this.#file.sync();
       await this.#assertOwn(end);
@@ -195,23 +200,34 @@ export class JsonlJournal implements AsyncDisposable {
   }
 }
 
-/** Joins small blocks, so that a thousand short lines are a few writes. */
+/**
+ * Joins small blocks, so that a thousand short lines are a few writes. What is joined is given back, and what comes of
+ * it is to be given back, where it was lent.
+ */
 function* mergeBlocks(blocks: readonly Uint8Array[]): Generator<Uint8Array> {
   let merged: Uint8Array[] = [];
   let length = 0;
   for (const block of blocks) {
     if (length + block.length > blockSize && length > 0) {
-      yield joined(merged);
+      yield joined(merged, length);
       merged = [];
       length = 0;
     }
     merged.push(block);
     length += block.length;
   }
-  if (length > 0) yield joined(merged);
+  if (length > 0) yield joined(merged, length);
 }
 
-function joined(blocks: readonly Uint8Array[]): Uint8Array {
+function joined(blocks: readonly Uint8Array[], length: number): Uint8Array {
   const [only] = blocks;
-  return only !== undefined && blocks.length === 1 ? only : Buffer.concat(blocks);
+  if (only !== undefined && blocks.length === 1) return only;
+  const whole = lendBytes(length);
+  let end = 0;
+  for (const block of blocks) {
+    whole.set(block, end);
+    end += block.length;
+    giveBackBytes(block);
+  }
+  return whole;
 }

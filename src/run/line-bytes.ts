@@ -13,11 +13,19 @@ const deskView = new DataView(desk.buffer, desk.byteOffset, desk.byteLength);
 /** Gathers the parts of a JSON text as blocks of bytes. Numbers are written where they go, without a text. */
 export class LineBytes {
   readonly #onBlock: (block: Uint8Array) => void;
+  readonly #allocate: (size: number) => Buffer;
   #end = 0;
 
-  /** @param onBlock - Is given each block, some 64 KiB in UTF-8, once it is whole. */
-  constructor(onBlock: (block: Uint8Array) => void) {
+  /**
+   * @param onBlock - Is given each block, some 64 KiB in UTF-8, once it is whole.
+   * @param allocate - Gives the room for a block. Default: Node's own, as it is.
+   */
+  constructor(
+    onBlock: (block: Uint8Array) => void,
+    allocate: (size: number) => Buffer = (size) => Buffer.allocUnsafeSlow(size),
+  ) {
     this.#onBlock = onBlock;
+    this.#allocate = allocate;
   }
 
   /** Whether there is a block's worth that has not been handed on. */
@@ -34,7 +42,7 @@ export class LineBytes {
   /** Hands on what was gathered: to be called before anybody else has his turn. */
   flush(): void {
     if (this.#end === 0) return;
-    const block = Buffer.allocUnsafeSlow(this.#end);
+    const block = this.#allocate(this.#end);
     desk.copy(block, 0, 0, this.#end);
     this.#onBlock(block);
     this.#end = 0;
@@ -42,7 +50,7 @@ export class LineBytes {
 
   #addText(text: string): void {
     if (this.#makeRoom(text.length * mostBytesPerUnit)) this.#end += desk.write(text, this.#end);
-    else this.#onBlock(utf8Bytes(text));
+    else this.#onBlock(utf8Bytes(text, this.#allocate));
   }
 
   #addRepeated(part: RepeatedItem): void {
@@ -63,8 +71,10 @@ export class LineBytes {
 
   #addNumbers(part: NumberStretch): void {
     const { first, last, list } = part;
-    const hasRoom = this.#makeRoom((last - first) * mostBytesPerId + idSlack);
-    const end = hasRoom ? writeIds(deskView, this.#end, list, { first, last }) : -1;
+    // Fractions are not tried as ids: reading lists of both kinds costs the ids of every prompt more.
+    const mayBeIds =
+      Number.isInteger(list[first]) && this.#makeRoom((last - first) * mostBytesPerId + idSlack);
+    const end = mayBeIds ? writeIds(deskView, this.#end, list, { first, last }) : -1;
     if (end === -1) this.#addText(spellPart(part));
     else this.#end = end;
   }

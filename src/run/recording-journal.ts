@@ -1,6 +1,5 @@
 import type { Inputs } from "../episode/input.ts";
 import type { Clock } from "../internal/clock.ts";
-import { giveBackBytes } from "../internal/lent-bytes.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { GatheredLines } from "./gathered-lines.ts";
 import type { JsonlJournal } from "./jsonl-journal.ts";
@@ -112,7 +111,6 @@ export class RecordingJournal {
     try {
       // Nobody asks for their hash.
       await this.#options.journal.appendLines([{ blocks, hash: "" }]);
-      for (const block of blocks) giveBackBytes(block);
     } catch (error) {
       this.#failure = { error };
       this.#options.onFailure(error);

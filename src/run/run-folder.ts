@@ -9,7 +9,8 @@ import {
   type SlimeChoice,
   type SlimeSummary,
 } from "../sink/slime-file.ts";
-import { type EncodedLine, encodeLine } from "./encode-line.ts";
+import { lendBytes } from "../internal/lent-bytes.ts";
+import { type EncodedLine, encodeLine, encodeRow } from "./encode-line.ts";
 import type { EpisodeRow, FinishedEpisode } from "./episode-row.ts";
 import { episodeSamples } from "./episode-samples.ts";
 import { type Files, diskFiles, readText } from "./files.ts";
@@ -487,12 +488,12 @@ export class RunFolder implements AsyncDisposable {
    */
   async writeEpisode(episode: Episode): Promise<string> {
     const samples: EncodedLine[] = [];
-    for (const sample of episodeSamples(episode)) samples.push(await encodeLine(sample));
+    for (const sample of episodeSamples(episode)) samples.push(await encodeRow(sample, lendBytes));
     if (samples.length > 0) await this.#samples.appendLines(samples);
     await this.#noteUnrecorded(episode);
     const { segments: _written, ...story } = episode;
     const row: EpisodeRow = { ...story, sampleHashes: samples.map(({ hash }) => hash) };
-    const line = await encodeLine(row);
+    const line = await encodeLine(row, lendBytes);
     await this.#episodes.appendLines([line]);
     return line.hash;
   }
