@@ -552,8 +552,10 @@ class GroupRun implements LiveRun {
         onProgress: () => this.#tellProgress(),
       });
       if (played === undefined || played.episode.outcome === "aborted") return;
-      const { episode, hasSampled, close } = played;
-      if (hasSampled) this.#versions.see(episode);
+      const { episode, recordedCount, close } = played;
+      const { handedCount } = this.#outlet;
+      const hasSampled = episode.turns.length > recordedCount;
+      if (hasSampled) this.#versions.see(episode, { recordedCount, handedCount });
       else await this.#recallVersions([episode]);
       this.#desk.lookAgain();
       // Whatever is finished can be replayed: its last inputs are not left to the next moment's write, and where
