@@ -315,6 +315,13 @@ class GroupRun implements LiveRun {
       tasks.set(groupIndex, task);
       if (source.told !== undefined) wanted.delete(groupIndex);
     }
+    if (source.told !== undefined && source.repeatable === true && wanted.size > 0) {
+      process.emitWarning(
+        `The source of tasks is asked once more for groups that have ended (${wanted.size}), before any is played: ` +
+          "nothing recorded says which tasks these are of. One that gives no others until it is told() of groups " +
+          "that end waits for ever; record all that is played (--record all), or start without redeliver",
+      );
+    }
     if (source.repeatable === true) await this.#holdEarlier(folder, wanted);
     else this.#outlet.offeredCount += await this.#book.reopen(begun, recall);
     if (!redeliver) return;
