@@ -12,7 +12,7 @@ import { Branches } from "./branches.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { EpisodeGroup } from "./group.ts";
 import { GroupBook, type AttemptJob, type OpenGroup, type WholeGroup } from "./group-book.ts";
-import { newSamplingFacts } from "./found-sampling.ts";
+import { newSamplingFacts, ownSamplingFacts } from "./found-sampling.ts";
 import { guardPlayer } from "./guard-player.ts";
 import { GroupOutlet } from "./group-outlet.ts";
 import { JobDesk } from "./job-desk.ts";
@@ -277,12 +277,18 @@ class GroupRun implements LiveRun {
   /** Adds to `run.json` what its readers ask for and whoever opened the folder did not say. */
   async #completeFound(folder: RunFolder): Promise<void> {
     const { vocabularySize } = this.#setup.renderer.codec;
-    // What is there was drawn as an earlier start said, and what others play is drawn as they see fit.
-    const isKnown = this.#options.player === undefined && !(await folder.holdsSampled());
-    const sampled = isKnown
-      ? await newSamplingFacts(folder.manifest.found, this.#setup, this.#desk.closing)
-      : {};
-    await folder.completeFound({ plan: openPlan, vocabularySize }, sampled);
+    const known = { plan: openPlan, vocabularySize };
+    // What is there was drawn as an earlier start said.
+    if (await folder.holdsSampled()) {
+      await folder.completeFound(known);
+      return;
+    }
+    const own = ownSamplingFacts(folder.askedFound);
+    const told = { ...folder.manifest.found, ...own };
+    // What others play is drawn as they see fit.
+    const isSeen = this.#options.player === undefined;
+    const seen = isSeen ? await newSamplingFacts(told, this.#setup, this.#desk.closing) : {};
+    await folder.completeFound(known, { ...own, ...seen });
   }
 
   /**
