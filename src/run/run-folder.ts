@@ -32,6 +32,7 @@ import {
   type RecordPolicy,
 } from "./read-recording.ts";
 import { readToldGroups, type ToldGroups } from "./begun-groups.ts";
+import { groupIdOf } from "./group-id.ts";
 import { indexEpisodes, type EpisodeIndex } from "./read-episodes.ts";
 import { closedEarly } from "./closed-early.ts";
 import { type LockOptions, RunLock } from "./run-lock.ts";
@@ -108,7 +109,7 @@ export class RunFolder implements AsyncDisposable {
   /** Failed episodes of earlier starts that are played again: their recordings are not gone on with. */
   readonly #retried: ReadonlySet<string>;
   /** Episodes that ended in earlier starts and of which the files lack something: they have not ended since. */
-  readonly #lost: ReadonlySet<string>;
+  readonly lost: ReadonlySet<string>;
   /** Whose inputs it keeps. */
   readonly record: RecordPolicy;
   readonly #finishedIds: ReadonlySet<string>;
@@ -166,7 +167,7 @@ export class RunFolder implements AsyncDisposable {
     this.#format = open.format;
     this.#recordings = open.recordings;
     this.#retried = open.retried;
-    this.#lost = open.lost;
+    this.lost = open.lost;
     this.record = open.record;
     this.#finishedIds = open.finishedIds;
     this.#unplayable = open.unplayable;
@@ -347,7 +348,7 @@ export class RunFolder implements AsyncDisposable {
     if (recorded === undefined) return undefined;
     if (this.#retried.has(rolloutId)) return { ...recorded, hasEnded: true };
     // Its lines were lost after it ended: its inputs bring them back as they were.
-    return this.#lost.has(rolloutId) ? { ...recorded, hasEnded: false } : recorded;
+    return this.lost.has(rolloutId) ? { ...recorded, hasEnded: false } : recorded;
   }
 
   /**
@@ -624,11 +625,6 @@ export class RunFolder implements AsyncDisposable {
     await Promise.allSettled(this.#underWay);
     for (const opened of this.#openedLater) await opened[Symbol.asyncDispose]();
   }
-}
-
-/** The group of an attempt, as its id names it. */
-function groupIdOf(rolloutId: string): string {
-  return rolloutId.slice(0, rolloutId.lastIndexOf("#"));
 }
 
 function hasOwnTokens({ counts, shared }: FinishedEpisode): boolean {

@@ -107,6 +107,7 @@ class GroupRun implements LiveRun {
       begun,
       seed,
       finished: folder?.finished ?? [],
+      lost: folder?.lost ?? [],
       isBranching: this.#branches.areAny,
     });
     // What earlier starts finished beyond what this one is given is the run's as well.
@@ -343,9 +344,9 @@ class GroupRun implements LiveRun {
         const { groupId = sourced.task.id } = sourced;
         requireSameGroup(groupId, { groupIndex, earlier: episodes });
       }
-      const inOrder = episodes.toSorted((one, other) => one.sampleIndex - other.sampleIndex);
+      const ordered = inOrder(episodes);
       this.#outlet.offeredCount += 1;
-      const group = { groupId: inOrder[0]!.groupId, groupIndex, task, episodes: inOrder };
+      const group = { groupId: ordered[0]!.groupId, groupIndex, task, episodes: ordered };
       if (finished.has(groupIndex)) this.#outlet.hand(group);
       // The stop came before anybody was told that it had ended.
       else await this.#outlet.conclude(group);
@@ -623,6 +624,12 @@ class GroupRun implements LiveRun {
     const earlier = await folder.readEpisodes(
       new Set(open.earlier.map(({ rolloutId }) => rolloutId)),
     );
-    return [...earlier, ...episodes].toSorted((one, other) => one.sampleIndex - other.sampleIndex);
+    // Where it was whole without what was brought back, they may be more than it takes.
+    if (this.#book.isWhole(earlier)) return inOrder(this.#book.firstWhole(earlier));
+    return inOrder([...earlier, ...episodes]);
   }
+}
+
+function inOrder(episodes: readonly Episode[]): readonly Episode[] {
+  return episodes.toSorted((one, other) => one.sampleIndex - other.sampleIndex);
 }
