@@ -190,6 +190,12 @@ export class GroupBook {
     return true;
   }
 
+  /** Whether a group that is still to be passed has nothing left to be played. */
+  hasEnded(groupIndex: number): boolean {
+    const { length = Infinity } = this.#source;
+    return groupIndex >= length || this.#hasEndedBefore(this.#earlier.get(groupIndex));
+  }
+
   /** Resolves when attempts can be taken that waited for the first one of their group, or by `wake()`. */
   async untilBranched(): Promise<"branched"> {
     this.#branched ??= withResolvers();

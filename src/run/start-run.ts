@@ -322,13 +322,7 @@ class GroupRun implements LiveRun {
       tasks.set(groupIndex, task);
       if (source.told !== undefined) wanted.delete(groupIndex);
     }
-    if (source.told !== undefined && source.repeatable === true && wanted.size > 0) {
-      process.emitWarning(
-        `The source of tasks is asked once more for groups that have ended (${wanted.size}), before any is played: ` +
-          "nothing recorded says which tasks these are of. One that gives no others until it is told() of groups " +
-          "that end waits for ever; record all that is played (--record all), or start without redeliver",
-      );
-    }
+    if (source.repeatable === true && redeliver) this.#warnOfWaits(wanted.size, taken);
     if (source.repeatable === true) await this.#holdEarlier(folder, wanted);
     else this.#outlet.offeredCount += await this.#book.reopen(begun, recall);
     if (!redeliver) return;
@@ -350,6 +344,26 @@ class GroupRun implements LiveRun {
       if (finished.has(groupIndex)) this.#outlet.hand(group);
       // The stop came before anybody was told that it had ended.
       else await this.#outlet.conclude(group);
+    }
+  }
+
+  /** A source that gives no groups before others have ended may be asked for some of which it is not told. */
+  #warnOfWaits(wantedCount: number, taken: ReadonlySet<number>): void {
+    if (this.#options.source.told === undefined) return;
+    if (wantedCount > 0) {
+      process.emitWarning(
+        `The source of tasks is asked once more for groups that have ended (${wantedCount}), before any is played: ` +
+          "nothing recorded says which tasks these are of. One that gives no others until it is told() of groups " +
+          "that end waits for ever; record all that is played (--record all), or start without redeliver",
+      );
+    }
+    const openCount = [...taken].filter((groupIndex) => !this.#book.hasEnded(groupIndex)).length;
+    if (openCount > 0) {
+      process.emitWarning(
+        `The source of tasks is asked once more for groups that were taken (${openCount}), as attempts of them are ` +
+          "played again, and it is not told() of these a second time. One that gives no others before it is waits " +
+          "for ever; start without redeliver, or play no failed attempts again",
+      );
     }
   }
 
