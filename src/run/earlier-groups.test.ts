@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { verifyRun } from "../audit/verify-run.ts";
 import type { Environment } from "../environment/environment.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
@@ -505,9 +505,18 @@ describe("a start whose source waits for groups to end before it gives others", 
       return (await takeAll(run)).map(({ task }) => task.instruction);
     };
     const both = ["Lamp 0 off.", "Lamp 1 off."];
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     expect([await handedBy(true), asked]).toEqual([both, [0, 1]]);
+    expect(warned).not.toHaveBeenCalled();
     await rm(dir, { recursive: true });
     expect([await handedBy(false), asked]).toEqual([both, [0, 1, 0, 1]]);
+    // Another one might give nothing before it is told of a group.
+    expect(warned).toHaveBeenCalledExactlyOnceWith(
+      "The source of tasks is asked once more for groups that have ended (2), before any is played: nothing " +
+        "recorded says which tasks these are of. One that gives no others until it is told() of groups that end " +
+        "waits for ever; record all that is played (--record all), or start without redeliver",
+    );
+    warned.mockRestore();
   });
 
   test("is refused at the first other task, before that is played", async () => {

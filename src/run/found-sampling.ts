@@ -44,6 +44,15 @@ export function samplingFactsIn(found: unknown): SamplingFacts {
   };
 }
 
+/**
+ * The members of `run.json` in which starts note how they sample, as whoever opened the folder says them now. As long as
+ * nothing is sampled, they stand in the place of those that an earlier start noted: that sampled nothing.
+ */
+export function ownSamplingFacts(asked: unknown) {
+  const { sampling, logprobConvention } = isRow(asked) ? asked : {};
+  return { sampling, logprobConvention };
+}
+
 /** Whether the likeliest token is taken each time. */
 export function isGreedy({ temperature, topK }: FoundSampling): boolean {
   return temperature === 0 || topK === 1;

@@ -9,6 +9,7 @@ import { askSource, type AskOptions } from "./ask-source.ts";
 import type { BegunGroup } from "./begun-groups.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
 import type { EpisodeGroup } from "./group.ts";
+import { groupIdOf } from "./group-id.ts";
 import { isNotedAs, notedKey, type NotedTask } from "./noted-task.ts";
 import {
   requireSameGroup,
@@ -36,6 +37,8 @@ export interface OpenGroup {
   trunk?: Trunk;
   /** Aborted when the group needs no more attempts. */
   readonly giveUp: AbortController;
+  /** Attempts that had ended and whose lines were lost: the group is not whole before these are back. */
+  readonly lost: Set<string>;
   /** No further attempt is needed. */
   isWhole: boolean;
 }
@@ -85,6 +88,8 @@ export class GroupBook {
   #branched: Resolvers<void> | undefined;
   /** Finished attempts of earlier starts, by group; a group is forgotten once it is passed. */
   readonly #earlier = new Map<number, FinishedEpisode[]>();
+  /** Attempts that had ended and whose lines were lost, by the ids of their groups. */
+  readonly #lost = new Map<string, string[]>();
   /** Attempts that earlier starts began, by group, of a source that is to give their groups again; as `#earlier`. */
   readonly #begunBefore = new Map<number, BegunAttempt[]>();
   /** What such a source gave beforehand, until it is needed. */
@@ -117,6 +122,8 @@ export class GroupBook {
     readonly begun: number;
     readonly seed: number;
     readonly finished: readonly FinishedEpisode[];
+    /** Rollouts that had ended and whose lines were lost. Default: none. */
+    readonly lost?: Iterable<string>;
     /** Whether the other attempts of a group wait for its first one. Default false. */
     readonly isBranching?: boolean;
   }) {
@@ -125,6 +132,14 @@ export class GroupBook {
     this.#begun = options.begun;
     this.#seed = options.seed;
     this.isBranching = options.isBranching ?? false;
+    for (const rolloutId of options.lost ?? []) {
+      const groupId = groupIdOf(rolloutId);
+      // Of others there will be no attempt that could bring them back.
+      if (!(Number(rolloutId.slice(groupId.length + 1)) < this.#begun)) continue;
+      const others = this.#lost.get(groupId);
+      if (others === undefined) this.#lost.set(groupId, [rolloutId]);
+      else others.push(rolloutId);
+    }
     const { length = Infinity } = options.source;
     const before: FinishedEpisode[] = [];
     let furtherCount = 0;
@@ -170,9 +185,15 @@ export class GroupBook {
   /** Whether so many groups have ended, those that were passed not counted. */
   #areFinishedUpTo(groupCount: number): boolean {
     for (let index = this.#nextGroup; index < groupCount; index++) {
-      if (!this.#isFinished(this.#earlier.get(index))) return false;
+      if (!this.#hasEndedBefore(this.#earlier.get(index))) return false;
     }
     return true;
+  }
+
+  /** Whether a group that is still to be passed has nothing left to be played. */
+  hasEnded(groupIndex: number): boolean {
+    const { length = Infinity } = this.#source;
+    return groupIndex >= length || this.#hasEndedBefore(this.#earlier.get(groupIndex));
   }
 
   /** Resolves when attempts can be taken that waited for the first one of their group, or by `wake()`. */
@@ -206,7 +227,7 @@ export class GroupBook {
     const { length = Infinity, repeatable = false } = this.#source;
     return [...this.#earlier]
       .filter(
-        ([groupIndex, rows]) => this.#isFinished(rows) && !(repeatable && groupIndex >= length),
+        ([groupIndex, rows]) => this.#hasEndedBefore(rows) && !(repeatable && groupIndex >= length),
       )
       .map(([groupIndex, rows]) => ({ groupIndex, rows }))
       .toSorted((one, other) => one.groupIndex - other.groupIndex);
@@ -235,14 +256,14 @@ export class GroupBook {
       this.#notedBefore.set(groupId, notedKey(noted));
       const earlier = this.#earlier.get(groupIndex) ?? [];
       this.#earlier.delete(groupIndex);
-      if (this.#isFinished(earlier)) continue;
+      if (this.#hasEndedBefore(earlier)) continue;
       const task = recall(noted);
       requireSameGroup(groupId, { groupIndex, earlier });
       this.release(this.#open({ groupIndex, groupId, task, earlier }, fork));
       count += 1;
     }
     let left = 0;
-    while (told.has(left) || this.#isFinished(this.#earlier.get(left))) left += 1;
+    while (told.has(left) || this.#hasEndedBefore(this.#earlier.get(left))) left += 1;
     if (left < this.#nextGroup) this.#firstLeft = left;
     return count;
   }
@@ -275,7 +296,7 @@ export class GroupBook {
       if (this.#hasEnded || (length !== undefined && groupIndex >= length)) return undefined;
       const earlier = this.#earlier.get(groupIndex) ?? [];
       // Of its task, as a repeatable source gives it again, it is by `holdEarlier()`.
-      if (repeatable && this.#isFinished(earlier)) {
+      if (repeatable && this.#hasEndedBefore(earlier)) {
         this.#pass(groupIndex);
         if (isTurnOver()) await takeTurn();
         continue;
@@ -339,7 +360,7 @@ export class GroupBook {
       else others.push(attempt);
     }
     const isNeeded = ({ groupIndex, earlier }: EarlierGroup): boolean =>
-      wanted.has(groupIndex) || !this.#isFinished(earlier);
+      wanted.has(groupIndex) || !this.#hasEndedBefore(earlier);
     let groups = this.#placesBefore().map((groupIndex) => ({
       groupIndex,
       earlier: this.#earlier.get(groupIndex) ?? [],
@@ -347,7 +368,7 @@ export class GroupBook {
     }));
     if (source.told !== undefined) {
       let first = 0;
-      while (this.#isFinished(this.#earlier.get(first))) first += 1;
+      while (this.#hasEndedBefore(this.#earlier.get(first))) first += 1;
       groups = groups.filter((group) => group.groupIndex <= first && isNeeded(group));
     }
     const given = await requireSameGroups(groups, { ...options, source, isNeeded });
@@ -401,16 +422,20 @@ export class GroupBook {
       begun: this.#begun,
       episodes: [],
       waiting: [],
+      lost: new Set(this.#lost.get(groupId)),
       giveUp: new AbortController(),
       isWhole: false,
     };
     // Each of its attempts listens to it.
     setMaxListeners(0, group.giveUp.signal);
     const done = new Set(earlier.map(({ sampleIndex }) => sampleIndex));
+    // Opened for these alone: those that it was whole without were given up.
+    const wants = this.isWhole(earlier) ? group.lost : undefined;
     const jobs: AttemptJob[] = [];
     for (let sampleIndex = 0; sampleIndex < this.#begun; sampleIndex++) {
       if (done.has(sampleIndex)) continue;
       const rolloutId = `${groupId}#${sampleIndex}`;
+      if (wants?.has(rolloutId) === false) continue;
       if (this.#knownIds.has(rolloutId)) {
         throw new UsageError(
           `Cannot play ${task.environment}: task ${task.index} has the id of another one, ${groupId}`,
@@ -441,28 +466,42 @@ export class GroupBook {
     }
     if (group.isWhole) return undefined;
     group.episodes.push(episode);
-    if (!this.#isFinished([...group.earlier, ...group.episodes])) return undefined;
+    group.lost.delete(episode.rolloutId);
+    if (group.lost.size > 0 || !this.isWhole([...group.earlier, ...group.episodes]))
+      return undefined;
     group.isWhole = true;
     group.giveUp.abort();
     this.#openCount -= 1;
     const { groupId, groupIndex, task } = group;
-    const episodes = group.episodes
-      .splice(0)
+    const ended = group.episodes.splice(0);
+    // What was brought back may be more than it takes.
+    const those = this.#lost.has(groupId)
+      ? new Set(this.firstWhole([...group.earlier, ...ended]))
+      : undefined;
+    const episodes = ended
+      .filter((one) => those?.has(one) ?? true)
       .toSorted((one, other) => one.sampleIndex - other.sampleIndex);
     return { groupId, groupIndex, task, episodes };
   }
 
   /** Of a group's attempts in the order in which they ended, those that made it whole. */
   firstWhole<Row extends Pick<FinishedEpisode, "reward">>(rows: readonly Row[]): readonly Row[] {
-    const isWhole = (_: Row, index: number): boolean => this.#isFinished(rows.slice(0, index + 1));
+    const isWhole = (_: Row, index: number): boolean => this.isWhole(rows.slice(0, index + 1));
     const last = rows.findIndex(isWhole);
     return last < 0 ? rows : rows.slice(0, last + 1);
   }
 
-  /** Whether a group needs no more attempts: as many are scored as it has, or all have ended. */
-  #isFinished(rows: readonly Pick<FinishedEpisode, "reward">[] = []): boolean {
+  /** Whether a group of these needs no more attempts: as many are scored as it has, or all have ended. */
+  isWhole(rows: readonly Pick<FinishedEpisode, "reward">[]): boolean {
     if (rows.length >= this.#begun) return true;
     return rows.filter(({ reward }) => reward !== undefined).length >= this.#size;
+  }
+
+  /** Whether that is so of a group of earlier starts, and nothing of it was lost: what had ended is brought back. */
+  #hasEndedBefore(rows: readonly FinishedEpisode[] = []): boolean {
+    const [first] = rows;
+    if (first !== undefined && this.#lost.has(groupIdOf(first.rolloutId))) return false;
+    return this.isWhole(rows);
   }
 
   #noteId(groupIndex: number, sampleIndex: number, rolloutId: string): void {

@@ -226,7 +226,7 @@ export class JobDesk {
 
   /** Asks the engine which version it has, unless one was announced. */
   async askVersion(): Promise<void> {
-    const { setup, versions } = this.#options;
+    const { outlet, setup, versions } = this.#options;
     const { clock = systemClock, engine } = setup;
     if (this.isClosed || versions.announced !== undefined) return;
     try {
@@ -235,7 +235,7 @@ export class JobDesk {
         ...{ ms: askVersion.mostMs, signal: this.#ending.signal, clock },
         onLate: () => undefined,
       });
-      versions.seeDescribed(described?.policyVersion);
+      versions.seeDescribed(described?.policyVersion, outlet.handedCount);
     } catch (error) {
       // Who cannot be asked now is asked again.
       if (isOwnBug(error)) throw error;

@@ -16,11 +16,13 @@ import {
   switchingEngine,
   takeAll,
 } from "./lamp-groups.fixture.ts";
+import { inputsBefore } from "../episode/input.ts";
 import { playEpisode } from "../episode/play-episode.ts";
 import type { PlayAttempt } from "../episode/episode-setup.ts";
 import { storedSettings } from "../setup/stored-settings.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
 import { lampSetup } from "./lamp-run.fixture.ts";
+import type { RecordedAttempt } from "./read-recording.ts";
 import { RunFolder, type RunManifest } from "./run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 import { endlessTasks, taskList, tasksFrom, type TaskSource } from "./task-source.ts";
@@ -372,6 +374,93 @@ test.each<[string, () => [Engine, Partial<StartRunOptions>]]>([
   expect(found["sampling"]).toEqual({ temperature: 0.9 });
   // From now on it stays.
   expect(await playSampled({ temperature: 0.7 })).toEqual(found);
+});
+
+/** A start with an engine that is asked and never samples. */
+async function stopUnsampled(
+  sampling: StartRunOptions["setup"]["sampling"],
+  { describe, ...options }: Parameters<typeof playSampled>[1] & Partial<Engine> = {},
+): Promise<RunManifest["found"]> {
+  const stop = new AbortController();
+  const inner = switchingEngine(async () => {
+    stop.abort();
+    return await new Promise(() => {});
+  });
+  const engine = { ...inner, ...(describe && { describe }) };
+  return await playSampled(sampling, { ...options, engine, signal: stop.signal });
+}
+
+const cooler: AttemptPlayer = {
+  play: async (assignment, setup, options) =>
+    await playHere.play(assignment, { ...setup, sampling: { temperature: 0.3 } }, options),
+};
+const playCooler: PlayAttempt = async (assignment, { play: _own, ...setup }, options) =>
+  await playEpisode(assignment, { ...setup, sampling: { temperature: 0.3 } }, options);
+
+test.each<[string, Parameters<typeof playSampled>]>([
+  ["with a player", [{}, { player: cooler }]],
+  ["with a play of its own", [{}, { play: playCooler }]],
+  ["at an extra's temperature", [{ extra: { temperature: 0.3 } }]],
+])(
+  "what a start noted in which nothing was sampled is gone where the next samples %s",
+  async (_, [sampling, how]) => {
+    const found = { plan: { isOpen: true }, vocabularySize };
+    expect(await stopUnsampled({ temperature: 0.6 })).toEqual({
+      ...found,
+      sampling: { temperature: 0.6 },
+    });
+    expect(await playSampled(sampling, how)).toEqual(found);
+    await rm(dir, { recursive: true });
+    // Whoever opens the folder may say it.
+    const own = { sampling: { temperature: 0.3 } };
+    await stopUnsampled({ temperature: 0.6 }, { found: own });
+    expect(await playSampled(sampling, { ...how, found: own })).toEqual({ ...found, ...own });
+  },
+);
+
+test("which logprobs an engine reports of which nothing was sampled is asked again", async () => {
+  const first = await stopUnsampled(
+    { temperature: 0 },
+    { describe: async () => ({ kind: "c", logprobConvention: "processed" }) },
+  );
+  expect(first["logprobConvention"]).toBe("processed");
+  const other = certainEngine(async () => ({ kind: "d", logprobConvention: "raw" }));
+  const found = await playSampled({ temperature: 0 }, { engine: other });
+  expect(found["logprobConvention"]).toBe("raw");
+  const { violations } = await verifyRun(dir);
+  expect(violations[0]?.detail).toContain("nobody reported them");
+});
+
+test("what a fork shares was sampled by no start of its folder", async () => {
+  await play(own);
+  let recorded: RecordedAttempt;
+  {
+    await using folder = await RunFolder.open(dir, own, { retryFailed: false });
+    recorded = (await folder.recordingOf("lamp/test/0#0"))!;
+  }
+  await rm(dir, { recursive: true });
+  const source: TaskSource = {
+    ...{ repeatable: true, length: 1 },
+    at: () => ({
+      task: fiftyLamps.task("test", 0),
+      groupId: "fork",
+      fork: {
+        place: { rolloutId: "lamp/test/0#0", turnIndex: 1 },
+        inputs: inputsBefore(recorded.inputs, 1)!,
+        seed: recorded.begin.seed,
+      },
+    }),
+  };
+  const first = await stopUnsampled({ temperature: 0.6 }, { source });
+  expect(first["sampling"]).toEqual({ temperature: 0.6 });
+  const grouping = { size: 2, attempts: 1 };
+  const failing = switchingEngine(() => new Error("no model"));
+  const second = await playSampled({ temperature: 0.7 }, { source, grouping, engine: failing });
+  expect(second["sampling"]).toEqual({ temperature: 0.7 });
+  const third = await playSampled({ temperature: 0.9 }, { source, retryFailed: true });
+  expect(third["sampling"]).toEqual({ temperature: 0.9 });
+  expect(await playSampled({ temperature: 1 }, { source })).toEqual(third);
+  expect(await verifyRun(dir)).toMatchObject({ episodes: 2, violations: [] });
 });
 
 test("failed attempts that sampled nothing, beside some that were begun and did, are no fresh start", async () => {

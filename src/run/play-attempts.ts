@@ -46,8 +46,8 @@ export interface PlayedAttempt {
   readonly episode: Episode;
   /** Absent where nobody asked for them. */
   readonly inputs?: Inputs;
-  /** Whether any of its turns was sampled in this start, and not recorded before, here or in what it parts from. */
-  readonly hasSampled: boolean;
+  /** Its first turns, which this start did not sample: they were recorded before, here or in what it parts from. */
+  readonly recordedCount: number;
   /**
    * Closes the recording: it is not gone on with. To be called once the episode is on the disk, so that
    * whatever a crash leaves of it can be played again from the recording.
@@ -270,8 +270,7 @@ async function playOnce(
     written?.end();
     player.landed?.({ rolloutId, attempt });
   };
-  const hasSampled = episode.turns.length > recordedCount;
-  return { episode, hasSampled, ...(kept && { inputs: kept.inputs }), close };
+  return { episode, recordedCount, ...(kept && { inputs: kept.inputs }), close };
 }
 
 /** What is recorded of a fork does not say with what the policy was asked where it parts. */

@@ -3,6 +3,7 @@ import { hashRow } from "../trajectory/hash-row.ts";
 import { hashLine } from "./encode-line.ts";
 import { type FinishedEpisode, parseEpisodeRow, toFinishedEpisode } from "./episode-row.ts";
 import { type Files, readBytes, withFile } from "./files.ts";
+import { groupIdOf } from "./group-id.ts";
 import { keepLines } from "./keep-lines.ts";
 import { type LineRange, type ScannedLine, scanLines } from "./line-ranges.ts";
 import { type InspectedRow, inspectSampleLine, rolloutIdOfLine } from "./sample-line.ts";
@@ -152,10 +153,17 @@ export async function reconcile(
   const keptIds = new Set(finished.map(({ rolloutId }) => rolloutId));
   const missing = [...told.keys()].filter((id) => !keptIds.has(id));
   const stillLost = [...lostBefore.keys()].filter((id) => !keptIds.has(id));
-  // A start that a crash ended may have taken their lines out already.
-  const isRetried = (id: string): boolean =>
-    retryFailed && (told.get(id) ?? lostBefore.get(id))?.isFailed === true;
   const unfinished = [...missing, ...stillLost];
+  const placeOf = new Map(
+    unfinished.length === 0
+      ? []
+      : finished.map((one) => [groupIdOf(one.rolloutId), one.groupIndex]),
+  );
+  // A start that a crash ended may have taken their lines out already; of whole groups none does.
+  const isRetried = (id: string): boolean =>
+    retryFailed &&
+    (told.get(id) ?? lostBefore.get(id))?.isFailed === true &&
+    !isWhole(placeOf.get(groupIdOf(id)));
   for (const id of unfinished) if (isRetried(id)) retried.add(id);
   const toBringBack = new Set(unfinished.filter((id) => !retried.has(id)));
   const dropped = [...missing, ...stillLost.filter((id) => retried.has(id))];

@@ -1,8 +1,10 @@
 import { assertOwnFolder } from "./assert-own-folder.ts";
 import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { Episode } from "../episode/episode.ts";
-import type { Input } from "../episode/input.ts";
+import { inputsBefore, type Input } from "../episode/input.ts";
 import { UsageError } from "../errors.ts";
+import { given } from "../internal/given.ts";
 import {
   writeSlimeFile,
   type SlimeAttempt,
@@ -31,6 +33,7 @@ import {
   type RecordPolicy,
 } from "./read-recording.ts";
 import { readToldGroups, type ToldGroups } from "./begun-groups.ts";
+import { groupIdOf } from "./group-id.ts";
 import { indexEpisodes, type EpisodeIndex } from "./read-episodes.ts";
 import { closedEarly } from "./closed-early.ts";
 import { type LockOptions, RunLock } from "./run-lock.ts";
@@ -94,6 +97,8 @@ export class RunFolder implements AsyncDisposable {
   readonly grouping: ToldGrouping;
   /** What was found on opening that people may want to know. */
   readonly notes: readonly string[];
+  /** What whoever opened it says was found, in the words of this start. */
+  readonly askedFound: unknown;
   readonly #files: Files;
   #manifest: RunManifest;
   readonly #lock: RunLock;
@@ -105,7 +110,7 @@ export class RunFolder implements AsyncDisposable {
   /** Failed episodes of earlier starts that are played again: their recordings are not gone on with. */
   readonly #retried: ReadonlySet<string>;
   /** Episodes that ended in earlier starts and of which the files lack something: they have not ended since. */
-  readonly #lost: ReadonlySet<string>;
+  readonly lost: ReadonlySet<string>;
   /** Whose inputs it keeps. */
   readonly record: RecordPolicy;
   readonly #finishedIds: ReadonlySet<string>;
@@ -129,7 +134,10 @@ export class RunFolder implements AsyncDisposable {
   #index: Promise<EpisodeIndex> | undefined;
 
   private constructor(
-    about: Pick<RunFolder, "dir" | "name" | "manifest" | "finished" | "grouping" | "notes">,
+    about: Pick<
+      RunFolder,
+      "askedFound" | "dir" | "name" | "manifest" | "finished" | "grouping" | "notes"
+    >,
     open: {
       readonly files: Files;
       readonly lock: RunLock;
@@ -151,6 +159,7 @@ export class RunFolder implements AsyncDisposable {
     this.finished = about.finished;
     this.grouping = about.grouping;
     this.notes = about.notes;
+    this.askedFound = about.askedFound;
     this.#files = open.files;
     this.#lock = open.lock;
     this.#episodes = open.episodes;
@@ -159,7 +168,7 @@ export class RunFolder implements AsyncDisposable {
     this.#format = open.format;
     this.#recordings = open.recordings;
     this.#retried = open.retried;
-    this.#lost = open.lost;
+    this.lost = open.lost;
     this.record = open.record;
     this.#finishedIds = open.finishedIds;
     this.#unplayable = open.unplayable;
@@ -236,7 +245,11 @@ export class RunFolder implements AsyncDisposable {
     const names = [samplesFile, episodesFile, eventsFile] as const;
     const journals = await openJournals(dir, names, { files, guard: () => lock.confirm() });
     const folder = new RunFolder(
-      { dir, name, manifest: claimed.manifest, finished, grouping, notes },
+      {
+        ...{ dir, name, finished, grouping, notes },
+        manifest: claimed.manifest,
+        askedFound: manifest.found,
+      },
       {
         files,
         lock,
@@ -291,7 +304,7 @@ export class RunFolder implements AsyncDisposable {
 
   /**
    * Adds to `run.json` what it leaves out of what was found, as a program's own manifest may: what is there stays,
-   * unless it is `seen` to be otherwise.
+   * unless it is `seen` to be otherwise, or `undefined` there.
    *
    * @throws UsageError where the disk refuses, or the folder is another process's by now.
    */
@@ -299,18 +312,23 @@ export class RunFolder implements AsyncDisposable {
     const { found }: { readonly found: unknown } = this.#manifest;
     const told = isRow(found) ? found : {};
     const lacking = Object.entries(known).filter(([name]) => told[name] === undefined);
-    const added = { ...Object.fromEntries(lacking), ...seen };
+    const other = Object.entries(seen).filter(([name, value]) => {
+      return !isDeepStrictEqual(told[name], value);
+    });
+    const added = Object.fromEntries([...lacking, ...other]);
     if (Object.keys(added).length > 0) await this.noteFound(added);
   }
 
   /**
-   * Notes in `run.json` what was found, in the place of what is there of the same names.
+   * Notes in `run.json` what was found, in the place of what is there of the same names; what is `undefined` is not
+   * said any more.
    *
    * @throws UsageError where the disk refuses, or the folder is another process's by now.
    */
   async noteFound(known: RunManifest["found"]): Promise<void> {
     const { found }: { readonly found: unknown } = this.#manifest;
-    const manifest = { ...this.#manifest, found: { ...(isRow(found) && found), ...known } };
+    const all = given({ ...(isRow(found) && found), ...known });
+    const manifest = { ...this.#manifest, found: all };
     await this.#whileHeld(
       async () => await writeManifest(this.dir, manifest, { files: this.#files }),
     );
@@ -331,16 +349,19 @@ export class RunFolder implements AsyncDisposable {
     if (recorded === undefined) return undefined;
     if (this.#retried.has(rolloutId)) return { ...recorded, hasEnded: true };
     // Its lines were lost after it ended: its inputs bring them back as they were.
-    return this.#lost.has(rolloutId) ? { ...recorded, hasEnded: false } : recorded;
+    return this.lost.has(rolloutId) ? { ...recorded, hasEnded: false } : recorded;
   }
 
-  /** Whether earlier starts sampled anything that stays: in finished episodes, or in attempts that are gone on with. */
+  /**
+   * Whether earlier starts sampled anything that stays: in finished episodes, or in attempts that are gone on with. What
+   * forks share with what they part from was sampled there.
+   */
   async holdsSampled(): Promise<boolean> {
-    if (this.finished.some(({ counts }) => counts.sampledTokenCount > 0)) return true;
+    if (this.finished.some(hasOwnTokens)) return true;
     for (const [rolloutId, place] of this.#recordings) {
       if (!place.isSampled) continue;
       const recorded = await this.recordingOf(rolloutId);
-      if (recorded?.hasEnded === false && recorded.inputs.inputs.some(isSampled)) return true;
+      if (recorded?.hasEnded === false && holdsOwnTurn(recorded)) return true;
     }
     return false;
   }
@@ -615,9 +636,13 @@ export class RunFolder implements AsyncDisposable {
   }
 }
 
-/** The group of an attempt, as its id names it. */
-function groupIdOf(rolloutId: string): string {
-  return rolloutId.slice(0, rolloutId.lastIndexOf("#"));
+function hasOwnTokens({ counts, shared }: FinishedEpisode): boolean {
+  return counts.sampledTokenCount > 0 && counts.turnCount > (shared?.turnCount ?? 0);
+}
+
+function holdsOwnTurn({ begin, inputs }: RecordedAttempt): boolean {
+  const shared = inputsBefore(inputs, begin.forkedFrom?.turnIndex ?? 0);
+  return shared !== undefined && inputs.inputs.slice(shared.inputs.length).some(isSampled);
 }
 
 function isSampled(input: Input): boolean {

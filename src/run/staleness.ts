@@ -23,16 +23,25 @@ export interface StalenessOptions {
   readonly groupsPerVersion?: number;
 }
 
-/** Keeps account of the policy's versions and of how old what was sampled is. */
+/**
+ * Keeps account of the policy's versions and of how old what was sampled is.
+ *
+ * For `wait` it counts the trainer's steps of this start, from the first version that is known of it: the announced
+ * one, or where none is, the one that samples or that the engine says of itself. What is known beside that is how many
+ * groups were handed out by then, and a step takes some of them. So where there were enough for one before any version
+ * was known, the trainer may have taken it: the first one comes behind another, which nobody named. And no more steps
+ * are counted than there were groups for: a version that is further on than that, as where a trainer brings its
+ * checkpoint to an engine that came up with other weights, was not trained on groups of this start.
+ */
 export class PolicyVersions {
   readonly #options: StalenessOptions | undefined;
-  /** The one that sampled when this start began. */
+  /** The one that the trainer's steps are counted from. */
   #first: number | undefined;
   /** The one that the trainer has announced last in this start. */
   #announced: number | undefined;
   /** The newest that sampled a token in this start, or that the engine has said of itself. */
   #seen: number | undefined;
-  /** The newest that sampled a token that was read back. */
+  /** The newest that sampled a token of an episode that was played or read back, whichever start sampled it. */
   #recalled: number | undefined;
 
   readonly #onProblem: (problem: string) => void;
@@ -82,33 +91,33 @@ export class PolicyVersions {
   /**
    * Says that this version samples from now on.
    *
-   * @param handedCount - Groups that were handed out before: what is announced first comes behind another
-   *   version, which nobody named, where these are enough to train on.
+   * @param handedCount - Groups that this start handed out before.
    */
-  announce(version: number, handedCount = 0): void {
+  announce(version: number, handedCount: number): void {
     requireVersion(version);
-    const { groupsPerVersion = 1 } = this.#options ?? {};
     const current = this.#currentHere ?? version;
-    this.#first ??= handedCount < groupsPerVersion ? version : version - 1;
     // Who goes back to older weights has taken what was trained on since then all the same.
-    if (version < current) this.#first -= current - version;
+    if (version < current && this.#first !== undefined) this.#first -= current - version;
+    this.#countTo(version, handedCount);
     this.#announced = version;
   }
 
   /**
-   * Takes note of the newest version that sampled an episode of which this start sampled turns: what comes from now
-   * on comes behind it. The older ones of an episode that goes on from its recording are of an earlier start, and
-   * nobody took a group of this one for what the trainer has done between them.
+   * Takes note of the versions that sampled an episode. What comes from now on comes behind the newest of this start's
+   * turns. The others are of an earlier start, and may be older, or newer where the engine went back to older weights.
+   *
+   * @param about - `recordedCount`: its first turns, which were recorded before. `handedCount`: as for `announce()`.
    */
-  see(episode: Episode): void {
-    const newest = newestOf([episode]);
-    if (newest !== undefined) this.#note(newest);
+  see(
+    episode: Episode,
+    { recordedCount, handedCount }: { recordedCount: number; handedCount: number },
+  ): void {
+    this.recall([episode]);
+    const newest = newestSince(recordedCount, episode);
+    if (newest !== undefined) this.#note(newest, handedCount);
   }
 
-  /**
-   * Takes note of the newest version that sampled episodes of which all was read back. What comes from now on comes
-   * behind it, and nothing says that this start began with it.
-   */
+  /** Takes note of the newest version that sampled episodes; nothing says that this start began with it. */
   recall(episodes: readonly Episode[]): void {
     this.#recalled = newerOf(this.#recalled, newestOf(episodes));
   }
@@ -116,8 +125,10 @@ export class PolicyVersions {
   /**
    * Takes note of the version that the engine says it has, while groups wait for a newer one and nobody announces
    * any.
+   *
+   * @param handedCount - As for `announce()`.
    */
-  seeDescribed(name = ""): void {
+  seeDescribed(name = "", handedCount: number): void {
     const version = readVersion(name);
     if (version === undefined) {
       this.#tellOnce(
@@ -125,12 +136,22 @@ export class PolicyVersions {
           `describes its own as ${JSON.stringify(name)}, expected a whole number; announce each version, the ` +
           "first one with announcePolicy() when the run is started",
       );
-    } else this.#note(version);
+    } else this.#note(version, handedCount);
   }
 
-  #note(version: number): void {
-    this.#first ??= version;
+  #note(version: number, handedCount: number): void {
     this.#seen = Math.max(this.#seen ?? version, version);
+    // Whoever announces is counted by that alone.
+    if (this.#announced === undefined) this.#countTo(this.#seen, handedCount);
+  }
+
+  /** Counts the trainer's steps up to a version (see above), by the groups that were handed out before it was known. */
+  #countTo(version: number, handedCount: number): void {
+    const { groupsPerVersion = 1 } = this.#options ?? {};
+    const first = this.#first ?? (handedCount < groupsPerVersion ? version : version - 1);
+    // The last step may have taken fewer.
+    const mostSteps = Math.ceil(handedCount / groupsPerVersion);
+    this.#first = Math.max(first, version - mostSteps);
   }
 
   /** Whether another group may be begun where so many were, and are or will be the trainer's. */
@@ -209,6 +230,17 @@ function newerOf(one: number | undefined, other: number | undefined): number | u
 function newestOf(episodes: readonly Episode[]): number | undefined {
   const { known } = versionsOf(episodes);
   return known.size === 0 ? undefined : Math.max(...known);
+}
+
+/**
+ * The newest version that sampled the end of a turn, from a place on. A turn that was cut short and went on has its
+ * beginning of an earlier start.
+ */
+function newestSince(turnIndex: number, { segments }: Episode): number | undefined {
+  const ends = segments.flatMap(({ turns, policyVersions }) =>
+    turns.filter((turn) => turn.turnIndex >= turnIndex).map(({ end }) => policyVersions[end - 1]),
+  );
+  return ends.map((name = "") => readVersion(name)).reduce(newerOf, undefined);
 }
 
 /** Which versions sampled episodes. */

@@ -649,11 +649,17 @@ describe("startRun()", () => {
         ["lamp/test/1", [1, undefined]],
       ]);
       told.length = 0;
+      const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
       const seen = await playOn(true);
       expect(inOrder(seen)).toEqual([
         ["lamp/test/1", [1, 1]],
         ["lamp/test/2", [1, 1]],
       ]);
+      // Another source might give nothing before it is told of the first one.
+      expect(warned).toHaveBeenCalledExactlyOnceWith(
+        expect.stringContaining("asked once more for groups that were taken (1)"),
+      );
+      warned.mockRestore();
       expect(told.toSorted()).toEqual(["lamp/test/1", "lamp/test/2"]);
       const rows = await readFile(path.join(dir, "episodes.jsonl"), "utf8");
       expect(rows.match(/"outcome":"completed"/g)).toHaveLength(6);

@@ -12,7 +12,7 @@ import { Branches } from "./branches.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { EpisodeGroup } from "./group.ts";
 import { GroupBook, type AttemptJob, type OpenGroup, type WholeGroup } from "./group-book.ts";
-import { newSamplingFacts } from "./found-sampling.ts";
+import { newSamplingFacts, ownSamplingFacts } from "./found-sampling.ts";
 import { guardPlayer } from "./guard-player.ts";
 import { GroupOutlet } from "./group-outlet.ts";
 import { JobDesk } from "./job-desk.ts";
@@ -111,6 +111,7 @@ class GroupRun implements LiveRun {
       begun,
       seed,
       finished: folder?.finished ?? [],
+      lost: folder?.lost ?? [],
       isBranching: this.#branches.areAny,
     });
     // What earlier starts finished beyond what this one is given is the run's as well.
@@ -281,12 +282,18 @@ class GroupRun implements LiveRun {
   /** Adds to `run.json` what its readers ask for and whoever opened the folder did not say. */
   async #completeFound(folder: RunFolder): Promise<void> {
     const { vocabularySize } = this.#setup.renderer.codec;
-    // What is there was drawn as an earlier start said, and what others play is drawn as they see fit.
-    const isKnown = this.#options.player === undefined && !(await folder.holdsSampled());
-    const sampled = isKnown
-      ? await newSamplingFacts(folder.manifest.found, this.#setup, this.#desk.closing)
-      : {};
-    await folder.completeFound({ plan: openPlan, vocabularySize }, sampled);
+    const known = { plan: openPlan, vocabularySize };
+    // What is there was drawn as an earlier start said.
+    if (await folder.holdsSampled()) {
+      await folder.completeFound(known);
+      return;
+    }
+    const own = ownSamplingFacts(folder.askedFound);
+    const told = { ...folder.manifest.found, ...own };
+    // What others play is drawn as they see fit.
+    const isSeen = this.#options.player === undefined;
+    const seen = isSeen ? await newSamplingFacts(told, this.#setup, this.#desk.closing) : {};
+    await folder.completeFound(known, { ...own, ...seen });
   }
 
   /**
@@ -319,6 +326,7 @@ class GroupRun implements LiveRun {
       tasks.set(groupIndex, task);
       if (source.told !== undefined) wanted.delete(groupIndex);
     }
+    if (source.repeatable === true && redeliver) this.#warnOfWaits(wanted.size, taken);
     if (source.repeatable === true) await this.#holdEarlier(folder, wanted);
     else this.#outlet.offeredCount += await this.#book.reopen(begun, recall);
     if (!redeliver) return;
@@ -334,12 +342,32 @@ class GroupRun implements LiveRun {
         const { groupId = sourced.task.id } = sourced;
         requireSameGroup(groupId, { groupIndex, earlier: episodes });
       }
-      const inOrder = episodes.toSorted((one, other) => one.sampleIndex - other.sampleIndex);
+      const ordered = inOrder(episodes);
       this.#outlet.offeredCount += 1;
-      const group = { groupId: inOrder[0]!.groupId, groupIndex, task, episodes: inOrder };
+      const group = { groupId: ordered[0]!.groupId, groupIndex, task, episodes: ordered };
       if (finished.has(groupIndex)) this.#outlet.hand(group);
       // The stop came before anybody was told that it had ended.
       else await this.#outlet.conclude(group);
+    }
+  }
+
+  /** A source that gives no groups before others have ended may be asked for some of which it is not told. */
+  #warnOfWaits(wantedCount: number, taken: ReadonlySet<number>): void {
+    if (this.#options.source.told === undefined) return;
+    if (wantedCount > 0) {
+      process.emitWarning(
+        `The source of tasks is asked once more for groups that have ended (${wantedCount}), before any is played: ` +
+          "nothing recorded says which tasks these are of. One that gives no others until it is told() of groups " +
+          "that end waits for ever; record all that is played (--record all), or start without redeliver",
+      );
+    }
+    const openCount = [...taken].filter((groupIndex) => !this.#book.hasEnded(groupIndex)).length;
+    if (openCount > 0) {
+      process.emitWarning(
+        `The source of tasks is asked once more for groups that were taken (${openCount}), as attempts of them are ` +
+          "played again, and it is not told() of these a second time. One that gives no others before it is waits " +
+          "for ever; start without redeliver, or play no failed attempts again",
+      );
     }
   }
 
@@ -571,8 +599,10 @@ class GroupRun implements LiveRun {
         onProgress: () => this.#tellProgress(),
       });
       if (played === undefined || played.episode.outcome === "aborted") return;
-      const { episode, hasSampled, close } = played;
-      if (hasSampled) this.#versions.see(episode);
+      const { episode, recordedCount, close } = played;
+      const { handedCount } = this.#outlet;
+      const hasSampled = episode.turns.length > recordedCount;
+      if (hasSampled) this.#versions.see(episode, { recordedCount, handedCount });
       else await this.#recallVersions([episode]);
       this.#desk.lookAgain();
       // Whatever is finished can be replayed: its last inputs are not left to the next moment's write, and where
@@ -630,6 +660,12 @@ class GroupRun implements LiveRun {
     const earlier = await folder.readEpisodes(
       new Set(open.earlier.map(({ rolloutId }) => rolloutId)),
     );
-    return [...earlier, ...episodes].toSorted((one, other) => one.sampleIndex - other.sampleIndex);
+    // Where it was whole without what was brought back, they may be more than it takes.
+    if (this.#book.isWhole(earlier)) return inOrder(this.#book.firstWhole(earlier));
+    return inOrder([...earlier, ...episodes]);
   }
+}
+
+function inOrder(episodes: readonly Episode[]): readonly Episode[] {
+  return episodes.toSorted((one, other) => one.sampleIndex - other.sampleIndex);
 }

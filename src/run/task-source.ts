@@ -66,7 +66,8 @@ export interface TaskSource {
   taskIndexAt?(groupIndex: number): number | undefined;
   /**
    * Told of each group as it ends, for curricula; also of one for which an earlier start had asked, where nobody was
-   * told of it. What it throws or rejects with ends the run (see `onEpisode`).
+   * told of it. With `redeliver`, not of one that was taken and of which an attempt is played again, although it is asked
+   * for that one. What it throws or rejects with ends the run (see `onEpisode`).
    */
   told?(group: EpisodeGroup): void;
 }

@@ -40,6 +40,11 @@ function versionedEngine(
   const [stop] = characterRenderer().stopTokenIds;
   return {
     ...preparedEngine([]),
+    describe: async () => ({
+      kind: "prepared",
+      logprobConvention: "tempered",
+      policyVersion: version(),
+    }),
     async generate(request, options): Promise<Generation> {
       const turn = Math.floor((request.promptIds.filter((id) => id === stop).length - 2) / 2);
       await onTurn(turn);
@@ -50,6 +55,10 @@ function versionedEngine(
       ]).generate(request, options);
     },
   };
+}
+
+async function letThemWork(): Promise<void> {
+  for (let round = 0; round < 500; round++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function versionsIn({ episodes }: EpisodeGroup): readonly string[] {
@@ -116,14 +125,7 @@ test("what an earlier start sampled alone is no version that this one began with
   }
   const clock = manualClock();
   let version = "8";
-  const engine: Engine = {
-    ...versionedEngine(() => version),
-    describe: async () => ({
-      kind: "prepared",
-      logprobConvention: "tempered",
-      policyVersion: version,
-    }),
-  };
+  const engine = versionedEngine(() => version);
   const setup = { ...lampSetup({ environment: fiftyLamps, engine }), clock: createClock(clock) };
   await using folder = await openLamps(dir);
   const run = startLamps({ ...oneByOne(), setup, folder });
@@ -143,6 +145,110 @@ test("what an earlier start sampled alone is no version that this one began with
   await run.interrupt();
 });
 
+test("an engine that came back with older weights than those that were recorded is waited for by its own", async () => {
+  {
+    await using folder = await openLamps(dir);
+    const reached = withResolvers();
+    const stop = new AbortController();
+    const engine = versionedEngine(
+      () => "9",
+      (turn) => {
+        if (turn === 0) return undefined;
+        reached.resolve();
+        return new Promise(() => {});
+      },
+    );
+    const run = startLamps({ ...oneByOne(), engine, folder, signal: stop.signal });
+    await reached.promise;
+    stop.abort();
+    await run.result;
+  }
+  const clock = manualClock();
+  let version = "5";
+  const engine = versionedEngine(() => version);
+  const setup = { ...lampSetup({ environment: fiftyLamps, engine }), clock: createClock(clock) };
+  await using folder = await openLamps(dir);
+  const run = startLamps({ ...oneByOne(), setup, folder });
+  const groups = run[Symbol.asyncIterator]();
+  const { value } = (await groups.next()) as { value: EpisodeGroup };
+  expect(versionsIn(value)).toEqual(["", "5", "9"]);
+  const next = groups.next();
+  await clock.untilSleeping(1000);
+  version = "6";
+  await clock.advance(1000);
+  expect(versionsIn(((await next) as { value: EpisodeGroup }).value)).toEqual(["", "6"]);
+  await run.interrupt();
+});
+
+test("a checkpoint that the trainer brings to an engine with other weights is no step of its", async () => {
+  const redeliver = true;
+  {
+    await using folder = await openLamps(dir);
+    const ended = withResolvers();
+    const engine = versionedEngine(() => "7");
+    const onEpisode = (): void => ended.resolve();
+    const run = startLamps({ ...oneByOne(), engine, folder, redeliver, onEpisode });
+    run.announcePolicy(7);
+    await ended.promise;
+    await run.interrupt();
+  }
+  let version = "0";
+  let requestCount = 0;
+  const asked = withResolvers();
+  const inner = versionedEngine(
+    () => version,
+    () => void requestCount++,
+  );
+  const engine: Engine = {
+    ...inner,
+    async describe(options) {
+      asked.resolve();
+      return await inner.describe(options);
+    },
+  };
+  await using folder = await openLamps(dir);
+  const run = startLamps({ ...oneByOne(), engine, folder, redeliver });
+  await asked.promise;
+  await letThemWork();
+  const groups = run[Symbol.asyncIterator]();
+  await run.updatePolicy(8, async () => void (version = "8"), "finish");
+  const { value } = (await groups.next()) as { value: EpisodeGroup };
+  expect(versionsIn(value)).toEqual(["", "7"]);
+  const next = groups.next();
+  await letThemWork();
+  // It trains on that one.
+  expect(requestCount).toBe(0);
+  await run.updatePolicy(9, async () => void (version = "9"), "finish");
+  expect(versionsIn(((await next) as { value: EpisodeGroup }).value)).toEqual(["", "9"]);
+  await run.interrupt();
+});
+
+test("a first version that the engine has before it is announced comes behind the one that nobody named", async () => {
+  const clock = manualClock();
+  let version = "default";
+  const engine = versionedEngine(() => version);
+  const setup = { ...lampSetup({ environment: fiftyLamps, engine }), clock: createClock(clock) };
+  const run = startLamps({ ...oneByOne(), setup });
+  const groups = run[Symbol.asyncIterator]();
+  await groups.next();
+  const next = groups.next();
+  await clock.untilSleeping(1000);
+  const [begun, ended] = [withResolvers(), withResolvers()];
+  const updating = run.updatePolicy(1, async () => {
+    version = "1";
+    begun.resolve();
+    await ended.promise;
+  });
+  await begun.promise;
+  // It is asked while other servers of it have the weights before.
+  await clock.advance(1000);
+  await letThemWork();
+  ended.resolve();
+  await updating;
+  expect(versionsIn(((await next) as { value: EpisodeGroup }).value)).toEqual(["", "1"]);
+  await run.interrupt();
+});
+
 test("what waits goes on with a version of which the player could not be told", async () => {
   const player: AttemptPlayer = {
     ...playHere,
@@ -155,7 +261,7 @@ test("what waits goes on with a version of which the player could not be told", 
   const groups = run[Symbol.asyncIterator]();
   await groups.next();
   const next = groups.next();
-  for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
+  await letThemWork();
   expect(() => run.announcePolicy(2)).toThrow(
     "Cannot announce version 2 of the policy to the player: the store is away",
   );
