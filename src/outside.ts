@@ -5,7 +5,8 @@
  * has it from the first time on: a text for a `Date`, no member that is `undefined`, of a list its items
  * alone. Calls may run at once; the work of one makes no other.
  *
- * @param what - Names the call in the record, such as `chat user` or `GET /orders/7`.
+ * @param what - Names the call in the record, such as `chat user` or `GET /orders/7`. Of calls that run at once each
+ *   has a name of its own, by which it is found again.
  * @throws whatever the work throws; from the record, an error of the same name, code and message, with
  *   its causes.
  */

@@ -37,3 +37,68 @@ test("what is no part of a generation is not kept with it", () => {
   const more: Generation = Object.assign({ ids: [1, 2, 3, 4] }, sampled);
   expect(checkGeneration(more, request)).toEqual(sampled);
 });
+
+test("what a class tells by getters is kept", () => {
+  class Piece {
+    readonly #tokenCount = 2;
+    readonly policyVersion = "1";
+    get requestId(): string {
+      return "r";
+    }
+    get tokenCount(): number {
+      return this.#tokenCount;
+    }
+    get finish(): "stop" {
+      return "stop";
+    }
+  }
+  class Lost {
+    get requestId(): string {
+      return "q";
+    }
+    get reason(): string {
+      return "lost";
+    }
+    get tokenCount(): number {
+      return 3;
+    }
+  }
+  class Stopped {
+    readonly #type: "length" | "stop";
+    readonly #matched: unknown;
+    constructor(type: "length" | "stop", matched: unknown) {
+      this.#type = type;
+      this.#matched = matched;
+    }
+    get type(): "length" | "stop" {
+      return this.#type;
+    }
+    get matched(): unknown {
+      return this.#matched;
+    }
+  }
+  const ending = (type: "length" | "stop", matched: unknown): Generation => ({
+    outputIds: [7, 9],
+    logprobs: [-0.5, -0.25],
+    finish: new Stopped(type, matched) as never,
+    pieces: [new Piece()],
+    discarded: [new Lost()],
+  });
+  const discarded = [{ requestId: "q", reason: "lost", tokenCount: 3 }];
+  const kept = checkGeneration(ending("stop", 9), request);
+  expect(kept).toStrictEqual({
+    outputIds: [7, 9],
+    logprobs: [-0.5, -0.25],
+    finish: { type: "stop", matched: 9 },
+    pieces: [{ policyVersion: "1", requestId: "r", tokenCount: 2, finish: "stop" }],
+    discarded,
+  });
+  // What nobody looks at may be what cannot be written.
+  expect(checkGeneration(ending("length", 9n), request).finish).toStrictEqual({ type: "length" });
+  expect(() => checkGeneration({ ...ending("stop", 9), queueMs: Number.NaN }, request)).toThrow(
+    expect.objectContaining({
+      code: "engine/bad-reply",
+      discarded: [...discarded, expect.objectContaining({ requestId: "r", tokenCount: 2 })],
+    }),
+  );
+});

@@ -1,4 +1,5 @@
-import { RolloutError } from "../errors.ts";
+import { RolloutError, type DiscardedSampling } from "../errors.ts";
+import { copyMembers } from "../internal/copy-members.ts";
 import { given } from "../internal/given.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import type { GenerateRequest, Generation } from "./engine.ts";
@@ -75,7 +76,8 @@ function showNumber(value: unknown): string {
  * Checks what any engine returned for a turn, whoever wrote it: ids of the vocabulary, a credible
  * logprob for each, pieces that add up, a reason for the end.
  *
- * @returns a copy of what a generation has, and of nothing else: the engine may use its lists again.
+ * @returns a copy of what a generation has, getters of classes included, and of nothing else: the engine may use its
+ *   lists again.
  * @throws RolloutError `engine/bad-reply`, or `engine/nan` where a logprob is not a number, with what
  *   was sampled as discarded.
  */
@@ -86,7 +88,7 @@ export function checkGeneration(generation: Generation, request: GenerateRequest
   const { outputIds, discarded } = (isObject(generation) ? generation : {}) as Partial<Generation>;
   const sampled = Array.isArray(outputIds) ? { tokenCount: outputIds.length } : {};
   const isUsable = Array.isArray(discarded) && findDiscardedProblem(discarded) === undefined;
-  const before = isUsable ? discarded : [];
+  const before = isUsable ? discarded.map(copyOfDiscarded) : [];
   throw new RolloutError(
     problem.code,
     `Cannot use the engine's reply to request ${requestId}: ` +
@@ -106,11 +108,18 @@ function copyOf(generation: Generation): Generation {
   return {
     outputIds: [...outputIds],
     logprobs: [...logprobs],
-    finish: { ...finish },
-    pieces: pieces.map((piece) => ({ ...piece })),
+    // What a turn that was cut short ended with is not looked at.
+    finish: copyMembers(finish, finish.type === "stop" ? ["type", "matched"] : ["type"]),
+    pieces: pieces.map((piece) => copyMembers(piece, pieceMembers)),
     ...(hasCounts ? given({ promptTokenCount, cachedTokenCount, queueMs }) : undefined),
-    discarded: discarded.map((entry) => ({ ...entry })),
+    discarded: discarded.map(copyOfDiscarded),
   };
+}
+
+const pieceMembers = ["requestId", "tokenCount", "policyVersion", "finish"];
+
+function copyOfDiscarded(entry: DiscardedSampling): DiscardedSampling {
+  return copyMembers(entry, ["requestId", "reason", "tokenCount"]);
 }
 
 /** Nothing is taken for granted: the engine may be anyone's. */

@@ -4,8 +4,13 @@ import type { Clock } from "../internal/clock.ts";
 export interface WaitingAnswer {
   /** Its place in the recording; absent for one that came live, which comes behind all that have one. */
   readonly place?: number;
-  /** Whether all that came before it when it was recorded is there; absent where nothing is known of that. */
-  readonly isDue?: () => boolean;
+  /**
+   * For how long it still waits for what came before it when it was recorded, in milliseconds: 0 where all is there.
+   * Absent where nothing is known of that.
+   */
+  readonly waitMs?: () => number;
+  /** Told where it waited for that in vain. */
+  readonly onMissing?: () => void;
   /** What is to happen in the moment in which it is handed over; what it throws, whoever waits is thrown. */
   readonly onTurn?: () => void;
 }
@@ -72,9 +77,12 @@ export class AnswerOrder {
       await nextRound();
       const [next] = this.#waiting;
       if (next === undefined) break;
-      if (next.isDue?.() === false) {
+      const waitMs = next.waitMs?.() ?? 0;
+      if (waitMs > 0) {
+        if (await this.#hasNews(waitMs)) continue;
         // Whoever does not call this time is found out where the answers are used.
-        if (!(await this.#hasNews())) this.flush();
+        next.onMissing?.();
+        this.flush();
         continue;
       }
       this.#waiting.shift();
@@ -83,10 +91,10 @@ export class AnswerOrder {
     this.#isServing = false;
   }
 
-  /** Waits for a call that was made before this answer came; false where none came for a while. */
-  async #hasNews(): Promise<boolean> {
+  /** Waits for a call that was made before this answer came; false where none came in that time. */
+  async #hasNews(waitMs: number): Promise<boolean> {
     const hasNews = await new Promise<boolean>((resolve) => {
-      const callOff = this.#clock.after(missingMs, () => resolve(false));
+      const callOff = this.#clock.after(waitMs, () => resolve(false));
       this.#wake = () => {
         callOff();
         resolve(true);
@@ -96,9 +104,6 @@ export class AnswerOrder {
     return hasNews;
   }
 }
-
-/** For how long a recorded answer waits for a call that was made before it came, in milliseconds. */
-const missingMs = 5_000;
 
 /** Throws nothing: those behind it wait for whoever hands over. */
 function handOver({ onTurn, resolve, reject }: Waiting): void {

@@ -1,4 +1,5 @@
 import type { Score, Step, World } from "../environment/environment.ts";
+import { copyMembers } from "../internal/copy-members.ts";
 import { plainCopy } from "../internal/plain-copy.ts";
 import { isReward } from "../trajectory/reward.ts";
 import { isCount } from "../trajectory/violation.ts";
@@ -78,6 +79,16 @@ export function checkStep(value: unknown, place: string): Step {
 }
 
 /**
+ * A step as it is recorded where a world cannot repeat it. Of one that can, the hash is recorded, which goes by what
+ * JSON says of the step itself.
+ */
+export function copyStep(step: Step): Step {
+  return copyMembers(step, stepMembers);
+}
+
+const stepMembers = ["observation", "from", "source", "isError", "done"];
+
+/**
  * Checks what an episode was worth.
  *
  * @throws RolloutError `grader/bad-score` naming the field.
@@ -151,15 +162,17 @@ function refuseLine(value: unknown, place: string, expected: string): never {
  */
 export function checkUsage(value: unknown, { strategy }: Pick<User, "strategy">): UserUsage {
   const origin: Origin = { code: "user/bad-usage", place: `user.usage() of ${strategy}` };
-  const usage = requireObject(value, origin, "a UserUsage");
+  const usage = copyMembers(requireObject(value, origin, "a UserUsage"), usageMembers);
   requireFields(usage, spendingCounts, { ...origin, is: isCount, expected: "a count" });
   const { costUsd } = usage;
   if (costUsd !== undefined && !Number.isFinite(costUsd)) {
     refuse(origin, `costUsd is ${describe(costUsd)}`, "a finite number or nothing");
   }
   requirePlain(usage, origin);
-  return { ...(usage as unknown as UserUsage) };
+  return usage as unknown as UserUsage;
 }
+
+const usageMembers = [...spendingCounts, "costUsd", "quality"];
 
 function isMethod(value: unknown): boolean {
   return typeof value === "function";

@@ -90,6 +90,7 @@ export interface EpisodeCounts {
   readonly sampledTokenCount: number;
   /** Ids over all segments. */
   readonly tokenCount: number;
+  /** Calls that the environment performed; those of a tool named `user` look like words to them, and do not count. */
   readonly toolCallCount: number;
   readonly formatErrorCount: number;
   readonly attemptCounts: Readonly<Partial<Record<AttemptStatus, number>>>;

@@ -17,7 +17,7 @@ import { characterRenderer } from "../testing/character-renderer.ts";
 import { createDeferred } from "../testing/deferred.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
-import type { User, UserSession } from "../user/user.ts";
+import type { User, UserSession, UserUsage } from "../user/user.ts";
 import { lamp, play, preparedEngine, says, switchCall } from "./lamp-episode.fixture.ts";
 
 /** The lamp with parts of its world replaced. */
@@ -1136,6 +1136,32 @@ describe("code that is not ours", () => {
     expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
     expect(episode.userUsage).toEqual({ callCount: 0, inputTokenCount: 0, outputTokenCount: 0 });
     expect(troubles.map(({ code }) => code)).toEqual(["user/exception"]);
+  });
+
+  test("that says by getters of a class what the user cost is understood", async () => {
+    class Bill {
+      readonly outputTokenCount = 3;
+      get callCount(): number {
+        return 1;
+      }
+      get inputTokenCount(): number {
+        return 2;
+      }
+      get costUsd(): number {
+        return 0.5;
+      }
+      get quality(): UserUsage["quality"] {
+        return { problems: { empty: 1 }, retakeCount: 1 };
+      }
+    }
+    const { episode, troubles } = await play(goodTurns, {
+      user: userWith({ usage: () => new Bill() }),
+    });
+    expect(troubles).toEqual([]);
+    expect(episode.userUsage).toStrictEqual({
+      ...{ callCount: 1, inputTokenCount: 2, outputTokenCount: 3, costUsd: 0.5 },
+      quality: { problems: { empty: 1 }, retakeCount: 1 },
+    });
   });
 
   test.each([

@@ -99,6 +99,10 @@ export class InputPlayer {
   #outsideCount = 0;
   /** What is recorded of a call whose index is lower answers nobody who is still waited for. */
   #passedCount = 0;
+  /** How long the answer may take that is under way; before there is one, a user is opened. */
+  #limitMs = 2 * missingMs;
+  /** Of the first input that was waited for in vain by what was recorded behind it, for the answer under way. */
+  #missedPlace: number | undefined;
   readonly #answerOrder: AnswerOrder;
   /** The call through `outside` whose work is being begun. */
   #begins: string | undefined;
@@ -342,7 +346,7 @@ export class InputPlayer {
     this.#requireNoOther(what);
     const index = this.#outsideCount++;
     this.#answerOrder.look();
-    const recorded = this.#findOutside(index);
+    const recorded = this.#findOutside(what, index);
     if (recorded !== undefined) {
       const { input, place } = recorded;
       if (input.what !== what) {
@@ -351,7 +355,13 @@ export class InputPlayer {
       }
       this.#skipOutsides();
       this.#bound ??= bound;
-      await this.#answerOrder.turn({ place, isDue: () => this.#isDue(place, input) });
+      await this.#answerOrder.turn({
+        place,
+        waitMs: () => this.#waitMs(place, input),
+        onMissing: () => {
+          this.#missedPlace = this.#place;
+        },
+      });
       // Others may have it from the same recording, and whoever asked may write into it.
       return plainCopy(this.#openOutside(input)) as Result;
     }
@@ -447,10 +457,19 @@ export class InputPlayer {
     else this.#note({ ...about, outcome: { error: this.clean(toRecordedError(ended.thrown)) } });
   }
 
-  /** Whether all that was called before an answer was handed over has been called now. */
-  #isDue(place: number, { begun = 0 }: OutsideInput): boolean {
+  /**
+   * For how long an answer still waits for what was called before it was handed over, in milliseconds. The time of who
+   * is asked is not to end meanwhile: that would be a failure, where what is no longer called is a divergence.
+   */
+  #waitMs(place: number, { begun = 0 }: OutsideInput): number {
     const isBehind = this.#place < place && this.#past[this.#place]?.type === "outside";
-    return !isBehind && this.#outsideCount >= begun;
+    // It was made at once with others, and by the order in which they begin those are told apart that bear one name.
+    const isEarly = this.#outsideCount < begun;
+    if (isEarly && this.#missedPlace === undefined) {
+      return Math.min(Math.max(missingMs, this.#limitMs / 2), longestMissingMs);
+    }
+    if (!isBehind) return isEarly ? missingMs : 0;
+    return this.#place === this.#missedPlace ? 0 : Math.min(missingMs, this.#limitMs / 2);
   }
 
   /**
@@ -494,18 +513,32 @@ export class InputPlayer {
   >();
   readonly #playedOutsides = new Set<number>();
 
-  /** Calls that run at once end in any order: each is found by its place among those that began. */
+  /**
+   * Calls that run at once end in any order, and begin in another one than before where what leads to them takes
+   * longer: each is found by its name, and among those of one name by the order in which they begin. Where the
+   * recording ends before the answer that they are made for, or that did not wait for them, more have begun, whose
+   * names nobody knows: there it is found by its place among all that began, and so it is while a world is cleared away.
+   */
   #findOutside(
+    what: string,
     index: number,
   ): { readonly input: OutsideInput; readonly place: number } | undefined {
-    for (let place = this.#place; place < this.#past.length; place++) {
+    let named: { readonly input: OutsideInput; readonly place: number } | undefined;
+    let counted: typeof named;
+    let place = this.#place;
+    for (; place < this.#past.length; place++) {
       const input = this.#past[place]!;
-      if (input.type !== "outside") return undefined;
-      if (input.index !== index) continue;
-      this.#playedOutsides.add(index);
-      return { input, place };
+      if (input.type !== "outside") break;
+      if (input.index < this.#passedCount || this.#playedOutsides.has(input.index)) continue;
+      if (input.index === index) counted = { input, place };
+      if (input.what !== what || (named && named.input.index < input.index)) continue;
+      named = { input, place };
     }
-    return undefined;
+    const end = this.#past[place];
+    const isWhole = end !== undefined && !("begun" in end) && !this.#isClearing;
+    const found = isWhole ? (named ?? counted) : counted;
+    if (found !== undefined) this.#playedOutsides.add(found.input.index);
+    return found;
   }
 
   #skipOutsides(): void {
@@ -540,9 +573,16 @@ export class InputPlayer {
   async answer<Value>(
     what: string,
     work: () => Promise<Value>,
-    about: { readonly repeatable: boolean; readonly bound?: string },
+    about: {
+      readonly repeatable: boolean;
+      readonly bound?: string;
+      /** How long it may take. */
+      readonly limitMs: number;
+    },
   ): Promise<Value> {
     this.#throwStop();
+    this.#limitMs = about.limitMs;
+    this.#missedPlace = undefined;
     this.#underWay += 1;
     try {
       const end = this.#findAnswer(what);
@@ -782,6 +822,13 @@ export class InputPlayer {
 
 type OutsideInput = Extract<Input, { type: "outside" }>;
 type Answer = Extract<Input, { type: "answer" }>;
+
+/**
+ * For how long a recorded answer waits for a call that was made before it came, in milliseconds. The second is for what
+ * has a long limit, such as the line of a person.
+ */
+const missingMs = 5_000;
+const longestMissingMs = 60_000;
 
 /** Calls to the world that are the user's to answer. */
 const usersAnswers: readonly string[] = ["begin", "step say", "usage"];

@@ -23,7 +23,11 @@ export async function openWorld(play: Play, user: UserSession): Promise<World> {
     return opened.facts;
   };
   try {
-    const facts = await play.player.answer("open", open, repeatability(play));
+    const facts = await play.player.answer(
+      "open",
+      open,
+      repeatability(play, play.setup.limits.toolTimeoutMs),
+    );
     if (opened === undefined) return recordedWorld(play, facts);
     return opened.world;
   } catch (error) {

@@ -2,7 +2,7 @@ import type { Intent, Observed } from "../agent/agent.ts";
 import type { Action, Step, World } from "../environment/environment.ts";
 import { RolloutError, describeError } from "../errors.ts";
 import { stringifyPythonJson } from "../python/json-stringify.ts";
-import { checkStep } from "./check-foreign.ts";
+import { checkStep, copyStep } from "./check-foreign.ts";
 import type { TurnRecord, TurnStep } from "./episode.ts";
 import { askWorld, isTimeOver, type Play } from "./play.ts";
 
@@ -113,6 +113,10 @@ function perform(play: Play, world: World, action: Action): Promise<Step> {
   const { assignment, setup } = play;
   const { limits, environment } = setup;
   const { id } = assignment.task;
+  const take = (answer: unknown, place: string): Step => {
+    const step = checkStep(answer, place);
+    return environment.repeatable === true ? step : copyStep(step);
+  };
   if (action.type === "say") {
     const place = `world.step() for words to the user in task ${id} of ${environment.name}`;
     return askWorld(
@@ -122,7 +126,7 @@ function perform(play: Play, world: World, action: Action): Promise<Step> {
         what: `pass on what the agent said in task ${id}`,
         timeoutMs: limits.userTimeoutMs,
       },
-      async (signal) => checkStep(await world.step(action, { signal }), place),
+      async (signal) => take(await world.step(action, { signal }), place),
       "step say",
     );
   }
@@ -134,7 +138,7 @@ function perform(play: Play, world: World, action: Action): Promise<Step> {
       what: `call tool ${action.name} in task ${id}`,
       timeoutMs: limits.toolTimeoutMs,
     },
-    async (signal) => checkStep(await world.step(action, { signal }), place),
+    async (signal) => take(await world.step(action, { signal }), place),
     `step ${action.name}`,
   );
 }

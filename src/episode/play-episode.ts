@@ -356,6 +356,7 @@ async function usageOf(play: Play, user: UserSession | undefined): Promise<UserU
   await tolerate(play, async () => {
     usage = await play.player.answer("usage", async () => await askUsage(play, user), {
       repeatable: false,
+      limitMs: play.setup.limits.userTimeoutMs,
     });
   });
   return usage;

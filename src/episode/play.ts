@@ -95,13 +95,16 @@ export function askWorld<Result>(
 ): Promise<Result> {
   const call = (): Promise<Result> =>
     traced(play.trace, name, () => callWorld(play, boundary, work));
-  return play.player.answer(name, call, repeatability(play));
+  return play.player.answer(name, call, repeatability(play, boundary.timeoutMs));
 }
 
 /** What playing the world's answers again takes (see `Environment.repeatable`). */
-export function repeatability({ setup }: Play): { repeatable: boolean; bound: string } {
+export function repeatability(
+  { setup }: Play,
+  limitMs: number,
+): { repeatable: boolean; bound: string; limitMs: number } {
   const { name, repeatable = false } = setup.environment;
-  return { repeatable, bound: `the worlds of ${name} are not repeatable` };
+  return { repeatable, bound: `the worlds of ${name} are not repeatable`, limitMs };
 }
 
 /**
