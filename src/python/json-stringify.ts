@@ -90,13 +90,14 @@ function writeList(value: PyList, format: Format, depth: number): string {
   return bracket("[", members, "]", format, depth);
 }
 
-function writeDict(value: PyDict, format: Format, depth: number): string {
-  const entries = format.sortKeys
-    ? [...value].sort(([left], [right]) => compareCodePoints(left, right))
-    : value;
+function writeDict(dict: PyDict, format: Format, depth: number): string {
+  let value: Iterable<readonly [string, PyValue]> = dict;
+  if (format.sortKeys) {
+    value = [...value].sort(([left], [right]) => compareCodePoints(left, right));
+  }
   const separator = separatorAt(format, depth);
   let members = "";
-  for (const [key, member] of entries) {
+  for (const [key, member] of value) {
     if (members !== "") members += separator;
     members += writeString(key, format) + format.keySeparator;
     members += write(member, format, depth + 1);
