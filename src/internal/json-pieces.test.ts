@@ -16,6 +16,16 @@ describe("jsonPieces()", () => {
     );
   });
 
+  test.each(["constructor", "toString", "valueOf", "hasOwnProperty", "isPrototypeOf", "__proto__"])(
+    "writes a list that is a member named %s",
+    (name) => {
+      for (const list of [[12, 40], ["12", "40"], ["a.js"], []]) {
+        const value = Object.defineProperty({}, name, { value: list, enumerable: true });
+        expect(joined(value)).toBe(JSON.stringify(value));
+      }
+    },
+  );
+
   test("writes lists of stretches that repeat an item as JSON.stringify() does", () => {
     const item = fc.oneof(
       fc.constantFrom(

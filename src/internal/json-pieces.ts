@@ -146,7 +146,7 @@ export function* memberParts(
     const value: unknown = hasToJson(own) ? own.toJSON(key) : own;
     if (value === undefined || typeof value === "function" || typeof value === "symbol") continue;
     yield `${separator}${JSON.stringify(key)}:`;
-    const known = lists[key];
+    const known = Object.hasOwn(lists, key) ? lists[key] : undefined;
     if (known !== undefined && Array.isArray(value)) yield* known(value, limit);
     else yield* jsonParts(value, limit);
     separator = ",";

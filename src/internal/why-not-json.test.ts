@@ -69,3 +69,16 @@ test("what holds itself, is long or is deep is not taken for plain", () => {
   expect(isSmallData(nested(9))).toBe(false);
   expect(isSmallData(nested(8))).toBe(true);
 });
+
+test("what throws as it is looked at is named by what it throws", () => {
+  const member = {
+    get hidden(): never {
+      throw new Error("not now");
+    },
+  };
+  expect(isSmallData(member)).toBe(false);
+  expect(whyNotJson(member)).toBe("not now");
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  expect(isSmallData(proxy)).toBe(false);
+});

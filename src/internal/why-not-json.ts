@@ -31,7 +31,12 @@ let leftSize = 0;
  */
 export function isSmallData(value: unknown): boolean {
   leftSize = smallSize;
-  return isData(value, smallDepth);
+  try {
+    return isData(value, smallDepth);
+  } catch {
+    // What throws as it is looked at is told by whoever writes it.
+    return false;
+  }
 }
 
 function isData(value: unknown, depth: number): boolean {

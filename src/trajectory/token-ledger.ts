@@ -105,7 +105,7 @@ export class TokenLedger {
     if (outputIds.length === 0) return;
     this.#append("sampled", outputIds, {
       turnIndex,
-      logprobs: logprobs.slice(),
+      logprobs: [...logprobs],
       pieces: pieces.map((piece) => ({ ...piece })),
     });
     this.#lastTurnIndex = turnIndex;
@@ -191,7 +191,7 @@ export class TokenLedger {
  * copied again and again on its way; one that is shortened by half keeps its room.
  */
 function withRoom(ids: readonly number[]): number[] {
-  const list = ids.concat(ids);
+  const list = [...ids, ...ids];
   list.length = ids.length;
   return list;
 }
