@@ -172,7 +172,7 @@ describe("a gateway with a run's folder", () => {
     const stored = await openStoredRun(dir);
     expect(isOpenRun(stored)).toBe(true);
     expect(await planOpenRun(stored)).toEqual({
-      ...{ environment: "gateway", split: "live", trialCount: 1 },
+      ...{ environment: "gateway", split: "live", trialCount: 1, isOpen: true },
       tasks: [{ taskId: "t", taskIndex: 0 }],
     });
     const row = JSON.parse(await readFile(path.join(dir, "samples.jsonl"), "utf8")) as object;
