@@ -312,8 +312,10 @@ export class GroupBook {
         if (isTurnOver()) await takeTurn();
         continue;
       }
-      const begun = this.#begunBefore.get(groupIndex) ?? [];
-      requireSameGroup(groupId, { groupIndex, earlier, begun }, task);
+      requireSameGroup(groupId, {
+        ...{ groupIndex, earlier },
+        begun: this.#begunBefore.get(groupIndex) ?? [],
+      });
       this.#pass(groupIndex);
       const opened = this.#open({ groupIndex, groupId, task, earlier }, fork);
       return { ...opened, isNoted: !repeatable, ...(fork && { fork }) };

@@ -1,6 +1,5 @@
 import path from "node:path";
 import type { Input, Inputs } from "../episode/input.ts";
-import { given } from "../internal/given.ts";
 import { parseJson } from "./episode-row.ts";
 import { type Files, withFile, readBytes } from "./files.ts";
 import { keepLines } from "./keep-lines.ts";
@@ -161,9 +160,8 @@ export async function readBegins(
   await readEachLine(dir, { files, ranges }, (bytes) => {
     const line = readRecordingLine(bytes, "");
     if (line?.type !== "begin" || isOfOtherRun(line, runId)) return;
-    const { rolloutId, groupId, groupIndex, sampleIndex, ownTask } = line;
-    const taskHash = ownTask?.hash;
-    begins.push({ rolloutId, groupId, groupIndex, sampleIndex, ...given({ taskHash }) });
+    const { rolloutId, groupId, groupIndex, sampleIndex } = line;
+    begins.push({ rolloutId, groupId, groupIndex, sampleIndex });
   });
   return begins;
 }

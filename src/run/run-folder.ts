@@ -398,23 +398,15 @@ export class RunFolder implements AsyncDisposable {
 
   /**
    * The attempts that earlier starts began and did not finish, as far as they were recorded, of groups of which none is
-   * finished: of which group any other is, its finished attempts say.
-   *
-   * @param also - Finished attempts that are read as well, as far as they were recorded to their end.
+   * finished: of which task any other group is, its finished attempts say.
    */
-  async readBegun(also: ReadonlySet<string> = new Set()): Promise<readonly BegunAttempt[]> {
+  async readBegun(): Promise<readonly BegunAttempt[]> {
+    const { runId } = this.manifest;
     const known = new Set(this.finished.map(({ rolloutId }) => groupIdOf(rolloutId)));
-    const about = { files: this.#files, runId: this.manifest.runId };
-    const begun = await readBegins(this.dir, {
-      ...{ ...about, index: this.#recordings },
+    const begins = await readBegins(this.dir, {
+      ...{ files: this.#files, index: this.#recordings, runId },
       wants: (rolloutId) => !known.has(groupIdOf(rolloutId)),
     });
-    const wants = (rolloutId: string): boolean =>
-      also.has(rolloutId) && !this.#unplayable.has(rolloutId);
-    // Few of those that are finished: their places are not kept in mind.
-    const index: RecordingIndex =
-      also.size === 0 ? new Map() : await indexRecordings(this.dir, { files: this.#files, wants });
-    const begins = [...begun, ...(await readBegins(this.dir, { ...about, index, wants }))];
     // Nothing says that what they name is whole.
     return begins.filter(({ groupIndex }) => Number.isSafeInteger(groupIndex) && groupIndex >= 0);
   }

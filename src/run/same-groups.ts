@@ -1,27 +1,19 @@
 import { UsageError } from "../errors.ts";
 import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
-import type { Task } from "../task.ts";
 import { askSource, askTaskIndex, type AskOptions } from "./ask-source.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
-import { taskKey } from "./noted-task.ts";
 import type { BeginLine } from "./recording-line.ts";
 import type { SourcedTask, TaskSource } from "./task-source.ts";
 
 /** An attempt that an earlier start began, as its recording names it. */
-export interface BegunAttempt extends Pick<
-  BeginLine,
-  "rolloutId" | "groupId" | "groupIndex" | "sampleIndex"
-> {
-  /** The key of its task, where that is not the environment's own (see `taskKey()`). Default: not known. */
-  readonly taskHash?: string;
-}
+export type BegunAttempt = Pick<BeginLine, "rolloutId" | "groupId" | "groupIndex" | "sampleIndex">;
 
 /** What earlier starts left in the place of a group. */
 export interface EarlierGroup {
   readonly groupIndex: number;
   /** Attempts that are finished. */
   readonly earlier: readonly FinishedEpisode[];
-  /** Attempts that were begun, the finished ones among them whose tasks are to be the same. Default: none. */
+  /** Attempts that were begun and are not finished. Default: none. */
   readonly begun?: readonly BegunAttempt[];
 }
 
@@ -56,9 +48,7 @@ export async function requireSameGroups(
     if (!isBetween || isNeeded(group) || !isOfTask(group, source)) {
       const sourced = await askSource(source, group.groupIndex, options);
       // A source need not keep the tasks of groups that have ended, and may end before others now.
-      if (sourced !== undefined) {
-        requireSameGroup(sourced.groupId ?? sourced.task.id, group, sourced.task);
-      }
+      if (sourced !== undefined) requireSameGroup(sourced.groupId ?? sourced.task.id, group);
       if (isNeeded(group)) needed.set(group.groupIndex, sourced);
     }
     if (isTurnOver()) await takeTurn();
@@ -77,38 +67,21 @@ function isOfTask({ groupIndex, earlier }: EarlierGroup, source: TaskSource): bo
  * finished says which those were, and where nothing is, what was begun.
  *
  * @param groupId - Which group the source has in that place now.
- * @param task - The task that it has there. Default: it is the same, where the group is.
  * @throws UsageError where attempts of another one are there.
  */
 export function requireSameGroup(
   groupId: string,
   { groupIndex, earlier, begun = [] }: EarlierGroup,
-  task?: Task,
 ): void {
   const isOther = ({ rolloutId, sampleIndex }: Pick<BegunAttempt, "rolloutId" | "sampleIndex">) =>
     rolloutId !== `${groupId}#${sampleIndex}`;
   const [finished] = inOrder(earlier.filter(isOther));
   if (finished !== undefined)
     throw otherGroup(groupId, groupIndex, `${finished.rolloutId} is finished`);
-  const scored = task && begun.find((attempt) => isOfOtherTask(attempt, task, earlier));
-  if (scored !== undefined) {
-    const other = `another task as ${groupId}`;
-    throw otherGroup(other, groupIndex, `${scored.rolloutId} is finished`);
-  }
   // A start that was refused too late, by an earlier version, may have begun others beside them.
   if (earlier.length > 0 || !begun.every(isOther)) return;
   const [first] = inOrder(begun);
   if (first !== undefined) throw otherGroup(groupId, groupIndex, `${first.rolloutId} was begun`);
-}
-
-/** Whether an attempt is finished and was played with another task under the same id, as far as that is known. */
-function isOfOtherTask(
-  { rolloutId, taskHash }: BegunAttempt,
-  task: Task,
-  earlier: readonly FinishedEpisode[],
-): boolean {
-  if (taskHash === undefined || taskHash === taskKey(task)) return false;
-  return earlier.some((finished) => finished.rolloutId === rolloutId);
 }
 
 function inOrder<Attempt extends { readonly sampleIndex: number }>(
@@ -117,9 +90,9 @@ function inOrder<Attempt extends { readonly sampleIndex: number }>(
   return attempts.toSorted((one, other) => one.sampleIndex - other.sampleIndex);
 }
 
-function otherGroup(given: string, groupIndex: number, what: string): UsageError {
+function otherGroup(groupId: string, groupIndex: number, what: string): UsageError {
   return new UsageError(
     `Cannot go on with group ${groupIndex}: ${what} in its place, and the source of tasks gives ` +
-      `${given} there now; start with the same tasks in the same order, or in another folder`,
+      `${groupId} there now; start with the same tasks in the same order, or in another folder`,
   );
 }

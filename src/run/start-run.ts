@@ -403,21 +403,8 @@ class GroupRun implements LiveRun {
 
   /** Holds what earlier starts left against the source; see `JobDesk.holdEarlier()`. */
   async #holdEarlier(folder: RunFolder, wanted: ReadonlySet<number>): Promise<void> {
-    const begun = this.#book.isAllFinished ? [] : await folder.readBegun(this.#scoredBefore());
+    const begun = this.#book.isAllFinished ? [] : await folder.readBegun();
     await this.#desk.holdEarlier(begun, wanted);
-  }
-
-  /**
-   * Attempts with which those must share their task that are still to be played, of a source that may have changed it
-   * under its id. One that tells tasks by their indexes gives those of the environment; what failed stands for no task.
-   */
-  #scoredBefore(): ReadonlySet<string> {
-    if (this.#options.source.taskIndexAt !== undefined) return new Set();
-    const whole = new Set(this.#book.wholeBefore.map(({ groupIndex }) => groupIndex));
-    const rows = this.#book.finishedBefore.filter(
-      ({ groupIndex = -1, outcome }) => outcome !== "failed" && !whole.has(groupIndex),
-    );
-    return new Set(rows.map(({ rolloutId }) => rolloutId));
   }
 
   /** The episodes of groups that have ended: of each those that made it whole, for some may have ended later. */

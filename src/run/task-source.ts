@@ -60,8 +60,8 @@ export interface TaskSource {
   placeOf?(taskIndex: number): number | undefined;
   /**
    * The index of the task of the group at a place, told without making it. Places are asked for in order. A group that
-   * has ended, is of that task, and lies between others of earlier starts is not asked for again. What it gives is taken
-   * to be the environment's, and as it was. Absent, or nothing, where it cannot tell.
+   * has ended, is of that task, and lies between others of earlier starts is not asked for again. Absent, or nothing,
+   * where it cannot tell.
    */
   taskIndexAt?(groupIndex: number): number | undefined;
   /**
