@@ -96,19 +96,38 @@ export function copyOf(base: object): object {
   return copy;
 }
 
-/** A list of a class stays one, with its own members. Its constructor, which may want anything, is not called. */
+/** A list of a class stays one, with the members that it has beside its items. */
 function copyOfList(base: readonly unknown[]): object {
   const prototype = Object.getPrototypeOf(base) as object | null;
   if (prototype === Array.prototype) return base.slice();
-  const copy = Object.setPrototypeOf(Array.from({ length: 0 }), prototype) as object;
+  const copy = sliceOfClass(base, prototype);
   for (const key of Reflect.ownKeys(base)) {
-    const { enumerable = true } = Reflect.getOwnPropertyDescriptor(base, key)!;
-    const value: unknown = base[key as never];
-    if (key === "length") Object.defineProperty(copy, key, { value });
-    else
-      Object.defineProperty(copy, key, { value, enumerable, writable: true, configurable: true });
+    if (key === "length") continue;
+    const own = Reflect.getOwnPropertyDescriptor(base, key)!;
+    const isData = "value" in own;
+    // What works on the list that it was made with is the copy's own where its constructor made that.
+    if ((!isData || typeof own.value === "function") && Object.hasOwn(copy, key)) continue;
+    Object.defineProperty(copy, key, {
+      ...own,
+      ...(isData && { writable: true }),
+      configurable: true,
+    });
   }
   return copy;
+}
+
+/** As long a list of the class, made by its constructor or, where that wants anything else, without it. */
+function sliceOfClass(base: readonly unknown[], prototype: object | null): unknown[] {
+  try {
+    const copy: unknown = base.slice();
+    const isLike = Object.getPrototypeOf(copy) === prototype && Array.isArray(copy);
+    if (isLike && copy.length === base.length) return copy;
+  } catch {
+    // It is made below.
+  }
+  const copy: unknown[] = [];
+  copy.length = base.length;
+  return Object.setPrototypeOf(copy, prototype) as unknown[];
 }
 
 /** What an object has under a key of its own, or a Map under a key. */

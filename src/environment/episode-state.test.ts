@@ -1033,6 +1033,21 @@ describe("EpisodeState", () => {
       }
       expect([base.shelf.limit, base.shelf.length]).toEqual([4, 1]);
     });
+
+    test("what a list's own functions work on is the list that has them", async () => {
+      class Numbers extends Array<number> {
+        total = (): number => this.reduce((sum, one) => sum + one, 0);
+      }
+      const base = { numbers: Numbers.from([1, 2]) as Numbers };
+      for (const state of [new EpisodeState(base), new EpisodeState(base)]) {
+        await change(state, ({ numbers }) => {
+          numbers.push(10);
+          expect(numbers.total()).toBe(13);
+        });
+        expect(state.close().numbers.total()).toBe(13);
+      }
+      expect(base.numbers.total()).toBe(3);
+    });
   });
 
   test("bears a state that holds itself", async () => {

@@ -969,6 +969,85 @@ describe("an episode and its recording", () => {
     expect(made).toEqual(["slow", "slow", "fast"]);
   });
 
+  /** Plays to the end, with a second at a time. */
+  async function finish<Result>(
+    hand: ReturnType<typeof manualClock>,
+    playing: Promise<Result>,
+  ): Promise<Result> {
+    const state = { isOver: false };
+    const over = playing.finally(() => (state.isOver = true));
+    over.catch(() => {});
+    while (!state.isOver) {
+      await rounds(20);
+      await hand.advance(1_000);
+    }
+    return await over;
+  }
+
+  test.each([
+    { chainLength: 3, toolTimeoutMs: 60_000 },
+    { chainLength: 10, toolTimeoutMs: 60_000 },
+    { chainLength: 3, toolTimeoutMs: 4_000 },
+  ])(
+    "a call at once with chains of $chainLength that is no longer made is told within $toolTimeoutMs ms",
+    async ({ chainLength, toolTimeoutMs }) => {
+      const calling = (hasLong: boolean): Environment =>
+        lampThatCalls(async (outside) => {
+          const long = hasLong ? outside("long", async () => await rounds(400)) : undefined;
+          const chain = async (name: string) => {
+            for (let part = 0; part < chainLength; part++) {
+              await outside(`part ${part} of ${name}`, async () => await rounds(2));
+            }
+          };
+          await Promise.all([chain("near"), chain("far")]);
+          await long;
+          return "done";
+        });
+      const { recorded } = await play({ environment: calling(true) });
+      const hand = manualClock();
+      const again = play(
+        {
+          ...nothing,
+          environment: calling(false),
+          clock: createClock(hand),
+          limits: { ...defaultLimits, toolTimeoutMs },
+        },
+        { past: stored(recorded), atEnd: "replay" },
+      );
+      await expect(finish(hand, again)).rejects.toThrow(ReplayDivergence);
+    },
+  );
+
+  test.each([3_000, 7_000, 20_000])(
+    "a call that began last waits for those that still ran, after %i ms of own work",
+    async (ownMs) => {
+      let isLive = true;
+      const hand = manualClock();
+      const clock = createClock(hand);
+      const environment = lampThatCalls(async (outside) => {
+        const seen: string[] = [];
+        const chain = async (name: string, waitMs: number, callMs: number) => {
+          if (waitMs > 0) await clock.sleep(waitMs);
+          await outside(`look ${name}`, async () => await clock.sleep(callMs));
+          seen.push(name);
+        };
+        await Promise.all([
+          chain("first", isLive ? 0 : ownMs, 2_000),
+          chain("second", isLive ? 1_000 : 0, 3_000),
+        ]);
+        return seen.join(", ");
+      });
+      const { episode, recorded } = await finish(hand, play({ environment, clock }));
+      expect(episode.turns[1]?.steps[0]?.observation).toBe("first, second");
+      isLive = false;
+      const again = await finish(
+        hand,
+        play({ ...nothing, environment, clock }, { past: stored(recorded), atEnd: "replay" }),
+      );
+      expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    },
+  );
+
   test("a call waits for those that began before it ended for half of the time that its answer may take", async () => {
     const hand = manualClock();
     const clock = createClock(hand);

@@ -103,6 +103,8 @@ export class InputPlayer {
   #limitMs = 2 * missingMs;
   /** Of the first input that was waited for in vain by what was recorded behind it, for the answer under way. */
   #missedPlace: number | undefined;
+  /** How many calls were waited for in vain, for the answer under way: each is waited for once. */
+  #missedCount = 0;
   readonly #answerOrder: AnswerOrder;
   /** The call through `outside` whose work is being begun. */
   #begins: string | undefined;
@@ -360,6 +362,8 @@ export class InputPlayer {
         waitMs: () => this.#waitMs(place, input),
         onMissing: () => {
           this.#missedPlace = this.#place;
+          const { begun = 0 } = input;
+          this.#missedCount = Math.max(this.#missedCount, begun - this.#outsideCount);
         },
       });
       // Others may have it from the same recording, and whoever asked may write into it.
@@ -464,11 +468,11 @@ export class InputPlayer {
   #waitMs(place: number, { begun = 0 }: OutsideInput): number {
     const isBehind = this.#place < place && this.#past[this.#place]?.type === "outside";
     // It was made at once with others, and by the order in which they begin those are told apart that bear one name.
-    const isEarly = this.#outsideCount < begun;
-    if (isEarly && this.#missedPlace === undefined) {
-      return Math.min(Math.max(missingMs, this.#limitMs / 2), longestMissingMs);
+    const isEarly = this.#outsideCount + this.#missedCount < begun;
+    if ((isEarly || (isBehind && this.#ranWithLater())) && this.#missedPlace === undefined) {
+      return Math.min(this.#limitMs / 2, longestMissingMs);
     }
-    if (!isBehind) return isEarly ? missingMs : 0;
+    if (!isBehind) return isEarly ? Math.min(missingMs, this.#limitMs / 2) : 0;
     return this.#place === this.#missedPlace ? 0 : Math.min(missingMs, this.#limitMs / 2);
   }
 
@@ -549,6 +553,12 @@ export class InputPlayer {
     }
   }
 
+  /** Whether the call that is recorded next was still under way when a later one began. */
+  #ranWithLater(): boolean {
+    const next = this.#past[this.#place];
+    return next?.type === "outside" && (next.begun ?? 0) > next.index + 1;
+  }
+
   /**
    * Goes behind an answer that is taken as it was recorded. Who gave it is not called, or calls less than before:
    * each call that comes later has the place that it had all the same, and what was still under way then and ended
@@ -583,6 +593,7 @@ export class InputPlayer {
     this.#throwStop();
     this.#limitMs = about.limitMs;
     this.#missedPlace = undefined;
+    this.#missedCount = 0;
     this.#underWay += 1;
     try {
       const end = this.#findAnswer(what);
