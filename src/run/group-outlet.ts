@@ -32,6 +32,10 @@ export class GroupOutlet {
   offeredCount = 0;
   /** Groups that were handed out. */
   handedCount = 0;
+  /** Groups that have ended in this start. */
+  endedCount = 0;
+  /** Somebody iterates over the run. */
+  #isTaken = false;
   /** Places of groups that earlier starts handed out and that were taken. */
   takenBefore: ReadonlySet<number> = new Set();
 
@@ -42,6 +46,14 @@ export class GroupOutlet {
   /** Groups that wait to be taken. */
   get readyCount(): number {
     return this.#ready.length;
+  }
+
+  /**
+   * Groups of this start that may have been trained on: those that were handed out or, where nobody iterates over the
+   * run, as a trainer does that takes its episodes from `onEpisode`, those that have ended.
+   */
+  get trainableCount(): number {
+    return this.#isTaken ? this.handedCount : this.endedCount;
   }
 
   /** Whether there will be no further ones. */
@@ -57,6 +69,7 @@ export class GroupOutlet {
 
   /** Groups as they end; a group counts as taken when the next one is asked for. */
   async *take(): AsyncGenerator<EpisodeGroup> {
+    this.#isTaken = true;
     for (;;) {
       const group = this.#ready.shift();
       if (group !== undefined) {

@@ -235,7 +235,7 @@ export class JobDesk {
         ...{ ms: askVersion.mostMs, signal: this.#ending.signal, clock },
         onLate: () => undefined,
       });
-      versions.seeDescribed(described?.policyVersion, outlet.handedCount);
+      versions.seeDescribed(described?.policyVersion, outlet);
     } catch (error) {
       // Who cannot be asked now is asked again.
       if (isOwnBug(error)) throw error;

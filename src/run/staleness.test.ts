@@ -14,15 +14,15 @@ type Step = (versions: PolicyVersions) => void;
 const announced =
   (version: number, handedCount: number): Step =>
   (versions) =>
-    versions.announce(version, handedCount);
+    versions.announce(version, { handedCount });
 const described =
   (name: string, handedCount: number): Step =>
   (versions) =>
-    versions.seeDescribed(name, handedCount);
+    versions.seeDescribed(name, { handedCount });
 const seen =
   (names: readonly string[], handedCount: number, recordedCount = 0): Step =>
   (versions) =>
-    versions.see(sampledBy(...names), { recordedCount, handedCount });
+    versions.see(sampledBy(...names), recordedCount, { handedCount });
 
 test.each<[what: string, steps: readonly Step[], count: number]>([
   ["nothing is known", [], 0],

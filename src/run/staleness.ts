@@ -23,6 +23,14 @@ export interface StalenessOptions {
   readonly groupsPerVersion?: number;
 }
 
+/** Groups of this start by now. */
+export interface GroupCounts {
+  /** Those that were handed out. */
+  readonly handedCount: number;
+  /** Those that may have been trained on. Default: as many. */
+  readonly trainableCount?: number;
+}
+
 /**
  * Keeps account of the policy's versions and of how old what was sampled is.
  *
@@ -91,14 +99,14 @@ export class PolicyVersions {
   /**
    * Says that this version samples from now on.
    *
-   * @param handedCount - Groups that this start handed out before.
+   * @param groups - As they were before.
    */
-  announce(version: number, handedCount: number): void {
+  announce(version: number, groups: GroupCounts): void {
     requireVersion(version);
     const current = this.#currentHere ?? version;
     // Who goes back to older weights has taken what was trained on since then all the same.
     if (version < current && this.#first !== undefined) this.#first -= current - version;
-    this.#countTo(version, handedCount);
+    this.#countTo(version, groups);
     this.#announced = version;
   }
 
@@ -106,15 +114,13 @@ export class PolicyVersions {
    * Takes note of the versions that sampled an episode. What comes from now on comes behind the newest of this start's
    * turns. The others are of an earlier start, and may be older, or newer where the engine went back to older weights.
    *
-   * @param about - `recordedCount`: its first turns, which were recorded before. `handedCount`: as for `announce()`.
+   * @param recordedCount - Its first turns, which were recorded before.
+   * @param groups - As for `announce()`.
    */
-  see(
-    episode: Episode,
-    { recordedCount, handedCount }: { recordedCount: number; handedCount: number },
-  ): void {
+  see(episode: Episode, recordedCount: number, groups: GroupCounts): void {
     this.recall([episode]);
     const newest = newestSince(recordedCount, episode);
-    if (newest !== undefined) this.#note(newest, handedCount);
+    if (newest !== undefined) this.#note(newest, groups);
   }
 
   /** Takes note of the newest version that sampled episodes; nothing says that this start began with it. */
@@ -126,9 +132,9 @@ export class PolicyVersions {
    * Takes note of the version that the engine says it has, while groups wait for a newer one and nobody announces
    * any.
    *
-   * @param handedCount - As for `announce()`.
+   * @param groups - As for `announce()`.
    */
-  seeDescribed(name = "", handedCount: number): void {
+  seeDescribed(name = "", groups: GroupCounts): void {
     const version = readVersion(name);
     if (version === undefined) {
       this.#tellOnce(
@@ -136,21 +142,21 @@ export class PolicyVersions {
           `describes its own as ${JSON.stringify(name)}, expected a whole number; announce each version, the ` +
           "first one with announcePolicy() when the run is started",
       );
-    } else this.#note(version, handedCount);
+    } else this.#note(version, groups);
   }
 
-  #note(version: number, handedCount: number): void {
+  #note(version: number, groups: GroupCounts): void {
     this.#seen = Math.max(this.#seen ?? version, version);
     // Whoever announces is counted by that alone.
-    if (this.#announced === undefined) this.#countTo(this.#seen, handedCount);
+    if (this.#announced === undefined) this.#countTo(this.#seen, groups);
   }
 
-  /** Counts the trainer's steps up to a version (see above), by the groups that were handed out before it was known. */
-  #countTo(version: number, handedCount: number): void {
+  /** Counts the trainer's steps up to a version (see above), by the groups that there were before it was known. */
+  #countTo(version: number, { handedCount, trainableCount = handedCount }: GroupCounts): void {
     const { groupsPerVersion = 1 } = this.#options ?? {};
     const first = this.#first ?? (handedCount < groupsPerVersion ? version : version - 1);
     // The last step may have taken fewer.
-    const mostSteps = Math.ceil(handedCount / groupsPerVersion);
+    const mostSteps = Math.ceil(trainableCount / groupsPerVersion);
     this.#first = Math.max(first, version - mostSteps);
   }
 

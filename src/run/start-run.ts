@@ -161,7 +161,7 @@ class GroupRun implements LiveRun {
   }
 
   announcePolicy(version: number): void {
-    this.#versions.announce(version, this.#outlet.handedCount);
+    this.#versions.announce(version, this.#outlet);
     try {
       this.#options.player?.announcePolicy?.(version);
     } finally {
@@ -587,9 +587,8 @@ class GroupRun implements LiveRun {
       });
       if (played === undefined || played.episode.outcome === "aborted") return;
       const { episode, recordedCount, close } = played;
-      const { handedCount } = this.#outlet;
       const hasSampled = episode.turns.length > recordedCount;
-      if (hasSampled) this.#versions.see(episode, { recordedCount, handedCount });
+      if (hasSampled) this.#versions.see(episode, recordedCount, this.#outlet);
       else await this.#recallVersions([episode]);
       this.#desk.lookAgain();
       // Whatever is finished can be replayed: its last inputs are not left to the next moment's write, and where
@@ -602,6 +601,7 @@ class GroupRun implements LiveRun {
       if (played.inputs !== undefined) job.group.trunk = trunkOf(episode, played.inputs);
       // At once, so that those make a group whole that the file has first, as for a later start.
       const whole = this.#book.add(job.group, episode);
+      if (whole !== undefined) this.#outlet.endedCount += 1;
       const event = episodeEvent("episode-finished", episode, setup.now());
       await folder?.writeEvent({ ...event, episodeHash });
       this.#countFailure(job.group, episode);

@@ -10,11 +10,12 @@ import { withResolvers } from "../internal/with-resolvers.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
+import type { Episode } from "../episode/episode.ts";
 import type { EpisodeGroup } from "./group.ts";
 import { fiftyLamps, openLamps, startLamps } from "./lamp-groups.fixture.ts";
 import { lampSetup } from "./lamp-run.fixture.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { endlessTasks } from "./task-source.ts";
+import { boundedSource, endlessTasks } from "./task-source.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -268,3 +269,31 @@ test("what waits goes on with a version of which the player could not be told", 
   expect((await next).done).toBe(false);
   await groups.return?.(undefined);
 });
+
+test.each([
+  { groupsPerVersion: 1, max: 0, announces: "at once" },
+  { groupsPerVersion: 2, max: 1, announces: "a moment later" },
+])(
+  "a trainer that takes its episodes from onEpisode waits for none, with $groupsPerVersion groups a step, announced $announces",
+  async ({ groupsPerVersion, max, announces }) => {
+    const batch: Episode[] = [];
+    let version = 1;
+    const { source } = oneByOne();
+    const run = startLamps({
+      source: boundedSource(source!, 8),
+      grouping: { size: 2 },
+      staleness: { max, beyond: "wait", groupsPerVersion },
+      onEpisode: (episode) => {
+        if (batch.push(episode) < 2 * groupsPerVersion) return;
+        batch.length = 0;
+        version += 1;
+        const next = version;
+        if (announces === "at once") run.announcePolicy(next);
+        else setImmediate(() => run.announcePolicy(next));
+      },
+    });
+    run.announcePolicy(version);
+    expect(await run.result).toMatchObject({ end: "finished" });
+    expect(version).toBe(1 + 8 / groupsPerVersion);
+  },
+);
