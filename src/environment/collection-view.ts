@@ -31,7 +31,7 @@ export class MapView extends Map<unknown, unknown> {
 
   /** An object of the state is another one here than where it is held. */
   #misses(key: unknown): false {
-    if (this.#draft.isView(key)) assertKey(key);
+    if (this.#draft.isView(key)) assertKey(key, true);
     return false;
   }
 
@@ -50,7 +50,7 @@ export class MapView extends Map<unknown, unknown> {
       const before = own.get(key);
       this.#draft.note(() => own.set(key, before), kept, place);
     } else {
-      assertKey(key);
+      assertKey(key, this.#draft.isView(key));
       this.#draft.note(() => own.delete(key), kept, place);
     }
     own.set(key, kept);

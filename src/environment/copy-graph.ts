@@ -1,5 +1,6 @@
 import { isBinary, type BinaryCopies } from "./binary.ts";
 import { accessorOf, hasAccessors, isPlain, membersOf } from "./sealed.ts";
+import { copySparse, isSparse } from "./sparse-list.ts";
 
 /** How a value is copied. */
 export interface CopyOptions {
@@ -99,7 +100,7 @@ export function copyOf(base: object): object {
 /** A list of a class stays one, with the members that it has beside its items. */
 function copyOfList(base: readonly unknown[]): object {
   const prototype = Object.getPrototypeOf(base) as object | null;
-  if (prototype === Array.prototype) return base.slice();
+  if (prototype === Array.prototype) return isSparse(base) ? copySparse(base) : base.slice();
   const copy = sliceOfClass(base, prototype);
   for (const key of Reflect.ownKeys(base)) {
     if (key === "length") continue;

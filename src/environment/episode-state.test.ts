@@ -590,16 +590,35 @@ describe("EpisodeState", () => {
     expect([...stock.values()]).toEqual([3, 4]);
   });
 
-  test("closes with a Map that a call brought in with objects as keys", async () => {
-    const state = new EpisodeState<Record<string, unknown>>({ items: [{ n: 1 }] });
-    await change(state, (draft) => {
-      const [item] = draft["items"] as object[];
-      draft["marks"] = new Map<unknown, unknown>([
-        [item, 1],
-        [{ item }, 2],
-      ]);
+  test.each<[what: string, bring: (draft: Record<string, unknown>) => unknown]>([
+    ["a part of the state", ({ items }) => new Map([[(items as object[])[0], 1]])],
+    ["one that the call made", () => new Map([[{ n: 2 }, 1]])],
+    ["one further in", () => ({ all: [new Set([1]), new Map([["a", new Map([[{}, 1]])]])] })],
+    ["a list of the state", ({ items }) => new Map([[items, 1]])],
+    ["a Date of the state", ({ due }) => new Map([[due, 1]])],
+  ])("refuses a Map that a call brings in with an object as a key: %s", async (_, bring) => {
+    const state = new EpisodeState<Record<string, unknown>>({ items: [{ n: 1 }], due: new Date(0) });
+    const call = change(state, (draft) => {
+      draft["done"] = [1];
+      draft["marks"] = bring(draft);
     });
-    expect([...(state.close()["marks"] as Map<unknown, unknown>).values()]).toEqual([1, 2]);
+    await expect(call).rejects.toThrow(
+      "Cannot take an object for a key of a Map in the state: expected a text or a number, such as its id",
+    );
+    expect(state.close()).toEqual({ items: [{ n: 1 }], due: new Date(0) });
+  });
+
+  test("refuses a list and a Date of the state as a key, and takes others by their texts", async () => {
+    const base = { home: [0, 1], due: new Date(0), visits: new Map<unknown, unknown>() };
+    const state = new EpisodeState(base);
+    for (const key of ["home", "due"] as const) {
+      for (const method of ["set", "get", "has", "delete"] as const) {
+        const call = change(state, (draft) => void draft.visits[method](draft[key], 1));
+        await expect(call).rejects.toThrow("Cannot take an object for a key of a Map in the state");
+      }
+    }
+    await change(state, (draft) => void (draft.visits = new Map([[[0, 1], 1]])));
+    expect([...state.close().visits]).toEqual([[[0, 1], 1]]);
   });
 
   test("takes Maps and lists that a call brings in, those too that their author froze", async () => {

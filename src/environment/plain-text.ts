@@ -1,3 +1,5 @@
+import { isSparse } from "./sparse-list.ts";
+
 /** Why a value cannot be written as text for a model or as JSON. */
 export class NotPlain extends Error {
   override readonly name = "NotPlain";
@@ -86,6 +88,9 @@ function writeObject(value: object, within: Within): string {
     return inner((value.toJSON as () => unknown)(), place);
   }
   if (Array.isArray(value) || value instanceof Set) {
+    if (Array.isArray(value) && isSparse(value)) {
+      throw new NotPlain(`${named(place)} is a list of ${value.length} places, most of them empty`);
+    }
     const items = Array.from(value as Iterable<unknown>, (item, index) =>
       inner(item, `${place}[${index}]`),
     );

@@ -1,5 +1,6 @@
 import { BinaryCopies, bufferOf, isBinary, type Binary } from "./binary.ts";
 import { copyGraph, copyOf, memberOf, noteBinaries, putMember } from "./copy-graph.ts";
+import { assertKey } from "./map-key.ts";
 import { holdsBinary, isPlain, isSealed, isSealedWhole, refuseWrite, sealAlone } from "./sealed.ts";
 
 /** A part of an episode's state: what all share, and the episode's own copy once it was written. */
@@ -91,13 +92,26 @@ export class StateDraft {
     this.isOpen = true;
   }
 
-  /** Ends a call: what it changed stays, or is taken back. */
+  /**
+   * Ends a call: what it changed stays, or is taken back.
+   *
+   * @throws TypeError where it brought in what cannot be kept; nothing stays then.
+   */
   end(isKept: boolean): void {
     this.isOpen = false;
     for (const part of this.#walked) part.walks = undefined;
     this.#walked = [];
-    if (!isKept) for (const undo of this.#undo.toReversed()) undo();
-    else this.#keepAdded();
+    if (!isKept) return this.#takeBack();
+    try {
+      this.#keepAdded();
+    } catch (error) {
+      this.#takeBack();
+      throw error;
+    }
+  }
+
+  #takeBack(): void {
+    for (const undo of this.#undo.toReversed()) undo();
   }
 
   /** From here on nobody outside has what is in the state: whoever brought it may have it elsewhere. */
@@ -135,6 +149,7 @@ export class StateDraft {
       isKept,
       takeMember: this.#takeMember,
       onCopy: (held, copy) => {
+        if (copy instanceof Map && !isSealed(held)) this.#assertKeys(copy);
         this.#mine.add(isBinary(copy) ? bufferOf(copy) : copy);
         const part = this.#byOwn.get(held);
         if (part === undefined) return;
@@ -144,6 +159,11 @@ export class StateDraft {
         this.#byOwn.set(copy, part);
       },
     });
+  }
+
+  /** Of a Map that a call brings in whole. */
+  #assertKeys(map: ReadonlyMap<unknown, unknown>): void {
+    for (const key of map.keys()) if (typeof key === "object") assertKey(key, this.isView(key));
   }
 
   get #copying() {

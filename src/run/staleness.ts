@@ -104,8 +104,14 @@ export class PolicyVersions {
   announce(version: number, groups: GroupCounts): void {
     requireVersion(version);
     const current = this.#currentHere ?? version;
-    // Who goes back to older weights has taken what was trained on since then all the same.
-    if (version < current && this.#first !== undefined) this.#first -= current - version;
+    if (version < current && this.#first !== undefined) {
+      // Who goes back to older weights has taken what was trained on since then all the same,
+      const stepCount = current - this.#first;
+      this.#first = version - stepCount;
+      // and what was handed out for another step is spent: he went back in its place.
+      const { groupsPerVersion = 1 } = this.#options ?? {};
+      if (Math.floor(groups.handedCount / groupsPerVersion) > stepCount) this.#first -= 1;
+    }
     this.#countTo(version, groups);
     this.#announced = version;
   }

@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { EpisodeState } from "./episode-state.ts";
+import { NotPlain, writePlainJson } from "./plain-text.ts";
+import { copySparse, isSparse } from "./sparse-list.ts";
+
+/** Far behind the end of a list: as far as a list goes. */
+const farPlaces = [100_000, 100_000_000, 2 ** 32 - 2];
+
+/** A list with one item, at this place. */
+function listTo(place: number): unknown[] {
+  const list: unknown[] = [];
+  list[place] = "Ann";
+  return list;
+}
+
+test.each([
+  ["empty", [], false],
+  ["short", listTo(1000), false],
+  ["whole", Array.from({ length: 100_000 }, (_, place) => place), false],
+  ["with a few holes", Object.assign(listTo(100_000).fill(1), { length: 100_100 }), false],
+  ["with an item far behind the others", Object.assign(listTo(100_000), [1, 2, 3]), true],
+] as const)("a list that is %s is told", (_, list, expected) => {
+  expect(isSparse(list)).toBe(expected);
+});
+
+test.each(farPlaces)("a sparse list is copied with its holes, %d", (place) => {
+  const copy = copySparse(Object.assign(listTo(place), ["first"], { note: "no item" }));
+  expect(copy).toHaveLength(place + 1);
+  expect(Object.entries(copy)).toEqual([
+    ["0", "first"],
+    [String(place), "Ann"],
+  ]);
+});
+
+test.each(farPlaces)("a call brings in a list and writes at place %d of it", async (place) => {
+  const state = new EpisodeState<{ rows: Record<string, unknown[]> }>({ rows: {} });
+  await state.change(
+    async ({ rows }) => {
+      rows["a"] ??= [];
+      rows["a"][place] = { name: "Ann" };
+    },
+    () => true,
+  );
+  await state.change(
+    async ({ rows }) => void ((rows["a"]![place] as { name: string }).name = "Bo"),
+    () => true,
+  );
+  const { rows } = state.close();
+  expect(rows["a"]).toHaveLength(place + 1);
+  expect(Object.entries(rows["a"]!)).toEqual([[String(place), { name: "Bo" }]]);
+});
+
+test.each(farPlaces)("a list with an item at place %d is no text", (place) => {
+  const write = (): string => writePlainJson({ seats: listTo(place) });
+  expect(write).toThrow(NotPlain);
+  expect(write).toThrow(`its seats is a list of ${place + 1} places, most of them empty`);
+});

@@ -1,0 +1,30 @@
+/** Shorter ones are gone through in no time. */
+const shortest = 65_536;
+
+/** Places that are looked at before all of them are. */
+const sampleCount = 64;
+
+/**
+ * Whether a long list has mostly holes, as where a call wrote far behind its end: going through its places one by one
+ * would take minutes. One without holes is told by some of its places.
+ */
+export function isSparse(list: readonly unknown[]): boolean {
+  if (list.length < shortest) return false;
+  const step = Math.floor(list.length / sampleCount);
+  for (let place = 0; place < list.length; place += step) {
+    if (!Object.hasOwn(list, place)) return Object.keys(list).length < list.length / 2;
+  }
+  return false;
+}
+
+/** A copy of a sparse list, hole by hole. */
+export function copySparse(list: readonly unknown[]): unknown[] {
+  const copy: unknown[] = [];
+  // Without the last place first, each one further on would be made room for.
+  copy.length = list.length;
+  for (const key of Object.keys(list)) {
+    const place = Number(key);
+    if (place < list.length) copy[place] = list[place];
+  }
+  return copy;
+}
