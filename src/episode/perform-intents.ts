@@ -56,7 +56,7 @@ export async function performIntents(
     try {
       // What cannot be written must not be performed: nobody would know of it.
       const written = writeArguments(play, intent);
-      const step = await perform(play, world, intent.action);
+      const step = asRead(play, await perform(play, world, intent.action));
       steps.push(toTurnStep(intent, written, step));
       const { source: name, from, observation: text } = step;
       observed.push({ callId: intent.callId, name, from, text });
@@ -107,6 +107,11 @@ function toTurnStep(
     ...(isError === true && { isError }),
     ...(repaired === true && { repaired }),
   };
+}
+
+/** A step of a class tells by getters, which JSON does not see and nothing has cleaned; its hash goes by what JSON says. */
+function asRead({ player }: Play, step: Step): Step {
+  return Object.getPrototypeOf(step) === Object.prototype ? step : player.clean(copyStep(step));
 }
 
 function perform(play: Play, world: World, action: Action): Promise<Step> {

@@ -442,7 +442,8 @@ describe("a start whose source gives fewer groups", () => {
       await using folder = await openLamps(dir);
       const run = startLamps({ source: { ...lamps(), length }, folder, grouping: { size: 1 } });
       expect(await takeAll(run)).toHaveLength(4);
-      expect(await run.result).toMatchObject({ end: "finished" });
+      const progress = { planned: 4, finished: 4 };
+      expect(await run.result).toMatchObject({ end: "finished", progress });
     },
   );
 });

@@ -96,8 +96,7 @@ export class GroupBook {
   readonly #givenBefore = new Map<number, SourcedTask | undefined>();
   /** All that earlier starts finished, also those of groups behind the last that the source gives now. */
   readonly finishedBefore: readonly FinishedEpisode[];
-  /** How many of them are of groups behind that one. */
-  readonly furtherCount: number;
+  #furtherCount = 0;
   /** What groups were noted with by earlier starts (see `notedKey()`), until the source gives them again. */
   readonly #notedBefore = new Map<string, string>();
   #jobs: AttemptJob[] = [];
@@ -142,12 +141,11 @@ export class GroupBook {
     }
     const { length = Infinity } = options.source;
     const before: FinishedEpisode[] = [];
-    let furtherCount = 0;
     for (const row of options.finished) {
       const groupIndex = row.groupIndex ?? this.#source.placeOf?.(row.taskIndex);
       if (groupIndex === undefined || row.sampleIndex >= this.#begun) continue;
       before.push(row);
-      if (groupIndex >= length) furtherCount += 1;
+      if (groupIndex >= length) this.#furtherCount += 1;
       const others = this.#earlier.get(groupIndex);
       if (others === undefined) this.#earlier.set(groupIndex, [row]);
       else others.push(row);
@@ -155,7 +153,11 @@ export class GroupBook {
       this.#noteEnd(row);
     }
     this.finishedBefore = before;
-    this.furtherCount = furtherCount;
+  }
+
+  /** Attempts of groups behind the last that the source gives now: those that were finished, and those that go on. */
+  get furtherCount(): number {
+    return this.#furtherCount;
   }
 
   /** Groups that there will be and of which no attempt was begun, as far as that is known. */
@@ -419,6 +421,10 @@ export class GroupBook {
     fork?: Fork,
   ): Pick<BegunTask, "group" | "jobs"> {
     const { groupIndex, groupId, task, earlier } = about;
+    // The others of it are counted already.
+    if (groupIndex >= (this.#source.length ?? Infinity)) {
+      this.#furtherCount += this.#begun - earlier.length;
+    }
     const group: OpenGroup = {
       ...about,
       begun: this.#begun,

@@ -66,7 +66,7 @@ export interface RunProgress {
 
 /** Counts what happens in a run. */
 export class RunTally {
-  readonly #planned: number | undefined;
+  #planned: number | undefined;
   readonly #startedAtMs: number;
   readonly #now: () => number;
   readonly #outcomes: OutcomeCounts = { completed: 0, truncated: 0, failed: 0 };
@@ -99,6 +99,11 @@ export class RunTally {
     this.#planned = planned;
     this.#now = now;
     this.#startedAtMs = now();
+  }
+
+  /** More of them there will be than was thought. */
+  plan(planned: number): void {
+    this.#planned = planned;
   }
 
   episodeResumed(row: FinishedEpisode): void {

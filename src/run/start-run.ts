@@ -59,6 +59,8 @@ class GroupRun implements LiveRun {
   readonly #setup: StartRunOptions["setup"];
   readonly #versions: PolicyVersions;
   readonly #tally: RunTally;
+  /** Attempts of the groups that the source gives; absent where nobody knows how many there are. */
+  readonly #ownCount: number | undefined;
   readonly #book: GroupBook;
   readonly #outlet: GroupOutlet;
   readonly #desk: JobDesk;
@@ -114,9 +116,9 @@ class GroupRun implements LiveRun {
       lost: folder?.lost ?? [],
       isBranching: this.#branches.areAny,
     });
-    // What earlier starts finished beyond what this one is given is the run's as well.
-    const planned = isKnown ? source.length * size + this.#book.furtherCount : undefined;
-    this.#tally = new RunTally({ ...(planned !== undefined && { planned }), now });
+    this.#tally = new RunTally({ now });
+    this.#ownCount = isKnown ? source.length * size : undefined;
+    this.#tellPlanned();
     const [book, tally] = [this.#book, this.#tally];
     const onRoom = (): void => this.#desk.lookAgain();
     const onWithdrawn = async (): Promise<void> => await this.#summarise?.();
@@ -279,6 +281,11 @@ class GroupRun implements LiveRun {
     return { progress, end, ...(slime && { slime }) };
   }
 
+  /** Where the source has an end: its attempts, and what earlier starts played or began beyond what it gives now. */
+  #tellPlanned(): void {
+    if (this.#ownCount !== undefined) this.#tally.plan(this.#ownCount + this.#book.furtherCount);
+  }
+
   /** Adds to `run.json` what its readers ask for and whoever opened the folder did not say. */
   async #completeFound(folder: RunFolder): Promise<void> {
     const { vocabularySize } = this.#setup.renderer.codec;
@@ -329,6 +336,7 @@ class GroupRun implements LiveRun {
     if (source.repeatable === true && redeliver) this.#warnOfWaits(wanted.size, taken);
     if (source.repeatable === true) await this.#holdEarlier(folder, wanted);
     else this.#outlet.offeredCount += await this.#book.reopen(begun, recall);
+    this.#tellPlanned();
     if (!redeliver) return;
     this.#outlet.takenBefore = taken;
     await this.#recallVersions(found);
