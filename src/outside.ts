@@ -25,3 +25,17 @@ export class OutsideMisuse extends TypeError {}
 export class PlaybackStop extends Error {
   override readonly name: string = "PlaybackStop";
 }
+
+/** Errors that stand for what somebody's call threw when it was recorded. */
+const recorded = new WeakSet<Error>();
+
+/** Notes that an error stands for one that was recorded: it is for whoever made the call to catch. */
+export function asRecorded(error: Error): Error {
+  recorded.add(error);
+  return error;
+}
+
+/** Whether an error stands for one that was recorded. */
+export function isRecorded(thrown: unknown): boolean {
+  return thrown instanceof Error && recorded.has(thrown);
+}

@@ -54,6 +54,11 @@ export class AnswerOrder {
     });
   }
 
+  /** Whether an answer waits for a call that was made before it came. */
+  get isWaiting(): boolean {
+    return this.#wake !== undefined;
+  }
+
   /** What an answer may have waited for has come. */
   look(): void {
     this.#wake?.();

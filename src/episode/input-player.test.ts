@@ -1152,6 +1152,82 @@ describe("an episode and its recording", () => {
     },
   );
 
+  test("a call that is no longer made is told also where the tool's own time ends sooner", async () => {
+    const hand = manualClock();
+    const clock = createClock(hand);
+    const calling = (names: readonly string[]): Environment =>
+      lampThatCalls(async (outside) => {
+        const late = async (): Promise<never> => {
+          await clock.sleep(1_000);
+          throw new RolloutError("environment/timeout", "Tool switch took longer than 1000 ms");
+        };
+        const calls = names.map(async (name) => {
+          return await outside(name, async () => await rounds(name === "first" ? 9 : 1));
+        });
+        await Promise.race([Promise.all(calls), late()]);
+        return "done";
+      });
+    const { recorded } = await play({ environment: calling(["second", "first"]), clock });
+    const again = play(
+      { environment: calling(["second"]), clock },
+      { past: stored(recorded), atEnd: "live" },
+    );
+    await expect(finish(hand, again)).rejects.toThrow(
+      new ReplayDivergence("environment", "step switch no longer calls first"),
+    );
+  });
+
+  test("a score that is worked out anew waits half a second for calls that it makes no more", async () => {
+    const judgedBy = (judges: readonly string[]): Environment => {
+      const base = lamp();
+      return {
+        ...{ ...base, repeatable: true },
+        async open(task, options) {
+          const world = await base.open(task, options);
+          world.score = async () => {
+            const ask = async (name: string) => await options.outside!(`judge ${name}`, () => 1);
+            return { reward: 1, details: { votes: await Promise.all(judges.map(ask)) } };
+          };
+          return world;
+        },
+      };
+    };
+    const { recorded } = await play({ environment: judgedBy(["ann", "bo", "cy"]) });
+    const hand = manualClock();
+    const again = play(
+      { ...nothing, environment: judgedBy(["ann", "cy"]), clock: createClock(hand) },
+      { past: stored(recorded), atEnd: "replay", scoreAnew: true },
+    );
+    void hand.untilSleeping(500).then(async () => await hand.advance(500));
+    expect((await again).episode.rewardDetails).toEqual({ votes: [1, 1] });
+  });
+
+  test("a call that failed while other work went on is theirs to wait for, however soon it fails again", async () => {
+    const environment = lampThatCalls(async (outside) => {
+      const weather = outside("weather", async () => {
+        await rounds(50);
+        throw new Error("the service is down");
+      });
+      await rounds(10);
+      return await weather.catch((error: unknown) => (error as Error).message);
+    });
+    const { episode, recorded } = await play({ environment });
+    expect(episode.turns[1]?.steps[0]?.observation).toBe("the service is down");
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    try {
+      const again = await play(
+        { ...nothing, environment },
+        { past: stored(recorded), atEnd: "replay" },
+      );
+      expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    } finally {
+      process.off("unhandledRejection", note);
+    }
+    expect(unhandled).toEqual([]);
+  });
+
   test("refuses a call within the work of another, which could not be played again", async () => {
     const environment = lampThatCalls(
       async (outside) =>

@@ -321,7 +321,13 @@ export class InputPlayer {
     { by, bound }: { readonly by: Party; readonly bound?: string },
   ): Promise<Result> {
     // Nobody but the user calls anything before the world is there.
-    if (this.#asked === undefined || this.#underWay > 0) return this.#call(called, work, bound);
+    if (this.#asked === undefined || this.#underWay > 0) {
+      const { isPlaying } = this;
+      const made = this.#call(called, work, bound);
+      // What failed is there sooner than it was, maybe before whoever called waits for it.
+      if (isPlaying) made.catch(() => {});
+      return made;
+    }
     const what = typeof called === "string" ? this.clean(called) : describe(called);
     const why =
       `${what} was called through outside when ${this.#asked} had been answered, expected it to be called ` +
@@ -469,11 +475,17 @@ export class InputPlayer {
     const isBehind = this.#place < place && this.#past[this.#place]?.type === "outside";
     // It was made at once with others, and by the order in which they begin those are told apart that bear one name.
     const isEarly = this.#outsideCount + this.#missedCount < begun;
-    if ((isEarly || (isBehind && this.#ranWithLater())) && this.#missedPlace === undefined) {
-      return Math.min(this.#limitMs / 2, longestMissingMs);
+    const most = (ms: number): number => Math.min(ms, this.#limitMs / 2);
+    // A score that is worked out anew may call less than before.
+    if (this.#isScoredAnew && this.#asked === "score") {
+      const isMissing = isEarly || (isBehind && this.#place !== this.#missedPlace);
+      return isMissing ? most(rescoredMissingMs) : 0;
     }
-    if (!isBehind) return isEarly ? Math.min(missingMs, this.#limitMs / 2) : 0;
-    return this.#place === this.#missedPlace ? 0 : Math.min(missingMs, this.#limitMs / 2);
+    if ((isEarly || (isBehind && this.#ranWithLater())) && this.#missedPlace === undefined) {
+      return most(longestMissingMs);
+    }
+    if (!isBehind) return isEarly ? most(missingMs) : 0;
+    return this.#place === this.#missedPlace ? 0 : most(missingMs);
   }
 
   /**
@@ -636,9 +648,18 @@ export class InputPlayer {
     } catch (thrown) {
       this.#throwStop();
       const error = this.#cleanThrown(thrown);
+      const isLate = error instanceof RolloutError && error.code.endsWith("/timeout");
+      if (isLate) this.#requireNoneMissing();
       if (error instanceof RolloutError) this.leave();
       throw error;
     }
+  }
+
+  /** A tool has a time limit of its own, which may be over before a call that is no longer made was waited for. */
+  #requireNoneMissing(): void {
+    const next = this.#past[this.#place];
+    if (!this.#answerOrder.isWaiting || next?.type !== "outside") return;
+    throw this.diverge(this.#party, `${this.#asked} no longer calls ${next.what}`);
   }
 
   /**
@@ -836,10 +857,12 @@ type Answer = Extract<Input, { type: "answer" }>;
 
 /**
  * For how long a recorded answer waits for a call that was made before it came, in milliseconds. The second is for what
- * has a long limit, such as the line of a person.
+ * has a long limit, such as the line of a person; the third for a score that is worked out anew, where a call may well
+ * be missing.
  */
 const missingMs = 5_000;
 const longestMissingMs = 60_000;
+const rescoredMissingMs = 500;
 
 /** Calls to the world that are the user's to answer. */
 const usersAnswers: readonly string[] = ["begin", "step say", "usage"];

@@ -7,6 +7,7 @@ import {
 } from "../errors.ts";
 import { isWhollyJson } from "../internal/is-wholly-json.ts";
 import { plainCopy } from "../internal/plain-copy.ts";
+import { asRecorded } from "../outside.ts";
 import { isSoundFailure } from "./is-sound-failure.ts";
 
 /** What was thrown in the place of an answer. JSON-able. */
@@ -158,10 +159,11 @@ export function fromRecordedError(recorded: RecordedError): Error {
     causeValue === undefined
       ? cause && { cause: fromRecordedError(cause) }
       : { cause: plainCopy(causeValue) };
-  return Object.assign(new Error(message, options), {
+  const error = Object.assign(new Error(message, options), {
     ...(name !== undefined && { name }),
     ...(errorCode !== undefined && { code: errorCode }),
   });
+  return asRecorded(error);
 }
 
 /** How far the episode's time has gone with the inputs, milliseconds since the epoch; nothing where there are none. */

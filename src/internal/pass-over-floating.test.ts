@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { InvariantError, RolloutError, UsageError, ownBug } from "../errors.ts";
-import { OutsideMisuse, PlaybackStop } from "../outside.ts";
+import { asRecorded, OutsideMisuse, PlaybackStop } from "../outside.ts";
 import { packageFile } from "./package-file.ts";
 import { passOverFloating } from "./pass-over-floating.ts";
 
@@ -26,6 +26,7 @@ describe("passOverFloating()", () => {
     ["an outage", new RolloutError("environment/exception", "no lamp")],
     ["a complaint", new UsageError("Cannot play")],
     ["the end of a recording", new PlaybackStop("it ends")],
+    ["what a call threw when it was recorded", asRecorded(new Error("the service is down"))],
     ["what cannot be recorded", new OutsideMisuse("Cannot record 1n")],
   ])("passes over %s that somebody was given and leaves lying", (_, reason) => {
     expect(rejected(ours(reason))).toEqual([

@@ -1,6 +1,6 @@
 import { isThrownByUs, placeOfThrow } from "./source-place.ts";
 import { RolloutError, UsageError, describeError, isOwnBug } from "../errors.ts";
-import { OutsideMisuse, PlaybackStop } from "../outside.ts";
+import { isRecorded, OutsideMisuse, PlaybackStop } from "../outside.ts";
 
 /** Who is told, innermost last. */
 const hearers: ((line: string) => void)[] = [];
@@ -68,7 +68,7 @@ function placeOf(thrown: unknown): string {
 
 function isGivenToOthers(reason: unknown): boolean {
   // An abort's reason.
-  if (reason instanceof DOMException) return true;
+  if (reason instanceof DOMException || isRecorded(reason)) return true;
   return [RolloutError, UsageError, PlaybackStop, OutsideMisuse].some(
     (kind) => reason instanceof kind,
   );
