@@ -100,7 +100,7 @@ export function copyOf(base: object): object {
 /** A list of a class stays one, with the members that it has beside its items. */
 function copyOfList(base: readonly unknown[]): object {
   const prototype = Object.getPrototypeOf(base) as object | null;
-  if (prototype === Array.prototype) return isSparse(base) ? copySparse(base) : base.slice();
+  if (prototype === Array.prototype) return copyOfPlainList(base);
   const copy = sliceOfClass(base, prototype);
   for (const key of Reflect.ownKeys(base)) {
     if (key === "length") continue;
@@ -115,6 +115,38 @@ function copyOfList(base: readonly unknown[]): object {
     });
   }
   return copy;
+}
+
+/** With its holes, and with members that it has beside its items, such as the columns of a table. */
+function copyOfPlainList(base: readonly unknown[]): unknown[] {
+  if (isSparse(base)) return copySparse(base);
+  const copy = base.slice();
+  for (const name of namesBeside(base)) putMember(copy, name, (base as never)[name]);
+  return copy;
+}
+
+/** Those of lists that take a while to go through: a state's are copied for each episode that writes them. */
+const known = new WeakMap<object, readonly string[]>();
+
+const longestUnknown = 64;
+
+/** The names of a list's members beside its items. */
+function namesBeside(list: readonly unknown[]): readonly string[] {
+  if (list.length <= longestUnknown) return findNamesBeside(list);
+  let names = known.get(list);
+  if (names === undefined) known.set(list, (names = findNamesBeside(list)));
+  return names;
+}
+
+function findNamesBeside(list: readonly unknown[]): readonly string[] {
+  const keys = Object.keys(list);
+  // They come behind the items; holes leave less of these.
+  return keys.slice(keys.findLastIndex((key) => isPlaceIn(list, key)) + 1);
+}
+
+function isPlaceIn({ length }: readonly unknown[], key: string): boolean {
+  const place = Number(key);
+  return Number.isInteger(place) && place >= 0 && place < length && String(place) === key;
 }
 
 /** As long a list of the class, made by its constructor or, where that wants anything else, without it. */

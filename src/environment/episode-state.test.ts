@@ -542,6 +542,34 @@ describe("EpisodeState", () => {
     expect([...state.close().other][0]).toBe(first);
   });
 
+  test.each([2, 100, 70_000])(
+    "a list keeps what it has beside its items, of %d",
+    async (length) => {
+      const items = Array.from({ length }, (_, place) => ({ place }));
+      const rows = Object.assign(items, {
+        columns: ["place"],
+        "01": { name: "no place" },
+        "-1": 7,
+      });
+      const base = { rows };
+      const states = [new EpisodeState(base), new EpisodeState(base)];
+      for (const state of states) {
+        await change(state, (draft) => void (draft.rows[0]!.place = 5));
+        await change(state, (draft) => {
+          draft.rows.columns.push("name");
+          draft.rows["01"].name = "none";
+          draft.rows.pop();
+        });
+        const reached = state.close().rows;
+        const { columns, "01": odd, "-1": before } = reached;
+        expect([reached.length, reached[0], columns, odd, before]).toEqual([
+          ...[length - 1, { place: 5 }, ["place", "name"], { name: "none" }, 7],
+        ]);
+      }
+      expect(base.rows.columns).toEqual(["place"]);
+    },
+  );
+
   test("refuses a member under a Symbol, which nobody would copy or compare", async () => {
     const state = new EpisodeState<Record<PropertyKey, unknown>>({ a: 1 });
     const call = change(state, (draft) => void (draft[Symbol("mark")] = { n: 1 }));
@@ -597,7 +625,10 @@ describe("EpisodeState", () => {
     ["a list of the state", ({ items }) => new Map([[items, 1]])],
     ["a Date of the state", ({ due }) => new Map([[due, 1]])],
   ])("refuses a Map that a call brings in with an object as a key: %s", async (_, bring) => {
-    const state = new EpisodeState<Record<string, unknown>>({ items: [{ n: 1 }], due: new Date(0) });
+    const state = new EpisodeState<Record<string, unknown>>({
+      items: [{ n: 1 }],
+      due: new Date(0),
+    });
     const call = change(state, (draft) => {
       draft["done"] = [1];
       draft["marks"] = bring(draft);

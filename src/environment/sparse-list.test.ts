@@ -29,6 +29,7 @@ test.each(farPlaces)("a sparse list is copied with its holes, %d", (place) => {
   expect(Object.entries(copy)).toEqual([
     ["0", "first"],
     [String(place), "Ann"],
+    ["note", "no item"],
   ]);
 });
 

@@ -17,14 +17,18 @@ export function isSparse(list: readonly unknown[]): boolean {
   return false;
 }
 
-/** A copy of a sparse list, hole by hole. */
+/** A copy of a sparse list, hole by hole, with what it has beside its items. */
 export function copySparse(list: readonly unknown[]): unknown[] {
   const copy: unknown[] = [];
   // Without the last place first, each one further on would be made room for.
   copy.length = list.length;
-  for (const key of Object.keys(list)) {
-    const place = Number(key);
-    if (place < list.length) copy[place] = list[place];
+  for (const [key, held] of Object.entries(list)) {
+    Object.defineProperty(copy, key, {
+      value: held,
+      enumerable: true,
+      writable: true,
+      configurable: true,
+    });
   }
   return copy;
 }

@@ -562,26 +562,29 @@ describe("an episode and its recording", () => {
     expect(step).toMatchObject({ outcome: { hash } });
   });
 
-  test.each([true, false])("what getters of a class tell holds no secret (repeatable: %s)", async (repeatable) => {
-    class Shown {
-      readonly from = "tool";
-      readonly source = "switch";
-      get observation(): string {
-        return "on, by s3cr3t-key";
+  test.each([true, false])(
+    "what getters of a class tell holds no secret (repeatable: %s)",
+    async (repeatable) => {
+      class Shown {
+        readonly from = "tool";
+        readonly source = "switch";
+        get observation(): string {
+          return "on, by s3cr3t-key";
+        }
       }
-    }
-    const world = lamp(({ type }) => (type === "call" ? new Shown() : undefined));
-    const environment = { ...world, repeatable };
-    const redactor = new Redactor(["s3cr3t-key"]);
-    const { episode, recorded } = await play({ environment }, { redactor });
-    expect(episode.turns[1]!.steps).toMatchObject([{ observation: "on, by [redacted]" }]);
-    expect(episode.messages.map(({ content }) => content).join()).not.toContain("s3cr3t");
-    const again = await play(
-      { ...nothing, environment },
-      { past: stored(recorded), atEnd: "replay", redactor },
-    );
-    expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
-  });
+      const world = lamp(({ type }) => (type === "call" ? new Shown() : undefined));
+      const environment = { ...world, repeatable };
+      const redactor = new Redactor(["s3cr3t-key"]);
+      const { episode, recorded } = await play({ environment }, { redactor });
+      expect(episode.turns[1]!.steps).toMatchObject([{ observation: "on, by [redacted]" }]);
+      expect(episode.messages.map(({ content }) => content).join()).not.toContain("s3cr3t");
+      const again = await play(
+        { ...nothing, environment },
+        { past: stored(recorded), atEnd: "replay", redactor },
+      );
+      expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    },
+  );
 
   test("a user who is not repeatable is played again, whatever it calls to find its lines", async () => {
     const { user } = countingUser();

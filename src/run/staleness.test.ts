@@ -41,7 +41,11 @@ test.each<[what: string, steps: readonly Step[], count: number]>([
   ["the engine has one before it is announced", [seen(["1"], 0), seen(["2"], 2)], 1],
   ["the trainer goes back", [announced(7, 0), announced(8, 2), announced(5, 2)], 1],
   ["and on", [announced(7, 0), announced(8, 2), announced(5, 2), announced(6, 4)], 2],
-  ["the trainer goes back in place of a step", [announced(7, 0), announced(8, 2), announced(5, 4)], 2],
+  [
+    "the trainer goes back in place of a step",
+    [announced(7, 0), announced(8, 2), announced(5, 4)],
+    2,
+  ],
   ["it does so again", [announced(7, 0), announced(6, 2), announced(5, 4), announced(6, 6)], 3],
   ["it goes back with part of a step", [announced(7, 0), announced(8, 2), announced(5, 3)], 1],
   ["the engine counts otherwise", [seen(["100"], 0), announced(7, 0), seen(["101"], 2)], 0],
