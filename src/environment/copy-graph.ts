@@ -106,8 +106,11 @@ function copyOfList(base: readonly unknown[]): object {
     if (key === "length") continue;
     const own = Reflect.getOwnPropertyDescriptor(base, key)!;
     const isData = "value" in own;
-    // What works on the list that it was made with is the copy's own where its constructor made that.
-    if ((!isData || typeof own.value === "function") && Object.hasOwn(copy, key)) continue;
+    if (!isData || typeof own.value === "function") {
+      // What works on the list that it was made with is the copy's own where its constructor made that.
+      if (Object.hasOwn(copy, key)) continue;
+      refuseOwn(base, String(key));
+    }
     Object.defineProperty(copy, key, {
       ...own,
       ...(isData && { writable: true }),
@@ -149,14 +152,27 @@ function isPlaceIn({ length }: readonly unknown[], key: string): boolean {
   return Number.isInteger(place) && place >= 0 && place < length && String(place) === key;
 }
 
-/** As long a list of the class, made by its constructor or, where that wants anything else, without it. */
+/** @throws TypeError where a list of a class has a function of its own that the copy would have of the other list. */
+function refuseOwn(list: readonly unknown[], name: string): never {
+  const { constructor: maker } = list as { readonly constructor?: { readonly name?: string } };
+  throw new TypeError(
+    `Cannot copy a list of ${maker?.name ?? "a class"} of the state, as it is written: its own ${name} works on the ` +
+      `list that it was made with, expected a method of the class (${name}() { … })`,
+  );
+}
+
+/** As long a list of the class, made by its constructor or, where that wants something, without it. */
 function sliceOfClass(base: readonly unknown[], prototype: object | null): unknown[] {
-  try {
-    const copy: unknown = base.slice();
-    const isLike = Object.getPrototypeOf(copy) === prototype && Array.isArray(copy);
-    if (isLike && copy.length === base.length) return copy;
-  } catch {
-    // It is made below.
+  // It would be given the list's length in the place of that.
+  const { constructor: maker } = base as { readonly constructor?: { readonly length?: number } };
+  if (maker?.length === 0) {
+    try {
+      const copy: unknown = base.slice();
+      const isLike = Object.getPrototypeOf(copy) === prototype && Array.isArray(copy);
+      if (isLike && copy.length === base.length) return copy;
+    } catch {
+      // It is made below.
+    }
   }
   const copy: unknown[] = [];
   copy.length = base.length;

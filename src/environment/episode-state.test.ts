@@ -1100,6 +1100,25 @@ describe("EpisodeState", () => {
     });
   });
 
+  test("refuses to write a list whose own function was made for another by a constructor that wants something", async () => {
+    class Line extends Array<string> {
+      isFull: () => boolean;
+      constructor(limit: number) {
+        super();
+        this.isFull = () => this.length >= limit;
+      }
+    }
+    const line = new Line(2);
+    line.push("Ann");
+    const state = new EpisodeState({ line });
+    const call = change(state, (draft) => void draft.line.push("Bo"));
+    await expect(call).rejects.toThrow(
+      "Cannot copy a list of Line of the state, as it is written: its own isFull works on the list that it was " +
+        "made with, expected a method of the class (isFull() { … })",
+    );
+    expect([...state.close().line]).toEqual(["Ann"]);
+  });
+
   test("bears a state that holds itself", async () => {
     interface Ring {
       next?: Ring;

@@ -9,16 +9,16 @@ export interface BorrowedUser {
    * would ask for it when the episode is played again.
    */
   readonly outside: Outside;
-  /** Whether it is asked for a line. */
-  isAsked: boolean;
+  /** For how many lines it is asked: a world may ask for several at once. */
+  askedCount: number;
 }
 
 /** What a user is given to call: by itself that is recorded, unless its lines are. */
 export function borrowUser({ player }: Pick<Play, "player">): BorrowedUser {
   const borrowed: BorrowedUser = {
-    isAsked: false,
+    askedCount: 0,
     outside: (what, work) =>
-      borrowed.isAsked ? callThrough(what, work) : player.usersOutside(what, work),
+      borrowed.askedCount > 0 ? callThrough(what, work) : player.usersOutside(what, work),
   };
   return borrowed;
 }
@@ -35,11 +35,11 @@ export function borrowSession(
   const outside = player.borrow(`the user ${setup.user.strategy} is not repeatable`);
   const ask = async <Line>(what: string, say: () => Promise<Line>): Promise<Line> =>
     await outside(what, async () => {
-      borrowed.isAsked = true;
+      borrowed.askedCount += 1;
       try {
         return await say();
       } finally {
-        borrowed.isAsked = false;
+        borrowed.askedCount -= 1;
       }
     });
   return {

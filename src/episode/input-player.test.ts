@@ -1155,6 +1155,52 @@ describe("an episode and its recording", () => {
     },
   );
 
+  test.each([true, false])(
+    "two lines that are asked for at once are played again (repeatable user: %s)",
+    async (repeatable) => {
+      const environment: Environment = {
+        ...repeatableLamp,
+        async open(task, options) {
+          const world = await repeatableLamp.open(task, options);
+          const step = world.step.bind(world);
+          world.step = async (action, call) => {
+            const stepped = await step(action, call);
+            if (action.type === "say") return stepped;
+            const names = ["first", "last"].map(
+              async (name) => await options.user.reply(name, call),
+            );
+            return { ...stepped, observation: (await Promise.all(names)).join(" ") };
+          };
+          return world;
+        },
+      };
+      const { user: base } = countingUser();
+      const user: User = {
+        ...base,
+        repeatable,
+        open(task, options) {
+          const session = base.open(task, options);
+          const { outside } = options;
+          session.reply = async (text) => {
+            const found = await outside!(`look up ${text}`, async () => {
+              await rounds(text === "last" ? 20 : 1);
+              return text;
+            });
+            return await outside!(`word ${text}`, () => `my ${found}`);
+          };
+          return session;
+        },
+      };
+      const { episode, recorded } = await play({ environment, user });
+      expect(episode.turns[1]?.steps[0]?.observation).toBe("my first my last");
+      const again = await play(
+        { ...nothing, environment, user },
+        { past: stored(recorded), atEnd: "replay" },
+      );
+      expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    },
+  );
+
   test("a call that is no longer made is told also where the tool's own time ends sooner", async () => {
     const hand = manualClock();
     const clock = createClock(hand);
