@@ -176,6 +176,12 @@ export class GroupBook {
     return length !== undefined && this.#areFinishedUpTo(length);
   }
 
+  /** Whether `begin()` may give another group; of a source that does not say how many it has, only asking tells. */
+  get mayBegin(): boolean {
+    const { length } = this.#source;
+    return !this.#hasEnded && (length === undefined || !this.#areFinishedUpTo(length));
+  }
+
   /**
    * Whether so many groups have ended, as none is open; the source may have fewer, and those that it passed over may
    * have been left open by earlier starts.

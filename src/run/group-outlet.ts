@@ -10,7 +10,7 @@ import type { StartRunOptions } from "./start-run-options.ts";
 /** What groups pass before they are handed out. */
 export interface GroupOutletOptions extends Pick<
   StartRunOptions,
-  "folder" | "redeliver" | "source" | "grouping" | "setup"
+  "folder" | "redeliver" | "source" | "grouping" | "setup" | "onEpisode"
 > {
   readonly versions: PolicyVersions;
   readonly tally: RunTally;
@@ -49,11 +49,12 @@ export class GroupOutlet {
   }
 
   /**
-   * Groups of this start that may have been trained on: those that were handed out or, where nobody iterates over the
-   * run, as a trainer does that takes its episodes from `onEpisode`, those that have ended.
+   * Groups of this start that may have been trained on: those that were handed out or, where episodes may be taken
+   * otherwise, from `onEpisode` or as nobody iterates over the run from its files, those that have ended.
    */
   get trainableCount(): number {
-    return this.#isTaken ? this.handedCount : this.endedCount;
+    const isOwnWay = this.#options.onEpisode !== undefined || !this.#isTaken;
+    return isOwnWay ? Math.max(this.handedCount, this.endedCount) : this.handedCount;
   }
 
   /** Whether there will be no further ones. */

@@ -120,8 +120,9 @@ export class JobDesk {
   }
 
   async #beginGroup(): Promise<"begun" | "none"> {
-    if (this.#fault !== undefined || !(await this.#waitForRoom())) return "none";
     const { book, folder, outlet, setup } = this.#options;
+    // For a group that there is not nobody waits: room for it may never come.
+    if (this.#fault !== undefined || !book.mayBegin || !(await this.#waitForRoom())) return "none";
     const drawn = await this.#drawNoted();
     if (drawn === undefined) return "none";
     outlet.offeredCount += 1;

@@ -12,7 +12,7 @@ import { manualClock } from "../testing/manual-clock.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeGroup } from "./group.ts";
-import { fiftyLamps, openLamps, startLamps } from "./lamp-groups.fixture.ts";
+import { fiftyLamps, lampList, openLamps, startLamps, takeAll } from "./lamp-groups.fixture.ts";
 import { lampSetup } from "./lamp-run.fixture.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 import { boundedSource, endlessTasks } from "./task-source.ts";
@@ -271,11 +271,13 @@ test("what waits goes on with a version of which the player could not be told", 
 });
 
 test.each([
-  { groupsPerVersion: 1, max: 0, announces: "at once" },
-  { groupsPerVersion: 2, max: 1, announces: "a moment later" },
+  { groupsPerVersion: 1, max: 0, announces: "at once", areDrained: false },
+  { groupsPerVersion: 1, max: 0, announces: "at once", areDrained: true },
+  { groupsPerVersion: 2, max: 1, announces: "a moment later", areDrained: false },
 ])(
-  "a trainer that takes its episodes from onEpisode waits for none, with $groupsPerVersion groups a step, announced $announces",
-  async ({ groupsPerVersion, max, announces }) => {
+  "a trainer that takes its episodes from onEpisode waits for none, with $groupsPerVersion groups a step, announced " +
+    "$announces, the groups drained: $areDrained",
+  async ({ groupsPerVersion, max, announces, areDrained }) => {
     const batch: Episode[] = [];
     let version = 1;
     const { source } = oneByOne();
@@ -293,7 +295,39 @@ test.each([
       },
     });
     run.announcePolicy(version);
+    if (areDrained) await takeAll(run);
     expect(await run.result).toMatchObject({ end: "finished" });
     expect(version).toBe(1 + 8 / groupsPerVersion);
   },
 );
+
+test.each([
+  { source: lampList(3), groupCount: 3 },
+  { source: lampList(6), groupCount: 6 },
+  { source: boundedSource(oneByOne().source!, 6), groupCount: 6 },
+])(
+  "a run of $groupCount groups ends though the trainer names no version behind its last step",
+  async ({ source, groupCount }) => {
+    const run = startLamps({
+      source,
+      staleness: { max: 0, beyond: "wait", groupsPerVersion: 3 },
+    });
+    let version = 1;
+    run.announcePolicy(version);
+    let handedCount = 0;
+    for await (const _ of run) {
+      handedCount += 1;
+      if (handedCount % 3 !== 0 || handedCount === groupCount) continue;
+      version += 1;
+      await run.updatePolicy(version, async () => {});
+    }
+    expect(handedCount).toBe(groupCount);
+    expect(await run.result).toMatchObject({ end: "finished" });
+  },
+);
+
+test("a run whose groups may all wait to be taken ends before anybody takes them", async () => {
+  const run = startLamps({ admission: { concurrency: 4, ahead: 3 } });
+  expect(await run.result).toMatchObject({ end: "finished" });
+  expect(await takeAll(run)).toHaveLength(3);
+});
