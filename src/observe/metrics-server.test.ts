@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { TurnRecord } from "../episode/episode.ts";
+import type { SharedCounts, TurnRecord } from "../episode/episode.ts";
 import { RunTally, type RunProgress } from "../run/run-progress.ts";
 import { startMetricsServer } from "./metrics-server.ts";
 
@@ -51,7 +51,9 @@ describe("startMetricsServer()", () => {
     const turn = (engineMs: number, environmentMs: number) =>
       ({ engineMs, environmentMs, userMs: 0 }) as unknown as TurnRecord;
     server.observe({ turns: [turn(80, 3), turn(700, 0)], reward: 0.5, durationMs: 900 });
-    server.observe({ turns: [], durationMs: 20_000 });
+    // What a fork shares was waited for once.
+    const shared = { turnCount: 1 } as SharedCounts;
+    server.observe({ turns: [turn(80, 3)], shared, durationMs: 20_000 });
     const lines = await linesOf(server.url);
     expect(lines).toEqual(
       expect.arrayContaining([

@@ -15,7 +15,7 @@ export interface MetricsSource {
 export interface RunMetrics {
   readonly contentType: string;
   /** Takes note of an episode that has ended: how long its turns waited, and what it earned. */
-  observe(episode: Pick<Episode, "turns" | "reward" | "durationMs">): void;
+  observe(episode: Pick<Episode, "turns" | "shared" | "reward" | "durationMs">): void;
   /** Reads the source, and writes all metrics. */
   text(): Promise<string>;
 }
@@ -160,8 +160,9 @@ function createHistograms(registers: Registry[]): RunMetrics["observe"] {
     ...{ name: "turnwright_episode_seconds", registers, help: "How long episodes took" },
     buckets: [0.1, 0.5, 1, 5, 15, 60, 180, 600, 1800, 7200],
   });
-  return ({ turns, reward: earned, durationMs }) => {
-    for (const { engineMs, userMs = 0, environmentMs } of turns) {
+  return ({ turns, shared, reward: earned, durationMs }) => {
+    // Those that it shares with another episode were waited for once.
+    for (const { engineMs, userMs = 0, environmentMs } of turns.slice(shared?.turnCount ?? 0)) {
       wait.observe({ on: "engine" }, engineMs / 1000);
       if (userMs > 0) wait.observe({ on: "user" }, userMs / 1000);
       if (environmentMs > 0) wait.observe({ on: "tool" }, environmentMs / 1000);

@@ -236,4 +236,31 @@ describe("renderMarkdownReport()", () => {
     );
     expect(report).toContain("| `shop/test/2#0` | failed | user/timeout |");
   });
+
+  test("counts what forks share with what they parted from for nobody: it was played and paid for once", () => {
+    const turn = {
+      ...{ text: "", finish: "stop" as const, attemptCounts: {}, steps: [] },
+      ...{ sampledTokenCount: 20, promptTokenCount: 80, cachedTokenCount: 50 },
+      ...{ engineMs: 100, environmentMs: 10 },
+    };
+    const turns = [0, 1, 2].map((turnIndex) => ({ ...turn, turnIndex }));
+    const usage = { callCount: 2, inputTokenCount: 10, outputTokenCount: 4 };
+    const row = episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 1, turns, userUsage: usage });
+    const counts = { ...row.counts, turnCount: 3, toolCallCount: 3, formatErrorCount: 1 };
+    const shared = {
+      ...{ turnCount: 2, toolCallCount: 2, formatErrorCount: 1 },
+      userUsage: { callCount: 1, inputTokenCount: 6, outputTokenCount: 3 },
+    };
+    const tally = new EvaluationTally({
+      ...{ environment: "shop", split: "test", trialCount: 2 },
+      tasks: [{ taskId: "shop/test/0", taskIndex: 0 }],
+      prices: { inputUsd: 1_000_000, outputUsd: 0 },
+    });
+    for (const trial of [0, 1]) tally.add({ row: { ...row, counts, shared }, trial });
+    expect(tally.evaluation()).toMatchObject({
+      ...{ turnCount: 2, toolCallCount: 2, formatErrorCount: 0 },
+      tokens: { prompt: 160, cachedPrompt: 100, userInput: 8, userOutput: 2 },
+      costUsd: { policy: 160 },
+    });
+  });
 });

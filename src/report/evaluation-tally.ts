@@ -1,5 +1,6 @@
 import { differenceOf } from "../environment/difference.ts";
 import type { FailureCode, Party } from "../errors.ts";
+import type { SharedCounts } from "../episode/episode.ts";
 import type { EpisodeRow } from "../run/run-folder.ts";
 import { unscoredReason, type UnscoredReason } from "../run/unscored-reason.ts";
 import type { OutcomeCounts, StopReason } from "../trajectory/sample.ts";
@@ -32,6 +33,12 @@ export interface EvaluationPlan {
 }
 
 const maxMisses = 200;
+
+/** What an episode shares that parted from none. */
+const nothingShared: SharedCounts = {
+  ...{ turnCount: 0, toolCallCount: 0, formatErrorCount: 0 },
+  userUsage: noSpending,
+};
 
 /** Sums up a run's episodes, one after the other, without keeping their conversations. */
 export class EvaluationTally {
@@ -112,16 +119,17 @@ export class EvaluationTally {
   }
 
   #addEffort({ counts, turns, startedAtMs, durationMs, ...row }: EpisodeRow): void {
-    // What a fork shares is paid for once.
-    const userUsage = withoutSpending(row.userUsage, row.shared?.userUsage ?? noSpending);
+    // What a fork shares was played and paid for once, by whom it parted from.
+    const { shared = nothingShared } = row;
+    const userUsage = withoutSpending(row.userUsage, shared.userUsage);
     this.#durations.push(durationMs);
     this.#firstStartMs = Math.min(this.#firstStartMs, startedAtMs);
     this.#lastEndMs = Math.max(this.#lastEndMs, startedAtMs + durationMs);
-    this.#counts.turnCount += counts.turnCount;
-    this.#counts.toolCallCount += counts.toolCallCount;
-    this.#counts.formatErrorCount += counts.formatErrorCount;
+    this.#counts.turnCount += counts.turnCount - shared.turnCount;
+    this.#counts.toolCallCount += counts.toolCallCount - shared.toolCallCount;
+    this.#counts.formatErrorCount += counts.formatErrorCount - shared.formatErrorCount;
     this.#tokens.sampled += counts.sampledTokenCount;
-    for (const turn of turns) {
+    for (const turn of turns.slice(shared.turnCount)) {
       this.#tokens.prompt += turn.promptTokenCount;
       this.#tokens.cachedPrompt += turn.cachedTokenCount ?? 0;
       this.#time.engineMs += turn.engineMs;
