@@ -38,6 +38,22 @@ test("what is no part of a generation is not kept with it", () => {
   expect(checkGeneration(more, request)).toEqual(sampled);
 });
 
+test("what a class tells by getters is refused where it cannot be written", () => {
+  class Reply {
+    readonly outputIds = [7];
+    readonly logprobs = [-0.5];
+    readonly finish = { type: "length" };
+    readonly discarded = [];
+    get pieces(): readonly unknown[] {
+      const piece = { requestId: "r", tokenCount: 1, policyVersion: "1", finish: "length" };
+      return [{ ...piece, tookNs: 5n }];
+    }
+  }
+  expect(() => checkGeneration(new Reply() as never, request)).toThrow(
+    "pieces cannot be written as JSON",
+  );
+});
+
 test("what a class tells by getters is kept", () => {
   class Piece {
     readonly #tokenCount = 2;

@@ -212,13 +212,18 @@ function findCountProblem(
   return new ReplyProblem(`cachedTokenCount is ${show(cachedTokenCount)}`, "a count");
 }
 
+const writtenObjects = ["finish", "pieces", "discarded"];
+
 /** What stands besides ids and logprobs is written too. */
 function findWritingProblem(generation: Readonly<Record<string, unknown>>) {
   const { queueMs } = generation;
   if (queueMs !== undefined && !Number.isFinite(queueMs)) {
     return new ReplyProblem(`queueMs is ${showNumber(queueMs)}`, "a number of milliseconds");
   }
-  for (const name of Object.keys(generation)) {
+  const names = Object.keys(generation);
+  // What a class tells by getters is written all the same.
+  if (Object.getPrototypeOf(generation) !== Object.prototype) names.push(...writtenObjects);
+  for (const name of names) {
     if (name === "outputIds" || name === "logprobs") continue;
     const why = whyNotJson(generation[name]);
     if (why === undefined) continue;

@@ -1201,6 +1201,40 @@ describe("an episode and its recording", () => {
     },
   );
 
+  test.each(["open", "begin"])(
+    "an episode that failed as %s answered before its call is played again",
+    async (place) => {
+      const environment: Environment = {
+        ...repeatableLamp,
+        async open(task, options) {
+          const callEarly = (): void => {
+            void options.outside!("early", async () => await rounds(20)).catch(() => {});
+          };
+          if (place === "open") callEarly();
+          const world = await repeatableLamp.open(task, options);
+          const begin = world.begin.bind(world);
+          world.begin = async (call) => {
+            if (place === "begin") callEarly();
+            return await begin(call);
+          };
+          world[Symbol.asyncDispose] = async () => {
+            await options.outside!("close", () => 1);
+          };
+          return world;
+        },
+      };
+      const { episode, recorded } = await play({ environment });
+      expect(episode.failure?.code).toBe("environment/outside-not-awaited");
+      const answers = recorded.inputs.filter(({ type }) => type === "answer");
+      expect(answers.at(-2)).toMatchObject({ what: place });
+      const again = await play(
+        { ...nothing, environment },
+        { past: stored(recorded), atEnd: "replay" },
+      );
+      expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
+    },
+  );
+
   test("a call that is no longer made is told also where the tool's own time ends sooner", async () => {
     const hand = manualClock();
     const clock = createClock(hand);

@@ -1,3 +1,4 @@
+import { RolloutError } from "../errors.ts";
 import type { Environment, World } from "../environment/environment.ts";
 import { createAbortController } from "../internal/abort-controller.ts";
 import { toolsFromOpenAi } from "../message.ts";
@@ -33,7 +34,8 @@ export async function openWorld(play: Play, user: UserSession): Promise<World> {
   } catch (error) {
     // It says of itself what it did not say before: nobody else clears it away.
     if (opened !== undefined) {
-      play.player.leave();
+      if (error instanceof RolloutError) play.player.leaveUnlessNext("open", error);
+      else play.player.leave();
       await disposeWorld(play, opened.world);
     }
     throw error;
