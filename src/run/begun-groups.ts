@@ -53,6 +53,10 @@ export interface ToldGroups {
   readonly leftOut: ReadonlySet<number>;
   /** Places of those that were taken. */
   readonly taken: ReadonlySet<number>;
+  /** Lines that cannot be read; a last one, which a crash may have torn, is none of them. */
+  readonly damagedCount: number;
+  /** Whether a start is told of: each tells of itself before it plays anything. */
+  readonly isAnyStart: boolean;
 }
 
 /** An event, as far as it is about groups. */
@@ -70,6 +74,8 @@ class GroupNotes implements ToldGroups {
   readonly finished = new Set<number>();
   readonly leftOut = new Set<number>();
   readonly taken = new Set<number>();
+  damagedCount = 0;
+  isAnyStart = false;
   readonly #placeOf = new Map<string, number>();
   readonly #runId: string | undefined;
   /** A start of other settings, which came to nothing, has left it in the folder. */
@@ -82,6 +88,7 @@ class GroupNotes implements ToldGroups {
   note(event: GroupEvent): void {
     const { type, groupIndex, groupId = "", task, fork, rolloutIds, manifest } = event;
     if (type === startedType) {
+      this.isAnyStart = true;
       this.#isForeign = isOfOtherRun({ run: textOf(manifest?.runId) }, this.#runId);
     }
     if (this.#isForeign) return;
@@ -114,6 +121,8 @@ class GroupNotes implements ToldGroups {
 
 const types = [`"${droppedType}"`, `"${startedType}"`];
 
+const [firstByte, lastByte] = Buffer.from("{}");
+
 function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
@@ -137,10 +146,14 @@ export async function readToldGroups(
   const file = path.join(dir, eventsFile);
   const notes = new GroupNotes(runId);
   try {
+    let isLastDamaged = false;
     await scanLines(files, file, ({ bytes }) => {
+      if (isLastDamaged) notes.damagedCount += 1;
+      isLastDamaged = bytes.at(0) !== firstByte || bytes.at(-1) !== lastByte;
       if (!bytes.includes('"group-') && !types.some((type) => bytes.includes(type))) return;
       const event = parseJson(bytes) as GroupEvent | null | undefined;
       if (event) notes.note(event);
+      else isLastDamaged = true;
     });
   } catch (error) {
     throw storageError("read", file, error);

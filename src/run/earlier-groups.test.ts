@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -502,4 +502,42 @@ describe("an episode whose rows are lost", () => {
       expect(await verifyRun(dir)).toMatchObject({ violations: [] });
     },
   );
+});
+
+describe("a start whose events are lost", () => {
+  const takeRedelivered = async (): Promise<number> => {
+    await using folder = await openLamps(dir);
+    return (await takeAll(startLamps({ folder, redeliver: true }))).length;
+  };
+
+  test.each([
+    [
+      "gone",
+      "",
+      "says nothing of the starts that played what is there, as where it was deleted or emptied",
+    ],
+    ["damaged", '~"type":"group-taken"', "has lines that cannot be read (3)"],
+  ])("warns where events.jsonl is %s", async (_, instead, what) => {
+    const file = path.join(dir, "events.jsonl");
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    try {
+      expect(await takeRedelivered()).toBe(3);
+      // As a crash leaves it.
+      await appendFile(file, '{"type":"group-ta');
+      expect(await takeRedelivered()).toBe(0);
+      expect(warned).not.toHaveBeenCalled();
+      const lines = await readFile(file, "utf8");
+      await writeFile(
+        file,
+        instead === "" ? "" : lines.replaceAll('{"type":"group-taken"', instead),
+      );
+      expect(await takeRedelivered()).toBe(3);
+      expect(warned.mock.calls.map(([text]) => text)).toEqual([
+        `The run's events.jsonl ${what}: groups that were taken may be handed out again, and groups whose tasks the ` +
+          "source does not give again are not gone on with",
+      ]);
+    } finally {
+      warned.mockRestore();
+    }
+  });
 });

@@ -8,6 +8,7 @@ import { takeTurn } from "../internal/take-turn.ts";
 import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
 import type { Task } from "../task.ts";
 import { admitTo } from "./admit-to.ts";
+import type { ToldGroups } from "./begun-groups.ts";
 import { Branches } from "./branches.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { EpisodeGroup } from "./group.ts";
@@ -31,7 +32,7 @@ import { RunTally, type RunProgress } from "./run-progress.ts";
 import { requireSameGroup } from "./same-groups.ts";
 import { PolicyVersions, requireVersion } from "./staleness.ts";
 import { checkRunOptions, type StartRunOptions } from "./start-run-options.ts";
-import { startedType, type ToldGrouping } from "./told-episodes.ts";
+import { eventsFile, startedType, type ToldGrouping } from "./told-episodes.ts";
 import { trunkOf } from "./trunk.ts";
 
 /**
@@ -314,7 +315,9 @@ class GroupRun implements LiveRun {
       await this.#holdEarlier(folder, new Set());
       return;
     }
-    const { begun, finished, leftOut, taken } = await folder.readGroups();
+    const told = await folder.readGroups();
+    const { begun, finished, leftOut, taken } = told;
+    this.#warnOfLostEvents(told);
     const recall = (noted: NotedTask): Task => recallTask(noted, this.#setup.environment);
     const wholeBefore = redeliver ? this.#book.wholeBefore : [];
     const untaken = wholeBefore.filter(
@@ -357,6 +360,19 @@ class GroupRun implements LiveRun {
       // The stop came before anybody was told that it had ended.
       else await this.#outlet.conclude(group);
     }
+  }
+
+  /** What only `events.jsonl` tells of may be lost with it, or with lines of it. */
+  #warnOfLostEvents({ damagedCount, isAnyStart }: ToldGroups): void {
+    const isGone = !isAnyStart && this.#book.finishedBefore.length > 0;
+    if (!isGone && damagedCount === 0) return;
+    const what = isGone
+      ? "says nothing of the starts that played what is there, as where it was deleted or emptied"
+      : `has lines that cannot be read (${damagedCount})`;
+    process.emitWarning(
+      `The run's ${eventsFile} ${what}: groups that were taken may be handed out again, and groups whose tasks the ` +
+        "source does not give again are not gone on with",
+    );
   }
 
   /** A source that gives no groups before others have ended may be asked for some of which it is not told. */
