@@ -1169,7 +1169,10 @@ describe("an episode and its recording", () => {
             const names = ["first", "last"].map(
               async (name) => await options.user.reply(name, call),
             );
-            return { ...stepped, observation: (await Promise.all(names)).join(" ") };
+            const lines = (await Promise.all(names)).map((line) =>
+              typeof line === "string" ? line : line.text,
+            );
+            return { ...stepped, observation: lines.join(" ") };
           };
           return world;
         },

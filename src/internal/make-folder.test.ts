@@ -17,6 +17,14 @@ test("makeFolder() makes a folder with those above it, and leaves one that is th
   expect((await stat(dir)).isDirectory()).toBe(true);
 });
 
+test("makeFolder() says which it made", async () => {
+  const dir = await newFolder();
+  const names = ["a", "a/b", "a/b/c"].map((name) => path.join(dir, name));
+  expect(await makeFolder(names[2]!)).toEqual(names);
+  expect(await makeFolder(names[2]!)).toEqual([]);
+  expect(await makeFolder(path.join(dir, "a/d"))).toEqual([path.join(dir, "a/d")]);
+});
+
 test("makeFolder() makes folders that others make at the same time", async () => {
   for (let round = 0; round < 50; round++) {
     const dir = await newFolder();

@@ -5,23 +5,25 @@ import path from "node:path";
  * Makes a folder with those above it; one that is there is left as it is. Node's own recursive `mkdir()`
  * never returns where a file system has the parent and yet answers "no such file", as /proc does.
  *
+ * @returns those that were made, the outermost first.
  * @throws what the system says: `ENOENT`, `EACCES`, `EEXIST` for a file of that name.
  */
-export async function makeFolder(dir: string): Promise<void> {
-  await make(dir, true);
+export async function makeFolder(dir: string): Promise<readonly string[]> {
+  return await make(dir, true);
 }
 
-async function make(dir: string, mayLackParent: boolean): Promise<void> {
+async function make(dir: string, mayLackParent: boolean): Promise<readonly string[]> {
   try {
     await mkdir(dir);
+    return [dir];
   } catch (error) {
-    if (await isFolder(dir)) return;
+    if (await isFolder(dir)) return [];
     const parent = path.dirname(dir);
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ENOENT" || parent === dir || !mayLackParent) throw error;
     // Somebody else may have made it in the meantime.
-    if (!(await isFolder(parent))) await make(parent, true);
-    await make(dir, false);
+    const above = (await isFolder(parent)) ? [] : await make(parent, true);
+    return [...above, ...(await make(dir, false))];
   }
 }
 

@@ -9,6 +9,7 @@ import {
   stat,
   unlink,
 } from "node:fs/promises";
+import { dirname } from "node:path";
 import { makeFolder } from "../internal/make-folder.ts";
 
 /** What is known of a file without reading it. */
@@ -53,7 +54,7 @@ export interface Files {
   remove(path: string): Promise<void>;
   /** The names in a folder. */
   list(dir: string): Promise<readonly string[]>;
-  /** Creates a folder with those above it; one that is there is fine. */
+  /** Creates a folder with those above it, of which the names are on the disk then; one that is there is fine. */
   makeFolder(dir: string): Promise<void>;
   /** Where a path leads to; the path itself where there is nothing. */
   realPath(path: string): Promise<string>;
@@ -84,6 +85,9 @@ export const diskFiles: Files = {
   },
   rename,
   link,
+  makeFolder: async (dir) => {
+    for (const made of await makeFolder(dir)) if (made !== dir) await syncFolder(dirname(made));
+  },
   remove: async (path) => {
     try {
       await unlink(path);
@@ -92,7 +96,6 @@ export const diskFiles: Files = {
     }
   },
   list: async (dir) => await readdir(dir),
-  makeFolder,
   realPath: async (path) => {
     try {
       return await realpath(path);

@@ -277,12 +277,16 @@ async function inspectRows(
   { files, path, rolloutId, places }: FoundRows,
 ): Promise<readonly RowPlace[] | undefined> {
   const whole: { readonly place: RowPlace; readonly inspected: InspectedRow }[] = [];
-  await withFile(files, path, async (file) => {
-    for (const place of places) {
-      const inspected = inspectSampleLine(await readBytes(file, place));
-      if (inspected?.rolloutId === rolloutId) whole.push({ place, inspected });
-    }
-  });
+  try {
+    await withFile(files, path, async (file) => {
+      for (const place of places) {
+        const inspected = inspectSampleLine(await readBytes(file, place));
+        if (inspected?.rolloutId === rolloutId) whole.push({ place, inspected });
+      }
+    });
+  } catch (error) {
+    throw storageError("read", path, error);
+  }
   if (claim.sampleHashes === undefined) {
     return whole.length === places.length ? joinSegments(claim, whole) : undefined;
   }
