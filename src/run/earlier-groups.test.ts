@@ -3,9 +3,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { verifyRun } from "../audit/verify-run.ts";
+import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
+import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import type { Task } from "../task.ts";
+import { characterRenderer } from "../testing/character-renderer.ts";
 import {
   fiftyLamps,
   openLamps,
@@ -541,3 +544,54 @@ describe("a start whose events are lost", () => {
     }
   });
 });
+
+/** An engine that names the version of its weights, as SGLang does with `weight_version`. */
+function namedEngine(version: () => number): Engine {
+  const [stop] = characterRenderer().stopTokenIds;
+  const inner = preparedEngine([]);
+  return {
+    ...inner,
+    describe: async (options) => ({
+      ...(await inner.describe(options)),
+      policyVersion: String(version()),
+    }),
+    async generate(request, options) {
+      const stops = request.promptIds.filter((id) => id === stop).length;
+      const { outputIds = [] } = says(stops < 4 ? switchCall : "Goodbye!");
+      const piece = {
+        ...{ requestId: request.requestId, tokenCount: outputIds.length },
+        ...{ policyVersion: String(version()), finish: "stop" as const },
+      };
+      const reply = { outputIds, pieces: [piece] };
+      return await preparedEngine([reply]).generate(request, options);
+    },
+  };
+}
+
+test.each(["drop", "mask", "mark"] as const)(
+  "groups that waited over a restart are as old as the engine says, though nobody announces a version: %s",
+  async (beyond) => {
+    let version = 3;
+    const engine = namedEngine(() => version);
+    const seen: unknown[] = [];
+    for (const current of [3, 7]) {
+      version = current;
+      await using folder = await openLamps(dir);
+      const run = startLamps({
+        ...{ engine, folder, redeliver: true },
+        staleness: { max: 1, beyond },
+      });
+      if (current === 3) await run.result;
+      else {
+        for await (const { staleness, episodes } of run) {
+          const masks = episodes.flatMap(({ segments }) =>
+            segments.map(({ lossMask }) => lossMask),
+          );
+          seen.push([staleness, masks.flat().includes(1)]);
+        }
+      }
+    }
+    const each = [4, beyond === "mark"];
+    expect(seen).toEqual(beyond === "drop" ? [] : [each, each, each]);
+  },
+);

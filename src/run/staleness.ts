@@ -6,7 +6,8 @@ import { readVersion } from "./read-version.ts";
 /**
  * How old the tokens of a group may be, and what becomes of those that are older. A token's version is the one that
  * the engine names, or where that is no whole number, the one that was announced before it was sampled. Where there
- * is neither, `drop` and `mask` take it for too old as soon as any version is known.
+ * is neither, `drop` and `mask` take it for too old as soon as any version is known. Where none is announced, the newest
+ * is the newest that has sampled an episode to its end.
  */
 export interface StalenessOptions {
   /** Versions of the policy that may have come since a token was sampled. At least 0. */
@@ -91,6 +92,11 @@ export class PolicyVersions {
     return this.#options?.beyond === "wait" && this.#first === undefined;
   }
 
+  /** Whether it matters how old tokens are. */
+  get isBounded(): boolean {
+    return this.#options !== undefined;
+  }
+
   /** The version that was announced last in this start; absent before the first. */
   get announced(): number | undefined {
     return this.#announced;
@@ -136,19 +142,20 @@ export class PolicyVersions {
 
   /**
    * Takes note of the version that the engine says it has, while groups wait for a newer one and nobody announces
-   * any.
+   * any, or where a start hands out what earlier ones played.
    *
    * @param groups - As for `announce()`.
    */
   seeDescribed(name = "", groups: GroupCounts): void {
     const version = readVersion(name);
-    if (version === undefined) {
+    if (version !== undefined) this.#note(version, groups);
+    else if (this.#options?.beyond === "wait") {
       this.#tellOnce(
         "The run waits for the trainer and cannot tell how far it is: no version was announced, and the engine " +
           `describes its own as ${JSON.stringify(name)}, expected a whole number; announce each version, the ` +
           "first one with announcePolicy() when the run is started",
       );
-    } else this.#note(version, groups);
+    }
   }
 
   #note(version: number, groups: GroupCounts): void {

@@ -342,7 +342,7 @@ class GroupRun implements LiveRun {
     this.#tellPlanned();
     if (!redeliver) return;
     this.#outlet.takenBefore = taken;
-    await this.#recallVersions(found);
+    await this.#recallVersions(found, this.#versions.isBounded);
     for (const [groupIndex, episodes] of byGroup) {
       const known = tasks.get(groupIndex);
       const sourced = known === undefined ? await this.#desk.askAgain(groupIndex) : undefined;
@@ -416,11 +416,16 @@ class GroupRun implements LiveRun {
   /**
    * Takes note of the versions of what was read back. Which one this start began with is not among them: the engine is
    * asked, before anybody takes a group and trains on it.
+   *
+   * @param mayAsk - Whether it is worth asking. Default: where groups wait for versions, and none of this start is known.
    */
-  async #recallVersions(episodes: readonly Episode[]): Promise<void> {
+  async #recallVersions(
+    episodes: readonly Episode[],
+    mayAsk: boolean = this.#versions.lacksFirst,
+  ): Promise<void> {
     this.#versions.recall(episodes);
     const isChanging = this.#updateCount > 0;
-    if (episodes.length > 0 && this.#versions.lacksFirst && !isChanging) {
+    if (episodes.length > 0 && mayAsk && !isChanging) {
       await this.#desk.askVersion();
     }
   }
