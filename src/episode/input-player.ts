@@ -476,10 +476,10 @@ export class InputPlayer {
     // It was made at once with others, and by the order in which they begin those are told apart that bear one name.
     const isEarly = this.#outsideCount + this.#missedCount < begun;
     const most = (ms: number): number => Math.min(ms, this.#limitMs / 2);
-    // A score that is worked out anew may call less than before.
+    // A score that is worked out anew may call less than before, and finds by their names those that bear none twice.
     if (this.#isScoredAnew && this.#asked === "score") {
       const isMissing = isEarly || (isBehind && this.#place !== this.#missedPlace);
-      return isMissing ? most(rescoredMissingMs) : 0;
+      return isMissing && this.#isAnyTwin() ? most(missingMs) : 0;
     }
     if ((isEarly || (isBehind && this.#ranWithLater())) && this.#missedPlace === undefined) {
       return most(longestMissingMs);
@@ -563,6 +563,19 @@ export class InputPlayer {
       if (input.type !== "outside") return;
       if (!this.#playedOutsides.delete(input.index) && input.index >= this.#passedCount) return;
     }
+  }
+
+  /** Whether two of the calls that are recorded for the answer under way, and were not made yet, bear one name. */
+  #isAnyTwin(): boolean {
+    const names = new Set<string>();
+    for (let place = this.#place; place < this.#past.length; place++) {
+      const input = this.#past[place]!;
+      if (input.type !== "outside") break;
+      if (this.#playedOutsides.has(input.index)) continue;
+      if (names.has(input.what)) return true;
+      names.add(input.what);
+    }
+    return false;
   }
 
   /** Whether the call that is recorded next was still under way when a later one began. */
@@ -857,12 +870,10 @@ type Answer = Extract<Input, { type: "answer" }>;
 
 /**
  * For how long a recorded answer waits for a call that was made before it came, in milliseconds. The second is for what
- * has a long limit, such as the line of a person; the third for a score that is worked out anew, where a call may well
- * be missing.
+ * has a long limit, such as the line of a person.
  */
 const missingMs = 5_000;
 const longestMissingMs = 60_000;
-const rescoredMissingMs = 500;
 
 /** Calls to the world that are the user's to answer. */
 const usersAnswers: readonly string[] = ["begin", "step say", "usage"];

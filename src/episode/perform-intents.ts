@@ -56,7 +56,7 @@ export async function performIntents(
     try {
       // What cannot be written must not be performed: nobody would know of it.
       const written = writeArguments(play, intent);
-      const step = asRead(play, await perform(play, world, intent.action));
+      const step = await perform(play, world, intent.action);
       steps.push(toTurnStep(intent, written, step));
       const { source: name, from, observation: text } = step;
       observed.push({ callId: intent.callId, name, from, text });
@@ -109,41 +109,32 @@ function toTurnStep(
   };
 }
 
-/** A step of a class tells by getters, which JSON does not see and nothing has cleaned; its hash goes by what JSON says. */
-function asRead({ player }: Play, step: Step): Step {
-  return Object.getPrototypeOf(step) === Object.prototype ? step : player.clean(copyStep(step));
-}
-
-function perform(play: Play, world: World, action: Action): Promise<Step> {
-  const { assignment, setup } = play;
+async function perform(play: Play, world: World, action: Action): Promise<Step> {
+  const { assignment, player, setup } = play;
   const { limits, environment } = setup;
   const { id } = assignment.task;
-  const take = (answer: unknown, place: string): Step => {
-    const step = checkStep(answer, place);
-    return environment.repeatable === true ? step : copyStep(step);
-  };
-  if (action.type === "say") {
-    const place = `world.step() for words to the user in task ${id} of ${environment.name}`;
-    return askWorld(
-      play,
-      {
-        party: "environment",
-        what: `pass on what the agent said in task ${id}`,
-        timeoutMs: limits.userTimeoutMs,
-      },
-      async (signal) => take(await world.step(action, { signal }), place),
-      "step say",
-    );
-  }
-  const place = `world.step() for tool ${action.name} in task ${id} of ${environment.name}`;
-  return askWorld(
+  const isSaid = action.type === "say";
+  const place = isSaid
+    ? `world.step() for words to the user in task ${id} of ${environment.name}`
+    : `world.step() for tool ${action.name} in task ${id} of ${environment.name}`;
+  // What a step of a class tells by getters JSON does not see, by which it is hashed and cleaned.
+  let told: Step | undefined;
+  const answer = await askWorld(
     play,
     {
       party: "environment",
-      what: `call tool ${action.name} in task ${id}`,
-      timeoutMs: limits.toolTimeoutMs,
+      what: isSaid
+        ? `pass on what the agent said in task ${id}`
+        : `call tool ${action.name} in task ${id}`,
+      timeoutMs: isSaid ? limits.userTimeoutMs : limits.toolTimeoutMs,
     },
-    async (signal) => take(await world.step(action, { signal }), place),
-    `step ${action.name}`,
+    async (signal) => {
+      const step = checkStep(await world.step(action, { signal }), place);
+      if (environment.repeatable !== true) return copyStep(step);
+      if (Object.getPrototypeOf(step) !== Object.prototype) told = copyStep(step);
+      return step;
+    },
+    isSaid ? "step say" : `step ${action.name}`,
   );
+  return told === undefined ? answer : player.clean(told);
 }

@@ -102,6 +102,8 @@ export class GroupBook {
   #jobs: AttemptJob[] = [];
   #nextJob = 0;
   #nextGroup = 0;
+  /** Up to there, from the next one on, earlier starts have brought all groups to their end. */
+  #nextLeft = 0;
   /** The first place before that one of a group that has not ended and is not opened again. */
   #firstLeft = Infinity;
   #hasEnded = false;
@@ -178,8 +180,13 @@ export class GroupBook {
 
   /** Whether `begin()` may give another group; of a source that does not say how many it has, only asking tells. */
   get mayBegin(): boolean {
-    const { length } = this.#source;
-    return !this.#hasEnded && (length === undefined || !this.#areFinishedUpTo(length));
+    const { length = Infinity } = this.#source;
+    if (this.#hasEnded || this.#nextGroup >= length) return false;
+    // Each worker asks, with a hundred thousand groups that have ended behind it.
+    let next = Math.max(this.#nextGroup, this.#nextLeft);
+    while (next < length && this.#hasEndedBefore(this.#earlier.get(next))) next += 1;
+    this.#nextLeft = next;
+    return next < length;
   }
 
   /**

@@ -10,7 +10,7 @@ import type { StartRunOptions } from "./start-run-options.ts";
 /** What groups pass before they are handed out. */
 export interface GroupOutletOptions extends Pick<
   StartRunOptions,
-  "folder" | "redeliver" | "source" | "grouping" | "setup" | "onEpisode"
+  "folder" | "redeliver" | "source" | "grouping" | "setup"
 > {
   readonly versions: PolicyVersions;
   readonly tally: RunTally;
@@ -36,6 +36,8 @@ export class GroupOutlet {
   endedCount = 0;
   /** Somebody iterates over the run. */
   #isTaken = false;
+  /** Somebody is told of an episode. */
+  #isTelling = false;
   /** Places of groups that earlier starts handed out and that were taken. */
   takenBefore: ReadonlySet<number> = new Set();
 
@@ -49,12 +51,22 @@ export class GroupOutlet {
   }
 
   /**
-   * Groups of this start that may have been trained on: those that were handed out or, where episodes may be taken
-   * otherwise, from `onEpisode` or as nobody iterates over the run from its files, those that have ended.
+   * Groups of this start that may have been trained on: those that were handed out or, where nobody iterates over the
+   * run, as a trainer does that takes its episodes from `onEpisode`, those that have ended. So it is while one is told
+   * of an episode: whoever trains there does not wait until its group is handed out.
    */
   get trainableCount(): number {
-    const isOwnWay = this.#options.onEpisode !== undefined || !this.#isTaken;
-    return isOwnWay ? Math.max(this.handedCount, this.endedCount) : this.handedCount;
+    return this.#isTaken && !this.#isTelling ? this.handedCount : this.endedCount;
+  }
+
+  /** Tells somebody of an episode. */
+  tell<Answer>(listener: () => Answer): Answer {
+    this.#isTelling = true;
+    try {
+      return listener();
+    } finally {
+      this.#isTelling = false;
+    }
   }
 
   /** Whether there will be no further ones. */

@@ -116,7 +116,8 @@ export class PolicyVersions {
       this.#first = version - stepCount;
       // and what was handed out for another step is spent: he went back in its place.
       const { groupsPerVersion = 1 } = this.#options ?? {};
-      if (Math.floor(groups.handedCount / groupsPerVersion) > stepCount) this.#first -= 1;
+      const { handedCount, trainableCount = handedCount } = groups;
+      if (Math.floor(trainableCount / groupsPerVersion) > stepCount) this.#first -= 1;
     }
     this.#countTo(version, groups);
     this.#announced = version;

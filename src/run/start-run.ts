@@ -634,7 +634,9 @@ class GroupRun implements LiveRun {
       const event = episodeEvent("episode-finished", episode, setup.now());
       await folder?.writeEvent({ ...event, episodeHash });
       this.#countFailure(job.group, episode);
-      this.#listeners.call(`tell onEpisode of ${episode.rolloutId}`, () => onEpisode?.(episode));
+      this.#listeners.call(`tell onEpisode of ${episode.rolloutId}`, () =>
+        this.#outlet.tell(() => onEpisode?.(episode)),
+      );
       if (whole !== undefined) await this.#conclude(job.group, whole);
     } catch (error) {
       // Before others are told below: they may throw as well, and the run ends by what came first.

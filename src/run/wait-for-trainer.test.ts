@@ -15,7 +15,7 @@ import type { EpisodeGroup } from "./group.ts";
 import { fiftyLamps, lampList, openLamps, startLamps, takeAll } from "./lamp-groups.fixture.ts";
 import { lampSetup } from "./lamp-run.fixture.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { boundedSource, endlessTasks } from "./task-source.ts";
+import { boundedSource, endlessTasks, type TaskSource } from "./task-source.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -330,4 +330,60 @@ test("a run whose groups may all wait to be taken ends before anybody takes them
   const run = startLamps({ admission: { concurrency: 4, ahead: 3 } });
   expect(await run.result).toMatchObject({ end: "finished" });
   expect(await takeAll(run)).toHaveLength(3);
+});
+
+test.each([true, false])(
+  "who goes back in place of a step is given further groups, from onEpisode, the groups drained: %s",
+  async (areDrained) => {
+    let version = 10;
+    let count = 0;
+    const run = startLamps({
+      source: boundedSource(oneByOne().source!, 12),
+      grouping: { size: 1 },
+      admission: { concurrency: 1 },
+      staleness: { max: 1, beyond: "wait", groupsPerVersion: 1 },
+      onEpisode: () => {
+        count += 1;
+        version += count % 2 === 0 ? -1 : 1;
+        run.announcePolicy(version);
+      },
+    });
+    run.announcePolicy(version);
+    if (areDrained) await takeAll(run);
+    expect(await run.result).toMatchObject({ end: "finished" });
+    expect(count).toBe(12);
+  },
+);
+
+test("who writes a log in onEpisode is given no older groups, whatever the numbers of the versions", async () => {
+  let begunCount = 0;
+  const own = oneByOne().source!;
+  const source: TaskSource = {
+    ...own,
+    at: async (...given) => {
+      begunCount += 1;
+      return await own.at(...given);
+    },
+  };
+  const run = startLamps({
+    source,
+    grouping: { size: 1 },
+    staleness: { max: 1, beyond: "wait", groupsPerVersion: 2 },
+    onEpisode: () => {},
+  });
+  let version = 0;
+  run.announcePolicy(version);
+  let handedCount = 0;
+  const ahead: number[] = [];
+  for await (const _ of run) {
+    handedCount += 1;
+    if (handedCount % 2 !== 0) continue;
+    await letThemWork();
+    version += 4;
+    run.announcePolicy(version);
+    await letThemWork();
+    ahead.push(begunCount - handedCount);
+    if (handedCount === 8) break;
+  }
+  expect(ahead).toEqual([4, 4, 4, 4]);
 });
