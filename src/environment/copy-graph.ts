@@ -1,5 +1,5 @@
 import { isBinary, type BinaryCopies } from "./binary.ts";
-import { accessorOf, hasAccessors, isPlain, membersOf } from "./sealed.ts";
+import { accessorOf, hasAccessors, isPlain, isSealed, membersOf } from "./sealed.ts";
 import { copySparse, isSparse } from "./sparse-list.ts";
 
 /** How a value is copied. */
@@ -124,7 +124,11 @@ function copyOfList(base: readonly unknown[]): object {
 function copyOfPlainList(base: readonly unknown[]): unknown[] {
   if (isSparse(base)) return copySparse(base);
   const copy = base.slice();
-  for (const name of namesBeside(base)) putMember(copy, name, (base as never)[name]);
+  for (const name of namesBeside(base)) {
+    const accessor = accessorOf(base, name);
+    if (accessor === undefined) putMember(copy, name, (base as never)[name]);
+    else Object.defineProperty(copy, name, { ...accessor, configurable: true });
+  }
   return copy;
 }
 
@@ -135,7 +139,8 @@ const longestUnknown = 64;
 
 /** The names of a list's members beside its items. */
 function namesBeside(list: readonly unknown[]): readonly string[] {
-  if (list.length <= longestUnknown) return findNamesBeside(list);
+  // One that is not frozen may get others.
+  if (list.length <= longestUnknown || !isSealed(list)) return findNamesBeside(list);
   let names = known.get(list);
   if (names === undefined) known.set(list, (names = findNamesBeside(list)));
   return names;

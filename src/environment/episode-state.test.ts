@@ -570,6 +570,26 @@ describe("EpisodeState", () => {
     },
   );
 
+  test("a list works out what it has beside its items, also once it was written", async () => {
+    const cart = Object.defineProperty(
+      [{ price: 2 }] as { price: number }[] & { total: number },
+      "total",
+      {
+        get(this: readonly { readonly price: number }[]) {
+          return this.reduce((sum, { price }) => sum + price, 0);
+        },
+        enumerable: true,
+      },
+    );
+    const state = new EpisodeState({ cart });
+    await change(state, (draft) => {
+      expect(draft.cart.total).toBe(2);
+      draft.cart.push({ price: 3 });
+      expect(draft.cart.total).toBe(5);
+    });
+    expect([state.close().cart.total, cart.total]).toEqual([5, 2]);
+  });
+
   test("refuses a member under a Symbol, which nobody would copy or compare", async () => {
     const state = new EpisodeState<Record<PropertyKey, unknown>>({ a: 1 });
     const call = change(state, (draft) => void (draft[Symbol("mark")] = { n: 1 }));
