@@ -65,6 +65,8 @@ export async function climbTasks(
     folder,
     redeliver: true,
     onProgress: (now) => (progress = now),
+    // The sums follow from that; how rewards and waits are spread does from each episode.
+    onEpisode: (episode) => metrics.observe(episode),
   });
   run.announcePolicy(version);
   let steps = 0;

@@ -13,10 +13,18 @@ import {
 } from "turnwright";
 import { createStorefront, storefrontUser } from "turnwright/environments/storefront";
 
+/** What a trainer takes of a row: the policy's own tokens are those where the mask is 1. */
+export interface Row {
+  readonly tokenIds: readonly number[];
+  readonly lossMask: readonly number[];
+  readonly logprobs: readonly number[];
+  readonly advantage: number;
+}
+
 /** Trains for `steps` steps on groups of four attempts; `train` is yours, and updates the engine's weights. */
 export async function trainOnGroups(
   { url, modelDir, steps }: { url: string; modelDir: string; steps: number },
-  train: (rows: readonly { tokenIds: readonly number[]; advantage: number }[]) => Promise<void>,
+  train: (rows: readonly Row[]) => Promise<void>,
 ): Promise<number> {
   const environment = createStorefront();
   const engine = createSglangEngine({ url });
@@ -46,7 +54,9 @@ export async function trainOnGroups(
     const rows = group.episodes.flatMap(({ segments }, index) => {
       const advantage = values[index];
       if (advantage === undefined) return [];
-      return segments.map(({ tokenIds }) => ({ tokenIds, advantage }));
+      return segments.map(({ tokenIds, lossMask, logprobs }) => {
+        return { tokenIds, lossMask, logprobs, advantage };
+      });
     });
     version += 1;
     await run.updatePolicy(version, async () => await train(rows), "interrupt");

@@ -74,6 +74,8 @@ function describeEffort({ tokens, costUsd, time }: Evaluation): [string, string]
 }
 
 function describe({ value, low, high }: Estimate): string {
+  // Rewards that are no shares and all alike say nothing of how they are spread.
+  if (low === high) return `${value.toFixed(3)}  (95 %: –, all tasks went alike)`;
   return `${value.toFixed(3)}  (95 %: ${low.toFixed(3)} to ${high.toFixed(3)})`;
 }
 

@@ -14,7 +14,10 @@ export interface MetricsSource {
 /** A run's metrics in Prometheus' text form. */
 export interface RunMetrics {
   readonly contentType: string;
-  /** Takes note of an episode that has ended: how long its turns waited, and what it earned. */
+  /**
+   * Takes note of an episode that has ended: how long its turns waited, and what it earned. The histograms have what
+   * they are told by this; pass it as `onEpisode`.
+   */
   observe(episode: Pick<Episode, "turns" | "shared" | "reward" | "durationMs">): void;
   /** Reads the source, and writes all metrics. */
   text(): Promise<string>;

@@ -149,6 +149,19 @@ describe("showEpisode() says why a reward is what it is", () => {
     expect(end({ difference, closeness: 1 }, true)).toBe(`${nothing}\n  details: {"closeness":1}`);
   });
 
+  test("and shows the calls of a turn that tells of no text", () => {
+    const [turn] = row.turns;
+    const calls = ["cancel", "fly"].map((source) => {
+      const about = { callId: "c", arguments: '{"id": 2}', observation: "done" };
+      return { source, ...about, result: "acted" as const };
+    });
+    const turns = [{ ...turn!, text: "", engineMs: 149.018_047_9, steps: calls }];
+    expect(showEpisode({ ...row, turns }, { style: plainStyle, full: false })).toContain(
+      "agent  turn 0: 5 tokens after 40, 149 ms, cut off by length\n" +
+        '  cancel({"id": 2})\n  fly({"id": 2})\n\ncancel\n  done',
+    );
+  });
+
   test("and shows a silence as one", () => {
     const [turn] = row.turns;
     const silent = { source: "user", callId: "c", observation: "", result: "acted" as const };

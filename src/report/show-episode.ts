@@ -50,13 +50,20 @@ function showTurn(turn: TurnRecord, options: ShowOptions): string {
   const { style, full } = options;
   const { turnIndex, sampledTokenCount, promptTokenCount, finish, engineMs, text } = turn;
   const facts =
-    `turn ${turnIndex}: ${sampledTokenCount} tokens after ${promptTokenCount}, ${engineMs} ms` +
+    `turn ${turnIndex}: ${sampledTokenCount} tokens after ${promptTokenCount}, ${Math.round(engineMs)} ms` +
     (finish === "length" ? ", cut off by length" : "");
-  const said = shortened(printable(text), full ? Infinity : 4 * shownLength);
+  // An agent that keeps its conversations itself tells of its calls, and of no markup that holds them.
+  const shown = text.trim() === "" ? callsOf(turn) : text;
+  const said = shortened(printable(shown), full ? Infinity : 4 * shownLength);
   return [
     `${style.heading("agent")}  ${style.faint(facts)}\n${indented(said)}`,
     ...turn.steps.map((step) => showStep(step, options)),
   ].join("\n\n");
+}
+
+function callsOf({ steps }: TurnRecord): string {
+  const calls = steps.filter((step) => step.arguments !== undefined);
+  return calls.map((step) => `${step.source}(${step.arguments})`).join("\n");
 }
 
 function showStep(

@@ -156,6 +156,10 @@ export async function createReplay(
   around: RunSurroundings = {},
 ): Promise<Run> {
   const settings = { ...defaultUser, ...storedSettings(manifest), ...changed };
+  const doing = "play the run again";
+  requireKnownSetup(settings, { doing, remedy: replayRemedy });
+  const engine = manifest.found["engine"] as EngineDescription | undefined;
+  if (engine === undefined) throw unknownSetup("the engine (found.engine)", doing, replayRemedy);
   const config = readRunConfig(settings);
   if (isForeignAgent(config.agent)) {
     throw new UsageError(
@@ -166,10 +170,34 @@ export async function createReplay(
   return await createRun(config, {
     now: () => readPromptTime(manifest.promptTime)?.getTime() ?? startedAtMs,
     env: withoutKeys(process.env),
-    engine: recordedEngine(manifest.found["engine"] as EngineDescription),
+    engine: recordedEngine(engine),
     ...around,
   });
 }
+
+/**
+ * Refuses a run of which nothing says what played it, as one that a program started.
+ *
+ * @param settings - Those that are known of it.
+ * @param doing - Such as `fork lamp/test/0#0`.
+ * @param remedy - What to do instead.
+ * @throws UsageError
+ */
+export function requireKnownSetup(
+  { env }: GivenSettings,
+  { doing, remedy }: { readonly doing: string; readonly remedy: string },
+): void {
+  if (env === undefined) throw unknownSetup("the environment", doing, remedy);
+}
+
+function unknownSetup(what: string, doing: string, remedy: string): UsageError {
+  return new UsageError(
+    `Cannot ${doing}: run.json does not name ${what} that it was played with, as where a program started the run; ` +
+      `${remedy} (docs/runs.md)`,
+  );
+}
+
+const replayRemedy = "play it again from that program, by replayEpisode() with its own setup";
 
 /** Whoever insists on a key is given one that opens nothing. */
 function withoutKeys(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

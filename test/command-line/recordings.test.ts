@@ -207,3 +207,36 @@ describe("a run with branches", () => {
     expect(status).toBe(1);
   });
 });
+
+describe("a run that a program started", () => {
+  test("is not played again or forked by what is not known of it", async () => {
+    const own = path.join(scratch, "own");
+    await cp(run(), own, { recursive: true });
+    const file = path.join(own, "run.json");
+    const manifest = JSON.parse(await readFile(file, "utf8")) as { found: object };
+    const unknown = (what: string, doing: string, remedy: string): string =>
+      `turnwright: Cannot ${doing}: run.json does not name ${what} that it was played with, as where a program ` +
+      `started the run; ${remedy} (docs/runs.md)\n`;
+    const again = "play it again from that program, by replayEpisode() with its own setup";
+    await writeFile(file, JSON.stringify({ ...manifest, found: {} }));
+    expect(await callCli(["replay", own])).toMatchObject({
+      status: 2,
+      stderr: unknown("the environment", "play the run again", again),
+    });
+    const id = "storefront/test/0#0";
+    expect(await callCli(["fork", own, id, "--turn", "1"])).toMatchObject({
+      status: 2,
+      stderr: unknown(
+        "the environment",
+        `fork ${id}`,
+        "give that program's source the task with a `fork`",
+      ),
+    });
+    const { engine: _engine, ...found } = manifest.found as Record<string, unknown>;
+    await writeFile(file, JSON.stringify({ ...manifest, found }));
+    expect(await callCli(["replay", own])).toMatchObject({
+      status: 2,
+      stderr: unknown("the engine (found.engine)", "play the run again", again),
+    });
+  });
+});

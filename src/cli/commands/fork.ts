@@ -16,7 +16,7 @@ import {
 import { recordedAssignment } from "../../run/replay-episode.ts";
 import { forkGroupId } from "../../run/trunk.ts";
 import { createRun } from "../../setup/create-run.ts";
-import { defaultUser, openRecordedRun } from "../../setup/open-replay.ts";
+import { defaultUser, openRecordedRun, requireKnownSetup } from "../../setup/open-replay.ts";
 import { readRunConfig, runSettings } from "../../setup/run-config.ts";
 import { createRunRedactor } from "../../setup/run-secrets.ts";
 import type { Setting } from "../../setup/setting.ts";
@@ -98,6 +98,10 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
     "retry-failed": _retryFailed,
     ...stored
   } = storedSettings(recorded.manifest);
+  requireKnownSetup(stored, {
+    doing: `fork ${rolloutId}`,
+    remedy: "give that program's source the task with a `fork`",
+  });
   const dir =
     flags.out ?? path.join("runs", `fork-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`);
   const { split, taskIndex } = found.recorded.begin;

@@ -48,7 +48,7 @@ async function view(dirs: readonly string[], flags: ViewFlags): Promise<void> {
     const named = { wanted: episode ?? [], ...(model === undefined ? {} : { model }) };
     const { html, episodeCount } = await exportHtml(run, named);
     await writeFile(flags.export, html);
-    await writeOut(`${flags.export}: ${episodeCount} episodes, ${html.length} bytes\n`);
+    await writeOut(`${flags.export}: ${episodeCount} episodes, ${Buffer.byteLength(html)} bytes\n`);
     return;
   }
   if (episode !== undefined) throw new UsageError("Cannot use --episode without --export");
