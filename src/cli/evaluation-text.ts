@@ -5,6 +5,9 @@ import type { Estimate } from "../report/interval.ts";
 import { evaluationFiles } from "../run/evaluation-files.ts";
 import { formatCount } from "./progress-line.ts";
 
+/** Attempts of which the chances are shown, and those of all of them. */
+const mostShown = 8;
+
 /** What an evaluation came to, for people. */
 export function printEvaluation(evaluation: Evaluation, dir: string): string {
   const { episodes, averageReward, passHatK, passAtK, tauBench } = evaluation;
@@ -13,11 +16,14 @@ export function printEvaluation(evaluation: Evaluation, dir: string): string {
     ["attempts", `${episodes.scored} scored of ${episodes.planned} planned`],
   ];
   if (averageReward !== undefined) rows.push(["average reward", describe(averageReward)]);
-  for (let k = 1; k <= evaluation.trialCount; k++) {
+  const { trialCount } = evaluation;
+  for (let k = 1; k <= trialCount; k++) {
+    if (k > mostShown && k < trialCount) continue;
     const [hat, at] = [passHatK[k], passAtK[k]];
     if (hat !== undefined) rows.push([`pass^${k}`, describe(hat)]);
     if (at !== undefined && k > 1) rows.push([`pass@${k}`, describe(at)]);
   }
+  if (trialCount > mostShown + 1) rows.push(["other k", "in the report"]);
   if (episodes.unscored > 0) {
     const counted = tauBench?.passHatK["1"];
     const asFailed =

@@ -35,9 +35,13 @@ test("printRunSummary() says beside the mean what it leaves out, and why", () =>
     "failed/engine": 2,
     "failed/user": 1,
   });
-  expect(printRunSummary({ progress, end: "finished" }, folder)).toContain(
+  const printed = printRunSummary({ progress, end: "finished" }, folder);
+  expect(printed).toContain(
     "0.750 mean over 2 scored episodes; 4 left out: truncated/deadline ×1, " +
       "failed/engine ×2, failed/user ×1\n",
+  );
+  expect(printed).toMatch(
+    /\n {2}failures +engine\/timeout ×2, user\/timeout ×1; --retry-failed plays them again\n/,
   );
 });
 
@@ -70,4 +74,12 @@ test("printRunSummary() counts what has ended where nobody knows how many there 
   tally.episodeFinished(episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 1 }));
   const printed = printRunSummary({ progress: tally.progress(), end: "interrupted" }, folder);
   expect(printed).toMatch(/^ *episodes +1: 1 completed, 0 truncated, 0 failed$/m);
+});
+
+test("printRunSummary() says what is of this start alone, and no speed where nothing was sampled", () => {
+  const tally = new RunTally({ planned: 1, now: () => 0 });
+  tally.episodeResumed(episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 1 }));
+  const printed = printRunSummary({ progress: tally.progress(), end: "finished" }, folder);
+  expect(printed).toMatch(/\n {2}tokens +20 sampled \(trained\), 80 masked\n/);
+  expect(printed).toMatch(/\n {2}time +0\.0 s \(this start\)\n/);
 });

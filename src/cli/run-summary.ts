@@ -19,8 +19,10 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
     ["reward", describeReward(progress)],
     [
       "tokens",
-      `${formatCount(progress.sampledTokenCount)} sampled (trained), ${formatCount(masked)} masked, ` +
-        `${formatCount(progress.sampledTokensPerSecond)} sampled/s`,
+      `${formatCount(progress.sampledTokenCount)} sampled (trained), ${formatCount(masked)} masked` +
+        (progress.sampledTokensPerSecond === 0
+          ? ""
+          : `, ${formatCount(progress.sampledTokensPerSecond)} sampled/s`),
     ],
     [
       "turns",
@@ -31,7 +33,9 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
   if (progress.userUsage.callCount > 0) {
     rows.push(["user model", describeSpending(progress.userUsage)]);
   }
-  if (Object.keys(failures).length > 0) rows.push(["failures", listCounts(failures)]);
+  if (Object.keys(failures).length > 0) {
+    rows.push(["failures", `${listCounts(failures)}; --retry-failed plays them again`]);
+  }
   if (progress.firstFailure !== undefined) rows.push(["the first", progress.firstFailure]);
   const { troubles, firstTrouble } = progress;
   if (firstTrouble !== undefined) {
@@ -39,7 +43,8 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
     rows.push(["the first", firstTrouble]);
   }
   if (progress.retried > 0) rows.push(["retried", `${progress.retried} failed attempts`]);
-  rows.push(["time", `${(progress.elapsedMs / 1000).toFixed(1)} s`]);
+  const ofThis = progress.resumed > 0 ? " (this start)" : "";
+  rows.push(["time", `${(progress.elapsedMs / 1000).toFixed(1)} s${ofThis}`]);
   // By the name that the folder was given: it is known here, and shorter.
   const shown = (file: string): string => path.join(folder.name, path.basename(file));
   rows.push(["samples", shown(folder.samplesFile)]);

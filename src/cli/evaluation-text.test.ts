@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { episodeRow } from "../episode/episode-row.fixture.ts";
+import { EvaluationTally } from "../report/evaluation-tally.ts";
+import { printEvaluation } from "./evaluation-text.ts";
+
+/** The lines of as many attempts at one task, each of this reward. */
+function linesOf(trialCount: number, reward: number): readonly string[] {
+  const tally = new EvaluationTally({
+    ...{ environment: "shop", split: "test", trialCount },
+    tasks: [{ taskId: "shop/test/0", taskIndex: 0 }],
+  });
+  for (let trial = 0; trial < trialCount; trial++) {
+    tally.add({ row: episodeRow({ taskIndex: 0, sampleIndex: trial, reward }), trial });
+  }
+  return printEvaluation(tally.evaluation(), "runs/a").split("\n");
+}
+
+test("printEvaluation() shows the chances of few attempts, and of all", () => {
+  const shown = linesOf(48, 1).flatMap((line) => /^ +pass\^(\d+) /.exec(line)?.[1] ?? []);
+  expect(shown).toEqual(["1", "2", "3", "4", "5", "6", "7", "8", "48"]);
+  expect(linesOf(48, 1).join("\n")).toMatch(/\n +other k +in the report\n/);
+  expect(linesOf(9, 1).join("\n")).not.toContain("other k");
+});
+
+test("printEvaluation() claims no certainty of rewards that are no shares", () => {
+  expect(linesOf(2, 2).join("\n")).toMatch(
+    /\n +average reward +2\.000 {2}\(95 %: –, all tasks went alike\)\n/,
+  );
+});
