@@ -777,6 +777,7 @@ describe("verifyRun()", () => {
       episodes: 6,
       planned: 8,
       isFinished: false,
+      missingCount: 2,
       missing: ["attempt 1 of task 1", "attempt 0 of task 3"],
       violations: [],
     });

@@ -31,7 +31,9 @@ export interface RunVerification {
   readonly planned?: number;
   /** Whether the run says that it came to its end. */
   readonly isFinished: boolean;
-  /** Planned episodes that are not there, at most ten; absent where there are none. */
+  /** How many planned episodes are not there; absent where there are none. */
+  readonly missingCount?: number;
+  /** The first ten of these. */
   readonly missing?: readonly string[];
   /** Rows for slime; absent where there is no such file. */
   readonly slimeRows?: number;
@@ -108,7 +110,10 @@ export async function auditFolder(files: Files, dir: string): Promise<RunVerific
     episodes: episodes.count,
     ...(planned !== undefined && { planned }),
     isFinished,
-    ...(missing.length === 0 ? {} : { missing: missing.slice(0, 10).map(({ label }) => label) }),
+    ...(missing.length > 0 && {
+      missingCount: missing.length,
+      missing: missing.slice(0, 10).map(({ label }) => label),
+    }),
     ...(slime?.rows === undefined ? {} : { slimeRows: slime.rows }),
     violations: findings,
   };
