@@ -46,7 +46,9 @@ export function copyGraph<Value>(
       refillSet(copy, takeMember);
       continue;
     }
+    const isComputing = computing.has(copy);
     for (const [key, held] of membersOf(original)) {
+      if (isComputing && accessorOf(copy, key as string) !== undefined) continue;
       const own = take(held);
       if (own !== held) putMember(copy, key, own);
     }
@@ -127,10 +129,16 @@ function copyOfPlainList(base: readonly unknown[]): unknown[] {
   for (const name of namesBeside(base)) {
     const accessor = accessorOf(base, name);
     if (accessor === undefined) putMember(copy, name, (base as never)[name]);
-    else Object.defineProperty(copy, name, { ...accessor, configurable: true });
+    else {
+      Object.defineProperty(copy, name, { ...accessor, configurable: true });
+      computing.add(copy);
+    }
   }
   return copy;
 }
+
+/** Copies of lists of which a member is worked out whenever it is read. */
+const computing = new WeakSet<object>();
 
 /** Those of lists that take a while to go through: a state's are copied for each episode that writes them. */
 const known = new WeakMap<object, readonly string[]>();

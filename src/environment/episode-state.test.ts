@@ -588,6 +588,13 @@ describe("EpisodeState", () => {
       expect(draft.cart.total).toBe(5);
     });
     expect([state.close().cart.total, cart.total]).toEqual([5, 2]);
+    const first = Object.defineProperty([{ n: 1 }], "first", {
+      get: (): unknown => ({ n: first[0]!.n }),
+      enumerable: true,
+    });
+    const brought = new EpisodeState<{ list?: object[] }>({});
+    await change(brought, (draft) => void (draft.list = first));
+    expect(brought.close().list).toHaveProperty("first", { n: 1 });
   });
 
   test("refuses a member under a Symbol, which nobody would copy or compare", async () => {

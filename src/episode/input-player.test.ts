@@ -1264,7 +1264,7 @@ describe("an episode and its recording", () => {
     );
   });
 
-  test("a score that is worked out anew waits for no calls that it makes no more", async () => {
+  test("a score that is worked out anew waits five seconds for calls that it makes no more", async () => {
     const judgedBy = (judges: readonly string[]): Environment => {
       const base = lamp();
       return {
@@ -1280,11 +1280,14 @@ describe("an episode and its recording", () => {
       };
     };
     const { recorded } = await play({ environment: judgedBy(["ann", "bo", "cy"]) });
-    const { episode } = await play(
-      { ...nothing, environment: judgedBy(["ann", "cy"]), clock: createClock(manualClock()) },
+    const hand = manualClock();
+    const again = play(
+      { ...nothing, environment: judgedBy(["ann", "cy"]), clock: createClock(hand) },
       { past: stored(recorded), atEnd: "replay", scoreAnew: true },
     );
-    expect(episode.rewardDetails).toEqual({ votes: [1, 1] });
+    void hand.untilSleeping(5_000).then(async () => await hand.advance(5_000));
+    expect((await again).episode.rewardDetails).toEqual({ votes: [1, 1] });
+    expect(hand.sleeps.filter((ms) => ms === 5_000)).toHaveLength(1);
   });
 
   test("a call that failed while other work went on is theirs to wait for, however soon it fails again", async () => {

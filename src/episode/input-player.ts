@@ -476,13 +476,9 @@ export class InputPlayer {
     // It was made at once with others, and by the order in which they begin those are told apart that bear one name.
     const isEarly = this.#outsideCount + this.#missedCount < begun;
     const most = (ms: number): number => Math.min(ms, this.#limitMs / 2);
-    // A score that is worked out anew may call less than before, and finds by their names those that bear none twice.
-    if (this.#isScoredAnew && this.#asked === "score") {
-      const isMissing = isEarly || (isBehind && this.#place !== this.#missedPlace);
-      return isMissing && this.#isAnyTwin() ? most(missingMs) : 0;
-    }
     if ((isEarly || (isBehind && this.#ranWithLater())) && this.#missedPlace === undefined) {
-      return most(longestMissingMs);
+      // A score that is worked out anew may well call less than before.
+      return most(this.#isScoredAnew && this.#asked === "score" ? missingMs : longestMissingMs);
     }
     if (!isBehind) return isEarly ? most(missingMs) : 0;
     return this.#place === this.#missedPlace ? 0 : most(missingMs);
@@ -563,19 +559,6 @@ export class InputPlayer {
       if (input.type !== "outside") return;
       if (!this.#playedOutsides.delete(input.index) && input.index >= this.#passedCount) return;
     }
-  }
-
-  /** Whether two of the calls that are recorded for the answer under way, and were not made yet, bear one name. */
-  #isAnyTwin(): boolean {
-    const names = new Set<string>();
-    for (let place = this.#place; place < this.#past.length; place++) {
-      const input = this.#past[place]!;
-      if (input.type !== "outside") break;
-      if (this.#playedOutsides.has(input.index)) continue;
-      if (names.has(input.what)) return true;
-      names.add(input.what);
-    }
-    return false;
   }
 
   /** Whether the call that is recorded next was still under way when a later one began. */

@@ -11,6 +11,7 @@ import type { Task } from "../task.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import {
   fiftyLamps,
+  lampList,
   openLamps,
   startLamps,
   switchingEngine,
@@ -595,3 +596,42 @@ test.each(["drop", "mask", "mark"] as const)(
     expect(seen).toEqual(beyond === "drop" ? [] : [each, each, each]);
   },
 );
+
+test("a group that was stopped at its score is as old as the engine says, too", async () => {
+  let version = 3;
+  const engine = namedEngine(() => version);
+  const stop = new AbortController();
+  const seen: unknown[] = [];
+  for (const current of [3, 7]) {
+    version = current;
+    const scored = withResolvers();
+    const environment: Environment = {
+      ...fiftyLamps,
+      async open(task, options) {
+        const world = await fiftyLamps.open(task, options);
+        if (current === 7) return world;
+        world.score = async () => {
+          scored.resolve();
+          return await new Promise<never>((_, reject) => {
+            stop.signal.addEventListener("abort", () => reject(new Error("stopped")));
+          });
+        };
+        return world;
+      },
+    };
+    await using folder = await openLamps(dir);
+    const run = startLamps({
+      ...{ folder, redeliver: true, signal: stop.signal, source: lampList(1) },
+      setup: lampSetup({ environment, engine }),
+      grouping: { size: 1 },
+      staleness: { max: 1, beyond: "mark" },
+      ...(current === 7 && { signal: new AbortController().signal }),
+    });
+    if (current === 3) {
+      await scored.promise;
+      stop.abort();
+      await run.result.catch(() => {});
+    } else for await (const { staleness } of run) seen.push(staleness);
+  }
+  expect(seen).toEqual([4]);
+});

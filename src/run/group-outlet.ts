@@ -10,7 +10,7 @@ import type { StartRunOptions } from "./start-run-options.ts";
 /** What groups pass before they are handed out. */
 export interface GroupOutletOptions extends Pick<
   StartRunOptions,
-  "folder" | "redeliver" | "source" | "grouping" | "setup"
+  "folder" | "redeliver" | "source" | "grouping" | "setup" | "onEpisode"
 > {
   readonly versions: PolicyVersions;
   readonly tally: RunTally;
@@ -51,12 +51,19 @@ export class GroupOutlet {
   }
 
   /**
-   * Groups of this start that may have been trained on: those that were handed out or, where nobody iterates over the
+   * Groups that may have been trained on in this start: those that were handed out or, where nobody iterates over the
    * run, as a trainer does that takes its episodes from `onEpisode`, those that have ended. So it is while one is told
    * of an episode: whoever trains there does not wait until its group is handed out.
    */
   get trainableCount(): number {
-    return this.#isTaken && !this.#isTelling ? this.handedCount : this.endedCount;
+    const isOwnWay = !this.#isTaken || this.#isTelling;
+    return isOwnWay ? Math.max(this.handedCount, this.endedCount) : this.handedCount;
+  }
+
+  /** The same for one step: whoever is told of episodes may take it at any time, while others drain the groups. */
+  get trainableNextCount(): number {
+    const isOwnWay = !this.#isTaken || this.#options.onEpisode !== undefined;
+    return isOwnWay ? Math.max(this.handedCount, this.endedCount) : this.handedCount;
   }
 
   /** Tells somebody of an episode. */

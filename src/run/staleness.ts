@@ -30,6 +30,8 @@ export interface GroupCounts {
   readonly handedCount: number;
   /** Those that may have been trained on. Default: as many. */
   readonly trainableCount?: number;
+  /** The same where no more than one step is counted. */
+  readonly trainableNextCount?: number;
 }
 
 /**
@@ -46,6 +48,8 @@ export class PolicyVersions {
   readonly #options: StalenessOptions | undefined;
   /** The one that the trainer's steps are counted from. */
   #first: number | undefined;
+  /** The one up to which they were counted last. */
+  #counted: number | undefined;
   /** The one that the trainer has announced last in this start. */
   #announced: number | undefined;
   /** The newest that sampled a token in this start, or that the engine has said of itself. */
@@ -166,11 +170,15 @@ export class PolicyVersions {
   }
 
   /** Counts the trainer's steps up to a version (see above), by the groups that there were before it was known. */
-  #countTo(version: number, { handedCount, trainableCount = handedCount }: GroupCounts): void {
+  #countTo(version: number, groups: GroupCounts): void {
+    const { handedCount, trainableCount = handedCount } = groups;
+    const { trainableNextCount = trainableCount } = groups;
     const { groupsPerVersion = 1 } = this.#options ?? {};
+    const isNext = this.#counted !== undefined && version === this.#counted + 1;
+    this.#counted = version;
     const first = this.#first ?? (handedCount < groupsPerVersion ? version : version - 1);
     // The last step may have taken fewer.
-    const mostSteps = Math.ceil(trainableCount / groupsPerVersion);
+    const mostSteps = Math.ceil((isNext ? trainableNextCount : trainableCount) / groupsPerVersion);
     this.#first = Math.max(first, version - mostSteps);
   }
 

@@ -417,12 +417,9 @@ class GroupRun implements LiveRun {
    * Takes note of the versions of what was read back. Which one this start began with is not among them: the engine is
    * asked, before anybody takes a group and trains on it.
    *
-   * @param mayAsk - Whether it is worth asking. Default: where groups wait for versions, and none of this start is known.
+   * @param mayAsk - Whether it is worth asking.
    */
-  async #recallVersions(
-    episodes: readonly Episode[],
-    mayAsk: boolean = this.#versions.lacksFirst,
-  ): Promise<void> {
+  async #recallVersions(episodes: readonly Episode[], mayAsk: boolean): Promise<void> {
     this.#versions.recall(episodes);
     const isChanging = this.#updateCount > 0;
     if (episodes.length > 0 && mayAsk && !isChanging) {
@@ -589,7 +586,7 @@ class GroupRun implements LiveRun {
   }
 
   async #playAndRecord(job: AttemptJob): Promise<void> {
-    const { folder, setup, grouping, redactor, player, onEpisode } = this.#options;
+    const { folder, setup, grouping, redactor, redeliver, player, onEpisode } = this.#options;
     const tally = this.#tally;
     const isOver = (): boolean => job.group.isWhole || this.#desk.isClosed;
     if (isOver()) return;
@@ -618,7 +615,10 @@ class GroupRun implements LiveRun {
       const { episode, recordedCount, close } = played;
       const hasSampled = episode.turns.length > recordedCount;
       if (hasSampled) this.#versions.see(episode, recordedCount, this.#outlet);
-      else await this.#recallVersions([episode]);
+      else {
+        const isWaiting = redeliver === true && this.#versions.isBounded;
+        await this.#recallVersions([episode], isWaiting || this.#versions.lacksFirst);
+      }
       this.#desk.lookAgain();
       // Whatever is finished can be replayed: its last inputs are not left to the next moment's write, and where
       // the disk refuses them it is not finished.

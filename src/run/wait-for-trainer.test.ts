@@ -387,3 +387,55 @@ test("who writes a log in onEpisode is given no older groups, whatever the numbe
   }
   expect(ahead).toEqual([4, 4, 4, 4]);
 });
+
+test.each([0, 1])(
+  "a trainer that works on in onEpisode waits for none, however slowly its groups are drained, with max %d",
+  async (max) => {
+    let version = 1;
+    const rounds = async (count: number): Promise<void> => {
+      for (let round = 0; round < count; round++) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    const run = startLamps({
+      source: boundedSource(oneByOne().source!, 8),
+      grouping: { size: 1 },
+      admission: { concurrency: 1 },
+      staleness: { max, beyond: "wait", groupsPerVersion: 1 },
+      onEpisode: () => {
+        void rounds(5).then(() => run.announcePolicy(++version));
+      },
+    });
+    run.announcePolicy(version);
+    for await (const _ of run) await rounds(50);
+    expect(await run.result).toMatchObject({ end: "finished" });
+    expect(version).toBe(9);
+  },
+);
+
+test.each([1, 3])(
+  "groups of an earlier start are trained on as those of this one are, with max %d",
+  async (max) => {
+    const source = (count: number): TaskSource => boundedSource(oneByOne().source!, count);
+    {
+      await using folder = await openLamps(dir);
+      const run = startLamps({ source: source(4), grouping: { size: 1 }, folder, redeliver: true });
+      await run.result;
+    }
+    let version = 1;
+    await using folder = await openLamps(dir);
+    const run = startLamps({
+      ...{ source: source(12), grouping: { size: 1 }, folder, redeliver: true },
+      staleness: { max, beyond: "wait", groupsPerVersion: 1 },
+      onEpisode: () => run.announcePolicy(version),
+    });
+    run.announcePolicy(version);
+    let handedCount = 0;
+    for await (const _ of run) {
+      handedCount += 1;
+      await letThemWork();
+      run.announcePolicy(++version);
+    }
+    expect(handedCount).toBe(12);
+  },
+);
