@@ -24,6 +24,12 @@ const seen =
   (versions) =>
     versions.see(sampledBy(...names), recordedCount, { handedCount });
 
+/** Tells a version where others drain the groups behind a trainer that is told of episodes. */
+const drained =
+  (version: number, handedCount: number, endedCount: number): Step =>
+  (versions) =>
+    versions.announce(version, { handedCount, trainableNextCount: endedCount });
+
 test.each<[what: string, steps: readonly Step[], count: number]>([
   ["nothing is known", [], 0],
   ["the first one is announced", [announced(7, 0)], 0],
@@ -48,6 +54,8 @@ test.each<[what: string, steps: readonly Step[], count: number]>([
   ],
   ["it does so again", [announced(7, 0), announced(6, 2), announced(5, 4), announced(6, 6)], 3],
   ["it goes back with part of a step", [announced(7, 0), announced(8, 2), announced(5, 3)], 1],
+  ["groups are drained behind it", [announced(7, 0), drained(8, 0, 2), drained(9, 2, 4)], 2],
+  ["it is told of twice there", [announced(7, 0), drained(8, 0, 2), drained(8, 0, 2)], 1],
   ["the engine counts otherwise", [seen(["100"], 0), announced(7, 0), seen(["101"], 2)], 0],
   ["the recorded turns are of newer weights", [seen(["9", "5"], 0, 1), described("6", 2)], 1],
   ["those are older", [seen(["1", "5"], 0, 1), described("6", 2)], 1],

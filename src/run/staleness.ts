@@ -174,6 +174,8 @@ export class PolicyVersions {
     const { handedCount, trainableCount = handedCount } = groups;
     const { trainableNextCount = trainableCount } = groups;
     const { groupsPerVersion = 1 } = this.#options ?? {};
+    // Told once more, it allows no less than it did.
+    if (version === this.#counted && this.#first !== undefined) return;
     const isNext = this.#counted !== undefined && version === this.#counted + 1;
     this.#counted = version;
     const first = this.#first ?? (handedCount < groupsPerVersion ? version : version - 1);
