@@ -1,3 +1,5 @@
+import { isMostlyHoles } from "./sparse-list.ts";
+
 /** Numbers of one size in a row, whose members are those numbers. */
 export type Numbers = ArrayLike<number | bigint>;
 
@@ -28,7 +30,7 @@ export function shownContent(value: unknown): string | undefined {
   const builtin = builtinText(value);
   if (bytes !== undefined) return JSON.stringify(`(${classOf(value)} of ${describe(bytes)})`);
   if (isInvalidDate(value)) return JSON.stringify("(Invalid Date)");
-  if (Array.isArray(value) && isSparse(value)) {
+  if (Array.isArray(value) && value.length > longestWritten && isMostlyHoles(value)) {
     return JSON.stringify(`(Array of ${value.length}, most of them missing)`);
   }
   if (builtin !== undefined) return JSON.stringify(`(${classOf(value)} ${builtin})`);
@@ -72,10 +74,8 @@ function hidesContent(value: unknown): value is object {
   return Object.keys(value).length === 0 && classOf(value) !== "Object";
 }
 
-/** Whether a list has so few items for its length that writing its places would take far longer than they are worth. */
-function isSparse(list: readonly unknown[]): boolean {
-  return list.length > 1000 && Object.keys(list).length < list.length / 2;
-}
+/** Places of a list that are written, however few of them hold anything; more would take longer than they are worth. */
+const longestWritten = 1000;
 
 /** Most numbers that are shown. */
 const maxShown = 64;

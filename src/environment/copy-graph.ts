@@ -91,12 +91,18 @@ export function copyOf(base: object): object {
   const prototype = Object.getPrototypeOf(base) as object | null;
   if (!hasAccessors(base)) return Object.setPrototypeOf({ ...base }, prototype) as object;
   const copy = Object.create(prototype) as object;
-  for (const key of Reflect.ownKeys(base)) {
-    const accessor = accessorOf(base, key);
-    if (accessor === undefined) putMember(copy, key, (base as Record<PropertyKey, unknown>)[key]);
-    else Object.defineProperty(copy, key, { ...accessor, configurable: true });
-  }
+  for (const key of Reflect.ownKeys(base)) copyMember(copy, key, base);
   return copy;
+}
+
+function copyMember(copy: object, key: PropertyKey, base: object): "data" | "worked-out" {
+  const accessor = accessorOf(base, key);
+  if (accessor === undefined) {
+    putMember(copy, key, (base as Record<PropertyKey, unknown>)[key]);
+    return "data";
+  }
+  Object.defineProperty(copy, key, { ...accessor, configurable: true });
+  return "worked-out";
 }
 
 /** A list of a class stays one, with the members that it has beside its items. */
@@ -127,12 +133,7 @@ function copyOfPlainList(base: readonly unknown[]): unknown[] {
   if (isSparse(base)) return copySparse(base);
   const copy = base.slice();
   for (const name of namesBeside(base)) {
-    const accessor = accessorOf(base, name);
-    if (accessor === undefined) putMember(copy, name, (base as never)[name]);
-    else {
-      Object.defineProperty(copy, name, { ...accessor, configurable: true });
-      computing.add(copy);
-    }
+    if (copyMember(copy, name, base) === "worked-out") computing.add(copy);
   }
   return copy;
 }

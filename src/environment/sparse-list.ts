@@ -12,9 +12,14 @@ export function isSparse(list: readonly unknown[]): boolean {
   if (list.length < shortest) return false;
   const step = Math.floor(list.length / sampleCount);
   for (let place = 0; place < list.length; place += step) {
-    if (!Object.hasOwn(list, place)) return Object.keys(list).length < list.length / 2;
+    if (!Object.hasOwn(list, place)) return isMostlyHoles(list);
   }
   return false;
+}
+
+/** Whether a list has fewer items than holes: each is gone through. */
+export function isMostlyHoles(list: readonly unknown[]): boolean {
+  return Object.keys(list).length < list.length / 2;
 }
 
 /** A copy of a sparse list, hole by hole, with what it has beside its items. */

@@ -3,6 +3,7 @@ import { given } from "../internal/given.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { parseJson } from "./episode-row.ts";
 import type { Files } from "./files.ts";
+import { groupIdOf } from "./group-id.ts";
 import { scanLines } from "./line-ranges.ts";
 import type { NotedTask } from "./noted-task.ts";
 import { isOfOtherRun, readInputs, writeInputs } from "./recording-line.ts";
@@ -111,7 +112,7 @@ class GroupNotes implements ToldGroups {
   /** Attempts are played again: what was decided of their groups is decided anew. */
   #reopen(rolloutIds: readonly string[]): void {
     for (const rolloutId of rolloutIds) {
-      const place = this.#placeOf.get(rolloutId.slice(0, rolloutId.lastIndexOf("#")));
+      const place = this.#placeOf.get(groupIdOf(rolloutId));
       if (place === undefined) continue;
       this.finished.delete(place);
       this.leftOut.delete(place);

@@ -56,14 +56,17 @@ export class GroupOutlet {
    * of an episode: whoever trains there does not wait until its group is handed out.
    */
   get trainableCount(): number {
-    const isOwnWay = !this.#isTaken || this.#isTelling;
-    return isOwnWay ? Math.max(this.handedCount, this.endedCount) : this.handedCount;
+    return this.#countTrainable(this.#isTelling);
   }
 
   /** The same for one step: whoever is told of episodes may take it at any time, while others drain the groups. */
   get trainableNextCount(): number {
-    const isOwnWay = !this.#isTaken || this.#options.onEpisode !== undefined;
-    return isOwnWay ? Math.max(this.handedCount, this.endedCount) : this.handedCount;
+    return this.#countTrainable(this.#options.onEpisode !== undefined);
+  }
+
+  #countTrainable(mayBeByEpisode: boolean): number {
+    if (this.#isTaken && !mayBeByEpisode) return this.handedCount;
+    return Math.max(this.handedCount, this.endedCount);
   }
 
   /** Tells somebody of an episode. */
