@@ -82,7 +82,7 @@ describe("loadModuleEnvironment()", () => {
     [
       "what is no JavaScript, with the line",
       "const a = 1;\nexport default {\n  name: 'x'\n  source: 'y' };",
-      ", line 4: ",
+      ": line 4: Unexpected identifier 'source', at: source: 'y' };",
     ],
     ["an import that is absent", 'import "no-such-lamps";', "no-such-lamps"],
     [

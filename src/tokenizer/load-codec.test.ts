@@ -1,4 +1,5 @@
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import * as nodeModule from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -276,15 +277,17 @@ describe("the JavaScript codec", () => {
 
   test("does not keep the process alive when it has nothing to do", async () => {
     await save(scored);
+    // Where Node asks a thread of its own what to import, there is one for that.
+    const others = "registerHooks" in nodeModule ? [] : ["MessagePort"];
     const openPorts = () =>
       process.getActiveResourcesInfo().filter((name) => name === "MessagePort");
     // Threads of the tests before this one may still be on their way out.
-    await vi.waitFor(() => expect(openPorts()).toEqual([]), { timeout: 60_000 });
+    await vi.waitFor(() => expect(openPorts()).toEqual(others), { timeout: 60_000 });
     const codec = await loadTokenCodec(dir, { backend: "javascript" });
     const pending = codec.encode("ab");
-    expect(openPorts()).toEqual(["MessagePort"]);
+    expect(openPorts()).toEqual([...others, "MessagePort"]);
     await pending;
-    expect(openPorts()).toEqual([]);
+    expect(openPorts()).toEqual(others);
     await codec.close?.();
   });
 

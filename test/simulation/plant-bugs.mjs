@@ -21,6 +21,7 @@ try {
     "environments",
     "package.json",
     "tsconfig.json",
+    "tsconfig.tests.json",
     "vitest.config.ts",
   ]) {
     await cp(path.join(root, name), path.join(copy, name), { recursive: true });

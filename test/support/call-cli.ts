@@ -1,11 +1,8 @@
-import { createRequire } from "node:module";
 import { Readable, Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
 import path from "node:path";
 import { cliFile, type CliResult } from "./run-cli.ts";
 
-const require = createRequire(import.meta.url);
-const nativeImport = require("./native-import.cjs") as (url: string) => Promise<unknown>;
 const commandLine = pathToFileURL(path.join(path.dirname(cliFile), "run-command-line.js")).href;
 
 /** The last call, of which the next one waits for the end: standard output is the process's. */
@@ -37,7 +34,7 @@ async function call(
   args: readonly string[],
   { input = "", env = {}, cwd }: CallOptions,
 ): Promise<CliResult> {
-  const { runCommandLine } = (await nativeImport(commandLine)) as {
+  const { runCommandLine } = (await import(commandLine)) as {
     runCommandLine: (args: readonly string[]) => Promise<void>;
   };
   const [stdout, stderr] = [new Collected(), new Collected()];

@@ -1,0 +1,26 @@
+// What Node asks when it imports a module: TypeScript of this repository keeps its address, so that what it
+// finds by `import.meta.url` is there, and has the compiled text.
+import { readFileSync } from "node:fs";
+
+const root = new URL("../../", import.meta.url).href;
+const compiled = `${root}.compiled/`;
+
+/** A TypeScript module of this repository, and what the test runner adds to the address of a test. */
+const source = /^(?!.*\/node_modules\/)(.+)\.ts((?:\?|%3F)vitest=\d+)?$/;
+
+export function resolve(specifier, context, next) {
+  const { parentURL = "" } = context;
+  const isOwn = (url) => url.startsWith(root) && source.test(url);
+  // The compiler has put .js in the place of .ts.
+  const isRelative = /^\.\.?\//.test(specifier) && isOwn(parentURL);
+  const url = isRelative ? new URL(specifier.replace(/\.js$/, ".ts"), parentURL).href : specifier;
+  if (!isOwn(url)) return next(specifier, context);
+  return { url: url.replace("%3Fvitest=", "?vitest="), format: "module", shortCircuit: true };
+}
+
+export function load(url, context, next) {
+  const [, name] = url.startsWith(root) ? (source.exec(url) ?? []) : [];
+  if (name === undefined) return next(url, context);
+  const file = new URL(`${compiled}${name.slice(root.length)}.js`);
+  return { format: "module", source: readFileSync(file), shortCircuit: true };
+}
