@@ -13,12 +13,14 @@ export default defineConfig({
     // One more than there are cores: files that start processes, browsers or stores wait for them.
     maxWorkers: availableParallelism() + 1,
     // Node imports what was compiled beforehand: the runner's own way to import takes a fifth more time.
-    globalSetup: "./test/support/compile.mjs",
+    globalSetup: ["./test/support/compile.mjs", "./test/support/scratch.mjs"],
     experimental: { viteModuleRunner: false, nodeLoader: false },
     execArgv: [
       ...["--import", new URL("test/support/run-compiled.mjs", import.meta.url).href],
       // The lines of errors are those of the sources.
       "--enable-source-maps",
+      // Most code runs a few times only: compiling it for speed, as early as is usual, costs more than it brings.
+      "--interrupt-budget=400000",
       // Room for what is thrown away at once: whole runs in simulated time spent a fifth of theirs clearing it up.
       "--max-semi-space-size=64",
     ],
