@@ -1,21 +1,26 @@
-// Compiles all that tests import, once for all of them: to .compiled/, from where run-compiled.mjs takes it.
+// Compiles all that tests import, once for all of them, to a folder from where run-compiled.mjs takes it. Each run
+// has a new one: nothing in it is older than its source, and two runs do not meet.
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { createOwnFolder } from "./own-folder.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** What the test runner calls before the first test, and again where it watches. */
+/** What the test runner calls before the first test, and again where it watches; it returns what is called last. */
 export default function setup(project) {
-  compile();
-  project.onTestsRerun(compile);
+  const { dir, remove } = createOwnFolder(path.join(root, ".compiled"));
+  process.env.TURNWRIGHT_COMPILED = dir;
+  compile(dir);
+  project.onTestsRerun(() => compile(dir));
+  return remove;
 }
 
-function compile() {
+function compile(dir) {
   const tsc = path.join(root, "node_modules/typescript/bin/tsc");
   // Lines are found in the sources, wherever the compiled text is.
-  const sourceRoot = pathToFileURL(root).href;
-  const args = [tsc, "-p", path.join(root, "tsconfig.tests.json"), "--sourceRoot", sourceRoot];
+  const places = ["--outDir", dir, "--sourceRoot", pathToFileURL(root).href];
+  const args = [tsc, "-p", path.join(root, "tsconfig.tests.json"), ...places];
   const { status, stdout } = spawnSync(process.execPath, args, {
     stdio: ["ignore", "pipe", "inherit"],
     encoding: "utf8",

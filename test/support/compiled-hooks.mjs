@@ -1,9 +1,10 @@
 // What Node asks when it imports a module: TypeScript of this repository keeps its address, so that what it
 // finds by `import.meta.url` is there, and has the compiled text.
 import { readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
 
 const root = new URL("../../", import.meta.url).href;
-const compiled = `${root}.compiled/`;
 
 /** A TypeScript module of this repository, and what the test runner adds to the address of a test. */
 const source = /^(?!.*\/node_modules\/)(.+)\.ts((?:\?|%3F)vitest=\d+)?$/;
@@ -21,6 +22,17 @@ export function resolve(specifier, context, next) {
 export function load(url, context, next) {
   const [, name] = url.startsWith(root) ? (source.exec(url) ?? []) : [];
   if (name === undefined) return next(url, context);
-  const file = new URL(`${compiled}${name.slice(root.length)}.js`);
-  return { format: "module", source: readFileSync(file), shortCircuit: true };
+  return { format: "module", source: readCompiled(name), shortCircuit: true };
+}
+
+function readCompiled(name) {
+  const within = path.relative(fileURLToPath(root), fileURLToPath(name));
+  try {
+    return readFileSync(path.join(process.env.TURNWRIGHT_COMPILED, `${within}.js`));
+  } catch (cause) {
+    throw new Error(
+      `Cannot import ${within}.ts: it is absent, or was when the tests were compiled (see tsconfig.tests.json)`,
+      { cause },
+    );
+  }
 }

@@ -1,0 +1,35 @@
+// Folders that a run of the tests has to itself.
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import path from "node:path";
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** Creates a folder whose name begins so, and removes those that runs left which were killed; `remove()` ends it. */
+export function createOwnFolder(parent, prefix = "") {
+  mkdirSync(parent, { recursive: true });
+  for (const name of readdirSync(parent)) {
+    if (name.startsWith(prefix)) removeAbandoned(path.join(parent, name), prefix);
+  }
+  const dir = mkdtempSync(path.join(parent, `${prefix}${process.pid}-`));
+  return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
+}
+
+/** Its process is gone, and whoever shares the folder with us and not the processes would have used it since. */
+function removeAbandoned(dir, prefix) {
+  try {
+    const pid = Number.parseInt(path.basename(dir).slice(prefix.length), 10);
+    if (isRunning(pid) || Date.now() - statSync(dir).mtimeMs < dayMs) return;
+    rmSync(dir, { recursive: true, force: true });
+  } catch {
+    // It is somebody else's.
+  }
+}
+
+function isRunning(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch ({ code }) {
+    return code === "EPERM";
+  }
+}
