@@ -12,7 +12,14 @@ export default function setup(project) {
   const { dir, remove } = createOwnFolder(path.join(root, ".compiled"));
   process.env.TURNWRIGHT_COMPILED = dir;
   compile(dir);
-  project.onTestsRerun(() => compile(dir));
+  project.onTestsRerun(() => {
+    try {
+      compile(dir);
+    } catch (error) {
+      // Whoever watches goes on typing.
+      console.error(error.message);
+    }
+  });
   return remove;
 }
 
