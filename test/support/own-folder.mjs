@@ -11,7 +11,10 @@ export function createOwnFolder(parent, prefix = "") {
     if (name.startsWith(prefix)) removeAbandoned(path.join(parent, name), prefix);
   }
   const dir = mkdtempSync(path.join(parent, `${prefix}${process.pid}-`));
-  return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
+  const remove = () => rmSync(dir, { recursive: true, force: true });
+  // Whoever stops the run by Ctrl-C leaves nothing either.
+  process.once("exit", remove);
+  return { dir, remove };
 }
 
 /** Its process is gone, and whoever shares the folder with us and not the processes would have used it since. */

@@ -13,7 +13,8 @@ const leastBytes = 4 * 2 ** 30;
 /** What the test runner calls before the first test; it returns what is called behind the last. */
 export default function setup() {
   // Whoever has named a place wants that one.
-  if (process.env.TMPDIR !== undefined) return undefined;
+  const { TMPDIR, TMP, TEMP } = process.env;
+  if ([TMPDIR, TMP, TEMP].some((place) => place !== undefined)) return undefined;
   try {
     const { bavail, bsize } = statfsSync(memory);
     if (bavail * bsize < leastBytes) return undefined;

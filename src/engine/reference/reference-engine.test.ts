@@ -322,10 +322,9 @@ describe("describe()", () => {
   });
 });
 
-/** Threads run the build where Node reads no TypeScript; an older build is another engine. */
+/** Threads run the build; an older one is another engine. */
 const built = new URL("../../../dist/src/engine/reference/thread/worker.js", import.meta.url);
-const readsTypeScript = Boolean((process.features as { typescript?: unknown }).typescript);
-const hasWorker = readsTypeScript || (await isBuildFresh());
+const hasWorker = await isBuildFresh();
 if (!hasWorker) console.log("Worker threads are not tested: run `npm run build` first");
 
 async function isBuildFresh(): Promise<boolean> {
@@ -358,9 +357,7 @@ describe.skipIf(!hasWorker)("in worker threads", () => {
   });
 
   test("neither idle threads nor an engine left open keep the process alive", async () => {
-    const module = readsTypeScript
-      ? new URL("reference-engine.ts", import.meta.url)
-      : new URL("../reference-engine.js", built);
+    const module = new URL("../reference-engine.js", built);
     const script = `
       import { createReferenceEngine } from ${JSON.stringify(module.href)};
       const modelDir = ${JSON.stringify(path.join(folder, "model"))};

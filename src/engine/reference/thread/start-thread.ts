@@ -80,15 +80,8 @@ export function startOnThisThread(
   };
 }
 
-/**
- * The worker's module: the built one, or beside this one where Node runs these sources and reads
- * TypeScript.
- */
+/** The worker's module: the built one, for a thread runs no TypeScript. */
 function workerUrl(): URL {
-  const readsTypeScript = Boolean((process.features as { typescript?: unknown }).typescript);
-  if (import.meta.url.endsWith(".ts") && readsTypeScript) {
-    return new URL("./worker.ts", import.meta.url);
-  }
   const built = packageFile("dist/src/engine/reference/thread/worker.js");
   if (existsSync(built)) return pathToFileURL(built);
   throw new UsageError(
