@@ -27,3 +27,20 @@ test("printEvaluation() claims no certainty of rewards that are no shares", () =
     /\n +average reward +2\.000 {2}\(95 %: –, all tasks went alike\)\n/,
   );
 });
+
+test("printEvaluation() counts tasks of which nothing was played as failed where it says so", () => {
+  const tally = new EvaluationTally({
+    ...{ environment: "shop", split: "test", trialCount: 2 },
+    tasks: [0, 1, 2, 3].map((taskIndex) => ({ taskId: `shop/test/${taskIndex}`, taskIndex })),
+  });
+  for (const [taskIndex, sampleIndex, reward] of [
+    [0, 0, 1],
+    [0, 1, 1],
+    [1, 0, 1],
+  ] as const) {
+    tally.add({ row: episodeRow({ taskIndex, sampleIndex, reward }), trial: sampleIndex });
+  }
+  expect(printEvaluation(tally.evaluation(), "runs/a")).toContain(
+    "5 (not-played ×5), left out of the figures; counted as failed, pass^1 is 0.375\n",
+  );
+});

@@ -1,5 +1,6 @@
 import { rowsText } from "./rows-text.ts";
 import path from "node:path";
+import { countAsFailed } from "../report/count-as-failed.ts";
 import type { Evaluation } from "../report/evaluation.ts";
 import type { Estimate } from "../report/interval.ts";
 import { evaluationFiles } from "../run/evaluation-files.ts";
@@ -10,7 +11,7 @@ const mostShown = 8;
 
 /** What an evaluation came to, for people. */
 export function printEvaluation(evaluation: Evaluation, dir: string): string {
-  const { episodes, averageReward, passHatK, passAtK, tauBench } = evaluation;
+  const { episodes, averageReward, passHatK, passAtK } = evaluation;
   const rows: [string, string][] = [
     ["tasks", `${evaluation.taskCount} of ${evaluation.environment}, ${evaluation.split}`],
     ["attempts", `${episodes.scored} scored of ${episodes.planned} planned`],
@@ -25,7 +26,7 @@ export function printEvaluation(evaluation: Evaluation, dir: string): string {
   }
   if (trialCount > mostShown + 1) rows.push(["other k", "in the report"]);
   if (episodes.unscored > 0) {
-    const counted = tauBench?.passHatK["1"];
+    const counted = countAsFailed(evaluation)?.successShare;
     const asFailed =
       counted === undefined ? "" : `; counted as failed, pass^1 is ${counted.toFixed(3)}`;
     const reasons = counts(episodes.unscoredBy);

@@ -1,6 +1,6 @@
 import { isBinary, type BinaryCopies } from "./binary.ts";
 import { accessorOf, hasAccessors, isPlain, isSealed, membersOf } from "./sealed.ts";
-import { copySparse, isSparse } from "./sparse-list.ts";
+import { emptyAs, isSparse } from "./sparse-list.ts";
 
 /** How a value is copied. */
 export interface CopyOptions {
@@ -130,9 +130,9 @@ function copyOfList(base: readonly unknown[]): object {
 
 /** With its holes, and with members that it has beside its items, such as the columns of a table. */
 function copyOfPlainList(base: readonly unknown[]): unknown[] {
-  if (isSparse(base)) return copySparse(base);
-  const copy = base.slice();
-  for (const name of namesBeside(base)) {
+  const isFar = isSparse(base);
+  const copy = isFar ? emptyAs(base) : base.slice();
+  for (const name of isFar ? Object.keys(base) : namesBeside(base)) {
     if (copyMember(copy, name, base) === "worked-out") computing.add(copy);
   }
   return copy;

@@ -1,5 +1,6 @@
 import { putMember } from "./copy-graph.ts";
 import { accessorOf, hasAccessors } from "./sealed.ts";
+import { isSparse } from "./sparse-list.ts";
 import { rawOf, type Part, type StateDraft } from "./state-draft.ts";
 
 type Members = Record<PropertyKey, unknown>;
@@ -126,10 +127,10 @@ function setItem(own: unknown[], key: PropertyKey, value: unknown, draft: StateD
   const before = own.length;
   if (key === "length") {
     if (value === before) return;
-    const cut = own.slice(value as number);
+    const cut = itemsFrom(own, Number(value));
     draft.note(() => {
       own.length = before;
-      for (const [index, item] of cut.entries()) own[before - cut.length + index] = item;
+      for (const [place, item] of cut) own[place] = item;
     });
     own.length = value as number;
     return;
@@ -143,4 +144,21 @@ function setItem(own: unknown[], key: PropertyKey, value: unknown, draft: StateD
   };
   draft.note(undo, value, { raw: own, key });
   own[key as never] = value;
+}
+
+/** A list's items from a place on, by their places: a hole is none. */
+function itemsFrom(
+  list: readonly unknown[],
+  start: number,
+): readonly (readonly [number, unknown])[] {
+  if (!isSparse(list)) {
+    const places = Array.from({ length: list.length - start }, (_, index) => start + index);
+    return places
+      .filter((place) => Object.hasOwn(list, place))
+      .map((place) => [place, list[place]]);
+  }
+  return Object.keys(list).flatMap((key): (readonly [number, unknown])[] => {
+    const place = Number(key);
+    return place >= start && place < list.length ? [[place, list[place]]] : [];
+  });
 }

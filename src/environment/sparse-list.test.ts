@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { EpisodeState } from "./episode-state.ts";
 import { NotPlain, writePlainJson } from "./plain-text.ts";
-import { copySparse, isSparse } from "./sparse-list.ts";
+import { copyOf } from "./copy-graph.ts";
+import { isSparse } from "./sparse-list.ts";
 
 /** Far behind the end of a list: as far as a list goes. */
 const farPlaces = [100_000, 100_000_000, 2 ** 32 - 2];
@@ -24,7 +25,7 @@ test.each([
 });
 
 test.each(farPlaces)("a sparse list is copied with its holes, %d", (place) => {
-  const copy = copySparse(Object.assign(listTo(place), ["first"], { note: "no item" }));
+  const copy = copyOf(Object.assign(listTo(place), ["first"], { note: "no item" }));
   expect(copy).toHaveLength(place + 1);
   expect(Object.entries(copy)).toEqual([
     ["0", "first"],
@@ -49,6 +50,47 @@ test.each(farPlaces)("a call brings in a list and writes at place %d of it", asy
   const { rows } = state.close();
   expect(rows["a"]).toHaveLength(place + 1);
   expect(Object.entries(rows["a"]!)).toEqual([[String(place), { name: "Bo" }]]);
+});
+
+test("a sparse list works out what it worked out, also where it was copied", async () => {
+  const list = Object.defineProperty(listTo(100_000), "size", {
+    get(this: unknown[]) {
+      return this.length;
+    },
+    enumerable: true,
+  });
+  const state = new EpisodeState({ list: list as unknown[] & { readonly size: number } });
+  await state.change(
+    async (given) => void given.list.push("Bo"),
+    () => true,
+  );
+  expect(state.close().list.size).toBe(100_002);
+});
+
+test.each([
+  ["short", Object.assign(listTo(4), { 2: 5 })],
+  ["far", Object.assign(listTo(100_000_000), [1, 2, 3])],
+])("a refused call that shortens a list leaves it its holes, %s", async (_, list) => {
+  const before = Object.entries(list);
+  const { length } = list;
+  const shorten: ((given: unknown[]) => unknown)[] = [
+    (given) => (given.length = 1),
+    (given) => ((given as { length: unknown }).length = "2"),
+    (given) => given.pop(),
+  ];
+  for (const call of shorten) {
+    const state = new EpisodeState({ list });
+    await state.change(
+      async (given) => {
+        call(given.list);
+        given.list.push("Cy");
+      },
+      () => false,
+    );
+    const { list: after } = state.close();
+    expect(after).toHaveLength(length);
+    expect(Object.entries(after)).toEqual(before);
+  }
 });
 
 test.each(farPlaces)("a list with an item at place %d is no text", (place) => {

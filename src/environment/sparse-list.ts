@@ -22,18 +22,10 @@ export function isMostlyHoles(list: readonly unknown[]): boolean {
   return Object.keys(list).length < list.length / 2;
 }
 
-/** A copy of a sparse list, hole by hole, with what it has beside its items. */
-export function copySparse(list: readonly unknown[]): unknown[] {
+/** A sparse list's length and its holes, to be filled. */
+export function emptyAs(list: readonly unknown[]): unknown[] {
   const copy: unknown[] = [];
   // Without the last place first, each one further on would be made room for.
   copy.length = list.length;
-  for (const [key, held] of Object.entries(list)) {
-    Object.defineProperty(copy, key, {
-      value: held,
-      enumerable: true,
-      writable: true,
-      configurable: true,
-    });
-  }
   return copy;
 }

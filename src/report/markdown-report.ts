@@ -1,4 +1,5 @@
 import { describeDifference } from "./describe-difference.ts";
+import { countAsFailed } from "./count-as-failed.ts";
 import type { Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evaluation.ts";
 import type { Estimate } from "./interval.ts";
 import { isSuccess } from "./trial-result.ts";
@@ -36,9 +37,11 @@ const explanation =
   "Intervals hold 95 %: a bootstrap over whole tasks (10,000 resamples, fixed seed); Wilson's where\n" +
   "all tasks went alike. pass^k is the chance that k attempts at a task all succeed, pass@k that one of\n" +
   "k does; both are unbiased estimates over the tasks with at least k scored attempts. The column\n" +
-  "τ-bench is its own formula: an attempt without a score counts as failed.";
+  "τ-bench is its own formula: an attempt without a score counts as failed, but a task of which none ended\n" +
+  "is passed over.";
 
-function renderHeadline({ averageReward, tauBench, episodes }: Evaluation): string {
+function renderHeadline(evaluation: Evaluation): string {
+  const { averageReward, episodes } = evaluation;
   const { planned, scored, unscored, unscoredBy, branches } = episodes;
   const lines = [
     averageReward === undefined
@@ -47,10 +50,12 @@ function renderHeadline({ averageReward, tauBench, episodes }: Evaluation): stri
         `${averageReward.taskCount} tasks, ${scored} scored attempts of ${planned} planned.`,
   ];
   if (unscored > 0) {
-    const inTauBench = tauBench === undefined ? "" : ` (τ-bench: ${fixed(tauBench.averageReward)})`;
+    const counted = countAsFailed(evaluation)?.averageReward;
+    const asFailed =
+      counted === undefined ? "" : `: so counted, the average reward is ${fixed(counted)}`;
     lines.push(
       `**${unscored} attempts have no score** (${counts(unscoredBy)}). They are left out of the figures rather than ` +
-        `counted as failed${inTauBench}.`,
+        `counted as failed${asFailed}.`,
     );
   }
   if (branches !== undefined) {
