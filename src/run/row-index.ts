@@ -4,6 +4,8 @@ import { rolloutIdOfLine } from "./sample-line.ts";
 
 /** The lines of a file by their rollouts: the file is gone through once, however many are read. */
 export interface RowIndex {
+  /** The rollouts that have lines, in the order of their first ones. */
+  readonly rolloutIds: readonly string[];
   /** The lines of a rollout, in the order of the file. */
   read(rolloutId: string): Promise<readonly Buffer[]>;
   /** Goes through the lines of several rollouts, in the order of the file. */
@@ -29,6 +31,7 @@ export async function indexRows(files: Files, file: string): Promise<RowIndex> {
     });
   };
   return {
+    rolloutIds: [...places.keys()],
     async read(rolloutId) {
       const lines: Buffer[] = [];
       await readEach([rolloutId], (line) => lines.push(line));

@@ -45,7 +45,9 @@ export interface RecordedRun {
   readonly startedAtMs: number;
   /** Ids of the rollouts that are recorded, in the order in which they were begun. */
   readonly rolloutIds: readonly string[];
-  /** Reads one. */
+  /** Ids of finished ones of which there is no recording. */
+  readonly unrecordedIds: readonly string[];
+  /** Reads one; `undefined` where its recording is damaged from its first line on. */
   read(rolloutId: string): Promise<StoredEpisode | undefined>;
   /** What a bug report holds of one. */
   bundle(rolloutId: string): Promise<Bundle>;
@@ -82,6 +84,7 @@ function openBundle(bundle: Bundle): RecordedRun {
     manifest,
     startedAtMs,
     rolloutIds: [rolloutId],
+    unrecordedIds: [],
     read: async (wanted) =>
       wanted === rolloutId ? { recorded, samples, ...given({ row: episode, runId }) } : undefined,
     bundle: async () => bundle,
@@ -95,12 +98,13 @@ async function openFolder(name: string): Promise<RecordedRun> {
   const { manifest } = await openStoredRun(name);
   const { runId } = manifest;
   const lines = await indexRecordedLines(dir, files);
-  const { rolloutIds } = lines;
+  const { rolloutIds, unrecordedIds } = lines;
   const startedAtMs = (await firstStart(dir)) ?? Date.now();
   return {
     manifest,
     startedAtMs,
     rolloutIds,
+    unrecordedIds,
     async read(rolloutId) {
       const found = await lines.read(rolloutId);
       const recorded = joinLines(found.recording, runId);

@@ -19,6 +19,8 @@ export interface RecordedLines {
 export interface RecordedLinesIndex {
   /** In the order in which they were begun. */
   readonly rolloutIds: readonly string[];
+  /** Finished ones of which nothing is recorded. */
+  readonly unrecordedIds: readonly string[];
   /** Where there is a line of its episode, the others are all that there are of it. */
   read(rolloutId: string): Promise<RecordedLines>;
 }
@@ -51,6 +53,7 @@ export async function indexRecordedLines(
   let places = await findLines(dir, files);
   return {
     rolloutIds: [...places.recordings.keys()],
+    unrecordedIds: places.episodes.rolloutIds.filter((id) => !places.recordings.has(id)),
     async read(rolloutId) {
       for (;;) {
         const { episodes, samples, recordings } = places;

@@ -137,6 +137,24 @@ describe("a run with branches", () => {
     expect((await callCli(["replay", folder])).stdout).toBe("6 identical, 0 differ\n");
   });
 
+  test("says how many finished episodes are recorded no more", async () => {
+    const spoiled = path.join(scratch, "spoiled");
+    await cp(run(), spoiled, { recursive: true });
+    const file = path.join(spoiled, "recording.jsonl");
+    const lines = (await readFile(file, "utf8")).split("\n");
+    const [first, second] = (await episodes(spoiled)).map(({ rolloutId }) => rolloutId);
+    const kept = lines.flatMap((line) => {
+      const { rolloutId, type } = JSON.parse(line || "{}") as { rolloutId?: string; type?: string };
+      if (rolloutId === first) return [];
+      // What one begins with is damaged.
+      return [rolloutId === second && type === "begin" ? line.slice(0, -1) : line];
+    });
+    await writeFile(file, kept.join("\n"));
+    expect((await callCli(["replay", spoiled])).stdout).toBe(
+      "4 identical, 0 differ, 2 not recorded\n",
+    );
+  });
+
   test("says of which episodes the recording is of an attempt before", async () => {
     const later = path.join(scratch, "later");
     await cp(run(), later, { recursive: true });

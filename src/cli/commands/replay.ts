@@ -51,10 +51,15 @@ async function replay(
   hideSecrets(redactor);
   const scoreAnew = flags.rescoreReward === true;
   const counts = { identical: 0, differs: 0, diverged: 0, unfinished: 0, unrecorded: 0 };
+  // Where nothing is recorded, that is what is said.
+  if (episode === undefined && wanted.length > 0) counts.unrecorded = recorded.unrecordedIds.length;
   let changedCount = 0;
   for (const rolloutId of wanted) {
     const stored = await recorded.read(rolloutId);
-    if (stored === undefined) continue;
+    if (stored === undefined) {
+      counts.unrecorded += 1;
+      continue;
+    }
     const verdict = await replayEpisode(stored, { setup, redactor, scoreAnew });
     counts[verdict.type] += 1;
     const reward = rewardChange(stored.row?.reward, verdict);
