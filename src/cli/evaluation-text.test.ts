@@ -44,3 +44,15 @@ test("printEvaluation() counts tasks of which nothing was played as failed where
     "5 (not-played ×5), left out of the figures; counted as failed, pass^1 is 0.375\n",
   );
 });
+
+test("printEvaluation() counts nothing as failed where tasks were to have unlike numbers of attempts", () => {
+  const tally = new EvaluationTally({
+    ...{ environment: "shop", split: "test", trialCount: 4, isBranching: true },
+    tasks: [0, 1].map((taskIndex) => ({ taskId: `shop/test/${taskIndex}`, taskIndex })),
+  });
+  tally.add({ row: episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 1 }), trial: 0 });
+  const failure = { party: "user", code: "user/timeout", message: "no reply" } as const;
+  const failed = { outcome: "failed", stopReason: "failure", failure } as const;
+  tally.add({ row: episodeRow({ taskIndex: 1, sampleIndex: 0, ...failed }), trial: 0 });
+  expect(printEvaluation(tally.evaluation(), "runs/a")).toContain("left out of the figures\n");
+});

@@ -1,6 +1,6 @@
 import { isBinary, type BinaryCopies } from "./binary.ts";
 import { accessorOf, hasAccessors, isPlain, isSealed, membersOf } from "./sealed.ts";
-import { emptyAs, isSparse } from "./sparse-list.ts";
+import { emptyAs, isPlaceIn, isSparse } from "./sparse-list.ts";
 
 /** How a value is copied. */
 export interface CopyOptions {
@@ -159,11 +159,6 @@ function findNamesBeside(list: readonly unknown[]): readonly string[] {
   const keys = Object.keys(list);
   // They come behind the items; holes leave less of these.
   return keys.slice(keys.findLastIndex((key) => isPlaceIn(list, key)) + 1);
-}
-
-function isPlaceIn({ length }: readonly unknown[], key: string): boolean {
-  const place = Number(key);
-  return Number.isInteger(place) && place >= 0 && place < length && String(place) === key;
 }
 
 /** @throws TypeError where a list of a class has a function of its own that the copy would have of the other list. */

@@ -1,6 +1,6 @@
 import { putMember } from "./copy-graph.ts";
 import { accessorOf, hasAccessors } from "./sealed.ts";
-import { isSparse } from "./sparse-list.ts";
+import { isPlaceIn, isSparse } from "./sparse-list.ts";
 import { rawOf, type Part, type StateDraft } from "./state-draft.ts";
 
 type Members = Record<PropertyKey, unknown>;
@@ -102,8 +102,9 @@ function removeMember(
   { draft, isComputing }: { readonly draft: StateDraft; readonly isComputing: boolean },
 ): void {
   if (Array.isArray(own)) {
-    const before: unknown = own[key as never];
-    draft.note(() => (own[key as never] = before));
+    // What is worked out is so again.
+    const before = Reflect.getOwnPropertyDescriptor(own, key)!;
+    draft.note(() => Object.defineProperty(own, key, before));
   } else {
     draft.noteRemoval(own, () => {
       const names = Reflect.ownKeys(own);
@@ -146,19 +147,19 @@ function setItem(own: unknown[], key: PropertyKey, value: unknown, draft: StateD
   own[key as never] = value;
 }
 
+/** So many places are looked at in no time, also where most are holes. */
+const fewPlaces = 1024;
+
 /** A list's items from a place on, by their places: a hole is none. */
 function itemsFrom(
   list: readonly unknown[],
   start: number,
 ): readonly (readonly [number, unknown])[] {
-  if (!isSparse(list)) {
-    const places = Array.from({ length: list.length - start }, (_, index) => start + index);
-    return places
-      .filter((place) => Object.hasOwn(list, place))
-      .map((place) => [place, list[place]]);
-  }
-  return Object.keys(list).flatMap((key): (readonly [number, unknown])[] => {
-    const place = Number(key);
-    return place >= start && place < list.length ? [[place, list[place]]] : [];
-  });
+  const isFar = list.length - start > fewPlaces && isSparse(list);
+  const places = isFar
+    ? Object.keys(list).flatMap((key) => (isPlaceIn(list, key) ? Number(key) : []))
+    : Array.from({ length: list.length - start }, (_, index) => start + index);
+  return places
+    .filter((place) => place >= start && Object.hasOwn(list, place))
+    .map((place) => [place, list[place]]);
 }

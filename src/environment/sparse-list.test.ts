@@ -69,6 +69,7 @@ test("a sparse list works out what it worked out, also where it was copied", asy
 
 test.each([
   ["short", Object.assign(listTo(4), { 2: 5 })],
+  ["with names like places", Object.assign(listTo(100_000), { "01": "x", "1e3": "y" })],
   ["far", Object.assign(listTo(100_000_000), [1, 2, 3])],
 ])("a refused call that shortens a list leaves it its holes, %s", async (_, list) => {
   const before = Object.entries(list);
@@ -91,6 +92,25 @@ test.each([
     expect(after).toHaveLength(length);
     expect(Object.entries(after)).toEqual(before);
   }
+});
+
+test("a refused call that deletes what a list works out leaves it worked out", async () => {
+  const list = Object.defineProperty(["Ann"], "size", {
+    get(this: unknown[]) {
+      return this.length;
+    },
+    ...{ enumerable: true, configurable: true },
+  });
+  const state = new EpisodeState<{ list: string[] & { size?: number } }>({ list });
+  await state.change(
+    async (given) => void delete given.list.size,
+    () => false,
+  );
+  await state.change(
+    async (given) => void given.list.push("Bo"),
+    () => true,
+  );
+  expect(state.close().list.size).toBe(2);
 });
 
 test.each(farPlaces)("a list with an item at place %d is no text", (place) => {

@@ -29,3 +29,9 @@ export function emptyAs(list: readonly unknown[]): unknown[] {
   copy.length = list.length;
   return copy;
 }
+
+/** Whether a list's member is an item rather than beside them. */
+export function isPlaceIn({ length }: readonly unknown[], key: string): boolean {
+  const place = Number(key);
+  return Number.isInteger(place) && place >= 0 && place < length && String(place) === key;
+}

@@ -13,8 +13,11 @@ export function countAsFailed({
   episodes: { planned },
   tasks,
   tauBench,
-}: Pick<Evaluation, "episodes" | "tasks" | "tauBench">): CountedAsFailed | undefined {
-  if (tauBench === undefined) return undefined;
+  trialCount,
+}: Pick<Evaluation, "episodes" | "tasks" | "tauBench" | "trialCount">):
+  | CountedAsFailed
+  | undefined {
+  if (tauBench === undefined || planned !== tasks.length * trialCount) return undefined;
   let successCount = 0;
   let rewardSum = 0;
   for (const task of tasks) {

@@ -150,8 +150,9 @@ describe("a run with branches", () => {
       return [rolloutId === second && type === "begin" ? line.slice(0, -1) : line];
     });
     await writeFile(file, kept.join("\n"));
+    const why = "its recording is damaged from its first line on";
     expect((await callCli(["replay", spoiled])).stdout).toBe(
-      "4 identical, 0 differ, 2 not recorded\n",
+      `${second}: not recorded: ${why}\n4 identical, 0 differ, 2 not recorded\n`,
     );
   });
 

@@ -1,6 +1,7 @@
 // Compiles all that tests import, once for all of them, to a folder from where run-compiled.mjs takes it. Each run
 // has a new one: nothing in it is older than its source, and two runs do not meet.
 import { spawnSync } from "node:child_process";
+import { rmSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { createOwnFolder } from "./own-folder.mjs";
@@ -24,6 +25,8 @@ export default function setup(project) {
 }
 
 function compile(dir) {
+  // What was compiled of a source that is gone goes with it.
+  rmSync(dir, { recursive: true, force: true });
   const tsc = path.join(root, "node_modules/typescript/bin/tsc");
   // Lines are found in the sources, wherever the compiled text is.
   const places = ["--outDir", dir, "--sourceRoot", pathToFileURL(root).href];

@@ -26,9 +26,11 @@ export function load(url, context, next) {
 }
 
 function readCompiled(name) {
+  const { TURNWRIGHT_COMPILED: folder } = process.env;
+  if (folder === undefined) throw new Error("Cannot run sources: TURNWRIGHT_COMPILED is not set");
   const within = path.relative(fileURLToPath(root), fileURLToPath(name));
   try {
-    return readFileSync(path.join(process.env.TURNWRIGHT_COMPILED, `${within}.js`));
+    return readFileSync(path.join(folder, `${within}.js`));
   } catch (cause) {
     throw new Error(
       `Cannot import ${within}.ts: it is absent, or was when the tests were compiled (see tsconfig.tests.json)`,

@@ -8,7 +8,8 @@ const dayMs = 24 * 60 * 60 * 1000;
 export function createOwnFolder(parent, prefix = "") {
   mkdirSync(parent, { recursive: true });
   for (const name of readdirSync(parent)) {
-    if (name.startsWith(prefix)) removeAbandoned(path.join(parent, name), prefix);
+    const [, pid] = /^(\d+)-/.exec(name.startsWith(prefix) ? name.slice(prefix.length) : "") ?? [];
+    if (pid !== undefined) removeAbandoned(path.join(parent, name), Number(pid));
   }
   const dir = mkdtempSync(path.join(parent, `${prefix}${process.pid}-`));
   const remove = () => rmSync(dir, { recursive: true, force: true });
@@ -18,9 +19,8 @@ export function createOwnFolder(parent, prefix = "") {
 }
 
 /** Its process is gone, and whoever shares the folder with us and not the processes would have used it since. */
-function removeAbandoned(dir, prefix) {
+function removeAbandoned(dir, pid) {
   try {
-    const pid = Number.parseInt(path.basename(dir).slice(prefix.length), 10);
     if (isRunning(pid) || Date.now() - statSync(dir).mtimeMs < dayMs) return;
     rmSync(dir, { recursive: true, force: true });
   } catch {

@@ -51,18 +51,16 @@ async function replay(
   hideSecrets(redactor);
   const scoreAnew = flags.rescoreReward === true;
   const counts = { identical: 0, differs: 0, diverged: 0, unfinished: 0, unrecorded: 0 };
-  // Where nothing is recorded, that is what is said.
-  if (episode === undefined && wanted.length > 0) counts.unrecorded = recorded.unrecordedIds.length;
+  if (episode === undefined) counts.unrecorded = recorded.unrecordedIds.length;
   let changedCount = 0;
   for (const rolloutId of wanted) {
     const stored = await recorded.read(rolloutId);
-    if (stored === undefined) {
-      counts.unrecorded += 1;
-      continue;
-    }
-    const verdict = await replayEpisode(stored, { setup, redactor, scoreAnew });
+    const verdict: ReplayVerdict =
+      stored === undefined
+        ? { type: "unrecorded", reason: "its recording is damaged from its first line on" }
+        : await replayEpisode(stored, { setup, redactor, scoreAnew });
     counts[verdict.type] += 1;
-    const reward = rewardChange(stored.row?.reward, verdict);
+    const reward = rewardChange(stored?.row?.reward, verdict);
     if (reward?.isChanged === true) changedCount += 1;
     if (flags.json === true) {
       await writeOut(`${JSON.stringify(toEvent(rolloutId, verdict, reward))}\n`);
@@ -84,7 +82,8 @@ async function replay(
   const none = wanted.length === 0 ? `: ${nothingRecorded}` : "";
   const rest =
     (unfinished === 0 ? none : `, ${unfinished} not finished`) +
-    (unrecorded === 0 ? "" : `, ${unrecorded} not recorded`);
+    // Where nothing is recorded, that is said already.
+    (unrecorded === 0 || wanted.length === 0 ? "" : `, ${unrecorded} not recorded`);
   if (flags.json === true) {
     await writeOut(`${JSON.stringify({ type: "summary", ...counts, changedCount })}\n`);
   } else {
