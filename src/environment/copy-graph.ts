@@ -183,9 +183,7 @@ function sliceOfClass(base: readonly unknown[], prototype: object | null): unkno
       // It is made below.
     }
   }
-  const copy: unknown[] = [];
-  copy.length = base.length;
-  return Object.setPrototypeOf(copy, prototype) as unknown[];
+  return Object.setPrototypeOf(emptyAs(base), prototype) as unknown[];
 }
 
 /** What an object has under a key of its own, or a Map under a key. */

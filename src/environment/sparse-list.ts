@@ -22,7 +22,7 @@ export function isMostlyHoles(list: readonly unknown[]): boolean {
   return Object.keys(list).length < list.length / 2;
 }
 
-/** A sparse list's length and its holes, to be filled. */
+/** A list as long, all of it holes. */
 export function emptyAs(list: readonly unknown[]): unknown[] {
   const copy: unknown[] = [];
   // Without the last place first, each one further on would be made room for.

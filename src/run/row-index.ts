@@ -31,7 +31,9 @@ export async function indexRows(files: Files, file: string): Promise<RowIndex> {
     });
   };
   return {
-    rolloutIds: [...places.keys()],
+    get rolloutIds() {
+      return [...places.keys()];
+    },
     async read(rolloutId) {
       const lines: Buffer[] = [];
       await readEach([rolloutId], (line) => lines.push(line));

@@ -7,8 +7,9 @@ const dayMs = 24 * 60 * 60 * 1000;
 /** Creates a folder whose name begins so, and removes those that runs left which were killed; `remove()` ends it. */
 export function createOwnFolder(parent, prefix = "") {
   mkdirSync(parent, { recursive: true });
+  const own = new RegExp(`^${prefix}(\\d+)-`);
   for (const name of readdirSync(parent)) {
-    const [, pid] = /^(\d+)-/.exec(name.startsWith(prefix) ? name.slice(prefix.length) : "") ?? [];
+    const [, pid] = own.exec(name) ?? [];
     if (pid !== undefined) removeAbandoned(path.join(parent, name), Number(pid));
   }
   const dir = mkdtempSync(path.join(parent, `${prefix}${process.pid}-`));
