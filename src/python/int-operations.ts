@@ -5,6 +5,8 @@ import { bitLength, ratioToFloat } from "./ratio.ts";
 const maxBits = 65_536;
 /** The smallest integer of more bits. */
 const tooLong = 1n << BigInt(maxBits);
+/** Worked out once: to negate an integer is to copy it, here 8 KiB. */
+const tooLow = -tooLong;
 
 /**
  * Python's `left / right` of integers: the float nearest to the quotient.
@@ -63,7 +65,7 @@ export function powerInts(base: bigint, exponent: bigint): bigint {
  * @throws PythonError `OverflowError`.
  */
 export function checkSize(value: bigint): bigint {
-  if (value >= tooLong || value <= -tooLong) throw tooLarge();
+  if (value >= tooLong || value <= tooLow) throw tooLarge();
   return value;
 }
 
