@@ -13,7 +13,7 @@ import {
 /** How a recording is written. */
 export interface RecordingOptions {
   readonly journal: JsonlJournal;
-  readonly clock: Pick<Clock, "after">;
+  readonly clock: Pick<Clock, "after" | "now">;
   /** Takes secrets out of what is written; ids and logprobs are numbers and stay. */
   readonly redactor?: Redactor;
   /** Told once where the disk refuses it. */
@@ -22,6 +22,12 @@ export interface RecordingOptions {
 
 /** How long lines wait for others before they are written together, in milliseconds. */
 const gatherMs = 50;
+
+/**
+ * Where attempts end one after the other, what is left of one waits for that of others until so many times as long has
+ * passed as the last write took, and no longer than `gatherMs`: a slow disk, or a busy process, writes in larger parts.
+ */
+const restFactor = 10;
 
 /** The recording of one attempt: takes its inputs as they come. */
 export interface AttemptRecording {
@@ -48,6 +54,10 @@ export class RecordingJournal {
   #isScheduled = false;
   #failure: { readonly error: unknown } | undefined;
   #writing: Promise<void> = Promise.resolve();
+  /** Until then, by the clock, what lands waits for others. */
+  #restsUntilMs = -Infinity;
+  /** The write that all wait for which land meanwhile. */
+  #landing: Promise<void> | undefined;
 
   constructor(options: RecordingOptions) {
     this.#options = options;
@@ -96,18 +106,29 @@ export class RecordingJournal {
   }
 
   /**
-   * Resolves once all that was recorded so far is on the disk.
+   * Resolves once all that was recorded so far is on the disk: at once, or with what others land within a moment.
    *
    * @throws what the disk said where it has refused anything of this or of what came before.
    */
   async land(): Promise<void> {
-    await this.flush();
+    const restMs = this.#restsUntilMs - this.#options.clock.now();
+    if (restMs > 0) this.#landing ??= this.#landLater(restMs);
+    await (this.#landing ?? this.flush());
     if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  async #landLater(restMs: number): Promise<void> {
+    await new Promise<void>((resolve) => void this.#options.clock.after(restMs, resolve));
+    // What is recorded from here on may come too late for this write.
+    this.#landing = undefined;
+    await this.flush();
   }
 
   async #writeGathered(): Promise<void> {
     const blocks = this.#gathered.take();
     if (blocks.length === 0 || this.#failure !== undefined) return;
+    const { clock } = this.#options;
+    const startedAtMs = clock.now();
     try {
       // Nobody asks for their hash.
       await this.#options.journal.appendLines([{ blocks, hash: "" }]);
@@ -115,5 +136,7 @@ export class RecordingJournal {
       this.#failure = { error };
       this.#options.onFailure(error);
     }
+    const endedAtMs = clock.now();
+    this.#restsUntilMs = endedAtMs + Math.min((endedAtMs - startedAtMs) * restFactor, gatherMs);
   }
 }

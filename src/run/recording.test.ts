@@ -257,7 +257,11 @@ describe("what is recorded", () => {
 
   test("what was recorded in another run hides nothing of this one's", async () => {
     await using journal = await JsonlJournal.open(path.join(dir, "recording.jsonl"));
-    const options = { journal, clock: { after: () => () => {} }, onFailure: () => {} };
+    const options = {
+      journal,
+      clock: { now: () => 0, after: () => () => {} },
+      onFailure: () => {},
+    };
     const recording = new RecordingJournal(options);
     recording.begin({ ...start, run: "this" }).add({ ...late, times: [1] });
     recording.begin({ ...start, run: "other" }).add({ ...late, times: [2] });
@@ -280,12 +284,62 @@ describe("what is recorded", () => {
     expect(joinLines(nameless.slice(0, 2), "third")!.inputs.times).toEqual([1]);
   });
 
+  test("what lands while a write is rested from is written together, and what lands later at once", async () => {
+    const file = path.join(dir, "recording.jsonl");
+    let nowMs = 1000;
+    // A write takes 3 ms.
+    const slow: Files = {
+      ...diskFiles,
+      open: async (name, mode) => {
+        const opened = await diskFiles.open(name, mode);
+        const sync = async (): Promise<void> => {
+          nowMs += 3;
+          await opened.sync();
+        };
+        return { ...opened, sync };
+      },
+    };
+    const timers: { readonly ms: number; readonly callback: () => void }[] = [];
+    const clock = {
+      now: () => nowMs,
+      after: (ms: number, callback: () => void) => {
+        timers.push({ ms, callback });
+        return () => {};
+      },
+    };
+    await using journal = await JsonlJournal.open(file, { files: slow });
+    nowMs = 1000;
+    const recording = new RecordingJournal({ journal, clock, onFailure: () => {} });
+    const written = async (): Promise<number> =>
+      (await readFile(file, "utf8")).split("\n").length - 1;
+    const attempt = recording.begin(start);
+    await recording.land();
+    expect(await written()).toBe(1);
+    // It rests ten times as long as it took.
+    nowMs += 10;
+    attempt.add({ ...late, times: [1] });
+    const first = recording.land();
+    attempt.add({ ...late, times: [2] });
+    const second = recording.land();
+    const rests = timers.filter(({ ms }) => ms !== 50);
+    expect(rests.map(({ ms }) => ms)).toEqual([20]);
+    expect(await written()).toBe(1);
+    rests[0]!.callback();
+    await Promise.all([first, second]);
+    expect(await written()).toBe(3);
+    nowMs += 30;
+    attempt.add({ ...late, times: [3] });
+    await recording.land();
+    expect(await written()).toBe(4);
+    expect(timers.filter(({ ms }) => ms !== 50)).toHaveLength(1);
+  });
+
   test("no secret that a server repeats is in it, whether it refuses or samples", async () => {
     const secret = "sk-very-secret-key";
     await using journal = await JsonlJournal.open(path.join(dir, "recording.jsonl"));
     const recording = new RecordingJournal({
       journal,
-      clock: { after: () => () => {} },
+      clock: { now: () => 0, after: () => () => {} },
       redactor: new Redactor([secret]),
       onFailure: () => {},
     });
@@ -334,7 +388,7 @@ describe("what is recorded", () => {
   test("a torn line is none of its rollout's, though another's stands in its place later", async () => {
     const file = path.join(dir, "recording.jsonl");
     const other = { ...start, rolloutId: "lamp/test/0#1", sampleIndex: 1 };
-    const options = { clock: { after: () => () => {} }, onFailure: () => {} };
+    const options = { clock: { now: () => 0, after: () => () => {} }, onFailure: () => {} };
     {
       await using folder = await open();
       const recording = (await folder.openRecording(options))!;
@@ -358,7 +412,11 @@ describe("what is recorded", () => {
   test("lines of another rollout are passed over", async () => {
     const file = path.join(dir, "recording.jsonl");
     await using journal = await JsonlJournal.open(file);
-    const options = { journal, clock: { after: () => () => {} }, onFailure: () => {} };
+    const options = {
+      journal,
+      clock: { now: () => 0, after: () => () => {} },
+      onFailure: () => {},
+    };
     const recording = new RecordingJournal(options);
     recording.begin(start).add({ ...late, times: [2] });
     recording.begin({ ...start, rolloutId: "other#0" }).add({ ...late, times: [1] });
@@ -381,7 +439,11 @@ describe("what is recorded", () => {
 
   test("inputs whose beginning is damaged do not mix with those of the play that began anew", async () => {
     await using journal = await JsonlJournal.open(path.join(dir, "recording.jsonl"));
-    const options = { journal, clock: { after: () => () => {} }, onFailure: () => {} };
+    const options = {
+      journal,
+      clock: { now: () => 0, after: () => () => {} },
+      onFailure: () => {},
+    };
     const recording = new RecordingJournal(options);
     recording.begin(start).add({ ...late, times: [1] });
     recording.begin(start).add({ ...late, times: [2] });
@@ -402,7 +464,7 @@ describe("what is recorded", () => {
       },
     } as unknown as JsonlJournal;
     const recording = new RecordingJournal({
-      ...{ journal, clock: { after: () => () => {} }, onFailure: () => {} },
+      ...{ journal, clock: { now: () => 0, after: () => () => {} }, onFailure: () => {} },
     });
     recording.begin(start);
     void recording.flush();
