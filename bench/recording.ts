@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import path from "node:path";
 import type { Episode } from "../src/episode/episode.ts";
 import { playEpisode } from "../src/episode/play-episode.ts";
+import type { RecordPolicy } from "../src/run/read-recording.ts";
 import { RunFolder } from "../src/run/run-folder.ts";
 import { runRollouts } from "../src/run/run-rollouts.ts";
 import { startRun } from "../src/run/start-run.ts";
@@ -26,20 +27,23 @@ interface Pace {
 const sides = {
   "bare episodes": playBare,
   "a run that writes nothing": playUnwritten,
+  "a run that writes its rows alone": playRowsAlone,
   "a recorded run": playRecorded,
 } as const;
 type Side = keyof typeof sides;
 
 /**
- * What a run takes of the throughput with all that it writes (journal, rows and recording), over the same run
- * that writes nothing and over the same episodes with nothing around them: τ-bench retail over loopback HTTP,
- * 512 episodes at once, 1,536 in all. The sides take turns, the first of each being left out.
+ * What a run takes of the throughput with all that it writes (journal, rows and recording), over the same run that
+ * writes all but the journalled inputs (`--record none`), over one that writes nothing, and over the same episodes
+ * with nothing around them: τ-bench retail over loopback HTTP, 512 episodes at once, 1,536 in all. The sides take
+ * turns, the first of each being left out.
  */
 export async function benchRecording(): Promise<BenchFigure[]> {
   const measured = await withLoopback(async (play) => {
     const paces: Record<Side, Pace[]> = {
       "bare episodes": [],
       "a run that writes nothing": [],
+      "a run that writes its rows alone": [],
       "a recorded run": [],
     };
     for (let repetition = 0; repetition <= repetitions; repetition++) {
@@ -50,7 +54,8 @@ export async function benchRecording(): Promise<BenchFigure[]> {
     }
     const middle = (side: Side, key: keyof Pace): number =>
       median(paces[side].map((pace) => pace[key]));
-    return (["a run that writes nothing", "bare episodes"] as const).flatMap((other) => [
+    const others = Object.keys(sides).filter((side) => side !== "a recorded run") as Side[];
+    return others.flatMap((other) => [
       toFigure(`turns per second of a recorded run, against ${other}`, "1/s", {
         value: middle("a recorded run", "turnsPerSecond"),
         baseline: middle(other, "turnsPerSecond"),
@@ -111,15 +116,25 @@ async function playUnwritten({ setup, planOf }: LoopbackPlay): Promise<number> {
   return played.turnCount();
 }
 
-async function playRecorded(
+async function playRecorded(play: LoopbackPlay, name: string): Promise<number> {
+  return await playWritten(play, name, "all");
+}
+
+async function playRowsAlone(play: LoopbackPlay, name: string): Promise<number> {
+  return await playWritten(play, `${name}-rows`, "none");
+}
+
+async function playWritten(
   { setup, planOf, folder: parent }: LoopbackPlay,
   name: string,
+  record: RecordPolicy,
 ): Promise<number> {
   const manifest = { format: 1, turnwright: "bench", configuration: {}, found: {} } as const;
   const played = newCount();
   {
     await using folder = await RunFolder.open(path.join(parent, name), manifest, {
       retryFailed: false,
+      record,
     });
     await runRollouts({
       ...{ plan: planOf(episodeCount), setup, folder, concurrency },

@@ -63,8 +63,7 @@ function openWorld({ id, data }: Task<StorefrontData>, user: UserSession): World
   function call({ name, arguments: given }: Extract<Action, { type: "call" }>): Step {
     const { text, isError } = callTool(shop, name, given);
     calls.push(isError ? { name, arguments: given, error: text } : { name, arguments: given });
-    const step = { observation: text, from: "tool", source: name } as const;
-    return isError ? { ...step, isError } : step;
+    return { observation: text, from: "tool", source: name, ...(isError && { isError }) };
   }
 
   return {
@@ -80,8 +79,7 @@ function openWorld({ id, data }: Task<StorefrontData>, user: UserSession): World
       const line = await user.reply(action.content, { signal });
       isDone = isLeaving(line);
       const observation = textOfLine(line);
-      const step = { observation, from: "user", source: "user" } as const;
-      return isDone ? { ...step, done: "user-left" } : step;
+      return { observation, from: "user", source: "user", ...(isDone && { done: "user-left" }) };
     },
     async score({ signal }): Promise<Score> {
       signal.throwIfAborted();

@@ -73,8 +73,13 @@ export function checkReading(value: unknown, place: string, textLength: number):
     if (isCount(counts[status])) continue;
     refuse(origin, `attemptCounts.${status} is ${describe(counts[status])}`, "a count");
   }
-  const read = { message: said, reasoning, intents: intended, attemptCounts: { ...counts } };
-  return form === undefined ? read : { ...read, form: takeForm(form, origin, textLength) };
+  return {
+    message: said,
+    reasoning,
+    intents: intended,
+    attemptCounts: { ...counts } as Reading["attemptCounts"],
+    ...(form !== undefined && { form: takeForm(form, origin, textLength) }),
+  };
 }
 
 function isIntended(intent: unknown): boolean {
@@ -185,11 +190,15 @@ function takeForm(given: unknown, origin: Origin, textLength: number): TurnForm 
 }
 
 function copiesOf(attempts: TurnForm["attempts"]): TurnForm["attempts"] {
-  return attempts.map(({ span: [start, end], notes, ...attempt }) => ({
-    ...attempt,
-    span: [start, end],
-    ...(notes !== undefined && { notes: [...notes] }),
-  }));
+  return attempts.map((attempt) => {
+    const { span, notes } = attempt;
+    const [start, end] = span;
+    return {
+      ...attempt,
+      span: [start, end],
+      ...(notes !== undefined && { notes: [...notes] }),
+    };
+  });
 }
 
 function requireForm(

@@ -31,11 +31,12 @@ export async function continueConversation(
     assistant: reading.message,
     environment,
     tools: play.shownTools,
+    lastSampledId,
     ...(now && { now }),
   };
   let end: TurnsEnd | undefined;
   try {
-    await append(play, { ...change, lastSampledId });
+    await append(play, change);
   } catch (error) {
     if (!(error instanceof RolloutError) || error.code !== textTooLong) throw error;
     end = endByLength(play, turn.observed, error);

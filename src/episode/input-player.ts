@@ -459,12 +459,16 @@ export class InputPlayer {
     ended: { readonly value: unknown } | { readonly thrown: unknown },
   ): void {
     const isLast = this.#outsideCount === call.index + 1;
-    const about = {
-      ...({ type: "outside", ...call } as const),
+    if (this.#onInputs === undefined) return;
+    this.#note({
+      type: "outside",
+      ...call,
       ...(!isLast && { begun: this.#outsideCount }),
-    };
-    if ("value" in ended) this.#noteOutcome(about, ended.value);
-    else this.#note({ ...about, outcome: { error: this.clean(toRecordedError(ended.thrown)) } });
+      outcome:
+        "value" in ended
+          ? { value: plainCopy(ended.value) }
+          : { error: this.clean(toRecordedError(ended.thrown)) },
+    });
   }
 
   /**
@@ -747,24 +751,23 @@ export class InputPlayer {
       this.#throwStop();
       this.#requireAwaited(what);
       if (this.#onInputs === undefined) return value;
-      const about = this.#aboutAnswer(what);
-      if (!repeatable) this.#noteOutcome(about, value);
-      else this.#note({ ...about, outcome: { hash: hashOf(value) } });
+      // What is recorded is what there was: whoever has the value may write into it before that is on the disk.
+      this.#noteAnswer(what, repeatable ? { hash: hashOf(value) } : { value: plainCopy(value) });
       return value;
     } catch (thrown) {
       this.#throwStop();
       const error = this.#cleanThrown(thrown);
       if (error instanceof RolloutError) {
-        this.#note({ ...this.#aboutAnswer(what), outcome: { error: toRecordedError(error) } });
+        this.#noteAnswer(what, { error: toRecordedError(error) });
       }
       throw error;
     }
   }
 
   /** Of calls that have ended it is told by what is recorded of them that they had begun. */
-  #aboutAnswer(what: string): Omit<Answer, "outcome"> {
+  #noteAnswer(what: string, outcome: Answer["outcome"]): void {
     const isWhole = this.#awaited.size === 0;
-    return { type: "answer", what, ...(!isWhole && { begun: this.#outsideCount }) };
+    this.#note({ type: "answer", what, ...(!isWhole && { begun: this.#outsideCount }), outcome });
   }
 
   /** The end of the call that begins now; `undefined` where the recording ends before. */
@@ -808,15 +811,6 @@ export class InputPlayer {
     if (this.#redactor === undefined) return sampled;
     const { outputIds, logprobs, ...about } = sampled.generation;
     return { ...sampled, generation: { outputIds, logprobs, ...this.clean(about) } };
-  }
-
-  /** What is recorded is what there was: whoever has the value may write into it before that is on the disk. */
-  #noteOutcome(
-    about: Omit<OutsideInput, "outcome"> | Omit<Answer, "outcome">,
-    value: unknown,
-  ): void {
-    if (this.#onInputs === undefined) return;
-    this.#newInputs.push({ ...about, outcome: { value: plainCopy(value) } });
   }
 
   #note(input: Input): void {

@@ -79,7 +79,7 @@ export function callWorld<Result>(
   boundary: Omit<Boundary, "waitsFor">,
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
-  return callParty(play, { ...boundary, waitsFor: play.hearing.listen(play.watch) }, work);
+  return callParty(play, { waitsFor: play.hearing.listen(play.watch), ...boundary }, work);
 }
 
 /**

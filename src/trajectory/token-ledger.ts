@@ -191,7 +191,8 @@ export class TokenLedger {
  * copied again and again on its way; one that is shortened by half keeps its room.
  */
 function withRoom(ids: readonly number[]): number[] {
-  const list = [...ids, ...ids];
+  const own = [...ids];
+  const list = own.concat(own);
   list.length = ids.length;
   return list;
 }
