@@ -77,7 +77,7 @@ export function checkReading(value: unknown, place: string, textLength: number):
     message: said,
     reasoning,
     intents: intended,
-    attemptCounts: { ...counts } as Reading["attemptCounts"],
+    attemptCounts: { ...counts },
     ...(form !== undefined && { form: takeForm(form, origin, textLength) }),
   };
 }
@@ -190,15 +190,11 @@ function takeForm(given: unknown, origin: Origin, textLength: number): TurnForm 
 }
 
 function copiesOf(attempts: TurnForm["attempts"]): TurnForm["attempts"] {
-  return attempts.map((attempt) => {
-    const { span, notes } = attempt;
-    const [start, end] = span;
-    return {
-      ...attempt,
-      span: [start, end],
-      ...(notes !== undefined && { notes: [...notes] }),
-    };
-  });
+  return attempts.map(({ span: [start, end], notes, ...attempt }) => ({
+    ...attempt,
+    span: [start, end],
+    ...(notes !== undefined && { notes: [...notes] }),
+  }));
 }
 
 function requireForm(

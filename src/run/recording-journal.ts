@@ -27,7 +27,7 @@ const gatherMs = 50;
  * Where attempts end one after the other, what is left of one waits for that of others until so many times as long has
  * passed as the last write took, and no longer than `gatherMs`: a slow disk, or a busy process, writes in larger parts.
  */
-const restFactor = 10;
+const restFactor = 3;
 
 /** The recording of one attempt: takes its inputs as they come. */
 export interface AttemptRecording {
