@@ -11,49 +11,41 @@ export function countEpisode(
   firstTurn = 0,
 ): EpisodeCounts {
   const attemptCounts: Partial<Record<AttemptStatus, number>> = {};
-  for (const turn of turns) {
+  let sampledTokenCount = 0;
+  let repairedCallCount = 0;
+  let leakedMarkupCount = 0;
+  let malformedThinkingCount = 0;
+  for (let place = 0; place < turns.length; place++) {
+    const turn = turns[place]!;
+    if (place >= firstTurn) sampledTokenCount += turn.sampledTokenCount;
     for (const [status, count] of Object.entries(turn.attemptCounts)) {
       const key = status as AttemptStatus;
       attemptCounts[key] = (attemptCounts[key] ?? 0) + count;
     }
+    for (const step of turn.steps) if (step.repaired === true) repairedCallCount += 1;
+    if (turn.format?.leakedMarkup === true) leakedMarkupCount += 1;
+    if (turn.format?.thinkingMalformed === true) malformedThinkingCount += 1;
   }
+  let tokenCount = 0;
+  for (const { tokenIds } of segments) tokenCount += tokenIds.length;
   return {
     turnCount: turns.length,
-    sampledTokenCount: sum(turns.slice(firstTurn).map((turn) => turn.sampledTokenCount)),
-    tokenCount: sum(segments.map((segment) => segment.tokenIds.length)),
+    sampledTokenCount,
+    tokenCount,
     toolCallCount: countToolCalls(turns),
     formatErrorCount,
     attemptCounts,
-    ...present({
-      repairedCallCount: sum(
-        turns.map(({ steps }) => steps.filter((step) => step.repaired === true).length),
-      ),
-      leakedMarkupCount: turns.filter(({ format }) => format?.leakedMarkup === true).length,
-      malformedThinkingCount: turns.filter(({ format }) => format?.thinkingMalformed === true)
-        .length,
-    }),
+    ...(repairedCallCount > 0 && { repairedCallCount }),
+    ...(leakedMarkupCount > 0 && { leakedMarkupCount }),
+    ...(malformedThinkingCount > 0 && { malformedThinkingCount }),
   };
 }
 
 /** The tool calls that the world performed in the turns. */
 export function countToolCalls(turns: readonly TurnRecord[]): number {
-  return sum(
-    turns.map(
-      ({ steps }) =>
-        steps.filter((step) => step.result === "acted" && step.source !== "user").length,
-    ),
-  );
-}
-
-/** The counts that are not 0. */
-function present<Key extends string>(
-  counts: Readonly<Record<Key, number>>,
-): Partial<Record<Key, number>> {
-  return Object.fromEntries(
-    Object.entries<number>(counts).filter(([, count]) => count > 0),
-  ) as Partial<Record<Key, number>>;
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
+  let count = 0;
+  for (const { steps } of turns) {
+    for (const { result, source } of steps) if (result === "acted" && source !== "user") count += 1;
+  }
+  return count;
 }
