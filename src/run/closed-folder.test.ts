@@ -56,7 +56,7 @@ describe("a folder that is closed while its run plays", () => {
     const folder = await openLamps(dir, { format: "slime" });
     const failures: unknown[] = [];
     // Nothing is written of itself.
-    const clock = { now: () => 0, after: () => () => {} };
+    const clock = { after: () => () => {} };
     const onFailure = (error: unknown): void => void failures.push(error);
     const recording = await folder.openRecording({ clock, onFailure });
     await folder.writeEpisode(testEpisode(0));

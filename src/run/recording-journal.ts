@@ -13,7 +13,12 @@ import {
 /** How a recording is written. */
 export interface RecordingOptions {
   readonly journal: JsonlJournal;
-  readonly clock: Pick<Clock, "after" | "now">;
+  readonly clock: Pick<Clock, "after">;
+  /**
+   * The machine's own clock: what lands where many are under way may wait for others by it (see `land()`), for how long
+   * a disk takes is nobody's simulated time. Default: it waits for nobody.
+   */
+  readonly diskClock?: Pick<Clock, "after" | "now">;
   /** Takes secrets out of what is written; ids and logprobs are numbers and stay. */
   readonly redactor?: Redactor;
   /** Told once where the disk refuses it. */
@@ -24,10 +29,13 @@ export interface RecordingOptions {
 const gatherMs = 50;
 
 /**
- * Where attempts end one after the other, what is left of one waits for that of others until so many times as long has
+ * Where many are under way, what is left of one that ends waits for that of others until so many times as long has
  * passed as the last write took, and no longer than `gatherMs`: a slow disk, or a busy process, writes in larger parts.
  */
 const restFactor = 3;
+
+/** Of fewer attempts hardly two end within a rest. */
+const manyAttempts = 8;
 
 /** The recording of one attempt: takes its inputs as they come. */
 export interface AttemptRecording {
@@ -54,7 +62,7 @@ export class RecordingJournal {
   #isScheduled = false;
   #failure: { readonly error: unknown } | undefined;
   #writing: Promise<void> = Promise.resolve();
-  /** Until then, by the clock, what lands waits for others. */
+  /** Until then, by the machine's clock, what lands waits for others. */
   #restsUntilMs = -Infinity;
   /** The write that all wait for which land meanwhile. */
   #landing: Promise<void> | undefined;
@@ -106,29 +114,34 @@ export class RecordingJournal {
   }
 
   /**
-   * Resolves once all that was recorded so far is on the disk: at once, or with what others land within a moment.
+   * Resolves once all that was recorded so far is on the disk: at once or, where many attempts are under way, with what
+   * others land within a moment.
    *
+   * @param underWay - Attempts under way, this one included.
    * @throws what the disk said where it has refused anything of this or of what came before.
    */
-  async land(): Promise<void> {
-    const restMs = this.#restsUntilMs - this.#options.clock.now();
-    if (restMs > 0) this.#landing ??= this.#landLater(restMs);
+  async land(underWay = 1): Promise<void> {
+    const { diskClock } = this.#options;
+    if (diskClock !== undefined && underWay >= manyAttempts && this.#landing === undefined) {
+      const restMs = Math.min(this.#restsUntilMs - diskClock.now(), gatherMs);
+      if (restMs > 0) this.#landing = this.#landLater(restMs, diskClock);
+    }
     await (this.#landing ?? this.flush());
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
-  async #landLater(restMs: number): Promise<void> {
-    await new Promise<void>((resolve) => void this.#options.clock.after(restMs, resolve));
+  async #landLater(restMs: number, diskClock: Pick<Clock, "after">): Promise<void> {
+    await new Promise<void>((resolve) => void diskClock.after(restMs, resolve));
     // What is recorded from here on may come too late for this write.
     this.#landing = undefined;
     await this.flush();
   }
 
   async #writeGathered(): Promise<void> {
+    const { diskClock } = this.#options;
+    const startedAtMs = diskClock?.now() ?? 0;
     const blocks = this.#gathered.take();
     if (blocks.length === 0 || this.#failure !== undefined) return;
-    const { clock } = this.#options;
-    const startedAtMs = clock.now();
     try {
       // Nobody asks for their hash.
       await this.#options.journal.appendLines([{ blocks, hash: "" }]);
@@ -136,7 +149,7 @@ export class RecordingJournal {
       this.#failure = { error };
       this.#options.onFailure(error);
     }
-    const endedAtMs = clock.now();
-    this.#restsUntilMs = endedAtMs + Math.min((endedAtMs - startedAtMs) * restFactor, gatherMs);
+    const endedAtMs = diskClock?.now() ?? 0;
+    this.#restsUntilMs = endedAtMs + (endedAtMs - startedAtMs) * restFactor;
   }
 }

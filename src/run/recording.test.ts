@@ -259,7 +259,7 @@ describe("what is recorded", () => {
     await using journal = await JsonlJournal.open(path.join(dir, "recording.jsonl"));
     const options = {
       journal,
-      clock: { now: () => 0, after: () => () => {} },
+      clock: { after: () => () => {} },
       onFailure: () => {},
     };
     const recording = new RecordingJournal(options);
@@ -284,7 +284,7 @@ describe("what is recorded", () => {
     expect(joinLines(nameless.slice(0, 2), "third")!.inputs.times).toEqual([1]);
   });
 
-  test("what lands while a write is rested from is written together, and what lands later at once", async () => {
+  test("of many under way, what lands soon after a write is written together, and what lands later at once", async () => {
     const file = path.join(dir, "recording.jsonl");
     let nowMs = 1000;
     // A write takes 3 ms.
@@ -299,29 +299,31 @@ describe("what is recorded", () => {
         return { ...opened, sync };
       },
     };
-    const timers: { readonly ms: number; readonly callback: () => void }[] = [];
-    const clock = {
-      now: () => nowMs,
-      after: (ms: number, callback: () => void) => {
-        timers.push({ ms, callback });
-        return () => {};
-      },
-    };
     await using journal = await JsonlJournal.open(file, { files: slow });
-    nowMs = 1000;
-    const recording = new RecordingJournal({ journal, clock, onFailure: () => {} });
+    const rests: { readonly ms: number; readonly callback: () => void }[] = [];
+    const recording = new RecordingJournal({
+      journal,
+      clock: { after: () => () => {} },
+      diskClock: {
+        now: () => nowMs,
+        after: (ms, callback) => {
+          rests.push({ ms, callback });
+          return () => {};
+        },
+      },
+      onFailure: () => {},
+    });
     const written = async (): Promise<number> =>
       (await readFile(file, "utf8")).split("\n").length - 1;
     const attempt = recording.begin(start);
-    await recording.land();
+    await recording.land(8);
     expect(await written()).toBe(1);
     // It rests three times as long as it took.
     nowMs += 4;
     attempt.add({ ...late, times: [1] });
-    const first = recording.land();
+    const first = recording.land(8);
     attempt.add({ ...late, times: [2] });
-    const second = recording.land();
-    const rests = timers.filter(({ ms }) => ms !== 50);
+    const second = recording.land(8);
     expect(rests.map(({ ms }) => ms)).toEqual([5]);
     expect(await written()).toBe(1);
     rests[0]!.callback();
@@ -329,9 +331,21 @@ describe("what is recorded", () => {
     expect(await written()).toBe(3);
     nowMs += 9;
     attempt.add({ ...late, times: [3] });
-    await recording.land();
+    await recording.land(8);
     expect(await written()).toBe(4);
-    expect(timers.filter(({ ms }) => ms !== 50)).toHaveLength(1);
+    // Few wait for nobody.
+    attempt.add({ ...late, times: [4] });
+    await recording.land(7);
+    expect(await written()).toBe(5);
+    expect(rests).toHaveLength(1);
+    // Nobody waits longer than this, whatever the clock says.
+    nowMs -= 100_000;
+    attempt.add({ ...late, times: [5] });
+    const third = recording.land(8);
+    expect(rests[1]!.ms).toBe(50);
+    rests[1]!.callback();
+    await third;
+    expect(await written()).toBe(6);
   });
 
   test("no secret that a server repeats is in it, whether it refuses or samples", async () => {
@@ -339,7 +353,7 @@ describe("what is recorded", () => {
     await using journal = await JsonlJournal.open(path.join(dir, "recording.jsonl"));
     const recording = new RecordingJournal({
       journal,
-      clock: { now: () => 0, after: () => () => {} },
+      clock: { after: () => () => {} },
       redactor: new Redactor([secret]),
       onFailure: () => {},
     });
@@ -388,7 +402,7 @@ describe("what is recorded", () => {
   test("a torn line is none of its rollout's, though another's stands in its place later", async () => {
     const file = path.join(dir, "recording.jsonl");
     const other = { ...start, rolloutId: "lamp/test/0#1", sampleIndex: 1 };
-    const options = { clock: { now: () => 0, after: () => () => {} }, onFailure: () => {} };
+    const options = { clock: { after: () => () => {} }, onFailure: () => {} };
     {
       await using folder = await open();
       const recording = (await folder.openRecording(options))!;
@@ -414,7 +428,7 @@ describe("what is recorded", () => {
     await using journal = await JsonlJournal.open(file);
     const options = {
       journal,
-      clock: { now: () => 0, after: () => () => {} },
+      clock: { after: () => () => {} },
       onFailure: () => {},
     };
     const recording = new RecordingJournal(options);
@@ -441,7 +455,7 @@ describe("what is recorded", () => {
     await using journal = await JsonlJournal.open(path.join(dir, "recording.jsonl"));
     const options = {
       journal,
-      clock: { now: () => 0, after: () => () => {} },
+      clock: { after: () => () => {} },
       onFailure: () => {},
     };
     const recording = new RecordingJournal(options);
@@ -464,7 +478,7 @@ describe("what is recorded", () => {
       },
     } as unknown as JsonlJournal;
     const recording = new RecordingJournal({
-      ...{ journal, clock: { now: () => 0, after: () => () => {} }, onFailure: () => {} },
+      ...{ journal, clock: { after: () => () => {} }, onFailure: () => {} },
     });
     recording.begin(start);
     void recording.flush();

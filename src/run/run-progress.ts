@@ -111,6 +111,11 @@ export class RunTally {
     this.#add(row);
   }
 
+  /** Attempts under way. */
+  get running(): number {
+    return this.#running;
+  }
+
   episodeStarted(): void {
     this.#running++;
   }

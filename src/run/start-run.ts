@@ -255,7 +255,7 @@ class GroupRun implements LiveRun {
   }
 
   async #playAll(): Promise<RunResult> {
-    const { admission, folder, redactor } = this.#options;
+    const { admission, folder, redactor, setup } = this.#options;
     for (const row of this.#book.finishedBefore) this.#tally.episodeResumed(row);
     await this.#takeUp();
     if (!this.#book.isAllFinished) await folder?.takeBackEnd();
@@ -264,6 +264,7 @@ class GroupRun implements LiveRun {
     await folder?.writeEvent(this.#startEvent(folder));
     await using recording = await folder?.openRecording({
       clock: this.#clock,
+      ...(setup.clock === undefined && { diskClock: systemClock }),
       ...(redactor && { redactor }),
       onFailure: (error) => this.#fail(error),
     });
@@ -622,7 +623,7 @@ class GroupRun implements LiveRun {
       this.#desk.lookAgain();
       // Whatever is finished can be replayed: its last inputs are not left to the next moment's write, and where
       // the disk refuses them it is not finished.
-      await this.#recording?.land();
+      await this.#recording?.land(tally.running);
       const episodeHash = await folder?.writeEpisode(episode);
       close();
       tally.episodeFinished(episode);
