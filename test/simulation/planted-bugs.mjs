@@ -23,7 +23,7 @@ export const bugs = [
   [
     "an episode whose last inputs the disk refused is finished",
     "run/start-run.ts",
-    "await this.#recording?.land();",
+    "await this.#recording?.land(tally.running);",
     "await this.#recording?.flush();",
   ],
   [
