@@ -79,6 +79,7 @@ export function callWorld<Result>(
   boundary: Omit<Boundary, "waitsFor">,
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
+  // In this order: a copy that is given one more member costs ten times as much on Node 20.
   return callParty(play, { waitsFor: play.hearing.listen(play.watch), ...boundary }, work);
 }
 

@@ -18,7 +18,7 @@ export interface RecordingOptions {
    * The machine's own clock: what lands where many are under way may wait for others by it (see `land()`), for how long
    * a disk takes is nobody's simulated time. Default: it waits for nobody.
    */
-  readonly diskClock?: Pick<Clock, "after" | "now">;
+  readonly diskClock?: Pick<Clock, "sleep" | "now">;
   /** Takes secrets out of what is written; ids and logprobs are numbers and stay. */
   readonly redactor?: Redactor;
   /** Told once where the disk refuses it. */
@@ -130,8 +130,8 @@ export class RecordingJournal {
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
-  async #landLater(restMs: number, diskClock: Pick<Clock, "after">): Promise<void> {
-    await new Promise<void>((resolve) => void diskClock.after(restMs, resolve));
+  async #landLater(restMs: number, diskClock: Pick<Clock, "sleep">): Promise<void> {
+    await diskClock.sleep(restMs);
     // What is recorded from here on may come too late for this write.
     this.#landing = undefined;
     await this.flush();

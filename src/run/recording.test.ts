@@ -306,10 +306,8 @@ describe("what is recorded", () => {
       clock: { after: () => () => {} },
       diskClock: {
         now: () => nowMs,
-        after: (ms, callback) => {
-          rests.push({ ms, callback });
-          return () => {};
-        },
+        sleep: async (ms) =>
+          await new Promise<void>((callback) => void rests.push({ ms, callback })),
       },
       onFailure: () => {},
     });
