@@ -24,8 +24,19 @@ const baseLiveCount = 1000;
 /** How often each side is measured beside the other. */
 const repetitions = 3;
 
-/** Episodes that each place sees: one, and so many that compiling is a small part of it. */
-const waveCounts = [1, 3] as const;
+/** How much is played in each place. */
+interface Load {
+  /** Episodes, one after the other. */
+  readonly waves: number;
+  /** Of each episode; absent for the six or so that its task takes. */
+  readonly turns?: number;
+}
+
+const oneEpisode: Load = { waves: 1 };
+/** So many turns that compiling is a small part of it. */
+const severalEpisodes: Load = { waves: 3 };
+/** As long as τ-bench lets an episode be. */
+const longEpisode: Load = { waves: 1, turns: 30 };
 
 /**
  * Thousands of episodes at once in one process, against an engine that answers after 200 ms. Each figure is
@@ -35,33 +46,36 @@ const waveCounts = [1, 3] as const;
  */
 export async function* benchLiveEpisodes(base?: string): AsyncGenerator<BenchFigure> {
   if (base !== undefined) return yield* compare(base);
-  for (const liveCount of liveCounts) {
-    const found = await keepLive(ourFolder, liveCount, 1);
-    const figure = (name: string, value: number, unit: string): BenchFigure => ({
-      bench: "live-episodes",
-      figure: name,
-      value,
-      unit,
-      at: liveCount,
-    });
-    yield figure("turns per second", found.turnsPerSecond, "1/s");
-    yield figure("turns per CPU second", found.turnsPerCpuSecond, "1/s");
-    yield figure("event loop delay, 99th percentile", found.delayMs, "ms");
-    yield figure("event loop delay, worst", found.worstDelayMs, "ms");
-    yield figure("resident memory per 1,000 live episodes", found.memoryMiB, "MiB");
+  for (const load of [oneEpisode, longEpisode]) {
+    for (const liveCount of liveCounts) {
+      const found = await keepLive(ourFolder, liveCount, load);
+      const figure = (name: string, value: number, unit: string): BenchFigure => ({
+        bench: "live-episodes",
+        figure: name,
+        value,
+        unit,
+        at: load.turns === undefined ? liveCount : `${liveCount}, ${load.turns} turns each`,
+      });
+      yield figure("turns per second", found.turnsPerSecond, "1/s");
+      yield figure("turns per CPU second", found.turnsPerCpuSecond, "1/s");
+      yield figure("event loop delay, 99th percentile", found.delayMs, "ms");
+      yield figure("event loop delay, worst", found.worstDelayMs, "ms");
+      yield figure("resident memory per 1,000 live episodes", found.memoryMiB, "MiB");
+    }
   }
 }
 
 async function* compare(base: string): AsyncGenerator<BenchFigure> {
-  for (const waves of waveCounts) {
+  for (const load of [oneEpisode, severalEpisodes, longEpisode]) {
     for (const liveCount of liveCounts) {
       const theirs: number[] = [];
       const ours: number[] = [];
       for (let repetition = 0; repetition < repetitions; repetition++) {
-        theirs.push((await keepLive(base, baseLiveCount, waves)).turnsPerCpuSecond);
-        ours.push((await keepLive(ourFolder, liveCount, waves)).turnsPerCpuSecond);
+        theirs.push((await keepLive(base, baseLiveCount, load)).turnsPerCpuSecond);
+        ours.push((await keepLive(ourFolder, liveCount, load)).turnsPerCpuSecond);
       }
       const [value, baseline] = [median(ours), median(theirs)];
+      const length = load.turns === undefined ? "" : ` of ${load.turns} turns`;
       yield {
         bench: "live-episodes",
         figure: "turns per CPU second",
@@ -69,7 +83,7 @@ async function* compare(base: string): AsyncGenerator<BenchFigure> {
         unit: "1/s",
         baseline,
         ratio: value / baseline,
-        at: `${liveCount} live, baseline ${baseLiveCount}, ${waves} episodes a place`,
+        at: `${liveCount} live, baseline ${baseLiveCount}, ${load.waves} episodes a place${length}`,
       };
     }
   }
@@ -79,9 +93,10 @@ async function* compare(base: string): AsyncGenerator<BenchFigure> {
 const here = path.dirname(fileURLToPath(import.meta.url));
 const ourFolder = path.resolve(here, "../..");
 
-async function keepLive(folder: string, liveCount: number, waves: number): Promise<LiveFigures> {
+async function keepLive(folder: string, liveCount: number, load: Load): Promise<LiveFigures> {
   const main = path.join(here, "live-main.js");
-  const child = fork(main, [folder, String(liveCount), String(waves)], {
+  const { waves, turns = 0 } = load;
+  const child = fork(main, [folder, ...[liveCount, waves, turns].map(String)], {
     execArgv: ["--expose-gc"],
   });
   const ended = once(child, "exit").then(([code]) => {

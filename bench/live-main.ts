@@ -3,13 +3,17 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
+import type * as demonstrating from "../environments/storefront/index.ts";
 import type * as play from "../src/episode/play-episode.ts";
+import { instantEngine } from "./instant-engine.ts";
 import type { LiveFigures } from "./live-episodes.ts";
+import type { StorefrontPlay } from "./storefront-play.ts";
 import type * as storefront from "./storefront-play.ts";
 
-// A process of its own: node live-main.js FOLDER LIVE WAVES
-// Plays with the build in the folder, so that an older one can be held against this one.
-const [folder = "", live = "", waves = ""] = process.argv.slice(2);
+// A process of its own: node live-main.js FOLDER LIVE WAVES [TURNS]
+// Plays with the build in the folder, so that an older one can be held against this one. With TURNS each episode is
+// made that long: the agent looks the order up again and again.
+const [folder = "", live = "", waves = "", turns = "0"] = process.argv.slice(2);
 const liveCount = Number(live);
 const latencyMs = 200;
 
@@ -20,12 +24,36 @@ async function load<Module>(file: string): Promise<Module> {
 const { prepareStorefront } = await load<typeof storefront>("bench/storefront-play.js");
 const { playEpisode } = await load<typeof play>("src/episode/play-episode.js");
 const episodeCount = liveCount * Number(waves);
-const { plan, setup } = await prepareStorefront({ episodeCount, latencyMs });
+const prepared = await prepareStorefront({ episodeCount, latencyMs });
+const { plan } = prepared;
+const setup = Number(turns) > 0 ? await lengthened(prepared) : prepared.setup;
 const { signal } = new AbortController();
 setMaxListeners(0, signal);
 let turnCount = 0;
 const counted = { ...setup, onTurn: () => void turnCount++ };
 const waiting = plan[Symbol.iterator]();
+
+/** The same, with an engine that plays so many turns in each episode. */
+async function lengthened({ plan, setup }: StorefrontPlay): Promise<StorefrontPlay["setup"]> {
+  const module = "environments/storefront/index.js";
+  const { createStorefront, demonstrate } = await load<typeof demonstrating>(module);
+  const environment = createStorefront();
+  const { codec } = setup.renderer;
+  const scripts = new Map<string, (readonly number[])[]>();
+  for (const { task, seed, rolloutId } of plan) {
+    const shown = await demonstrate(environment.task("train", task.index), { seed });
+    const texts = shown.turns.map(({ text }) => text);
+    const place = texts.findIndex((text) => text.includes("get_order"));
+    if (place < 0) throw new Error(`nobody looks an order up in task ${task.id}`);
+    while (texts.length < Number(turns)) texts.splice(place, 0, texts[place]!);
+    const ids = texts.map(async (text) => await codec.encode(`${text}<|im_end|>`));
+    scripts.set(rolloutId, (await Promise.all(ids)).toReversed());
+  }
+  return {
+    ...setup,
+    engine: instantEngine(({ sessionId }) => scripts.get(sessionId)!.pop()!, { latencyMs }),
+  };
+}
 
 /** Plays one episode after the other, none of which is kept. */
 async function keepPlaying(): Promise<void> {
