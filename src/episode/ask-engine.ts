@@ -39,8 +39,8 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
       watch.shorten(graceTimeoutMs);
     });
   try {
-    const generation = await callParty(play, call, async (signal) => {
-      const options: CuttableOptions = {
+    const generation = await callParty(play, call, (signal) =>
+      takeReply(setup.engine, request, {
         signal,
         cutShort: time.signal,
         onHeld: (isHeld) => {
@@ -57,14 +57,12 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
         onGivenUp: () => {
           isGivenUp = isNotCut;
         },
-      };
-      const reply = await takeReply(setup.engine, request, options);
-      const generation = withEnd(checkGeneration(reply, request), request);
-      if (generation.outputIds.length > 0 || interrupt?.aborted === true) return generation;
+      }),
+    );
+    if (generation.outputIds.length === 0 && interrupt?.aborted !== true) {
       if (!time.expired) throw emptyReply(call.what);
-      if (isGivenUp || leftMs < graceTimeoutMs) return generation;
-      throw hungEngine(call.what);
-    });
+      if (!isGivenUp && leftMs >= graceTimeoutMs) throw hungEngine(call.what);
+    }
     const isPartial =
       interrupt?.aborted === true &&
       generation.finish.type === "length" &&
@@ -98,21 +96,24 @@ function assertSendable(play: Play, request: GenerateRequest): void {
 type CuttableOptions = GenerateOptions & { readonly cutShort: AbortSignal };
 
 /**
- * What the engine answers. One may be anyone's, and end its call by `cutShort` itself, as `fetch()` does with that as
- * its signal: it has nothing to show then. Whatever else it throws is its failure, also behind a cut.
+ * What the engine answers, checked: nothing of it as it came leaves the call, whose limit holds also for what reading
+ * it may do. An engine may be anyone's, and end its call by `cutShort` itself, as `fetch()` does with that as its
+ * signal: it has nothing to show then. Whatever else it throws is its failure, also behind a cut.
  */
 async function takeReply(
   engine: Engine,
   request: GenerateRequest,
   options: CuttableOptions,
 ): Promise<Generation> {
+  let reply: Generation;
   try {
-    return await engine.generate(request, options);
+    reply = await engine.generate(request, options);
   } catch (error) {
     if (!endedBy(options.cutShort, error)) throw error;
     const reason = "the engine had nothing to show when it was cut short";
-    return nothingSampled([{ requestId: request.requestId, reason }]);
+    reply = nothingSampled([{ requestId: request.requestId, reason }]);
   }
+  return withEnd(checkGeneration(reply, request), request);
 }
 
 /**

@@ -7,7 +7,13 @@ test("a promise that comes where nobody waits any more is let go of", async () =
   using watch = new CallWatch(AbortSignal.abort(new Error("stopped")), systemClock);
   const boundary = { party: "agent", what: "read turn 0", timeoutMs: 5 } as const;
   const late = Promise.reject(new Error("no lamp"));
-  await expect(crossBriefly(watch, boundary, () => late)).rejects.toThrow("stopped");
+  await expect(
+    crossBriefly(
+      watch,
+      () => boundary,
+      () => late,
+    ),
+  ).rejects.toThrow("stopped");
   // Vitest fails where Node tells of a promise that nobody awaits.
   await new Promise((resolve) => setImmediate(resolve));
 });

@@ -7,7 +7,7 @@ import {
   type Party,
 } from "../errors.ts";
 import type { Environment } from "../environment/environment.ts";
-import type { CallWatch } from "./call-watch.ts";
+import type { CallTerms, CallWatch } from "./call-watch.ts";
 import { isSoundFailure } from "./is-sound-failure.ts";
 
 /** A boundary to code that is not ours: whom to blame, for what, and how long to wait. */
@@ -64,12 +64,28 @@ export function crossBoundary<Result>(
   boundary: Boundary,
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
-  const { timeoutMs } = boundary;
-  return watch.within(timeoutMs, work, {
-    onLate: (waitMs) => noAnswer(boundary, waitMs),
-    name: (error) => nameThrown(watch.ownsStop, boundary, error),
-    mayWait: boundary.waitsFor !== undefined,
-  });
+  return watch.within(boundary.timeoutMs, work, new BoundaryTerms(watch, boundary));
+}
+
+/** A class, as a boundary is crossed several times in each turn of each episode. */
+class BoundaryTerms implements CallTerms {
+  readonly #watch: CallWatch;
+  readonly #boundary: Boundary;
+  readonly mayWait: boolean;
+
+  constructor(watch: CallWatch, boundary: Boundary) {
+    this.#watch = watch;
+    this.#boundary = boundary;
+    this.mayWait = boundary.waitsFor !== undefined;
+  }
+
+  onLate(waitMs?: number): Error {
+    return noAnswer(this.#boundary, waitMs);
+  }
+
+  name(error: unknown): unknown {
+    return nameThrown(this.#watch.ownsStop, this.#boundary, error);
+  }
 }
 
 function noAnswer(boundary: Boundary, waitMs?: number): RolloutError {
@@ -94,10 +110,12 @@ export function nameThrown(
  * Crosses a boundary to code that answers at once, as `crossBoundary()` does, without a time limit.
  * Where it returns a promise all the same, of whatever kind, that is waited for within one. What comes back at
  * once is given at once, and what is thrown at once is thrown at once.
+ *
+ * @param boundary - Asked for where one is needed: there are several such calls in each turn, and few that wait or fail.
  */
 export function crossBriefly<Result>(
   watch: CallWatch,
-  boundary: Boundary,
+  boundary: () => Boundary,
   work: () => Result | Promise<Result>,
 ): Result | Promise<Result> {
   let result: Result | Promise<Result>;
@@ -106,12 +124,12 @@ export function crossBriefly<Result>(
     // What came back may be such that even this question throws.
     if (!isAwaitable(result)) return result;
   } catch (error) {
-    throw nameThrown(watch.ownsStop, boundary, error);
+    throw nameThrown(watch.ownsStop, boundary(), error);
   }
   const promised = Promise.resolve(result);
   // Where the episode has been given up, nobody waits for it, and Node would end the process if it failed.
   promised.catch(() => {});
-  return crossBoundary(watch, boundary, async () => await promised);
+  return crossBoundary(watch, boundary(), async () => await promised);
 }
 
 /** Whether there is something to wait for: a promise of whatever kind, such as a query of a database's library. */

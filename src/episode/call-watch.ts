@@ -7,9 +7,9 @@ import { startPausableTimer, type PausableTimer } from "../internal/pausable-tim
 /** What a call comes to that is not answered in time, or whose work throws. */
 export interface CallTerms {
   /** What is thrown where the time is over, or that of a wait within it, after so many milliseconds. */
-  readonly onLate: (waitMs?: number) => Error;
+  onLate(waitMs?: number): Error;
   /** What is thrown in the place of what the work threw. */
-  readonly name: (error: unknown) => unknown;
+  name(error: unknown): unknown;
   /** Whether another may be waited for within it (see `waitWithin()`). */
   readonly mayWait: boolean;
 }
@@ -17,11 +17,10 @@ export interface CallTerms {
 /** A call under way. */
 interface Call {
   readonly terms: CallTerms;
-  readonly timer: PausableTimer;
+  readonly ms: number;
   /** Ends the wait for it. */
-  readonly fail: (error: unknown) => void;
-  /** Ends it because it, or waits within it, took so many milliseconds. */
-  readonly expire: (waitMs?: number) => void;
+  readonly reject: (error: unknown) => void;
+  readonly timer: PausableTimer;
   /** What all waits for another within it may take together; it stands still while nobody is waited for. */
   allowance: PausableTimer | undefined;
   /** Who is waited for within it. */
@@ -60,7 +59,7 @@ export class CallWatch implements Disposable {
   #onAbort(): void {
     const { reason } = this.#caller as { readonly reason: unknown };
     this.#controller.abort(reason);
-    this.#call?.fail(reason);
+    if (this.#call !== undefined) this.#fail(this.#call, reason);
   }
 
   /** The time of the call under way stands still until `goOn()`. */
@@ -92,7 +91,7 @@ export class CallWatch implements Disposable {
     call.timer.pause();
     call.waitCount++;
     if (call.allowance === undefined) {
-      call.allowance = startPausableTimer(ms, () => call.expire(ms), this.#clock);
+      call.allowance = startPausableTimer(ms, () => this.#expire(call, ms), this.#clock);
     } else if (call.waitCount === 1) call.allowance.goOn();
     let isOver = false;
     return () => {
@@ -126,32 +125,38 @@ export class CallWatch implements Disposable {
     return new Promise<Result>((resolve, reject) => {
       this.throwIfAborted();
       assertInvariant(this.#call === undefined, "an episode makes one call at a time");
-      const fail = (error: unknown): void => {
-        if (!this.#end(call)) return;
-        try {
-          this.throwIfAborted();
-          reject(terms.name(error));
-        } catch (failure) {
-          reject(failure);
-        }
-      };
-      const expire = (waitMs?: number): void => {
-        fail(terms.onLate(waitMs));
-        const late = this.#controller;
-        this.#controller = createAbortController();
-        late.abort(new DOMException(`The limit of ${waitMs ?? ms} ms is over`, "TimeoutError"));
-      };
-      const timer = startPausableTimer(ms, expire, this.#clock);
-      const call: Call = { terms, timer, fail, expire, allowance: undefined, waitCount: 0 };
+      const timer = startPausableTimer(ms, () => this.#expire(call), this.#clock);
+      const call: Call = { terms, ms, timer, reject, allowance: undefined, waitCount: 0 };
       this.#call = call;
       try {
-        Promise.resolve(work(this.#controller.signal)).then((result) => {
-          if (this.#end(call)) resolve(result);
-        }, fail);
+        Promise.resolve(work(this.#controller.signal)).then(
+          (result) => {
+            if (this.#end(call)) resolve(result);
+          },
+          (error: unknown) => this.#fail(call, error),
+        );
       } catch (error) {
-        fail(error);
+        this.#fail(call, error);
       }
     });
+  }
+
+  #fail(call: Call, error: unknown): void {
+    if (!this.#end(call)) return;
+    try {
+      this.throwIfAborted();
+      call.reject(call.terms.name(error));
+    } catch (failure) {
+      call.reject(failure);
+    }
+  }
+
+  /** Ends the call because it, or waits within it, took so many milliseconds. */
+  #expire(call: Call, waitMs?: number): void {
+    this.#fail(call, call.terms.onLate(waitMs));
+    const late = this.#controller;
+    this.#controller = createAbortController();
+    late.abort(new DOMException(`The limit of ${waitMs ?? call.ms} ms is over`, "TimeoutError"));
   }
 
   /** Whether the call was under way until now. */

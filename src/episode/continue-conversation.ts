@@ -3,7 +3,7 @@ import { RolloutError } from "../errors.ts";
 import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import type { Message } from "../message.ts";
 import { opensReasoning } from "../renderer/continues.ts";
-import type { Renderer } from "../renderer/renderer.ts";
+import type { EnvironmentDelta, RenderedIds } from "../renderer/renderer.ts";
 import { textTooLong } from "../tokenizer/text-length.ts";
 import { checkMessages } from "./check-agent.ts";
 import { callAgent, type Play, type TurnsEnd } from "./play.ts";
@@ -36,7 +36,10 @@ export async function continueConversation(
   };
   let end: TurnsEnd | undefined;
   try {
-    await append(play, change);
+    const { renderer } = play.setup;
+    const rewritten = renderer.rerender && (await renderer.rerender(change));
+    if (rewritten === undefined) appendDelta(play, await renderer.delta(change));
+    else openSegment(play, rewritten);
   } catch (error) {
     if (!(error instanceof RolloutError) || error.code !== textTooLong) throw error;
     end = endByLength(play, turn.observed, error);
@@ -45,17 +48,14 @@ export async function continueConversation(
   return end;
 }
 
-async function append(play: Play, change: Parameters<Renderer["delta"]>[0]): Promise<void> {
-  const { renderer } = play.setup;
-  const rewritten = renderer.rerender && (await renderer.rerender(change));
-  if (rewritten === undefined) {
-    const delta = await renderer.delta(change);
-    play.recorder.appendDelta(delta);
-    play.reasoningOpened = opensReasoning(delta.text);
-  } else {
-    play.recorder.openSegment(rewritten.ids);
-    play.reasoningOpened = opensReasoning(rewritten.text);
-  }
+function appendDelta(play: Play, delta: EnvironmentDelta): void {
+  play.recorder.appendDelta(delta);
+  play.reasoningOpened = opensReasoning(delta.text);
+}
+
+function openSegment(play: Play, { ids, text }: RenderedIds): void {
+  play.recorder.openSegment(ids);
+  play.reasoningOpened = opensReasoning(text);
 }
 
 /**

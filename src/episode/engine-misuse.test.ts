@@ -11,7 +11,7 @@ import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import { askEngine } from "./ask-engine.ts";
 import type { EpisodeSetup } from "./episode-setup.ts";
-import { lamp, lampTask, play, says, switchCall } from "./lamp-episode.fixture.ts";
+import { lamp, lampTask, play, preparedEngine, says, switchCall } from "./lamp-episode.fixture.ts";
 import { defaultLimits } from "./limits.ts";
 import type { Play } from "./play.ts";
 import { playForeign } from "./play-foreign.ts";
@@ -116,6 +116,43 @@ describe("an engine of ours that somebody else calls as nobody can", () => {
       ...{ party: "agent", code: "agent/exception" },
       message: `Cannot play lamp/test/0#0 as agent tool-calling: ${noRoom}`,
     });
+  });
+});
+
+describe("a reply that says something else when it is asked the nth time what it is", () => {
+  function fickleEngine(nth: number, then: () => unknown): Engine {
+    const engine = preparedEngine(goodTurns);
+    return {
+      ...engine,
+      async generate(asked, options) {
+        let left = nth;
+        const reply = await engine.generate(asked, options);
+        // eslint-disable-next-line unicorn/no-thenable
+        return Object.defineProperty(reply, "then", {
+          get: () => (--left === 0 ? then() : undefined),
+        });
+      },
+    };
+  }
+
+  function fail(): never {
+    throw new Error("not today");
+  }
+
+  test("fails the episode alone, the first time, and is waited for within the engine's limit", async () => {
+    const { episode: thrown } = await play([], { engine: fickleEngine(1, fail) });
+    expect(thrown.failure).toMatchObject({ party: "engine", code: "engine/exception" });
+    const engine = fickleEngine(1, () => () => {});
+    const limits = { ...defaultLimits, engineTimeoutMs: 50 };
+    const { episode: hung } = await play([], { engine, limits });
+    expect(hung.failure).toMatchObject({ party: "engine", code: "engine/timeout" });
+  });
+
+  test.each([2, 3, 4, 5, 6, 7, 8])("is not asked the %ith time", async (nth) => {
+    for (const then of [fail, () => () => {}]) {
+      const { episode } = await play([], { engine: fickleEngine(nth, then) });
+      expect(episode.outcome).toBe("completed");
+    }
   });
 });
 

@@ -223,7 +223,13 @@ export class InputPlayer {
   /** Takes what the policy samples behind the prompt with this hash; live, asks for it. */
   generation(promptHash: string, live: () => Promise<Sampled>): Sampled | Promise<Sampled> {
     this.#throwStop();
-    if (!this.isPlaying) return this.#sample(promptHash, live);
+    if (!this.isPlaying) {
+      this.#goLive("the policy is asked for a turn");
+      this.handOverWork();
+      // Where nothing is recorded and no secret known, what comes is passed on as it is.
+      const isPassedOn = this.#onInputs === undefined && this.#redactor === undefined;
+      return isPassedOn ? live() : this.#sample(promptHash, live);
+    }
     const input = this.#nextGeneration(promptHash);
     this.#place += 1;
     const { isLate = false, isPartial } = input;
@@ -260,8 +266,6 @@ export class InputPlayer {
   }
 
   async #sample(promptHash: string, live: () => Promise<Sampled>): Promise<Sampled> {
-    this.#goLive("the policy is asked for a turn");
-    this.handOverWork();
     const about = { type: "generation", promptHash, readings: this.#readings } as const;
     try {
       const sampled = this.#cleanSampled(await live());

@@ -51,12 +51,16 @@ async function readTerms(play: Play, world: World): Promise<string> {
   const { limits } = setup;
   const what = `read what task ${assignment.task.id} is played by`;
   const boundary = { party: "environment", what, timeoutMs: limits.toolTimeoutMs } as const;
-  return await crossBriefly(watch, boundary, () => {
-    // A list of the episode's own: an agent that adds to it adds nothing to others'.
-    const { tools, policyText } = termsOf(play, world);
-    play.tools = [...tools];
-    return policyText;
-  });
+  return await crossBriefly(
+    watch,
+    () => boundary,
+    () => {
+      // A list of the episode's own: an agent that adds to it adds nothing to others'.
+      const { tools, policyText } = termsOf(play, world);
+      play.tools = [...tools];
+      return policyText;
+    },
+  );
 }
 
 /** One conversation that the template refuses is no reason to play no other. */

@@ -109,7 +109,7 @@ function toTurnStep(
   };
 }
 
-async function perform(play: Play, world: World, action: Action): Promise<Step> {
+function perform(play: Play, world: World, action: Action): Promise<Step> {
   const { assignment, player, setup } = play;
   const { limits, environment } = setup;
   const { id } = assignment.task;
@@ -119,7 +119,7 @@ async function perform(play: Play, world: World, action: Action): Promise<Step> 
     : `world.step() for tool ${action.name} in task ${id} of ${environment.name}`;
   // What a step of a class tells by getters JSON does not see, by which it is hashed and cleaned.
   let told: Step | undefined;
-  const answer = await askWorld(
+  const answered = askWorld(
     play,
     {
       party: "environment",
@@ -136,5 +136,5 @@ async function perform(play: Play, world: World, action: Action): Promise<Step> 
     },
     isSaid ? "step say" : `step ${action.name}`,
   );
-  return told === undefined ? answer : player.clean(told);
+  return answered.then((answer) => (told === undefined ? answer : player.clean(told)));
 }

@@ -262,10 +262,14 @@ async function openUser(play: Play): Promise<UserSession> {
   const borrowed = setup.user.repeatable === true ? undefined : borrowUser(play);
   const outside = borrowed?.outside ?? play.player.usersOutside;
   const opened = await callParty(play, call, () => setup.user.open(task, { seed, outside }));
-  return await crossBriefly(play.watch, call, () => {
-    const session = checkSession(opened, `user.open() of ${strategy} for task ${task.id}`);
-    return borrowed === undefined ? session : borrowSession(session, play, borrowed);
-  });
+  return await crossBriefly(
+    play.watch,
+    () => call,
+    () => {
+      const session = checkSession(opened, `user.open() of ${strategy} for task ${task.id}`);
+      return borrowed === undefined ? session : borrowSession(session, play, borrowed);
+    },
+  );
 }
 
 async function playAndScore(play: Play, world: World, user: UserSession): Promise<EpisodeEnd> {
@@ -369,6 +373,14 @@ async function askUsage({ setup, watch }: Play, user: UserSession): Promise<User
     what: "ask what the user cost",
     timeoutMs: setup.limits.userTimeoutMs,
   } as const;
-  const said = await crossBriefly(watch, call, () => user.usage());
-  return await crossBriefly(watch, call, () => checkUsage(said, setup.user));
+  const said = await crossBriefly(
+    watch,
+    () => call,
+    () => user.usage(),
+  );
+  return await crossBriefly(
+    watch,
+    () => call,
+    () => checkUsage(said, setup.user),
+  );
 }

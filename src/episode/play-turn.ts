@@ -20,14 +20,24 @@ type Sampled = Extract<Sampling, { type: "sampled" }>;
  * @returns why the episode is over; nothing while it goes on.
  * @throws RolloutError with the party that failed.
  */
-export async function playTurn(
+export function playTurn(
   play: Play,
   world: World,
   turnIndex: number,
 ): Promise<TurnsEnd | undefined> {
-  if (isTurnOver()) await takeTurn();
-  const sampling = await sampleTurn(play, turnIndex);
-  if (sampling.type === "ended") return sampling.end;
+  // A function that waits for the engine and goes on keeps what it has by its end: what is old by then is looked through
+  // seldom for what is garbage. So all that is done with a turn is done by another.
+  return sampleTurn(play, turnIndex).then((sampling) =>
+    sampling.type === "ended" ? sampling.end : playSampled(play, world, turnIndex, sampling),
+  );
+}
+
+async function playSampled(
+  play: Play,
+  world: World,
+  turnIndex: number,
+  sampling: Sampled,
+): Promise<TurnsEnd | undefined> {
   if (isTurnOver()) await takeTurn();
   const { ids, stopText } = splitStop(play.setup.renderer, sampling.generation);
   const { codec } = play.setup.renderer;

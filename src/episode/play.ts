@@ -119,17 +119,16 @@ export function callAgent<Result>(
   what: string,
   work: () => Result | Promise<Result>,
 ): Result | Promise<Result> {
-  const { watch, setup, assignment } = play;
+  return crossBriefly(play.watch, () => agentsBoundary(play, what), work);
+}
+
+function agentsBoundary({ assignment, setup }: Play, what: string): Boundary {
   const { agent, limits } = setup;
-  return crossBriefly(
-    watch,
-    {
-      party: "agent",
-      what: `${what} in task ${assignment.task.id} as agent ${agent.strategy}`,
-      timeoutMs: limits.toolTimeoutMs,
-    },
-    work,
-  );
+  return {
+    party: "agent",
+    what: `${what} in task ${assignment.task.id} as agent ${agent.strategy}`,
+    timeoutMs: limits.toolTimeoutMs,
+  };
 }
 
 /** Tells of a failure that does not end the episode. */

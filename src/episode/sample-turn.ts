@@ -5,6 +5,7 @@ import { joinGenerations } from "../engine/join-generations.ts";
 import { findWholeDemand } from "../engine/whole-demand.ts";
 import { samplingOfTurn } from "../engine/turn-seed.ts";
 import { RolloutError } from "../errors.ts";
+import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import { askEngine } from "./ask-engine.ts";
 import type { Sampled } from "./input-player.ts";
 import { isTimeOver, type Play, type TurnsEnd } from "./play.ts";
@@ -33,27 +34,93 @@ export type Sampling =
  * @throws RolloutError with party `engine`.
  */
 export async function sampleTurn(play: Play, turnIndex: number): Promise<Sampling> {
+  if (isTurnOver()) await takeTurn();
   if (isTimeOver(play)) return ended("deadline");
   const room = remainingTokens(play);
   if (room.tokens <= 0) return ended(room.stopReason);
-  const promptTokenCount = play.recorder.length;
-  const askedAtMs = play.player.now();
-  try {
-    const sampled = await takeGeneration(play, turnIndex, room.tokens);
-    if ("type" in sampled) return sampled;
-    const { generation, isLate, isPartial } = sampled;
-    const isShort =
-      generation.finish.type === "length" && generation.outputIds.length < room.tokens;
-    const sampledAtMs = play.player.now();
-    const engineMs = sampledAtMs - askedAtMs;
-    const type = "sampled";
-    const about = { type, generation, promptTokenCount, engineMs, sampledAtMs } as const;
-    if (isPartial) return { ...about, cutBy: "interrupt" };
-    return isLate && isShort ? { ...about, cutBy: "deadline" } : about;
-  } catch (error) {
-    if (isPromptTooLong(error)) return ended("context-full");
-    throw error;
+  const { interrupt, player, recorder } = play;
+  const asked = { roomTokens: room.tokens, promptTokenCount: recorder.length, atMs: player.now() };
+  const { promptHash } = recorder;
+  // Parts are joined where sampling was interrupted and went on later.
+  let before: Sampled | undefined;
+  for (;;) {
+    if (!player.isPlaying && interrupt?.aborted === true) {
+      // What was done since the last turn is not done again by whoever goes on from here.
+      if (before === undefined) player.flush();
+      return before === undefined || isEmpty(before)
+        ? interrupted
+        : toSampling(play, asked, before);
+    }
+    // Interrupted when its time was nearly over: there may be none left to go on in.
+    if (before !== undefined && isTimeOver(play)) {
+      if (isEmpty(before)) return ended("deadline");
+      return toSampling(play, asked, { generation: before.generation, isLate: true });
+    }
+    let sampled: Sampled;
+    try {
+      sampled = await takePart(play, turnIndex, { promptHash, before, roomTokens: room.tokens });
+    } catch (error) {
+      // There is no room behind what was sampled before: that is the turn.
+      if (isPromptTooLong(error)) return withoutRoom(play, asked, before);
+      throw before === undefined ? error : withLostPart(error, before.generation);
+    }
+    const generation =
+      before === undefined
+        ? sampled.generation
+        : joinGenerations(before.generation, sampled.generation);
+    if (sampled.isPartial !== true) {
+      if (isEmpty({ generation })) return ended("deadline");
+      return toSampling(play, asked, { generation, isLate: sampled.isLate });
+    }
+    before = { generation, isLate: sampled.isLate, isPartial: true };
   }
+}
+
+/** Asks for the turn, or for what is left of it. */
+function takePart(
+  play: Play,
+  turnIndex: number,
+  {
+    promptHash,
+    before,
+    roomTokens,
+  }: {
+    readonly promptHash: string;
+    readonly before: Sampled | undefined;
+    readonly roomTokens: number;
+  },
+): Sampled | Promise<Sampled> {
+  return play.player.generation(promptHash, () => {
+    const sampledIds = before?.generation.outputIds ?? [];
+    // The limits may be smaller than those under which it was sampled.
+    if (roomTokens <= sampledIds.length) throw noRoom(play, turnIndex, sampledIds.length);
+    return askEngine(play, toRequest(play, turnIndex, { roomTokens, sampledIds }));
+  });
+}
+
+interface Asked {
+  readonly roomTokens: number;
+  readonly promptTokenCount: number;
+  readonly atMs: number;
+}
+
+function toSampling(
+  { player }: Play,
+  { atMs, promptTokenCount, roomTokens }: Asked,
+  { generation, isLate, isPartial }: Sampled,
+): Sampling {
+  const isShort = generation.finish.type === "length" && generation.outputIds.length < roomTokens;
+  const sampledAtMs = player.now();
+  const engineMs = sampledAtMs - atMs;
+  const type = "sampled";
+  const about = { type, generation, promptTokenCount, engineMs, sampledAtMs } as const;
+  if (isPartial) return { ...about, cutBy: "interrupt" };
+  return isLate && isShort ? { ...about, cutBy: "deadline" } : about;
+}
+
+function withoutRoom(play: Play, asked: Asked, before: Sampled | undefined): Sampling {
+  if (before === undefined || isEmpty(before)) return ended("context-full");
+  return toSampling(play, asked, { generation: before.generation, isLate: false });
 }
 
 type Ended = Extract<Sampling, { type: "ended" }>;
@@ -62,53 +129,6 @@ const interrupted: Ended = {
   type: "ended",
   end: { outcome: "aborted", stopReason: "interrupted" },
 };
-
-/**
- * Takes a turn's generation, with its parts joined where sampling was interrupted and went on later; why
- * there is no turn, where the policy may be asked for nothing more and no id was sampled.
- */
-async function takeGeneration(
-  play: Play,
-  turnIndex: number,
-  roomTokens: number,
-): Promise<Sampled | Ended> {
-  const { interrupt, player, recorder } = play;
-  const promptHash = recorder.promptHash;
-  let before: Sampled | undefined;
-  for (;;) {
-    if (!player.isPlaying && interrupt?.aborted === true) {
-      // What was done since the last turn is not done again by whoever goes on from here.
-      if (before === undefined) player.flush();
-      return before === undefined || isEmpty(before) ? interrupted : before;
-    }
-    // Interrupted when its time was nearly over: there may be none left to go on in.
-    if (before !== undefined && isTimeOver(play)) {
-      return isEmpty(before) ? ended("deadline") : { generation: before.generation, isLate: true };
-    }
-    const part = before;
-    let sampled: Sampled;
-    try {
-      sampled = await player.generation(promptHash, () => {
-        const sampledIds = part?.generation.outputIds ?? [];
-        // The limits may be smaller than those under which it was sampled.
-        if (roomTokens <= sampledIds.length) throw noRoom(play, turnIndex, sampledIds.length);
-        return askEngine(play, toRequest(play, turnIndex, { roomTokens, sampledIds }));
-      });
-    } catch (error) {
-      // There is no room behind what was sampled before: that is the turn.
-      const isTurn = part !== undefined && !isEmpty(part);
-      if (isTurn && isPromptTooLong(error)) return { generation: part.generation, isLate: false };
-      throw part === undefined ? error : withLostPart(error, part.generation);
-    }
-    const generation = part
-      ? joinGenerations(part.generation, sampled.generation)
-      : sampled.generation;
-    if (sampled.isPartial !== true) {
-      return isEmpty({ generation }) ? ended("deadline") : { generation, isLate: sampled.isLate };
-    }
-    before = { generation, isLate: sampled.isLate, isPartial: true };
-  }
-}
 
 /** A turn of which nothing was sampled is none: its time was over, or it was interrupted, before the first id. */
 function isEmpty({ generation }: Pick<Sampled, "generation">): boolean {
@@ -141,13 +161,15 @@ function toRequest(
   const place = start === 1 ? attempt : `${attempt}.${start}`;
   const seed = assignment.samplingSeed ?? assignment.seed;
   const sampling = samplingOfTurn(setup.sampling, { seed, turnIndex });
+  const part = sampledIds.length === 0 ? "" : `+${sampledIds.length}`;
   const turn: GenerateRequest = {
     promptIds: recorder.promptIds,
     sampling,
     maxNewTokens: roomTokens,
     stopTokenIds,
     vocabularySize: codec.vocabularySize,
-    requestId: `${rolloutId}:${place}:${turnIndex}${sampledIds.length === 0 ? "" : `+${sampledIds.length}`};`,
+    // Joined, as it is kept with each turn: a text that is put together in steps keeps each of them.
+    requestId: [rolloutId, place, `${turnIndex}${part};`].join(":"),
     sessionId: rolloutId,
   };
   const rest = restBehind(turn, sampledIds);

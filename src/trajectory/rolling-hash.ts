@@ -22,7 +22,7 @@ export class RollingHash {
   digest(more: readonly number[] = []): string {
     const copy = this.#hash.copy();
     if (more.length > 0) copy.update(littleEndian(more));
-    return copy.digest("hex").slice(0, shownDigits);
+    return shown(copy.digest("hex"));
   }
 }
 
@@ -32,11 +32,13 @@ export class RollingHash {
  * @throws InvariantError where a value is no token id (see `isTokenId()`).
  */
 export function hashIds(ids: readonly number[]): string {
-  return hash("sha256", littleEndian(ids), "hex").slice(0, shownDigits);
+  return shown(hash("sha256", littleEndian(ids), "hex"));
 }
 
-/** How many of the 64 hexadecimal digits are kept. */
-const shownDigits = 16;
+/** The first 16 of the 64 hexadecimal digits. A part of that length would keep the whole text; what is joined does not. */
+function shown(digits: string): string {
+  return [digits.slice(0, 8), digits.slice(8, 16)].join("");
+}
 
 const isBigEndian = endianness() === "BE";
 

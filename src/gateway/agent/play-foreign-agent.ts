@@ -286,8 +286,16 @@ async function usageOf(play: Attempt, user: UserSession | undefined): Promise<Us
   const timeoutMs = setup.limits.userTimeoutMs;
   const boundary: Boundary = { party: "user", what: "ask what the user cost", timeoutMs };
   try {
-    const said = await crossBriefly(watch, boundary, () => user.usage());
-    return await crossBriefly(watch, boundary, () => checkUsage(said, setup.user));
+    const said = await crossBriefly(
+      watch,
+      () => boundary,
+      () => user.usage(),
+    );
+    return await crossBriefly(
+      watch,
+      () => boundary,
+      () => checkUsage(said, setup.user),
+    );
   } catch (error) {
     if (!(error instanceof RolloutError)) throw error;
     setup.onTrouble?.(error);
