@@ -7,7 +7,6 @@ import type * as demonstrating from "../environments/storefront/index.ts";
 import type * as play from "../src/episode/play-episode.ts";
 import { instantEngine } from "./instant-engine.ts";
 import type { LiveFigures } from "./live-episodes.ts";
-import type { StorefrontPlay } from "./storefront-play.ts";
 import type * as storefront from "./storefront-play.ts";
 
 // A process of its own: node live-main.js FOLDER LIVE WAVES [TURNS]
@@ -34,7 +33,10 @@ const counted = { ...setup, onTurn: () => void turnCount++ };
 const waiting = plan[Symbol.iterator]();
 
 /** The same, with an engine that plays so many turns in each episode. */
-async function lengthened({ plan, setup }: StorefrontPlay): Promise<StorefrontPlay["setup"]> {
+async function lengthened({
+  plan,
+  setup,
+}: storefront.StorefrontPlay): Promise<storefront.StorefrontPlay["setup"]> {
   const module = "environments/storefront/index.js";
   const { createStorefront, demonstrate } = await load<typeof demonstrating>(module);
   const environment = createStorefront();

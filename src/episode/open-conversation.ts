@@ -7,7 +7,7 @@ import { ConversationRefusal, HiddenTool } from "../renderer/render-prompt.ts";
 import type { RenderedIds } from "../renderer/renderer.ts";
 import { checkOpeningMessages } from "./check-agent.ts";
 import { checkOpening } from "./check-foreign.ts";
-import { crossBriefly } from "./boundary.ts";
+import { crossBriefly, type Boundary } from "./boundary.ts";
 import { termsOf } from "./open-world.ts";
 import { askWorld, callAgent, type Play } from "./play.ts";
 
@@ -50,17 +50,14 @@ async function readTerms(play: Play, world: World): Promise<string> {
   const { assignment, setup, watch } = play;
   const { limits } = setup;
   const what = `read what task ${assignment.task.id} is played by`;
-  const boundary = { party: "environment", what, timeoutMs: limits.toolTimeoutMs } as const;
-  return await crossBriefly(
-    watch,
-    () => boundary,
-    () => {
-      // A list of the episode's own: an agent that adds to it adds nothing to others'.
-      const { tools, policyText } = termsOf(play, world);
-      play.tools = [...tools];
-      return policyText;
-    },
-  );
+  const { toolTimeoutMs: timeoutMs } = limits;
+  const boundary = (): Boundary => ({ party: "environment", what, timeoutMs });
+  return await crossBriefly(watch, boundary, () => {
+    // A list of the episode's own: an agent that adds to it adds nothing to others'.
+    const { tools, policyText } = termsOf(play, world);
+    play.tools = [...tools];
+    return policyText;
+  });
 }
 
 /** One conversation that the template refuses is no reason to play no other. */

@@ -9,9 +9,10 @@ import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { leastSpending, noSpending } from "../user/add-spending.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
 import { beginTrace } from "./begin-trace.ts";
+import { askUsage } from "./ask-usage.ts";
 import { crossBriefly, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./call-watch.ts";
-import { checkScore, checkSession, checkUsage } from "./check-foreign.ts";
+import { checkScore, checkSession } from "./check-foreign.ts";
 import { countEpisode } from "./count-episode.ts";
 import { countShared } from "./count-shared.ts";
 import type { EpisodeTrace } from "./episode-tracer.ts";
@@ -364,23 +365,4 @@ async function usageOf(play: Play, user: UserSession | undefined): Promise<UserU
     });
   });
   return usage;
-}
-
-/** @throws RolloutError where the user cannot say. */
-async function askUsage({ setup, watch }: Play, user: UserSession): Promise<UserUsage> {
-  const call = {
-    party: "user",
-    what: "ask what the user cost",
-    timeoutMs: setup.limits.userTimeoutMs,
-  } as const;
-  const said = await crossBriefly(
-    watch,
-    () => call,
-    () => user.usage(),
-  );
-  return await crossBriefly(
-    watch,
-    () => call,
-    () => checkUsage(said, setup.user),
-  );
 }

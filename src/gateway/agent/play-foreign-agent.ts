@@ -1,13 +1,8 @@
 import type { Step, World } from "../../environment/environment.ts";
-import { crossBoundary, crossBriefly, suspectOf, type Boundary } from "../../episode/boundary.ts";
+import { askUsage } from "../../episode/ask-usage.ts";
+import { crossBoundary, suspectOf, type Boundary } from "../../episode/boundary.ts";
 import { CallWatch } from "../../episode/call-watch.ts";
-import {
-  checkOpening,
-  checkScore,
-  checkSession,
-  checkUsage,
-  checkWorld,
-} from "../../episode/check-foreign.ts";
+import { checkOpening, checkScore, checkSession, checkWorld } from "../../episode/check-foreign.ts";
 import { Hearing } from "../../episode/hearing.ts";
 import { termsOf } from "../../episode/open-world.ts";
 import type { Episode } from "../../episode/episode.ts";
@@ -282,23 +277,11 @@ async function dispose(
 /** What the user cost. A user who cannot say costs nothing that is known of. */
 async function usageOf(play: Attempt, user: UserSession | undefined): Promise<UserUsage> {
   if (user === undefined) return noSpending;
-  const { setup, watch } = play;
-  const timeoutMs = setup.limits.userTimeoutMs;
-  const boundary: Boundary = { party: "user", what: "ask what the user cost", timeoutMs };
   try {
-    const said = await crossBriefly(
-      watch,
-      () => boundary,
-      () => user.usage(),
-    );
-    return await crossBriefly(
-      watch,
-      () => boundary,
-      () => checkUsage(said, setup.user),
-    );
+    return await askUsage(play, user);
   } catch (error) {
     if (!(error instanceof RolloutError)) throw error;
-    setup.onTrouble?.(error);
+    play.setup.onTrouble?.(error);
     return noSpending;
   }
 }
