@@ -1,9 +1,8 @@
-import { createStorefront, storefrontUser } from "../environments/storefront/index.ts";
-import {
-  createTauAirline,
-  createTauRetail,
-  loadTauBenchBundle,
-} from "../environments/tau-bench/index.ts";
+import { createStorefront } from "../environments/storefront/storefront.ts";
+import { storefrontUser } from "../environments/storefront/storefront-user.ts";
+import { createTauAirline } from "../environments/tau-bench/airline/create-tau-airline.ts";
+import { loadTauBenchBundle } from "../environments/tau-bench/bundle.ts";
+import { createTauRetail } from "../environments/tau-bench/retail/create-tau-retail.ts";
 import type { Environment, World } from "../src/environment/environment.ts";
 import { findBundle } from "../src/setup/environments.ts";
 import { defaultScript, scriptedUser } from "../src/user/scripted-user.ts";

@@ -1,7 +1,9 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createTauRetail, loadTauBenchBundle } from "../environments/tau-bench/index.ts";
+// Not by its index, which is built with parts of its own: what the episode is played with would be loaded twice.
+import { loadTauBenchBundle } from "../environments/tau-bench/bundle.ts";
+import { createTauRetail } from "../environments/tau-bench/retail/create-tau-retail.ts";
 import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import { createSglangEngine } from "../src/engine/sglang/sglang-engine.ts";

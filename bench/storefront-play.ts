@@ -1,4 +1,7 @@
-import { createStorefront, demonstrate, storefrontUser } from "../environments/storefront/index.ts";
+// Not by its index, which is built with parts of its own: what the episode is played with would be loaded twice.
+import { demonstrate } from "../environments/storefront/demonstrate.ts";
+import { createStorefront } from "../environments/storefront/storefront.ts";
+import { storefrontUser } from "../environments/storefront/storefront-user.ts";
 import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import { defaultLimits } from "../src/episode/limits.ts";

@@ -8,9 +8,14 @@ import { isPyDict } from "../python/value.ts";
  * @param tools definitions in OpenAI's shape; those without a name are passed over.
  */
 export function missingTool(prompt: string, tools: readonly PyValue[] | null): string | undefined {
+  // Templates print tools in their order, so that each is found behind the one before it.
+  let from = 0;
   for (const tool of tools ?? []) {
     const name = nameOf(tool);
-    if (name !== undefined && !prompt.includes(name)) return name;
+    if (name === undefined) continue;
+    const place = prompt.indexOf(name, from);
+    if (place >= 0) from = place;
+    else if (!prompt.includes(name)) return name;
   }
   return undefined;
 }
