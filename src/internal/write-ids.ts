@@ -28,6 +28,13 @@ function packBytes(text: string): number {
   );
 }
 
+/** Room for the text of the ids from place `first` on, in bytes: nearly all vocabularies are below a million. */
+export function roomForIds(ids: readonly number[], first = 0): number {
+  let largest = 0;
+  for (let place = first; place < ids.length; place++) largest = Math.max(largest, ids[place]!);
+  return (ids.length - first) * (largest < million ? "999999,".length : mostBytesPerId);
+}
+
 /**
  * Writes ids as JSON spells a list of them, without its brackets, several digits at a time: a general writer
  * takes four times as long, and a prompt of many thousands is sent each turn.
