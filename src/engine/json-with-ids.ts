@@ -7,7 +7,8 @@ import { largestTokenId } from "./token-id.ts";
 /**
  * The JSON of an object with a member more, a list of ids, in UTF-8. A prompt has many thousands of ids
  * and is sent each turn; a general writer takes several times as long, and makes a text of it that has
- * to be made into bytes. Of a list that is written again, what is new is written alone.
+ * to be made into bytes. Of a list that is written again and again, what is new is written alone (see
+ * `textOfKnownIds()`).
  *
  * @returns bytes that are lent (see `lendBytes()`).
  */
@@ -18,13 +19,13 @@ export function jsonWithIds(
   const json = JSON.stringify(fields);
   const head = `${json.slice(0, -1)}${json === "{}" ? "" : ","}${JSON.stringify(name)}:[`;
   const headLength = Buffer.byteLength(head);
-  const known = ids.length === 0 ? undefined : textOfKnownIds(ids);
-  const bytes = lendBytes(headLength + (known?.length ?? roomForIds(ids) + idSlack) + 2);
+  const kept = textOfKnownIds(ids);
+  const bytes = lendBytes(headLength + (kept?.length ?? roomForIds(ids) + idSlack) + 2);
   bytes.write(head);
   let end = headLength;
-  if (known !== undefined) {
-    bytes.set(known, end);
-    end += known.length;
+  if (kept !== undefined) {
+    bytes.set(kept, end);
+    end += kept.length;
   } else if (ids.length > 0) {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     end = writeIds(view, end, ids);

@@ -32,16 +32,16 @@ export function seededRandom(seed: string): Random {
     pick,
     chance: (probability) => next() < probability,
     shuffle(items) {
-      type Item = (typeof items)[number];
-      // Filled one by one: a list that is copied whole may share its places with a literal until it is written to.
-      const left: Item[] = [];
-      for (let index = 0; index < items.length; index++) left.push(items[index] as Item);
-      const shuffled: Item[] = [];
-      for (let count = left.length; count > 0; count--) {
-        // Those that are left stay in their order.
+      const shuffled = [...items];
+      for (let count = shuffled.length; count > 0; count--) {
+        // The drawn one goes behind those that are left, which stay in their order.
         const place = between(0, count - 1);
-        shuffled.push(left[place] as Item);
-        for (let index = place + 1; index < count; index++) left[index - 1] = left[index] as Item;
+        const drawn = shuffled[place] as (typeof shuffled)[0];
+        const end = shuffled.length - 1;
+        for (let index = place; index < end; index++) {
+          shuffled[index] = shuffled[index + 1] as (typeof shuffled)[0];
+        }
+        shuffled[end] = drawn;
       }
       return shuffled;
     },

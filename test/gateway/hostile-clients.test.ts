@@ -261,7 +261,8 @@ describe("a client over a socket", () => {
       ["GET /s/%2e%2e/sessions HTTP/1.1", "host: 127.0.0.1"],
       ["GET http://evil.example/health HTTP/1.1", "host: evil.example"],
       ["GET /health HTTP/1.1", "host: 127.0.0.1", "host: evil.example"],
-      [`GET /health HTTP/1.1`, "host: 127.0.0.1", `x: ${"y".repeat(100_000)}`],
+      // More than the 16 KiB that are taken, and no more than is read at once: what is left unread resets the connection.
+      [`GET /health HTTP/1.1`, "host: 127.0.0.1", `x: ${"y".repeat(20_000)}`],
     ]) {
       const socket = open([...lines, "connection: close"]);
       let told = "";
