@@ -47,7 +47,17 @@ test("jsonWithIds() writes many ids that come at once, and few behind them", () 
   for (let time = 0; time < 3; time++) expect(written(ids)).toBe(JSON.stringify({ ids }));
 });
 
-test("what is kept of a list is looked at, and what is new alone is written", () => {
+test("of a list that is written again what is new alone is written", () => {
+  const ids = [...enough];
+  expect(textOfKnownIds(ids)).toBeUndefined();
+  const text = textOfKnownIds(ids)!;
+  // Nobody may write there: so it is seen that it is kept.
+  text[0] = "x".charCodeAt(0);
+  ids.push(7);
+  expect(textOf(textOfKnownIds(ids)!)).toBe(`x${enough.join(",").slice(1)},7`);
+});
+
+test("each id of a list is read once", () => {
   const reads: string[] = [];
   const ids = new Proxy([...enough], {
     get(list, name, receiver) {
@@ -75,10 +85,12 @@ test("jsonWithIds() refuses what is no id in a list that it knows, and writes th
   for (let time = 0; time < 3; time++) written(ids);
   for (const place of [0, 2, 299, 300]) {
     const before = ids[place];
+    ids[1] = 1_000_000;
     ids[place] = 0.5;
     for (let time = 0; time < 2; time++) expect(() => written(ids)).toThrow(InvariantError);
     if (before === undefined) ids.pop();
     else ids[place] = before;
+    ids[1] = enough[1]!;
     for (let time = 0; time < 3; time++) expect(written(ids)).toBe(JSON.stringify({ ids: enough }));
   }
 });

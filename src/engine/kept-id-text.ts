@@ -15,14 +15,15 @@ class KeptIdText {
   /** Where the text ends, its last comma included. */
   #end = 0;
 
-  /** The text of these ids, good until the next call; `undefined` where there are none, or one is no id. */
-  write(ids: readonly number[]): Uint8Array | undefined {
-    const count = ids.length;
-    if (count === 0) return undefined;
+  /**
+   * The text of the first so many of these ids, good until the next call; `undefined` where one is no id: nothing that
+   * is kept is of use any more then.
+   */
+  write(ids: readonly number[], count: number): Uint8Array | undefined {
     let first = this.#countKept(ids, count);
     // Whoever has a list may have written into it.
     if (first < this.#count) first = 0;
-    // Each is read once: what is noted is what is written.
+    // Each new one is read once: what is noted is what is written.
     const added: number[] = [];
     for (let place = first; place < count; place++) added.push(ids[place]!);
     if (added.length > 0 && !this.#append(added, first)) return undefined;
@@ -38,7 +39,7 @@ class KeptIdText {
     return count;
   }
 
-  /** Writes ids behind the first so many. Whether all of them are ids: nothing is of use any more where not. */
+  /** Writes ids behind the first so many. Whether all of them are ids. */
   #append(added: readonly number[], first: number): boolean {
     const start = first === 0 ? 0 : this.#end;
     const needed = start + roomForIds(added) + idSlack;
@@ -75,13 +76,14 @@ const seen = new WeakMap<readonly number[], KeptIdText | "once">();
  *   id.
  */
 export function textOfKnownIds(ids: readonly number[]): Uint8Array | undefined {
-  if (ids.length < leastCount) return undefined;
+  const count = ids.length;
+  if (count < leastCount) return undefined;
   const found = seen.get(ids);
   // Whatever goes wrong meanwhile, as where a list is no plain one and throws, nothing half done is kept.
   seen.set(ids, "once");
   if (found === undefined) return undefined;
   const kept = found === "once" ? new KeptIdText() : found;
-  const text = kept.write(ids);
+  const text = kept.write(ids, count);
   if (text !== undefined) seen.set(ids, kept);
   return text;
 }
