@@ -13,7 +13,7 @@ import { testManifest } from "../run/run-folder.fixture.ts";
 import type { LiveRun } from "../run/live-run.ts";
 import { startRun } from "../run/start-run.ts";
 import type { StartRunOptions } from "../run/start-run-options.ts";
-import { taskList } from "../run/task-source.ts";
+import { taskList, type TaskSource } from "../run/task-source.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { HandOut, type HandOutOptions } from "./hand-out/hand-out.ts";
 import type { HandOutNews } from "./hand-out/hand-out-news.ts";
@@ -54,6 +54,12 @@ const environment: Environment = { ...lamps(100), repeatable: true };
 export function longLampSetup(engine: Engine = lampEngine()): StartRunOptions["setup"] {
   const limits = { ...defaultLimits, maxTokensPerTurn: 100_000 };
   return { ...lampSetup({ environment, engine }), limits };
+}
+
+/** The first so many lamps. */
+export function lampSource(lampCount: number): TaskSource {
+  const taskIndexes = Array.from({ length: lampCount }, (_, index) => index);
+  return taskList(environment, { split: "test", taskIndexes });
 }
 
 /** A store, folders, and those who hand out and play; all goes when it is disposed of. */
@@ -134,9 +140,8 @@ export class QueueBench implements AsyncDisposable {
   /** Starts a run of two attempts at each of so many lamps. */
   start(lampCount: number, options: Partial<StartRunOptions> & { engine?: Engine } = {}): LiveRun {
     const { engine, ...rest } = options;
-    const taskIndexes = Array.from({ length: lampCount }, (_, index) => index);
     return startRun({
-      source: taskList(environment, { split: "test", taskIndexes }),
+      source: lampSource(lampCount),
       setup: longLampSetup(engine),
       grouping: { size: 2 },
       admission: { concurrency: 16 },

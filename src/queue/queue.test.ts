@@ -9,7 +9,15 @@ import { UsageError } from "../errors.ts";
 import { Redactor } from "../internal/redactor.ts";
 import { withResolvers } from "../internal/with-resolvers.ts";
 import type { EpisodeGroup } from "../run/group.ts";
-import { lampEngine, longLampSetup, QueueBench, turnOf, until } from "./queue.fixture.ts";
+import type { TaskSource } from "../run/task-source.ts";
+import {
+  lampEngine,
+  lampSource,
+  longLampSetup,
+  QueueBench,
+  turnOf,
+  until,
+} from "./queue.fixture.ts";
 import { jobIdOf } from "./job/attempt-job.ts";
 import type { SharedPlace } from "./place/shared-place.ts";
 import { startProxy, missingStore } from "./store/store-server.fixture.ts";
@@ -298,6 +306,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const during: number[] = [];
     const held = withResolvers();
     const first = withResolvers();
+    const isUpdated = withResolvers();
     const engine = lampEngine(async (_, turn) => {
       sampling += 1;
       if (turn === 0) {
@@ -309,12 +318,22 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     await bench.worker({ engine });
     await bench.worker({ engine });
     const handOut = await bench.handOut({ isMarked: true });
-    const run = bench.start(4, { player: handOut.player() });
+    // However late the workers hear of the update, something is sampled behind it.
+    const lamps = lampSource(4);
+    const source: TaskSource = {
+      ...lamps,
+      async at(groupIndex, options) {
+        if (groupIndex === 3) await isUpdated.promise;
+        return await lamps.at(groupIndex, options);
+      },
+    };
+    const run = bench.start(4, { player: handOut.player(), source });
     run.announcePolicy(6);
     await first.promise;
     const updated = run.updatePolicy(7, async () => void during.push(sampling), "hold");
     held.resolve();
     await updated;
+    isUpdated.resolve();
     expect(during).toEqual([0]);
     const groups = await all(run);
     const versions = groups.flatMap(({ episodes }) =>
