@@ -8,6 +8,7 @@ import type * as shop from "../environments/storefront/storefront.ts";
 import type * as play from "../src/episode/play-episode.ts";
 import { instantEngine } from "./instant-engine.ts";
 import type { LiveFigures } from "./live-episodes.ts";
+import type { StorefrontPlay } from "./storefront-play.ts";
 import type * as storefront from "./storefront-play.ts";
 
 // A process of its own: node live-main.js FOLDER LIVE WAVES [TURNS]
@@ -34,13 +35,10 @@ const counted = { ...setup, onTurn: () => void turnCount++ };
 const waiting = plan[Symbol.iterator]();
 
 /** The same, with an engine that plays so many turns in each episode. */
-async function lengthened({
-  plan,
-  setup,
-}: storefront.StorefrontPlay): Promise<storefront.StorefrontPlay["setup"]> {
-  const storefront = "environments/storefront";
-  const { createStorefront } = await load<typeof shop>(`${storefront}/storefront.js`);
-  const { demonstrate } = await load<typeof demonstrating>(`${storefront}/demonstrate.js`);
+async function lengthened({ plan, setup }: StorefrontPlay): Promise<StorefrontPlay["setup"]> {
+  const shopFolder = "environments/storefront";
+  const { createStorefront } = await load<typeof shop>(`${shopFolder}/storefront.js`);
+  const { demonstrate } = await load<typeof demonstrating>(`${shopFolder}/demonstrate.js`);
   const environment = createStorefront();
   const { codec } = setup.renderer;
   const scripts = new Map<string, (readonly number[])[]>();

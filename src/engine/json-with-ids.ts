@@ -1,6 +1,6 @@
 import { assertInvariant } from "../errors.ts";
 import { lendBytes } from "../internal/lent-bytes.ts";
-import { idSlack, roomForIds, writeIds } from "../internal/write-ids.ts";
+import { roomForIds, writeIds } from "../internal/write-ids.ts";
 import { textOfKnownIds } from "./kept-id-text.ts";
 import { largestTokenId } from "./token-id.ts";
 
@@ -20,7 +20,7 @@ export function jsonWithIds(
   const head = `${json.slice(0, -1)}${json === "{}" ? "" : ","}${JSON.stringify(name)}:[`;
   const headLength = Buffer.byteLength(head);
   const kept = textOfKnownIds(ids);
-  const bytes = lendBytes(headLength + (kept?.length ?? roomForIds(ids) + idSlack) + 2);
+  const bytes = lendBytes(headLength + (kept?.length ?? roomForIds(ids)) + 2);
   bytes.write(head);
   let end = headLength;
   if (kept !== undefined) {

@@ -1,4 +1,4 @@
-import { idSlack, roomForIds, writeIds } from "../internal/write-ids.ts";
+import { roomForIds, writeIds } from "../internal/write-ids.ts";
 
 /** Of a shorter list nothing is kept: it is written in a moment. */
 const leastCount = 256;
@@ -42,7 +42,7 @@ class KeptIdText {
   /** Writes ids behind the first so many. Whether all of them are ids. */
   #append(added: readonly number[], first: number): boolean {
     const start = first === 0 ? 0 : this.#end;
-    const needed = start + roomForIds(added) + idSlack;
+    const needed = start + roomForIds(added);
     if (needed > this.#bytes.length) {
       const bytes = Buffer.allocUnsafeSlow(Math.ceil(needed * growth));
       bytes.set(this.#bytes.subarray(0, start));

@@ -28,11 +28,11 @@ function packBytes(text: string): number {
   );
 }
 
-/** Room for the text of ids with their commas, in bytes: nearly all vocabularies are below a million. */
+/** The room that `writeIds()` takes for all of these ids, in bytes: nearly all vocabularies are below a million. */
 export function roomForIds(ids: readonly number[]): number {
   let largest = 0;
   for (let place = 0; place < ids.length; place++) largest = Math.max(largest, ids[place]!);
-  return ids.length * (largest < million ? "999999,".length : mostBytesPerId);
+  return ids.length * (largest < million ? "999999,".length : mostBytesPerId) + idSlack;
 }
 
 /**
