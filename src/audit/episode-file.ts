@@ -14,6 +14,7 @@ import { findingsIn, type Finding } from "./finding.ts";
 const factNames = [
   ...(["groupId", "taskId", "taskIndex", "groupIndex", "sampleIndex", "seed"] as const),
   ...(["environment", "split", "forkedFrom", "outcome", "stopReason", "reward"] as const),
+  "attempt" as const,
 ];
 type FactName = (typeof factNames)[number];
 

@@ -3,6 +3,7 @@ import path from "node:path";
 import { UsageError } from "../errors.ts";
 import { diskFiles, type Files } from "../run/files.ts";
 import { readPlacedLines } from "../run/placed-lines.ts";
+import { recordingFile } from "../run/recording-line.ts";
 import { verifyLines } from "../trajectory/verify-file.ts";
 import { nameOf } from "../trajectory/violation.ts";
 import type { ToldGrouping } from "../run/told-episodes.ts";
@@ -11,6 +12,7 @@ import { attemptsByPlace } from "./attempts-by-place.ts";
 import { checkEvents, checkSummary, isFinishedBy, readSummary } from "./check-records.ts";
 import { checkPasses } from "./check-passes.ts";
 import { checkPlan, type PlannedAttempt } from "./check-plan.ts";
+import { checkRecording } from "./check-recording.ts";
 import { checkSlime } from "./check-slime.ts";
 import { EpisodeFile } from "./episode-file.ts";
 import { findingsIn, type Finding } from "./finding.ts";
@@ -37,14 +39,16 @@ export interface RunVerification {
   readonly missing?: readonly string[];
   /** Rows for slime; absent where there is no such file. */
   readonly slimeRows?: number;
+  /** Finished episodes that `recording.jsonl` can play again; absent where there is no such file. */
+  readonly recorded?: number;
   readonly violations: readonly Finding[];
 }
 
 /**
  * Checks all files of a run's folder, each for itself and against the others: the rows of samples
  * against their episodes, the episodes against the plan of `run.json` and against the events that told
- * of them, slime's rows against the samples, and the sums of `summary.json`. One row of each file at a
- * time is in memory.
+ * of them, slime's rows against the samples, the recording's lines against each other and against the episodes, and
+ * the sums of `summary.json`. One row of each file at a time is in memory.
  *
  * A run that is not finished is no violation: it is said to be so. One that is being played is checked as far as
  * it had come when its files were opened: a row whose episode is still to come, and a last line that is torn, are
@@ -58,7 +62,9 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
 }
 
 /** What grows as a run is played, in the order in which it is written of an episode, and what is made of it at last. */
-const writtenFiles = ["samples.jsonl", EpisodeFile.fileName, "events.jsonl", "samples.slime.jsonl"];
+const writtenFiles = [
+  ...["samples.jsonl", EpisodeFile.fileName, "events.jsonl", recordingFile, "samples.slime.jsonl"],
+];
 
 /**
  * The same for a folder on any disk.
@@ -100,6 +106,13 @@ export async function auditFolder(files: Files, dir: string): Promise<RunVerific
       isSound: (rolloutId) => episodes.episodes.get(rolloutId)?.isSound ?? true,
     }));
   findings.push(...(slime?.findings ?? []));
+  const { runId } = manifest;
+  const recording = await checkRecording(
+    { files: held, dir },
+    episodes.episodes,
+    typeof runId === "string" ? runId : undefined,
+  );
+  findings.push(...(recording?.findings ?? []));
   if (finished !== undefined) {
     const known = { planned, ...(slime && { slimeRows: slime.rows }) };
     findings.push(...checkSummary(finished, episodes.tally, known));
@@ -115,6 +128,7 @@ export async function auditFolder(files: Files, dir: string): Promise<RunVerific
       missing: missing.slice(0, 10).map(({ label }) => label),
     }),
     ...(slime?.rows === undefined ? {} : { slimeRows: slime.rows }),
+    ...(recording && { recorded: recording.recorded }),
     violations: findings,
   };
 }

@@ -9,6 +9,8 @@ export interface LineRange {
 /** A line that a scan came by. Its bytes are valid during the call only. */
 export interface ScannedLine extends LineRange {
   readonly bytes: Buffer;
+  /** 1-based; empty lines count. */
+  readonly line: number;
 }
 
 const lineFeed = 0x0a;
@@ -51,10 +53,12 @@ async function scanUntil(
       let held: Buffer[] = [];
       let start = 0;
       let position = 0;
+      let line = 0;
       const endLine = (end: number): boolean => {
         const bytes = held.length === 1 ? held[0]! : Buffer.concat(held);
         held = [];
-        const isFound = bytes.length > 0 && isIt({ bytes, start, end });
+        line += 1;
+        const isFound = bytes.length > 0 && isIt({ bytes, line, start, end });
         start = end + 1;
         return isFound;
       };

@@ -1,5 +1,6 @@
 import path from "node:path";
 import type { Input, Inputs } from "../episode/input.ts";
+import { AttemptLines } from "./attempt-lines.ts";
 import { parseJson } from "./episode-row.ts";
 import { type Files, withFile, readBytes } from "./files.ts";
 import { keepLines } from "./keep-lines.ts";
@@ -118,8 +119,8 @@ export interface RecordedHead {
   readonly isUnrecorded: boolean;
 }
 
-/** Whose line it is, without parsing all of it. */
-function headOf(line: Buffer): RecordedHead | undefined {
+/** Whose line it is, without parsing all of it; `undefined` where it does not begin as one does. */
+export function headOf(line: Buffer): RecordedHead | undefined {
   const match =
     headPattern.exec(line.toString("utf8", 0, headLength)) ??
     (line.length > headLength ? headPattern.exec(line.toString("utf8")) : null);
@@ -224,44 +225,24 @@ async function readEachLine(
  * @returns nothing where there is none that can be used.
  */
 export function joinLines(lines: readonly Buffer[], runId?: string): RecordedAttempt | undefined {
+  const attempt = new AttemptLines(runId);
   let begin: BeginLine | undefined;
-  let isForeign = false;
-  let foreignCount = 0;
-  let lastHash = "";
-  let partCount = 0;
-  let hasEnded = false;
-  let isUnrecorded = false;
   const inputs: Input[] = [];
   const times: number[] = [];
   for (const bytes of lines) {
-    const line = readRecordingLine(bytes, lastHash);
+    const line = attempt.take(bytes);
     if (line?.type === "begin") {
-      isForeign = isOfOtherRun(line, runId);
-      if (isForeign) foreignCount += 1;
-    }
-    if (line === undefined || isForeign) continue;
-    if (line.type === "begin") {
       begin = line;
-      // Whatever ended it before was lost.
-      hasEnded = false;
-      isUnrecorded = false;
-      // Inputs before it are of a play whose own beginning was lost, and which was not gone on with.
-      if (line.start === 1) {
-        [lastHash, partCount] = ["", 0];
-        inputs.length = 0;
-        times.length = 0;
-      }
-    } else if (line.type === "end") {
-      if (line.isUnrecorded !== true) hasEnded = true;
-      else isUnrecorded = !hasEnded;
-    } else if (line.part === partCount) {
-      partCount += 1;
-      lastHash = line.hash;
+      if (line.start > 1) continue;
+      inputs.length = 0;
+      times.length = 0;
+    } else if (line?.type === "inputs") {
       for (const input of line.inputs) inputs.push(input);
       for (const time of line.times) times.push(time);
     }
   }
-  if (begin === undefined && foreignCount > 0) return joinLines(lines);
+  const { partCount, lastHash, hasEnded, isUnrecorded } = attempt;
+  if (begin === undefined && attempt.isForeignAtAll) return joinLines(lines);
   if (begin === undefined) return undefined;
   return { begin, inputs: { inputs, times }, partCount, lastHash, hasEnded, isUnrecorded };
 }

@@ -90,7 +90,11 @@ export class RecordingJournal {
         this.#write(written.text);
       },
       end: () => {
-        const line: EndLine = { recording: recordingFormat, type: "end", ...place };
+        const line: EndLine = {
+          ...{ recording: recordingFormat, type: "end" },
+          ...place,
+          partCount: part,
+        };
         this.#write(JSON.stringify(line));
       },
     };

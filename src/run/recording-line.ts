@@ -103,6 +103,8 @@ export interface EndLine extends Pick<InputsLine, "recording" | "rolloutId" | "a
    * its beginning. Where the row is lost, it is gone on with.
    */
   readonly isUnrecorded?: true;
+  /** How many lines of inputs it has; absent with `isUnrecorded`, and in recordings of earlier versions. */
+  readonly partCount?: number;
 }
 
 /** Says of an attempt that a start which records nothing brings it to its end. */

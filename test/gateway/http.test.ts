@@ -418,7 +418,20 @@ describe("the end of a session", () => {
     expect(await ended.json()).toMatchObject({
       ...{ rolloutId: "t#0", outcome: "completed", stopReason: "finished", reward: 0.5, rows: 1 },
     });
-    expect((await post(gateway, {}, at("/finish"))).status).toBe(404);
+  });
+
+  test("whoever ends a session once more is told that it is over, where it held a key of it or is the admin", async () => {
+    const { gateway, token, sessionId } = await open(["Hello"], { adminToken: "boss" });
+    const path = `/sessions/${sessionId}/finish`;
+    expect((await post(gateway, {}, { path, token })).status).toBe(200);
+    for (const key of [token, "boss"]) {
+      expect(await errorOf(await post(gateway, {}, { path, token: key }))).toEqual([
+        ...[410, "turnwright_finished", `Session ${sessionId} is finished`],
+      ]);
+    }
+    expect((await post(gateway, {}, { path, token: "somebody" })).status).toBe(401);
+    const other = { path: "/sessions/s9-0/finish", token: "boss" };
+    expect((await post(gateway, {}, other)).status).toBe(404);
   });
 
   test("no reward stays no reward, and a scorer's failure is the scorer's", async () => {

@@ -36,14 +36,20 @@ export function requireAdmin({ headers }: Request, { adminToken }: AccessRules):
   throw new ClientError("unauthorized", "The admin token is missing or wrong");
 }
 
-/** The admin, or whoever has the session's own key. */
+/**
+ * The admin, or whoever has the session's own key.
+ *
+ * @param about - `session` is absent where none of that id is open.
+ * @throws ClientError `unauthorized` for anybody else, `finished` where the key's session is over.
+ */
 export function requireOwner(
   request: Request,
   rules: AccessRules,
-  { gateway, session }: { readonly gateway: Gateway; readonly session: GatewaySession },
+  { gateway, session }: { readonly gateway: Gateway; readonly session: GatewaySession | undefined },
 ): void {
   const key = bearerOf(request.headers) ?? request.headers.get("x-api-key");
-  if (key !== null && key !== undefined && gateway.store.byToken(key) === session) return;
+  const known = key === null || key === undefined ? undefined : gateway.store.byToken(key);
+  if (known !== undefined && known === session) return;
   requireAdmin(request, rules);
 }
 

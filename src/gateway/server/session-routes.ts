@@ -1,5 +1,4 @@
 import type { Hono } from "hono";
-import { ClientError } from "../client-error.ts";
 import {
   invalid,
   objectOf,
@@ -17,13 +16,8 @@ import { readJsonBody } from "./read-request.ts";
 /** Opens, rewards, shows and ends sessions over HTTP. */
 export function addSessionRoutes(app: Hono, gateway: Gateway, rules: AccessRules): void {
   const owned = (request: Request, id: string): GatewaySession => {
-    const session = gateway.store.byId(id);
-    if (session === undefined) {
-      requireAdmin(request, rules);
-      throw new ClientError("not-found", `There is no open session ${id}`);
-    }
-    requireOwner(request, rules, { gateway, session });
-    return session;
+    requireOwner(request, rules, { gateway, session: gateway.store.byId(id) });
+    return gateway.store.requireById(id);
   };
 
   app.post("/sessions", async ({ req, json }) => {

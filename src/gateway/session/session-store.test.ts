@@ -21,6 +21,8 @@ test("SessionStore knows the newest sessions that are over, and a bounded number
   expect(store.byToken("token 0")).toBe(undefined);
   expect(() => store.byToken("token 1")).toThrow(ClientError);
   expect(() => store.byToken("token 100000")).toThrow("Session s100000 is finished");
+  expect(() => store.requireById("s0")).toThrow("There is no open session s0");
+  expect(() => store.requireById("s1")).toThrow("Session s1 is finished");
 });
 
 test("SessionStore gives no task's name or index again, whichever sessions are not known any more", () => {

@@ -56,6 +56,7 @@ export class SessionStore {
   readonly #byId = new Map<string, GatewaySession>();
   /** Ids of sessions that are over, by the hashes of their tokens. */
   readonly #finished = new Map<string, string>();
+  readonly #finishedIds = new Set<string>();
   readonly #taskIndexes = new Map<string, number>();
   readonly #nextSamples = new Map<string, number>();
   readonly #books = { tools: new ToolBook(), fields: new FieldBook() };
@@ -147,9 +148,11 @@ export class SessionStore {
 
   #keepFinished({ tokenHash, sessionId }: SessionIdentity): void {
     this.#finished.set(tokenHash, sessionId);
+    this.#finishedIds.add(sessionId);
     if (this.#finished.size <= keptFinished) return;
-    for (const oldest of this.#finished.keys()) {
+    for (const [oldest, oldestId] of this.#finished) {
       this.#finished.delete(oldest);
+      this.#finishedIds.delete(oldestId);
       break;
     }
   }
@@ -166,14 +169,20 @@ export class SessionStore {
   byToken(token: string): GatewaySession | undefined {
     const hash = hashToken(token);
     const finished = this.#finished.get(hash);
-    if (finished !== undefined) {
-      throw new ClientError("finished", `Session ${finished} is finished`);
-    }
+    if (finished !== undefined) throw finishedError(finished);
     return this.#byHash.get(hash);
   }
 
   byId(sessionId: string): GatewaySession | undefined {
     return this.#byId.get(sessionId);
+  }
+
+  /** @throws ClientError `finished` where the session is over, `not-found` where none of that id is known. */
+  requireById(sessionId: string): GatewaySession {
+    const session = this.#byId.get(sessionId);
+    if (session !== undefined) return session;
+    if (this.#finishedIds.has(sessionId)) throw finishedError(sessionId);
+    throw new ClientError("not-found", `There is no open session ${sessionId}`);
   }
 
   /** Nothing more is asked of the session. */
@@ -182,4 +191,8 @@ export class SessionStore {
     this.#byHash.delete(identity.tokenHash);
     this.#keepFinished(identity);
   }
+}
+
+function finishedError(sessionId: string): ClientError {
+  return new ClientError("finished", `Session ${sessionId} is finished`);
 }
