@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
+import { gatewayEnvironment } from "../gateway/session/to-episode.ts";
 import { given } from "../internal/given.ts";
 import { parseEpisodeRow, parseJson, type EpisodeRow } from "../run/episode-row.ts";
 import { diskFiles } from "../run/files.ts";
@@ -159,18 +160,14 @@ export async function createReplay(
   changed: GivenSettings = {},
   around: RunSurroundings = {},
 ): Promise<Run> {
+  if (isGateways(manifest)) throw keptByAgents("the run", "the agents of a gateway keep");
   const settings = { ...defaultUser, ...storedSettings(manifest), ...changed };
   const doing = "play the run again";
   requireKnownSetup(settings, { doing, remedy: replayRemedy });
   const engine = manifest.found["engine"] as EngineDescription | undefined;
   if (engine === undefined) throw unknownSetup("the engine (found.engine)", doing, replayRemedy);
   const config = readRunConfig(settings);
-  if (isForeignAgent(config.agent)) {
-    throw new UsageError(
-      "Cannot play these episodes again: their agent keeps its conversations itself, and nothing of what " +
-        "it did is recorded",
-    );
-  }
+  if (isForeignAgent(config.agent)) throw keptByAgents("these episodes", "their agent keeps");
   return await createRun(config, {
     now: () => readPromptTime(manifest.promptTime)?.getTime() ?? startedAtMs,
     env: withoutKeys(process.env),
@@ -202,6 +199,18 @@ function unknownSetup(what: string, doing: string, remedy: string): UsageError {
 }
 
 const replayRemedy = "play it again from that program, by replayEpisode() with its own setup";
+
+function isGateways({ found }: RunManifest): boolean {
+  const plan = found["plan"] as { readonly environment?: unknown } | null | undefined;
+  return plan?.environment === gatewayEnvironment.name;
+}
+
+/** @param keeps - Who keeps the conversations, up to the verb. */
+function keptByAgents(what: string, keeps: string): UsageError {
+  return new UsageError(
+    `Cannot play ${what} again: ${keeps} the conversations themselves, and nothing of what was done there is recorded`,
+  );
+}
 
 /** Whoever insists on a key is given one that opens nothing. */
 function withoutKeys(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

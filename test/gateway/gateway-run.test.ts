@@ -9,6 +9,7 @@ import { isOpenRun, planOpenRun } from "../../src/report/open-run-plan.ts";
 import { openStoredRun } from "../../src/report/read-run.ts";
 import type { Episode } from "../../src/episode/episode.ts";
 import { createGatewayRun, type GatewayRun } from "../../src/setup/gateway-run.ts";
+import { createReplay, openRecordedRun } from "../../src/setup/open-replay.ts";
 import { readGatewayConfig } from "../../src/setup/gateway-config.ts";
 import { dialects } from "../../src/gateway/dialects/registry.ts";
 import { createClock } from "../../src/internal/clock.ts";
@@ -62,6 +63,18 @@ async function step(openai: OpenAI, desk: StorefrontDesk, messages: ChatMessage[
 }
 
 describe("a gateway with a run's folder", () => {
+  test("cannot be played again, and says why", async () => {
+    {
+      await using run = await start();
+      const { sessionId } = await run.gateway.openSession();
+      await run.gateway.finish(run.gateway.store.byId(sessionId)!, { reward: { reward: 1 } });
+    }
+    await expect(createReplay(await openRecordedRun(dir))).rejects.toThrow(
+      "Cannot play the run again: the agents of a gateway keep the conversations themselves, and nothing of what was " +
+        "done there is recorded",
+    );
+  });
+
   test("plays the shipped policy over HTTP, goes on in another process, and passes verify", async () => {
     // The likeliest of each token: a session's id, which draws take part in, is another each time, and
     // some draws have the customer leave within the first two turns.
