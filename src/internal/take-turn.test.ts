@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { isTurnOver, takeTurn } from "./take-turn.ts";
+import { isShareOver, isTurnOver, takeTurn } from "./take-turn.ts";
 
 /** What work alone moves on: how long a round takes is then the same on any machine. */
 let nowMs = 0;
-beforeEach(() => {
+beforeEach(async () => {
   vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+  // Each has a round of its own.
+  await new Promise((resolve) => setImmediate(resolve));
 });
 afterEach(() => {
   vi.restoreAllMocks();
@@ -66,6 +68,39 @@ test("takeTurn() counts the work of all callbacks of one round together", async 
   workedByRound.push(worked);
   expect(workedByRound.reduce((sum, count) => sum + count, 0)).toBe(40);
   expect(Math.max(...workedByRound)).toBe(3);
+});
+
+test("long work that can be cut anywhere ends the round, for all, before its time", async () => {
+  let worked: string[] = [];
+  const byRound: string[] = [];
+  let isOver = false;
+  const markRounds = () => {
+    byRound.push(worked.join(""));
+    worked = [];
+    if (!isOver) setImmediate(markRounds);
+  };
+  setImmediate(markRounds);
+  const long = async () => {
+    if (isTurnOver()) await takeTurn();
+    for (let part = 0; part < 5; part++) {
+      work(1);
+      worked.push("l");
+      if (isShareOver()) await takeTurn();
+    }
+  };
+  const short = async () => {
+    await takeTurn();
+    for (let part = 0; part < 4; part++) {
+      work(1);
+      worked.push("s");
+      if (isTurnOver()) await takeTurn();
+    }
+  };
+  await Promise.all([long(), short()]);
+  isOver = true;
+  byRound.push(worked.join(""));
+  // Two milliseconds of long work, three in which short work comes at last.
+  expect(byRound.filter((round) => round !== "")).toEqual(["ll", "ll", "lss", "ss"]);
 });
 
 test("whoever is called works on, promise after promise, before the next is called", async () => {

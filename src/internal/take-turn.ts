@@ -1,6 +1,9 @@
 /** Longest stretch of paced work in one round of the event loop, in milliseconds. */
 const stretchMs = 3;
 
+/** When work that can be cut anywhere ends the round, in milliseconds: the collector and a last part still have room. */
+const cutMs = 2;
+
 /** Who wait for their first turn, or lost one twice. */
 let line: (() => void)[] = [];
 /** Of the next in line. */
@@ -13,6 +16,8 @@ let isServing = false;
 let called: "no" | "in line" | "first" = "no";
 /** When this round's first paced work began; absent where there was none yet. */
 let roundStartedAt: number | undefined;
+/** Whether the round was ended before its time. */
+let isCut = false;
 
 /**
  * Waits for a turn on the event loop. Whoever is about to work for a good part of a millisecond
@@ -40,6 +45,15 @@ export function takeTurn(): Promise<void> {
  */
 export function isTurnOver(): boolean {
   return isRoundOver() || (isServing && called === "no");
+}
+
+/**
+ * The same for long work that can be cut anywhere, such as writing a long row: once its share of the round is over it
+ * ends the round, for all.
+ */
+export function isShareOver(): boolean {
+  isCut ||= passedMs() >= cutMs;
+  return isTurnOver();
 }
 
 /** Calls one of those who wait, and the next when Node has run all that this led to, promise after promise. */
@@ -74,16 +88,19 @@ function callNextLater(): void {
 /** How many of the line were called before their places are cleared away. */
 const longestServed = 1024;
 
-/** Several callbacks of one round, such as a thousand timers at once, share its stretch. */
 function isRoundOver(): boolean {
-  if (roundStartedAt === undefined) {
-    roundStartedAt = performance.now();
-    setImmediate(startRound);
-    return false;
-  }
-  return performance.now() - roundStartedAt >= stretchMs;
+  return isCut || passedMs() >= stretchMs;
+}
+
+/** Since the round's first paced work began. Several callbacks of one round, such as a thousand timers at once, share it. */
+function passedMs(): number {
+  if (roundStartedAt !== undefined) return performance.now() - roundStartedAt;
+  roundStartedAt = performance.now();
+  setImmediate(startRound);
+  return 0;
 }
 
 function startRound(): void {
   roundStartedAt = undefined;
+  isCut = false;
 }

@@ -1,6 +1,6 @@
 import { createHash, hash } from "node:crypto";
 import { isLight, jsonParts, type JsonPart } from "../internal/json-pieces.ts";
-import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
+import { isShareOver, isTurnOver, takeTurn } from "../internal/take-turn.ts";
 import { utf8Bytes } from "../internal/utf8-bytes.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { LineBytes } from "./line-bytes.ts";
@@ -56,7 +56,7 @@ async function encodeParts(
     // What is long for itself was handed on at once.
     if (!line.isBlockFull && blocks.length === before) continue;
     line.flush();
-    if (isTurnOver()) await takeTurn();
+    if (isShareOver()) await takeTurn();
   }
   line.flush();
   blocks.push(lineFeed);

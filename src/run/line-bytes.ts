@@ -4,10 +4,10 @@ import { mostBytesPerUnit, utf8Bytes } from "../internal/utf8-bytes.ts";
 import { idSlack, mostBytesPerId, writeIds } from "../internal/write-ids.ts";
 
 /** Bytes of a block, nearly. */
-const blockSize = 64 * 1024;
+const blockSize = 32 * 1024;
 
 /** Where bytes are written before it is known how many they are; whoever gives up his turn has taken his. */
-const desk = Buffer.allocUnsafeSlow(4 * blockSize);
+const desk = Buffer.allocUnsafeSlow(8 * blockSize);
 const deskView = new DataView(desk.buffer, desk.byteOffset, desk.byteLength);
 
 /** Gathers the parts of a JSON text as blocks of bytes. Numbers are written where they go, without a text. */
@@ -17,7 +17,7 @@ export class LineBytes {
   #end = 0;
 
   /**
-   * @param onBlock - Is given each block, some 64 KiB in UTF-8, once it is whole.
+   * @param onBlock - Is given each block, some 32 KiB in UTF-8, once it is whole.
    * @param allocate - Gives the room for a block. Default: Node's own, as it is.
    */
   constructor(
