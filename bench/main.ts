@@ -20,6 +20,7 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   service: async () => (await import("./service.ts")).benchService(),
   "long-rows": async () => (await import("./long-rows.ts")).benchLongRows(),
   "many-episodes": async () => (await import("./many-episodes.ts")).benchManyEpisodes(),
+  "light-load": async () => (await import("./light-load.ts")).benchLightLoad(),
   queue: async () => (await import("./queue.ts")).benchQueue(),
   viewer: async () => (await import("./viewer.ts")).benchViewer(),
 };

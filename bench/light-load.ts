@@ -1,0 +1,163 @@
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "undici";
+import type { Engine } from "../src/engine/engine.ts";
+import { RunFolder } from "../src/run/run-folder.ts";
+import { runRollouts } from "../src/run/run-rollouts.ts";
+import type { User, UserSession } from "../src/user/user.ts";
+import type { BenchFigure } from "./bench-figure.ts";
+import { median } from "./cpu-time.ts";
+import { type LoopbackPlay, withLoopback } from "./loopback-play.ts";
+
+/** Episodes at once: few enough that none waits for another. */
+const concurrency = 4;
+/** One attempt at each of 32 tasks, of which nothing else is played meanwhile. */
+const episodeCount = 32;
+/** What a policy takes for a turn. */
+const latencyMs = 30;
+/** How often all of it is played; the first time is left out. */
+const repetitions = 4;
+
+/** What is known of an episode that goes on. */
+interface Watch {
+  /** When the policy's last answer came; absent before the first. */
+  answeredAt?: number;
+  /** How long the user has taken since. */
+  userMs: number;
+}
+
+/** What was measured, in milliseconds, a turn each. */
+interface Times {
+  /** From the policy's answer to the next request, without the user. */
+  readonly between: number[];
+  /** A request over HTTP, the server's part included. */
+  readonly asking: number[];
+}
+
+/**
+ * What is added to a turn where the machine has little to do: τ-bench retail over loopback HTTP, recorded, four
+ * episodes at once, a policy that takes 30 ms for a turn. Of a request that is what it takes longer than one that is
+ * only sent and read.
+ */
+export async function benchLightLoad(): Promise<BenchFigure[]> {
+  const measured = await withLoopback(async (play) => {
+    const times: Times = { between: [], asking: [] };
+    let longest: readonly number[] = [];
+    for (let repetition = 0; repetition < repetitions; repetition++) {
+      const found: Times = { between: [], asking: [] };
+      longest = await playLightly(play, `run-${repetition}`, found);
+      if (repetition === 0) continue;
+      times.between.push(...found.between);
+      times.asking.push(...found.asking);
+    }
+    // The prompts of an episode grow turn by turn.
+    const ids = longest.slice(0, longest.length / 2);
+    const plain = median(await askPlainly(play.engineUrl, ids));
+    const between = median(times.between);
+    const asking = median(times.asking) - plain;
+    const figure = (name: string, value: number): BenchFigure => ({
+      ...{ bench: "light-load", figure: name, value, unit: "ms", at: concurrency },
+    });
+    return [
+      figure("added to a turn, median", between + asking),
+      figure("of it from an answer to the next request, without the user", between),
+      figure("the same, 99th percentile", percentile(times.between, 0.99)),
+      figure(`of it in the request, which takes ${plain.toPrecision(2)} if only sent`, asking),
+    ];
+  });
+  if (measured !== undefined) return measured;
+  process.stderr.write("light-load: no τ-bench bundle at hand, nothing is measured\n");
+  return [];
+}
+
+/** @returns the prompt of one of the last requests. */
+async function playLightly(
+  { setup, folder: parent, planOf }: LoopbackPlay,
+  name: string,
+  { between, asking }: Times,
+): Promise<readonly number[]> {
+  const watches = new Map<string, Watch>();
+  let longest: readonly number[] = [];
+  const engine: Engine = {
+    ...setup.engine,
+    async generate(request, options) {
+      const watch = watchOf(watches, request.sessionId.slice(0, request.sessionId.indexOf("#")));
+      const { answeredAt } = watch;
+      if (answeredAt !== undefined) between.push(performance.now() - answeredAt - watch.userMs);
+      await sleep(latencyMs);
+      const sentAt = performance.now();
+      const generation = await setup.engine.generate(request, options);
+      watch.answeredAt = performance.now();
+      watch.userMs = 0;
+      asking.push(watch.answeredAt - sentAt);
+      longest = request.promptIds;
+      return generation;
+    },
+  };
+  const user = timed(setup.user, (taskId) => watchOf(watches, taskId));
+  const manifest = { format: 1, turnwright: "bench", configuration: {}, found: {} } as const;
+  await using folder = await RunFolder.open(path.join(parent, name), manifest, {
+    retryFailed: false,
+  });
+  await runRollouts({
+    ...{ plan: planOf(episodeCount), setup: { ...setup, engine, user }, folder, concurrency },
+    attempts: 1,
+    maxFailuresInRow: 1,
+    signal: new AbortController().signal,
+    onEpisode: ({ outcome, rolloutId }) => {
+      if (outcome !== "completed") throw new Error(`Cannot measure: ${rolloutId} is ${outcome}`);
+    },
+  });
+  return longest;
+}
+
+/** How long it takes to send the same again and again, and to read the answer as it comes. In milliseconds each. */
+async function askPlainly(engineUrl: string, ids: readonly number[]): Promise<readonly number[]> {
+  const body = JSON.stringify({ input_ids: ids, rid: "plain:1:7;" });
+  const times: number[] = [];
+  const client = new Client(engineUrl);
+  for (let count = 0; count < 200; count++) {
+    await sleep(latencyMs / concurrency);
+    const sentAt = performance.now();
+    const answer = await client.request({ method: "POST", path: "/generate", body });
+    await answer.body.bytes();
+    times.push(performance.now() - sentAt);
+  }
+  await client.close();
+  return times.slice(times.length / 2);
+}
+
+function watchOf(watches: Map<string, Watch>, taskId: string): Watch {
+  const known = watches.get(taskId) ?? { userMs: 0 };
+  watches.set(taskId, known);
+  return known;
+}
+
+/** The same user, whose time is told to the watch of its task. */
+function timed(user: User, watch: (taskId: string) => Watch): User {
+  return {
+    ...user,
+    open(task, options) {
+      const session = user.open(task, options);
+      const timedCall = async <Value>(call: () => Promise<Value>): Promise<Value> => {
+        const startedAt = performance.now();
+        const value = await call();
+        watch(task.id).userMs += performance.now() - startedAt;
+        return value;
+      };
+      return new Proxy(session, {
+        get(target, name: keyof UserSession) {
+          const member: unknown = target[name];
+          if (typeof member !== "function") return member;
+          return async (...given: unknown[]) =>
+            await timedCall(async () => (await Reflect.apply(member, target, given)) as unknown);
+        },
+      });
+    },
+  };
+}
+
+function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)]!;
+}
