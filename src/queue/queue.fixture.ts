@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Engine, GenerateRequest } from "../engine/engine.ts";
@@ -86,6 +86,11 @@ export class QueueBench implements AsyncDisposable {
     return await openSharedFolder(path.join(this.dir, "shared"));
   }
 
+  /** What the files of the shared place hold. */
+  async sharedTexts(): Promise<readonly string[]> {
+    return await textsIn(path.join(this.dir, "shared"));
+  }
+
   async store(url = this.server.url): Promise<QueueStore> {
     return this.#keep(await QueueStore.connect({ url }));
   }
@@ -170,4 +175,13 @@ export class QueueBench implements AsyncDisposable {
 /** Resolves once something holds. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+/** What the files below a folder hold. */
+export async function textsIn(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  return await Promise.all(
+    files.map(async ({ name, parentPath }) => await readFile(path.join(parentPath, name), "utf8")),
+  );
 }

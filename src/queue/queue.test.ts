@@ -135,6 +135,10 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const folder = await bench.folder("run");
     const run = bench.start(1, { folder, player: handOut.player(), admission: { concurrency: 1 } });
     await reached.promise;
+    // Others go on from what is in the shared place.
+    await until(async () =>
+      (await bench.sharedTexts()).some((text) => text.includes("generation")),
+    );
     proxy.swallow();
     await bench.worker({
       ...{ place, concurrency: 4 },

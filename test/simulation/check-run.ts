@@ -6,7 +6,7 @@ import { checkRow, drawnIn } from "./check-row.ts";
 import type { Scenario } from "./scenario.ts";
 import type { SimulatedRun, SimulatedRunOptions } from "./simulated-run.ts";
 import { samplingSeed } from "./simulated-setup.ts";
-import type { SimulatedWorld } from "./simulated-world.ts";
+import type { SampledTurn, SimulatedWorld } from "./simulated-world.ts";
 
 /** What a run has left on the disk. */
 export interface FinishedRun {
@@ -207,9 +207,12 @@ export function checkBranches(
       wrong.push(`${place}, and does not begin as that does`);
     }
     if (lossMask.slice(0, parted).some((bit) => bit === 1)) wrong.push(`${place}, and trains it`);
-    const { attempt } = episodes.get(rolloutId)!;
-    const again = (world.sampled.get(rolloutId) ?? []).some(
-      (sampled) => sampled.attempt === attempt && sampled.promptLength < parted,
+    const sampledOf = (id: string): readonly SampledTurn[] =>
+      (world.sampled.get(id) ?? []).filter(({ attempt }) => attempt === episodes.get(id)!.attempt);
+    // Before that a worker may have played it as no branch, for a start that was killed and knew no trunk.
+    const trunkEnd = Math.max(0, ...sampledOf(trunkId).map(({ number }) => number));
+    const again = sampledOf(rolloutId).some(
+      ({ number, promptLength }) => number > trunkEnd && promptLength < parted,
     );
     if (again) wrong.push(`${place}, and what they share was sampled again`);
     if (episodes.get(rolloutId)!.seed !== episodes.get(trunkId)!.seed) {

@@ -14,6 +14,8 @@ import { restOfTurn } from "./simulated-policy.ts";
 
 /** One answer of the engine's. */
 export interface SampledTurn {
+  /** Counts all that was sampled, whoever asked. */
+  readonly number: number;
   /** Which play of the attempt asked. */
   readonly attempt: number;
   readonly promptLength: number;
@@ -142,6 +144,7 @@ export class SimulatedWorld {
     this.turnCount += 1;
     const known = this.sampled.get(sessionId) ?? [];
     known.push({
+      number: this.turnCount,
       attempt: attemptOf(request),
       promptLength: promptIds.length,
       ids: [...promptIds, ...outputIds],

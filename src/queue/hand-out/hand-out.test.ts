@@ -11,7 +11,7 @@ import type { SharedPlace } from "../place/shared-place.ts";
 import { readRuns } from "../run/run-entry.ts";
 import { MemoryStore } from "../store/memory-store.fixture.ts";
 import { memoryClients, plainLine } from "../store/memory-clients.fixture.ts";
-import { policyKey } from "../store/keys.ts";
+import { policyKey, workerAliveKey } from "../store/keys.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { QueueWorker } from "../worker/queue-worker.ts";
 import { RunLane } from "../worker/run-lane.ts";
@@ -184,9 +184,12 @@ test("a start that goes on with a forgotten run waits for workers that have not 
   const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
   const [entry] = await readRuns(store);
   const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
+  // As its worker does, which gives signs of life.
+  memory.set(workerAliveKey("w"), "1");
   const lane = await RunLane.open({
     ...{ store, entry: entry!, worker: "w", setup, place: undefined, redactor: new Redactor() },
     ...{ leaseMs: 600_000, lookForLostMs: 600_000, onTrouble: () => {} },
+    onForgotten: () => {},
   });
   await first[Symbol.asyncDispose]();
   expect(await readRuns(store)).toEqual([]);

@@ -47,17 +47,24 @@ export async function readWorkers(store: QueueStore): Promise<readonly WorkerEnt
   );
 }
 
-/** A worker gives a sign of life, which is good for `leaseMs`. */
+/**
+ * A worker gives a sign of life, which is good for `leaseMs`.
+ *
+ * @param sign - `isNext` where it has given one before.
+ * @returns whether it counts: a next one does not where the one before it is over or was lost, and with it whatever
+ *   others were waiting for from this worker.
+ */
 export async function writeWorker(
   store: QueueStore,
   entry: WorkerEntry,
-  leaseMs: number,
-): Promise<void> {
-  await store.redis
-    .multi()
-    .set(workerAliveKey(entry.worker), "1", "PX", leaseMs)
-    .hset(workersKey, entry.worker, JSON.stringify(entry))
-    .exec();
+  { leaseMs, isNext }: { readonly leaseMs: number; readonly isNext: boolean },
+): Promise<boolean> {
+  const alive = workerAliveKey(entry.worker);
+  const signs = store.redis.multi();
+  if (isNext) signs.set(alive, "1", "PX", leaseMs, "XX");
+  else signs.set(alive, "1", "PX", leaseMs);
+  const answers = await signs.hset(workersKey, entry.worker, JSON.stringify(entry)).exec();
+  return answers?.[0]?.[1] === "OK";
 }
 
 /** A worker leaves. */

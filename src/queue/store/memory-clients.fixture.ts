@@ -173,6 +173,7 @@ class MemoryRedis {
   time = async () => await this.ask(() => [String(Math.floor(this.#wallMs() / 1000)), "0"]);
   select = async () => await this.ask(() => "OK");
   get = async (key: string) => await this.ask(() => this.line.store.get(key));
+  exists = async (key: string) => ((await this.get(key)) === null ? 0 : 1);
   set = async (key: string, value: string, _unit?: "PX", ms?: number) =>
     await this.write(() => this.line.store.set(key, value, ms));
   /** Knows the scripts that there are. */
@@ -238,8 +239,11 @@ class Batch {
     this.#store = store;
   }
 
-  set = (key: string, value: string, _unit: "PX", ms: number) =>
-    this.#add(() => this.#store.set(key, value, ms));
+  set = (key: string, value: string, _unit: "PX", ms: number, only?: "XX") =>
+    this.#add(() =>
+      only === "XX" && this.#store.get(key) === null ? null : this.#store.set(key, value, ms),
+    );
+  exists = (key: string) => this.#add(() => (this.#store.get(key) === null ? 0 : 1));
   del = (...keys: string[]) => this.#add(() => this.#store.del(...keys));
   hset = (key: string, field: string, value: string | number) =>
     this.#add(() => this.#store.hset(key, field, value));

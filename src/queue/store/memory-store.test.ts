@@ -84,9 +84,18 @@ describe.each(kinds)("%s", (_name, open, isMissing) => {
     await redis.hset("h", "f", "x");
     await redis.hset("h", "g", "y");
     await redis.multi().sadd("s", "m", "n").expire("s", 100).exec();
+    const renewed = await redis
+      .multi()
+      .set("a", "1", "PX", 60_000, "XX")
+      .set("b", "1", "PX", 60_000, "XX")
+      .exists("a")
+      .exists("b")
+      .exec();
     const pipeline = redis.pipeline();
     pipeline.hmget("h", "f", "none");
     expect({
+      renewed,
+      there: [await redis.exists("a"), await redis.exists("b")],
       get: await redis.get("a"),
       gone: await redis.get("b"),
       mget: await redis.mget(["a", "b"]),
@@ -101,6 +110,8 @@ describe.each(kinds)("%s", (_name, open, isMissing) => {
       ],
       left: [await redis.hexists("h", "f"), await redis.hexists("h", "g"), await redis.get("a")],
     }).toEqual({
+      renewed: ["OK", null, 1, 0].map((answer) => [null, answer]),
+      there: [1, 0],
       get: "1",
       gone: null,
       mget: ["1", null],

@@ -30,6 +30,8 @@ export interface JobPlay {
   /** Whether a recording is kept for another worker to go on from. */
   readonly isRecorded: boolean;
   readonly redactor: Redactor;
+  /** Whether others may go on from what was sampled up to now. */
+  readonly mayRecord: () => Promise<boolean>;
   /** In which the place is waited for. */
   readonly clock: Clock;
   /** Aborted, nobody needs it, or another has it by now. */
@@ -131,7 +133,7 @@ async function playRecorded(
 /** A place that takes no recording costs whoever goes on with the attempt some turns, and nobody the run. */
 async function openRecording(
   place: SharedPlace,
-  about: Pick<JobPlay, "id" | "job" | "clock">,
+  about: Pick<JobPlay, "id" | "job" | "clock" | "mayRecord">,
 ): Promise<SharedRecording | undefined> {
   try {
     return await openSharedRecording(place, about);

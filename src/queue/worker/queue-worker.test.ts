@@ -1,28 +1,47 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { expect, test } from "vitest";
+import type { Engine } from "../../engine/engine.ts";
 import { UsageError } from "../../errors.ts";
 import { Redactor } from "../../internal/redactor.ts";
+import { startRun } from "../../run/start-run.ts";
 import { HandOut } from "../hand-out/hand-out.ts";
-import { longLampSetup, until } from "../queue.fixture.ts";
-import { acknowledgedKey, newsChannel, runsKey } from "../store/keys.ts";
-import { memoryClients, plainLine } from "../store/memory-clients.fixture.ts";
+import { lampEngine, lampSource, longLampSetup, textsIn, until } from "../queue.fixture.ts";
+import { acknowledgedKey, newsChannel, runAliveKey, runsKey } from "../store/keys.ts";
+import { openSharedFolder } from "../place/shared-folder.ts";
+import { memoryClients, plainLine, type StoreLine } from "../store/memory-clients.fixture.ts";
 import { MemoryStore } from "../store/memory-store.fixture.ts";
 import { QueueStore } from "../store/queue-store.ts";
-import { QueueWorker } from "./queue-worker.ts";
+import { QueueWorker, type QueueWorkerOptions } from "./queue-worker.ts";
 
 const terms = { tokenizer: "t1" };
 
-async function connect(memory: MemoryStore): Promise<QueueStore> {
-  const clients = memoryClients(plainLine(memory));
+async function connect(memory: MemoryStore, line: Partial<StoreLine> = {}): Promise<QueueStore> {
+  const clients = memoryClients({ ...plainLine(memory), ...line });
   return await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
 }
 
 async function startWorker(
   memory: MemoryStore,
   onNote: (text: string) => void = () => {},
-  options: { readonly leaseMs?: number } = {},
+  {
+    line,
+    engine,
+    ...options
+  }: Pick<Partial<QueueWorkerOptions>, "leaseMs" | "place"> & {
+    readonly line?: Partial<StoreLine>;
+    readonly engine?: Engine;
+  } = {},
 ): Promise<QueueWorker> {
-  const store = await connect(memory);
-  const about = { store, setup: longLampSetup(), terms, redactor: new Redactor(), concurrency: 1 };
+  const store = await connect(memory, line);
+  const about = {
+    store,
+    setup: longLampSetup(engine),
+    terms,
+    redactor: new Redactor(),
+    concurrency: 1,
+  };
   return await QueueWorker.start({ ...about, onNote, ...options });
 }
 
@@ -81,4 +100,84 @@ test("says that it has left a run as soon as the store takes that, and is waited
   expect(await joined()).toBe(0);
   await worker[Symbol.asyncDispose]();
   await second[Symbol.asyncDispose]();
+});
+
+/** Has what is handed out play one lamp twice. */
+async function playLamp(handOut: HandOut): Promise<readonly (number | undefined)[]> {
+  const run = startRun({
+    source: lampSource(1),
+    setup: longLampSetup(),
+    player: handOut.player(),
+    grouping: { size: 2 },
+    admission: { concurrency: 2 },
+    signal: new AbortController().signal,
+  });
+  const rewards: (number | undefined)[] = [];
+  for await (const { episodes } of run) rewards.push(...episodes.map(({ reward }) => reward));
+  return rewards;
+}
+
+const lamp = { environment: "lamp", terms, isRecorded: true, sampling: {} };
+
+test("plays what it is given as it leaves a run, and joins that again", async () => {
+  const memory = new MemoryStore(() => 0);
+  const store = await connect(memory);
+  const handOut = await HandOut.open({ ...lamp, run: "one", store, everyMs: 200 });
+  let delayMs = 0;
+  let askedCount = 0;
+  const line = { delayMs: () => delayMs, note: () => void (askedCount += 1) };
+  const worker = await startWorker(memory, () => {}, { line, leaseMs: 3000 });
+  // It asks which runs there are, and then which of them are handed out: this one is not just now.
+  [delayMs, askedCount] = [50, 0];
+  memory.del(runAliveKey("one"));
+  memory.publish(newsChannel, JSON.stringify({ type: "run", run: "one" }));
+  await until(() => askedCount === 2);
+  setTimeout(() => (delayMs = 0), 500);
+  // It asks for a job before it has heard that, and is given one behind it.
+  expect(await playLamp(handOut)).toEqual([1, 1]);
+  await until(async () => (await store.redis.hexists(acknowledgedKey("one"), worker.name)) === 1);
+  await worker[Symbol.asyncDispose]();
+  await handOut[Symbol.asyncDispose]();
+});
+
+test("leaves out what it sampled when the store forgot it, for nobody waited for that", async () => {
+  const memory = new MemoryStore(() => 0);
+  const shared = await mkdtemp(path.join(tmpdir(), "turnwright-worker-"));
+  try {
+    const place = await openSharedFolder(shared);
+    const store = await connect(memory);
+    const handOut = await HandOut.open({ ...lamp, run: "one", store, place, everyMs: 20 });
+    const recorded: string[] = [];
+    const asked: string[] = [];
+    let isLost = false;
+    const engine = lampEngine(async ({ sessionId }, turn) => {
+      asked.push(`${sessionId} ${turn}`);
+      if (turn === 0 && !isLost) {
+        isLost = true;
+        memory.lose();
+        // The hand-out has its new weights: nobody is known to sample.
+        await handOut.policy.close("hold");
+        handOut.policy.open();
+      } else if (asked.length === 2) {
+        // What was sampled before it is about to be written.
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        recorded.push(...(await textsIn(path.join(shared, "recordings"))));
+      }
+    });
+    const notes: string[] = [];
+    const worker = await startWorker(memory, (text) => notes.push(text), { engine, place });
+    expect(await playLamp(handOut)).toEqual([1, 1]);
+    expect(asked.slice(0, 4)).toEqual([
+      ...["lamp/test/0#0 0", "lamp/test/0#0 1"],
+      ...["lamp/test/0#0 0", "lamp/test/0#0 1"],
+    ]);
+    expect(recorded.join("")).toBe("");
+    expect(notes).toContain(
+      "is known to the queue's store no longer: what it played is left out, and it begins anew",
+    );
+    await worker[Symbol.asyncDispose]();
+    await handOut[Symbol.asyncDispose]();
+  } finally {
+    await rm(shared, { recursive: true });
+  }
 });

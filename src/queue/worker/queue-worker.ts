@@ -73,6 +73,8 @@ export class QueueWorker implements AsyncDisposable {
   #hasLeft = false;
   #lastContactMs: number;
   #isCutOff = false;
+  /** Whether it has given a sign of life that the store has kept, as far as it knows. */
+  #isKnown = false;
   /** Call off the next sign of life, and the next look at when the last one arrived. */
   #callOffBeat = (): void => {};
   #callOffWatch = (): void => {};
@@ -178,6 +180,8 @@ export class QueueWorker implements AsyncDisposable {
     const lanes = [...this.#lanes.values()].filter(({ isEmpty, isLeft }) => !isEmpty && !isLeft);
     lanes.sort((one, other) => one.playingCount - other.playingCount);
     for (const lane of lanes) {
+      // It may have been left while another one was asked.
+      if (lane.isLeft || this.#lanes.get(lane.entry.run) !== lane) continue;
       const play = await lane.take();
       if (play === undefined) continue;
       this.#begin(lane, play);
@@ -244,7 +248,7 @@ export class QueueWorker implements AsyncDisposable {
       if (isOver) lane.cancel([...lane.playingIds]);
       // A run that nobody hands out now may go on: what is played of it is played to its end.
       if (!isOver && entry.isAlive) continue;
-      if (lane.playingCount > 0) {
+      if (lane.isBusy) {
         lane.isLeft = true;
         continue;
       }
@@ -280,6 +284,7 @@ export class QueueWorker implements AsyncDisposable {
       ...{ store, entry, worker: this.name, setup: this.#setup, place, redactor },
       ...{ leaseMs: this.#leaseMs, lookForLostMs },
       onTrouble: (text) => this.#note(text),
+      onForgotten: () => this.#comeBack(),
     });
     this.#refused.delete(entry.run);
     this.#lanes.set(entry.run, lane);
@@ -349,9 +354,11 @@ export class QueueWorker implements AsyncDisposable {
 
   async #giveSign(): Promise<void> {
     const { store, concurrency, terms, setup } = this.#options;
+    // A process that stood still may come to this before it has looked: what it played until then is not its any more.
+    this.#checkContact();
     const askedAtMs = store.clock.now();
     const playing = [...this.#lanes].map(([run, lane]) => [run, lane.playingCount] as const);
-    await writeWorker(
+    const counts = await writeWorker(
       store,
       {
         ...{ entry: 1, worker: this.name, host: hostname(), pid: process.pid, concurrency },
@@ -363,13 +370,41 @@ export class QueueWorker implements AsyncDisposable {
         ...{ startedAtMs: this.#startedAtMs, atMs: store.wallNow() },
         refuses: Object.fromEntries(this.#refused),
       },
-      this.#leaseMs,
+      { leaseMs: this.#leaseMs, isNext: this.#isKnown },
     );
+    if (!counts) {
+      this.#beForgotten();
+      await this.#giveSign();
+      return;
+    }
+    this.#isKnown = true;
     this.#lastContactMs = askedAtMs;
     if (!this.#isCutOff) return;
     this.#isCutOff = false;
     this.#note("reaches the queue's store again");
     for (const lane of this.#lanes.values()) await lane.follow();
+  }
+
+  /**
+   * The store has lost what it held, or took this worker for dead: nobody has waited for what it was sampling. It
+   * joins its runs anew.
+   */
+  #beForgotten(): void {
+    if (this.#isKnown) {
+      this.#note(
+        "is known to the queue's store no longer: what it played is left out, and it begins anew",
+      );
+    }
+    this.#isKnown = false;
+    this.#isCutOff = true;
+    for (const lane of this.#lanes.values()) lane.lose();
+  }
+
+  /** Somebody has found out that it is forgotten; where the store takes no sign now, the next one finds it out again. */
+  #comeBack(): void {
+    if (this.#hasLeft) return;
+    this.#beForgotten();
+    void this.#giveSign().catch(() => {});
   }
 
   /** Others count on it that nothing lands of what a worker samples behind its last sign of life. */

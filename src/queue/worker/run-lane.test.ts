@@ -8,6 +8,7 @@ import { taskList } from "../../run/task-source.ts";
 import { HandOut } from "../hand-out/hand-out.ts";
 import { lampEngine, longLampSetup, until } from "../queue.fixture.ts";
 import { readRuns } from "../run/run-entry.ts";
+import { workerAliveKey } from "../store/keys.ts";
 import { memoryClients, plainLine } from "../store/memory-clients.fixture.ts";
 import { MemoryStore } from "../store/memory-store.fixture.ts";
 import { QueueStore } from "../store/queue-store.ts";
@@ -45,9 +46,12 @@ test("gives back what it was given a second time, having lost it before", async 
   };
   const store = await connect();
   const [entry] = await readRuns(store);
+  // As its worker does, which gives signs of life.
+  memory.set(workerAliveKey("w"), "1");
   const lane = await RunLane.open({
     ...{ store, entry: entry!, worker: "w", setup: longLampSetup(engine), place: undefined },
     ...{ redactor: new Redactor(), leaseMs: 1000, lookForLostMs: 10, onTrouble: () => {} },
+    onForgotten: () => {},
   });
   const take = async (passingMs: number): Promise<() => Promise<void>> => {
     for (;;) {

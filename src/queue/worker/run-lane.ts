@@ -37,11 +37,15 @@ export interface RunLaneOptions {
   /** How often it looks for attempts whose workers are lost, milliseconds. */
   readonly lookForLostMs: number;
   readonly onTrouble: (text: string) => void;
+  /** Told that the store knows this worker no longer. */
+  readonly onForgotten: () => void;
 }
 
 interface PlayingJob {
   readonly id: string;
   readonly token: string;
+  /** How often everything had been lost when it was taken. */
+  readonly lostCount: number;
   /** Aborted, the play ends without an answer. */
   readonly stop: AbortController;
   readonly interrupt: AbortController;
@@ -79,6 +83,10 @@ export class RunLane implements AsyncDisposable {
   readonly #gate: PolicyGate;
   readonly #setup: EpisodeSetup;
   readonly #playing = new Map<string, PlayingJob>();
+  /** How often the store is being asked for a job just now. */
+  #takingCount = 0;
+  /** How often all that was played was lost at once. */
+  #lostCount = 0;
   #state: PolicyState = firstPolicyState;
   #acknowledged: number | undefined;
   #isLeaving = false;
@@ -124,8 +132,6 @@ export class RunLane implements AsyncDisposable {
     const lane = new RunLane(options);
     await lane.#bull.waitUntilReady();
     await lane.follow();
-    // What was said before this worker was known to have joined has been waited for by nobody.
-    await lane.follow();
     await lane.#bull.startStalledCheckTimer();
     return lane;
   }
@@ -139,16 +145,27 @@ export class RunLane implements AsyncDisposable {
     return [...this.#playing.keys()];
   }
 
+  /** Whether it plays something, or may be given something in this very moment. */
+  get isBusy(): boolean {
+    return this.#playing.size > 0 || this.#takingCount > 0;
+  }
+
   /** Takes the next job of the run; nothing where there is none. Resolves with what plays it. */
   async take(): Promise<(() => Promise<void>) | undefined> {
     const token = randomUUID();
-    const job = await this.#next(token);
+    let job: Job | undefined;
+    this.#takingCount += 1;
+    try {
+      job = await this.#next(token);
+    } finally {
+      this.#takingCount -= 1;
+    }
     if (job === undefined || job.id === undefined) {
       this.isEmpty = true;
       return undefined;
     }
     const playing: PlayingJob = {
-      ...{ id: job.id, token },
+      ...{ id: job.id, token, lostCount: this.#lostCount },
       ...{ stop: new AbortController(), interrupt: new AbortController() },
     };
     // Whoever is given what it plays itself has lost it before, and was not told yet.
@@ -201,6 +218,7 @@ export class RunLane implements AsyncDisposable {
           setup: withPromptTime({ ...this.#setup, sampling }, data.promptTime),
           isRecorded: this.entry.isRecorded,
           sharesResults: this.sharesResults,
+          mayRecord: async () => await this.#mayRecord(playing),
           ...{ signal: playing.stop.signal, interrupt: playing.interrupt.signal },
         });
       }
@@ -299,9 +317,25 @@ export class RunLane implements AsyncDisposable {
     void this.#gate.close("hold");
   }
 
-  /** Stops all that is played: others count on it that nothing of it lands. */
+  /** Stops all that is played: others count on it that nothing of it lands. Until it has joined anew, nothing begins. */
   lose(): void {
+    this.#lostCount += 1;
+    this.#acknowledged = undefined;
+    this.cutOff();
     for (const { stop } of this.#playing.values()) stop.abort(new Stopped("lost"));
+  }
+
+  /**
+   * Whether others may go on from what a play has sampled up to now. Where the store knows this worker no longer,
+   * the policy's weights may have changed meanwhile, and nobody waited.
+   */
+  async #mayRecord({ lostCount }: PlayingJob): Promise<boolean> {
+    if (lostCount !== this.#lostCount) return false;
+    const { onForgotten, store, worker } = this.#options;
+    const isKnown = (await store.redis.exists(workerAliveKey(worker))) === 1;
+    if (lostCount !== this.#lostCount) return false;
+    if (!isKnown) onForgotten();
+    return isKnown;
   }
 
   /** Looks up the policy's state, keeps to it, and says so. */
@@ -314,7 +348,17 @@ export class RunLane implements AsyncDisposable {
   async #follow(): Promise<void> {
     const { store } = this.#options;
     const { run } = this.entry;
-    const state = (await readPolicyState(store, run)) ?? this.#state;
+    const lostCount = this.#lostCount;
+    let state = (await readPolicyState(store, run)) ?? this.#state;
+    if (lostCount !== this.#lostCount) return;
+    if (this.#acknowledged === undefined) {
+      // Whoever joins is known before it plays, for the hand-out waits for nobody else. Nothing of it is under way.
+      this.cutOff();
+      await this.#acknowledge(state);
+      // What was said before that has been waited for by nobody.
+      state = (await readPolicyState(store, run)) ?? state;
+      if (lostCount !== this.#lostCount) return;
+    }
     this.#state = state;
     if (state.gate === "open") {
       this.#gate.open();
@@ -322,26 +366,34 @@ export class RunLane implements AsyncDisposable {
       return;
     }
     // Those who are heard meanwhile may open it again.
-    const closed = this.#gate.close(state.gate).then(async () => {
-      if (this.#state === state) await this.#acknowledge(state);
-    });
-    // Whoever joins is known before it plays: the hand-out waits for nobody else. Nothing of it is under way.
-    if (this.#acknowledged === undefined) await closed;
-    else closed.catch(() => {});
+    this.#gate
+      .close(state.gate)
+      .then(async () => {
+        if (this.#state === state) await this.#acknowledge(state);
+      })
+      .catch(() => {});
   }
 
   async #acknowledge({ revision }: PolicyState): Promise<void> {
-    const { store, worker, leaseMs } = this.#options;
+    const { store, worker } = this.#options;
     const { run } = this.entry;
     if (this.#isLeaving) return;
     const key = acknowledgedKey(run);
-    await store.redis
+    const lostCount = this.#lostCount;
+    const answers = await store.redis
       .multi()
       .hset(key, worker, revision)
       .expire(key, acknowledgedS)
-      // A store that lost all it held would have whoever reads this take the worker for dead until its next beat.
-      .set(workerAliveKey(worker), "1", "PX", leaseMs)
+      .exists(workerAliveKey(worker))
       .exec();
+    // All was lost meanwhile, and it has to join anew.
+    if (lostCount !== this.#lostCount) return;
+    if (answers?.[2]?.[1] !== 1) {
+      // A store that lost all it held, for one, and whoever reads this takes the worker for dead.
+      this.lose();
+      this.#options.onForgotten();
+      return;
+    }
     if (revision === this.#acknowledged) return;
     this.#acknowledged = revision;
     await store.publish({ type: "acknowledged", run });

@@ -26,7 +26,8 @@ export interface SharedRecording {
 /**
  * Opens the recording of a play.
  *
- * @param id - The job's.
+ * @param about - `id` is the job's; `mayRecord` is asked before each write, and where it says no, nothing more is
+ *   written.
  * @returns nothing where files of the place cannot grow.
  */
 export async function openSharedRecording(
@@ -35,7 +36,13 @@ export async function openSharedRecording(
     id,
     job,
     clock,
-  }: { readonly id: string; readonly job: AttemptJob; readonly clock: Pick<Clock, "after"> },
+    mayRecord,
+  }: {
+    readonly id: string;
+    readonly job: AttemptJob;
+    readonly clock: Pick<Clock, "after">;
+    readonly mayRecord: () => Promise<boolean>;
+  },
 ): Promise<SharedRecording | undefined> {
   if (recordings === undefined) return undefined;
   const folder = `recordings/${job.run}/${id}`;
@@ -46,12 +53,20 @@ export async function openSharedRecording(
     .reduce<ReadLines | undefined>(longer, undefined);
   let gathered = [head, ...(found?.lines ?? [])].map((line) => `${line}\n`).join("");
   let isScheduled = false;
+  let isForbidden = false;
   let writing: Promise<void> = Promise.resolve();
+  const write = async (): Promise<void> => {
+    const text = gathered;
+    if (text === "" || isForbidden) return;
+    isForbidden = !(await mayRecord());
+    if (isForbidden) return;
+    gathered = gathered.slice(text.length);
+    await append(text);
+  };
   const flush = (): Promise<void> => {
     isScheduled = false;
-    const text = gathered;
-    gathered = "";
-    if (text !== "") writing = writing.then(async () => await append(text)).catch(() => {});
+    // What cannot be asked now is written with what comes next.
+    writing = writing.then(write).catch(() => {});
     return writing;
   };
   const add = (line: string): void => {
