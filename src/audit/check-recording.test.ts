@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { createHash } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -31,6 +32,9 @@ const begin = (start = 1, more: object = {}): string =>
 const end = (partCount?: number): string =>
   JSON.stringify({ recording: 1, type: "end", ...place, partCount });
 
+const missing = "the line is damaged, or one before it is missing: what it held is passed over";
+const of = `of ${place.rolloutId}`;
+
 /** So many lines of inputs, each of which follows from the one before. */
 function inputs(count: number): readonly string[] {
   let hash = "";
@@ -57,19 +61,57 @@ test("a recording that is whole is one, whether or not its end says how long it 
   expect(await check([begin(), ...inputs(3), end()])).toEqual([1]);
 });
 
-test("what is not recorded to its end, or of another attempt or run, is no finding and cannot be played again", async () => {
+test("one whose end a killed start did not come to write is one as well", async () => {
+  expect(await check([begin(), ...inputs(2)])).toEqual([1]);
+  // The start that goes on ends it once more.
+  expect(await check([begin(), ...inputs(1), end(1), begin(2), ...inputs(2).slice(1)])).toEqual([
+    1,
+  ]);
+});
+
+test("what is of another attempt or run, or ended unrecorded, is no finding and no recording", async () => {
   const [first, second] = inputs(2);
-  expect(await check([begin(), first!])).toEqual([0]);
   expect(await check([begin(), first!, second!, end(2)], new Map())).toEqual([0]);
-  const later = { fields: { ...about, attempt: 2 } } as unknown as EpisodeFacts;
+  const later = { fields: { ...about, seed: 9, attempt: 2 } } as unknown as EpisodeFacts;
   expect(await check([begin(), end(0)], new Map([[place.rolloutId, later]]))).toEqual([0]);
-  expect(await check([begin(1, { run: "another" }), first!, end(1)])).toEqual([0]);
+  // Lines of that run that do not fit are no lines of this one.
+  expect(await check([begin(1, { run: "another" }), second!, end(1)])).toEqual([0]);
   const unrecorded = JSON.stringify({ recording: 1, type: "end", ...place, isUnrecorded: true });
   expect(await check([begin(), first!, unrecorded])).toEqual([0]);
 });
 
-const missing = "the line is damaged, or one before it is missing: what it held is passed over";
-const of = `of ${place.rolloutId}`;
+test("what was copied from another run hides nothing of this one's", async () => {
+  const [first, , third] = inputs(3);
+  const copied = [begin(1, { run: "another" }), first!, end(1)];
+  expect(await check([begin(), first!, third!, end(3), ...copied])).toEqual([
+    ...[0, `3 recording: ${of} ${missing}`],
+  ]);
+});
+
+test("the latest attempt at a rollout is looked at", async () => {
+  const again = (line: string): string => line.replace('"attempt":1', '"attempt":2');
+  const [first, second] = inputs(2);
+  const later = { fields: { ...about, attempt: 2 } } as unknown as EpisodeFacts;
+  const lines = [begin(), second!, ...[begin(), first!, end(1)].map(again)];
+  expect(await check(lines, new Map([[place.rolloutId, later]]))).toEqual([1]);
+  expect(await check(lines)).toEqual([0]);
+});
+
+test("a line whose hash fits and which holds no inputs is damaged", async () => {
+  const written = (held: string): string => {
+    const body = `"times":[],"inputs":${held}`;
+    const hash = createHash("sha256").update(body).digest("hex").slice(0, 16);
+    const head = { recording: 1, type: "inputs", ...place, part: 0, hash };
+    return `${JSON.stringify(head).slice(0, -1)},${body}}`;
+  };
+  expect(await check([begin(), written("[]"), end(1)])).toEqual([1]);
+  const bad = '{"type":"generation","outcome":{"value":{"ids":"AAA=","logprobs":""}}}';
+  for (const held of ["[null]", "{}", "null", `[${bad}]`]) {
+    expect(await check([begin(), written(held), end(1)])).toEqual([
+      ...[0, `2 recording: ${of} ${missing}`],
+    ]);
+  }
+});
 
 test("a line that is missing is found, wherever it stood", async () => {
   const parts = inputs(3);
@@ -95,12 +137,21 @@ test("a damaged line is none where a later start went on without it, and is one 
 });
 
 test("what an attempt was begun with is held against its episode", async () => {
-  const changed = { seed: 8, groupId: "lamp/test/1" };
-  expect(await check([begin(1, changed), ...inputs(1), end(1)])).toEqual([
-    0,
+  const changed = {
+    ...{ groupId: "lamp/test/1", groupIndex: 1, sampleIndex: 0, seed: 8, split: "train" },
+    taskIndex: 1,
+  };
+  const found = [
+    `1 recording: ${of} split is "train", and "test" among the episodes`,
+    `1 recording: ${of} taskIndex is 1, and 0 among the episodes`,
     `1 recording: ${of} groupId is "lamp/test/1", and "lamp/test/0" among the episodes`,
+    `1 recording: ${of} groupIndex is 1, and 0 among the episodes`,
+    `1 recording: ${of} sampleIndex is 0, and 1 among the episodes`,
     `1 recording: ${of} seed is 8, and 7 among the episodes`,
-  ]);
+  ];
+  expect(await check([begin(1, changed), ...inputs(1), end(1)])).toEqual([0, ...found]);
+  // Also where a later start went on with it.
+  expect(await check([begin(1, changed), ...inputs(1), begin(2), end(1)])).toEqual([0, ...found]);
 });
 
 test("a line of anything else is found", async () => {

@@ -1,22 +1,29 @@
 import path from "node:path";
 import { AttemptLines } from "../run/attempt-lines.ts";
 import type { Files } from "../run/files.ts";
-import { scanLines } from "../run/line-ranges.ts";
+import { type ScannedLine, scanLines } from "../run/line-ranges.ts";
 import { headOf } from "../run/read-recording.ts";
 import { type BeginLine, recordingFile } from "../run/recording-line.ts";
-import type { EpisodeFacts } from "./episode-file.ts";
+import { storageError } from "../run/storage-error.ts";
 import { quote } from "../trajectory/violation.ts";
+import type { EpisodeFacts } from "./episode-file.ts";
 import { findingsIn, type Finding } from "./finding.ts";
 
 /** What the line that begins an attempt says as its episode does. */
 const shared = ["split", "taskIndex", "groupId", "groupIndex", "sampleIndex", "seed"] as const;
 
+interface Fault {
+  readonly line: number;
+  readonly detail: string;
+}
+
 /** The latest attempt of a rollout, as far as it was read. */
 interface Attempt {
   readonly attempt: number;
   readonly lines: AttemptLines;
-  /** What the line says with which it was begun or went on last, and where it stands. */
-  begin?: Pick<BeginLine, (typeof shared)[number]> & { readonly line: number };
+  isBegun: boolean;
+  /** What the lines with which it was begun, or went on, say otherwise than its episode. */
+  readonly differences: Fault[];
   /** The first line that does not count; a later start goes on without it. */
   lostAt?: number;
   lastAt: number;
@@ -27,7 +34,11 @@ interface Attempt {
  * what ended the attempt, and that an attempt was begun as its episode says. One whose row is still to come, and one
  * that was not recorded to its end, are no findings.
  *
- * @returns `recorded` finished episodes that can be played again from it; nothing where there is no recording.
+ * What ends an attempt comes behind its episode, and is not there where a start was killed in between. So nobody can tell
+ * that the last lines of an attempt are missing where what ended it is missing, too.
+ *
+ * @returns `recorded` finished episodes of which it holds a recording; nothing where there is no such file.
+ * @throws UsageError where the disk refuses.
  */
 export async function checkRecording(
   { files, dir }: { readonly files: Files; readonly dir: string },
@@ -39,7 +50,7 @@ export async function checkRecording(
   if ((await files.facts(file)) === undefined) return undefined;
   const found: { line: number; detail: string }[] = [];
   const attempts = new Map<string, Attempt>();
-  await scanLines(files, file, ({ bytes, line }) => {
+  const onLine = ({ bytes, line }: ScannedLine): void => {
     const head = headOf(bytes);
     if (head === undefined) {
       found.push({ line, detail: "the line is none of a recording (a torn line?)" });
@@ -48,15 +59,21 @@ export async function checkRecording(
     const { rolloutId, attempt } = head;
     let known = attempts.get(rolloutId);
     if (known === undefined || known.attempt < attempt) {
-      known = { attempt, lines: new AttemptLines(runId), lastAt: line };
+      const lines = new AttemptLines(runId);
+      known = { attempt, lines, isBegun: false, differences: [], lastAt: line };
       attempts.set(rolloutId, known);
     }
-    if (known.attempt === attempt) follow(known, bytes, line);
-  });
+    if (known.attempt === attempt) follow(known, { bytes, line }, episodes.get(rolloutId));
+  };
+  try {
+    await scanLines(files, file, onLine);
+  } catch (error) {
+    throw storageError("read", file, error);
+  }
   let recorded = 0;
   for (const [rolloutId, attempt] of attempts) {
     const episode = episodes.get(rolloutId);
-    const faults = faultsOf(attempt, episode);
+    const faults = faultsOf(attempt);
     found.push(
       ...faults.map(({ line, detail }) => ({ line, detail: `of ${rolloutId} ${detail}` })),
     );
@@ -68,47 +85,52 @@ export async function checkRecording(
   return { recorded, findings: findingsIn(recordingFile, violations) };
 }
 
-function follow(known: Attempt, bytes: Buffer, at: number): void {
+function follow(
+  known: Attempt,
+  { bytes, line: at }: Pick<ScannedLine, "bytes" | "line">,
+  episode: EpisodeFacts | undefined,
+): void {
   known.lastAt = at;
   const line = known.lines.take(bytes);
   if (line?.type === "begin") {
-    const { split, taskIndex, groupId, groupIndex, sampleIndex, seed } = line;
-    known.begin = { split, taskIndex, groupId, groupIndex, sampleIndex, seed, line: at };
+    known.isBegun = true;
     delete known.lostAt;
+    known.differences.push(...differencesOf(line, episode).map((detail) => ({ line: at, detail })));
   } else if (line === undefined && !known.lines.isForeign) known.lostAt ??= at;
 }
 
-function faultsOf(
-  { attempt, lines, begin, lostAt, lastAt }: Attempt,
-  episode: EpisodeFacts | undefined,
-): readonly { readonly line: number; readonly detail: string }[] {
-  if (lines.isForeign) return [];
-  if (lostAt !== undefined) {
-    const detail = "the line is damaged, or one before it is missing: what it held is passed over";
-    return [{ line: lostAt, detail }];
-  }
-  if (begin === undefined) {
-    return [{ line: lastAt, detail: "the line is missing with which the attempt was begun" }];
-  }
-  const { partCount, saidPartCount = partCount } = lines;
-  if (partCount !== saidPartCount) {
-    const detail = `${partCount} lines of inputs are there, and there were ${saidPartCount}`;
-    return [{ line: lastAt, detail }];
-  }
+function differencesOf(begin: BeginLine, episode: EpisodeFacts | undefined): readonly string[] {
+  const { fields } = episode ?? {};
   // Another attempt was not recorded; episodes of earlier versions do not say which attempt they are of.
-  if (episode === undefined || episode.fields.attempt !== attempt) return [];
-  const { line } = begin;
-  const { fields } = episode;
+  if (fields === undefined || fields.attempt !== begin.attempt) return [];
   return shared
     .filter((name) => fields[name] !== undefined && fields[name] !== begin[name])
-    .map((name) => {
-      const values = `${quote(begin[name])}, and ${quote(fields[name])} among the episodes`;
-      return { line, detail: `${name} is ${values}` };
-    });
+    .map(
+      (name) => `${name} is ${quote(begin[name])}, and ${quote(fields[name])} among the episodes`,
+    );
 }
 
-/** Whether its episode, of that attempt as far as it says so, can be played again. */
-function isWhole({ attempt, lines, begin }: Attempt, episode: EpisodeFacts | undefined): boolean {
-  if (begin === undefined || !lines.hasEnded || episode === undefined) return false;
+function faultsOf({ lines, isBegun, differences, lostAt, lastAt }: Attempt): readonly Fault[] {
+  const faults = [...differences];
+  const { partCount, saidPartCount = partCount } = lines;
+  if (lostAt !== undefined) {
+    const detail = "the line is damaged, or one before it is missing: what it held is passed over";
+    faults.push({ line: lostAt, detail });
+  } else if (!isBegun) {
+    // What was recorded in another run is nothing of this one's.
+    if (lines.isForeignAtAll) return [];
+    const detail = "the line is missing with which the attempt was begun";
+    faults.push({ line: lastAt, detail });
+  } else if (partCount !== saidPartCount) {
+    const detail = `${partCount} lines of inputs are there, and there were ${saidPartCount}`;
+    faults.push({ line: lastAt, detail });
+  }
+  return faults;
+}
+
+/** Whether its episode, of that attempt as far as it says so, is recorded to its end. */
+function isWhole({ attempt, lines, isBegun }: Attempt, episode: EpisodeFacts | undefined): boolean {
+  // All inputs are on the disk before the episode is; what ends the attempt comes behind it.
+  if (!isBegun || lines.isUnrecorded || episode === undefined) return false;
   return (episode.fields.attempt ?? attempt) === attempt;
 }

@@ -39,7 +39,7 @@ export interface RunVerification {
   readonly missing?: readonly string[];
   /** Rows for slime; absent where there is no such file. */
   readonly slimeRows?: number;
-  /** Finished episodes that `recording.jsonl` can play again; absent where there is no such file. */
+  /** Finished episodes of which `recording.jsonl` holds a recording; absent where there is no such file. */
   readonly recorded?: number;
   readonly violations: readonly Finding[];
 }

@@ -233,7 +233,7 @@ export function joinLines(lines: readonly Buffer[], runId?: string): RecordedAtt
     const line = attempt.take(bytes);
     if (line?.type === "begin") {
       begin = line;
-      if (line.start > 1) continue;
+      if (line.start !== 1) continue;
       inputs.length = 0;
       times.length = 0;
     } else if (line?.type === "inputs") {

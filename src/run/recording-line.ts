@@ -157,7 +157,13 @@ export function readRecordingLine(line: Buffer, before: string): RecordingLine |
     value.type === "inputs" && at > 0 && chain(before, text.slice(at, -1)) === value.hash;
   if (!isSound) return undefined;
   const { inputs, ...rest } = value as InputsLine;
-  return { ...rest, inputs: inputs.map(readInput) };
+  try {
+    return { ...rest, inputs: inputs.map(readInput) };
+  } catch (error) {
+    // Whoever wrote it has hashed what is no list of inputs.
+    if (error instanceof TypeError || error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
 const generationMark = '"type":"generation"';

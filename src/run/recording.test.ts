@@ -279,6 +279,11 @@ describe("what is recorded", () => {
       inputs: { times: [2] },
     });
     expect(joinLines(lines, "third")).toMatchObject({ begin: { run: "other" } });
+    // Only the first start of a play begins it; whatever another one says, it goes on.
+    const odd = Buffer.from(lines[0]!.toString().replace('"start":1', '"start":0'));
+    expect(joinLines([lines[0]!, lines[1]!, odd], "this")).toMatchObject({
+      ...{ partCount: 1, inputs: { times: [1] } },
+    });
     // Those of earlier versions do not say whose they are.
     const nameless = lines.map((line) => Buffer.from(line.toString().replace(',"run":"this"', "")));
     expect(joinLines(nameless.slice(0, 2), "third")!.inputs.times).toEqual([1]);

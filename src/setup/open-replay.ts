@@ -200,9 +200,12 @@ function unknownSetup(what: string, doing: string, remedy: string): UsageError {
 
 const replayRemedy = "play it again from that program, by replayEpisode() with its own setup";
 
-function isGateways({ found }: RunManifest): boolean {
-  const plan = found["plan"] as { readonly environment?: unknown } | null | undefined;
-  return plan?.environment === gatewayEnvironment.name;
+/** Whether it is a gateway's run: one of a rollout names its environment, whatever that is called. */
+function isGateways({ configuration, found }: RunManifest): boolean {
+  const plan = found["plan"] as Partial<typeof gatewayEnvironment> | null | undefined;
+  const { name, split } = gatewayEnvironment;
+  const isSo = configuration["env"] === undefined && plan?.split === split;
+  return isSo && (plan as { readonly environment?: unknown }).environment === name;
 }
 
 /** @param keeps - Who keeps the conversations, up to the verb. */

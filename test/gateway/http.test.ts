@@ -430,6 +430,8 @@ describe("the end of a session", () => {
       ]);
     }
     expect((await post(gateway, {}, { path, token: "somebody" })).status).toBe(401);
+    const elsewhere = await post(gateway, {}, { path: "/sessions/s9-0/finish", token });
+    expect(elsewhere.status).toBe(401);
     const other = { path: "/sessions/s9-0/finish", token: "boss" };
     expect((await post(gateway, {}, other)).status).toBe(404);
   });

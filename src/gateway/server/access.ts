@@ -37,19 +37,17 @@ export function requireAdmin({ headers }: Request, { adminToken }: AccessRules):
 }
 
 /**
- * The admin, or whoever has the session's own key.
+ * The admin, or whoever has the session's own key, also of one that is over.
  *
- * @param about - `session` is absent where none of that id is open.
- * @throws ClientError `unauthorized` for anybody else, `finished` where the key's session is over.
+ * @throws ClientError `unauthorized` for anybody else.
  */
 export function requireOwner(
   request: Request,
   rules: AccessRules,
-  { gateway, session }: { readonly gateway: Gateway; readonly session: GatewaySession | undefined },
+  { gateway, sessionId }: { readonly gateway: Gateway; readonly sessionId: string },
 ): void {
-  const key = bearerOf(request.headers) ?? request.headers.get("x-api-key");
-  const known = key === null || key === undefined ? undefined : gateway.store.byToken(key);
-  if (known !== undefined && known === session) return;
+  const key = bearerOf(request.headers) ?? request.headers.get("x-api-key") ?? undefined;
+  if (key !== undefined && gateway.store.idByToken(key) === sessionId) return;
   requireAdmin(request, rules);
 }
 

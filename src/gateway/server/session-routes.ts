@@ -16,7 +16,7 @@ import { readJsonBody } from "./read-request.ts";
 /** Opens, rewards, shows and ends sessions over HTTP. */
 export function addSessionRoutes(app: Hono, gateway: Gateway, rules: AccessRules): void {
   const owned = (request: Request, id: string): GatewaySession => {
-    requireOwner(request, rules, { gateway, session: gateway.store.byId(id) });
+    requireOwner(request, rules, { gateway, sessionId: id });
     return gateway.store.requireById(id);
   };
 

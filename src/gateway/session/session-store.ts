@@ -173,6 +173,12 @@ export class SessionStore {
     return this.#byHash.get(hash);
   }
 
+  /** Whose token it is, whether or not that session is over. */
+  idByToken(token: string): string | undefined {
+    const hash = hashToken(token);
+    return this.#finished.get(hash) ?? this.#byHash.get(hash)?.identity.sessionId;
+  }
+
   byId(sessionId: string): GatewaySession | undefined {
     return this.#byId.get(sessionId);
   }
