@@ -313,8 +313,9 @@ export class HandOut implements AsyncDisposable {
       );
     }
     await store.readClock();
-    await this.#writeEntry();
+    // Whoever finds the run finds its policy as well.
     await this.policy.keep();
+    await this.#writeEntry();
     await this.#book.lookAfter();
     await this.#lookForWorkers();
   }

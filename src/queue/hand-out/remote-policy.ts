@@ -2,6 +2,7 @@ import { given } from "../../internal/given.ts";
 import type { UpdateMode } from "../../run/policy-gate.ts";
 import { acknowledgedKey, policyKey, workerAliveKey } from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";
+import { takeOutDead } from "../store/take-out-dead.ts";
 import {
   firstPolicyState,
   readPolicyState,
@@ -155,7 +156,7 @@ export class RemotePolicy {
     // One that gives no sign of life samples nothing any more, and nothing of its can land.
     const alive = await redis.mget(behind.map((worker) => workerAliveKey(worker)));
     const dead = behind.filter((_, index) => alive[index] === null);
-    if (dead.length > 0) await redis.hdel(acknowledgedKey(this.#run), ...dead);
-    return dead.length < behind.length;
+    const gone = await takeOutDead(redis, acknowledgedKey(this.#run), dead);
+    return gone < behind.length;
   }
 }

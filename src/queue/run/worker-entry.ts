@@ -50,7 +50,7 @@ export async function readWorkers(store: QueueStore): Promise<readonly WorkerEnt
 /**
  * A worker gives a sign of life, which is good for `leaseMs`.
  *
- * @param sign - `isNext` where it has given one before.
+ * @param about - `isNext` where it has given one before.
  * @returns whether it counts: a next one does not where the one before it is over or was lost, and with it whatever
  *   others were waiting for from this worker.
  */

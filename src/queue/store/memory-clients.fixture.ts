@@ -2,6 +2,7 @@ import { systemClock, type Clock } from "../../internal/clock.ts";
 import { withResolvers } from "../../internal/with-resolvers.ts";
 import type { StoreClients } from "./load-client.ts";
 import { holdScript, leaveScript } from "./held-key.ts";
+import { takeOutScript } from "./take-out-dead.ts";
 import type { MemoryStore, NewJob, QueueEvent, TakenJob } from "./memory-store.fixture.ts";
 
 /** A process that speaks to the store. */
@@ -177,11 +178,18 @@ class MemoryRedis {
   set = async (key: string, value: string, _unit?: "PX", ms?: number) =>
     await this.write(() => this.line.store.set(key, value, ms));
   /** Knows the scripts that there are. */
-  eval = async (script: string, _count: 1, key: string, token: string, livesMs = 0) =>
+  eval = async (script: string, count: number, ...given: (string | number)[]) =>
     await this.write(() => {
       const { store } = this.line;
-      if (script === holdScript) return store.hold(key, token, livesMs);
-      if (script === leaveScript) return store.get(key) === token ? store.del(key) : 0;
+      const [key, ...keys] = given.slice(0, count).map(String);
+      const [token, livesMs] = [String(given[count]), Number(given[count + 1] ?? 0)];
+      if (script === takeOutScript) {
+        const dead = given.slice(count).filter((_, index) => store.get(keys[index]!) === null);
+        store.hdel(key!, ...dead.map(String));
+        return dead.length;
+      }
+      if (script === holdScript) return store.hold(key!, token, livesMs);
+      if (script === leaveScript) return store.get(key!) === token ? store.del(key!) : 0;
       throw new Error(`NOSCRIPT ${script}`);
     });
   del = async (...keys: string[]) => await this.write(() => this.line.store.del(...keys));
@@ -243,6 +251,7 @@ class Batch {
     this.#add(() =>
       only === "XX" && this.#store.get(key) === null ? null : this.#store.set(key, value, ms),
     );
+  hexists = (key: string, field: string) => this.#add(() => this.#store.hexists(key, field));
   exists = (key: string) => this.#add(() => (this.#store.get(key) === null ? 0 : 1));
   del = (...keys: string[]) => this.#add(() => this.#store.del(...keys));
   hset = (key: string, field: string, value: string | number) =>

@@ -2,6 +2,8 @@ import type { Queue, Worker } from "bullmq";
 import { describe, expect, test } from "vitest";
 import { holdKey, leaveKey } from "./held-key.ts";
 import { memoryClients, plainLine } from "./memory-clients.fixture.ts";
+import { workerAliveKey } from "./keys.ts";
+import { takeOutDead } from "./take-out-dead.ts";
 import { MemoryStore } from "./memory-store.fixture.ts";
 import { QueueStore } from "./queue-store.ts";
 import { missingStore, startStore } from "./store-server.fixture.ts";
@@ -140,6 +142,16 @@ describe.each(kinds)("%s", (_name, open, isMissing) => {
     expect([await leaveKey(redis, "k", "a"), await hold("b", 1)]).toEqual([false, true]);
     await opened.pass();
     expect([await hold("a"), await redis.get("k")]).toEqual([true, "a"]);
+  });
+
+  test.skipIf(isMissing)("takes those out of a hash that give no sign of life", async () => {
+    await using opened = await open();
+    const { redis } = opened.store;
+    for (const worker of ["a", "b", "c"]) await redis.hset("h", worker, "1");
+    await redis.set(workerAliveKey("b"), "1", "PX", 60_000);
+    expect(await takeOutDead(redis, "h", ["a", "b", "none"])).toBe(2);
+    expect(await redis.hgetall("h")).toEqual({ b: "1", c: "1" });
+    expect(await takeOutDead(redis, "h", [])).toBe(0);
   });
 
   test.skipIf(isMissing)(

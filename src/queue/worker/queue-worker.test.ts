@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -5,10 +6,18 @@ import { expect, test } from "vitest";
 import type { Engine } from "../../engine/engine.ts";
 import { UsageError } from "../../errors.ts";
 import { Redactor } from "../../internal/redactor.ts";
+import { withResolvers } from "../../internal/with-resolvers.ts";
 import { startRun } from "../../run/start-run.ts";
 import { HandOut } from "../hand-out/hand-out.ts";
 import { lampEngine, lampSource, longLampSetup, textsIn, until } from "../queue.fixture.ts";
-import { acknowledgedKey, newsChannel, runAliveKey, runsKey } from "../store/keys.ts";
+import {
+  acknowledgedKey,
+  newsChannel,
+  policyKey,
+  runAliveKey,
+  runsKey,
+  workerAliveKey,
+} from "../store/keys.ts";
 import { openSharedFolder } from "../place/shared-folder.ts";
 import { memoryClients, plainLine, type StoreLine } from "../store/memory-clients.fixture.ts";
 import { MemoryStore } from "../store/memory-store.fixture.ts";
@@ -180,4 +189,164 @@ test("leaves out what it sampled when the store forgot it, for nobody waited for
   } finally {
     await rm(shared, { recursive: true });
   }
+});
+
+/** A worker of a run whose turns take a while, and what it sampled while the weights changed. */
+async function watchWorker(
+  memory: MemoryStore,
+  {
+    handOutLine,
+    ...options
+  }: NonNullable<Parameters<typeof startWorker>[2]> & {
+    readonly handOutLine?: Partial<StoreLine>;
+  },
+) {
+  const store = await connect(memory, handOutLine);
+  const handOut = await HandOut.open({ ...lamp, run: "one", store, everyMs: 200 });
+  const mixed: string[] = [];
+  const found = { isChanging: false, sampling: 0, turns: 0 };
+  const engine = lampEngine(async ({ sessionId }, turn) => {
+    const wasChanging = found.isChanging;
+    found.sampling += 1;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    found.sampling -= 1;
+    found.turns += 1;
+    if (wasChanging || found.isChanging) mixed.push(`${sessionId} ${turn}`);
+  });
+  const notes: string[] = [];
+  const worker = await startWorker(memory, (text) => notes.push(text), { ...options, engine });
+  /** The weights change as soon as the hand-out knows of nobody who samples. */
+  const change = async (): Promise<void> => {
+    await handOut.policy.close("hold");
+    found.isChanging = true;
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    found.isChanging = false;
+    handOut.policy.open();
+  };
+  return {
+    ...{ change, found, handOut, mixed, notes, worker },
+    async [Symbol.asyncDispose]() {
+      await worker[Symbol.asyncDispose]();
+      await handOut[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const forgotten = /^is known to the queue's store no longer/;
+
+test("answers nothing that it took from a store that had just lost all, itself included", async () => {
+  const memory = new MemoryStore(() => performance.now());
+  let areNewsLost = false;
+  const line = { newsDelayMs: () => (areNewsLost ? undefined : 0), delayMs: () => 1 };
+  // It gives no sign of life for long: nothing else has it notice.
+  await using watched = await watchWorker(memory, { line, leaseMs: 30_000 });
+  const { change, found, handOut, mixed, notes } = watched;
+  memory.lose();
+  areNewsLost = true;
+  const played = playLamp(handOut);
+  // The last turn of the first attempt is being sampled.
+  await until(() => found.turns === 1 && found.sampling === 1);
+  await change();
+  areNewsLost = false;
+  expect(await played).toEqual([1, 1]);
+  expect(mixed).toHaveLength(1);
+  expect(notes.filter((note) => forgotten.test(note))).toHaveLength(1);
+  // Both turns of that attempt were sampled anew, and those of the other one.
+  expect(found.turns).toBe(6);
+});
+
+test("leaves out what it plays where its sign of life was over before the next one", async () => {
+  const memory = new MemoryStore(() => performance.now());
+  const store = await connect(memory);
+  const handOut = await HandOut.open({ ...lamp, run: "one", store, everyMs: 200 });
+  const signals: AbortSignal[] = [];
+  const engine: Engine = {
+    ...lampEngine(),
+    async generate(request, options) {
+      const signal = options!.signal!;
+      signals.push(signal);
+      if (signals.length === 1) await once(signal, "abort");
+      return await lampEngine().generate(request, options);
+    },
+  };
+  const notes: string[] = [];
+  const worker = await startWorker(memory, (note) => notes.push(note), { engine, leaseMs: 1500 });
+  const played = playLamp(handOut);
+  await until(() => signals.length === 1);
+  // As after a while in which its process stood still.
+  memory.del(workerAliveKey(worker.name));
+  expect(await played).toEqual([1, 1]);
+  expect(signals[0]!.aborted).toBe(true);
+  expect(notes.filter((note) => forgotten.test(note))).toHaveLength(1);
+  await worker[Symbol.asyncDispose]();
+  await handOut[Symbol.asyncDispose]();
+});
+
+test("samples nothing while the store has lost whether it may", async () => {
+  const memory = new MemoryStore(() => performance.now());
+  let areNewsLost = true;
+  let isLost = false;
+  const line = { newsDelayMs: () => (areNewsLost ? undefined : 0) };
+  // Between what the hand-out writes and what it asks.
+  const note = (): void => {
+    if (isLost || memory.get(policyKey("one"))?.includes('"hold"') !== true) return;
+    isLost = true;
+    memory.lose();
+  };
+  await using watched = await watchWorker(memory, { line, leaseMs: 3000, handOutLine: { note } });
+  const { found, handOut, mixed } = watched;
+  await handOut.policy.close("hold");
+  expect(isLost).toBe(true);
+  areNewsLost = false;
+  found.isChanging = true;
+  const played = playLamp(handOut);
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  found.isChanging = false;
+  handOut.policy.open();
+  expect(await played).toEqual([1, 1]);
+  expect(mixed).toEqual([]);
+});
+
+test("finds no run that is handed out again without its policy", async () => {
+  const memory = new MemoryStore(() => performance.now());
+  let delayMs = 0;
+  const handOutLine = { delayMs: () => delayMs };
+  await using watched = await watchWorker(memory, { leaseMs: 600, handOutLine });
+  const { found, handOut, mixed } = watched;
+  await handOut.policy.close("hold");
+  found.isChanging = true;
+  memory.lose();
+  delayMs = 60;
+  const played = playLamp(handOut);
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  found.isChanging = false;
+  delayMs = 0;
+  handOut.policy.open();
+  expect(await played).toEqual([1, 1]);
+  expect(mixed).toEqual([]);
+});
+
+test("plays on after a store that takes nothing in the moment in which it takes an attempt", async () => {
+  const memory = new MemoryStore(() => performance.now());
+  let areNewsLost = false;
+  const line = { newsDelayMs: () => (areNewsLost ? undefined : 0), delayMs: () => 3 };
+  await using watched = await watchWorker(memory, { line, leaseMs: 1500 });
+  const { handOut, worker } = watched;
+  const failed = withResolvers<unknown>();
+  worker.failed.catch(failed.resolve);
+  // The news of the version are lost: it looks that up for the attempt.
+  areNewsLost = true;
+  handOut.policy.announce(2);
+  await handOut.policy.written();
+  areNewsLost = false;
+  const takeJob = memory.takeJob.bind(memory);
+  memory.takeJob = (...about) => {
+    const job = takeJob(...about);
+    if (job !== undefined) {
+      memory.refusesUntilMs = performance.now() + 100;
+      memory.takeJob = takeJob;
+    }
+    return job;
+  };
+  expect(await Promise.race([playLamp(handOut), failed.promise])).toEqual([1, 1]);
 });

@@ -75,6 +75,8 @@ export class QueueWorker implements AsyncDisposable {
   #isCutOff = false;
   /** Whether it has given a sign of life that the store has kept, as far as it knows. */
   #isKnown = false;
+  /** How often the store had forgotten it. */
+  #forgottenCount = 0;
   /** Call off the next sign of life, and the next look at when the last one arrived. */
   #callOffBeat = (): void => {};
   #callOffWatch = (): void => {};
@@ -280,12 +282,15 @@ export class QueueWorker implements AsyncDisposable {
   async #open(entry: RunEntry): Promise<void> {
     const { store, place, redactor } = this.#options;
     const { lookForLostMs = Math.ceil(this.#leaseMs / 2) } = this.#options;
+    const forgottenCount = this.#forgottenCount;
     const lane = await RunLane.open({
       ...{ store, entry, worker: this.name, setup: this.#setup, place, redactor },
       ...{ leaseMs: this.#leaseMs, lookForLostMs },
       onTrouble: (text) => this.#note(text),
       onForgotten: () => this.#comeBack(),
     });
+    // What it joined with does not count; it joins anew with the next sign of life.
+    if (forgottenCount !== this.#forgottenCount) lane.lose();
     this.#refused.delete(entry.run);
     this.#lanes.set(entry.run, lane);
     this.#note(`joins run ${entry.run} of ${entry.host} (${entry.environment})`);
@@ -374,7 +379,7 @@ export class QueueWorker implements AsyncDisposable {
     );
     if (!counts) {
       this.#beForgotten();
-      await this.#giveSign();
+      if (!this.#hasLeft) await this.#giveSign();
       return;
     }
     this.#isKnown = true;
@@ -396,6 +401,7 @@ export class QueueWorker implements AsyncDisposable {
       );
     }
     this.#isKnown = false;
+    this.#forgottenCount += 1;
     this.#isCutOff = true;
     for (const lane of this.#lanes.values()) lane.lose();
   }

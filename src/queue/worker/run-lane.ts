@@ -210,7 +210,7 @@ export class RunLane implements AsyncDisposable {
       } else {
         const { data } = parsed;
         // The news of a version may have been missed.
-        if (data.policyRevision > this.#state.revision) await this.follow();
+        if (data.policyRevision > this.#state.revision) await this.#followForJob();
         const sampling = (data.sampling ?? this.entry.sampling) as SamplingParameters;
         played = await playJob({
           ...{ id: playing.id, job: data, worker, place, redactor, clock: store.clock },
@@ -218,7 +218,7 @@ export class RunLane implements AsyncDisposable {
           setup: withPromptTime({ ...this.#setup, sampling }, data.promptTime),
           isRecorded: this.entry.isRecorded,
           sharesResults: this.sharesResults,
-          mayRecord: async () => await this.#mayRecord(playing),
+          mayRecord: async () => await this.#mayLand(playing),
           ...{ signal: playing.stop.signal, interrupt: playing.interrupt.signal },
         });
       }
@@ -229,6 +229,16 @@ export class RunLane implements AsyncDisposable {
       await this.#leave(job, playing, error.why);
     } finally {
       callOff();
+    }
+  }
+
+  /** The same for a job that is taken: what the store does not take now is given back, for others or for later. */
+  async #followForJob(): Promise<void> {
+    try {
+      await this.follow();
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      throw new Stopped("given-back");
     }
   }
 
@@ -250,9 +260,12 @@ export class RunLane implements AsyncDisposable {
   async #answer(job: Job, playing: PlayingJob, answer: Answer): Promise<void> {
     for (;;) {
       try {
+        // A job that was taken from a store which has just lost all is locked by this worker, and nobody waits for it.
+        if (!(await this.#mayLand(playing))) throw new Stopped("lost");
         await job.moveToCompleted(answer, playing.token, false);
         return;
       } catch (error) {
+        if (error instanceof Stopped) throw error;
         if (isLost(error)) throw new Stopped("lost");
         if (!isRefusal(error)) throw error;
       }
@@ -267,7 +280,9 @@ export class RunLane implements AsyncDisposable {
       if (why === "lost") {
         const { rolloutId = job.id } = job.data as Partial<AttemptJob>;
         onTrouble(`${rolloutId} is not this worker's any more: what it played of it is left out`);
-      } else if (why === "given-back") await job.moveToWait(playing.token);
+      }
+      // Where the lock is its own after all, others need not wait for its end.
+      if (why !== "cancelled") await job.moveToWait(playing.token);
       else {
         const answer = notPlayed(job, worker, "cancelled", "it was called off");
         await job.moveToCompleted(answer, playing.token, false);
@@ -326,16 +341,21 @@ export class RunLane implements AsyncDisposable {
   }
 
   /**
-   * Whether others may go on from what a play has sampled up to now. Where the store knows this worker no longer,
-   * the policy's weights may have changed meanwhile, and nobody waited.
+   * Whether what a play has sampled up to now counts. Where the store does not know this worker any more, or not that
+   * it has joined, the policy's weights may have changed meanwhile, and nobody waited.
    */
-  async #mayRecord({ lostCount }: PlayingJob): Promise<boolean> {
+  async #mayLand({ lostCount }: PlayingJob): Promise<boolean> {
     if (lostCount !== this.#lostCount) return false;
     const { onForgotten, store, worker } = this.#options;
-    const isKnown = (await store.redis.exists(workerAliveKey(worker))) === 1;
+    const asked = store.redis.pipeline();
+    asked.exists(workerAliveKey(worker)).hexists(acknowledgedKey(this.entry.run), worker);
+    const answers = await asked.exec();
     if (lostCount !== this.#lostCount) return false;
-    if (!isKnown) onForgotten();
-    return isKnown;
+    const isKnown = answers?.[0]?.[1] === 1 && answers[1]?.[1] === 1;
+    if (isKnown) return true;
+    this.lose();
+    onForgotten();
+    return false;
   }
 
   /** Looks up the policy's state, keeps to it, and says so. */
@@ -349,15 +369,20 @@ export class RunLane implements AsyncDisposable {
     const { store } = this.#options;
     const { run } = this.entry;
     const lostCount = this.#lostCount;
-    let state = (await readPolicyState(store, run)) ?? this.#state;
+    let state = await readPolicyState(store, run);
     if (lostCount !== this.#lostCount) return;
+    if (state === undefined) {
+      // The store has lost it: whether the policy may be asked is known when the hand-out has said it again.
+      this.cutOff();
+      return;
+    }
     if (this.#acknowledged === undefined) {
       // Whoever joins is known before it plays, for the hand-out waits for nobody else. Nothing of it is under way.
       this.cutOff();
       await this.#acknowledge(state);
       // What was said before that has been waited for by nobody.
-      state = (await readPolicyState(store, run)) ?? state;
-      if (lostCount !== this.#lostCount) return;
+      state = await readPolicyState(store, run);
+      if (lostCount !== this.#lostCount || state === undefined) return;
     }
     this.#state = state;
     if (state.gate === "open") {
@@ -440,5 +465,7 @@ function isLost(error: unknown): boolean {
 /** Whether the store takes nothing just now: it is full, cannot write to its disk, or is not the first any more. */
 function isRefusal(error: unknown): boolean {
   const text = error instanceof Error ? error.message : "";
-  return /^(?:OOM|MISCONF|READONLY|LOADING|BUSY|MASTERDOWN|NOREPLICAS|TRYAGAIN)\b/.test(text);
+  return /^(?:EXECABORT|OOM|MISCONF|READONLY|LOADING|BUSY|MASTERDOWN|NOREPLICAS|TRYAGAIN)\b/.test(
+    text,
+  );
 }
