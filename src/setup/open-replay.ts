@@ -160,14 +160,17 @@ export async function createReplay(
   changed: GivenSettings = {},
   around: RunSurroundings = {},
 ): Promise<Run> {
-  if (isGateways(manifest)) throw keptByAgents("the run", "the agents of a gateway keep");
+  if (isGateways(manifest))
+    throw keptByAgents("the run", "the agents of a gateway keep the conversations themselves");
   const settings = { ...defaultUser, ...storedSettings(manifest), ...changed };
   const doing = "play the run again";
   requireKnownSetup(settings, { doing, remedy: replayRemedy });
   const engine = manifest.found["engine"] as EngineDescription | undefined;
   if (engine === undefined) throw unknownSetup("the engine (found.engine)", doing, replayRemedy);
   const config = readRunConfig(settings);
-  if (isForeignAgent(config.agent)) throw keptByAgents("these episodes", "their agent keeps");
+  if (isForeignAgent(config.agent)) {
+    throw keptByAgents("these episodes", "their agent keeps its conversations itself");
+  }
   return await createRun(config, {
     now: () => readPromptTime(manifest.promptTime)?.getTime() ?? startedAtMs,
     env: withoutKeys(process.env),
@@ -208,10 +211,10 @@ function isGateways({ configuration, found }: RunManifest): boolean {
   return isSo && (plan as { readonly environment?: unknown }).environment === name;
 }
 
-/** @param keeps - Who keeps the conversations, up to the verb. */
-function keptByAgents(what: string, keeps: string): UsageError {
+/** @param keeping - Who keeps the conversations, in words. */
+function keptByAgents(what: string, keeping: string): UsageError {
   return new UsageError(
-    `Cannot play ${what} again: ${keeps} the conversations themselves, and nothing of what was done there is recorded`,
+    `Cannot play ${what} again: ${keeping}, and nothing of what was done there is recorded`,
   );
 }
 
