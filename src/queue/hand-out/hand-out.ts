@@ -314,8 +314,10 @@ export class HandOut implements AsyncDisposable {
     }
     await store.readClock();
     // Whoever finds the run finds its policy as well.
-    await this.policy.keep();
+    const wasLost = await this.policy.keep();
     await this.#writeEntry();
+    // Those who looked when they heard of the policy found no run.
+    if (wasLost) await store.publish({ type: "run", run });
     await this.#book.lookAfter();
     await this.#lookForWorkers();
   }

@@ -102,10 +102,12 @@ export class RemotePolicy {
     if (this.#isInherited) this.open();
   }
 
-  /** Writes the state once more where the store has lost it. */
-  async keep(): Promise<void> {
+  /** Writes the state once more where the store has lost it; whether it had. */
+  async keep(): Promise<boolean> {
     const found = await readPolicyState(this.#store, this.#run);
-    if (found === undefined || found.revision < this.#state.revision) await this.#change({});
+    if (found !== undefined && found.revision >= this.#state.revision) return false;
+    await this.#change({});
+    return true;
   }
 
   /** Waits for nobody any more: what was to be done while nothing is sampled is not done. */

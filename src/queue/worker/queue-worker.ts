@@ -179,7 +179,9 @@ export class QueueWorker implements AsyncDisposable {
 
   /** Takes a job of the run of which it plays the fewest attempts; false where there is none at all. */
   async #takeOne(): Promise<boolean> {
-    const lanes = [...this.#lanes.values()].filter(({ isEmpty, isLeft }) => !isEmpty && !isLeft);
+    const lanes = [...this.#lanes.values()].filter(
+      ({ hasJoined, isEmpty, isLeft }) => hasJoined && !isEmpty && !isLeft,
+    );
     lanes.sort((one, other) => one.playingCount - other.playingCount);
     for (const lane of lanes) {
       // It may have been left while another one was asked.
@@ -388,6 +390,7 @@ export class QueueWorker implements AsyncDisposable {
     this.#isCutOff = false;
     this.#note("reaches the queue's store again");
     for (const lane of this.#lanes.values()) await lane.follow();
+    this.#wake.resolve();
   }
 
   /**

@@ -22,6 +22,7 @@ import {
   workerAliveKey,
 } from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";
+import { within } from "../store/within.ts";
 import { playJob } from "./play-job.ts";
 
 /** What attempts of a run are played with. */
@@ -56,6 +57,9 @@ const acknowledgedS = 24 * 3_600;
 
 /** A store that took no answer is asked again after so long, milliseconds. */
 const askAgainMs = 500;
+
+/** How long a store that does not answer is waited for in the end, milliseconds. */
+const farewellMs = 2_000;
 
 /** Why a play was stopped. */
 class Stopped extends Error {
@@ -143,6 +147,11 @@ export class RunLane implements AsyncDisposable {
 
   get playingIds(): readonly string[] {
     return [...this.#playing.keys()];
+  }
+
+  /** Whether the hand-out waits for this worker, as far as it knows: nothing is taken before. */
+  get hasJoined(): boolean {
+    return this.#acknowledged !== undefined;
   }
 
   /** Whether it plays something, or may be given something in this very moment. */
@@ -261,7 +270,8 @@ export class RunLane implements AsyncDisposable {
     for (;;) {
       try {
         // A job that was taken from a store which has just lost all is locked by this worker, and nobody waits for it.
-        if (!(await this.#mayLand(playing))) throw new Stopped("lost");
+        const isSampled = answer.type === "played";
+        if (isSampled && !(await this.#mayLand(playing))) throw new Stopped("lost");
         await job.moveToCompleted(answer, playing.token, false);
         return;
       } catch (error) {
@@ -275,14 +285,15 @@ export class RunLane implements AsyncDisposable {
   }
 
   async #leave(job: Job, playing: PlayingJob, why: Stopped["why"]): Promise<void> {
-    const { worker, onTrouble } = this.#options;
+    const { store, worker, onTrouble } = this.#options;
     try {
       if (why === "lost") {
         const { rolloutId = job.id } = job.data as Partial<AttemptJob>;
         onTrouble(`${rolloutId} is not this worker's any more: what it played of it is left out`);
-      }
-      // Where the lock is its own after all, others need not wait for its end.
-      if (why !== "cancelled") await job.moveToWait(playing.token);
+        // Where the lock is its own after all, others need not wait for its end.
+        const returned = job.moveToWait(playing.token).catch(() => {});
+        await within(farewellMs, returned, store.clock);
+      } else if (why === "given-back") await job.moveToWait(playing.token);
       else {
         const answer = notPlayed(job, worker, "cancelled", "it was called off");
         await job.moveToCompleted(answer, playing.token, false);
@@ -347,12 +358,12 @@ export class RunLane implements AsyncDisposable {
   async #mayLand({ lostCount }: PlayingJob): Promise<boolean> {
     if (lostCount !== this.#lostCount) return false;
     const { onForgotten, store, worker } = this.#options;
-    const asked = store.redis.pipeline();
-    asked.exists(workerAliveKey(worker)).hexists(acknowledgedKey(this.entry.run), worker);
-    const answers = await asked.exec();
+    const [isAlive, hasJoined] = await Promise.all([
+      store.redis.exists(workerAliveKey(worker)),
+      store.redis.hexists(acknowledgedKey(this.entry.run), worker),
+    ]);
     if (lostCount !== this.#lostCount) return false;
-    const isKnown = answers?.[0]?.[1] === 1 && answers[1]?.[1] === 1;
-    if (isKnown) return true;
+    if (isAlive === 1 && hasJoined === 1) return true;
     this.lose();
     onForgotten();
     return false;
@@ -465,7 +476,8 @@ function isLost(error: unknown): boolean {
 /** Whether the store takes nothing just now: it is full, cannot write to its disk, or is not the first any more. */
 function isRefusal(error: unknown): boolean {
   const text = error instanceof Error ? error.message : "";
-  return /^(?:EXECABORT|OOM|MISCONF|READONLY|LOADING|BUSY|MASTERDOWN|NOREPLICAS|TRYAGAIN)\b/.test(
+  // Older stores say so of a command within a script by a text of their own around it.
+  return /(?:^|-)(?:EXECABORT|OOM|MISCONF|READONLY|LOADING|BUSY|MASTERDOWN|NOREPLICAS|TRYAGAIN)\b/.test(
     text,
   );
 }
