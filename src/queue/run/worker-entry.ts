@@ -2,6 +2,7 @@ import { z } from "zod";
 import { parseJsonText } from "../../internal/parse-json.ts";
 import { workerAliveKey, workersKey } from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";
+import { takeOutDead } from "../store/take-out-dead.ts";
 
 const count = z.int().min(0);
 const name = z.string().max(1_000);
@@ -41,7 +42,7 @@ export async function readWorkers(store: QueueStore): Promise<readonly WorkerEnt
   if (ids.length === 0) return [];
   const alive = await store.redis.mget(ids.map((id) => workerAliveKey(id)));
   const dead = ids.filter((_, index) => alive[index] === null);
-  if (dead.length > 0) await store.redis.hdel(workersKey, ...dead);
+  await takeOutDead(store.redis, workersKey, dead);
   return ids.flatMap((id, index) =>
     alive[index] === null ? [] : (parseWorkerEntry(texts[id]!) ?? []),
   );

@@ -251,7 +251,6 @@ class Batch {
     this.#add(() =>
       only === "XX" && this.#store.get(key) === null ? null : this.#store.set(key, value, ms),
     );
-  hexists = (key: string, field: string) => this.#add(() => this.#store.hexists(key, field));
   exists = (key: string) => this.#add(() => (this.#store.get(key) === null ? 0 : 1));
   del = (...keys: string[]) => this.#add(() => this.#store.del(...keys));
   hset = (key: string, field: string, value: string | number) =>

@@ -13,7 +13,7 @@ import type { News } from "../store/news.ts";
 import type { QueueStore } from "../store/queue-store.ts";
 import { beginWith } from "../store/begin-with.ts";
 import { within } from "../store/within.ts";
-import { RunLane } from "./run-lane.ts";
+import { farewellMs, RunLane } from "./run-lane.ts";
 import { watchEngineLease } from "./watch-engine-lease.ts";
 import { WorkerTally } from "./worker-tally.ts";
 
@@ -42,9 +42,6 @@ const lookAgainMs = 1_000;
 
 /** A sign of life is given so often within a lease. */
 const beatsPerLease = 3;
-
-/** How long leaving waits for a store that does not answer, each time, milliseconds. */
-const farewellMs = 2_000;
 
 /** Share of the lease after which a worker that reaches nobody begins no turn. */
 const cutOffShare = 0.7;

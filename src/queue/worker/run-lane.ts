@@ -58,8 +58,8 @@ const acknowledgedS = 24 * 3_600;
 /** A store that took no answer is asked again after so long, milliseconds. */
 const askAgainMs = 500;
 
-/** How long a store that does not answer is waited for in the end, milliseconds. */
-const farewellMs = 2_000;
+/** How long leaving waits for a store that does not answer, each time, milliseconds. */
+export const farewellMs = 2_000;
 
 /** Why a play was stopped. */
 class Stopped extends Error {
