@@ -54,13 +54,16 @@ export async function loadOwnUser(name: string): Promise<User | undefined> {
   return (await import("../../environments/storefront/index.ts")).storefrontUser();
 }
 
-/** Where a bundle is looked for when no folder is named, in this order. */
-const bundlePlaces = ["data/tau-bench", "../shared/data/tau-bench"];
+/** The folder that holds a bundle when neither a flag nor a variable names one. */
+const usualBundle = "data/tau-bench";
 
-/** The τ-bench bundle at hand, or `undefined` where there is none. */
+/**
+ * Returns the folder of τ-bench's bundle: `TURNWRIGHT_TAU_BENCH`, else `data/tau-bench`. Returns `undefined` if
+ * neither holds one.
+ */
 export async function findBundle(): Promise<string | undefined> {
   const fromVariable = process.env["TURNWRIGHT_TAU_BENCH"];
-  const places = fromVariable === undefined ? bundlePlaces : [fromVariable, ...bundlePlaces];
+  const places = fromVariable === undefined ? [usualBundle] : [fromVariable, usualBundle];
   for (const place of places) {
     const found = await stat(path.join(place, "retail")).catch(() => undefined);
     if (found?.isDirectory() === true) return place;
@@ -78,6 +81,6 @@ export async function bundleDir(dataDir: string | undefined): Promise<string> {
   if (dir !== undefined) return dir;
   throw new UsageError(
     "Cannot find τ-bench's data: fetch it with `turnwright env pull tau-bench --to data/tau-bench`, or " +
-      `name a bundle folder with --data DIR or TURNWRIGHT_TAU_BENCH (looked in ${bundlePlaces.join(", ")})`,
+      `name a bundle folder with --data DIR or TURNWRIGHT_TAU_BENCH (looked in ${usualBundle})`,
   );
 }

@@ -269,7 +269,7 @@ const mistakes: Readonly<Record<string, Mistake>> = {
     flags: { env: "tau-retail" },
     line:
       "Cannot find τ-bench's data: fetch it with `turnwright env pull tau-bench --to data/tau-bench`, or name a " +
-      "bundle folder with --data DIR or TURNWRIGHT_TAU_BENCH (looked in data/tau-bench, ../shared/data/tau-bench)",
+      "bundle folder with --data DIR or TURNWRIGHT_TAU_BENCH (looked in data/tau-bench)",
   },
   "a key with a slip of the pen in a configuration": {
     flags: { config: "typo.json" },
