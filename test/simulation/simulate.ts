@@ -21,6 +21,8 @@ export interface Simulated {
   readonly turns: number;
   /** Rows that part from another one. */
   readonly branches: number;
+  /** The lines of the first run's `samples.jsonl`, sorted. */
+  readonly samples: readonly string[];
   /** What must hold and does not; none where all is well. */
   readonly wrong: readonly string[];
 }
@@ -31,8 +33,7 @@ export interface Simulated {
  * anywhere and clocks that jump. Everything follows from the seed.
  */
 export async function simulate(seed: number): Promise<Simulated> {
-  const random = seededRandom(`simulation/${seed}`);
-  const scenario = drawScenario(random, seededRandom(`parts/${seed}`));
+  const { random, scenario } = drawFrom(seed);
   const world = new SimulatedWorld(random, seed);
   using _pace = simulatePace(seededRandom(`pace/${seed}`), () => world.clock.note());
   let lives = 0;
@@ -63,7 +64,18 @@ export async function simulate(seed: number): Promise<Simulated> {
   }
   const rows = runs.flatMap(({ samples }) => samples);
   const branches = rows.filter(({ forkedFrom }) => forkedFrom !== undefined).length;
-  return { seed, scenario, lives, turns: world.turnCount, branches, wrong };
+  const samples = world.disk.text("/run/samples.jsonl").split("\n").toSorted();
+  return { seed, scenario, lives, turns: world.turnCount, branches, samples, wrong };
+}
+
+/** Returns what the simulation of a seed plays. */
+export function scenarioOf(seed: number): Scenario {
+  return drawFrom(seed).scenario;
+}
+
+function drawFrom(seed: number): { readonly random: Random; readonly scenario: Scenario } {
+  const random = seededRandom(`simulation/${seed}`);
+  return { random, scenario: drawScenario(random, seededRandom(`parts/${seed}`)) };
 }
 
 function firstRun(scenario: Scenario): SimulatedRunOptions {
