@@ -115,13 +115,15 @@ export async function placeAndRender(
 ): Promise<{ readonly placement: Placement<GatewayTurn>; readonly built: BuiltPrompt }> {
   session.requireFits(asked);
   const placement = session.tree.place(asked);
+  const { tools } = asked;
+  const { callIds } = session.memory;
   if (placement.parent === undefined) {
-    return { placement, built: await builder.begin(placement.environment, asked.tools) };
+    return { placement, built: await builder.begin(placement.environment, tools, callIds) };
   }
-  const built = await builder.continue(placement.parent, placement.environment, asked.tools);
+  const built = await builder.continue(placement.parent, placement.environment, tools, callIds);
   if (!("cause" in built)) return { placement, built };
   const root = session.tree.asRoot(asked, built.cause);
-  return { placement: root, built: await builder.begin(root.environment, asked.tools) };
+  return { placement: root, built: await builder.begin(root.environment, tools, callIds) };
 }
 
 async function sampleAndWrite(

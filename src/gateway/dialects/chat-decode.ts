@@ -2,7 +2,7 @@ import type { AskedTurn, ClientCall, ClientMessage, ToolChoice } from "../conver
 import type { ToolDefinition } from "../../message.ts";
 import type { Recollection } from "./dialect.ts";
 import { contentText, partSeparator } from "./content-text.ts";
-import { noHistory, type History } from "./history.ts";
+import { extendHistory, messagesOf, noHistory, oneMessageTurns, type History } from "./history.ts";
 import {
   flagOf,
   invalid,
@@ -44,7 +44,7 @@ export function decodeChat(
       known: knownFields,
       maxTokens: ["max_completion_tokens", "max_tokens"],
     }),
-    messages: (history ?? readChatHistory(listOf(body["messages"], "messages"))).messages,
+    messages: messagesOf(history ?? readChatHistory(listOf(body["messages"], "messages"))),
     tools: toolsOf(body["tools"], { dialect: "chat", recollection, read: readTool }),
     sampling: samplingOf(body, openAiSampling),
     stop: stopTexts(body["stop"], "stop"),
@@ -57,7 +57,7 @@ export function decodeChat(
   };
 }
 
-/** Reads messages of Chat Completions: each stands for itself. */
+/** Reads messages of Chat Completions. */
 export function readChatHistory(
   items: readonly unknown[],
   _recollection: Recollection = {},
@@ -65,12 +65,9 @@ export function readChatHistory(
 ): History {
   const read = items.map((item, index) => {
     const place = `messages[${before.itemCount + index}]`;
-    return readMessage(objectOf(item, place), place);
+    return [readMessage(objectOf(item, place), place)];
   });
-  return {
-    messages: [...before.messages, ...read],
-    itemCount: before.itemCount + items.length,
-  };
+  return extendHistory(before, read, oneMessageTurns);
 }
 
 /** The parameters that Chat Completions and Responses share. */

@@ -3,7 +3,7 @@ import type { ToolDefinition } from "../../message.ts";
 import { openAiSampling, readToolChoice } from "./chat-decode.ts";
 import { contentText, partSeparator } from "./content-text.ts";
 import type { Recollection } from "./dialect.ts";
-import { messagesOf, noHistory, type History } from "./history.ts";
+import { extendHistory, messagesOf, noHistory, type History } from "./history.ts";
 import {
   invalid,
   isAbsent,
@@ -111,28 +111,13 @@ export function readResponsesHistory(
   recollection: Recollection = {},
   before: History = noHistory,
 ): History {
-  const messages = [...before.messages];
-  let turn = before.openTurn;
-  const endTurn = (): void => {
-    if (turn !== undefined) messages.push(turn);
-    turn = undefined;
-  };
-  items.forEach((value, index) => {
+  const read = items.map((value, index) => {
     const place = `input[${before.itemCount + index}]`;
     const item = resolve(objectOf(value, place), { place, recollection });
     const said = readTurnItem(item, place);
-    if (said === undefined) {
-      endTurn();
-      messages.push(...readOtherItem(item, place));
-    } else if (turn !== undefined && isSameTurn(turn, said)) {
-      turn = join(turn, said);
-    } else {
-      endTurn();
-      turn = said;
-    }
+    return said === undefined ? readOtherItem(item, place) : [said];
   });
-  const itemCount = before.itemCount + items.length;
-  return { messages, itemCount, ...(turn === undefined ? {} : { openTurn: turn }) };
+  return extendHistory(before, read, { goesOn: isSameTurn, separator: "" });
 }
 
 function resolve(
@@ -146,21 +131,9 @@ function resolve(
   throw invalid(`${place}.id`, `no item of this session has the id ${JSON.stringify(id)}`);
 }
 
-/** A turn thinks, speaks, calls: an item that comes too late for that begins the next one. */
+/** A turn thinks before it speaks: a thought behind what was said begins the next one. */
 function isSameTurn(turn: ClientAssistant, next: ClientAssistant): boolean {
-  if (next.reasoning !== undefined) return turn.content === "" && turn.calls.length === 0;
-  return next.content === "" || turn.calls.length === 0;
-}
-
-function join(turn: ClientAssistant, next: ClientAssistant): ClientAssistant {
-  const reasoning = (turn.reasoning ?? "") + (next.reasoning ?? "");
-  return {
-    role: "assistant",
-    content: turn.content + next.content,
-    ...(reasoning === "" ? {} : { reasoning }),
-    calls: [...turn.calls, ...next.calls],
-    marks: [...turn.marks, ...next.marks],
-  };
+  return next.reasoning === undefined || turn.content === "";
 }
 
 /** What an item adds to a turn of the assistant's; `undefined` where it is of somebody else. */

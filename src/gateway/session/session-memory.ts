@@ -12,7 +12,7 @@ import { sentBack, type GatewayTurn } from "./gateway-turn.ts";
 export class SessionMemory implements Recollection {
   readonly #items = new Map<string, object>();
   readonly #replies = new Map<string, TurnNode<GatewayTurn>>();
-
+  readonly #callIds = new Map<string, string>();
   readonly #tools: ToolBook;
 
   /** @param tools - Shared by the sessions of a gateway: their agents are mostly the same. */
@@ -24,6 +24,13 @@ export class SessionMemory implements Recollection {
   keep(node: TurnNode<GatewayTurn>): void {
     for (const part of node.turn.parts) this.#items.set(part.id, encodeItem(part, false));
     this.#replies.set(node.record.replyId, node);
+    const { toolCalls = [] } = node.record.message;
+    node.turn.calls.forEach(({ id }, place) => this.#callIds.set(id, toolCalls[place]!.id));
+  }
+
+  /** Ids under which the policy knows the calls that it made, by the ids that clients were sent. */
+  get callIds(): ReadonlyMap<string, string> {
+    return this.#callIds;
   }
 
   readonly toolsOf = (
