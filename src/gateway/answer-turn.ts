@@ -285,8 +285,7 @@ function toRecord(
     dialect: dialect.name,
     model: asked.model,
     environment: placement.environment,
-    hasInstructions:
-      typeof asked.echo["instructions"] === "string" && placement.parent === undefined,
+    hasInstructions: asked.hasInstructions === true && placement.parent === undefined,
     sampling,
     finish: reply.finish,
     notes: placement.notes,

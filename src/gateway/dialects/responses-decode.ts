@@ -44,20 +44,20 @@ export function decodeResponses(
 ): AskedTurn {
   const body = objectOf(value, "the body");
   if (body["background"] === true) throw invalid("background", "turns are sampled at once");
+  refuseStoredText(body);
   const instructions = optionalText(body["instructions"], "instructions") ?? "";
   const earlier = earlierMessages(body, recollection);
   const history = [...earlier, ...messagesOf(known ?? readInput(body["input"], recollection))];
   // A conversation that began in another dialect has them as its first message.
   const [first] = earlier;
-  const isInstructed = first?.role === "system" && first.content === instructions;
+  const isKnown = first?.role === "system" && first.content === instructions;
+  const hasInstructions = instructions !== "" && !isKnown;
   const textFormat = readFormat(body["text"]);
   const include = isAbsent(body["include"]) ? [] : listOf(body["include"], "include");
   return {
     ...sharedFields(body, { known: knownFields, maxTokens: ["max_output_tokens"] }),
-    messages:
-      instructions === "" || isInstructed
-        ? history
-        : [{ role: "system", content: instructions }, ...history],
+    messages: hasInstructions ? [{ role: "system", content: instructions }, ...history] : history,
+    ...(hasInstructions ? { hasInstructions } : {}),
     tools: toolsOf(body["tools"], {
       ...{ dialect: "responses", recollection },
       read: (tool, place) => readTool(tool, place),
@@ -78,6 +78,17 @@ function readFormat(text: unknown): AskedTurn["textFormat"] {
   if (isAbsent(format)) return undefined;
   const body = objectOf(format, "text.format");
   return textFormatOf(body, { schema: body["schema"], place: "text.format.schema" });
+}
+
+/** @throws ClientError where a part of the conversation is named that only the client's own server knows. */
+function refuseStoredText(body: Json): void {
+  if (!isAbsent(body["conversation"])) {
+    const remedy = "send the items in input, or go on with previous_response_id";
+    throw invalid("conversation", `conversations are not stored here; ${remedy}`);
+  }
+  if (!isAbsent(body["prompt"])) {
+    throw invalid("prompt", "prompts are not stored here; send the text in instructions or input");
+  }
 }
 
 /** The conversation that the request goes on from. Instructions are not carried over. */
