@@ -1,8 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  callTemplates,
-  templateRenderer,
-} from "../../src/gateway/turn/call-templates.fixture.ts";
+import { callTemplates, templateRenderer } from "../../src/gateway/turn/call-templates.fixture.ts";
 import { tellGateway } from "./told-history.fixture.ts";
 
 const look = (at: string): string =>
@@ -48,9 +45,7 @@ describe("a sampled turn with two calls", () => {
     const said = { type: "message", role: "assistant", content: "And then" };
     await talk.responses({ tools, input: [go, first!, said, second!, ...results] });
     const [begun, continued] = await talk.prompts();
-    expect(continued).toBe(
-      `${begun}${written}\ntool\nresult 0\ntool\nresult 1\nassistant\n`,
-    );
+    expect(continued).toBe(`${begun}${written}\ntool\nresult 0\ntool\nresult 1\nassistant\n`);
     expect(talk.counts()).toMatchObject({ continuedCount: 1, roots: { first: 1 } });
   });
 
@@ -131,5 +126,74 @@ describe("a conversation that is kept elsewhere", () => {
     expect([refused.status, refused.body.error?.message]).toEqual([400, message]);
     const answered = await talk.responses({ input: "Hi", conversation: null, prompt: null });
     expect(answered.status).toBe(200);
+  });
+});
+
+describe("a message that cannot be shown", () => {
+  const hi = { role: "user", content: "Hi" };
+  const odd = [{ type: "hologram", text: "Hi" }];
+
+  test.each([
+    ["chat", { messages: [{ role: "user", content: odd }] }, { messages: [hi] }],
+    ["messages", { messages: [{ role: "user", content: odd }] }, { messages: [hi] }],
+    ["responses", { input: [{ role: "user", content: odd }] }, { input: [hi] }],
+  ] as const)("is refused in %s, and the session goes on", async (dialect, refused, fine) => {
+    await using talk = await tellGateway(["Hello"]);
+    for (let time = 0; time < 3; time++) expect((await talk[dialect](refused)).status).toBe(400);
+    expect((await talk[dialect](fine)).status).toBe(200);
+    const { outcome, stopReason } = await talk.end();
+    expect({ outcome, stopReason }).toEqual({ outcome: "completed", stopReason: "finished" });
+  });
+
+  const nested = (depth: number): unknown =>
+    JSON.parse(`${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`);
+  const deep = nested(900);
+  const call = (parameters: unknown) => [
+    { type: "function", function: { name: "look", parameters: { type: "object", a: parameters } } },
+  ];
+  const called = { id: "toolu_1", name: "look" };
+
+  test.each([
+    ["in a tool", "chat", { messages: [hi], tools: call(deep) }],
+    [
+      "in a block",
+      "messages",
+      {
+        messages: [
+          ...[hi, { role: "assistant", content: [{ type: "tool_use", ...called, input: deep }] }],
+          {
+            role: "user",
+            content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "A" }],
+          },
+        ],
+      },
+    ],
+    [
+      "in arguments",
+      "chat",
+      {
+        messages: [
+          hi,
+          {
+            ...{ role: "assistant", content: null },
+            tool_calls: [
+              {
+                ...{ id: "a", type: "function" },
+                function: { name: "look", arguments: `${"[".repeat(50_000)}${"]".repeat(50_000)}` },
+              },
+            ],
+          },
+          { role: "tool", tool_call_id: "a", content: "A" },
+        ],
+      },
+    ],
+    ["in content", "chat", { messages: [{ role: "user", content: [deep] }] }],
+    ["in a field that changes nothing", "responses", { input: [hi], metadata: deep }],
+  ] as const)("for it is nested deeply %s ends no session", async (_, dialect, body) => {
+    await using talk = await tellGateway(["Hello", "Hello"]);
+    expect([200, 400]).toContain((await talk[dialect](body)).status);
+    const fine = dialect === "responses" ? { input: [hi] } : { messages: [hi] };
+    expect((await talk[dialect](fine)).status).toBe(200);
+    expect((await talk.end()).outcome).toBe("completed");
   });
 });

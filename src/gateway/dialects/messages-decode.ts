@@ -1,7 +1,8 @@
 import type { AskedTurn, ClientCall, ClientMessage, ToolChoice } from "../conversation.ts";
 import type { ToolDefinition } from "../../message.ts";
 import type { Recollection } from "./dialect.ts";
-import { contentText, partSeparator } from "./content-text.ts";
+import { contentText, partSeparator, unshowable } from "./content-text.ts";
+import { askedForm, messagesParts } from "./message-parts.ts";
 import { extendHistory, messagesOf, noHistory, oneMessageTurns, type History } from "./history.ts";
 import {
   invalid,
@@ -79,7 +80,7 @@ function readFormat(body: Json): AskedTurn["textFormat"] {
   return textFormatOf(read, { schema: read["schema"], place: `${place}.schema` });
 }
 
-const textForm = { textTypes: ["text"], separator: partSeparator };
+const textForm = askedForm(messagesParts);
 
 function readMessage({ role, content }: Json, place: string): readonly ClientMessage[] {
   switch (role) {
@@ -105,7 +106,8 @@ function readUser(content: unknown, place: string): readonly ClientMessage[] {
     const where = `${place}[${index}]`;
     const block = objectOf(value, where);
     if (block["type"] !== "tool_result") {
-      said.push(contentText([block], where, textForm));
+      if (block["type"] !== "text") throw unshowable(block, where, "block");
+      said.push(textOf(block["text"], `${where}.text`));
       return;
     }
     results.push({
@@ -149,7 +151,7 @@ function readAssistant(content: unknown, place: string): ClientMessage {
         });
         break;
       default:
-        throw invalid(where, `there is no block of type ${JSON.stringify(block["type"])}`);
+        throw unshowable(block, where, "block");
     }
   });
   const reasoning = thought.join("");

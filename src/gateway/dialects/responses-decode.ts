@@ -1,8 +1,15 @@
 import type { AskedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
 import type { ToolDefinition } from "../../message.ts";
 import { openAiSampling, readToolChoice } from "./chat-decode.ts";
-import { contentText, partSeparator } from "./content-text.ts";
+import { contentText, readContent } from "./content-text.ts";
 import type { Recollection } from "./dialect.ts";
+import {
+  askedForm,
+  responsesParts,
+  responsesSaidParts,
+  responsesThoughtParts,
+  saidForm,
+} from "./message-parts.ts";
 import { extendHistory, messagesOf, noHistory, type History } from "./history.ts";
 import {
   invalid,
@@ -103,12 +110,9 @@ function earlierMessages(body: Json, recollection: Recollection): readonly Clien
   );
 }
 
-const textForm = {
-  textTypes: ["input_text", "output_text", "text"],
-  separator: partSeparator,
-};
-const saidForm = { textTypes: ["output_text", "text", "input_text", "refusal"], separator: "" };
-const thoughtForm = { textTypes: ["reasoning_text", "summary_text", "text"], separator: "" };
+const textForm = askedForm(responsesParts);
+const turnForm = saidForm(responsesSaidParts);
+const thoughtForm = saidForm(responsesThoughtParts);
 
 function readInput(input: unknown, recollection: Recollection): History {
   if (isAbsent(input)) return noHistory;
@@ -169,7 +173,8 @@ function readTurnItem(item: Json, place: string): ClientAssistant | undefined {
     return { ...nothing, calls: [{ id: callId, name, argumentsText }] };
   }
   if ((type === undefined || type === "message") && role === "assistant") {
-    return { ...nothing, content: contentText(item["content"], `${place}.content`, saidForm) };
+    const { said, thought } = readContent(item["content"], `${place}.content`, turnForm);
+    return { ...nothing, content: said, ...(thought === "" ? {} : { reasoning: thought }) };
   }
   return undefined;
 }

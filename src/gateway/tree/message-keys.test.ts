@@ -38,7 +38,13 @@ describe("results of calls", () => {
   });
 
   test("belong to an earlier turn where that made the call", () => {
-    const messages = [turn("a", "b"), result("a", "A"), turn("c"), result("c", "C"), result("b", "B")];
+    const messages = [
+      turn("a", "b"),
+      result("a", "A"),
+      turn("c"),
+      result("c", "C"),
+      result("b", "B"),
+    ];
     expect(order(messages)).toEqual({
       texts: "A,B,C",
       notes: ["call-without-result", "results-reordered"],
@@ -58,12 +64,24 @@ describe("results of calls", () => {
       texts: "U,Z,A,V",
       notes: ["result-without-call", "results-reordered"],
     });
-    const twice = [turn("a", "b"), result("a", "A"), result("b", "B"), user("U"), result("a", "new")];
+    const twice = [
+      turn("a", "b"),
+      result("a", "A"),
+      result("b", "B"),
+      user("U"),
+      result("a", "new"),
+    ];
     expect(order(twice)).toEqual({ texts: "A,B,U,new", notes: [] });
   });
 
   test("are the same from the beginning as from a turn on", () => {
-    const messages = [turn("a", "b"), result("a", "A"), turn("c"), result("c", "C"), result("b", "B")];
+    const messages = [
+      turn("a", "b"),
+      result("a", "A"),
+      turn("c"),
+      result("c", "C"),
+      result("b", "B"),
+    ];
     const keysFrom = (start: number) =>
       keyMessages(messages, { ignore: [] }, { book: new DigestBook(), start })
         .keyed.slice(start === 0 ? 2 : 0)

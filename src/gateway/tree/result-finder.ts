@@ -49,7 +49,12 @@ export class ResultFinder {
     const { call, isFirst } = found;
     const { at, place, turn } = call;
     const distance = this.#turn - turn;
-    return { at, place, isFirst, name: distance === 0 ? `${place}` : `${place} of ${distance} ago` };
+    return {
+      at,
+      place,
+      isFirst,
+      name: distance === 0 ? `${place}` : `${place} of ${distance} ago`,
+    };
   }
 
   /** Whether a call of the newest turn has no result. */

@@ -63,7 +63,11 @@ export class PromptBuilder {
     tools: readonly ToolDefinition[],
     sampledIds: SampledIds = new Map(),
   ): Promise<BuiltPrompt> {
-    const shown = toTemplateMessages(messages, nothingShown, await this.#rules(messages, sampledIds));
+    const shown = toTemplateMessages(
+      messages,
+      nothingShown,
+      await this.#rules(messages, sampledIds),
+    );
     const { ids: rendered, text } = await this.#render(shown, tools);
     // The tree keeps the one, and the next turn's prompt is made of the other.
     const ids = [...rendered];

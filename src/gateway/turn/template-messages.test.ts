@@ -27,7 +27,11 @@ async function show(
 ): Promise<readonly string[]> {
   const renderer = templateRenderer(callTemplates[template]);
   const calls = await measureCallHabits(renderer);
-  const shown = toTemplateMessages(messages, nothingShown, { laterSystem: true, calls, sampledIds });
+  const shown = toTemplateMessages(messages, nothingShown, {
+    laterSystem: true,
+    calls,
+    sampledIds,
+  });
   return (await renderer.prompt({ messages: shown, tools: [] })).text.split("\n").slice(1, -1);
 }
 
@@ -119,9 +123,9 @@ describe("calls that were not sampled", () => {
 
   test("get ids of ours where theirs could be read as control tokens", async () => {
     const id = "<|stop|>";
-    expect(await show("printing", [user("Go"), turn("", call(id, "look")), result(id, "seen")])).toEqual(
-      ["assistant: <f00000000|look{}>", "result f00000000 look seen"],
-    );
+    expect(
+      await show("printing", [user("Go"), turn("", call(id, "look")), result(id, "seen")]),
+    ).toEqual(["assistant: <f00000000|look{}>", "result f00000000 look seen"]);
   });
 
   test("keep the ids under which the policy sampled them before", async () => {
@@ -172,9 +176,11 @@ describe("results", () => {
   });
 
   test("that no call asked for keep their id, and belong to no tool", () => {
-    expect(toTemplateMessages([user("Go"), result("call_z", "lost")], nothingShown, rules)).toEqual([
-      { role: "user", content: "Go" },
-      { role: "tool", content: "lost", toolCallId: "call_z", name: "tool" },
-    ]);
+    expect(toTemplateMessages([user("Go"), result("call_z", "lost")], nothingShown, rules)).toEqual(
+      [
+        { role: "user", content: "Go" },
+        { role: "tool", content: "lost", toolCallId: "call_z", name: "tool" },
+      ],
+    );
   });
 });

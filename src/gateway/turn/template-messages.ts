@@ -62,7 +62,10 @@ export function toTemplateMessages(
     }
     if (message.role === "tool") {
       const call = open.answer(message.callId)?.call ?? open.answerNext();
-      const { id: toolCallId, name } = call ?? { id: namer.nameOrphan(message.callId), name: "tool" };
+      const { id: toolCallId, name } = call ?? {
+        id: namer.nameOrphan(message.callId),
+        name: "tool",
+      };
       return { role: "tool", content: message.content, toolCallId, name };
     }
     const isFirst = index === 0 && depth === 0;
