@@ -375,8 +375,9 @@ class ReplyOutput {
       this.#begin(this.#writer);
       this.#feed.write(this.#writer.end(ending));
     } else {
+      const reply = JSON.stringify(dialect.encodeReply({ start, parts, ...ending }));
       this.#feed.begin({ status: 200, headers: jsonHeaders });
-      this.#feed.write(JSON.stringify(dialect.encodeReply({ start, parts, ...ending })));
+      this.#feed.write(reply);
     }
     this.#isOver = true;
     this.#feed.end();
@@ -389,8 +390,11 @@ class ReplyOutput {
       this.#feed.refuse(error);
       return;
     }
-    this.#feed.write(this.#writer.fail(error));
-    this.#feed.end();
+    try {
+      this.#feed.write(this.#writer.fail(error));
+    } finally {
+      this.#feed.end();
+    }
   }
 
   close(): void {

@@ -196,4 +196,17 @@ describe("a message that cannot be shown", () => {
     expect((await talk[dialect](fine)).status).toBe(200);
     expect((await talk.end()).outcome).toBe("completed");
   });
+
+  test.each([true, false])(
+    "for it could not be repeated is refused before anything is sampled (streamed: %s)",
+    async (stream) => {
+      await using talk = await tellGateway(["Hello"]);
+      const refused = await talk.responses({ input: [hi], metadata: deep, stream });
+      expect([refused.status, refused.body.error?.message]).toEqual([
+        400,
+        "Cannot read metadata: it is nested too deeply; use at most 500 levels",
+      ]);
+      expect(await talk.prompts()).toEqual([]);
+    },
+  );
 });

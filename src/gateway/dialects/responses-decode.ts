@@ -17,6 +17,7 @@ import {
   listOf,
   objectOf,
   optionalText,
+  requireShallow,
   samplingOf,
   sharedFields,
   textFormatOf,
@@ -76,7 +77,7 @@ export function decodeResponses(
     includesUsage: true,
     includesLogprobs: false,
     includesEncryptedReasoning: include.includes("reasoning.encrypted_content"),
-    echo: Object.fromEntries(echoed.flatMap((name) => (name in body ? [[name, body[name]]] : []))),
+    echo: readEcho(body),
   };
 }
 
@@ -85,6 +86,13 @@ function readFormat(text: unknown): AskedTurn["textFormat"] {
   if (isAbsent(format)) return undefined;
   const body = objectOf(format, "text.format");
   return textFormatOf(body, { schema: body["schema"], place: "text.format.schema" });
+}
+
+/** @throws ClientError where a field cannot be repeated. */
+function readEcho(body: Json): Json {
+  const fields = echoed.filter((name) => name in body).map((name) => [name, body[name]] as const);
+  for (const [name, value] of fields) requireShallow(value, name);
+  return Object.fromEntries(fields);
 }
 
 /** @throws ClientError where a part of the conversation is named that only the client's own server knows. */
