@@ -86,3 +86,29 @@ test("turns that made no call, or whose calls have results, stay apart", () => {
     ...["user Go", "assistant One", "assistant Two", "assistant ", "tool A", "assistant Three"],
   ]);
 });
+
+describe("items of Responses without a call", () => {
+  const said = (id: string, text: string) => {
+    return { type: "message", id, role: "assistant", content: text };
+  };
+  const thought = {
+    type: "reasoning",
+    id: "rs_2",
+    summary: [{ type: "summary_text", text: "Hm." }],
+  };
+  const called = { type: "function_call", id: "fc_2", call_id: "a", name: "look", arguments: "{}" };
+  const items = [said("msg_1", "One"), thought, said("msg_2", "Two"), called];
+  const read = (replies: Readonly<Record<string, string>>) =>
+    dialects.responses
+      .decode({ input: items }, { replyOf: (id) => replies[id] })
+      .messages.map(({ content }) => content);
+
+  test("are one turn where nothing says otherwise", () => {
+    expect(read({})).toEqual(["OneTwo"]);
+    expect(read({ msg_1: "r1", rs_2: "r1", msg_2: "r1", fc_2: "r1" })).toEqual(["OneTwo"]);
+  });
+
+  test("are two where they stood in different replies", () => {
+    expect(read({ msg_1: "r1", rs_2: "r2", msg_2: "r2", fc_2: "r2" })).toEqual(["One", "Two"]);
+  });
+});

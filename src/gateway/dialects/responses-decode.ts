@@ -140,7 +140,10 @@ export function readResponsesHistory(
     const said = readTurnItem(item, place);
     return said === undefined ? readOtherItem(item, place) : [said];
   });
-  return extendHistory(before, read, { goesOn: isSameTurn, separator: "" });
+  return extendHistory(before, read, {
+    goesOn: (mark, next) => isSameReply(mark, next, recollection),
+    separator: "",
+  });
 }
 
 function resolve(
@@ -154,9 +157,16 @@ function resolve(
   throw invalid(`${place}.id`, `no item of this session has the id ${JSON.stringify(id)}`);
 }
 
-/** A turn thinks before it speaks: a thought behind what was said begins the next one. */
-function isSameTurn(turn: ClientAssistant, next: ClientAssistant): boolean {
-  return next.reasoning === undefined || turn.content === "";
+/** Items that follow each other are one turn, unless they stood in different replies of ours. */
+function isSameReply(
+  mark: string | undefined,
+  { marks: [first] }: ClientAssistant,
+  recollection: Recollection,
+): boolean {
+  const [before, after] = [mark, first].map((id) =>
+    id === undefined ? id : recollection.replyOf?.(id),
+  );
+  return before === undefined || after === undefined || before === after;
 }
 
 /** What an item adds to a turn of the assistant's; `undefined` where it is of somebody else. */
