@@ -115,13 +115,15 @@ export async function placeAndRender(
 ): Promise<{ readonly placement: Placement<GatewayTurn>; readonly built: BuiltPrompt }> {
   session.requireFits(asked);
   const placement = session.tree.place(asked);
+  const { tools } = asked;
+  const { callIds } = session.memory;
   if (placement.parent === undefined) {
-    return { placement, built: await builder.begin(placement.environment, asked.tools) };
+    return { placement, built: await builder.begin(placement.environment, tools, callIds) };
   }
-  const built = await builder.continue(placement.parent, placement.environment, asked.tools);
+  const built = await builder.continue(placement.parent, placement.environment, tools, callIds);
   if (!("cause" in built)) return { placement, built };
   const root = session.tree.asRoot(asked, built.cause);
-  return { placement: root, built: await builder.begin(root.environment, asked.tools) };
+  return { placement: root, built: await builder.begin(root.environment, tools, callIds) };
 }
 
 async function sampleAndWrite(
@@ -283,8 +285,7 @@ function toRecord(
     dialect: dialect.name,
     model: asked.model,
     environment: placement.environment,
-    hasInstructions:
-      typeof asked.echo["instructions"] === "string" && placement.parent === undefined,
+    hasInstructions: asked.hasInstructions === true && placement.parent === undefined,
     sampling,
     finish: reply.finish,
     notes: placement.notes,
@@ -374,8 +375,9 @@ class ReplyOutput {
       this.#begin(this.#writer);
       this.#feed.write(this.#writer.end(ending));
     } else {
+      const reply = JSON.stringify(dialect.encodeReply({ start, parts, ...ending }));
       this.#feed.begin({ status: 200, headers: jsonHeaders });
-      this.#feed.write(JSON.stringify(dialect.encodeReply({ start, parts, ...ending })));
+      this.#feed.write(reply);
     }
     this.#isOver = true;
     this.#feed.end();
@@ -388,8 +390,11 @@ class ReplyOutput {
       this.#feed.refuse(error);
       return;
     }
-    this.#feed.write(this.#writer.fail(error));
-    this.#feed.end();
+    try {
+      this.#feed.write(this.#writer.fail(error));
+    } finally {
+      this.#feed.end();
+    }
   }
 
   close(): void {

@@ -68,6 +68,11 @@ export interface AskedTurn {
   readonly includesLogprobs: boolean;
   /** Responses: whether reasoning comes with content that only we can read. */
   readonly includesEncryptedReasoning: boolean;
+  /**
+   * Responses: present where the first message is made of the instructions, which a reply that continues
+   * this one by its id does not take over.
+   */
+  readonly hasInstructions?: true;
   /** Responses: what the reply repeats of the request. */
   readonly echo: Readonly<Record<string, unknown>>;
   /** Fields of the request that change nothing here, by their names. */

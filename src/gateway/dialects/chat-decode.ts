@@ -1,8 +1,9 @@
 import type { AskedTurn, ClientCall, ClientMessage, ToolChoice } from "../conversation.ts";
 import type { ToolDefinition } from "../../message.ts";
 import type { Recollection } from "./dialect.ts";
-import { contentText, partSeparator } from "./content-text.ts";
-import { noHistory, type History } from "./history.ts";
+import { contentText, partSeparator, readContent } from "./content-text.ts";
+import { askedForm, chatParts, chatSaidParts, saidForm } from "./message-parts.ts";
+import { extendHistory, messagesOf, noHistory, oneMessageTurns, type History } from "./history.ts";
 import {
   flagOf,
   invalid,
@@ -44,7 +45,7 @@ export function decodeChat(
       known: knownFields,
       maxTokens: ["max_completion_tokens", "max_tokens"],
     }),
-    messages: (history ?? readChatHistory(listOf(body["messages"], "messages"))).messages,
+    messages: messagesOf(history ?? readChatHistory(listOf(body["messages"], "messages"))),
     tools: toolsOf(body["tools"], { dialect: "chat", recollection, read: readTool }),
     sampling: samplingOf(body, openAiSampling),
     stop: stopTexts(body["stop"], "stop"),
@@ -57,7 +58,7 @@ export function decodeChat(
   };
 }
 
-/** Reads messages of Chat Completions: each stands for itself. */
+/** Reads messages of Chat Completions. */
 export function readChatHistory(
   items: readonly unknown[],
   _recollection: Recollection = {},
@@ -65,12 +66,9 @@ export function readChatHistory(
 ): History {
   const read = items.map((item, index) => {
     const place = `messages[${before.itemCount + index}]`;
-    return readMessage(objectOf(item, place), place);
+    return [readMessage(objectOf(item, place), place)];
   });
-  return {
-    messages: [...before.messages, ...read],
-    itemCount: before.itemCount + items.length,
-  };
+  return extendHistory(before, read, oneMessageTurns);
 }
 
 /** The parameters that Chat Completions and Responses share. */
@@ -79,12 +77,8 @@ export const openAiSampling = [
   ...(["frequency_penalty", "presence_penalty"] as const),
 ];
 
-const textForm = { textTypes: ["text", "input_text"], separator: partSeparator };
-const saidForm = {
-  textTypes: ["text", "output_text", "refusal"],
-  separator: "",
-  passedOver: ["thinking", "reasoning"],
-};
+const textForm = askedForm(chatParts);
+const turnForm = saidForm(chatSaidParts);
 
 function readMessage(message: Json, place: string): ClientMessage {
   const { role, content } = message;
@@ -110,11 +104,20 @@ function readMessage(message: Json, place: string): ClientMessage {
 
 function readAssistant(message: Json, place: string): ClientMessage {
   const { content, tool_calls: calls } = message;
-  const reasoning = message["reasoning_content"] ?? message["reasoning"];
+  if (!isAbsent(message["audio"])) {
+    throw invalid(
+      `${place}.audio`,
+      "audio cannot be shown to the policy; send its transcript as text",
+    );
+  }
+  const { said, thought } = readContent(content, `${place}.content`, turnForm);
+  const refusal = optionalText(message["refusal"], `${place}.refusal`) ?? "";
+  const told = message["reasoning_content"] ?? message["reasoning"];
+  const reasoning = typeof told === "string" && told !== "" ? told : thought;
   return {
     role: "assistant",
-    content: contentText(content, `${place}.content`, saidForm),
-    ...(typeof reasoning === "string" && reasoning !== "" ? { reasoning } : {}),
+    content: withRefusal(said, refusal),
+    ...(reasoning === "" ? {} : { reasoning }),
     calls: isAbsent(calls)
       ? []
       : listOf(calls, `${place}.tool_calls`).map((call, index) => {
@@ -123,6 +126,12 @@ function readAssistant(message: Json, place: string): ClientMessage {
         }),
     marks: [],
   };
+}
+
+/** Some clients say a refusal twice, in the content and in the member of its own. */
+function withRefusal(said: string, refusal: string): string {
+  if (refusal === "" || refusal === said) return said;
+  return said === "" ? refusal : `${said}${partSeparator}${refusal}`;
 }
 
 function readCall(call: Json, { index, place }: { index: number; place: string }): ClientCall {

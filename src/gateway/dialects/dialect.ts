@@ -22,6 +22,8 @@ export type DialectName = (typeof dialectNames)[number];
 export interface Recollection {
   /** The item of that id, as it stood in a reply; `undefined` where it is none of ours. */
   item?(id: string): unknown;
+  /** The id of the reply that an item of that id stood in; `undefined` where it is none of ours. */
+  replyOf?(itemId: string): string | undefined;
   /** The tools of a list that the dialect has read before, or what `read` makes of it. */
   toolsOf?(
     dialect: DialectName,

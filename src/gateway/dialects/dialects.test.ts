@@ -334,7 +334,7 @@ describe("decoders", () => {
     [
       "chat",
       { messages: [{ role: "user", content: [{ type: "image_url", image_url: {} }] }] },
-      'messages[0].content[0]: parts of type "image_url" cannot be shown to the policy',
+      'messages[0].content[0]: a part of type "image_url" cannot be shown to the policy; send what it says as text',
     ],
     ["chat", { messages: {} }, "messages: expected a list, not a object"],
     ["chat", { messages: [{ role: "robot" }] }, 'messages[0].role: there is no role "robot"'],

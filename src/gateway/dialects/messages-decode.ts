@@ -1,8 +1,9 @@
 import type { AskedTurn, ClientCall, ClientMessage, ToolChoice } from "../conversation.ts";
 import type { ToolDefinition } from "../../message.ts";
 import type { Recollection } from "./dialect.ts";
-import { contentText, partSeparator } from "./content-text.ts";
-import { noHistory, type History } from "./history.ts";
+import { contentText, partSeparator, unshowable } from "./content-text.ts";
+import { askedForm, messagesParts } from "./message-parts.ts";
+import { extendHistory, messagesOf, noHistory, oneMessageTurns, type History } from "./history.ts";
 import {
   invalid,
   isAbsent,
@@ -32,10 +33,10 @@ export function decodeMessages(
 ): AskedTurn {
   const body = objectOf(value, "the body");
   const system = contentText(body["system"], "system", textForm);
-  const { messages, itemCount } =
-    history ?? readMessagesHistory(listOf(body["messages"], "messages"));
+  const read = history ?? readMessagesHistory(listOf(body["messages"], "messages"));
+  const messages = messagesOf(read);
   if (messages.at(-1)?.role === "assistant") {
-    const place = `messages[${itemCount - 1}]`;
+    const place = `messages[${read.itemCount - 1}]`;
     throw invalid(place, "the policy's turn cannot be begun for it; end with a user's message");
   }
   const textFormat = readFormat(body);
@@ -54,20 +55,17 @@ export function decodeMessages(
   };
 }
 
-/** Reads messages of Messages: each stands for itself, and may be several here. */
+/** Reads messages of Messages: each may be several here. */
 export function readMessagesHistory(
   items: readonly unknown[],
   _recollection: Recollection = {},
   before: History = noHistory,
 ): History {
-  const read = items.flatMap((item, index) => {
+  const read = items.map((item, index) => {
     const place = `messages[${before.itemCount + index}]`;
     return readMessage(objectOf(item, place), place);
   });
-  return {
-    messages: [...before.messages, ...read],
-    itemCount: before.itemCount + items.length,
-  };
+  return extendHistory(before, read, oneMessageTurns);
 }
 
 /** The schema of the reply's text stands in `output_config.format`, and in `output_format` before. */
@@ -82,7 +80,7 @@ function readFormat(body: Json): AskedTurn["textFormat"] {
   return textFormatOf(read, { schema: read["schema"], place: `${place}.schema` });
 }
 
-const textForm = { textTypes: ["text"], separator: partSeparator };
+const textForm = askedForm(messagesParts);
 
 function readMessage({ role, content }: Json, place: string): readonly ClientMessage[] {
   switch (role) {
@@ -108,7 +106,8 @@ function readUser(content: unknown, place: string): readonly ClientMessage[] {
     const where = `${place}[${index}]`;
     const block = objectOf(value, where);
     if (block["type"] !== "tool_result") {
-      said.push(contentText([block], where, textForm));
+      if (block["type"] !== "text") throw unshowable(block, where, "block");
+      said.push(textOf(block["text"], `${where}.text`));
       return;
     }
     results.push({
@@ -152,7 +151,7 @@ function readAssistant(content: unknown, place: string): ClientMessage {
         });
         break;
       default:
-        throw invalid(where, `there is no block of type ${JSON.stringify(block["type"])}`);
+        throw unshowable(block, where, "block");
     }
   });
   const reasoning = thought.join("");

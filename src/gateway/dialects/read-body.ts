@@ -81,6 +81,22 @@ export function toolOf(
   return toolFromOpenAi(toPyValue({ type: "function", function: body } as PlainJson), place);
 }
 
+/** Values that are nested more deeply cannot be printed for sure. */
+const mostLevels = 500;
+
+/** @throws ClientError where a value is nested so deeply that printing it may fail. */
+export function requireShallow(value: unknown, place: string): void {
+  let level: readonly unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > mostLevels) {
+      throw invalid(place, `it is nested too deeply; use at most ${mostLevels} levels`);
+    }
+    level = level.flatMap((each) =>
+      typeof each === "object" && each !== null ? Object.values(each) : [],
+    );
+  }
+}
+
 /** Whether a field says nothing. */
 export function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null;

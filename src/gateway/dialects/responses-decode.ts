@@ -1,15 +1,23 @@
 import type { AskedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
 import type { ToolDefinition } from "../../message.ts";
 import { openAiSampling, readToolChoice } from "./chat-decode.ts";
-import { contentText, partSeparator } from "./content-text.ts";
+import { contentText, readContent } from "./content-text.ts";
 import type { Recollection } from "./dialect.ts";
-import { messagesOf, noHistory, type History } from "./history.ts";
+import {
+  askedForm,
+  responsesParts,
+  responsesSaidParts,
+  responsesThoughtParts,
+  saidForm,
+} from "./message-parts.ts";
+import { extendHistory, messagesOf, noHistory, type History } from "./history.ts";
 import {
   invalid,
   isAbsent,
   listOf,
   objectOf,
   optionalText,
+  requireShallow,
   samplingOf,
   sharedFields,
   textFormatOf,
@@ -44,20 +52,20 @@ export function decodeResponses(
 ): AskedTurn {
   const body = objectOf(value, "the body");
   if (body["background"] === true) throw invalid("background", "turns are sampled at once");
+  refuseStoredText(body);
   const instructions = optionalText(body["instructions"], "instructions") ?? "";
   const earlier = earlierMessages(body, recollection);
   const history = [...earlier, ...messagesOf(known ?? readInput(body["input"], recollection))];
   // A conversation that began in another dialect has them as its first message.
   const [first] = earlier;
-  const isInstructed = first?.role === "system" && first.content === instructions;
+  const isKnown = first?.role === "system" && first.content === instructions;
+  const hasInstructions = instructions !== "" && !isKnown;
   const textFormat = readFormat(body["text"]);
   const include = isAbsent(body["include"]) ? [] : listOf(body["include"], "include");
   return {
     ...sharedFields(body, { known: knownFields, maxTokens: ["max_output_tokens"] }),
-    messages:
-      instructions === "" || isInstructed
-        ? history
-        : [{ role: "system", content: instructions }, ...history],
+    messages: hasInstructions ? [{ role: "system", content: instructions }, ...history] : history,
+    ...(hasInstructions ? { hasInstructions } : {}),
     tools: toolsOf(body["tools"], {
       ...{ dialect: "responses", recollection },
       read: (tool, place) => readTool(tool, place),
@@ -69,7 +77,7 @@ export function decodeResponses(
     includesUsage: true,
     includesLogprobs: false,
     includesEncryptedReasoning: include.includes("reasoning.encrypted_content"),
-    echo: Object.fromEntries(echoed.flatMap((name) => (name in body ? [[name, body[name]]] : []))),
+    echo: readEcho(body),
   };
 }
 
@@ -78,6 +86,24 @@ function readFormat(text: unknown): AskedTurn["textFormat"] {
   if (isAbsent(format)) return undefined;
   const body = objectOf(format, "text.format");
   return textFormatOf(body, { schema: body["schema"], place: "text.format.schema" });
+}
+
+/** @throws ClientError where a field cannot be repeated. */
+function readEcho(body: Json): Json {
+  const fields = echoed.filter((name) => name in body).map((name) => [name, body[name]] as const);
+  for (const [name, value] of fields) requireShallow(value, name);
+  return Object.fromEntries(fields);
+}
+
+/** @throws ClientError where a part of the conversation is named that only the client's own server knows. */
+function refuseStoredText(body: Json): void {
+  if (!isAbsent(body["conversation"])) {
+    const remedy = "send the items in input, or go on with previous_response_id";
+    throw invalid("conversation", `conversations are not stored here; ${remedy}`);
+  }
+  if (!isAbsent(body["prompt"])) {
+    throw invalid("prompt", "prompts are not stored here; send the text in instructions or input");
+  }
 }
 
 /** The conversation that the request goes on from. Instructions are not carried over. */
@@ -92,12 +118,9 @@ function earlierMessages(body: Json, recollection: Recollection): readonly Clien
   );
 }
 
-const textForm = {
-  textTypes: ["input_text", "output_text", "text"],
-  separator: partSeparator,
-};
-const saidForm = { textTypes: ["output_text", "text", "input_text", "refusal"], separator: "" };
-const thoughtForm = { textTypes: ["reasoning_text", "summary_text", "text"], separator: "" };
+const textForm = askedForm(responsesParts);
+const turnForm = saidForm(responsesSaidParts);
+const thoughtForm = saidForm(responsesThoughtParts);
 
 function readInput(input: unknown, recollection: Recollection): History {
   if (isAbsent(input)) return noHistory;
@@ -111,28 +134,16 @@ export function readResponsesHistory(
   recollection: Recollection = {},
   before: History = noHistory,
 ): History {
-  const messages = [...before.messages];
-  let turn = before.openTurn;
-  const endTurn = (): void => {
-    if (turn !== undefined) messages.push(turn);
-    turn = undefined;
-  };
-  items.forEach((value, index) => {
+  const read = items.map((value, index) => {
     const place = `input[${before.itemCount + index}]`;
     const item = resolve(objectOf(value, place), { place, recollection });
     const said = readTurnItem(item, place);
-    if (said === undefined) {
-      endTurn();
-      messages.push(...readOtherItem(item, place));
-    } else if (turn !== undefined && isSameTurn(turn, said)) {
-      turn = join(turn, said);
-    } else {
-      endTurn();
-      turn = said;
-    }
+    return said === undefined ? readOtherItem(item, place) : [said];
   });
-  const itemCount = before.itemCount + items.length;
-  return { messages, itemCount, ...(turn === undefined ? {} : { openTurn: turn }) };
+  return extendHistory(before, read, {
+    goesOn: (mark, next) => isSameReply(mark, next, recollection),
+    separator: "",
+  });
 }
 
 function resolve(
@@ -146,21 +157,16 @@ function resolve(
   throw invalid(`${place}.id`, `no item of this session has the id ${JSON.stringify(id)}`);
 }
 
-/** A turn thinks, speaks, calls: an item that comes too late for that begins the next one. */
-function isSameTurn(turn: ClientAssistant, next: ClientAssistant): boolean {
-  if (next.reasoning !== undefined) return turn.content === "" && turn.calls.length === 0;
-  return next.content === "" || turn.calls.length === 0;
-}
-
-function join(turn: ClientAssistant, next: ClientAssistant): ClientAssistant {
-  const reasoning = (turn.reasoning ?? "") + (next.reasoning ?? "");
-  return {
-    role: "assistant",
-    content: turn.content + next.content,
-    ...(reasoning === "" ? {} : { reasoning }),
-    calls: [...turn.calls, ...next.calls],
-    marks: [...turn.marks, ...next.marks],
-  };
+/** Items that follow each other are one turn, unless they stood in different replies of ours. */
+function isSameReply(
+  mark: string | undefined,
+  { marks: [first] }: ClientAssistant,
+  recollection: Recollection,
+): boolean {
+  const [before, after] = [mark, first].map((id) =>
+    id === undefined ? id : recollection.replyOf?.(id),
+  );
+  return before === undefined || after === undefined || before === after;
 }
 
 /** What an item adds to a turn of the assistant's; `undefined` where it is of somebody else. */
@@ -185,7 +191,8 @@ function readTurnItem(item: Json, place: string): ClientAssistant | undefined {
     return { ...nothing, calls: [{ id: callId, name, argumentsText }] };
   }
   if ((type === undefined || type === "message") && role === "assistant") {
-    return { ...nothing, content: contentText(item["content"], `${place}.content`, saidForm) };
+    const { said, thought } = readContent(item["content"], `${place}.content`, turnForm);
+    return { ...nothing, content: said, ...(thought === "" ? {} : { reasoning: thought }) };
   }
   return undefined;
 }

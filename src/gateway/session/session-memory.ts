@@ -12,7 +12,8 @@ import { sentBack, type GatewayTurn } from "./gateway-turn.ts";
 export class SessionMemory implements Recollection {
   readonly #items = new Map<string, object>();
   readonly #replies = new Map<string, TurnNode<GatewayTurn>>();
-
+  readonly #replyIds = new Map<string, string>();
+  readonly #callIds = new Map<string, string>();
   readonly #tools: ToolBook;
 
   /** @param tools - Shared by the sessions of a gateway: their agents are mostly the same. */
@@ -22,8 +23,19 @@ export class SessionMemory implements Recollection {
   }
 
   keep(node: TurnNode<GatewayTurn>): void {
-    for (const part of node.turn.parts) this.#items.set(part.id, encodeItem(part, false));
-    this.#replies.set(node.record.replyId, node);
+    const { replyId } = node.record;
+    for (const part of node.turn.parts) {
+      this.#items.set(part.id, encodeItem(part, false));
+      this.#replyIds.set(part.id, replyId);
+    }
+    this.#replies.set(replyId, node);
+    const { toolCalls = [] } = node.record.message;
+    node.turn.calls.forEach(({ id }, place) => this.#callIds.set(id, toolCalls[place]!.id));
+  }
+
+  /** Ids under which the policy knows the calls that it made, by the ids that clients were sent. */
+  get callIds(): ReadonlyMap<string, string> {
+    return this.#callIds;
   }
 
   readonly toolsOf = (
@@ -34,6 +46,10 @@ export class SessionMemory implements Recollection {
 
   item(id: string): object | undefined {
     return this.#items.get(id);
+  }
+
+  replyOf(itemId: string): string | undefined {
+    return this.#replyIds.get(itemId);
   }
 
   conversationOf(replyId: string): readonly ClientMessage[] | undefined {

@@ -1,6 +1,8 @@
 import { hash } from "node:crypto";
-import type { ClientAssistant, ClientMessage } from "../conversation.ts";
+import type { ClientMessage } from "../conversation.ts";
 import { jsonKey } from "./json-key.ts";
+import { ResultFinder, type CallPlace } from "./result-finder.ts";
+import type { PlacementNote } from "./turn-node.ts";
 
 /** How messages are compared. */
 export interface KeyRules {
@@ -42,69 +44,94 @@ export interface KeyedMessage {
   readonly index: number;
   /** Made when it is asked for first: a turn that was sampled here is not known by it. */
   readonly key: () => string;
+  /** The call that it is a result of; absent where it is none, or no call has its id. */
+  readonly answers?: CallPlace;
+}
+
+/** Something that was noticed between two turns. */
+export interface NotedPlace {
+  /** Place of the first message between them. */
+  readonly index: number;
+  readonly note: PlacementNote;
 }
 
 /**
- * The messages of a request, ready to be compared: the results of a turn's calls stand in the order of
- * the calls, and are known by it, whatever their ids are.
+ * The messages of a request, ready to be compared. The results of calls stand right after the turn that
+ * they follow, in the order of the calls, and are known by these, whatever their ids are.
  *
- * @param options - `start` is the first message that is wanted; it is no result.
+ * @param options - `start` is the first message that is wanted: a turn of the assistant, or the first of all.
  */
 export function keyMessages(
   messages: readonly ClientMessage[],
   rules: KeyRules,
   options: { readonly book: DigestBook; readonly start?: number },
-): { readonly keyed: readonly KeyedMessage[]; readonly reordered: ReadonlySet<number> } {
+): { readonly keyed: readonly KeyedMessage[]; readonly noted: readonly NotedPlace[] } {
   const { book, start = 0 } = options;
   const keyed: KeyedMessage[] = [];
-  /** Places at which results begin that came in another order. */
-  const reordered = new Set<number>();
-  let lastTurn: ClientAssistant | undefined;
-  for (let index = start; index < messages.length; index++) {
+  const noted: NotedPlace[] = [];
+  const finder = new ResultFinder(messages, start);
+  let index = start;
+  while (index < messages.length) {
     const message = messages[index]!;
-    if (message.role !== "tool") {
-      if (message.role === "assistant") lastTurn = message;
+    if (message.role === "assistant") {
+      finder.addTurn(message, index);
       keyed.push({ message, index, key: once(() => messageKey(message, rules, book)) });
+      index += 1;
       continue;
     }
-    const end = endOfResults(messages, index);
-    const run = orderResults(messages, { start: index, end, turn: lastTurn, book });
-    if (run.some((result, place) => result.index !== index + place)) reordered.add(index);
-    keyed.push(...run);
-    index = end - 1;
+    const end = endOfStretch(messages, index);
+    const stretch = orderStretch(messages, { start: index, end, finder, rules, book });
+    const isReordered = stretch.some((each, place) => each.index !== index + place);
+    if (isReordered) noted.push({ index, note: "results-reordered" });
+    if (stretch.some(isOrphan)) noted.push({ index, note: "result-without-call" });
+    if (finder.hasOpen) noted.push({ index, note: "call-without-result" });
+    for (const each of stretch) keyed.push(each);
+    index = end;
   }
-  return { keyed, reordered };
+  return { keyed, noted };
 }
 
-function endOfResults(messages: readonly ClientMessage[], start: number): number {
+function isOrphan({ message, answers }: KeyedMessage): boolean {
+  return message.role === "tool" && answers === undefined;
+}
+
+function endOfStretch(messages: readonly ClientMessage[], start: number): number {
   let end = start;
-  while (messages[end]?.role === "tool") end += 1;
+  while (end < messages.length && messages[end]!.role !== "assistant") end += 1;
   return end;
 }
 
-function orderResults(
+/** The messages between two turns: first results of calls come first, everything else stays in its order. */
+function orderStretch(
   messages: readonly ClientMessage[],
-  place: {
+  options: {
     readonly start: number;
     readonly end: number;
-    readonly turn: ClientAssistant | undefined;
+    readonly finder: ResultFinder;
+    readonly rules: KeyRules;
     readonly book: DigestBook;
   },
 ): readonly KeyedMessage[] {
-  const { start, end, turn, book } = place;
-  const run = [];
+  const { start, end, finder, rules, book } = options;
+  const results: (KeyedMessage & { readonly answers: CallPlace })[] = [];
+  const others: KeyedMessage[] = [];
   for (let index = start; index < end; index++) {
     const message = messages[index]!;
-    if (message.role !== "tool") continue;
-    const found = turn?.calls.findIndex(({ id }) => id === message.callId) ?? -1;
-    const rank = found === -1 ? Infinity : found;
-    const name = found === -1 ? textKey("id", message.callId) : String(found);
+    if (message.role !== "tool") {
+      others.push({ message, index, key: once(() => messageKey(message, rules, book)) });
+      continue;
+    }
+    const found = finder.find(message.callId);
+    const name = found?.name ?? textKey("id", message.callId);
     const key = once(() => `tool ${name} ${book.digest(message.content)};`);
-    run.push({ message, index, rank, key });
+    if (found === undefined) others.push({ message, index, key });
+    else if (found.isFirst) results.push({ message, index, key, answers: found });
+    else others.push({ message, index, key, answers: found });
   }
-  return run
-    .toSorted((left, right) => left.rank - right.rank || left.index - right.index)
-    .map(({ message, index, key }) => ({ message, index, key }));
+  results.sort(
+    ({ answers: left }, { answers: right }) => left.at - right.at || left.place - right.place,
+  );
+  return [...results, ...others];
 }
 
 /** A short text for a long one: equal for equal texts, and never for others. */

@@ -36,8 +36,7 @@ function replay(exchanges: readonly RecordedExchange[]) {
     const placement = tree.place(asked);
     const parts = recordedParts(exchange);
     tree.add(placement, { turn: toSentTurn(parts), record: index, isDelivered: true });
-    const { instructions } = asked.echo;
-    const carried = typeof instructions === "string" ? asked.messages.slice(1) : asked.messages;
+    const carried = asked.hasInstructions === true ? asked.messages.slice(1) : asked.messages;
     memory.keep(exchange.sampled.responseId ?? "", carried, parts);
     const parent = placement.parent?.record ?? null;
     places.push({ index, parent, ...(placement.cause && { cause: placement.cause }) });

@@ -133,20 +133,19 @@ export class SessionTree<Record> {
   ): Placement<Record> | undefined {
     const { length: start = 0 } = known ?? {};
     const options = { book: this.#digests, start };
-    const { keyed, reordered } = keyMessages(messages, this.#rules, options);
+    const { keyed, noted } = keyMessages(messages, this.#rules, options);
     const { best, edited, isAmbiguous } = this.#walk(keyed, tools, known);
     const rest = keyed.slice(best.end - start);
     if (best.node === undefined || best.end <= start || rest.length === 0) return undefined;
-    const environment = rest.map(({ message }) => message);
+    const environment = rest.map((each) => underSentId(each, best));
     const own = joinKeys(rest);
     const key = {
       ...{ tools, environment: digest(own) },
       holdsAssistant: environment.some(({ role }) => role === "assistant"),
     };
-    const isReordered = rest.some(({ index }) => reordered.has(index));
     const notes = new Set([
       ...best.notes,
-      ...(isReordered ? (["results-reordered"] as const) : []),
+      ...noted.flatMap(({ index, note }) => (index >= best.end ? [note] : [])),
       ...(isAmbiguous ? (["ambiguous"] as const) : []),
       ...(edited !== undefined && edited >= best.end ? (["edited-later"] as const) : []),
     ]);
@@ -160,7 +159,7 @@ export class SessionTree<Record> {
 
   /** Places a request that continues nothing, and says why. */
   #placeRoot(messages: readonly ClientMessage[], tools: number): Placement<Record> {
-    const { keyed, reordered } = keyMessages(messages, this.#rules, { book: this.#digests });
+    const { keyed, noted } = keyMessages(messages, this.#rules, { book: this.#digests });
     const { best, edited } = this.#walk(keyed, tools);
     const whole = keyed.map(({ message }) => message);
     const own = joinKeys(keyed);
@@ -172,7 +171,7 @@ export class SessionTree<Record> {
       best.node === undefined
         ? this.#findCause(keyed, { key, edited })
         : { cause: "no-environment" as const };
-    const notes = reordered.size > 0 ? (["results-reordered"] as const) : [];
+    const notes = [...new Set(noted.map(({ note }) => note))];
     const placement = { parent: undefined, ...found, environment: whole, notes, key };
     if (best.node === undefined && !key.holdsAssistant) {
       this.#placed.set(placement, { messages, tools, place: { ...noWalk, key: own } });
@@ -187,14 +186,15 @@ export class SessionTree<Record> {
     { messages, tools }: Pick<AskedTurn, "messages" | "tools">,
     cause: RootCause,
   ): Placement<Record> {
-    const { keyed } = keyMessages(messages, this.#rules, { book: this.#digests });
+    const { keyed, noted } = keyMessages(messages, this.#rules, { book: this.#digests });
     const environment = keyed.map(({ message }) => message);
     const key = {
       tools: this.#numberOf(tools),
       environment: digest(joinKeys(keyed)),
       holdsAssistant: environment.some(({ role }) => role === "assistant"),
     };
-    return { parent: undefined, cause, environment, notes: [], key };
+    const notes = [...new Set(noted.map(({ note }) => note))];
+    return { parent: undefined, cause, environment, notes, key };
   }
 
   /** Enters a turn that was sampled where a request was placed. */
@@ -363,6 +363,18 @@ export class SessionTree<Record> {
       message.marks.some((mark) => this.#sentIds.has(mark))
     );
   }
+}
+
+/** A result of the turn that is continued has the id that its call was sent with, whatever the client calls it. */
+function underSentId(
+  { message, answers }: KeyedMessage,
+  { node, end }: Walk<unknown>,
+): ClientMessage {
+  if (message.role !== "tool" || answers?.at !== end - 1) return message;
+  const calls = node?.turn.calls ?? [];
+  if (calls.some(({ id }) => id === message.callId)) return message;
+  const callId = calls[answers.place]?.id ?? message.callId;
+  return { ...message, callId };
 }
 
 function joinKeys(keyed: readonly KeyedMessage[]): string {

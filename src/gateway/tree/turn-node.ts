@@ -32,8 +32,12 @@ export type RootCause = (typeof rootCauses)[number];
 export const placementNotes = [
   /** The text beside the calls is not the one that was sent. */
   "text-differs",
-  /** The results of the calls came in another order than the calls. */
+  /** The results of the calls came in another order than the calls, or behind other messages. */
   "results-reordered",
+  /** A call has no result before the next turn. */
+  "call-without-result",
+  /** No call has the id of a result. */
+  "result-without-call",
   /** A turn with calls came back under other ids. */
   "ids-differ",
   /** Several turns fitted, and the newest was taken. */

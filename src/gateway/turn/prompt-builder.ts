@@ -7,7 +7,14 @@ import { ClientError } from "../client-error.ts";
 import type { ClientMessage } from "../conversation.ts";
 import { extendBehindTurn, idsBehind, pathTo, type SampledTurn } from "../tree/path-ids.ts";
 import type { RootCause, TurnNode } from "../tree/turn-node.ts";
-import { toTemplateMessages, type KnownTurn } from "./template-messages.ts";
+import { measureCallHabits, strictestHabits, type CallHabits } from "./call-habits.ts";
+import {
+  nothingShown,
+  toTemplateMessages,
+  type KnownTurn,
+  type ShownBefore,
+  type ShowRules,
+} from "./template-messages.ts";
 
 /** What is kept of a turn, so that another can be put behind it. */
 export interface ShownTurn extends SampledTurn {
@@ -39,6 +46,7 @@ export class PromptBuilder {
   /** What some turns were sampled behind, the least recent first. */
   readonly #prompts = new Map<TurnNode<ShownTurn>, number[]>();
   #keptCount = 0;
+  #callHabits: Promise<CallHabits> | undefined;
 
   constructor(renderer: Renderer) {
     this.#renderer = renderer;
@@ -53,8 +61,13 @@ export class PromptBuilder {
   async begin(
     messages: readonly ClientMessage[],
     tools: readonly ToolDefinition[],
+    sampledIds: SampledIds = new Map(),
   ): Promise<BuiltPrompt> {
-    const shown = toTemplateMessages(messages, undefined, this.#rules);
+    const shown = toTemplateMessages(
+      messages,
+      nothingShown,
+      await this.#rules(messages, sampledIds),
+    );
     const { ids: rendered, text } = await this.#render(shown, tools);
     // The tree keeps the one, and the next turn's prompt is made of the other.
     const ids = [...rendered];
@@ -77,10 +90,12 @@ export class PromptBuilder {
     parent: TurnNode<Record>,
     environment: readonly ClientMessage[],
     tools: readonly ToolDefinition[],
+    sampledIds: SampledIds = new Map(),
   ): Promise<BuiltPrompt | MustBegin> {
     const path = pathTo(parent);
     const { message, generation } = parent.record;
-    const shown = toTemplateMessages(environment, { sent: parent.turn, message }, this.#rules);
+    const rules = await this.#rules(environment, sampledIds);
+    const shown = toTemplateMessages(environment, shownBefore(path), rules);
     const change = {
       // Most templates go on from a turn without what was before it.
       get history() {
@@ -136,8 +151,23 @@ export class PromptBuilder {
     return before;
   }
 
-  get #rules() {
-    return { laterSystem: this.#renderer.card.supports.system };
+  async #rules(messages: readonly ClientMessage[], sampledIds: SampledIds): Promise<ShowRules> {
+    const laterSystem = this.#renderer.card.supports.system;
+    // Most conversations begin without a call, and need no measuring.
+    const hasCalls = messages.some(({ role }) => role === "assistant" || role === "tool");
+    const calls = hasCalls ? await this.#measuredHabits() : strictestHabits;
+    return { laterSystem, calls, sampledIds };
+  }
+
+  async #measuredHabits(): Promise<CallHabits> {
+    this.#callHabits ??= measureCallHabits(this.#renderer);
+    try {
+      return await this.#callHabits;
+    } catch (error) {
+      // A tokenizer that fails now may work later.
+      this.#callHabits = undefined;
+      throw error;
+    }
   }
 
   async #render(messages: readonly Message[], tools: readonly ToolDefinition[]) {
@@ -179,6 +209,19 @@ export class PromptBuilder {
     this.#mixtures.set(mixture, isRight);
     return isRight;
   }
+}
+
+/** Ids under which the policy knows calls that it made, by the clients' ids. */
+export type SampledIds = ReadonlyMap<string, string>;
+
+function shownBefore(path: readonly TurnNode<ShownTurn>[]): ShownBefore {
+  const turns = path.map(({ turn: sent, record: { message } }) => ({ sent, message }));
+  const callIds = (): readonly string[] =>
+    path
+      .flatMap(({ record }) => [...record.shown, record.message])
+      .flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []))
+      .map(({ id }) => id);
+  return { turns, callIds };
 }
 
 /** What a client is told of a conversation that cannot be rendered; a failure of ours where it is none of its. */

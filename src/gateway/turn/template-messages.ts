@@ -1,7 +1,10 @@
-import { callId } from "../../agent/call-id.ts";
 import type { AssistantMessage, Message, ToolCall } from "../../message.ts";
 import type { ClientAssistant, ClientMessage } from "../conversation.ts";
+import { OpenCalls } from "../tree/open-calls.ts";
 import type { SentTurn } from "../tree/turn-node.ts";
+import { splitTurns } from "./split-turns.ts";
+import { CallNamer } from "./call-namer.ts";
+import type { CallHabits } from "./call-habits.ts";
 
 /** A turn as the client knows it and as the chat template does. */
 export interface KnownTurn {
@@ -9,66 +12,81 @@ export interface KnownTurn {
   readonly message: AssistantMessage;
 }
 
-/** How messages are shown to the policy. */
+/** The way in which messages are shown to the policy. */
 export interface ShowRules {
   /**
    * Whether the chat template takes system messages behind the first. Where it does not, they are shown
    * as a user's.
    */
   readonly laterSystem: boolean;
+  readonly calls: CallHabits;
+  /** Ids under which the policy knows calls that it made, by the clients' ids. */
+  readonly sampledIds: ReadonlyMap<string, string>;
 }
 
-/** What the results that follow belong to. */
-interface OpenCalls {
-  readonly clientIds: readonly string[];
-  readonly calls: readonly ToolCall[];
+/** Turns and messages of a conversation before the messages that are to be shown. */
+export interface ShownBefore {
+  /** The sampled turns, the first comes first. */
+  readonly turns: readonly KnownTurn[];
+  /** All ids of calls so far. */
+  readonly callIds: () => Iterable<string>;
 }
+
+/** The beginning of a conversation. */
+export const nothingShown: ShownBefore = { turns: [], callIds: () => [] };
 
 /**
- * The messages of a client as the chat template is to see them: results under the ids that the policy
- * knows its calls by, and calls of turns that were not sampled here under ids that every template takes.
- *
- * @param before - The sampled turn that they follow; absent at the beginning of a conversation.
+ * The messages of a client as the chat template is to see them: each result under the id and the name of its
+ * call, and calls under ids that the template accepts and shows.
  */
 export function toTemplateMessages(
-  messages: readonly ClientMessage[],
-  before: KnownTurn | undefined,
+  sent: readonly ClientMessage[],
+  before: ShownBefore,
   rules: ShowRules,
 ): readonly Message[] {
-  let open: OpenCalls = {
-    clientIds: before?.sent.calls.map(({ id }) => id) ?? [],
-    calls: before?.message.toolCalls ?? [],
-  };
-  let resultCount = 0;
+  const { turns, callIds } = before;
+  const depth = turns.length;
+  const { calls: habits, sampledIds } = rules;
+  const messages = habits.showsAllCalls ? sent : splitTurns(sent);
+  const namer = new CallNamer(habits, { sampledIds, depth, callIdsBefore: callIds });
+  const open = new OpenCalls<ToolCall>();
+  for (const { sent: known, message } of turns) {
+    const { toolCalls = [] } = message;
+    open.addTurn(toolCalls.map((call, place) => ({ id: known.calls[place]!.id, call })));
+  }
   return messages.map((message, index): Message => {
     if (message.role === "assistant") {
-      const calls = foreignCalls(message, index);
-      open = { clientIds: message.calls.map(({ id }) => id), calls };
-      resultCount = 0;
-      return {
-        role: "assistant",
-        content: message.content,
-        ...(message.reasoning === undefined ? {} : { reasoning: message.reasoning }),
-        ...(calls.length === 0 ? {} : { toolCalls: calls }),
-      };
+      const shown = foreignCalls(message, namer);
+      open.addTurn(shown.map((call, place) => ({ id: message.calls[place]!.id, call })));
+      return toAssistant(message, shown);
     }
     if (message.role === "tool") {
-      const found = open.clientIds.indexOf(message.callId);
-      // Where the client gave the calls ids of its own, results stand in the order of the calls.
-      const call = open.calls[found === -1 ? resultCount : found];
-      resultCount += 1;
-      const { id: toolCallId, name } = call ?? { id: callId(index, 0), name: "tool" };
+      const call = open.answer(message.callId)?.call ?? open.answerNext();
+      const { id: toolCallId, name } = call ?? {
+        id: namer.nameOrphan(message.callId),
+        name: "tool",
+      };
       return { role: "tool", content: message.content, toolCallId, name };
     }
-    const isFirst = index === 0 && before === undefined;
+    const isFirst = index === 0 && depth === 0;
     const isShownAsUser = message.role === "system" && !isFirst && !rules.laterSystem;
     return { role: isShownAsUser ? "user" : message.role, content: message.content };
   });
 }
 
-function foreignCalls({ calls }: ClientAssistant, index: number): readonly ToolCall[] {
-  return calls.map(({ name, argumentsText }, place) => {
-    // Nine letters and digits, as for our own: some templates insist on that.
-    return { id: `f${callId(index, place).slice(1)}`, name, argumentsText };
-  });
+function toAssistant(
+  { content, reasoning }: ClientAssistant,
+  toolCalls: readonly ToolCall[],
+): AssistantMessage {
+  return {
+    role: "assistant",
+    content,
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(toolCalls.length === 0 ? {} : { toolCalls }),
+  };
+}
+
+function foreignCalls({ calls }: ClientAssistant, namer: CallNamer): readonly ToolCall[] {
+  const ids = namer.nameCalls(calls);
+  return calls.map(({ name, argumentsText }, place) => ({ id: ids[place]!, name, argumentsText }));
 }

@@ -1,0 +1,186 @@
+import type { ContentBlockParam, ToolResultBlockParam } from "@anthropic-ai/sdk/resources/messages";
+import type {
+  ChatCompletionContentPart,
+  ChatCompletionContentPartRefusal,
+} from "openai/resources/chat/completions";
+import type {
+  ResponseFunctionCallOutputItem,
+  ResponseInputContent,
+  ResponseOutputMessage,
+  ResponseReasoningItem,
+} from "openai/resources/responses/responses";
+import { describe, expect, test } from "vitest";
+import { ClientError } from "../client-error.ts";
+import type { PartUse } from "./content-text.ts";
+import {
+  chatParts,
+  chatSaidParts,
+  messagesParts,
+  responsesParts,
+  responsesSaidParts,
+  responsesThoughtParts,
+} from "./message-parts.ts";
+import { dialects } from "./registry.ts";
+
+type Table<Part extends { readonly type: string }> = Readonly<Record<Part["type"], PartUse>>;
+
+type ChatSaid = ChatCompletionContentPart | ChatCompletionContentPartRefusal;
+type ResponsesSaid = ResponseOutputMessage["content"][number];
+type ResponsesThought =
+  | NonNullable<ResponseReasoningItem["content"]>[number]
+  | ResponseReasoningItem["summary"][number];
+type ResultBlock = Exclude<ToolResultBlockParam["content"], string | undefined>[number];
+
+/** The tables by the unions of the vendors' packages: a member that a release adds does not compile. */
+const tables = {
+  chatAsked: chatParts satisfies Table<ChatCompletionContentPart>,
+  chatSaid: { ...chatParts, ...chatSaidParts } satisfies Table<ChatSaid>,
+  responsesAsked: responsesParts satisfies Table<
+    ResponseInputContent | ResponseFunctionCallOutputItem
+  >,
+  responsesSaid: responsesSaidParts satisfies Table<ResponsesSaid>,
+  responsesThought: responsesThoughtParts satisfies Table<ResponsesThought>,
+  results: messagesParts satisfies Table<ResultBlock>,
+};
+
+// @ts-expect-error A member that no table has does not compile.
+tables.chatAsked satisfies Table<ChatCompletionContentPart | { readonly type: "hologram" }>;
+
+/** Blocks of Messages by those who send them; what neither reads is refused. */
+const blocks: Readonly<Record<ContentBlockParam["type"], "user" | "assistant" | "both" | "none">> =
+  {
+    ...{ text: "both", tool_result: "user", tool_use: "assistant" },
+    ...{ thinking: "assistant", redacted_thinking: "assistant" },
+    ...{ image: "none", document: "none", search_result: "none", container_upload: "none" },
+    ...{ server_tool_use: "none", web_search_tool_result: "none", web_fetch_tool_result: "none" },
+    ...{ code_execution_tool_result: "none", bash_code_execution_tool_result: "none" },
+    ...{ text_editor_code_execution_tool_result: "none", tool_search_tool_result: "none" },
+  };
+
+const user = { role: "user", content: "Go" };
+
+/** What is read of messages: the roles and what each says, or why they are refused. */
+function read(dialect: keyof typeof dialects, messages: readonly object[]): string {
+  const body = dialect === "responses" ? { input: messages } : { messages };
+  try {
+    const asked = dialects[dialect].decode(body);
+    return asked.messages
+      .map((message) => {
+        const thought =
+          message.role === "assistant" && message.reasoning !== undefined
+            ? `(${message.reasoning}) `
+            : "";
+        return `${message.role}: ${thought}${message.content}`;
+      })
+      .join("; ");
+  } catch (error) {
+    if (error instanceof ClientError) return error.message;
+    throw error;
+  }
+}
+
+const members = { text: "said", refusal: "declined", thinking: "thought", tool_use_id: "a" };
+
+describe("every part of a message is shown or refused", () => {
+  test.each([
+    ["chat", "user", tables.chatAsked],
+    ["chat", "system", tables.chatAsked],
+    ["chat", "assistant", tables.chatSaid],
+    ["responses", "user", tables.responsesAsked],
+    ["responses", "assistant", tables.responsesSaid],
+  ] as const)("in %s of the role %s", (dialect, role, table) => {
+    for (const [type, use] of [...Object.entries(table), ["hologram", "refused"]]) {
+      const field = dialect === "responses" ? "input" : "messages";
+      const shown = {
+        text: `${role}: said`,
+        refusal: `${role}: declined`,
+        thought: `${role}: (thought) `,
+        sealed: `${role}: `,
+        refused: `Cannot read ${field}[1].content[0]: a part of type "${type}" cannot be shown to the policy; send what it says as text`,
+      }[use as PartUse];
+      const message = { role, content: [{ ...members, type }] };
+      expect([type, read(dialect, [user, message, user])]).toEqual([
+        type,
+        use === "refused" ? shown : `user: Go; ${shown}; user: Go`,
+      ]);
+    }
+  });
+
+  test("in Messages", () => {
+    for (const role of ["user", "assistant"] as const) {
+      for (const [type, by] of [...Object.entries(blocks), ["hologram", "none"]]) {
+        const block = { ...members, id: "a", name: "look", input: {}, type };
+        const outcome = read("messages", [user, { role, content: [block] }, user]);
+        const refusal = `Cannot read messages[1].content[0]: a block of type "${type}" cannot be shown to the policy; send what it says as text`;
+        const isRead = by === "both" || by === role;
+        expect([type, role, outcome === refusal]).toEqual([type, role, !isRead]);
+      }
+    }
+  });
+
+  test("in results, and in the system's blocks", () => {
+    for (const [type, use] of [...Object.entries(tables.results), ["hologram", "refused"]]) {
+      const result = { type: "tool_result", tool_use_id: "a", content: [{ ...members, type }] };
+      const outcome = read("messages", [{ role: "user", content: [result] }, user]);
+      const refusal = `Cannot read messages[0].content[0].content[0]: a part of type "${type}" cannot be shown to the policy; send what it says as text`;
+      expect(outcome).toBe(use === "text" ? "tool: said; user: Go" : refusal);
+    }
+  });
+
+  test("and every item of Responses that is none of ours is refused", () => {
+    for (const type of [
+      ...["file_search_call", "computer_call", "computer_call_output", "web_search_call"],
+      ...["image_generation_call", "code_interpreter_call", "mcp_list_tools", "mcp_call"],
+      ...["mcp_approval_request", "mcp_approval_response", "compaction", "hologram"],
+    ]) {
+      expect(read("responses", [user, { ...members, type }])).toBe(
+        `Cannot read input[1].type: there is no item of type "${type}"`,
+      );
+    }
+  });
+});
+
+describe("a refusal", () => {
+  const declined = "I cannot help with that.";
+
+  test("is what the assistant said, as a part and as a member", () => {
+    const part = { role: "assistant", content: [{ type: "refusal", refusal: declined }] };
+    const said = `user: Go; assistant: ${declined}; user: Go`;
+    expect(read("chat", [user, part, user])).toBe(said);
+    expect(read("responses", [user, { type: "message", ...part }, user])).toBe(said);
+    const member = { role: "assistant", content: null, refusal: declined };
+    expect(read("chat", [user, member, user])).toBe(said);
+    expect(read("chat", [user, { ...part, refusal: declined }, user])).toBe(said);
+    expect(read("chat", [user, { ...member, content: "Well." }, user])).toBe(
+      `user: Go; assistant: Well.\n${declined}; user: Go`,
+    );
+  });
+
+  test("that is no text is told with its place", () => {
+    const part = { type: "refusal", text: declined };
+    expect(read("chat", [user, { role: "assistant", content: [part] }])).toBe(
+      "Cannot read messages[1].content[0].refusal: expected text, not nothing",
+    );
+  });
+});
+
+describe("thoughts of other models", () => {
+  test.each([
+    ["a text", { type: "thinking", thinking: "Hm.", signature: "s" }],
+    ["a list of texts", { type: "thinking", thinking: [{ type: "text", text: "Hm." }] }],
+    ["a part of reasoning", { type: "reasoning", reasoning: "Hm." }],
+    ["a summary", { type: "reasoning", summary: [{ type: "summary_text", text: "Hm." }] }],
+    ["a part with text", { type: "reasoning", text: "Hm." }],
+  ])("are shown as reasoning where they are %s", (_, part) => {
+    const message = { role: "assistant", content: [part, { type: "text", text: "Yes" }] };
+    expect(read("chat", [message])).toBe("assistant: (Hm.) Yes");
+  });
+});
+
+test("audio of an assistant is refused, and no audio is not", () => {
+  const message = { role: "assistant", content: null, audio: { id: "audio_1" } };
+  expect(read("chat", [user, message])).toBe(
+    "Cannot read messages[1].audio: audio cannot be shown to the policy; send its transcript as text",
+  );
+  expect(read("chat", [user, { ...message, audio: null }])).toBe("user: Go; assistant: ");
+});

@@ -1,0 +1,116 @@
+import { describe, expect, test } from "vitest";
+import type { ClientMessage } from "../conversation.ts";
+import { DigestBook, keyMessages } from "./message-keys.ts";
+import { SessionTree } from "./session-tree.ts";
+import { toSentTurn } from "./turn-node.ts";
+
+const turn = (...ids: readonly string[]): ClientMessage => {
+  const calls = ids.map((id) => ({ id, name: "look", argumentsText: "{}" }));
+  return { role: "assistant", content: "", calls, marks: [] };
+};
+
+const result = (callId: string, content: string): ClientMessage => {
+  return { role: "tool", callId, content };
+};
+
+const user = (content: string): ClientMessage => ({ role: "user", content });
+
+/** The texts in their order, and what was noticed. */
+function order(messages: readonly ClientMessage[]) {
+  const { keyed, noted } = keyMessages(messages, { ignore: [] }, { book: new DigestBook() });
+  const texts = keyed.flatMap(({ message }) => (message.content === "" ? [] : [message.content]));
+  return { texts: texts.join(), notes: noted.map(({ note }) => note) };
+}
+
+describe("results of calls", () => {
+  test.each([
+    ["in the order of the calls", ["a", "b"], "A,B", []],
+    ["in another order", ["b", "a"], "A,B", ["results-reordered"]],
+  ] as const)("that come %s stand in that of the calls", (_, ids, texts, notes) => {
+    const results = ids.map((id) => result(id, id.toUpperCase()));
+    expect(order([turn("a", "b"), ...results])).toEqual({ texts, notes });
+  });
+
+  test("stand right behind their turn, though users and systems spoke before them", () => {
+    const reminder: ClientMessage = { role: "system", content: "S" };
+    const messages = [turn("a", "b"), result("a", "A"), user("U"), reminder, result("b", "B")];
+    expect(order(messages)).toEqual({ texts: "A,B,U,S", notes: ["results-reordered"] });
+  });
+
+  test("belong to an earlier turn where that made the call", () => {
+    const messages = [
+      turn("a", "b"),
+      result("a", "A"),
+      turn("c"),
+      result("c", "C"),
+      result("b", "B"),
+    ];
+    expect(order(messages)).toEqual({
+      texts: "A,B,C",
+      notes: ["call-without-result", "results-reordered"],
+    });
+  });
+
+  test("of an id that comes twice belong to the newest turn that used it", () => {
+    const messages = [turn("x", "y"), result("x", "1"), result("y", "2"), turn("y", "x")];
+    expect(order([...messages, result("x", "3"), result("y", "4")])).toEqual({
+      texts: "1,2,4,3",
+      notes: ["results-reordered"],
+    });
+  });
+
+  test("stay where they are where no call asked for them, or one has a result already", () => {
+    expect(order([user("U"), result("z", "Z"), turn("a"), user("V"), result("a", "A")])).toEqual({
+      texts: "U,Z,A,V",
+      notes: ["result-without-call", "results-reordered"],
+    });
+    const twice = [
+      turn("a", "b"),
+      result("a", "A"),
+      result("b", "B"),
+      user("U"),
+      result("a", "new"),
+    ];
+    expect(order(twice)).toEqual({ texts: "A,B,U,new", notes: [] });
+  });
+
+  test("are the same from the beginning as from a turn on", () => {
+    const messages = [
+      turn("a", "b"),
+      result("a", "A"),
+      turn("c"),
+      result("c", "C"),
+      result("b", "B"),
+    ];
+    const keysFrom = (start: number) =>
+      keyMessages(messages, { ignore: [] }, { book: new DigestBook(), start })
+        .keyed.slice(start === 0 ? 2 : 0)
+        .map(({ key }) => key());
+    expect(keysFrom(2)).toEqual(keysFrom(0));
+  });
+
+  test("by the ten thousand under one id are ordered in no time to speak of", () => {
+    const ids = Array.from({ length: 10_000 }, () => "x");
+    const results = ids.map((id, place) => result(id, `${place}`));
+    expect(order([turn(...ids), ...results]).notes).toEqual([]);
+  });
+});
+
+test("results come under the ids that the calls were sent with, whatever the client calls them", () => {
+  const tree = new SessionTree<number>({ ignore: [], strictness: "calls" });
+  const opening = [user("Go")];
+  const sent = toSentTurn([
+    { type: "call", id: "fc_1", callId: "call_1", name: "look", text: "{}" },
+    { type: "call", id: "fc_2", callId: "call_2", name: "look", text: "{}" },
+  ]);
+  const begun = tree.place({ messages: opening, tools: [] });
+  tree.add(begun, { turn: sent, record: 0, isDelivered: true });
+  const { environment, notes } = tree.place({
+    messages: [...opening, turn("mine", "mine"), result("mine", "A"), result("mine", "B")],
+    tools: [],
+  });
+  expect({ environment, notes }).toEqual({
+    environment: [result("call_1", "A"), result("call_2", "B")],
+    notes: ["ids-differ"],
+  });
+});

@@ -1,0 +1,81 @@
+import type { ClientAssistant, ClientMessage } from "../conversation.ts";
+import { OpenCalls } from "./open-calls.ts";
+
+/** The place of a call in a conversation. */
+export interface CallPlace {
+  /** Place of the turn that makes it, among the messages of the request. */
+  readonly at: number;
+  /** Its place among the calls of that turn. */
+  readonly place: number;
+}
+
+/** The call that a result answers. */
+export interface FoundCall extends CallPlace {
+  /** The same however many messages come before. */
+  readonly name: string;
+  /** False for a second result of the same call. */
+  readonly isFirst: boolean;
+}
+
+interface NumberedPlace extends CallPlace {
+  /** Number of its turn: the first that is wanted has 0, those before it less. */
+  readonly turn: number;
+}
+
+/** Finds the calls that the results of a conversation answer, message by message. */
+export class ResultFinder {
+  readonly #messages: readonly ClientMessage[];
+  readonly #start: number;
+  readonly #calls = new OpenCalls<NumberedPlace>();
+  /** Calls before the first message that is wanted; read once a result asks for one. */
+  #earlier: OpenCalls<NumberedPlace> | undefined;
+  #turn = -1;
+
+  /** @param start - Place of the first message that is wanted. */
+  constructor(messages: readonly ClientMessage[], start: number) {
+    this.#messages = messages;
+    this.#start = start;
+  }
+
+  addTurn(turn: ClientAssistant, at: number): void {
+    this.#turn += 1;
+    this.#calls.addTurn(placesOf(turn, { at, turn: this.#turn }));
+  }
+
+  /** Finds the call with the id of the next result. */
+  find(id: string): FoundCall | undefined {
+    const found = this.#calls.answer(id) ?? this.#callsBefore().answer(id);
+    if (found === undefined) return undefined;
+    const { call, isFirst } = found;
+    const { at, place, turn } = call;
+    const distance = this.#turn - turn;
+    return {
+      at,
+      place,
+      isFirst,
+      name: distance === 0 ? `${place}` : `${place} of ${distance} ago`,
+    };
+  }
+
+  /** Whether a call of the newest turn has no result. */
+  get hasOpen(): boolean {
+    return this.#calls.hasOpen;
+  }
+
+  #callsBefore(): OpenCalls<NumberedPlace> {
+    if (this.#earlier !== undefined) return this.#earlier;
+    const earlier = new OpenCalls<NumberedPlace>();
+    const before = this.#messages.slice(0, this.#start);
+    let turn = -before.filter(({ role }) => role === "assistant").length;
+    for (const [at, message] of before.entries()) {
+      if (message.role === "tool") earlier.answer(message.callId);
+      if (message.role === "assistant") earlier.addTurn(placesOf(message, { at, turn: turn++ }));
+    }
+    this.#earlier = earlier;
+    return earlier;
+  }
+}
+
+function placesOf({ calls }: ClientAssistant, of: { readonly at: number; readonly turn: number }) {
+  return calls.map(({ id }, place) => ({ id, call: { ...of, place } }));
+}

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { RolloutError } from "../../errors.ts";
+import { measureCallHabits, strictestHabits } from "./call-habits.ts";
+import { callTemplates, templateRenderer } from "./call-templates.fixture.ts";
+
+const usual = {
+  takesAnyId: true,
+  numbersCalls: false,
+  looksUpIds: false,
+  showsAllCalls: true,
+};
+
+test.each([
+  ["printing", usual],
+  ["numbering", { ...usual, numbersCalls: true }],
+  ["nine", { ...usual, takesAnyId: false }],
+  ["lookingUp", { ...usual, looksUpIds: true }],
+  ["firstOnly", { ...usual, showsAllCalls: false }],
+  ["single", { ...usual, showsAllCalls: false }],
+] as const)("the habits of a template that is %s are measured", async (name, habits) => {
+  expect(await measureCallHabits(templateRenderer(callTemplates[name]))).toEqual(habits);
+});
+
+test("a template that shows no calls gets ids that every template takes", async () => {
+  const deaf = "{% for m in messages %}{{ m.content }}{% endfor %}";
+  expect(await measureCallHabits(templateRenderer(deaf))).toEqual(strictestHabits);
+});
+
+test("a tokenizer that fails says nothing of the template", async () => {
+  const failure = new RolloutError("internal/tokenizer", "Cannot use the tokenizer");
+  const renderer = {
+    ...templateRenderer(callTemplates.printing),
+    prompt: async () => await Promise.reject(failure),
+  };
+  await expect(measureCallHabits(renderer)).rejects.toBe(failure);
+});

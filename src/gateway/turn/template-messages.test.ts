@@ -1,0 +1,186 @@
+import { describe, expect, test } from "vitest";
+import type { ClientCall, ClientMessage } from "../conversation.ts";
+import { toSentTurn } from "../tree/turn-node.ts";
+import { measureCallHabits, type CallHabits } from "./call-habits.ts";
+import { callTemplates, templateRenderer } from "./call-templates.fixture.ts";
+import { nothingShown, toTemplateMessages, type ShownBefore } from "./template-messages.ts";
+
+const call = (id: string, name: string, argumentsText = "{}"): ClientCall => {
+  return { id, name, argumentsText };
+};
+
+const turn = (content: string, ...calls: readonly ClientCall[]): ClientMessage => {
+  return { role: "assistant", content, calls, marks: [] };
+};
+
+const result = (callId: string, content: string): ClientMessage => {
+  return { role: "tool", callId, content };
+};
+
+const user = (content: string): ClientMessage => ({ role: "user", content });
+
+/** The text of a conversation as a template shows it. */
+async function show(
+  template: keyof typeof callTemplates,
+  messages: readonly ClientMessage[],
+  sampledIds: ReadonlyMap<string, string> = new Map(),
+): Promise<readonly string[]> {
+  const renderer = templateRenderer(callTemplates[template]);
+  const calls = await measureCallHabits(renderer);
+  const shown = toTemplateMessages(messages, nothingShown, {
+    laterSystem: true,
+    calls,
+    sampledIds,
+  });
+  return (await renderer.prompt({ messages: shown, tools: [] })).text.split("\n").slice(1, -1);
+}
+
+const twoCalls = [
+  user("Go"),
+  turn("", call("call_Xz81", "look"), call("call_Qd90", "open")),
+  result("call_Xz81", "seen"),
+  result("call_Qd90", "opened"),
+];
+
+describe("calls that were not sampled", () => {
+  test("keep the client's ids where the template prints any", async () => {
+    expect(await show("printing", twoCalls)).toEqual([
+      "assistant: <call_Xz81|look{}><call_Qd90|open{}>",
+      "result call_Xz81 look seen",
+      "result call_Qd90 open opened",
+    ]);
+  });
+
+  test("are known by their numbers where the template numbers calls", async () => {
+    const more = [turn("", call("a", "look")), result("a", "again")];
+    expect(await show("numbering", [...twoCalls, ...more])).toEqual([
+      "assistant: <functions.look:0{}><functions.open:1{}>",
+      "result functions.look:0 seen",
+      "result functions.open:1 opened",
+      "assistant: <functions.look:0{}>",
+      "result functions.look:0 again",
+    ]);
+  });
+
+  test("have nine letters and digits where the template insists on these", async () => {
+    const more = [turn("", call("Abc123xyZ", "look")), result("Abc123xyZ", "again")];
+    expect(await show("nine", [...twoCalls, ...more])).toEqual([
+      "assistant: <f00000000look{}><f00000001open{}>",
+      "result f00000000 seen",
+      "result f00000001 opened",
+      "assistant: <Abc123xyZlook{}>",
+      "result Abc123xyZ again",
+    ]);
+  });
+
+  test("have an id each where the template looks results up, though the client repeats its ids", async () => {
+    const repeated = [
+      user("Go"),
+      ...[turn("", call("call_0", "look")), result("call_0", "seen")],
+      ...[turn("", call("call_0", "open")), result("call_0", "opened")],
+    ];
+    expect(await show("lookingUp", repeated)).toEqual([
+      "assistant: <look{}>",
+      "result of look: seen",
+      "assistant: <open{}>",
+      "result of open: opened",
+    ]);
+    // Where results follow their calls alone, the client's ids do no harm.
+    expect((await show("printing", repeated))[3]).toBe("result call_0 open opened");
+  });
+
+  test.each(["firstOnly", "single"] as const)(
+    "come one by one, each with its result, where the template is %s",
+    async (template) => {
+      const name = (text: string) => (template === "single" ? "result" : `result of ${text}`);
+      const messages = [
+        user("Go"),
+        turn("Both.", call("a", "look"), call("b", "open")),
+        ...[result("a", "seen"), result("b", "opened"), user("And?")],
+      ];
+      expect(await show(template, messages)).toEqual([
+        "assistant: Both.<look{}>",
+        `${name("look")}: seen`,
+        "assistant: <open{}>",
+        `${name("open")}: opened`,
+        "user: And?",
+      ]);
+    },
+  );
+
+  test("of one id in one turn are told apart, and so are their results", async () => {
+    const messages = [
+      user("Go"),
+      turn("", call("x", "look"), call("x", "open")),
+      ...[result("x", "seen"), result("x", "opened")],
+    ];
+    expect(await show("printing", messages)).toEqual([
+      "assistant: <x|look{}><f00000000|open{}>",
+      "result x look seen",
+      "result f00000000 open opened",
+    ]);
+  });
+
+  test("get ids of ours where theirs could be read as control tokens", async () => {
+    const id = "<|stop|>";
+    expect(
+      await show("printing", [user("Go"), turn("", call(id, "look")), result(id, "seen")]),
+    ).toEqual(["assistant: <f00000000|look{}>", "result f00000000 look seen"]);
+  });
+
+  test("keep the ids under which the policy sampled them before", async () => {
+    const sampled = new Map([["call_Xz81", "functions.look:7"]]);
+    expect(await show("printing", twoCalls, sampled)).toEqual([
+      "assistant: <functions.look:7|look{}><call_Qd90|open{}>",
+      "result functions.look:7 look seen",
+      "result call_Qd90 open opened",
+    ]);
+    expect((await show("numbering", twoCalls, sampled))[1]).toBe("result functions.look:0 seen");
+  });
+});
+
+const habits: CallHabits = {
+  ...{ takesAnyId: true, numbersCalls: false, looksUpIds: false, showsAllCalls: true },
+};
+
+const rules = { laterSystem: true, calls: habits, sampledIds: new Map<string, string>() };
+
+describe("results", () => {
+  const sent = toSentTurn([
+    { type: "call", id: "fc_1", callId: "call_a", name: "look", text: "{}" },
+    { type: "call", id: "fc_2", callId: "call_b", name: "open", text: "{}" },
+  ]);
+  const toolCalls = [
+    { id: "t0000c000", name: "look", argumentsText: "{}" },
+    { id: "t0000c001", name: "open", argumentsText: "{}" },
+  ];
+  const first = { sent, message: { role: "assistant", content: "", toolCalls } } as const;
+  const second = {
+    sent: toSentTurn([{ type: "text", id: "m", text: "Wait." }]),
+    message: { role: "assistant", content: "Wait." },
+  } as const;
+  const before = (...turns: ShownBefore["turns"]): ShownBefore => ({ turns, callIds: () => [] });
+
+  test("of a sampled turn have the ids that the policy knows, in any order", () => {
+    const answered = [result("call_b", "opened"), result("call_a", "seen")];
+    expect(toTemplateMessages(answered, before(first), rules)).toEqual([
+      { role: "tool", content: "opened", toolCallId: "t0000c001", name: "open" },
+      { role: "tool", content: "seen", toolCallId: "t0000c000", name: "look" },
+    ]);
+  });
+
+  test("of an earlier sampled turn belong to it", () => {
+    expect(toTemplateMessages([result("call_b", "late")], before(first, second), rules)).toEqual([
+      { role: "tool", content: "late", toolCallId: "t0000c001", name: "open" },
+    ]);
+  });
+
+  test("that no call asked for keep their id, and belong to no tool", () => {
+    expect(toTemplateMessages([user("Go"), result("call_z", "lost")], nothingShown, rules)).toEqual(
+      [
+        { role: "user", content: "Go" },
+        { role: "tool", content: "lost", toolCallId: "call_z", name: "tool" },
+      ],
+    );
+  });
+});
