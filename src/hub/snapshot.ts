@@ -40,10 +40,7 @@ function recordFile({ modelDir, commit }: Snapshot): string {
 }
 
 /** Writes down that a snapshot is whole. */
-export async function recordSnapshot(
-  snapshot: Snapshot,
-  names: readonly string[],
-): Promise<void> {
+export async function recordSnapshot(snapshot: Snapshot, names: readonly string[]): Promise<void> {
   const dir = folderOf(snapshot);
   const files = await Promise.all(
     names.map(async (name) => ({ name, bytes: (await stat(path.join(dir, name))).size })),

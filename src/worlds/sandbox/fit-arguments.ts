@@ -36,7 +36,9 @@ export function fitArguments(command: readonly string[]): readonly string[] {
   if (shellAt === -1 || optionAt === -1 || scriptAt === -1 || longAt < scriptAt) return command;
   const [script = "", name = command[shellAt] ?? "sh", ...rest] = command.slice(scriptAt);
   const texts = [script, ...rest];
-  const pieces = texts.map((text) => cut(text)).flatMap((parts) => [String(parts.length), ...parts]);
+  const pieces = texts
+    .map((text) => cut(text))
+    .flatMap((parts) => [String(parts.length), ...parts]);
   return [...command.slice(0, scriptAt), joinAndRun, name, String(texts.length), ...pieces];
 }
 

@@ -27,7 +27,13 @@ test.each<[string, string[], object, number, string]>([
     126,
     `the variable "A" has a NUL character at position 0, ${nul}`,
   ],
-  ["a bad variable's name", ["true"], { env: { "A=B": "" } }, 126, '"A=B" is no name of a variable'],
+  [
+    "a bad variable's name",
+    ["true"],
+    { env: { "A=B": "" } },
+    126,
+    '"A=B" is no name of a variable',
+  ],
   [
     "half a character",
     ["echo", "😀\ud83d"],
