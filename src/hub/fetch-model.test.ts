@@ -205,7 +205,7 @@ describe("hf:OWNER/NAME", () => {
       await expect(fetch(name)).rejects.toThrow("expected hf:OWNER/NAME or hf:OWNER/NAME@REVISION");
     }
     await expect(fetch("hf:acme/small", { HF_HUB_OFFLINE: "1" })).rejects.toThrow(
-      "HF_HUB_OFFLINE is set",
+      "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set",
     );
     await mkdir(path.join(scratch, "acme/small"), { recursive: true });
     expect(await findModelFolder(path.join(scratch, "acme/small"))).toBe(

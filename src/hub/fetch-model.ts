@@ -46,7 +46,8 @@ export async function fetchModel(
   const cached = { modelDir, commit: await readCommit(modelDir, model.revision) };
   const isCommit = /^[0-9a-f]{40}$/.test(model.revision);
   if (isCommit && (await isRecordedWhole(cached))) return folderOf(cached);
-  if (place.isOffline) return await findOffline(model, cached, "HF_HUB_OFFLINE is set");
+  if (place.isOffline)
+    return await findOffline(model, cached, "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set");
   const token = await readHubToken(env);
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const list = await listFiles(model, { place, headers, signal });

@@ -190,7 +190,8 @@ class DockerSandbox implements Sandbox {
   }
 
   async #isRunning(): Promise<boolean> {
-    const format = "{{.State.Running}}";
+    // A paused container counts as running, and takes no command.
+    const format = "{{if .State.Paused}}false{{else}}{{.State.Running}}{{end}}";
     const { stdout } = await this.#docker.keepHouse("inspect", "--format", format, this.id);
     return stdout.trim() === "true";
   }
@@ -210,7 +211,7 @@ class DockerSandbox implements Sandbox {
 /** Docker's own exit code where it fails, and that of a command that was killed. */
 const suspectCodes: ReadonlySet<number> = new Set([125, 137]);
 const lostWords =
-  /no such container|no container with|not running|stopped container|cannot connect|error during connect|connection (refused|reset)|unexpected EOF|error response from daemon|OCI runtime/i;
+  /no such container|no container with|not running|stopped container|state improper|is paused|cannot connect|error during connect|connection (refused|reset)|unexpected EOF|error response from daemon|OCI runtime/i;
 
 /** Tells whether it may be the container that failed, which is then asked for; a command may say the same. */
 function soundsGone({ exitCode, stderr }: SandboxResult): boolean {

@@ -6,7 +6,7 @@ import { fitArguments } from "./fit-arguments.ts";
 function run(...command: readonly string[]) {
   const [program = "", ...args] = fitArguments(command);
   const { status, stdout, error } = spawnSync(program, args, { encoding: "utf8" });
-  return { status, stdout, code: (error as NodeJS.ErrnoException | undefined)?.code };
+  return { status, stdout, code: error?.code };
 }
 
 describe("fitArguments()", () => {

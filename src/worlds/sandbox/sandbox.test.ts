@@ -295,6 +295,10 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     expect((await play("ls | grep answer")).steps[0]?.observation).toBe(
       '{"stdout":"","exitCode":1}',
     );
+    // A command that no system can start is the model's mistake, and the episode goes on.
+    const mistaken = await play("echo a\0b", "printf hello > answer");
+    expect(mistaken.steps[0]?.observation).toBe('{"stdout":"","exitCode":126}');
+    expect(mistaken.score.reward).toBe(1);
     expect(await left()).toBe(0);
   });
 });
@@ -359,6 +363,10 @@ describe("dockerSandboxes()", () => {
     const box = await docker().open({ signal });
     const killed = await box.run(["sh", "-c", "kill -9 $$"], { signal });
     expect(killed).toMatchObject({ end: "exited", exitCode: 137 });
+    await writeFile(path.join(dir, box.id, "paused"), "");
+    const paused = box.run(["true"], { signal });
+    await expect(paused).rejects.toMatchObject({ code: "environment/unreachable" });
+    await rm(path.join(dir, box.id, "paused"));
     const script = 'rm -r "$1"; kill -9 $$';
     const run = box.run(["sh", "-c", script, "sh", path.join(dir, box.id)], { signal });
     await expect(run).rejects.toMatchObject({ code: "environment/unreachable", retryable: true });
