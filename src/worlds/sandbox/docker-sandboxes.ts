@@ -9,7 +9,8 @@ import {
 import { fitArguments } from "./fit-arguments.ts";
 import { argumentsTooLong, cannotStart } from "./refuse-command.ts";
 import { isShortage, isTooLong, runProcess } from "./run-process.ts";
-import { completeSandboxes, type Sandbox, type SandboxResult, type Sandboxes } from "./sandbox.ts";
+import { completeSandboxes } from "./complete-sandboxes.ts";
+import type { Sandbox, SandboxResult, Sandboxes } from "./sandbox.ts";
 
 /** What containers are made of, and what they may take. */
 export interface DockerSandboxOptions {

@@ -12,7 +12,8 @@ import {
 import { fitArguments } from "./fit-arguments.ts";
 import { argumentsTooLong, cannotStart } from "./refuse-command.ts";
 import { isShortage, isTooLong, killGroup, runProcess } from "./run-process.ts";
-import { completeSandboxes, type Sandbox, type Sandboxes } from "./sandbox.ts";
+import { completeSandboxes } from "./complete-sandboxes.ts";
+import type { Sandbox, Sandboxes } from "./sandbox.ts";
 
 /** How commands are run on this machine. */
 export interface LocalSandboxOptions {

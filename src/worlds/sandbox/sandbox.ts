@@ -1,6 +1,5 @@
 import type { GetResource } from "../../environment/episode-resources.ts";
 import { refuse } from "../../environment/refuse.ts";
-import { refuseCommand } from "./refuse-command.ts";
 
 /** How a command is run. */
 export interface SandboxCommandOptions {
@@ -57,35 +56,6 @@ export interface Sandboxes {
   of(context: { readonly resource: GetResource; readonly signal: AbortSignal }): Promise<Sandbox>;
   /** Clears away what dead processes of this machine have left, and says how much that was. */
   sweep(): Promise<number>;
-}
-
-/** Gives sandboxes their `of()`, and the sweep before the first of them. */
-export function completeSandboxes(parts: Pick<Sandboxes, "open" | "sweep">): Sandboxes {
-  const key = {};
-  let swept: Promise<unknown> | undefined;
-  const open: Sandboxes["open"] = async (options) => {
-    // What cannot be cleared away does not keep anybody from working.
-    swept ??= parts.sweep().catch(() => undefined);
-    await swept;
-    return guardCommands(await parts.open(options));
-  };
-  return {
-    open,
-    sweep: async () => await parts.sweep(),
-    of: async ({ resource, signal }) => await resource(key, async () => await open({ signal })),
-  };
-}
-
-/** Keeps commands that no system can start from a sandbox: they are answered here. */
-function guardCommands(box: Sandbox): Sandbox {
-  return {
-    id: box.id,
-    run: async (command, options) =>
-      refuseCommand(command, options) ?? (await box.run(command, options)),
-    [Symbol.asyncDispose]: async () => await box[Symbol.asyncDispose](),
-    // A state that holds it can be written.
-    ...{ toJSON: () => ({ sandbox: box.id }) },
-  };
 }
 
 /**
