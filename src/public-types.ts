@@ -60,7 +60,7 @@ export type {
   TaskEvaluation,
   TrialEvaluation,
 } from "./report/evaluation.ts";
-export type { Estimate } from "./report/interval.ts";
+export type { Estimate, IntervalMethod } from "./report/interval.ts";
 export type { TauBenchMetrics } from "./report/tau-bench-metrics.ts";
 export type { EpisodeRow, EpisodeStory } from "./run/episode-row.ts";
 export type { FileFacts, Files, OpenFile, OpenMode } from "./run/files.ts";

@@ -2,6 +2,7 @@ import { rowsText } from "./rows-text.ts";
 import path from "node:path";
 import { countAsFailed } from "../report/count-as-failed.ts";
 import type { Evaluation } from "../report/evaluation.ts";
+import { describeInterval } from "../report/describe-interval.ts";
 import type { Estimate } from "../report/interval.ts";
 import { evaluationFiles } from "../run/evaluation-files.ts";
 import { formatCount } from "./progress-line.ts";
@@ -80,10 +81,8 @@ function describeEffort({ tokens, costUsd, time }: Evaluation): [string, string]
   ];
 }
 
-function describe({ value, low, high }: Estimate): string {
-  // Rewards that are no shares and all alike say nothing of how they are spread.
-  if (low === high) return `${value.toFixed(3)}  (95 %: –, all tasks went alike)`;
-  return `${value.toFixed(3)}  (95 %: ${low.toFixed(3)} to ${high.toFixed(3)})`;
+function describe(estimate: Estimate): string {
+  return `${estimate.value.toFixed(3)}  (95 %: ${describeInterval(estimate)})`;
 }
 
 function counts(byName: Readonly<Partial<Record<string, number>>>): string {

@@ -122,11 +122,14 @@ describe("hf:OWNER/NAME", () => {
       if (isBroken) return false;
       isBroken = true;
       reply.writeHead(200, { etag: '"t"', "content-length": tokenizer.length });
-      const blob = createHash("sha256").update(tokenizer).digest("hex");
-      const part = path.join(scratch, "hub/models--acme--small/blobs", `${blob}.incomplete`);
+      const blobs = path.join(scratch, "hub/models--acme--small/blobs");
+      const partSize = async (): Promise<number | undefined> => {
+        const part = (await readdir(blobs)).find((name) => name.endsWith(".incomplete"));
+        return part === undefined ? part : (await stat(path.join(blobs, part))).size;
+      };
       const breakOff = async (): Promise<void> => {
         // As soon as it is on the disk.
-        while ((await stat(part).catch(() => undefined))?.size !== 1000) await setImmediate();
+        while ((await partSize().catch(() => undefined)) !== 1000) await setImmediate();
         reply.destroy();
       };
       reply.write(tokenizer.slice(0, 1000), () => void breakOff());
@@ -182,6 +185,18 @@ describe("hf:OWNER/NAME", () => {
     await expect(fetch("hf:acme/small")).rejects.toThrow("does not list its files");
   });
 
+  test("refuses a list that has no hash of a file, and does not leave that file out", async () => {
+    answer = ({ url }, reply) => {
+      if (url?.startsWith("/api/") !== true) return false;
+      const config = { rfilename: "tokenizer_config.json", size: 2 };
+      reply.end(JSON.stringify({ sha: commit, siblings: [...siblings, config] }));
+      return true;
+    };
+    await expect(fetch("hf:acme/small")).rejects.toThrow(
+      "Cannot fetch hf:acme/small: the hub's answer has no hash of its tokenizer_config.json",
+    );
+  });
+
   test("says how a name is spelled", async () => {
     await expect(findModelFolder("acme/small")).rejects.toThrow(
       "Cannot find the model acme/small: there is no such folder; for the Hugging Face hub write hf:acme/small",
@@ -190,11 +205,148 @@ describe("hf:OWNER/NAME", () => {
       await expect(fetch(name)).rejects.toThrow("expected hf:OWNER/NAME or hf:OWNER/NAME@REVISION");
     }
     await expect(fetch("hf:acme/small", { HF_HUB_OFFLINE: "1" })).rejects.toThrow(
-      "HF_HUB_OFFLINE is set",
+      "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set",
     );
     await mkdir(path.join(scratch, "acme/small"), { recursive: true });
     expect(await findModelFolder(path.join(scratch, "acme/small"))).toBe(
       path.join(scratch, "acme/small"),
+    );
+  });
+});
+
+describe("hf:OWNER/NAME, where others use the cache too", () => {
+  const pinned = `hf:acme/small@${commit}`;
+  const config = '{"bos_token":"<s>"}';
+  const all = ["chat_template.jinja", "tokenizer.json", "tokenizer_config.json"];
+  let model = "";
+  let snapshot = "";
+  /** The hub has a third file; it breaks off while it is asked for `broken`. */
+  let broken = "";
+  beforeEach(() => {
+    model = path.join(scratch, "hub/models--acme--small");
+    snapshot = path.join(model, "snapshots", commit);
+    broken = "";
+    answer = ({ url = "" }, reply) => {
+      const name = path.basename(url);
+      if (url.startsWith("/api/")) {
+        const size = config.length;
+        const third = { rfilename: "tokenizer_config.json", blobId: gitHash(config), size };
+        reply.end(JSON.stringify({ sha: commit, siblings: [...siblings, third] }));
+        return true;
+      }
+      if (name === broken) {
+        reply.writeHead(403).end();
+        return true;
+      }
+      if (name !== "tokenizer_config.json") return false;
+      reply.end(config);
+      return true;
+    };
+  });
+
+  /** What of the three files is there, with the right content. */
+  async function whole(): Promise<readonly string[]> {
+    const wanted: Record<string, string> = {
+      "tokenizer.json": tokenizer,
+      "tokenizer_config.json": config,
+      "chat_template.jinja": template,
+    };
+    const found: string[] = [];
+    for (const name of all) {
+      const text = await readFile(path.join(snapshot, name), "utf8").catch(() => undefined);
+      if (text === wanted[name]) found.push(name);
+    }
+    return found;
+  }
+
+  test("is fetched by many at once, who leave nothing but whole files", async () => {
+    const dirs = await Promise.all(Array.from({ length: 9 }, async () => await fetch(pinned)));
+    expect(new Set(dirs)).toEqual(new Set([snapshot]));
+    expect(await whole()).toEqual(all);
+    const left = await readdir(model, { recursive: true });
+    expect(left.filter((name) => /incomplete|\.tag/.test(name))).toEqual([]);
+    expect((await readdir(path.join(model, "blobs"))).length).toBe(3);
+  });
+
+  test("is whole only when all files are there, and a broken download goes on", async () => {
+    broken = "tokenizer_config.json";
+    await expect(fetch(pinned)).rejects.toThrow("the server answered 403");
+    const lacks = `and ${snapshot} lacks tokenizer_config.json; expected a whole snapshot`;
+    await expect(fetch(pinned, { HF_HUB_OFFLINE: "1" })).rejects.toThrow(lacks);
+    await expect(findModelFolder(snapshot)).rejects.toThrow(
+      `Cannot use the model in ${snapshot}: this part of the Hugging Face hub's cache lacks ` +
+        "tokenizer_config.json; expected a whole snapshot, which hf:OWNER/NAME fetches",
+    );
+    broken = "";
+    asked = [];
+    expect(await fetch(pinned)).toBe(snapshot);
+    expect(asked.map((line) => path.basename(line.split(" ")[0]!))).toEqual([
+      `${commit}?blobs=true`,
+      "tokenizer_config.json",
+    ]);
+    expect(await whole()).toEqual(all);
+    expect(await findModelFolder(snapshot)).toBe(snapshot);
+  });
+
+  test("fetches a file again that was removed, cut off or changed", async () => {
+    await fetch(pinned);
+    await rm(path.join(snapshot, "tokenizer_config.json"));
+    expect(await fetch(pinned)).toBe(snapshot);
+    expect(await whole()).toEqual(all);
+    // The link is left, its blob is not.
+    await rm(path.join(model, "blobs", gitHash(config)));
+    await writeFile(path.join(model, "blobs", gitHash(template)), template.slice(1));
+    await expect(fetch(pinned, { HF_HUB_OFFLINE: "1" })).rejects.toThrow("lacks ");
+    expect(await fetch(pinned)).toBe(snapshot);
+    expect(await whole()).toEqual(all);
+  });
+
+  test("completes what the hub's own library has begun, and leaves its unfinished files alone", async () => {
+    const blob = createHash("sha256").update(tokenizer).digest("hex");
+    const unfinished = path.join(model, "blobs", `${blob}.incomplete`);
+    await mkdir(path.join(model, "blobs"), { recursive: true });
+    await mkdir(path.join(model, "refs"));
+    await mkdir(snapshot, { recursive: true });
+    await writeFile(unfinished, "theirs");
+    await writeFile(path.join(model, "refs/main"), commit);
+    // A copy, as there is where a system has no links.
+    await writeFile(path.join(snapshot, "tokenizer.json"), tokenizer);
+    expect(await fetch("hf:acme/small")).toBe(snapshot);
+    expect(await readFile(unfinished, "utf8")).toBe("theirs");
+    expect(await whole()).toEqual(all);
+    expect((await lstat(path.join(snapshot, "tokenizer.json"))).isFile()).toBe(true);
+  });
+
+  test("takes offline what the hub's library left, where it knows of each file that matters", async () => {
+    const offline = { HF_HUB_OFFLINE: "1" };
+    await mkdir(path.join(model, "refs"), { recursive: true });
+    await mkdir(snapshot, { recursive: true });
+    await writeFile(path.join(model, "refs/main"), commit);
+    await writeFile(path.join(snapshot, "tokenizer.json"), tokenizer);
+    await expect(fetch("hf:acme/small", offline)).rejects.toThrow("lacks tokenizer_config.json");
+    await expect(findModelFolder(model)).rejects.toThrow("lacks tokenizer_config.json");
+    // The library marks what the model does not have.
+    const mark = path.join(model, ".no_exist", commit, "tokenizer_config.json");
+    await mkdir(path.dirname(mark), { recursive: true });
+    await writeFile(mark, "");
+    expect(await fetch("hf:acme/small", offline)).toBe(snapshot);
+    await rm(mark);
+    await writeFile(path.join(snapshot, "tokenizer_config.json"), config);
+    expect(await fetch("hf:acme/small", offline)).toBe(snapshot);
+    expect(await findModelFolder(model)).toBe(snapshot);
+  });
+
+  test("reads a cache that cannot be written, and says so where it must be", async () => {
+    await fetch("hf:acme/small");
+    await rm(path.join(model, ".turnwright"), { recursive: true });
+    // No folder can be made here, whatever the user's rights.
+    await writeFile(path.join(model, ".turnwright"), "");
+    expect(await fetch("hf:acme/small")).toBe(snapshot);
+    expect(await fetch(pinned)).toBe(snapshot);
+    const file = path.join(scratch, "file");
+    await writeFile(file, "");
+    await expect(fetch("hf:acme/small", { HF_HUB_CACHE: file })).rejects.toThrow(
+      /^Cannot fetch hf:acme\/small: the cache .*file\/models--acme--small cannot be written: .*, expected HF_HUB_CACHE to name a folder that can$/,
     );
   });
 });

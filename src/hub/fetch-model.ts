@@ -1,13 +1,19 @@
-import { createHash } from "node:crypto";
-import { copyFile, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
-import { makeFolder } from "../internal/make-folder.ts";
 import path from "node:path";
 import { EnvHttpProxyAgent, request } from "undici";
 import { UsageError, describeError } from "../errors.ts";
-import { downloadFile } from "../internal/download-file.ts";
+import { fetchFile } from "./fetch-file.ts";
 import { readHubPlace, readHubToken, type HubPlace, type HubVariables } from "./hub-place.ts";
 import type { ModelName } from "./model-name.ts";
-import { readRepository, type RepositoryFile } from "./repository.ts";
+import { replaceText } from "./replace-file.ts";
+import { readRepository } from "./repository.ts";
+import {
+  findMissing,
+  folderOf,
+  isRecordedWhole,
+  readCommit,
+  recordSnapshot,
+  type Snapshot,
+} from "./snapshot.ts";
 
 /** How a model is fetched. */
 export interface FetchModelOptions {
@@ -23,62 +29,68 @@ const listTimeoutMs = 60_000;
 
 /**
  * Fetches a model's tokenizer and template files, no weights, into the hub's own cache, where its Python
- * library finds them, too. What is there already is not fetched again; a commit that is there whole is
- * asked for nowhere. A file counts once its content has the hash that the hub gave for it.
+ * library finds them, too. A file counts once its content has the hash that the hub gave for it, and what is there
+ * already is not fetched again. A record of the files beside them says that a commit is there whole; the hub is then
+ * asked for no commit that is named by its hash. Several processes may fetch a model at once.
  *
  * @returns the snapshot's folder.
- * @throws UsageError where the hub refuses, cannot be reached, or has no such model.
+ * @throws UsageError where the hub refuses, cannot be reached, or has no such model, and where the cache cannot be
+ *   written or, without the hub, lacks a file.
  */
 export async function fetchModel(
   model: ModelName,
   { env = process.env, signal = new AbortController().signal, onFile }: FetchModelOptions = {},
 ): Promise<string> {
   const place = readHubPlace(env);
-  const dir = path.join(place.cacheDir, `models--${model.owner}--${model.name}`);
-  const known = await findCached(dir, model.revision);
+  const modelDir = path.join(place.cacheDir, `models--${model.owner}--${model.name}`);
+  const cached = { modelDir, commit: await readCommit(modelDir, model.revision) };
   const isCommit = /^[0-9a-f]{40}$/.test(model.revision);
-  if (known !== undefined && (isCommit || place.isOffline)) return known;
-  if (place.isOffline) {
-    throw new UsageError(
-      `Cannot fetch ${spell(model)}: HF_HUB_OFFLINE is set and ${dir} does not have it`,
-    );
-  }
+  if (isCommit && (await isRecordedWhole(cached))) return folderOf(cached);
+  if (place.isOffline)
+    return await findOffline(model, cached, "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set");
   const token = await readHubToken(env);
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const list = await listFiles(model, { place, headers, signal });
-  if (list === "unreachable") return known!;
+  if (typeof list === "string") return list;
   const { commit, files } = list;
-  const snapshot = path.join(dir, "snapshots", commit);
-  await makeFolder(path.join(dir, "blobs"));
-  await makeFolder(snapshot);
-  for (const file of files) {
-    const blob = path.join(dir, "blobs", file.hash);
-    if (!(await isThere(blob))) {
-      onFile?.(file.name, file.bytes);
-      const base = `${place.endpoint}/${model.owner}/${model.name}/resolve/${commit}`;
-      await fetchBlob(`${base}/${file.name}`, { file, blob, headers, signal });
-    }
-    await link(blob, path.join(snapshot, file.name));
+  const snapshot = { modelDir, commit };
+  const base = `${place.endpoint}/${model.owner}/${model.name}/resolve/${commit}`;
+  try {
+    for (const file of files) await fetchFile(snapshot, file, { base, headers, signal, onFile });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(
+      `Cannot fetch ${spell(model)}: the cache ${modelDir} cannot be written: ${describeError(error)}, ` +
+        "expected HF_HUB_CACHE to name a folder that can",
+      { cause: error },
+    );
   }
-  if (!isCommit) {
-    const ref = path.join(dir, "refs", model.revision);
-    await makeFolder(path.dirname(ref));
-    await writeFile(ref, commit);
-  }
-  return snapshot;
+  await writeNotes().catch(() => {
+    // All files are there, in a cache that is for reading only.
+  });
+  return folderOf(snapshot);
 
-  /** What the hub has; where it cannot be reached and the cache has some of it, that is said. */
+  async function writeNotes(): Promise<void> {
+    if (!(await isRecordedWhole(snapshot))) {
+      await recordSnapshot(
+        snapshot,
+        files.map(({ name }) => name),
+      );
+    }
+    if (isCommit || (await readCommit(modelDir, model.revision)) === commit) return;
+    await replaceText(path.join(modelDir, "refs", model.revision), commit);
+  }
+
+  /** What the hub has; where it cannot be reached, the folder in the cache. */
   async function listFiles(...[name, how]: Parameters<typeof askRepository>) {
     try {
       return await askRepository(name, how);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof UsageError) throw error;
-      if (known !== undefined) return "unreachable" as const;
-      throw new UsageError(
-        `Cannot fetch ${spell(model)}: ${place.endpoint} cannot be reached: ${describeError(error)}`,
-        { cause: error },
-      );
+      const why = `${place.endpoint} cannot be reached: ${describeError(error)}`;
+      return await findOffline(model, cached, why);
     }
   }
 }
@@ -87,11 +99,19 @@ function spell({ owner, name, revision }: ModelName): string {
   return `hf:${owner}/${name}${revision === "main" ? "" : `@${revision}`}`;
 }
 
-/** A snapshot of the cache with a tokenizer in it. */
-async function findCached(dir: string, revision: string): Promise<string | undefined> {
-  const ref = await readFile(path.join(dir, "refs", revision), "utf8").catch(() => revision);
-  const snapshot = path.join(dir, "snapshots", ref.trim());
-  return (await isThere(path.join(snapshot, "tokenizer.json"))) ? snapshot : undefined;
+/**
+ * The folder of a snapshot that can be used without asking the hub.
+ *
+ * @param why - The hub is not asked.
+ * @throws UsageError where it lacks a file.
+ */
+async function findOffline(model: ModelName, snapshot: Snapshot, why: string): Promise<string> {
+  const missing = await findMissing(snapshot);
+  if (missing === undefined) return folderOf(snapshot);
+  throw new UsageError(
+    `Cannot fetch ${spell(model)}: ${why}, and ${folderOf(snapshot)} lacks ${missing}; ` +
+      "expected a whole snapshot, which one start with the hub in reach leaves there",
+  );
 }
 
 async function askRepository(
@@ -134,53 +154,4 @@ function refusal(model: ModelName, endpoint: string, status: number): string {
     );
   }
   return `${cannot}, expected a model that there is${revision === "main" ? "" : ` and a revision of it`}`;
-}
-
-async function fetchBlob(
-  url: string,
-  {
-    file,
-    blob,
-    headers,
-    signal,
-  }: {
-    readonly file: RepositoryFile;
-    readonly blob: string;
-    readonly headers: Readonly<Record<string, string>>;
-    readonly signal: AbortSignal;
-  },
-): Promise<void> {
-  const part = `${blob}.incomplete`;
-  await downloadFile({ url, file: part, maxBytes: file.bytes, signal, headers });
-  const content = await readFile(part);
-  const isWhole =
-    file.hash.length === 64
-      ? createHash("sha256").update(content).digest("hex") === file.hash
-      : createHash("sha1").update(`blob ${content.length}\0`).update(content).digest("hex") ===
-        file.hash;
-  if (!isWhole) {
-    await rm(part, { force: true });
-    throw new UsageError(`Cannot use ${url}: its content is not what the hub announced, try again`);
-  }
-  await rename(part, blob);
-}
-
-/** A link as the hub's own library makes it; a copy where there are no links. */
-async function link(blob: string, file: string): Promise<void> {
-  if (await isThere(file)) return;
-  await makeFolder(path.dirname(file));
-  await rm(file, { force: true });
-  try {
-    await symlink(path.relative(path.dirname(file), blob), file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
-    await copyFile(blob, file);
-  }
-}
-
-async function isThere(file: string): Promise<boolean> {
-  return await stat(file).then(
-    () => true,
-    () => false,
-  );
 }

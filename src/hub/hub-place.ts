@@ -17,18 +17,21 @@ export interface HubPlace {
 
 /**
  * Reads where the hub is, by its own variables: `HF_HUB_CACHE`, `HF_HOME`, `XDG_CACHE_HOME`,
- * `HF_ENDPOINT`, `HF_HUB_OFFLINE`.
+ * `HF_ENDPOINT`, `HF_HUB_OFFLINE`, `TRANSFORMERS_OFFLINE`.
  *
  * **Source:** huggingface/huggingface_hub, `src/huggingface_hub/constants.py`.
  */
 export function readHubPlace(env: HubVariables): HubPlace {
   return {
-    cacheDir:
+    cacheDir: fromHome(
       set(env["HF_HUB_CACHE"]) ??
-      set(env["HUGGINGFACE_HUB_CACHE"]) ??
-      path.join(homeOf(env), "hub"),
+        set(env["HUGGINGFACE_HUB_CACHE"]) ??
+        path.join(homeOf(env), "hub"),
+    ),
     endpoint: (set(env["HF_ENDPOINT"]) ?? "https://huggingface.co").replace(/\/+$/, ""),
-    isOffline: ["1", "on", "yes", "true"].includes(env["HF_HUB_OFFLINE"]?.toLowerCase() ?? ""),
+    isOffline: ["1", "on", "yes", "true"].includes(
+      (set(env["HF_HUB_OFFLINE"]) ?? env["TRANSFORMERS_OFFLINE"] ?? "").toLowerCase(),
+    ),
   };
 }
 
@@ -37,13 +40,18 @@ export async function readHubToken(env: HubVariables): Promise<string | undefine
   const given = set(env["HF_TOKEN"]) ?? set(env["HUGGING_FACE_HUB_TOKEN"]);
   if (given !== undefined) return given.trim();
   const file = set(env["HF_TOKEN_PATH"]) ?? path.join(homeOf(env), "token");
-  const text = await readFile(file, "utf8").catch(() => "");
+  const text = await readFile(fromHome(file), "utf8").catch(() => "");
   return set(text.trim());
 }
 
 function homeOf(env: HubVariables): string {
   const cache = set(env["XDG_CACHE_HOME"]) ?? path.join(homedir(), ".cache");
   return set(env["HF_HOME"]) ?? path.join(cache, "huggingface");
+}
+
+/** A path that begins with `~` from the user's home, as the hub's library reads it: no shell has expanded it. */
+function fromHome(file: string): string {
+  return file === "~" || file.startsWith("~/") ? path.join(homedir(), file.slice(1)) : file;
 }
 
 function set(value: string | undefined): string | undefined {

@@ -54,7 +54,10 @@ export function readRepository(
   for (const { rfilename: name, size, blobId, lfs } of list.data.siblings) {
     const found = wanted.find(([pattern]) => pattern.test(name));
     const hash = lfs?.sha256 ?? blobId;
-    if (found === undefined || hash === undefined) continue;
+    if (found === undefined) continue;
+    if (hash === undefined) {
+      throw new UsageError(`Cannot fetch ${model}: the hub's answer has no hash of its ${name}`);
+    }
     const bytes = lfs?.size ?? size ?? found[1];
     if (bytes > found[1]) {
       throw new UsageError(

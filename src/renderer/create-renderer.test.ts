@@ -688,3 +688,16 @@ describe("createRenderer() with templates of other families", () => {
     });
   });
 });
+
+test("createRenderer() refuses a folder that lost the file which names the BOS token", async () => {
+  const dir = await mkdtemp(path.join(tmpdir(), "turnwright-renderer-"));
+  const template =
+    "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}";
+  await writeFile(path.join(dir, "chat_template.jinja"), template);
+  const codec = await modelCodec("qwen2_5");
+  await expect(createRenderer({ modelDir: dir, codec })).rejects.toThrow(
+    `Cannot render for the model in ${dir}: chat_template.jinja prints bos_token, and there is no ` +
+      "tokenizer_config.json to name that token; expected the model's own, or the template's variable",
+  );
+  await rm(dir, { recursive: true });
+});

@@ -5,6 +5,7 @@ import type { PyDict } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import { loadTokenCodec } from "../tokenizer/load-codec.ts";
 import type { ModelFolder } from "../tokenizer/model-folder.ts";
+import { readModelText } from "../tokenizer/model-file.ts";
 import { readModelFolder } from "../tokenizer/model-folder.ts";
 import { assembleRenderer } from "./assemble-renderer.ts";
 import { bindTemplate } from "./bound-template.ts";
@@ -62,6 +63,7 @@ export async function createRenderer(options: RendererOptions): Promise<Renderer
   const { historyPolicy = "keep", guardPolicy = "neutralise" } = options;
   const modelDir = await findModel(options.modelDir);
   const folder = await readModelFolder(modelDir);
+  await assertBosIsKnown(folder, options);
   const template = compileFolderTemplate(folder, options);
   const codec = options.codec ?? (await loadTokenCodec(modelDir));
   const { eos_token: endToken } = folder.specialTokens;
@@ -89,6 +91,21 @@ export async function createRenderer(options: RendererOptions): Promise<Renderer
     ...(options.deltaBase === undefined ? {} : { deltaBase: options.deltaBase }),
   });
   return options.now === undefined ? renderer : { ...renderer, now: options.now };
+}
+
+/** A prompt must not lack its BOS token because the file that names it is missing. */
+async function assertBosIsKnown(
+  { dir, chatTemplate = "", chatTemplateFile, specialTokens }: ModelFolder,
+  { variables }: RendererOptions,
+): Promise<void> {
+  const name = "bos_token";
+  if (!/\bbos_token\b/.test(chatTemplate)) return;
+  if (specialTokens[name] !== undefined || variables?.has(name) === true) return;
+  if ((await readModelText(dir, "tokenizer_config.json")) !== undefined) return;
+  throw new UsageError(
+    `Cannot render for the model in ${dir}: ${chatTemplateFile ?? "its template"} prints ${name}, and there is no ` +
+      "tokenizer_config.json to name that token; expected the model's own, or the template's variable",
+  );
 }
 
 function findStopId(token: number | string, codec: TokenCodec): number {

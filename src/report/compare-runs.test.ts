@@ -50,9 +50,11 @@ describe("compareRuns()", () => {
     const [none, all] = [results("a", { 0: [0], 1: [0] }), results("b", { 0: [1], 1: [1] })];
     expect(compareRuns(none, all).difference).toMatchObject({ value: 1, high: 1 });
     expect(compareRuns(all, none).difference).toMatchObject({ value: -1, low: -1 });
-    expect(compareRuns(none, none).difference.high).toBeCloseTo(0.6576, 4);
-    const much = results("c", { 0: [5], 1: [5] });
-    expect(compareRuns(none, much).difference.high).toBeGreaterThan(5);
+    // 1 - 0.025 ** (1 / 2).
+    expect(compareRuns(none, none).difference.high).toBeCloseTo(0.84189, 5);
+    const much = results("c", { 0: [5], 1: [9] });
+    expect(compareRuns(none, much).difference).toMatchObject({ value: 7, method: "student-t" });
+    expect(compareRuns(none, much).difference.high).toBeGreaterThan(9);
   });
 
   test("takes attempts of a task together", () => {
@@ -64,7 +66,10 @@ describe("compareRuns()", () => {
   test("finds no difference where rewards only round apart", () => {
     const a = results("a", { 0: [0.1, 0.2, 0.3] });
     const b = results("b", { 0: [0.3, 0.2, 0.1] });
-    expect(compareRuns(a, b).tieCount).toBe(1);
+    const comparison = compareRuns(a, b);
+    expect(comparison.tieCount).toBe(1);
+    expect(comparison.difference).toEqual(compareRuns(a, a).difference);
+    expect(comparison.difference).toMatchObject({ value: 0, low: -0.975, high: 0.975 });
   });
 
   test("refuses runs that have nothing in common", () => {

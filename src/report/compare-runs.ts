@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
 import type { RunResults } from "./collect-results.ts";
-import { estimateDifference, type Estimate } from "./interval.ts";
+import { areSame, boundsOf, estimateDifference, type Estimate } from "./interval.ts";
 import { signTest } from "./sign-test.ts";
 import type { TaskRewards } from "./task-rewards.ts";
 
@@ -20,7 +20,7 @@ export interface RunComparison {
   readonly b: string;
   /** Mean reward over the tasks that both runs scored. */
   readonly averageReward: { readonly a: number; readonly b: number };
-  /** B less A: the mean over tasks, paired, with its 95 % interval. */
+  /** B less A: the mean over tasks, paired, with its 95 % interval and that one's method. */
   readonly difference: Estimate;
   /** Tasks on which B is better. */
   readonly winCount: number;
@@ -39,9 +39,6 @@ export interface RunComparison {
   readonly branches?: { readonly a: number; readonly b: number };
   readonly tasks: readonly TaskComparison[];
 }
-
-/** Means closer than this are the same: sums of rewards round. */
-const tolerance = 1e-9;
 
 /**
  * Compares two runs task by task: tasks are the same by their ids, or by their numbers where one of the two knows
@@ -67,10 +64,10 @@ export function compareRuns(a: RunResults, b: RunResults): RunComparison {
   const tasks = pairs
     .map(([task, other]) => compareTask(task, other))
     .toSorted((first, second) => first.taskIndex - second.taskIndex || compareIds(first, second));
-  const areShares = tasks.every((task) => [task.a, task.b].every(isShare));
+  const { range } = boundsOf(pairs.flatMap((pair) => pair.flatMap(({ rewards }) => rewards)));
   const difference = estimateDifference(
-    tasks.map((task) => task.b - task.a),
-    areShares ? 1 : Infinity,
+    tasks.map((task) => (task.verdict === "same" ? 0 : task.b - task.a)),
+    range && range[1] - range[0],
   );
   if (difference === undefined) {
     throw new UsageError(
@@ -133,14 +130,10 @@ function compareIds(first: TaskComparison, second: TaskComparison): number {
 
 function compareTask(left: TaskRewards, right: TaskRewards): TaskComparison {
   const [a, b] = [mean(left.rewards), mean(right.rewards)];
-  const verdict = Math.abs(b - a) <= tolerance ? "same" : b > a ? "better" : "worse";
+  const verdict = areSame(a, b) ? "same" : b > a ? "better" : "worse";
   // A results file knows only the number; a run's folder knows the whole name.
   const taskId = left.taskId.length >= right.taskId.length ? left.taskId : right.taskId;
   return { taskId, taskIndex: left.taskIndex, a, b, verdict };
-}
-
-function isShare(value: number): boolean {
-  return value >= 0 && value <= 1;
 }
 
 function mean(values: readonly number[]): number {

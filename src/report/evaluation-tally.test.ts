@@ -228,7 +228,9 @@ describe("renderMarkdownReport()", () => {
       "**2 attempts have no score** (failed/user ×1, not-played ×1). They are left out of the figures rather than " +
         "counted as failed: so counted, the average reward is 0.333.",
     );
-    expect(report).toContain("| 1 | 0.500 (0.000 to 1.000) | 0.500 (0.000 to 1.000) | 2 | 0.333 |");
+    expect(report).toContain(
+      "| 1 | 0.500 (0.013 to 0.987, Clopper-Pearson) | 0.500 (0.013 to 0.987, Clopper-Pearson) | 2 | 0.333 |",
+    );
     expect(report).toContain("| `shop/test/1` | 0.000 | 0 of 2 | ✗ ✗ |");
     expect(report).toContain("| `shop/test/2` | – | 0 of 0 | – |");
     expect(report).toContain(

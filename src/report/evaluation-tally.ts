@@ -6,7 +6,7 @@ import { unscoredReason, type UnscoredReason } from "../run/unscored-reason.ts";
 import type { OutcomeCounts, StopReason } from "../trajectory/sample.ts";
 import { noSpending, withoutSpending } from "../user/add-spending.ts";
 import type { Durations, Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evaluation.ts";
-import { estimateMean, type Estimate } from "./interval.ts";
+import { boundsOf, estimateMean, type Estimate } from "./interval.ts";
 import type { NumberedEpisode } from "./number-trials.ts";
 import { passAtK, passHatK, type TaskTally } from "./pass-k.ts";
 import { tauBenchMetrics } from "./tau-bench-metrics.ts";
@@ -151,7 +151,8 @@ export class EvaluationTally {
     const planned = sum(tasks.map((task) => this.#plannedOf(task)));
     const branchCount = sum([...this.#branchCounts.values()]);
     const rewards = tasks.flatMap((task) => task.averageReward ?? []);
-    const averageReward = estimateMean(rewards);
+    const allRewards = tasks.flatMap(({ trials }) => trials.flatMap(({ reward }) => reward ?? []));
+    const averageReward = estimateMean(rewards, boundsOf(allRewards));
     const notPlayed = planned - finished;
     const unscoredBy = {
       ...this.#unscoredBy,
@@ -248,8 +249,14 @@ function passes(
     const tallies: TaskTally[] = tasks
       .filter(({ scoredCount }) => scoredCount >= k)
       .map(({ successCount, scoredCount }) => ({ successCount, trialCount: scoredCount }));
-    const hatK = estimateMean(tallies.map((tally) => passHatK(tally, k)));
-    const atK = estimateMean(tallies.map((tally) => passAtK(tally, k)));
+    const attemptCount = sum(tallies.map((tally) => tally.trialCount));
+    const bounds = { range: [0, 1], attemptCount } as const;
+    const [hatK, atK] = [passHatK, passAtK].map((passK) =>
+      estimateMean(
+        tallies.map((tally) => passK(tally, k)),
+        bounds,
+      ),
+    );
     if (hatK !== undefined) hat[k] = hatK;
     if (atK !== undefined) at[k] = atK;
   }

@@ -1,38 +1,101 @@
+import { betaQuantile, studentQuantile } from "./quantiles.ts";
+
+/**
+ * How an interval was computed. `clopper-pearson`: exact, for tasks that are each 0 or 1. `korn-graubard`: the same with
+ * the effective number of tasks, for shares between. `student-t`: for values without known bounds, and differences.
+ * `all-alike`: no task differs, so that only the tasks that were not drawn can. `none`: nothing can be said.
+ */
+export type IntervalMethod =
+  | "clopper-pearson"
+  | "korn-graubard"
+  | "student-t"
+  | "all-alike"
+  | "none";
+
 /** A mean with its 95 % confidence interval. JSON-able. */
 export interface Estimate {
   readonly value: number;
-  readonly low: number;
-  readonly high: number;
+  /** Absent where the method is `none`. */
+  readonly low?: number;
+  readonly high?: number;
+  readonly method: IntervalMethod;
   /** Tasks behind it. */
   readonly taskCount: number;
 }
 
-const resampleCount = 10_000;
-const zAt95 = 1.959963984540054;
+/** What is known of the values beside themselves. */
+export interface ValueBounds {
+  /** Least and largest value that a task can have; absent where nothing limits them. */
+  readonly range?: readonly [least: number, largest: number] | undefined;
+  /** Attempts behind all tasks, where each of them is either the least or the largest. */
+  readonly attemptCount?: number | undefined;
+}
 
-/**
- * The mean of per-task values with a 95 % confidence interval. Tasks are what is drawn: attempts at
- * one task hang together, so the interval comes from a bootstrap over whole tasks (percentiles of
- * 10,000 resamples, from a fixed seed, so that the same run always gives the same numbers). Where all
- * tasks have the same value a bootstrap would claim certainty; Wilson's interval for that share of as
- * many tasks is given instead.
- *
- * @param values - One value a task, each from 0 to 1 for a share; any numbers for rewards.
- * @returns `undefined` where there are no values.
- */
-export function estimateMean(values: readonly number[]): Estimate | undefined {
-  const taskCount = values.length;
-  if (taskCount === 0) return undefined;
-  const value = sum(values) / taskCount;
-  const [low, high] = values.every((other) => other === values[0])
-    ? wilson(value, taskCount)
-    : bootstrap(values);
-  return { value, low, high, taskCount };
+const tail = 0.025;
+
+/** Tells whether rounding alone may part two values, such as sums of the same rewards in another order. */
+export function areSame(a: number, b: number): boolean {
+  return Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b));
 }
 
 /**
- * The mean of paired differences between two runs, one a task, as `estimateMean()`. Where all are
- * alike, the interval is as wide on both sides as Wilson's for a share of none.
+ * Finds the bounds of rewards in the rewards of all attempts: 0 and 1 where all lie between, and the two values where
+ * three attempts or more have no others, such as -1 and 1. Others have none.
+ */
+export function boundsOf(rewards: readonly number[]): ValueBounds {
+  let [least, largest] = [Infinity, -Infinity];
+  for (const reward of rewards) {
+    least = Math.min(least, reward);
+    largest = Math.max(largest, reward);
+  }
+  const isShare = (least >= 0 || areSame(least, 0)) && (largest <= 1 || areSame(largest, 1));
+  const range = isShare ? ([0, 1] as const) : ([least, largest] as const);
+  const isEither = rewards.every((reward) => range.some((end) => areSame(reward, end)));
+  const isOfTwo = isEither && rewards.length > 2 && !areSame(least, largest);
+  if (!isShare && !isOfTwo) return {};
+  return { range, ...(isEither ? { attemptCount: rewards.length } : {}) };
+}
+
+/**
+ * The mean of per-task values with a 95 % confidence interval. Tasks are what is drawn, since attempts at one task hang
+ * together. Within a range, the interval is Clopper and Pearson's for the effective number of tasks: as many tasks of 0
+ * or 1 as would make the mean vary as it does, and fewer for the few tasks that this is measured on. Without a range it
+ * is Student's. `docs/evaluation.md` has the coverage that `bench/interval-coverage.ts` measures.
+ *
+ * **Source:** Korn and Graubard, "Confidence intervals for proportions with small expected number of positive counts
+ * estimated from survey data", Survey Methodology 24 (1998); Clopper and Pearson, Biometrika 26 (1934).
+ *
+ * @param values - One a task.
+ * @param bounds - Default: as if each value were an attempt.
+ * @returns `undefined` where there are no values.
+ */
+export function estimateMean(
+  values: readonly number[],
+  bounds: ValueBounds = boundsOf(values),
+): Estimate | undefined {
+  const taskCount = values.length;
+  if (taskCount === 0) return undefined;
+  const { mean, variance } = momentsOf(values);
+  const { range } = bounds;
+  if (variance === 0) return estimateAlike(mean, taskCount, range);
+  if (range === undefined) return estimateByStudent(values);
+  const [least, width] = [range[0], range[1] - range[0]];
+  const part = Math.min(1, Math.max(0, (mean - least) / width));
+  const isEither = values.every((value) => range.some((end) => areSame(value, end)));
+  const effective = isEither
+    ? taskCount
+    : effectiveCount({ part, variance: variance / width ** 2, taskCount }, bounds);
+  const [low, high] = clopperPearson(part, effective).map((end) => least + end * width) as [
+    number,
+    number,
+  ];
+  const method = isEither ? "clopper-pearson" : "korn-graubard";
+  const estimate = { value: mean, low, high, method, taskCount } as const;
+  return isEither ? estimate : widen(estimate, range);
+}
+
+/**
+ * The mean of paired differences between two runs, one a task, with Student's 95 % interval.
  *
  * @param limit - The largest difference that there can be, either way: 1 between shares.
  */
@@ -40,57 +103,84 @@ export function estimateDifference(
   values: readonly number[],
   limit = Infinity,
 ): Estimate | undefined {
+  if (values.length === 0) return undefined;
+  const { mean, variance } = momentsOf(values);
+  const range = limit === Infinity ? undefined : ([-limit, limit] as const);
+  if (variance === 0) return estimateAlike(mean, values.length, range);
+  const estimate = estimateByStudent(values);
+  return range === undefined ? estimate : widen(estimate, range);
+}
+
+function estimateAlike(value: number, taskCount: number, range: ValueBounds["range"]): Estimate {
+  if (range === undefined) return { value, method: "none", taskCount };
+  const isEnd = range.some((end) => areSame(value, end));
+  const method = isEnd ? "clopper-pearson" : "all-alike";
+  return widen({ value, low: value, high: value, method, taskCount }, range);
+}
+
+/**
+ * Gives an interval room for the tasks that were not drawn, and keeps it within the range. Of these all but a share of
+ * `1 - 0.025 ^ (1 / n)` are like the ones that were, with a probability of 97.5 %; that share may lie anywhere in the
+ * range. Where all tasks are 0, or all 1, this gives Clopper and Pearson's interval.
+ */
+function widen(
+  { low, high, ...estimate }: Required<Estimate>,
+  [least, largest]: readonly [number, number],
+): Estimate {
+  const { value, taskCount } = estimate;
+  const others = 1 - tail ** (1 / taskCount);
+  return {
+    ...estimate,
+    low: Math.max(least, Math.min(low, value - others * (value - least))),
+    high: Math.min(largest, Math.max(high, value + others * (largest - value))),
+  };
+}
+
+function estimateByStudent(values: readonly number[]): Required<Estimate> {
   const taskCount = values.length;
-  if (taskCount === 0) return undefined;
-  const value = sum(values) / taskCount;
-  const half = wilson(0, taskCount)[1];
-  const [low, high] = values.every((other) => other === values[0])
-    ? [Math.max(-limit, value - half), Math.min(limit, value + half)]
-    : bootstrap(values);
-  return { value, low, high, taskCount };
+  const { mean, variance } = momentsOf(values);
+  // The variance is divided by n; Student's interval wants it divided by n - 1.
+  const half = studentQuantile(1 - tail, taskCount - 1) * Math.sqrt(variance / (taskCount - 1));
+  return { value: mean, low: mean - half, high: mean + half, method: "student-t", taskCount };
 }
 
-/** The percentile interval of the mean, over resamples of the values. */
-function bootstrap(values: readonly number[]): readonly [low: number, high: number] {
-  const source = Float64Array.from(values);
-  const random = createRandom(20_240_617);
-  const means = new Float64Array(resampleCount);
-  for (let resample = 0; resample < resampleCount; resample++) {
-    let total = 0;
-    for (let draw = 0; draw < source.length; draw++) {
-      total += source[Math.floor(random() * source.length)] ?? 0;
-    }
-    means[resample] = total / source.length;
-  }
-  means.sort();
-  const tail = Math.floor(resampleCount * 0.025);
-  return [means[tail] ?? Number.NaN, means[resampleCount - 1 - tail] ?? Number.NaN];
+/** As many tasks of 0 or 1 as would make the mean vary as much, less what the few tasks leave open. */
+function effectiveCount(
+  {
+    part,
+    variance,
+    taskCount,
+  }: { readonly part: number; readonly variance: number; readonly taskCount: number },
+  { attemptCount = Infinity }: ValueBounds,
+): number {
+  const measured = Math.min((part * (1 - part) * taskCount) / variance, attemptCount);
+  const [all, few] = [attemptCount - 1, taskCount - 1].map((freedom) =>
+    studentQuantile(1 - tail, freedom),
+  ) as [number, number];
+  // Never fewer than the tasks: each is worth one of 0 or 1 at the least.
+  return Math.max(measured * (all / few) ** 2, Math.min(measured, taskCount));
 }
 
-/** Wilson's score interval; a value that is no share has no such interval, and gets no width. */
-function wilson(share: number, count: number): readonly [low: number, high: number] {
-  if (share < 0 || share > 1) return [share, share];
-  const z2 = zAt95 ** 2 / count;
-  const centre = (share + z2 / 2) / (1 + z2);
-  const half = (zAt95 * Math.sqrt((share * (1 - share)) / count + z2 / (4 * count))) / (1 + z2);
-  return [share === 0 ? 0 : centre - half, share === 1 ? 1 : centre + half];
+/** The interval of a share of so many; neither need be whole. */
+function clopperPearson(part: number, count: number): readonly [low: number, high: number] {
+  const hits = part * count;
+  return [
+    betaQuantile(tail, hits, count - hits + 1),
+    betaQuantile(1 - tail, hits + 1, count - hits),
+  ];
+}
+
+/** The mean, and the mean square of what parts the values from it; exactly 0 where rounding alone does. */
+function momentsOf(values: readonly number[]): {
+  readonly mean: number;
+  readonly variance: number;
+} {
+  const mean = sum(values) / values.length;
+  if (values.every((value) => areSame(value, mean)))
+    return { mean: values[0] ?? mean, variance: 0 };
+  return { mean, variance: sum(values.map((value) => (value - mean) ** 2)) / values.length };
 }
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
-}
-
-/**
- * Numbers from 0 up to 1, always the same for a seed.
- *
- * **Source:** mulberry32 by Tommy Ettinger, in the public domain.
- */
-function createRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -1,6 +1,7 @@
 import { describeDifference } from "./describe-difference.ts";
 import { countAsFailed } from "./count-as-failed.ts";
 import type { Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evaluation.ts";
+import { describeInterval } from "./describe-interval.ts";
 import type { Estimate } from "./interval.ts";
 import { isSuccess } from "./trial-result.ts";
 
@@ -34,9 +35,9 @@ export function renderMarkdownReport(evaluation: Evaluation, setup: ReportSetup)
 }
 
 const explanation =
-  "Intervals hold 95 %: a bootstrap over whole tasks (10,000 resamples, fixed seed); Wilson's where\n" +
-  "all tasks went alike. pass^k is the chance that k attempts at a task all succeed, pass@k that one of\n" +
-  "k does; both are unbiased estimates over the tasks with at least k scored attempts. The column\n" +
+  "Intervals are of 95 % over whole tasks, by the method that is named beside each. pass^k is the chance\n" +
+  "that k attempts at a task all succeed, pass@k that one of k does; both are unbiased estimates over the\n" +
+  "tasks with at least k scored attempts. The column\n" +
   "τ-bench is its own formula: an attempt without a score counts as failed, but a task of which none ended\n" +
   "is passed over.";
 
@@ -46,7 +47,7 @@ function renderHeadline(evaluation: Evaluation): string {
   const lines = [
     averageReward === undefined
       ? "No episode is scored."
-      : `Average reward **${fixed(averageReward.value)}** (${interval(averageReward)}) over ` +
+      : `Average reward **${fixed(averageReward.value)}** (${describeInterval(averageReward)}) over ` +
         `${averageReward.taskCount} tasks, ${scored} scored attempts of ${planned} planned.`,
   ];
   if (unscored > 0) {
@@ -207,11 +208,7 @@ function counts(byName: Readonly<Partial<Record<string, number>>>): string {
 }
 
 function estimate(value: Estimate | undefined): string {
-  return value === undefined ? "–" : `${fixed(value.value)} (${interval(value)})`;
-}
-
-function interval({ low, high }: Estimate): string {
-  return `${fixed(low)} to ${fixed(high)}`;
+  return value === undefined ? "–" : `${fixed(value.value)} (${describeInterval(value)})`;
 }
 
 function fixed(value: number): string {

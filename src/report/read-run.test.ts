@@ -169,3 +169,9 @@ describe("rows of samples", () => {
     await expect(logprobsOf(run.samplesOf("a"))).rejects.toThrow(refusal);
   });
 });
+
+test("a file of a run in the place of its folder is refused with the folder's name", async () => {
+  await expect(openStoredRun(file)).rejects.toThrow(
+    `Cannot read ${file} as a run: it is a file, expected a run's folder, such as ${dir}`,
+  );
+});

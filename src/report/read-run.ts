@@ -84,6 +84,12 @@ async function readManifest(file: string): Promise<RunManifest> {
       const example = near === undefined ? "" : `, such as ${near}`;
       throw new UsageError(`Cannot read ${file}: no such file, expected a run's folder${example}`);
     }
+    if ((error as NodeJS.ErrnoException).code === "ENOTDIR") {
+      const given = path.dirname(file);
+      throw new UsageError(
+        `Cannot read ${given} as a run: it is a file, expected a run's folder, such as ${path.dirname(given)}`,
+      );
+    }
     throw new UsageError(`Cannot read ${file}: ${describeError(error)}`);
   }
   throw new UsageError(`Cannot read ${file}: expected a run of format 1`);

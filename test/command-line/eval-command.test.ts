@@ -64,7 +64,7 @@ describe("turnwright eval", () => {
       out,
     };
     const text = await runEval({ ...flags, "engine-mode": "direct" });
-    expect(text).toMatch(/pass\^1 +1\.000 {2}\(95 %: 0\.4\d\d to 1\.000\)/);
+    expect(text).toMatch(/pass\^1 +1\.000 {2}\(95 %: 0\.292 to 1\.000, Clopper-Pearson\)/);
     const { violations, isFinished, slimeRows } = await verifyRun(out);
     expect({ violations, isFinished, slimeRows }).toEqual({
       ...{ violations: [], isFinished: true, slimeRows: 6 },

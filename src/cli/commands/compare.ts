@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { compareRuns, type RunComparison, type TaskComparison } from "../../report/compare-runs.ts";
+import { describeInterval } from "../../report/describe-interval.ts";
 import { readRunResults } from "../../report/run-results.ts";
 import { rowsText, terminalColumns } from "../rows-text.ts";
 import { writeOut } from "../write-out.ts";
@@ -9,7 +10,7 @@ export function defineCompare(command: Command): void {
   command
     .description(
       "Says on which tasks run B is better or worse than run A, how large the " +
-        "difference in mean reward is (95 % interval, bootstrap over tasks), and " +
+        "difference in mean reward is (Student's 95 % interval over tasks), and " +
         "whether chance explains it (exact sign test over tasks; with one attempt a " +
         "task that is McNemar's). Attempts without a score are left out and counted.",
     )
@@ -28,13 +29,13 @@ export function printComparison(
   columns: number = terminalColumns(),
 ): string {
   const { averageReward, difference, winCount, lossCount, tieCount, pValue, unscored } = comparison;
-  const { value, low, high, taskCount } = difference;
+  const { value, taskCount } = difference;
   const rows: [string, string][] = [
     ["A", `${comparison.a}: average reward ${averageReward.a.toFixed(3)}`],
     ["B", `${comparison.b}: average reward ${averageReward.b.toFixed(3)}`],
     [
       "B - A",
-      `${signed(value)}  (95 %: ${signed(low)} to ${signed(high)}), over ${taskCount} tasks`,
+      `${signed(value)}  (95 %: ${describeInterval(difference, signed)}), over ${taskCount} tasks`,
     ],
     ["B is", `better on ${winCount}, worse on ${lossCount}, the same on ${tieCount}`],
     ["chance", `p = ${pValue.toPrecision(3)} (exact ${testNames[comparison.test]}, two-sided)`],

@@ -3,6 +3,11 @@ import path from "node:path";
 import { UsageError } from "../../errors.ts";
 import { readSpecialTokens } from "../../audit/exported/special-tokens.ts";
 import { verifyExport } from "../../audit/exported/verify-export.ts";
+import {
+  assertFileOfSamples,
+  describeLoneCheck,
+  describeLoneExport,
+} from "../../audit/lone-file.ts";
 import { verifyRun } from "../../audit/verify-run.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import { given } from "../../internal/given.ts";
@@ -41,6 +46,8 @@ export function defineVerify(command: Command): void {
         "With --as, files that turnwright export wrote: each record's ids, mask, logprobs and versions " +
         "against each other, no row twice, with --run against the run that they are of, and with --model " +
         "the special tokens by that folder's tokenizer.\n\n" +
+        "A samples.jsonl file is checked alone, also within a run's folder, and an export without --run: a " +
+        "`note` says so, since a changed reward shows only against the run.\n\n" +
         "One JSON line a path; exit status 1 if anything is violated.\n\n" +
         "With --rescore an engine computes every sampled token's logprob again, and the largest and the " +
         "mean difference are reported; a row that cannot be scored is named and counts as a violation. " +
@@ -79,7 +86,7 @@ async function verify(paths: readonly string[], flags: VerifyFlags): Promise<voi
   }
   for (const given of paths) {
     const isRun = await isFolder(given);
-    const result = isRun ? await verifyRun(given) : await verifyFile(given);
+    const result = isRun ? await verifyRun(given) : await verifyLoneFile(given);
     const file = isRun ? path.join(given, "samples.jsonl") : given;
     const rescore = flags.rescore === true ? await rescoreWithEngine(file, flags) : undefined;
     await writeOut(`${JSON.stringify({ ...result, ...(rescore && { rescore }) })}\n`);
@@ -87,6 +94,13 @@ async function verify(paths: readonly string[], flags: VerifyFlags): Promise<voi
     if (rescore === undefined) continue;
     if (rescore.beyondToleranceCount > 0 || rescore.skipped.length > 0) process.exitCode = 1;
   }
+}
+
+/** One file, with what that leaves unchecked. */
+async function verifyLoneFile(file: string) {
+  await assertFileOfSamples(file);
+  const { violations, ...read } = await verifyFile(file);
+  return { ...read, note: await describeLoneCheck(file, read.samples), violations };
 }
 
 async function verifyExports(
@@ -106,9 +120,10 @@ async function verifyExports(
     temperatureRemedy: "--temperature T",
   };
   for (const file of files) {
-    const result = await verifyExport(file, as, known);
-    await writeOut(`${JSON.stringify(result)}\n`);
-    if (result.violations.length > 0) process.exitCode = 1;
+    const { violations, ...read } = await verifyExport(file, as, known);
+    const note = run === undefined ? { note: describeLoneExport(read.records) } : {};
+    await writeOut(`${JSON.stringify({ ...read, ...note, violations })}\n`);
+    if (violations.length > 0) process.exitCode = 1;
   }
   await codec?.close?.();
 }

@@ -12,8 +12,9 @@ const graceMs = 5000;
 
 /**
  * An agent that is a program of its own, in any language. It finds the policy where its SDK looks for it
- * (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL` and their keys), the task in `TURNWRIGHT_TASK` as JSON, and the
- * environment's tools and its user below `TURNWRIGHT_TASK_URL`.
+ * (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL` and their keys), the task in `TURNWRIGHT_TASK` as JSON
+ * (unless it is longer than a variable may be), and the same, the environment's tools and its user below
+ * `TURNWRIGHT_TASK_URL`.
  *
  * @param command - A line for the shell.
  */
@@ -55,14 +56,20 @@ function hide(told: string, apiKey: string): string {
   return told.replaceAll(apiKey, "…");
 }
 
+/** Longest variable that Linux takes, its name and the NUL at its end included, in bytes. */
+const longestVariable = 131_072;
+
 function variablesOf({ task, policyText, firstUserText, baseUrl, apiKey }: ForeignRun) {
+  const taskText = JSON.stringify({ ...task, policyText, firstUserText });
+  const isShort = Buffer.byteLength(`TURNWRIGHT_TASK=${taskText}`) < longestVariable;
   return {
     OPENAI_BASE_URL: `${baseUrl}/v1`,
     OPENAI_API_KEY: apiKey,
     ANTHROPIC_BASE_URL: baseUrl,
     ANTHROPIC_AUTH_TOKEN: apiKey,
     ANTHROPIC_API_KEY: apiKey,
-    TURNWRIGHT_TASK: JSON.stringify({ ...task, policyText, firstUserText }),
+    // Where it is longer, the command finds the same at its desk.
+    TURNWRIGHT_TASK: isShort ? taskText : undefined,
     TURNWRIGHT_TASK_URL: `${baseUrl}/s/${apiKey}`,
   };
 }

@@ -1,6 +1,7 @@
 import { html, type TemplateResult } from "lit/html.js";
 import { collectResults, type RunResults } from "../../report/collect-results.ts";
 import { compareRuns, type RunComparison, type TaskComparison } from "../../report/compare-runs.ts";
+import { describeInterval } from "../../report/describe-interval.ts";
 import { linkTo, type Route } from "../model/route.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { choice, whenReady } from "./parts.ts";
@@ -49,8 +50,8 @@ function drawComparison(app: ViewerApp, route: CompareRoute, compared: Compared)
           ${b} is better at <b>${winCount}</b> tasks, worse at <b>${lossCount}</b>, the same at
           <b>${tieCount}</b>. Its mean reward is ${averageReward.b.toFixed(3)}, that of ${a}
           ${averageReward.a.toFixed(3)}: ${signed(difference.value)} (95 %:
-          ${signed(difference.low)} to ${signed(difference.high)}), p = ${pValue.toPrecision(2)}
-          (${comparison.test} test).
+          ${describeInterval(difference, signed)}), p = ${pValue.toPrecision(2)} (${comparison.test}
+          test).
         </p>
       </div>
       <div class="choices" role="group" aria-label="order">

@@ -1,5 +1,6 @@
 import { UsageError } from "../../errors.ts";
-import { completeSandboxes, type Sandboxes } from "./sandbox.ts";
+import { completeSandboxes } from "./complete-sandboxes.ts";
+import type { Sandboxes } from "./sandbox.ts";
 
 /**
  * Sandboxes of a service of yours, from the one function that opens them; `of()` is supplied.

@@ -6,8 +6,11 @@ import {
   type Machine,
   type ProcessPlace,
 } from "../../run/process-place.ts";
-import { runProcess } from "./run-process.ts";
-import { completeSandboxes, type Sandbox, type SandboxResult, type Sandboxes } from "./sandbox.ts";
+import { fitArguments } from "./fit-arguments.ts";
+import { argumentsTooLong, cannotStart } from "./refuse-command.ts";
+import { isShortage, isTooLong, runProcess } from "./run-process.ts";
+import { completeSandboxes } from "./complete-sandboxes.ts";
+import type { Sandbox, SandboxResult, Sandboxes } from "./sandbox.ts";
 
 /** What containers are made of, and what they may take. */
 export interface DockerSandboxOptions {
@@ -109,7 +112,10 @@ class Docker {
     this.#program = program;
   }
 
-  /** @throws UsageError where there is no such program. */
+  /**
+   * @throws UsageError where there is no such program, RolloutError where this machine cannot start one now, and the
+   *   system's own error where the arguments are too long.
+   */
   async run(
     args: readonly string[],
     options: Parameters<typeof runProcess>[1],
@@ -118,6 +124,14 @@ class Docker {
       return await runProcess([this.#program, ...args], options);
     } catch (error) {
       options.signal.throwIfAborted();
+      if (isTooLong(error)) throw error;
+      if (isShortage(error)) {
+        throw new RolloutError(
+          "environment/unreachable",
+          `Cannot run ${this.#program}: ${describeError(error)}`,
+          { retryable: true, cause: error },
+        );
+      }
       throw new UsageError(
         `Cannot run ${this.#program}: ${describeError(error)}, expected Docker's program (or another by the ` +
           "option program, such as podman)",
@@ -154,13 +168,14 @@ class DockerSandbox implements Sandbox {
     const variables = Object.entries(env).flatMap(([name, value]) => ["--env", `${name}=${value}`]);
     const folder = this.#cwd === undefined ? [] : ["--workdir", this.#cwd];
     const within = cwd === undefined ? [] : [...inFolder, cwd];
-    const args = ["exec", "--interactive", ...folder, ...variables, this.id, ...within, ...command];
+    const args = ["exec", "--interactive", ...folder, ...variables, this.id, ...within];
     let result: SandboxResult;
     try {
-      result = await this.#docker.run(args, options);
+      result = await this.#docker.run([...args, ...fitArguments(command)], options);
     } catch (error) {
       // Docker's program was killed, and what it had started in the container was not.
       if (options.signal.aborted) await this.#killAll();
+      if (isTooLong(error)) return cannotStart(126, argumentsTooLong);
       throw error;
     }
     if (result.end === "out-of-time") await this.#killAll();
@@ -176,7 +191,8 @@ class DockerSandbox implements Sandbox {
   }
 
   async #isRunning(): Promise<boolean> {
-    const format = "{{.State.Running}}";
+    // A paused container counts as running, and takes no command.
+    const format = "{{if .State.Paused}}false{{else}}{{.State.Running}}{{end}}";
     const { stdout } = await this.#docker.keepHouse("inspect", "--format", format, this.id);
     return stdout.trim() === "true";
   }
@@ -193,8 +209,14 @@ class DockerSandbox implements Sandbox {
   }
 }
 
+/** Docker's own exit code where it fails, and that of a command that was killed. */
+const suspectCodes: ReadonlySet<number> = new Set([125, 137]);
+const lostWords =
+  /no such container|no container with|not running|stopped container|state improper|is paused|cannot connect|error during connect|connection (refused|reset)|unexpected EOF|error response from daemon|OCI runtime/i;
+
+/** Tells whether it may be the container that failed, which is then asked for; a command may say the same. */
 function soundsGone({ exitCode, stderr }: SandboxResult): boolean {
-  return exitCode !== 0 && /no such container|is not running|cannot connect/i.test(stderr);
+  return exitCode !== 0 && (suspectCodes.has(exitCode) || lostWords.test(stderr));
 }
 
 function failure(doing: string, { end, exitCode, stderr }: SandboxResult, timeoutMs: number) {

@@ -86,6 +86,9 @@ switch (command) {
       else if (name !== "--workdir") fail(`unknown flag: ${name}`, 125);
     }
     const dir = containerOf(args.shift());
+    if (existsSync(path.join(dir, "paused"))) {
+      fail("Error response from daemon: Container is paused, unpause the container before exec");
+    }
     if (args.join(" ") === "sh -c kill -9 -1") {
       kill(dir);
       process.exit(137);
@@ -114,10 +117,11 @@ switch (command) {
       rmSync(path.join(root, id), { recursive: true });
     }
     break;
-  case "inspect":
-    containerOf(read("inspect").positionals[0]);
-    process.stdout.write("true\n");
+  case "inspect": {
+    const dir = containerOf(read("inspect").positionals[0]);
+    process.stdout.write(`${!existsSync(path.join(dir, "paused"))}\n`);
     break;
+  }
   default:
     fail(`docker: '${command}' is not a docker command.`);
 }

@@ -9,8 +9,11 @@ import {
   type Machine,
   type ProcessPlace,
 } from "../../run/process-place.ts";
-import { killGroup, runProcess } from "./run-process.ts";
-import { completeSandboxes, type Sandbox, type Sandboxes } from "./sandbox.ts";
+import { fitArguments } from "./fit-arguments.ts";
+import { argumentsTooLong, cannotStart } from "./refuse-command.ts";
+import { isShortage, isTooLong, killGroup, runProcess } from "./run-process.ts";
+import { completeSandboxes } from "./complete-sandboxes.ts";
+import type { Sandbox, Sandboxes } from "./sandbox.ts";
 
 /** How commands are run on this machine. */
 export interface LocalSandboxOptions {
@@ -81,8 +84,9 @@ class LocalSandbox implements Sandbox {
     this.#parts = parts;
   }
 
-  run: Sandbox["run"] = async (command, options) => {
+  run: Sandbox["run"] = async (given, options) => {
     const { work, memoryMiB } = this.#parts;
+    const command = fitArguments(given);
     const limited =
       memoryMiB === undefined
         ? command
@@ -98,15 +102,22 @@ class LocalSandbox implements Sandbox {
       return await runProcess(limited, { ...options, env, cwd });
     } catch (error) {
       options.signal.throwIfAborted();
-      // As a shell says it of a folder or a program that there is not: the model's mistake.
+      if (isShortage(error)) {
+        throw new RolloutError(
+          "environment/unreachable",
+          `Cannot run a command in sandbox ${this.id}: ${describeError(error)}`,
+          { retryable: true, cause: error },
+        );
+      }
+      // The rest is the model's mistake, and reads as a shell says it.
+      if (isTooLong(error)) return cannotStart(126, argumentsTooLong);
       const isFolder = await stat(cwd).then(
         (found) => found.isDirectory(),
         () => false,
       );
-      const stderr = isFolder
-        ? `${command[0] ?? ""}: ${describeError(error)}`
-        : `cd: ${options.cwd ?? work}: no such folder`;
-      return { end: "exited", exitCode: 127, stdout: "", stderr, omittedBytes: 0 };
+      return isFolder
+        ? cannotStart(127, describeError(error))
+        : cannotStart(127, `${options.cwd ?? work} is no folder`);
     }
   };
 

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { startDeadline, withDeadline } from "../../internal/deadline.ts";
+import { KeptOutput } from "./kept-output.ts";
 import type { SandboxCommandOptions, SandboxResult } from "./sandbox.ts";
 
 /** How long a command may take where nothing else is said, in milliseconds. */
@@ -53,13 +54,29 @@ export async function runProcess(
   child.stdout.destroy();
   child.stderr.destroy();
   signal.throwIfAborted();
+  const [out, err] = [stdout.read(), stderr.read()];
   return {
     end: deadline.expired ? "out-of-time" : "exited",
     exitCode,
-    stdout: stdout.text,
-    stderr: stderr.text,
-    omittedBytes: stdout.omittedBytes + stderr.omittedBytes,
+    stdout: out.text,
+    stderr: err.text,
+    omittedBytes: out.omittedBytes + err.omittedBytes,
+    ...(out.isUtf8 && err.isUtf8 ? {} : { notUtf8: true as const }),
   };
+}
+
+/** Codes of errors by which a machine refuses to start any process at the moment. */
+const shortages: ReadonlySet<string> = new Set(["EAGAIN", "EMFILE", "ENFILE", "ENOMEM"]);
+
+/** Tells whether a process could not be started because the machine lacks something, and not for what it is. */
+export function isShortage(error: unknown): boolean {
+  return shortages.has((error as NodeJS.ErrnoException).code ?? "");
+}
+
+/** Tells whether a process could not be started because its arguments and variables are too long together. */
+export function isTooLong(error: unknown): boolean {
+  // Windows says ENAMETOOLONG.
+  return ["E2BIG", "ENAMETOOLONG"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
 /** Kills a process with those that it started. */
@@ -69,28 +86,5 @@ export function killGroup(pid: number): void {
   } catch (error) {
     // ESRCH: all of them have ended.
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-  }
-}
-
-/** The beginning of an output, however much is written. */
-class KeptOutput {
-  readonly #limit: number;
-  readonly #pieces: Buffer[] = [];
-  #length = 0;
-  omittedBytes = 0;
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  take(piece: Buffer): void {
-    const kept = piece.subarray(0, Math.max(0, this.#limit - this.#length));
-    if (kept.length > 0) this.#pieces.push(kept);
-    this.#length += kept.length;
-    this.omittedBytes += piece.length - kept.length;
-  }
-
-  get text(): string {
-    return Buffer.concat(this.#pieces).toString("utf8");
   }
 }

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { defineEnvironment } from "../../environment/define-environment.ts";
 import { playActions } from "../../environment/play-actions.ts";
+import { isRefusal } from "../../environment/refuse.ts";
 import { RolloutError, UsageError } from "../../errors.ts";
 import { toPyValue, type PyDict } from "../../python/value.ts";
 import { thisMachine, type Machine } from "../../run/process-place.ts";
@@ -147,6 +148,64 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     });
   });
 
+  test("answers a command that no system can start, and goes on", async () => {
+    await using box = await make().open({ signal });
+    const nothing = { end: "exited", stdout: "", omittedBytes: 0 };
+    expect(await box.run(["sh", "-c", "echo a\0b"], { signal })).toEqual({
+      ...{ ...nothing, exitCode: 126 },
+      stderr:
+        "cannot run the command: argument 2 has a NUL character at position 6, " +
+        "which only standard input and files can hold",
+    });
+    const after = await box.run(["cat"], { signal, stdin: "a\0b" });
+    expect(after).toEqual({ ...nothing, exitCode: 0, stdout: "a\0b", stderr: "" });
+  });
+
+  test("runs a script of any usual length, and answers arguments that are too long", async () => {
+    await using box = await make().open({ signal });
+    const text = `${"ü".repeat(100_000)}\n`;
+    await box.run(["sh", "-c", `cat > file <<'END'\n${text}END`], { signal });
+    expect(await readSandboxFile(box, { file: "file", signal })).toBe(text);
+    const { exitCode, stderr } = await box.run(["cat", text], { signal, cwd: "." });
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 126,
+      stderr:
+        "cannot run the command: its arguments and variables are too long, " +
+        "expected large contents in its standard input or in a file",
+    });
+  });
+
+  test("says of an output that it is not UTF-8, and reads no such file", async () => {
+    await using box = await make().open({ signal });
+    const script = "printf '\\377a' > file; cat file";
+    const result = await box.run(["sh", "-c", script], { signal });
+    expect(result).toMatchObject({ stdout: "\ufffda", notUtf8: true, exitCode: 0 });
+    expect(await readSandboxFile(box, { file: "file", signal })).toBeUndefined();
+    // The limit cuts within a character.
+    const options = { signal, stdin: "üü", maxOutputBytes: 3 };
+    expect(await box.run(["cat"], options)).toEqual({
+      ...{ end: "exited", exitCode: 0, stdout: "ü", stderr: "", omittedBytes: 2 },
+    });
+  });
+
+  test("refuses to write a file where there can be none", async () => {
+    await using box = await make().open({ signal });
+    const write = async (file: string, text: string): Promise<unknown> =>
+      await writeSandboxFile(box, { file, text, signal }).catch((thrown: unknown) => thrown);
+    await box.run(["mkdir", "folder"], { signal });
+    const error = await write("folder", "");
+    expect(isRefusal(error)).toBe(true);
+    expect((error as Error).message).toMatch(/^Cannot write "folder": .*[Ii]s a directory/);
+    expect(await write("a\0", "")).toMatchObject({
+      name: "ToolRefusal",
+      message:
+        'Cannot write "a\\u0000": cannot run the command: argument 4 has a NUL character at position 1, ' +
+        "which only standard input and files can hold",
+    });
+    expect(await write("file", "\ud800")).toMatchObject({ name: "ToolRefusal" });
+    expect(await readSandboxFile(box, { file: "a\0", signal })).toBeUndefined();
+  });
+
   test("kills a command whose time is over, with what it started", async () => {
     await using box = await make().open({ signal });
     const script = "sleep 1000 & echo $!; wait";
@@ -236,6 +295,10 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     expect((await play("ls | grep answer")).steps[0]?.observation).toBe(
       '{"stdout":"","exitCode":1}',
     );
+    // A command that no system can start is the model's mistake, and the episode goes on.
+    const mistaken = await play("echo a\0b", "printf hello > answer");
+    expect(mistaken.steps[0]?.observation).toBe('{"stdout":"","exitCode":126}');
+    expect(mistaken.score.reward).toBe(1);
     expect(await left()).toBe(0);
   });
 });
@@ -294,6 +357,19 @@ describe("dockerSandboxes()", () => {
       ...["--security-opt", "no-new-privileges", "--network", "none", "--workdir", "/work"],
       ...["--entrypoint", "sh", "python", "-c", "sh", "3600"],
     ]);
+  });
+
+  test("tells a container that went away during a command from a command that was killed", async () => {
+    const box = await docker().open({ signal });
+    const killed = await box.run(["sh", "-c", "kill -9 $$"], { signal });
+    expect(killed).toMatchObject({ end: "exited", exitCode: 137 });
+    await writeFile(path.join(dir, box.id, "paused"), "");
+    const paused = box.run(["true"], { signal });
+    await expect(paused).rejects.toMatchObject({ code: "environment/unreachable" });
+    await rm(path.join(dir, box.id, "paused"));
+    const script = 'rm -r "$1"; kill -9 $$';
+    const run = box.run(["sh", "-c", script, "sh", path.join(dir, box.id)], { signal });
+    await expect(run).rejects.toMatchObject({ code: "environment/unreachable", retryable: true });
   });
 
   test("says what Docker says where a container cannot be had, or is gone", async () => {

@@ -1,5 +1,5 @@
 import type { GetResource } from "../../environment/episode-resources.ts";
-import { RolloutError } from "../../errors.ts";
+import { refuse } from "../../environment/refuse.ts";
 
 /** How a command is run. */
 export interface SandboxCommandOptions {
@@ -25,13 +25,16 @@ export interface SandboxResult {
   readonly stderr: string;
   /** Bytes of the two that were not kept. */
   readonly omittedBytes: number;
+  /** Present where an output is not UTF-8 throughout; U+FFFD stands for what is not. */
+  readonly notUtf8?: true;
 }
 
 /** A place where commands of a model's can be run. Disposing it clears away all that is in it. */
 export interface Sandbox extends AsyncDisposable {
   readonly id: string;
   /**
-   * Runs a program with its arguments; no shell reads them. What the command does wrong is a result.
+   * Runs a program with its arguments; no shell reads them. What the command does wrong is a result, and so is a
+   * command that no system can start (exit code 126 or 127, with the reason in `stderr`).
    *
    * @throws RolloutError with party `environment` where the sandbox is gone.
    */
@@ -55,27 +58,10 @@ export interface Sandboxes {
   sweep(): Promise<number>;
 }
 
-/** Gives sandboxes their `of()`, and the sweep before the first of them. */
-export function completeSandboxes(parts: Pick<Sandboxes, "open" | "sweep">): Sandboxes {
-  const key = {};
-  let swept: Promise<unknown> | undefined;
-  const open: Sandboxes["open"] = async (options) => {
-    // What cannot be cleared away does not keep anybody from working.
-    swept ??= parts.sweep().catch(() => undefined);
-    await swept;
-    return await parts.open(options);
-  };
-  return {
-    open,
-    sweep: async () => await parts.sweep(),
-    of: async ({ resource, signal }) => await resource(key, async () => await open({ signal })),
-  };
-}
-
 /**
  * Writes a file, and the folders above it. Needs `sh` in the sandbox.
  *
- * @throws RolloutError where it cannot be written.
+ * @throws ToolRefusal where it cannot be written, as `refuse()` does: in a tool, the model reads why.
  */
 export async function writeSandboxFile(
   sandbox: Sandbox,
@@ -87,18 +73,18 @@ export async function writeSandboxFile(
 ): Promise<void> {
   const script = 'mkdir -p "$(dirname "$1")" && cat > "$1"';
   const options = { signal, stdin: text };
-  const { exitCode, stderr } = await sandbox.run(["sh", "-c", script, "sh", file], options);
-  if (exitCode === 0) return;
-  const message = `Cannot write ${file} in sandbox ${sandbox.id}: ${stderr.trim()}`;
-  throw new RolloutError("environment/exception", message);
+  const result = await sandbox.run(["sh", "-c", script, "sh", file], options);
+  if (result.exitCode === 0) return;
+  const why = result.end === "out-of-time" ? "it took too long" : result.stderr.trim();
+  refuse(`Cannot write ${JSON.stringify(file)}: ${why}`);
 }
 
 /** What is read of a file where nothing else is said, in bytes. */
 const defaultFileBytes = 2 ** 20;
 
 /**
- * Reads a file; `undefined` where it cannot be read, or is larger than `maxBytes` (default 1 MiB). Needs `cat`
- * in the sandbox.
+ * Reads a file; `undefined` where it cannot be read, is not UTF-8, or is larger than `maxBytes` (default 1 MiB).
+ * Needs `cat` in the sandbox.
  */
 export async function readSandboxFile(
   sandbox: Sandbox,
@@ -109,6 +95,7 @@ export async function readSandboxFile(
   }: { readonly file: string; readonly signal: AbortSignal; readonly maxBytes?: number },
 ): Promise<string | undefined> {
   const options = { signal, maxOutputBytes: maxBytes };
-  const { exitCode, stdout, omittedBytes } = await sandbox.run(["cat", "--", file], options);
-  return exitCode === 0 && omittedBytes === 0 ? stdout : undefined;
+  const result = await sandbox.run(["cat", "--", file], options);
+  const isWhole = result.exitCode === 0 && result.omittedBytes === 0 && result.notUtf8 !== true;
+  return isWhole ? result.stdout : undefined;
 }

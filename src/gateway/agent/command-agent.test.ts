@@ -1,0 +1,39 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { commandAgent } from "./command-agent.ts";
+import type { ForeignRun } from "./foreign-agent.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-command-agent-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+/** What a command finds in `TURNWRIGHT_TASK` for a first line of this kind; `-` for nothing. */
+async function taskSeen(firstUserText: string): Promise<string> {
+  const file = path.join(dir, "seen");
+  const run = {
+    task: { id: "e/test/0" },
+    policyText: "p",
+    firstUserText,
+    baseUrl: "http://127.0.0.1:1",
+    apiKey: "key",
+    signal: new AbortController().signal,
+  } as unknown as ForeignRun;
+  await commandAgent(`printf %s "\${TURNWRIGHT_TASK--}" > '${file}'`).run(run);
+  return await readFile(file, "utf8");
+}
+
+test("a command has its task in a variable, also one with a NUL and half a character", async () => {
+  expect(await taskSeen("a\0\ud800")).toBe(
+    String.raw`{"id":"e/test/0","policyText":"p","firstUserText":"a\u0000\ud800"}`,
+  );
+});
+
+test("a command starts without the variable where the task is longer than one may be", async () => {
+  expect(await taskSeen("ü".repeat(70_000))).toBe("-");
+});

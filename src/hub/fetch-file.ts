@@ -1,0 +1,59 @@
+import { createHash } from "node:crypto";
+import { readFile, rm } from "node:fs/promises";
+import path from "node:path";
+import { UsageError } from "../errors.ts";
+import { downloadFile } from "../internal/download-file.ts";
+import { replaceFile, replaceLink } from "./replace-file.ts";
+import type { RepositoryFile } from "./repository.ts";
+import { folderOf, type Snapshot } from "./snapshot.ts";
+
+/** How a file is fetched. */
+export interface FetchFileOptions {
+  /** Where the commit's files are, without a slash at the end. */
+  readonly base: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  /** Told of a file before it is fetched. */
+  readonly onFile?: ((name: string, bytes: number) => void) | undefined;
+}
+
+/**
+ * Puts a file into a snapshot, unless it is there with the content that the hub announced. What another process
+ * writes at the same time, or has left unfinished, is not touched.
+ *
+ * @throws UsageError where it cannot be had, or has another content.
+ */
+export async function fetchFile(
+  snapshot: Snapshot,
+  file: RepositoryFile,
+  { base, headers, signal, onFile }: FetchFileOptions,
+): Promise<void> {
+  const place = path.join(folderOf(snapshot), file.name);
+  if (await hasContent(place, file)) return;
+  const blob = path.join(snapshot.modelDir, "blobs", file.hash);
+  if (!(await hasContent(blob, file))) {
+    onFile?.(file.name, file.bytes);
+    const url = `${base}/${file.name}`;
+    await replaceFile(blob, async (part) => {
+      try {
+        await downloadFile({ url, file: part, maxBytes: file.bytes, signal, headers });
+      } finally {
+        await rm(`${part}.tag`, { force: true });
+      }
+      if (await hasContent(part, file)) return;
+      throw new UsageError(
+        `Cannot use ${url}: its content is not what the hub announced, try again`,
+      );
+    });
+  }
+  await replaceLink(place, blob);
+}
+
+/** Tells whether a file has the content that the hub gave the hash of. */
+async function hasContent(file: string, { hash }: RepositoryFile): Promise<boolean> {
+  const content = await readFile(file).catch(() => undefined);
+  if (content === undefined) return false;
+  return hash.length === 64
+    ? createHash("sha256").update(content).digest("hex") === hash
+    : createHash("sha1").update(`blob ${content.length}\0`).update(content).digest("hex") === hash;
+}

@@ -1,0 +1,59 @@
+import type { SandboxCommandOptions, SandboxResult } from "./sandbox.ts";
+
+/**
+ * Answers a command that no system can start, as a shell answers one that cannot be executed: exit code 126, with the
+ * reason in `stderr` for the model to read. Returns `undefined` for any other command. Values that are no text count
+ * too, since a model's arguments may lack a member.
+ */
+export function refuseCommand(
+  command: readonly string[],
+  { cwd, env = {}, stdin }: Pick<SandboxCommandOptions, "cwd" | "env" | "stdin">,
+): SandboxResult | undefined {
+  if (command.length === 0 || command[0] === "") return cannotStart(127, "no program is named");
+  const texts = [
+    ...command.map((text, index) => [index === 0 ? "the program" : `argument ${index}`, text]),
+    ...(cwd === undefined ? [] : [["the folder", cwd]]),
+    ...Object.entries(env).flatMap(([name, value]) => [
+      [`the name of variable ${JSON.stringify(name)}`, name],
+      [`the variable ${JSON.stringify(name)}`, value],
+    ]),
+  ] as const;
+  for (const [what, text] of texts) {
+    const fault = faultOf(text);
+    if (fault !== undefined) return cannotStart(126, `${what} ${fault}`);
+  }
+  for (const name of Object.keys(env)) {
+    if (name === "" || name.includes("=")) {
+      return cannotStart(126, `${JSON.stringify(name)} is no name of a variable`);
+    }
+  }
+  const half = typeof stdin === "string" ? halfCharacterIn(stdin) : undefined;
+  return half === undefined ? undefined : cannotStart(126, `the standard input ${half}`);
+}
+
+/** Answers a command that cannot be started, by a shell's exit code. */
+export function cannotStart(exitCode: 126 | 127, reason: string): SandboxResult {
+  const stderr = `cannot run the command: ${reason}`;
+  return { end: "exited", exitCode, stdout: "", stderr, omittedBytes: 0 };
+}
+
+/** The reason where a system refuses arguments for their length. */
+export const argumentsTooLong =
+  "its arguments and variables are too long, expected large contents in its standard input or in a file";
+
+function faultOf(text: unknown): string | undefined {
+  if (typeof text !== "string") return `is ${typeof text}, not text`;
+  const nul = text.indexOf("\0");
+  if (nul !== -1) {
+    return `has a NUL character at position ${nul}, which only standard input and files can hold`;
+  }
+  return halfCharacterIn(text);
+}
+
+/** A surrogate without its other half, which UTF-8 cannot hold. */
+function halfCharacterIn(text: string): string | undefined {
+  const found = /\p{Surrogate}/u.exec(text);
+  if (found === null) return undefined;
+  const code = found[0].charCodeAt(0).toString(16).toUpperCase();
+  return `has half a character (U+${code}) at position ${found.index}, which is no text`;
+}
