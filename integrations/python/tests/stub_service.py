@@ -37,6 +37,8 @@ class StubService(ThreadingHTTPServer):
         self.hangs = False
         # The batches that were cleared.
         self.cleared = []
+        # The seconds that a refusal asks for.
+        self.retry_after = None
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -95,6 +97,8 @@ class Handler(BaseHTTPRequestHandler):
         content = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
+        if self.server.retry_after is not None:
+            self.send_header("Retry-After", self.server.retry_after)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
