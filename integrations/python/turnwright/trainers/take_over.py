@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..client import Client
-from .play import RUN
+from .run_name import RUN
 
 _taken: set[str] = set()
 
