@@ -26,6 +26,7 @@ class StubService(ThreadingHTTPServer):
     """Finishes each batch at once. `faults` are statuses, or "cut", that the next calls meet."""
 
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, token=None):
         super().__init__(("127.0.0.1", 0), Handler)

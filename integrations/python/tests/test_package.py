@@ -11,7 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1]
 # The shims import their trainers; what all share is typed.
-SHARED = ("play", "run_name", "take_over")
+SHARED = ("play", "one_play", "played", "run_name", "seeds", "take_over", "task_name", "trl_groups", "trl_ranks")
 
 CONSUMER = """
 from typing import Any, Iterator

@@ -7,7 +7,7 @@ import functools
 import os
 import queue
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from ..attempt import Attempt
@@ -25,11 +25,18 @@ def _threads(process: int) -> ThreadPoolExecutor:
 
 async def played(play: Play) -> list[Attempt]:
     """Returns the scored attempts. Where the caller is cancelled, so is what is played."""
+    playing = _threads(os.getpid()).submit(play.scored)
     try:
-        return await asyncio.get_running_loop().run_in_executor(_threads(os.getpid()), play.scored)
+        return await asyncio.wrap_future(playing)
     except asyncio.CancelledError:
-        await asyncio.shield(asyncio.to_thread(play.give_up))
+        await asyncio.shield(asyncio.to_thread(_end, play, playing))
         raise
+
+
+def _end(play: Play, playing: Future[list[Attempt]]) -> None:
+    play.give_up()
+    if not playing.cancelled():
+        wait([playing], timeout=10)
 
 
 async def played_once(client: Any, **asked: Any) -> Attempt:

@@ -16,24 +16,26 @@ from .trl_sample import to_sample
 
 
 class TurnwrightWorker:
-    """Plays groups over the tasks again and again; advantages are rewards less the group's mean. TRL starts the worker of
-    rank 0 alone."""
+    """Plays groups over the tasks again and again; advantages are rewards less the group's mean."""
 
     def __init__(self, tasks: list[int | str], samples: int = 8, ahead: int = 64, temperature: float = 1.0) -> None:
         if not tasks:
             raise ValueError("Cannot train on no tasks: name at least one")
         self.rollout_buffer, self.metrics_queue = queue.Queue(maxsize=ahead), queue.Queue()
         self._tasks, self._samples, self._sampling = [read_task(one) for one in tasks], samples, {"temperature": temperature}
-        self._stopped, self._play, self._trouble = threading.Event(), None, None
+        self._stopped, self._thread, self._play, self._trouble = threading.Event(), None, None, None
 
     def start(self) -> None:
         self._stopped, self._trouble = threading.Event(), None
-        threading.Thread(target=self._work, args=(self._stopped,), daemon=True).start()
+        self._thread = threading.Thread(target=self._work, args=(self._stopped,), daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
         self._stopped.set()
         if self._play is not None:
             self._play.give_up()
+        if self._thread is not None:
+            self._thread.join(timeout=5)
 
     def update_model_version(self, model_version: int) -> None:
         """FolderTransfer has announced it."""
