@@ -1,5 +1,6 @@
 """What is shipped: the wheel, the source distribution, and their types."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -72,4 +73,17 @@ def test_mypy_finds_nothing_under_strict(tmp_path):
         [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "--python-version", "3.10",
          "--disable-error-code=import-untyped", "--disable-error-code=import-not-found", *typed_files(tmp_path)],
         cwd=PACKAGE, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_pyright_finds_nothing_under_strict(tmp_path):
+    pyright = shutil.which("pyright")
+    if pyright is None:
+        pytest.skip("pyright is not here: npm install -g pyright")
+    settings = {"include": typed_files(tmp_path), "extraPaths": [str(PACKAGE)], "typeCheckingMode": "strict",
+                "pythonVersion": "3.10", "reportMissingImports": False, "reportMissingModuleSource": False,
+                "reportMissingTypeStubs": False, "reportUnknownMemberType": False, "reportUnknownVariableType": False,
+                "reportUnknownArgumentType": False, "reportPrivateUsage": False}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    done = subprocess.run([pyright, "-p", str(tmp_path)], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -209,7 +209,12 @@ def test_tasks_as_rows_of_data_sets(capsys, monkeypatch):
     tasks.main()
     first, second = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert (first["extra_info"]["index"], first["task_index"], first["label"]) == (4, 4, "4")
-    assert second["prompt"] == [{"role": "user", "content": "7"}]
+    assert second["prompt"] == [{"role": "user", "content": "7"}] and "split" not in second
+    monkeypatch.setattr("sys.argv", ["tasks", "--split", "test", "--tasks", "4"])
+    tasks.main()
+    row = json.loads(capsys.readouterr().out)
+    assert (row["extra_info"], row["task_index"], row["split"]) == ({"index": 4, "split": "test"}, 4, "test")
+    assert (row["label"], row["prompt"]) == ("test/4", [{"role": "user", "content": "test/4"}])
     monkeypatch.setattr("sys.argv", ["tasks", "--tasks", "train"])
     with pytest.raises(SystemExit):
         tasks.main()

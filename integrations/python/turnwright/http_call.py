@@ -12,11 +12,11 @@ from .whole_number import whole_number
 
 Body = dict[str, Any]
 
-RETRIED_STATUSES = frozenset({429, 502, 503})
+RETRIED_STATUSES: frozenset[int] = frozenset({429, 502, 503})
 # Tries at an address that never answered, and seconds that a connection may take.
 ABSENT_TRIES, CONNECT_TIMEOUT = 3, 5.0
 
-log = logging.getLogger("turnwright")
+log: logging.Logger = logging.getLogger("turnwright")
 # Addresses that answered in this process: a service there that is gone may come back.
 _answered: set[str] = set()
 
@@ -26,7 +26,9 @@ class ServiceError(Exception):
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(f"{code} ({status}): {message}")
-        self.status, self.code, self.message = status, code, message
+        self.status: int = status
+        self.code: str = code
+        self.message: str = message
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.status, self.code, self.message)
@@ -42,7 +44,9 @@ class Problem(Exception):
     def __init__(self, message: str, *, is_full: bool = False, is_absent: bool = False,
                  after_s: float | None = None) -> None:
         super().__init__(message)
-        self.is_full, self.is_absent, self.after_s = is_full, is_absent, after_s
+        self.is_full: bool = is_full
+        self.is_absent: bool = is_absent
+        self.after_s: float | None = after_s
 
 
 class HttpCalls:
