@@ -102,7 +102,9 @@ def test_pass_hat_k_counts_as_the_report_does():
 def test_pass_hat_k_of_a_step_is_over_tasks_and_leaves_out_branches():
     again = [{**make_row(f"b/s/0#{n}", "b/s/0", 1), "taskId": "s/0"} for n in range(2)]
     branch = {**make_row("s/1#9", "s/1", 1), "forkedFrom": {"rolloutId": "s/1#0", "turnIndex": 1}}
+    elsewhere = {**make_row("s/2#0", "s/2", 0), "forkedFrom": {"rolloutId": "other/2#0", "turnIndex": 1}}
     metrics = step_metrics([*rows(), *again, branch])
+    assert step_metrics([elsewhere])["pass^1"] == 0, "forks of another run are attempts of their own"
     assert metrics["pass^1"] == pytest.approx((3 / 4 + 1) / 2) and metrics["pass^2"] == 0.5
     assert metrics["rollout/episodes"] == 7
 

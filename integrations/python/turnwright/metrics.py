@@ -39,7 +39,7 @@ def step_metrics(rows: Iterable[Row], *, trainer_version: int | None = None,
 
     `trainer_version` is the version that is trained: staleness is how many versions older a sampled token
     is. `ratios` are those of the trained tokens, new policy to recorded. pass^k leaves out attempts that part from
-    others (`forkedFrom`), as the report does.
+    another one of the rows (`forkedFrom`), as the report does.
     """
     rows, ratios = list(rows), [] if ratios is None else [float(ratio) for ratio in ratios]
     episodes: dict[str, list[Row]] = {}
@@ -53,7 +53,9 @@ def step_metrics(rows: Iterable[Row], *, trainer_version: int | None = None,
         if reward is None:
             continue
         rewards.setdefault(own[0]["groupId"], []).append(float(reward))
-        if "forkedFrom" not in own[0]:
+        # One that parts from another of the same run says nothing of the policy's chances.
+        parent = (own[0].get("forkedFrom") or {}).get("rolloutId")
+        if parent not in episodes and parent != f"{own[0]['groupId']}#0":
             trials.setdefault(own[0]["taskId"], []).append(float(reward))
     scored = [reward for own in rewards.values() for reward in own]
     out["rollout/unscored"] = len(episodes) - len(scored)
