@@ -6,7 +6,7 @@ import json
 from math import comb, isfinite, isnan
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import Any, Iterable, Sequence
+from typing import Any, Iterable
 
 from .rows import Row, read_lines
 from .whole_number import whole_number
@@ -25,7 +25,7 @@ def pass_hat_k(rewards: Iterable[Iterable[float | None]], k: int) -> float | Non
     """
     if whole_number("k", k) < 1:
         raise ValueError(f"Cannot use k={k}: expected at least 1")
-    chances = []
+    chances: list[float] = []
     for own in rewards:
         scored = [reward for reward in own if reward is not None and not isnan(reward)]
         if len(scored) >= k:
@@ -54,7 +54,8 @@ def step_metrics(rows: Iterable[Row], *, trainer_version: int | None = None,
             continue
         rewards.setdefault(own[0]["groupId"], []).append(float(reward))
         # One that parts from another of the same run says nothing of the policy's chances.
-        parent = (own[0].get("forkedFrom") or {}).get("rolloutId")
+        fork: Row = own[0].get("forkedFrom") or {}
+        parent = fork.get("rolloutId")
         if parent not in episodes and parent != f"{own[0]['groupId']}#0":
             trials.setdefault(own[0]["taskId"], []).append(float(reward))
     scored = [reward for own in rewards.values() for reward in own]

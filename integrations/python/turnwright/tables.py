@@ -34,9 +34,10 @@ def to_columns(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _require_row(row: Any) -> None:
-    if isinstance(row, dict) and {*ARRAY_TYPES, "policyVersions"} <= row.keys():
+    members: Row = row if isinstance(row, dict) else {}
+    if {*ARRAY_TYPES, "policyVersions"} <= members.keys():
         return
-    name = row.get("rolloutId", row) if isinstance(row, dict) else row
+    name = members.get("rolloutId", row)
     raise ValueError(f"Cannot make a table of {str(name)[:100]!r}: expected rows of samples.jsonl, as read_rows() gives them")
 
 

@@ -38,19 +38,20 @@ class Play:
 
     def scored(self) -> list[Attempt]:
         """Returns the attempts in the order of their places. Raises Unfit where too few of them were scored."""
+        tries = 0
         try:
             self.begin()
-            for tries in range(REFILLS + 1):
+            while True:
                 self._collect()
                 missing = [place for place in range(self._samples) if place not in self._found]
+                tries += 1
                 if not missing:
                     return [self._found[place] for place in range(self._samples)]
-                if self.is_over or tries == REFILLS:
-                    break
+                if self.is_over or tries > REFILLS:
+                    raise Unfit(f"Task {self._split}/{self._task}: {len(missing)} of {self._samples} attempts were not "
+                                f"scored in {tries} tries")
                 for place in missing:
-                    self._submit(place, 1, tries + 1)
-            raise Unfit(f"Task {self._split}/{self._task}: {len(missing)} of {self._samples} attempts were not scored "
-                        f"in {tries + 1} tries")
+                    self._submit(place, 1, tries)
         except ServiceUnreachable:
             raise
         except BaseException:

@@ -23,8 +23,9 @@ def split() -> str:
 def sampling_of(parameters: Mapping[str, Any] | object | None) -> dict[str, float]:
     """A trainer's sampling parameters in the service's names; what the service has no name for stays out."""
     names = {"temperature": "temperature", "top_p": "topP", "top_k": "topK", "min_p": "minP"}
-    get = parameters.get if isinstance(parameters, Mapping) else lambda name: getattr(parameters, name, None)
-    known = {ours: get(theirs) for theirs, ours in names.items()}
+    given: Mapping[str, Any] = parameters if isinstance(parameters, Mapping) else {
+        name: getattr(parameters, name, None) for name in names}
+    known = {ours: given.get(theirs) for theirs, ours in names.items()}
     # Trainers say "all" as -1, 0 or None.
     return {name: value for name, value in known.items()
             if value is not None and not (name == "topK" and value <= 0)}

@@ -14,9 +14,7 @@ def read_task(value: Any, split_name: str | None = None) -> tuple[str, int]:
     `split_name` is that of another column; without one, the split is TURNWRIGHT_SPLIT. Raises ValueError where no task
     is named.
     """
-    named = value
-    if isinstance(named, (list, tuple)) and named and isinstance(named[-1], dict):
-        named = named[-1].get("content")
+    named = _last_text(value)
     if isinstance(named, str):
         before, slash, last = named.strip().rpartition("/")
         if last.isascii() and last.isdecimal() and bool(before) == bool(slash):
@@ -24,3 +22,10 @@ def read_task(value: Any, split_name: str | None = None) -> tuple[str, int]:
     elif hasattr(named, "__index__") and operator.index(named) >= 0:
         return split_name or split(), operator.index(named)
     raise ValueError(f"Cannot read {str(value)[:200]!r} as a task: expected an index such as 4, or test/4")
+
+
+def _last_text(value: Any) -> Any:
+    if isinstance(value, (list, tuple)) and value and isinstance(value[-1], dict):
+        message: dict[str, Any] = value[-1]
+        return message.get("content")
+    return value

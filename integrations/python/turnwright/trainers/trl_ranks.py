@@ -37,7 +37,7 @@ def share(accelerator: Any, own: list[Any], work: Callable[[list[Any]], list[Any
     from accelerate.utils import broadcast_object_list, gather_object
 
     rank = accelerator.process_index
-    sent = gather_object([(own, problem and f"{type(problem).__name__}: {problem}")])
+    sent: list[tuple[list[Any], str | None]] = gather_object([(own, problem and f"{type(problem).__name__}: {problem}")])
     if problem is not None:
         raise problem
     for other, (_, why) in enumerate(sent):
