@@ -67,8 +67,16 @@ export class BatchBook {
 
   /** @throws ServiceError `queue-full` where the batch would make more than `maxQueued` attempts unfinished. */
   requireRoom({ tasks, samples }: BatchRequest, maxQueued: number): void {
+    const wanted = tasks.length * samples;
+    if (wanted > maxQueued) {
+      throw new ServiceError(
+        "too-large",
+        `The batch has ${wanted} attempts, and at most ${maxQueued} may be accepted and unfinished: ` +
+          "submit several, or start the service with a higher --max-queued",
+      );
+    }
     const open = attemptsOf(this.#open);
-    if (open + tasks.length * samples <= maxQueued) return;
+    if (open + wanted <= maxQueued) return;
     throw new ServiceError(
       "queue-full",
       `${open} attempts are accepted and unfinished, at most ${maxQueued} may be: submit again later`,

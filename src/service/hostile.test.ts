@@ -7,6 +7,7 @@ import type { Environment } from "../environment/environment.ts";
 import { Redactor } from "../internal/redactor.ts";
 import { lamps } from "../run/lamp-run.fixture.ts";
 import { caller, openLamps, twoLamps } from "./lamp-service.fixture.ts";
+import { createServiceApp } from "./server/service-app.ts";
 import { serveRollouts } from "./server/serve-rollouts.ts";
 
 let dir = "";
@@ -110,6 +111,37 @@ describe("what the service refuses", () => {
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "5"]);
     await call("DELETE", "/v1/batches/b1");
     expect((await call("POST", "/v1/batches", { ...twoLamps, key: "more" })).status).toBe(201);
+  });
+
+  test("a batch that the queue can never hold", async () => {
+    await using service = await openLamps(dir, { maxQueued: 3 });
+    const refused = await caller(service)("POST", "/v1/batches", twoLamps);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([413, null]);
+    expect(refused.body).toMatchObject({
+      error: {
+        code: "too-large",
+        message:
+          "The batch has 4 attempts, and at most 3 may be accepted and unfinished: submit several, " +
+          "or start the service with a higher --max-queued",
+      },
+    });
+  });
+
+  test("the 513th stream, until another one ends", async () => {
+    await using service = await openLamps(dir);
+    await caller(service)("POST", "/v1/batches", twoLamps);
+    const redactor = new Redactor();
+    const app = createServiceApp(service, { version: "0.1.0", checksHost: false, redactor });
+    const open = async (): Promise<Response> => await app.request("/v1/groups?batch=b1");
+    const streams: Response[] = [];
+    for (let count = 0; count < 512; count++) streams.push(await open());
+    expect(streams.filter(({ status }) => status !== 200)).toEqual([]);
+    const refused = await open();
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "5"]);
+    await streams[0]?.body?.cancel();
+    streams.push(await open());
+    expect(streams.at(-1)?.status).toBe(200);
+    for (const stream of streams.slice(1)) await stream.body?.cancel();
   });
 
   test("calls without the token, to any path", async () => {

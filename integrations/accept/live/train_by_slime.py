@@ -72,15 +72,17 @@ with tempfile.TemporaryDirectory() as work, service() as (url, _):
     source, model = RolloutDataSourceWithBuffer(args), AutoModelForCausalLM.from_pretrained(MODEL, dtype=torch.float32)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.98), weight_decay=0.1)
 
-    def publish(client, version):
-        """What slime does to its engines before it asks for a step."""
-        folder = pathlib.Path(work, f"step-{version}")
-        shutil.copytree(MODEL, folder)
-        state = {name: value.detach().contiguous() for name, value in model.state_dict().items() if name != "lm_head.weight"}
-        save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
-        take_over.announce(client, version, str(folder))
+    class Published(take_over.Versions):
+        """Does what slime does to its engines before it asks for a step."""
 
-    slime_batch.announce = publish
+        def announce(self, client, version, weights=None):
+            folder = pathlib.Path(work, f"step-{version}")
+            shutil.copytree(MODEL, folder)
+            state = {name: value.detach().contiguous() for name, value in model.state_dict().items() if name != "lm_head.weight"}
+            save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
+            super().announce(client, version, str(folder))
+
+    slime_batch.versions = Published()
     for step in range(STEPS):
         groups = slime_batch.generate_rollout(args, step, source).samples
         samples = [sample for group in groups for sample in group]

@@ -26,6 +26,7 @@ class StubService(ThreadingHTTPServer):
     """Finishes each batch at once. `faults` are statuses, or "cut", that the next calls meet."""
 
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, token=None):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -33,10 +34,14 @@ class StubService(ThreadingHTTPServer):
         self.batches, self.lines, self.policy, self.state = {}, [], None, "running"
         # What attempts come to, by their place among all attempts; others have the reward 1 and 0 in turn.
         self.rewards, self.tail, self.segments = {}, 0, 1
-        # Whether streams of a batch wait until it is cancelled.
-        self.hangs = False
+        # Whether what is sampled follows from the seed, as with --sampling-seed: the first sampled id is the seed.
+        self.samples_by_seed = False
+        # Splits that are refused, and whether streams of a batch wait until it is cancelled.
+        self.refused_splits, self.hangs = (), False
         # The batches that were cleared.
         self.cleared = []
+        # The seconds that a refusal asks for.
+        self.retry_after = None
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -58,13 +63,16 @@ class StubService(ThreadingHTTPServer):
                 rollout = f"{group}#{sample}"
                 rows = [make_row(rollout, group, reward, version=version, tail=self.tail, segment=k)
                         for k in range(self.segments)]
+                seed = body["seed"] + place * body["samples"] + sample
+                for row in rows if self.samples_by_seed else []:
+                    row["tokenIds"][3] = seed
                 end = {"outcome": "completed", "stopReason": "user-left"} if reward is not None else {
                     "outcome": "failed", "stopReason": "failure",
                     "failure": {"party": "engine", "code": "engine/timeout", "message": "m"}}
                 scored = {} if reward is None else {"reward": reward}
                 attempts.append({"rolloutId": rollout, "sampleIndex": sample, **end, **scored, "rows": rows,
                                  "environment": "shop", "environmentMs": 500, "promptTokenCount": 10, "cachedTokenCount": 4,
-                                 "seed": body["seed"] + place * body["samples"] + sample})
+                                 "seed": seed})
             told = {"batch": batch, "key": body["key"], "groupId": group, "taskId": group,
                     "split": body["split"], "taskIndex": task, "attempts": attempts}
             cursor = len(self.lines) + 1
@@ -95,6 +103,8 @@ class Handler(BaseHTTPRequestHandler):
         content = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
+        if self.server.retry_after is not None:
+            self.send_header("Retry-After", self.server.retry_after)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
@@ -124,6 +134,8 @@ class Handler(BaseHTTPRequestHandler):
     def route(self, service, url, body, fault):
         parts = url.path.split("/")[2:]
         if self.command == "POST" and parts == ["batches"]:
+            if body["split"] in service.refused_splits:
+                return self.refuse(400, "bad-request")
             known = next((one for one in service.batches.values() if one["asked"]["key"] == body["key"]), None)
             if known is not None and known["asked"] != body:
                 return self.refuse(409, "key-reused")

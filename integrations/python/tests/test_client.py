@@ -1,3 +1,8 @@
+import http.server
+import pickle
+import socket
+import threading
+
 import pytest
 from stub_service import StubService
 from turnwright import Client, ServiceError, ServiceUnreachable, Unfit
@@ -82,7 +87,7 @@ def test_an_answer_that_is_lost_makes_no_second_batch(service):
 def test_gives_up_after_the_retries_and_says_why(service):
     client, pauses = connect(service, retries=2)
     service.faults = [503] * 3
-    with pytest.raises(ServiceUnreachable, match=r"GET /v1/health failed 3 times, last by fault \(503\): as asked"):
+    with pytest.raises(ServiceUnreachable, match=r"GET /v1/health failed 3 times at \S+, last by fault \(503\): as asked"):
         client.health()
     assert pauses == [0.5, 1.0]
 
@@ -129,3 +134,95 @@ def test_sends_the_token():
 def test_refuses_an_address_that_is_none():
     with pytest.raises(ValueError, match="expected http://host:port"):
         Client("127.0.0.1:80")
+
+
+@pytest.fixture
+def closed():
+    """An address where nothing listens."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{held.getsockname()[1]}"
+
+
+def test_an_address_where_nothing_listens_is_given_up_after_a_few_seconds(closed):
+    pauses = []
+    with pytest.raises(ServiceUnreachable, match="Nothing answers at .*ConnectionRefusedError.*TURNWRIGHT_URL"):
+        Client(closed, sleep=pauses.append).health()
+    assert pauses == [0.5, 1.0]
+
+
+def test_a_service_that_was_there_is_waited_for_and_the_log_says_so(service, caplog):
+    client, pauses = connect(service)
+    client.health()
+    service.shutdown()
+    service.server_close()
+    with pytest.raises(ServiceUnreachable, match=r"GET /v1/health failed 9 times at .*ConnectionRefusedError"):
+        client.health()
+    assert pauses == [0.5, 1, 2, 4, 8, 16, 30, 30]
+    assert "GET /v1/health: ConnectionRefusedError" in caplog.messages[0] and "again in 0.5 s" in caplog.messages[0]
+
+
+def test_a_service_that_is_full_is_asked_for_as_long_as_it_says_so(service):
+    client, pauses = connect(service, retries=2)
+    service.faults = [429] * 20
+    assert client.health()["state"] == "running" and len(pauses) == 20
+
+
+def test_waits_as_long_as_retry_after_says(service):
+    client, pauses = connect(service)
+    service.faults, service.retry_after = [429], "7"
+    client.health()
+    assert pauses == [7.0]
+
+
+@pytest.mark.parametrize("status", [200, 301])
+def test_another_server_at_the_address_is_named_at_once(status):
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(b"<html>hello\n</html>\n")
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other) as other:
+        threading.Thread(target=other.serve_forever, args=(0.01,), daemon=True).start()
+        client = Client(f"http://127.0.0.1:{other.server_address[1]}", sleep=lambda _: pytest.fail("asked again"))
+        for call in (client.health, lambda: list(client.groups("b1"))):
+            with pytest.raises(ServiceError, match="<html>hello") as caught:
+                call()
+            assert caught.value.status == status
+        other.shutdown()
+
+
+def test_refuses_what_cannot_be_sent_and_asks_nothing(service):
+    client, pauses = connect(service)
+    asked = {"key": "a", "split": "train", "tasks": [1], "samples": 1}
+    for more, message in (({"tasks": [1.5]}, "tasks=1.5"), ({"samples": "2"}, "samples='2'"), ({"tasks": "12"}, "tasks='12'"),
+                          ({"seed": None}, "seed=None"), ({"sampling": {"temperature": float("nan")}}, "JSON compliant"),
+                          ({"sampling": {"temperature": object()}}, "expected a number or a text")):
+        with pytest.raises((TypeError, ValueError), match=message):
+            client.submit(**{**asked, **more})
+    with pytest.raises(ServiceError, match="not-found"):
+        client.poll("b 1/../x")
+    assert service.calls == [("GET", "/v1/batches/b%201%2F..%2Fx", {})] and pauses == []
+    with pytest.raises(ValueError, match="Cannot use the token"):
+        Client(service.url, "a\nb")
+    for url in ("http://h:port", None, "http://", 8799):
+        with pytest.raises(ValueError, match="expected http://host:port"):
+            Client(url)
+
+
+def test_sends_numbers_of_numpy_and_large_ones_exactly(service):
+    numpy = pytest.importorskip("numpy")
+    client, _ = connect(service)
+    client.submit(key="a", split="train", tasks=numpy.arange(2), samples=numpy.int64(1), seed=2**53 - 3,
+                  sampling={"temperature": numpy.float32(0.5), "topK": numpy.int32(4)})
+    assert service.calls[0][2] == {"key": "a", "split": "train", "tasks": [0, 1], "samples": 1, "seed": 2**53 - 3,
+                                   "sampling": {"temperature": 0.5, "topK": 4}}
+
+
+def test_an_error_of_the_service_goes_from_process_to_process():
+    error = pickle.loads(pickle.dumps(ServiceError(409, "key-reused", "The key was used")))
+    assert (error.status, error.code, str(error)) == (409, "key-reused", "key-reused (409): The key was used")

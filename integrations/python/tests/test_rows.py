@@ -2,7 +2,7 @@ import json
 
 import pytest
 from stub_service import make_row
-from turnwright import MetricsFile, Unfit, group_rows, log_to, pass_hat_k, read_rows, step_metrics, to_response
+from turnwright import MetricsFile, Unfit, group_rows, log_to, pass_hat_k, read_lines, read_rows, step_metrics, to_response
 from turnwright import to_dataset, to_numpy, to_pandas
 from turnwright.attempt import sampled_versions
 from turnwright.slime_dump import write_slime_dump
@@ -30,6 +30,18 @@ def test_names_the_line_that_is_none(tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"a": 1}\nno\n{"a": 2}\n')
     with pytest.raises(ValueError, match="rows.jsonl, line 2: it is no JSON"):
         list(read_rows(tmp_path / "rows.jsonl"))
+
+
+@pytest.mark.parametrize("line", [b'{"a": 1\n', b'\xef\xbb\xbf{"a": 1}\n', b'{"a": NaN}\n', b'{"a": "\xff"}\n', b"12\n"])
+def test_a_last_line_that_is_whole_and_wrong_is_named(tmp_path, line):
+    (tmp_path / "rows.jsonl").write_bytes(b'{"a": 0}\n' + line)
+    with pytest.raises(ValueError, match="rows.jsonl, line 2: "):
+        list(read_lines(tmp_path / "rows.jsonl"))
+
+
+def test_a_last_line_that_is_torn_within_a_character_is_passed_over(tmp_path):
+    (tmp_path / "rows.jsonl").write_bytes(b'{"a": 9007199254740993}\n{"a": "\xc3')
+    assert list(read_lines(tmp_path / "rows.jsonl")) == [{"a": 9007199254740993}]
 
 
 def test_a_line_separator_within_a_text_ends_no_line(tmp_path):
@@ -66,7 +78,35 @@ def test_metrics_leave_out_what_cannot_be_known():
     assert metrics["staleness/mean"] == 2.5 and metrics["staleness/max"] == 3
     assert metrics["ratio/max_deviation"] == pytest.approx(0.0004)
     assert set(step_metrics([rows()[3]])) & {"reward/mean", "pass^1", "staleness/mean"} == set()
+    assert metrics == step_metrics(iter(rows()), trainer_version=6, ratios=iter([1.0, 0.9996]))
+    assert step_metrics([]) == {"rollout/episodes": 0, "rollout/rows": 0, "rollout/unscored": 0}
+    unscored = {**rows()[0], "reward": None}
+    assert step_metrics([unscored])["rollout/unscored"] == 1 and "pass^1" not in step_metrics([unscored])
+
+
+def test_pass_hat_k_counts_as_the_report_does():
     assert pass_hat_k([[1, 1, 0], [1, 0, 0]], 2) == pytest.approx(1 / 6)
+    # An attempt without a reward is no failure; a task with fewer than k scored attempts is left out.
+    assert pass_hat_k([[1, None, 1], [0, float("nan")]], 1) == 0.5
+    assert pass_hat_k([[1, None, 1], [0, float("nan")]], 2) == 1
+    assert pass_hat_k([[1, None]], 2) is None and pass_hat_k([], 1) is None and pass_hat_k([[]], 1) is None
+    # Success is a reward of 1, give or take a millionth: a larger one is of another scale.
+    assert pass_hat_k([[0.9999995], [1.0000005], [1.1], [2], [0.99]], 1) == 0.4
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match=f"k={wrong}: expected at least 1"):
+            pass_hat_k([[1]], wrong)
+    with pytest.raises(TypeError, match="k=1.5: expected a whole number"):
+        pass_hat_k([[1]], 1.5)
+
+
+def test_pass_hat_k_of_a_step_is_over_tasks_and_leaves_out_branches():
+    again = [{**make_row(f"b/s/0#{n}", "b/s/0", 1), "taskId": "s/0"} for n in range(2)]
+    branch = {**make_row("s/1#9", "s/1", 1), "forkedFrom": {"rolloutId": "s/1#0", "turnIndex": 1}}
+    elsewhere = {**make_row("s/2#0", "s/2", 0), "forkedFrom": {"rolloutId": "other/2#0", "turnIndex": 1}}
+    metrics = step_metrics([*rows(), *again, branch])
+    assert step_metrics([elsewhere])["pass^1"] == 0, "forks of another run are attempts of their own"
+    assert metrics["pass^1"] == pytest.approx((3 / 4 + 1) / 2) and metrics["pass^2"] == 0.5
+    assert metrics["rollout/episodes"] == 7
 
 
 def test_logs_to_files_tensorboard_and_wandb(tmp_path):
@@ -74,6 +114,13 @@ def test_logs_to_files_tensorboard_and_wandb(tmp_path):
     for step, value in ((0, 0.1), (1, 0.2), (1, 0.3)):
         file.write(step, {"reward/mean": value})
     assert file.read() == [{"step": 0, "reward/mean": 0.1}, {"step": 1, "reward/mean": 0.3}]
+
+    assert MetricsFile(tmp_path / "none.jsonl").read() == []
+    with open(tmp_path / "metrics.jsonl", "a") as out:
+        out.write('{"step": 2, "rew')
+    assert [entry["step"] for entry in file.read()] == [0, 1]
+    file.write(2, {"loss": float("nan"), "count": 3})
+    assert file.read()[2:] == [{"step": 2, "loss": None, "count": 3}]
 
     class Board:
         def __init__(self):
@@ -105,6 +152,27 @@ def test_rows_as_arrays_and_tables():
     dataset = to_dataset(rows())
     assert dataset[3]["reward"] is None and dataset[0]["tokenIds"] == rows()[0]["tokenIds"]
     assert dataset.features["lossMask"].feature.dtype == "int8"
+
+
+def test_no_rows_are_a_table_without_lines():
+    pytest.importorskip("pandas")
+    table, filled = to_pandas([]), to_pandas(iter(rows()))
+    assert len(table) == 0 and list(table.columns) == list(filled.columns)
+    assert [str(kind) for kind in table.dtypes] == [str(kind) for kind in to_pandas(rows()).dtypes]
+    assert table["reward"].mean() is not None and list(table.groupby("groupId")) == []
+    pytest.importorskip("datasets")
+    assert len(to_dataset([])) == 0 and to_dataset([]).features == to_dataset(rows()).features
+
+
+def test_names_what_is_no_row():
+    pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="Cannot make a table of 's/0#0': expected rows of samples.jsonl"):
+        to_pandas([{"rolloutId": "s/0#0", "messages": []}])
+    with pytest.raises(ValueError, match="Cannot make a table of 'r'"):
+        to_pandas("runs/first")
+    pytest.importorskip("numpy")
+    with pytest.raises(ValueError, match="Cannot make a table of"):
+        to_numpy({})
 
 
 def test_writes_the_dump_that_slime_loads(tmp_path):
@@ -143,7 +211,12 @@ def test_tasks_as_rows_of_data_sets(capsys, monkeypatch):
     tasks.main()
     first, second = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert (first["extra_info"]["index"], first["task_index"], first["label"]) == (4, 4, "4")
-    assert second["prompt"] == [{"role": "user", "content": "7"}]
+    assert second["prompt"] == [{"role": "user", "content": "7"}] and "split" not in second
+    monkeypatch.setattr("sys.argv", ["tasks", "--split", "test", "--tasks", "4"])
+    tasks.main()
+    row = json.loads(capsys.readouterr().out)
+    assert (row["extra_info"], row["task_index"], row["split"]) == ({"index": 4, "split": "test"}, 4, "test")
+    assert (row["label"], row["prompt"]) == ("test/4", [{"role": "user", "content": "test/4"}])
     monkeypatch.setattr("sys.argv", ["tasks", "--tasks", "train"])
     with pytest.raises(SystemExit):
         tasks.main()

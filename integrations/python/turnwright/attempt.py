@@ -27,7 +27,7 @@ class Response:
         """Prompt and response."""
         return self.prompt_ids + self.response_ids
 
-    def over_whole(self, values: list, fill: Any) -> list:
+    def over_whole(self, values: list[Any], fill: Any) -> list[Any]:
         """Values of the response as values of the whole row."""
         return [fill] * len(self.prompt_ids) + values
 

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import time
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, Sequence
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from .attempt import Group, TrainerGroup
-
-RETRIED_STATUSES = frozenset({429, 502, 503})
-
-
-class ServiceError(Exception):
-    """The service refused a call: `status` is HTTP's, `code` stable for programs."""
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(f"{code} ({status}): {message}")
-        self.status, self.code = status, code
-
-
-class ServiceUnreachable(Exception):
-    """No whole answer came, also not when the call was made again."""
+from .http_call import Body, HttpCalls, Problem, ServiceError, ServiceUnreachable, to_body
+from .whole_number import whole_number
 
 
 @dataclass(frozen=True)
@@ -45,21 +31,19 @@ class Client:
     """Calls the service. Every call may be made again, and is where its answer does not arrive.
 
     `timeout` is seconds of silence that are borne: more than the 10 s after which a stream says that it
-    waits. `retries` is how often a call is made again, with pauses of 0.5 s, 1 s, 2 s, … up to 30 s.
+    waits. `retries` is how often a call is made again, with pauses of 0.5 s, 1 s, 2 s, … up to 30 s. An
+    address that never answered in this process is given up after a few seconds. A service that is full
+    (429) is asked again for as long as it says so. The logger `turnwright` warns of each further try.
     Safe to use from several threads: each call has a connection of its own.
     """
 
     def __init__(self, url: str = "http://127.0.0.1:8799", token: str | None = None, *, timeout: float = 60,
                  retries: int = 8, sleep: Callable[[float], None] = time.sleep) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or parts.hostname is None:
-            raise ValueError(f"Cannot use {url!r} as the service's address: expected http://host:port")
-        self._parts, self._token, self._timeout = parts, token, timeout
-        self._retries, self._sleep = retries, sleep
+        self._http = HttpCalls(url, token, timeout=timeout, retries=retries, sleep=sleep)
 
     def health(self) -> dict[str, Any]:
         """How the service is: its state, the policy's version, what is queued, running and unread."""
-        return self._call("GET", "/v1/health")
+        return dict(self._call("GET", "/v1/health"))
 
     def submit(self, *, key: str, split: str, tasks: Sequence[int], samples: int, seed: int = 0,
                sampling: dict[str, float] | None = None, deadline_s: float | None = None,
@@ -68,19 +52,22 @@ class Client:
 
         `engine` is the address of the engine that samples, one that the service was started with.
         """
-        body: dict[str, Any] = {"key": key, "split": split, "tasks": list(tasks), "samples": samples,
-                                "seed": seed, "sampling": sampling or {}}
+        if isinstance(tasks, (str, bytes)):
+            raise TypeError(f"Cannot use tasks={tasks!r}: expected a list of indexes")
+        body: Body = {"key": key, "split": split, "tasks": [whole_number("tasks", task) for task in tasks],
+                      "samples": whole_number("samples", samples), "seed": whole_number("seed", seed),
+                      "sampling": sampling or {}}
         if deadline_s is not None:
             body["deadlineS"] = deadline_s
         if min_policy_version is not None:
-            body["minPolicyVersion"] = min_policy_version
+            body["minPolicyVersion"] = whole_number("min_policy_version", min_policy_version)
         if engine is not None:
             body["engine"] = engine
         return _to_batch(self._call("POST", "/v1/batches", body))
 
     def poll(self, batch: str) -> Batch:
         """A batch as it is now."""
-        return _to_batch(self._call("GET", f"/v1/batches/{batch}"))
+        return _to_batch(self._call("GET", f"/v1/batches/{quote(batch, safe='')}"))
 
     def batches(self) -> list[Batch]:
         """All batches that are not forgotten, oldest first."""
@@ -88,7 +75,7 @@ class Client:
 
     def cancel(self, batch: str) -> Batch:
         """Gives up what is not finished of a batch; finished groups stay to be read."""
-        return _to_batch(self._call("DELETE", f"/v1/batches/{batch}"))
+        return _to_batch(self._call("DELETE", f"/v1/batches/{quote(batch, safe='')}"))
 
     def cancel_all(self) -> list[Batch]:
         """Gives up what is not finished of all batches."""
@@ -123,20 +110,16 @@ class Client:
         while True:
             query = {"cursor": cursor, **({} if batch is None else {"batch": batch}), **more}
             try:
-                for line in self._stream(f"/v1/groups?{urlencode(query)}"):
+                for line in self._http.stream(f"/v1/groups?{urlencode(query)}"):
                     if line["type"] == "group":
                         cursor, failures = line["cursor"], 0
                         yield line["group"], cursor
                     elif line["type"] == "end" and line["state"] != "stopping":
                         return
-                problem = "the stream ended without its last line"
-            except ServiceError as error:
-                if error.status not in RETRIED_STATUSES:
-                    raise
-                problem = str(error)
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                problem = f"{type(error).__name__}: {error}"
-            failures = self._pause(failures, f"GET /v1/groups behind {cursor}", problem)
+                problem = Problem("the stream ended without its last line")
+            except Problem as met:
+                problem = met
+            failures = self._http.pause(failures, f"GET /v1/groups behind {cursor}", problem)
 
     def play(self, *, key: str, split: str, tasks: Sequence[int], samples: int, **more: Any) -> Iterator[Group]:
         """Submits a batch and gives back its groups as they finish."""
@@ -154,19 +137,19 @@ class Client:
         For what a trainer that is gone had asked for: one call, however many there are. Gives back how many batches
         were cancelled.
         """
-        return self._call("POST", "/v1/clear", {"keyPrefix": f"{run}/"})["cancelledBatches"]
+        return int(self._call("POST", "/v1/clear", {"keyPrefix": f"{run}/"})["cancelledBatches"])
 
     def announce(self, version: int, weights: str | None = None, *, restart: bool = False) -> int:
         """Has the engine load weights, as a new version of the policy; returns once it has.
 
         With `restart` the version may be a lower one, while no batch is unfinished: a trainer began anew.
         """
-        body: dict[str, Any] = {"version": version}
+        body: Body = {"version": whole_number("version", version)}
         if weights is not None:
             body["weights"] = weights
         if restart:
             body["restart"] = True
-        return self._call("POST", "/v1/policy", body)["policyVersion"]
+        return int(self._call("POST", "/v1/policy", body)["policyVersion"])
 
     def pause(self) -> None:
         """Ends the sampling under way, to be gone on with later; returns once the engine is idle."""
@@ -176,68 +159,22 @@ class Client:
         """Goes on after `pause()`."""
         self._call("POST", "/v1/resume", {})
 
-    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    def _call(self, method: str, path: str, body: Body | None = None) -> Any:
+        content = None if body is None else to_body(body)
         failures = 0
         while True:
             try:
-                connection, response = self._send(method, path, body)
-                try:
-                    return json.loads(response.read())
-                finally:
-                    connection.close()
-            except ServiceError as error:
-                if error.status not in RETRIED_STATUSES:
-                    raise
-                problem = str(error)
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                problem = f"{type(error).__name__}: {error}"
-            failures = self._pause(failures, f"{method} {path}", problem)
-
-    def _pause(self, failures: int, what: str, problem: str) -> int:
-        if failures >= self._retries:
-            raise ServiceUnreachable(f"{what} failed {failures + 1} times, last by {problem}")
-        self._sleep(min(30.0, 0.5 * 2**failures))
-        return failures + 1
-
-    def _stream(self, path: str) -> Iterator[dict[str, Any]]:
-        connection, response = self._send("GET", path, None)
-        try:
-            for line in response:
-                if not line.endswith(b"\n"):
-                    return  # The connection broke within a line.
-                yield json.loads(line)
-        finally:
-            connection.close()
-
-    def _send(self, method: str, path: str, body: dict[str, Any] | None):
-        kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-        connection = kind(self._parts.hostname, self._parts.port, timeout=self._timeout)
-        headers = {"Accept": "application/json"}
-        if self._token is not None:
-            headers["Authorization"] = f"Bearer {self._token}"
-        content = None
-        if body is not None:
-            content = json.dumps(body, separators=(",", ":")).encode()
-            headers["Content-Type"] = "application/json"
-        try:
-            connection.request(method, self._parts.path.rstrip("/") + path, content, headers)
-            response = connection.getresponse()
-            if response.status < 400:
-                return connection, response
-            raise _to_error(response.status, response.read(65536))
-        except BaseException:
-            connection.close()
-            raise
+                return self._http.call(method, path, content)
+            except Problem as problem:
+                failures = self._http.pause(failures, f"{method} {path}", problem)
 
 
-def _to_error(status: int, content: bytes) -> ServiceError:
+def _to_batch(body: Any) -> Batch:
     try:
-        error = json.loads(content)["error"]
-        return ServiceError(status, str(error["code"]), str(error["message"]))
-    except (ValueError, KeyError, TypeError):
-        return ServiceError(status, "unknown", content[:200].decode("utf-8", "replace"))
+        return Batch(body["batch"], body["key"], body["state"], body["groups"], body["finishedGroups"],
+                     body.get("reason"))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ServiceError(200, "bad-answer", f"The answer is no batch: {str(body)[:200]}") from error
 
 
-def _to_batch(body: dict[str, Any]) -> Batch:
-    return Batch(body["batch"], body["key"], body["state"], body["groups"], body["finishedGroups"],
-                 body.get("reason"))
+__all__ = ["Batch", "Client", "ServiceError", "ServiceUnreachable"]

@@ -3,42 +3,68 @@
 from __future__ import annotations
 
 import json
-from math import comb
+from math import comb, isfinite, isnan
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import Any, Iterable, Sequence
+from typing import Any, Iterable
 
-from .rows import Row
+from .rows import Row, read_lines
+from .whole_number import whole_number
 
 
-def pass_hat_k(rewards: Iterable[Sequence[float]], k: int) -> float | None:
-    """The chance that k attempts at a task all succeed, over tasks with at least k; None where there is none."""
-    chances = [comb(sum(r >= 1 for r in own), k) / comb(len(own), k) for own in rewards if len(own) >= k]
+def is_success(reward: float) -> bool:
+    """Whether a reward counts as success: 1, give or take a millionth, as in the report."""
+    return 1 - 1e-6 <= reward <= 1 + 1e-6
+
+
+def pass_hat_k(rewards: Iterable[Iterable[float | None]], k: int) -> float | None:
+    """The chance that k attempts at a task all succeed: the report's pass^k.
+
+    `rewards` are those of each task's attempts. An attempt without one (None or NaN) does not count, as it is no
+    failure. The mean is over the tasks with at least k scored attempts; None where there is none.
+    """
+    if whole_number("k", k) < 1:
+        raise ValueError(f"Cannot use k={k}: expected at least 1")
+    chances: list[float] = []
+    for own in rewards:
+        scored = [reward for reward in own if reward is not None and not isnan(reward)]
+        if len(scored) >= k:
+            chances.append(comb(sum(map(is_success, scored)), k) / comb(len(scored), k))
     return fmean(chances) if chances else None
 
 
-def step_metrics(rows: Sequence[Row], *, trainer_version: int | None = None,
-                 ratios: Sequence[float] | None = None) -> dict[str, float]:
+def step_metrics(rows: Iterable[Row], *, trainer_version: int | None = None,
+                 ratios: Iterable[float] | None = None) -> dict[str, float]:
     """Numbers of one step. What cannot be known (no reward, no version) is absent, not 0.
 
     `trainer_version` is the version that is trained: staleness is how many versions older a sampled token
-    is. `ratios` are those of the trained tokens, new policy to recorded.
+    is. `ratios` are those of the trained tokens, new policy to recorded. pass^k leaves out attempts that part from
+    another one of the rows (`forkedFrom`), as the report does.
     """
+    rows, ratios = list(rows), [] if ratios is None else [float(ratio) for ratio in ratios]
     episodes: dict[str, list[Row]] = {}
     for row in rows:
         episodes.setdefault(row["rolloutId"], []).append(row)
     out: dict[str, float] = {"rollout/episodes": len(episodes), "rollout/rows": len(rows)}
     rewards: dict[str, list[float]] = {}
+    trials: dict[str, list[float]] = {}
     for own in episodes.values():
-        if "reward" in own[0]:
-            rewards.setdefault(own[0]["groupId"], []).append(float(own[0]["reward"]))
+        reward = own[0].get("reward")
+        if reward is None:
+            continue
+        rewards.setdefault(own[0]["groupId"], []).append(float(reward))
+        # One that parts from another of the same run says nothing of the policy's chances.
+        fork: Row = own[0].get("forkedFrom") or {}
+        parent = fork.get("rolloutId")
+        if parent not in episodes and parent != f"{own[0]['groupId']}#0":
+            trials.setdefault(own[0]["taskId"], []).append(float(reward))
     scored = [reward for own in rewards.values() for reward in own]
     out["rollout/unscored"] = len(episodes) - len(scored)
     if scored:
         out |= {"reward/mean": fmean(scored), "reward/std": pstdev(scored),
                 "reward/groups_with_signal": fmean(len(set(own)) > 1 for own in rewards.values())}
     for k in (1, 2, 4, 8):
-        if (value := pass_hat_k(rewards.values(), k)) is not None:
+        if (value := pass_hat_k(trials.values(), k)) is not None:
             out[f"pass^{k}"] = value
     if episodes:
         out |= _episode_metrics(episodes.values())
@@ -74,15 +100,27 @@ class MetricsFile:
         self._file = Path(file)
 
     def write(self, step: int, metrics: dict[str, float]) -> None:
-        """Adds a line."""
+        """Adds a line. JSON has no NaN and no infinity: they are written as null. A line that a crash tore is cut off."""
+        numbers = {name: value if isinstance(value, int) else float(value) for name, value in metrics.items()}
+        line = {"step": whole_number("step", step),
+                **{name: value if isfinite(value) else None for name, value in numbers.items()}}
+        self._cut_torn_line()
         with open(self._file, "a", encoding="utf-8") as out:
-            out.write(json.dumps({"step": step, **metrics}) + "\n")
+            out.write(json.dumps(line) + "\n")
 
     def read(self) -> list[dict[str, Any]]:
-        """The steps in their order, each as it was written last."""
-        with open(self._file, encoding="utf-8") as lines:
-            entries = [json.loads(line) for line in lines if line.strip()]
+        """The steps in their order, each as it was written last; none where nothing was written yet."""
+        entries = list(read_lines(self._file)) if self._file.exists() else []
         return [entry for _, entry in sorted({entry["step"]: entry for entry in entries}.items())]
+
+    def _cut_torn_line(self) -> None:
+        if not self._file.exists() or self._file.stat().st_size == 0:
+            return
+        with open(self._file, "r+b") as file:
+            file.seek(-1, 2)
+            if file.read() != b"\n":
+                file.seek(0)
+                file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def log_to(sink: Any, step: int, metrics: dict[str, float]) -> None:

@@ -10,25 +10,28 @@ Row = dict[str, Any]
 
 
 def read_lines(file: str | Path) -> Iterator[Row]:
-    """The objects of a file of JSON lines. A last line that is torn was never acknowledged and is passed over.
+    """The objects of a file of JSON lines. A last line without its end is torn, was never acknowledged, and is passed
+    over.
 
-    Raises ValueError, naming file and line, where any other line is no JSON object.
+    Raises ValueError, naming file and line, where any other line is no JSON object in UTF-8.
     """
-    torn: str | None = None
-    with open(file, encoding="utf-8", newline="\n") as lines:
+    with open(file, "rb") as lines:
         for number, line in enumerate(lines, 1):
-            if torn is not None:
-                raise ValueError(torn)
             if not line.strip():
                 continue
             try:
-                value = json.loads(line)
-            except json.JSONDecodeError as error:
-                torn = f"Cannot read {file}, line {number}: it is no JSON ({error})"
-                continue
+                value = json.loads(line.decode("utf-8"), parse_constant=_refuse)
+            except ValueError as error:
+                if not line.endswith(b"\n"):
+                    return
+                raise ValueError(f"Cannot read {file}, line {number}: it is no JSON ({error})") from error
             if not isinstance(value, dict):
                 raise ValueError(f"Cannot read {file}, line {number}: expected an object")
             yield value
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def read_rows(run: str | Path) -> Iterator[Row]:

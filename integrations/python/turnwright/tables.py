@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Iterable, Iterator
 
 from .rows import Row
 
+if TYPE_CHECKING:
+    import datasets
+    import pandas
+
 ARRAY_TYPES = {"tokenIds": "int32", "lossMask": "int8", "logprobs": "float32"}
 PLAIN = ("rolloutId", "groupId", "taskId", "segment", "promptLength", "reward", "outcome", "stopReason")
+BLANK: Row = {**dict.fromkeys(PLAIN, ""), "segment": 0, "promptLength": 0, "reward": None,
+              **{name: [] for name in (*ARRAY_TYPES, "policyVersions")}}
 
 
 def to_numpy(row: Row) -> dict[str, Any]:
     """A row whose ids are int32, mask int8 and logprobs float32 arrays; all else as it is."""
     import numpy
 
+    _require_row(row)
     arrays = {name: numpy.asarray(row[name], dtype=kind) for name, kind in ARRAY_TYPES.items()}
     return {**row, **arrays}
 
@@ -21,18 +28,30 @@ def to_numpy(row: Row) -> dict[str, Any]:
 def to_columns(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
     """Rows with the same members each: a reward that is absent is None."""
     for row in rows:
+        _require_row(row)
         yield {**{name: row.get(name) for name in PLAIN}, **{name: row[name] for name in ARRAY_TYPES},
                "policyVersions": row["policyVersions"]}
 
 
-def to_pandas(rows: Iterable[Row]):
-    """A table with a line a row; a reward that is absent is missing, not 0."""
+def _require_row(row: Any) -> None:
+    members: Row = row if isinstance(row, dict) else {}
+    if {*ARRAY_TYPES, "policyVersions"} <= members.keys():
+        return
+    name = members.get("rolloutId", row)
+    raise ValueError(f"Cannot make a table of {str(name)[:100]!r}: expected rows of samples.jsonl, as read_rows() gives them")
+
+
+def to_pandas(rows: Iterable[Row]) -> pandas.DataFrame:
+    """A table with a line a row; a reward that is absent is missing, not 0. No rows give a table with no lines."""
     import pandas
 
-    return pandas.DataFrame(to_columns(rows)).astype({"reward": "Float64"})
+    columns = list(to_columns(rows))
+    # The columns of no rows have the types that they have otherwise.
+    frame = pandas.DataFrame(columns) if columns else pandas.DataFrame([BLANK]).iloc[:0]
+    return frame.astype({"reward": "Float64"})
 
 
-def to_dataset(rows: Iterable[Row]):
+def to_dataset(rows: Iterable[Row]) -> datasets.Dataset:
     """A `datasets.Dataset` with typed list columns."""
     import datasets
     from datasets import Features, Sequence, Value
@@ -41,4 +60,5 @@ def to_dataset(rows: Iterable[Row]):
     texts = {name: Value("string") for name in ("rolloutId", "groupId", "taskId", "outcome", "stopReason")}
     features = Features({**texts, "segment": Value("int32"), "promptLength": Value("int32"),
                          "reward": Value("float64"), **lists, "policyVersions": Sequence(Value("string"))})
-    return datasets.Dataset.from_list(list(to_columns(rows)), features=features)
+    columns = list(to_columns(rows))
+    return datasets.Dataset.from_dict({name: [row[name] for row in columns] for name in features}, features=features)

@@ -34,8 +34,11 @@ export interface ServiceAppOptions {
   readonly onTrouble?: (error: unknown) => void;
 }
 
-/** Streams that may be open at once: each holds a file and a block of memory. */
-const maxStreams = 64;
+/**
+ * Streams that may be open at once: each holds a file and a block of memory. A trainer may have one for each attempt that it
+ * waits for, in several processes.
+ */
+const maxStreams = 512;
 
 type Handler = (context: Context) => Response | Promise<Response>;
 

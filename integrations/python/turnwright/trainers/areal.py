@@ -3,14 +3,14 @@ logprobs itself, and a row ends with a sampled token, or it would lose its rewar
 
 from __future__ import annotations
 
-import asyncio
-import uuid
-
 import torch
 from areal.api.workflow_api import RolloutWorkflow
 
 from ..attempt import Attempt, sampled_versions
-from .play import connect, play_scored
+from .play import connect
+from .played import played_once
+from .seeds import drawn_seed
+from .task_name import read_task
 
 
 def to_tensors(attempt: Attempt) -> dict[str, torch.Tensor]:
@@ -32,6 +32,5 @@ class TurnwrightWorkflow(RolloutWorkflow):
     of None it would say nothing."""
 
     async def arun_episode(self, engine, data):
-        (attempt,) = await asyncio.to_thread(
-            play_scored, connect(), task=int(data["task_index"]), seed=uuid.uuid4().int % 2**31)
-        return to_tensors(attempt)
+        split, task = read_task(data["task_index"], data.get("split"))
+        return to_tensors(await played_once(connect(), split=split, task=task, seed=drawn_seed()))

@@ -1,23 +1,22 @@
-"""OpenRLHF: `--train.agent_func_path` to this file. The label is the task's index."""
+"""OpenRLHF: `--train.agent_func_path` to this file. The label is the task's index, or its split
+and index such as `test/4`."""
 
 from __future__ import annotations
 
-import asyncio
-import uuid
-
 from openrlhf.utils.agent import AgentExecutorBase
 
-from turnwright.trainers.play import connect, play_scored
+from turnwright.trainers.play import connect, sampling_of
+from turnwright.trainers.played import played_once
+from turnwright.trainers.seeds import drawn_seed
+from turnwright.trainers.task_name import read_task
 
 
 class AgentExecutor(AgentExecutorBase):
     """One rollout a call. Logprobs stand over the whole row: the trainer drops the first itself."""
 
     async def execute(self, prompt, label, sampling_params, max_length, hf_tokenizer, llm_engine, images=None):
-        sampling = {"temperature": getattr(sampling_params, "temperature", 1.0)}
-        (attempt,) = await asyncio.to_thread(
-            play_scored, connect(), task=int(label), seed=uuid.uuid4().int % 2**31,
-            sampling=sampling)
+        split, task = read_task(label)
+        attempt = await played_once(connect(), split=split, task=task, seed=drawn_seed(), sampling=sampling_of(sampling_params))
         row = attempt.response()
         end = len(row.ids)
         ranges = [[t["start"], t["end"]] for t in attempt.rows[0]["turns"] if t["start"] < t["end"] <= end]

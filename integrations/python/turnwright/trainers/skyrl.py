@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 from skyrl.train.generators.base import GeneratorInput, GeneratorInterface, GeneratorOutput
 
-from .play import connect, play_scored, sampling_of
+from .play import connect, sampling_of
+from .played import played_once
+from .seeds import drawn_seed, seed_of
+from .task_name import read_task
 
 STOP_REASONS = {"completed": "stop", "truncated": "length"}
 
@@ -15,22 +19,41 @@ class TurnwrightGenerator(GeneratorInterface):
     """Plays every trajectory of a batch at once; the service bounds how many run."""
 
     def __init__(self) -> None:
-        self._calls = 0
+        self._step, self._seen = None, Counter()
 
     async def generate(self, input_batch: GeneratorInput) -> GeneratorOutput:
-        self._calls += 1
         client, extras = connect(), input_batch["env_extras"]
-        sampling = sampling_of(input_batch.get("sampling_params"))
-
-        def play(place: int):
-            (attempt,) = play_scored(client, task=int(extras[place]["task_index"]),
-                                     seed=1_000_000 * self._calls + place, sampling=sampling)
-            return attempt
-
-        attempts = await asyncio.gather(*(asyncio.to_thread(play, place) for place in range(len(extras))))
+        sampling, tasks = sampling_of(input_batch.get("sampling_params")), [_task_of(one) for one in extras]
+        plays = [asyncio.ensure_future(played_once(client, split=split, task=task, seed=seed, sampling=sampling))
+                 for (split, task), seed in zip(tasks, self._seeds(input_batch, len(tasks)))]
+        try:
+            attempts = await asyncio.gather(*plays)
+        finally:
+            # Where one has failed or the caller is gone, nobody takes the others.
+            for play in plays:
+                play.cancel()
+            await asyncio.gather(*plays, return_exceptions=True)
         rows = [attempt.response() for attempt in attempts]
         return GeneratorOutput(
             prompt_token_ids=[row.prompt_ids for row in rows], response_ids=[row.response_ids for row in rows],
             rewards=[float(attempt.reward) for attempt in attempts], loss_masks=[row.mask for row in rows],
             stop_reasons=[STOP_REASONS[attempt.outcome] for attempt in attempts], rollout_metrics={},
             rollout_logprobs=[row.logprobs for row in rows], trajectory_ids=input_batch.get("trajectory_ids"))
+
+    def _seeds(self, batch: GeneratorInput, count: int) -> list[int]:
+        """By step, phase, prompt and repetition: the same where a trainer goes on from its checkpoint."""
+        about, ids = batch.get("batch_metadata"), batch.get("trajectory_ids")
+        if about is None or ids is None:
+            return [drawn_seed() for _ in range(count)]
+        if about.global_step != self._step:
+            self._step, self._seen = about.global_step, Counter()
+        return [self._seed((about.training_phase, about.global_step, one.instance_id, one.repetition_id)) for one in ids]
+
+    def _seed(self, name: tuple) -> int:
+        # A prompt may be drawn twice in a step.
+        self._seen[name] += 1
+        return seed_of(*name, self._seen[name])
+
+
+def _task_of(extra: dict) -> tuple[str, int]:
+    return read_task(extra["task_index"], extra.get("split"))

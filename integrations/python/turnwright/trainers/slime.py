@@ -7,23 +7,31 @@ import sys
 
 from slime.utils.types import Sample
 
-from .play import connect, play_scored, sampling_of, split
+from .one_play import Play
+from .play import connect, sampling_of
+from .played import played
+from .seeds import drawn_seed
 from .slime_sample import check, fill
+from .task_name import read_task
 
 
 async def generate(args, sample: Sample, sampling_params, evaluation=False):
     """One rollout. An outage is played again, so that no reward is null."""
     check(args)
-    client, told, rollouts = connect(), {}, sys.modules.get("slime.rollout.sglang_rollout")
-    playing = asyncio.create_task(asyncio.to_thread(
-        play_scored, client, task=int(sample.prompt), seed=sample.index or 0,
-        sampling=sampling_of(sampling_params), told=told, split_name=sample.metadata.get("split", split())))
-    while not (await asyncio.wait({playing}, timeout=0.2))[0]:
-        # slime has enough for the step: what is under way goes back to its buffer, to be played anew.
-        if rollouts is not None and rollouts.GenerateState(args).aborted and "batch" in told:
-            told["is_over"] = True
-            await asyncio.to_thread(client.cancel, told["batch"])
-    if told.get("is_over") and playing.exception() is not None:
+    rollouts = sys.modules.get("slime.rollout.sglang_rollout")
+    split, task = read_task(sample.prompt, sample.metadata.get("split"))
+    # slime counts the samples of all groups, so that those of one have seeds of their own.
+    seed = drawn_seed() if sample.index is None else sample.index
+    play = Play(connect(), split=split, task=task, seed=seed, sampling=sampling_of(sampling_params))
+    playing = asyncio.create_task(played(play))
+    try:
+        while not (await asyncio.wait({playing}, timeout=0.2))[0]:
+            # slime has enough for the step: what is under way goes back to its buffer, to be played anew.
+            if rollouts is not None and rollouts.GenerateState(args).aborted and not play.is_over:
+                await asyncio.to_thread(play.cancel)
+    finally:
+        playing.cancel()
+    if play.is_over and playing.exception() is not None:
         sample.status = Sample.Status.ABORTED
         return sample
     return fill(args, sample, playing.result()[0])

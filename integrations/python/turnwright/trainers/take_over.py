@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from ..client import Client
-from .play import RUN
-
-_taken: set[str] = set()
+from .run_name import RUN
 
 
-def announce(client: Client, version: int, weights: str | None = None) -> None:
-    """Announces a version, for the one process of a run that does. Before its first, what an earlier process of
-    the same TURNWRIGHT_RUN had asked for is cleared; that version may be a lower one, as of a checkpoint."""
-    is_first = RUN not in _taken
-    if is_first:
-        client.clear(RUN)
-    client.announce(version, weights, restart=is_first)
-    _taken.add(RUN)
+class Versions:
+    """Announces the versions of one training, in the one process of a run that does.
+
+    Before the first, what an earlier process of the same TURNWRIGHT_RUN had asked for is cleared; that version may be a
+    lower one, as of a checkpoint.
+    """
+
+    def __init__(self) -> None:
+        self._is_first = True
+
+    def announce(self, client: Client, version: int, weights: str | None = None) -> None:
+        """Has the engine load the weights, as this version."""
+        if self._is_first:
+            client.clear(RUN)
+        client.announce(version, weights, restart=self._is_first)
+        self._is_first = False

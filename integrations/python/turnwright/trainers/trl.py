@@ -1,35 +1,43 @@
-"""TRL: a `rollout_func` for GRPOTrainer, and a trainer in whose loss the recorded logprobs count. A
-prompt is a task's index."""
+"""TRL: a `rollout_func` for GRPOTrainer, and a trainer in whose loss the recorded logprobs count. A prompt is a task's
+index, or its split and index such as `test/4`."""
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import Any, Callable
 
 import torch
 from trl import GRPOTrainer
 
-from .play import connect, play_scored
-from .take_over import announce
+from .play import connect, play_all
+from .take_over import Versions
+from .trl_groups import GroupSeeds, columns_of, plays_of
+from .trl_ranks import publishes, share
 
 
 def make_rollout_func(publish: Callable[[Any], str] | None = None):
-    """`publish(model)` writes the weights where the engine reads them, and gives back the folder."""
-    client = connect()
+    """`publish(model)` writes the weights where the engine reads them, and gives back the folder. It is called once a
+    step, on rank 0; where weights are sharded (FSDP, ZeRO 3), on every rank: gather there, and write on rank 0 alone."""
+    versions, seeds, published = Versions(), GroupSeeds(), None
 
-    def rollout(prompts: list[str], trainer: GRPOTrainer) -> dict[str, list]:
-        step = trainer.state.global_step
-        if publish is not None:
-            announce(client, step, publish(trainer.accelerator.unwrap_model(trainer.model)))
-        attempts = []
-        for task, group in groupby(prompts):
-            count = len(list(group))
-            attempts += play_scored(client, task=int(task), samples=count,
-                                    seed=1000 * step + len(attempts), sampling={"temperature": trainer.temperature})
-        rows = [attempt.response() for attempt in attempts]
-        return {"prompt_ids": [row.prompt_ids for row in rows], "completion_ids": [row.response_ids for row in rows],
-                "logprobs": [row.logprobs for row in rows], "env_mask": [row.mask for row in rows],
-                "env_reward": [attempt.reward for attempt in attempts]}
+    def rollout(prompts: list, trainer: GRPOTrainer) -> dict[str, list]:
+        nonlocal published
+        step, folder, problem = trainer.state.global_step, None, None
+        is_new = publish is not None and step != published
+        try:
+            if is_new and publishes(trainer.accelerator):
+                folder = publish(trainer.accelerator.unwrap_model(trainer.model))
+        except Exception as error:
+            problem = error
+
+        def play(of_all_ranks: list) -> list:
+            client = connect()
+            if is_new:
+                versions.announce(client, step, folder)
+            played = play_all(plays_of(client, trainer, of_all_ranks, seeds))
+            return [(attempt.response(), attempt.reward) for own in played for attempt in own]
+        rows = share(trainer.accelerator, prompts, play, problem)
+        published = step
+        return columns_of(rows)
 
     return rollout
 

@@ -7,26 +7,35 @@ import threading
 from itertools import cycle
 from statistics import fmean
 
-import numpy as np
-from trl.experimental.async_grpo.async_rollout_worker import RolloutSample
-
-from ..attempt import Attempt, sampled_versions
-from .play import connect, play_scored
+from .one_play import Play
+from .play import connect
+from .played import put
+from .seeds import seed_of
+from .task_name import read_task
+from .trl_sample import to_sample
 
 
 class TurnwrightWorker:
     """Plays groups over the tasks again and again; advantages are rewards less the group's mean."""
 
-    def __init__(self, tasks: list[int], samples: int = 8, ahead: int = 64, temperature: float = 1.0) -> None:
+    def __init__(self, tasks: list[int | str], samples: int = 8, ahead: int = 64, temperature: float = 1.0) -> None:
+        if not tasks:
+            raise ValueError("Cannot train on no tasks: name at least one")
         self.rollout_buffer, self.metrics_queue = queue.Queue(maxsize=ahead), queue.Queue()
-        self._tasks, self._samples, self._sampling = tasks, samples, {"temperature": temperature}
-        self._is_stopped, self._trouble = False, None
+        self._tasks, self._samples, self._sampling = [read_task(one) for one in tasks], samples, {"temperature": temperature}
+        self._stopped, self._thread, self._play, self._trouble = threading.Event(), None, None, None
 
     def start(self) -> None:
-        threading.Thread(target=self._work, daemon=True).start()
+        self._stopped, self._trouble = threading.Event(), None
+        self._thread = threading.Thread(target=self._work, args=(self._stopped,), daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
-        self._is_stopped = True
+        self._stopped.set()
+        if self._play is not None:
+            self._play.give_up()
+        if self._thread is not None:
+            self._thread.join(timeout=5)
 
     def update_model_version(self, model_version: int) -> None:
         """FolderTransfer has announced it."""
@@ -35,25 +44,16 @@ class TurnwrightWorker:
         if self._trouble is not None:
             raise RuntimeError("No more rollouts come") from self._trouble
 
-    def _work(self) -> None:
+    def _work(self, stopped: threading.Event) -> None:
         try:
-            for number, task in enumerate(cycle(self._tasks)):
-                attempts = play_scored(connect(), task=task, samples=self._samples,
-                                       seed=1000 * number, sampling=self._sampling)
-                mean = fmean(attempt.reward for attempt in attempts)
-                if self._is_stopped:
-                    return
+            for number, (split, task) in enumerate(cycle(self._tasks)):
+                self._play = Play(connect(), split=split, task=task, samples=self._samples,
+                                  seed=seed_of("group", number), sampling=self._sampling)
+                attempts = [] if stopped.is_set() else self._play.scored()
+                mean = fmean(attempt.reward for attempt in attempts) if attempts else 0
                 for attempt in attempts:
-                    self.rollout_buffer.put(to_sample(attempt, attempt.reward - mean, number))
+                    put(self.rollout_buffer, to_sample(attempt, attempt.reward - mean, number), stopped)
+                if stopped.is_set():
+                    return
         except Exception as error:
-            self._trouble = error
-
-
-def to_sample(attempt: Attempt, advantage: float, group: int) -> RolloutSample:
-    """Mask and logprobs over the whole row, unshifted."""
-    row = attempt.response()
-    mask = np.array(row.over_whole(row.mask, 0))
-    return RolloutSample(
-        prompt=[], completion=[], input_ids=np.array(row.ids), completion_mask=mask, group_id=group,
-        old_log_probs=np.array(row.over_whole(row.logprobs, 0.0), dtype=np.float32), advantage=advantage,
-        model_version=min(sampled_versions(row.versions, row.mask)), metrics={"reward": float(attempt.reward)})
+            self._trouble = None if stopped.is_set() else error

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from .play import connect
-from .take_over import announce
+from .take_over import Versions
 
 
 class FolderTransfer:
@@ -19,11 +19,12 @@ class FolderTransfer:
 
     def __init__(self, folder: str, model: str, leave_out: tuple[str, ...] = ("lm_head.weight",)) -> None:
         self._folder, self._model, self._leave_out = pathlib.Path(folder), pathlib.Path(model), leave_out
-        self._client, self._version = connect(), 0
-        # Before anything is asked for: the worker's batches have the model's own weights.
-        announce(self._client, 0, str(self._model.resolve()))
+        self._client, self._version, self._versions = connect(), 0, Versions()
 
     def init_weight_transfer(self) -> None:
+        # TRL calls it on rank 0 alone, before the worker asks for anything: every rank makes a transfer of its own.
+        self._version, self._versions = 0, Versions()
+        self._versions.announce(self._client, 0, str(self._model.resolve()))
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def pause(self) -> None:
@@ -36,7 +37,7 @@ class FolderTransfer:
         shutil.copytree(self._model, target)
         state = {name: value.detach().cpu().contiguous() for name, value in iterator if name not in self._leave_out}
         save_file(state, target / "model.safetensors", metadata={"format": "pt"})
-        announce(self._client, self._version, str(target.resolve()))
+        self._versions.announce(self._client, self._version, str(target.resolve()))
         shutil.rmtree(self._folder / f"version-{self._version - 2}", ignore_errors=True)
 
     def resume(self) -> None:

@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import sys
 import types
-import uuid
 
 import zmq
 import zmq.asyncio
@@ -19,7 +18,9 @@ from verifiers.v1.serve.server import EnvServer
 from verifiers.v1.serve.types import RunRequest, RunResponse
 from verifiers.v1.trace import Reward, Trace
 
-from .play import connect, play_scored, sampling_of
+from .play import connect, sampling_of
+from .played import played_once
+from .seeds import drawn_seed
 from .verifiers import to_nodes
 from .verifiers_tasks import TurnwrightData
 
@@ -37,9 +38,8 @@ class TurnwrightServer(EnvServer):
 
     async def _run(self, req: RunRequest, client_id: bytes, request_id: bytes) -> RunResponse:
         data = TurnwrightData.model_validate(req.task_data)
-        (attempt,) = await asyncio.to_thread(
-            play_scored, connect(), task=data.task_index, split_name=data.split,
-            seed=uuid.uuid4().int % 2**31, sampling=sampling_of(req.sampling.model_dump()))
+        attempt = await played_once(connect(), split=data.split, task=data.task_index, seed=drawn_seed(),
+                                    sampling=sampling_of(req.sampling.model_dump()))
         task = {"type": "TurnwrightTask", "data": data}
         trace = Trace[TurnwrightData](
             task=task, agent={"config": AgentConfig()}, nodes=to_nodes(attempt), is_completed=True, ok=True,

@@ -4,13 +4,13 @@ correction to bypass mode."""
 
 from __future__ import annotations
 
-import asyncio
-import uuid
-
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput, register
 
 from ..attempt import Attempt, Response, sampled_versions
-from .play import connect, play_scored, sampling_of
+from .play import connect, sampling_of
+from .played import played_once
+from .seeds import drawn_seed
+from .task_name import read_task
 
 
 def fit(row: Response, limit: int) -> Response:
@@ -38,7 +38,7 @@ class TurnwrightAgentLoop(AgentLoopBase):
     """One rollout a call, at the task that the dataset's row names."""
 
     async def run(self, sampling_params, **kwargs) -> AgentLoopOutput:
-        (attempt,) = await asyncio.to_thread(
-            play_scored, connect(), task=int(kwargs["extra_info"]["index"]),
-            seed=uuid.uuid4().int % 2**31, sampling=sampling_of(sampling_params))
+        about = kwargs["extra_info"]
+        split, task = read_task(about["index"], about.get("split"))
+        attempt = await played_once(connect(), split=split, task=task, seed=drawn_seed(), sampling=sampling_of(sampling_params))
         return to_output(attempt, self.rollout_config.response_length)

@@ -1,0 +1,93 @@
+"""The attempts that a shim asks for at one task."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Iterable
+
+from ..attempt import Attempt, Unfit
+from ..client import Client, ServiceError, ServiceUnreachable
+from .run_name import RUN
+from .seeds import RETRY_STEP
+
+REFILLS = 4
+
+
+class Play:
+    """So many attempts at a task. One that failed is played again, up to REFILLS times: it is no 0.
+
+    The attempt at place `p` has the seed `seed + p`, and each further try at it RETRY_STEP more: what a place samples
+    depends on no other place.
+    """
+
+    def __init__(self, client: Client, *, split: str, task: int, samples: int = 1, seed: int = 0,
+                 sampling: dict[str, float] | None = None) -> None:
+        self._client, self._split, self._task, self._sampling = client, split, task, sampling
+        self._samples, self._seed, self._key = samples, seed, f"{RUN}/{uuid.uuid4().hex}"
+        self._found: dict[int, Attempt] = {}
+        # Batches that are not read to their end, with the first place of each.
+        self._open: dict[str, int] = {}
+        self._has_begun, self.is_over = False, False
+
+    def begin(self) -> None:
+        """Asks for the attempts, if it has not been done; does not wait for them."""
+        if self._has_begun or self.is_over or self._samples == 0:
+            return
+        self._has_begun = True
+        self._submit(0, self._samples, 0)
+
+    def scored(self) -> list[Attempt]:
+        """Returns the attempts in the order of their places. Raises Unfit where too few of them were scored."""
+        tries = 0
+        try:
+            self.begin()
+            while True:
+                self._collect()
+                missing = [place for place in range(self._samples) if place not in self._found]
+                tries += 1
+                if not missing:
+                    return [self._found[place] for place in range(self._samples)]
+                if self.is_over or tries > REFILLS:
+                    raise Unfit(f"Task {self._split}/{self._task}: {len(missing)} of {self._samples} attempts were not "
+                                f"scored in {tries} tries")
+                for place in missing:
+                    self._submit(place, 1, tries)
+        except ServiceUnreachable:
+            raise
+        except BaseException:
+            self.give_up()
+            raise
+
+    def cancel(self) -> None:
+        """Gives up what is not finished, from any thread; `scored()` then raises Unfit, or has what it needs."""
+        self.is_over = True
+        for batch in list(self._open):
+            self._client.cancel(batch)
+
+    def give_up(self) -> None:
+        """The same, where something else went wrong: a service that does not cancel is no further trouble."""
+        try:
+            self.cancel()
+        except (ServiceError, ServiceUnreachable):
+            pass
+
+    def _submit(self, place: int, samples: int, tries: int) -> None:
+        batch = self._client.submit(
+            key=f"{self._key}/{tries}/{place}", split=self._split, tasks=[self._task], samples=samples,
+            seed=self._seed + place + RETRY_STEP * tries, sampling=self._sampling).batch
+        self._open[batch] = place
+        if self.is_over:
+            self._client.cancel(batch)
+
+    def _collect(self) -> None:
+        for batch, first in list(self._open.items()):
+            for group in self._client.groups(batch):
+                self._keep(first, group.attempts)
+                # They are the trainer's from here on: one that starts anew draws anew.
+                self._client.acknowledge(group.cursor, batch)
+            del self._open[batch]
+
+    def _keep(self, first: int, attempts: Iterable[Attempt]) -> None:
+        for place, attempt in enumerate(attempts, first):
+            if attempt.is_scored:
+                self._found[place] = attempt

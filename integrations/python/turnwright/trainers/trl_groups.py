@@ -1,0 +1,72 @@
+"""TRL: the groups in the prompts of all ranks, and the seeds of their attempts."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Sequence
+
+from ..attempt import Response
+from ..client import Client
+from .one_play import Play
+from .play import sampling_of
+from .seeds import seed_of
+from .task_name import read_task
+
+
+def groups_of(prompts: Iterable[Any], size: int | None) -> list[tuple[Any, int]]:
+    """The prompts one after another with how often each stands there, `size` at most: then the next group begins.
+
+    TRL repeats each prompt `num_generations` times in a row, and cuts the rows into groups of so many.
+    """
+    groups: list[tuple[Any, int]] = []
+    for prompt in prompts:
+        if groups and groups[-1][0] == prompt and groups[-1][1] != size:
+            groups[-1] = (prompt, groups[-1][1] + 1)
+        else:
+            groups.append((prompt, 1))
+    return groups
+
+
+def mode_of(trainer: Any) -> str:
+    """What TRL calls it: `train` or `eval`."""
+    return "train" if getattr(trainer.model, "training", True) else "eval"
+
+
+def group_size(trainer: Any) -> int | None:
+    """Attempts in a group, in the trainer's mode."""
+    name = "num_generations" if mode_of(trainer) == "train" else "num_generations_eval"
+    size = getattr(trainer, name, None)
+    return None if size is None else int(size)
+
+
+def plays_of(client: Client, trainer: Any, prompts: Iterable[Any], seeds: GroupSeeds) -> list[Play]:
+    """A play for each group in the prompts of all ranks."""
+    groups = groups_of(prompts, group_size(trainer))
+    tasks = [read_task(prompt) for prompt, _ in groups]
+    return [Play(client, split=split, task=task, samples=count, seed=seed, sampling=sampling_of(trainer))
+            for (split, task), (_, count), seed in zip(tasks, groups, seeds.next_call(trainer, len(groups)))]
+
+
+def columns_of(rows: Sequence[tuple[Response, float | None]]) -> dict[str, list[Any]]:
+    """What a rollout_func gives back, of rows with their rewards."""
+    return {"prompt_ids": [row.prompt_ids for row, _ in rows], "completion_ids": [row.response_ids for row, _ in rows],
+            "logprobs": [row.logprobs for row, _ in rows], "env_mask": [row.mask for row, _ in rows],
+            "env_reward": [reward for _, reward in rows]}
+
+
+class GroupSeeds:
+    """Seeds of groups by step, call within the step and place among all ranks: the same on any number of ranks.
+
+    A step may have several calls, with gradient accumulation or in an evaluation. Each evaluation has the same seeds,
+    so that evaluations compare.
+    """
+
+    def __init__(self) -> None:
+        self._at: tuple[str, int] | None = None
+        self._calls = 0
+
+    def next_call(self, trainer: Any, count: int) -> list[int]:
+        """The seeds of a call's groups."""
+        at = (mode_of(trainer), int(trainer.state.global_step))
+        self._calls = self._calls + 1 if at == self._at else 0
+        self._at = at
+        return [seed_of(*(at if at[0] == "train" else at[:1]), self._calls, group) for group in range(count)]

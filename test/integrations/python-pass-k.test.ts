@@ -1,0 +1,62 @@
+import { execFileSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { episodeRow } from "../../src/episode/episode-row.fixture.ts";
+import { EvaluationTally } from "../../src/report/evaluation-tally.ts";
+
+const folder = fileURLToPath(new URL("../../integrations/python", import.meta.url));
+const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
+
+/** Reports why the Python package cannot be run here; `undefined` where it can. */
+function obstacle(): string | undefined {
+  try {
+    execFileSync(python, ["-c", "import sys; assert sys.version_info >= (3, 10)"], {
+      stdio: "ignore",
+    });
+    return undefined;
+  } catch {
+    return `${python} is no Python of 3.10 or newer (TURNWRIGHT_TRAINERS_PYTHON names one)`;
+  }
+}
+
+const why = obstacle();
+if (why !== undefined) console.warn(`Skipping the comparison of pass^k with the report: ${why}`);
+
+/** Rewards of each task's attempts; null where nothing scored one. */
+const rewards: readonly (readonly (number | null)[])[] = [
+  [1, 1, 1, 1],
+  [1, 0, 1, 0],
+  [1, null, 1, 0],
+  [null, null, null, 1],
+  [0.9999995, 1.0000005, 1.1, 2],
+  [null, null, null, null],
+];
+
+const program = `
+import json, sys
+from turnwright import pass_hat_k
+rewards = json.load(sys.stdin)
+print(json.dumps({str(k): value for k in range(1, 5) if (value := pass_hat_k(rewards, k)) is not None}))
+`;
+
+test.skipIf(why !== undefined)("pass_hat_k() of the Python package is the report's pass^k", () => {
+  const taskIds = rewards.map((_, taskIndex) => ({ taskId: `shop/test/${taskIndex}`, taskIndex }));
+  const plan = { environment: "shop", split: "test", tasks: taskIds, trialCount: 4 };
+  const tally = new EvaluationTally(plan);
+  for (const [taskIndex, own] of rewards.entries()) {
+    for (const [sampleIndex, reward] of own.entries()) {
+      const row = episodeRow({ taskIndex, sampleIndex, ...(reward === null ? {} : { reward }) });
+      tally.add({ row, trial: sampleIndex });
+    }
+  }
+  const { passHatK } = tally.evaluation();
+  const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1" };
+  const input = JSON.stringify(rewards);
+  const options = { cwd: folder, env, input, encoding: "utf8" } as const;
+  const told = JSON.parse(execFileSync(python, ["-c", program], options)) as unknown;
+  const reported = Object.entries(passHatK).map(([k, { value }]) => [k, value]);
+  expect(told).toEqual(
+    Object.fromEntries(reported.map(([k, value]) => [k, expect.closeTo(Number(value), 12)])),
+  );
+  expect(passHatK["1"]?.value).toBeCloseTo((1 + 0.5 + 2 / 3 + 1 + 0.5) / 5, 12);
+});
