@@ -146,7 +146,7 @@ async function openParts(
   const { maxContextTokens } = withNotedContext(told, folder.manifest);
   const gateway = new Gateway(
     {
-      ...{ engine: watch.engine, renderer, now, onTrouble: report },
+      ...{ engine: watch.engine, renderer, now, onTrouble: report, onFailure: report },
       ...pick(config),
       ...given({ scorer }),
       onEpisode: async (episode) => await writeEpisode(folder, tally, { episode, redactor, now }),
