@@ -15,6 +15,7 @@ import { withNotedContext } from "../run/run-manifest.ts";
 import { RunTally, type RunProgress } from "../run/run-progress.ts";
 import { describeEngine } from "./describe-engine.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
+import { requireVariables } from "./require-variables.ts";
 import { createRunRedactor } from "./run-secrets.ts";
 import { describeIdentity, fingerprintModule } from "./run-identity.ts";
 import { given } from "../internal/given.ts";
@@ -110,8 +111,8 @@ async function openParts(
   },
 ): Promise<GatewayRun> {
   const { env, now, clock, onTrouble, onEngine, signal, opened } = around;
+  requireVariables(config.settings, env);
   const redactor = createRunRedactor(config, env);
-  if (config.adminTokenEnv !== undefined) redactor.learn(env[config.adminTokenEnv] ?? "");
   const engine = await createEngine(config.engine, env);
   opened.push(() => engine.close());
   const made = await createRenderer(config.renderer);

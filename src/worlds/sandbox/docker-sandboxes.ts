@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
+import { secretsOfNamed } from "../../internal/find-secrets.ts";
+import { hideEverywhere } from "../../internal/redactor.ts";
 import {
   isSameMachine,
   thisMachine,
@@ -151,6 +153,7 @@ class DockerSandbox implements Sandbox {
   }
 
   run: Sandbox["run"] = async (command, { cwd, env = {}, ...options }) => {
+    hideEverywhere(secretsOfNamed(env));
     const variables = Object.entries(env).flatMap(([name, value]) => ["--env", `${name}=${value}`]);
     const folder = this.#cwd === undefined ? [] : ["--workdir", this.#cwd];
     const within = cwd === undefined ? [] : [...inFolder, cwd];

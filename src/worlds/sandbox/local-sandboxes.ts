@@ -3,6 +3,8 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
+import { secretsOfNamed } from "../../internal/find-secrets.ts";
+import { hideEverywhere } from "../../internal/redactor.ts";
 import {
   isSameMachine,
   thisMachine,
@@ -87,6 +89,7 @@ class LocalSandbox implements Sandbox {
       memoryMiB === undefined
         ? command
         : ["sh", "-c", `ulimit -v ${Math.round(memoryMiB * 1024)} && exec "$@"`, "sh", ...command];
+    hideEverywhere(secretsOfNamed(options.env ?? {}));
     const env = {
       PATH: process.env["PATH"] ?? "",
       HOME: work,
