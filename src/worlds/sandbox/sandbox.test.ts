@@ -349,6 +349,16 @@ describe("dockerSandboxes()", () => {
     ]);
   });
 
+  test("hands a command its secrets in variables, not in arguments that everybody can read", async () => {
+    await using box = await docker().open({ signal });
+    const env = { API_KEY: "canary-of-a-box", PLAIN: "a b" };
+    const { stdout } = await box.run(["sh", "-c", "echo $API_KEY $PLAIN"], { signal, env });
+    expect(stdout).toBe("canary-of-a-box a b\n");
+    const log = await readFile(path.join(dir, "log.txt"), "utf8");
+    expect(log).toContain('"--env","API_KEY","--env","PLAIN=a b"');
+    expect(log).not.toContain("canary-of-a-box");
+  });
+
   test("says what Docker says where a container cannot be had, or is gone", async () => {
     const errorOf = async (work: Promise<unknown>) =>
       (await work.catch((thrown: unknown) => thrown)) as Error;
