@@ -71,6 +71,8 @@ export async function createService(
   const dir = path.resolve(named);
   const redactor = createRunRedactor(config, env);
   readVariable(env, tokenEnv, "--token-env");
+  readVariable(env, lightning?.keyEnv, "--agent-lightning-key-env");
+  readVariable(env, queue?.passwordEnv, "--queue-password-env");
   const note = (text: string): void => tell(redactor.text(text));
   const environment = await loadEnvironment(config.environment.name, config.environment.dataDir);
   // What is put together wants a scope; batches bring their own.
