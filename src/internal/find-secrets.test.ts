@@ -50,6 +50,19 @@ describe("secretsOfArguments()", () => {
     });
   });
 
+  test("finds what is wrapped: variables of a container, JSON, headers without a space, connection texts", () => {
+    const headers = JSON.stringify({ Authorization: "Bearer one-token", deep: { apiKey: "two" } });
+    expect(
+      secretsOfArguments([
+        ...["run", "--env=API_KEY=three", "-eTOKEN=four", "--config", headers],
+        ...["--header", "X-Api-Key:five", "--db", "Host=db;Password=six;Port=1"],
+      ]).secrets,
+    ).toEqual(["three", "four", "Bearer one-token", "one-token", "two", "five", "six"]);
+    expect(secretsOfNamed({ OPENAPI_HEADERS: headers }).secrets).toEqual([
+      ...["Bearer one-token", "one-token", "two"],
+    ]);
+  });
+
   test("finds them in a line for the shell", () => {
     expect(secretsOfCommand(`python agent.py --api-key 'a b' --name "shop agent"`).secrets).toEqual([
       "a b",

@@ -1,3 +1,4 @@
+import { parseJsonText } from "./parse-json.ts";
 import { isSecretName } from "./secret-name.ts";
 
 /** What is to be hidden: texts, and URLs whose users, passwords and keys are. */
@@ -22,11 +23,14 @@ export function secretsOfArguments(args: readonly string[]): FoundSecrets {
   return together(
     args.map((argument, index) => {
       const before = args[index - 1] ?? "";
-      const [, name, value] = /^(?:--?)?([\w.-]+)(?:=|:\s+)(.+)$/s.exec(argument) ?? [];
-      if (name !== undefined && value !== undefined) return ofNamed(name, value);
+      const [, name, sign, value] = /^(?:--?)?([\w.-]+)(=|:\s*)(.+)$/s.exec(argument) ?? [];
+      const isNamed = sign === "=" || /^:\s/.test(sign ?? "") || isSecretName(name ?? "");
+      if (name !== undefined && value !== undefined && isNamed) return ofNamed(name, value);
       const isValue = /^--?\w[^=]*$/.test(before) && !argument.startsWith("-");
       const isSecret = (isValue && isSecretName(before)) || isKey(argument);
-      return isSecret ? { secrets: [argument], urls: [] } : ofUrl(argument);
+      if (isSecret) return { secrets: [argument], urls: [] };
+      const found = ofUrl(argument);
+      return found.urls.length > 0 ? found : within(argument);
     }),
   );
 }
@@ -65,7 +69,22 @@ function ofNamed(name: string, value: string): FoundSecrets {
     return { ...found, secrets: [...found.secrets, ...credentialsOf(value)] };
   }
   if (found.urls.length > 0) return found;
-  return isKey(value) ? { ...found, secrets: [value] } : found;
+  return isKey(value) ? { ...found, secrets: [value] } : within(value);
+}
+
+/** Finds the secrets within a value that is a JSON object, or has pairs such as `Host=db;Password=X`. */
+function within(value: string): FoundSecrets {
+  const object = value.trimStart().startsWith("{") ? parseJsonText(value) : undefined;
+  if (typeof object === "object" && object !== null) {
+    return together(
+      Object.entries(object).map(([name, member]) =>
+        typeof member === "string" ? ofNamed(name, member) : within(JSON.stringify(member)),
+      ),
+    );
+  }
+  const pairs = [...value.matchAll(/([\w.-]+)=([^;&\s"']+)/g)];
+  const secrets = pairs.flatMap(([, name = "", its = ""]) => (isSecretName(name) ? [its] : []));
+  return { secrets, urls: [] };
 }
 
 /** A value with what stands behind a scheme such as `Bearer`, and a pair in base64 as a pair. */
@@ -89,7 +108,7 @@ const namePart = /^(?:[a-z]+\d{0,2}|\d{1,8}|[a-z\d]{1,4})$/i;
  * mixed, and which is no path, file, package or name.
  */
 function isKey(text: string): boolean {
-  if (text.length < 8 || /[\s/\\]/.test(text) || text.startsWith("-")) return false;
+  if (text.length < 8 || /[\s/\\;{]|=[^=]/.test(text) || text.startsWith("-")) return false;
   if (marked.test(text)) return true;
   if (text.length < 12 || text.includes("@") || /\.[a-z]\w{0,4}$/i.test(text)) return false;
   return !text.split(/[-_.:]/).every((part) => part === "" || namePart.test(part));
