@@ -324,7 +324,11 @@ async function play(name, client) {
       const { token, sessionId, ownerToken } = opened;
       desk = part === "serves" ? await openDesk(firstTask + index) : undefined;
       const given = { url: gateway.url, key: token, home, desk };
-      const played = await playOne(client[part](given)[index], gateway, { work, sessionId, ownerToken });
+      const played = await playOne(client[part](given)[index], gateway, {
+        work,
+        sessionId,
+        ownerToken,
+      });
       const { calls = 0, says = 0 } = desk?.counts ?? {};
       const served = desk === undefined ? "" : `, ${calls} calls and ${says} answers in the shop`;
       console.log(`${name}: ${played.turnCount} turns, roots ${played.roots.join(", ")}${served}`);

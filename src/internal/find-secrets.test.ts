@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { ofUrl, secretsOfArguments, secretsOfCommand, secretsOfNamed, shownUrl } from "./find-secrets.ts";
+import {
+  ofUrl,
+  secretsOfArguments,
+  secretsOfCommand,
+  secretsOfNamed,
+  shownUrl,
+} from "./find-secrets.ts";
 
 describe("secretsOfNamed()", () => {
   test("finds values by their names, behind their schemes, and pairs in base64", () => {
@@ -64,9 +70,9 @@ describe("secretsOfArguments()", () => {
   });
 
   test("finds them in a line for the shell", () => {
-    expect(secretsOfCommand(`python agent.py --api-key 'a b' --name "shop agent"`).secrets).toEqual([
-      "a b",
-    ]);
+    expect(secretsOfCommand(`python agent.py --api-key 'a b' --name "shop agent"`).secrets).toEqual(
+      ["a b"],
+    );
   });
 });
 
@@ -82,5 +88,7 @@ test("shownUrl() leaves out what may be secret in a URL", () => {
   ] as const) {
     expect(shownUrl(url)).toBe(shown);
   }
-  expect(ofUrl("https://host/s/0a1b2c3d4e5f6a7b8c9d/mcp").secrets).toEqual(["0a1b2c3d4e5f6a7b8c9d"]);
+  expect(ofUrl("https://host/s/0a1b2c3d4e5f6a7b8c9d/mcp").secrets).toEqual([
+    "0a1b2c3d4e5f6a7b8c9d",
+  ]);
 });

@@ -125,15 +125,22 @@ afterAll(async () => {
 /** All that a run's folder and a command's output hold, by its place. */
 async function everything(out: string, { stdout, stderr }: CliResult) {
   const files = await readdir(out, { recursive: true, withFileTypes: true });
-  const names = files.filter((file) => file.isFile()).map((file) => path.join(file.parentPath, file.name));
+  const names = files
+    .filter((file) => file.isFile())
+    .map((file) => path.join(file.parentPath, file.name));
   const texts = await Promise.all(names.map(async (name) => [name, await readFile(name, "utf8")]));
-  return Object.fromEntries([...texts, ...Object.entries({ stdout, stderr })]) as Record<string, string>;
+  return Object.fromEntries([...texts, ...Object.entries({ stdout, stderr })]) as Record<
+    string,
+    string
+  >;
 }
 
 function placesOf(said: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(canaries).flatMap(([name, secret]) =>
     Object.entries(said).flatMap(([place, text]) =>
-      formsOf(secret).flatMap((form) => (text.includes(form) ? [`${name} as ${form} in ${place}`] : [])),
+      formsOf(secret).flatMap((form) =>
+        text.includes(form) ? [`${name} as ${form} in ${place}`] : [],
+      ),
     ),
   );
 }

@@ -72,7 +72,9 @@ test("a gateway that is killed in mid-stream goes on where it was, and loses no 
   expect(journal).not.toContain("my-own-key");
   const { identity } = JSON.parse(journal.split("\n")[0]!) as { identity: { sessionId: string } };
   const { sessionId } = identity;
-  const stats = (await (await fetch(`${url}/stats`, { headers: admin })).json()) as { roots: object };
+  const stats = (await (await fetch(`${url}/stats`, { headers: admin })).json()) as {
+    roots: object;
+  };
   expect(stats.roots).toEqual({});
   const ended = await fetch(`${url}/sessions/${sessionId}/finish`, {
     ...{ method: "POST", headers: admin },

@@ -59,10 +59,7 @@ function talkingEngine(turns: Turn[]): TalkingEngine {
   return engine as TalkingEngine;
 }
 
-async function open(
-  turns: Turn[],
-  options: Partial<GatewayInProcessOptions> = {},
-) {
+async function open(turns: Turn[], options: Partial<GatewayInProcessOptions> = {}) {
   const engine = talkingEngine(turns);
   const gateway = await openInProcess({ engine, renderer: characterRenderer(), ...options });
   const opened = await gateway.gateway.openSession({ taskId: "t" });
@@ -161,7 +158,9 @@ describe("who may ask", () => {
             });
             expect(await errorOf(answer)).toEqual(notTheOwner);
           }
-          const below = await gateway.fetch(`${base}/s/${token}/sessions/${id}${right}`, { method });
+          const below = await gateway.fetch(`${base}/s/${token}/sessions/${id}${right}`, {
+            method,
+          });
           expect(below.status).toBe(404);
         }
       }

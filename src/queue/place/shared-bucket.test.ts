@@ -95,11 +95,18 @@ test("what is missing or refused is said once, with its reason", async () => {
 });
 
 test("what a store repeats of the keys is told without them", async () => {
-  const secrets = ["AKIDCANARY0123456", "bucket/canary+secret-1", "bucket-canary-session", "pass-word-8"];
+  const secrets = [
+    "AKIDCANARY0123456",
+    "bucket/canary+secret-1",
+    "bucket-canary-session",
+    "pass-word-8",
+  ];
   const [id, key, session, password] = secrets as [string, string, string, string];
   const server = http.createServer((request, response) => {
     request.resume();
-    response.writeHead(403).end(`${"x".repeat(290)}${key} ${encodeURIComponent(key)} ${id} ${session}`);
+    response
+      .writeHead(403)
+      .end(`${"x".repeat(290)}${key} ${encodeURIComponent(key)} ${id} ${session}`);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -112,8 +119,13 @@ test("what a store repeats of the keys is told without them", async () => {
   expect((refused as Error).message).toBe(
     `Cannot PUT http://127.0.0.1:${port}/b/a: 403 ${"x".repeat(290)}[redacted]`,
   );
-  await openSharedPlace("s3://b", { ...keys, AWS_ENDPOINT_URL: `http://me:${password}@127.0.0.1:1` });
-  expect(new Redactor().text(secrets.join(" "))).toBe("[redacted] [redacted] [redacted] [redacted]");
+  await openSharedPlace("s3://b", {
+    ...keys,
+    AWS_ENDPOINT_URL: `http://me:${password}@127.0.0.1:1`,
+  });
+  expect(new Redactor().text(secrets.join(" "))).toBe(
+    "[redacted] [redacted] [redacted] [redacted]",
+  );
   server.closeAllConnections();
   server.close();
 });

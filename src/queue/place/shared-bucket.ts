@@ -34,7 +34,11 @@ export async function openSharedBucket(
   const region = env["AWS_REGION"] ?? env["AWS_DEFAULT_REGION"] ?? "us-east-1";
   const endpoint =
     env["AWS_ENDPOINT_URL_S3"] ?? env["AWS_ENDPOINT_URL"] ?? `https://s3.${region}.amazonaws.com`;
-  const secrets = [accessKeyId, secretAccessKey, ...(sessionToken === undefined ? [] : [sessionToken])];
+  const secrets = [
+    accessKeyId,
+    secretAccessKey,
+    ...(sessionToken === undefined ? [] : [sessionToken]),
+  ];
   hideEverywhere({ secrets, urls: [endpoint] });
   const { AwsClient } = await loadSigner();
   const client = new AwsClient({

@@ -235,7 +235,10 @@ async function createTransport(
   });
   const lastWords = (): string => {
     const clean = withoutValues(said, server).trim();
-    return clean.slice(-quotedLength).trim().replaceAll(/\s*\n\s*/g, " | ");
+    return clean
+      .slice(-quotedLength)
+      .trim()
+      .replaceAll(/\s*\n\s*/g, " | ");
   };
   return { transport, lastWords };
 }

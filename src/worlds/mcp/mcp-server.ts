@@ -1,4 +1,9 @@
-import { ofUrl, secretsOfArguments, secretsOfNamed, shownUrl } from "../../internal/find-secrets.ts";
+import {
+  ofUrl,
+  secretsOfArguments,
+  secretsOfNamed,
+  shownUrl,
+} from "../../internal/find-secrets.ts";
 import { hideEverywhere, redactionMark, Redactor } from "../../internal/redactor.ts";
 
 /** An MCP server that is started as a process and spoken to over its standard input and output. */
@@ -51,7 +56,10 @@ const shortest = 4;
  * Takes all values out of a text that the server was started or is reached with, secret or not: what a server says
  * of itself may repeat any of them.
  */
-export function withoutValues(text: string, { args = [], env = {}, headers = {} }: McpServer): string {
+export function withoutValues(
+  text: string,
+  { args = [], env = {}, headers = {} }: McpServer,
+): string {
   const given = args.flatMap((argument) => {
     const [, value] = /^-[^=]*=(.*)$/s.exec(argument) ?? [];
     return argument.startsWith("-") ? (value ?? []) : argument;

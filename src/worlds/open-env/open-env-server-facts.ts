@@ -104,6 +104,8 @@ async function askServer<Value>(
     return schema.parse(await answer.json());
   } catch (error) {
     const why = error instanceof z.ZodError ? "it answered something else" : describeError(error);
-    throw new UsageError(`Cannot use OpenEnv server ${shownUrl(address.href)}: ${why}`, { cause: error });
+    throw new UsageError(`Cannot use OpenEnv server ${shownUrl(address.href)}: ${why}`, {
+      cause: error,
+    });
   }
 }

@@ -85,8 +85,7 @@ switch (command) {
       if (name === "--env") {
         const [, key, given] = /^([^=]*)(?:=(.*))?$/s.exec(value);
         env[key] = given ?? process.env[key];
-      }
-      else if (name !== "--workdir") fail(`unknown flag: ${name}`, 125);
+      } else if (name !== "--workdir") fail(`unknown flag: ${name}`, 125);
     }
     const dir = containerOf(args.shift());
     if (args.join(" ") === "sh -c kill -9 -1") {
