@@ -234,8 +234,8 @@ async function startGateway(url, modelDir, out) {
   throw new Error("the gateway ended before it listened");
 }
 
-async function post(url, body) {
-  const response = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+async function post(url, body, headers = {}) {
+  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
   if (!response.ok) throw new Error(`${url}: ${await response.text()}`);
   return await response.json();
 }
@@ -271,12 +271,14 @@ async function leadDesk(hears, place) {
 
 /** Plays a client to its end; what is wrong is listed. */
 async function playOne({ command, hears, env, makes }, gateway, place) {
-  const { sessionId, work } = place;
+  const { sessionId, ownerToken, work } = place;
+  const headers = { authorization: `Bearer ${ownerToken}` };
+  const session = `${gateway.url}/sessions/${sessionId}`;
   const isLed = hears !== undefined;
   const ended = await (isLed ? leadDesk(hears, { env, work }) : runProgram(command, { env, work }));
   const { status, told } = ended;
   const wrong = [];
-  const { turns, activeCount } = await (await fetch(`${gateway.url}/sessions/${sessionId}`)).json();
+  const { turns, activeCount } = await (await fetch(session, { headers })).json();
   if (status !== 0) {
     const when = status === null ? `, killed with ${activeCount} requests under way` : "";
     wrong.push(`it ended with status ${status}${when}: ${told}`);
@@ -296,7 +298,7 @@ async function playOne({ command, hears, env, makes }, gateway, place) {
   if (turns.length < 2) wrong.push(`it asked for ${turns.length} turns`);
   if (turns.length <= roots.length) wrong.push("no turn continues another");
   if (surprising.length > 0) wrong.push(`turns began anew: ${surprising.join(", ")}`);
-  await post(`${gateway.url}/sessions/${sessionId}/finish`, { reward: place.reward ?? 1 });
+  await post(`${session}/finish`, { reward: place.reward ?? 1 }, headers);
   return { wrong, turnCount: turns.length, roots };
 }
 
@@ -318,10 +320,15 @@ async function play(name, client) {
         path.join(scratch, `${each}-${part}-${index}`),
       );
       for (const each of [work, home]) mkdirSync(each);
-      const { token, sessionId } = await post(`${gateway.url}/sessions`, { taskId: name });
+      const opened = await post(`${gateway.url}/sessions`, { taskId: name });
+      const { token, sessionId, ownerToken } = opened;
       desk = part === "serves" ? await openDesk(firstTask + index) : undefined;
       const given = { url: gateway.url, key: token, home, desk };
-      const played = await playOne(client[part](given)[index], gateway, { work, sessionId });
+      const played = await playOne(client[part](given)[index], gateway, {
+        work,
+        sessionId,
+        ownerToken,
+      });
       const { calls = 0, says = 0 } = desk?.counts ?? {};
       const served = desk === undefined ? "" : `, ${calls} calls and ${says} answers in the shop`;
       console.log(`${name}: ${played.turnCount} turns, roots ${played.roots.join(", ")}${served}`);

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option as CommanderOption } from "commander";
 import { readFile } from "node:fs/promises";
 import { UsageError, describeError } from "../errors.ts";
+import { requireVariables } from "../setup/require-variables.ts";
 import { checkNumber, checkSettings, type GivenSettings, type Setting } from "../setup/setting.ts";
 import { schemaKey } from "../setup/settings-schema.ts";
 
@@ -37,7 +38,8 @@ function toOption({ name, kind, help, value, default: fallback }: Setting): Comm
  * The settings that a call gives, by their names: flags before the configuration file. To be completed
  * with the table's defaults.
  *
- * @throws UsageError for a file that cannot be read, an unknown key, or a value of the wrong kind.
+ * @throws UsageError for a file that cannot be read, an unknown key, a value of the wrong kind, or a setting that
+ *   names no environment variable that is set.
  */
 export async function givenSettings(
   table: readonly Setting[],
@@ -49,7 +51,9 @@ export async function givenSettings(
     const value = flags[camelCase(name)];
     return value === undefined ? [] : [[name, value] as const];
   });
-  return { ...ofFile, ...Object.fromEntries(ofFlags) };
+  const settings = { ...ofFile, ...Object.fromEntries(ofFlags) };
+  requireVariables(settings, process.env);
+  return settings;
 }
 
 /** The flag that names a configuration file; `givenSettings()` reads it. */

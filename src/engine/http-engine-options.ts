@@ -1,5 +1,6 @@
 import { UsageError } from "../errors.ts";
-import { Redactor } from "../internal/redactor.ts";
+import { hideEverywhere, Redactor } from "../internal/redactor.ts";
+import { shownUrl } from "../internal/find-secrets.ts";
 import type { Clock } from "../internal/clock.ts";
 import { createClock } from "../internal/clock.ts";
 import type { RetryPolicy } from "./http-retry.ts";
@@ -84,9 +85,11 @@ export function toHttpEngineSettings(options: HttpEngineOptions): HttpEngineSett
   if (options.apiKey !== undefined && !/^[\x21-\x7e]+$/.test(options.apiKey)) {
     throw new UsageError("Cannot use the apiKey: expected visible ASCII characters only");
   }
+  const secrets = options.apiKey === undefined ? [] : [options.apiKey];
+  hideEverywhere({ secrets });
   const settings: HttpEngineSettings = {
     urls,
-    redactor: new Redactor(options.apiKey === undefined ? [] : [options.apiKey]),
+    redactor: new Redactor(secrets),
     headers: options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` },
     timeouts: {
       connectMs: 10_000,
@@ -111,7 +114,7 @@ function checkUrl(url: string): void {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
     throw new UsageError(
-      `Cannot use ${JSON.stringify(url)} as the engine's url: expected one such as http://127.0.0.1:30000`,
+      `Cannot use ${JSON.stringify(shownUrl(url))} as the engine's url: expected one such as http://127.0.0.1:30000`,
     );
   }
   const { username, password, search, origin, pathname } = parsed;

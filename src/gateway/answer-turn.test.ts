@@ -1,16 +1,29 @@
 import { describe, expect, test } from "vitest";
-import { RolloutError } from "../errors.ts";
+import { RolloutError, UsageError } from "../errors.ts";
 import { toClientError } from "./answer-turn.ts";
 
 describe("toClientError()", () => {
   test("says of a tokenizer that failed, as of an engine, that it is to be tried again", () => {
-    for (const code of ["internal/tokenizer", "engine/unreachable"] as const) {
+    for (const [code, who] of [
+      ["internal/tokenizer", "tokenizer"],
+      ["engine/unreachable", "engine"],
+    ] as const) {
       const error = new RolloutError(code, "Cannot use it: its process ended with SIGKILL");
       const told = toClientError(error);
       expect(told).toMatchObject({
         ...{ kind: "unavailable", status: 503, retryAfterS: 1, cause: error },
-        message: "Cannot use it: its process ended with SIGKILL",
+        message: `The ${who} did not answer (${code}); the gateway's own output says why`,
       });
     }
+  });
+
+  test("names no address, no path and no request", () => {
+    const detail = "Cannot sample request 7~s0-1234567890ab:0; at http://10.0.0.5:30000: HTTP 400";
+    expect(toClientError(new RolloutError("engine/prompt-too-long", detail)).message).toBe(
+      "prompt is too long: prompt and output do not fit the engine's context",
+    );
+    expect(toClientError(new UsageError("Cannot write /runs/a/gateway.jsonl")).message).toBe(
+      "The gateway failed; its own output says why",
+    );
   });
 });

@@ -1,5 +1,5 @@
 import type { Engine, SamplingConstraint, SamplingParameters } from "../engine/engine.ts";
-import { RolloutError, UsageError, describeError } from "../errors.ts";
+import { RolloutError, UsageError } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
 import { startDeadline } from "../internal/deadline.ts";
 import { given } from "../internal/given.ts";
@@ -39,6 +39,8 @@ export interface TurnServices {
   readonly clock: Clock;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Told of an outage in full; the client learns its code alone. */
+  readonly onFailure: (error: RolloutError | UsageError) => void;
   /** Resolves when turns may be sampled: not while weights are exchanged. */
   readonly whenOpen: (signal: AbortSignal) => Promise<void>;
   /** Resolves once the turn cannot be lost any more. */
@@ -83,6 +85,7 @@ export async function answerTurn(
   } catch (error) {
     session.setback = setbackOf(error) ?? session.setback;
     output.fail(toClientError(error));
+    if (error instanceof RolloutError || error instanceof UsageError) services.onFailure(error);
     if (isOwnBug(error, session, request)) throw error;
     return undefined;
   } finally {
@@ -258,7 +261,8 @@ async function sampleInForm(
   } catch (error) {
     // Nothing is sampled of a request that the engine does not take.
     if (!(error instanceof RolloutError) || error.code !== "engine/bad-request") throw error;
-    leaveFree(services, form.what, error.message);
+    services.onFailure(error);
+    leaveFree(services, form.what, "the engine does not accept this form");
     return { reply: await sample() };
   }
 }
@@ -309,23 +313,29 @@ async function replyTokens(
   return tokens;
 }
 
-/** What a client is told of something that went wrong. */
+/**
+ * Says to a client what went wrong. The client is an agent with a shell, as a rule: it learns no address, no
+ * path and no id of ours, only the failure's code.
+ */
 export function toClientError(error: unknown): ClientError {
   if (error instanceof ClientError) return error;
   if (error instanceof RolloutError) {
-    const { code, message } = error;
+    const { code } = error;
     if (code === "engine/prompt-too-long") {
-      return new ClientError("too-long", `prompt is too long: ${message}`, { cause: error });
+      const message = "prompt is too long: prompt and output do not fit the engine's context";
+      return new ClientError("too-long", message, { cause: error });
     }
     if (code.startsWith("engine/") || code === "internal/tokenizer") {
+      const who = code.startsWith("engine/") ? "engine" : "tokenizer";
+      const message = `The ${who} did not answer (${code}); the gateway's own output says why`;
       return new ClientError("unavailable", message, { cause: error, retryAfterS: 1 });
     }
   }
   if (error instanceof DOMException && error.name === "TimeoutError") {
     return new ClientError("unavailable", "The engine took too long", { cause: error });
   }
-  const what = error instanceof UsageError ? describeError(error) : "see the gateway's own output";
-  return new ClientError("internal", `The gateway failed: ${what}`, { cause: error });
+  const message = "The gateway failed; its own output says why";
+  return new ClientError("internal", message, { cause: error });
 }
 
 /** What of a reply goes to the client when. */

@@ -1,6 +1,6 @@
 import type { Engine, SamplingParameters } from "../engine/engine.ts";
 import type { Episode } from "../episode/episode.ts";
-import { describeError, type Failure } from "../errors.ts";
+import { describeError, RolloutError, UsageError, type Failure } from "../errors.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { startDeadline, withDeadline } from "../internal/deadline.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
@@ -38,7 +38,7 @@ import { PromptBuilder } from "./turn/prompt-builder.ts";
 import { replyFormats } from "./turn/reply-formats.ts";
 
 /** A session as a scorer sees it. JSON-able. */
-export interface ScoredSession extends Omit<SessionIdentity, "tokenHash"> {
+export interface ScoredSession extends Omit<SessionIdentity, "tokenHash" | "ownerHash"> {
   /** The conversation that began first, up to its newest end. */
   readonly messages: readonly Message[];
   readonly turnCount: number;
@@ -77,16 +77,24 @@ export interface GatewayOptions {
   readonly onEpisode?: (episode: Episode) => Promise<void>;
   /** Told of what is wrong on our side; default nobody. */
   readonly onTrouble?: (error: unknown) => void;
+  /**
+   * Told of what engine, tokenizer or disk did not do. Clients learn no more of it than its code. Default:
+   * nothing is told.
+   */
+  readonly onFailure?: (error: RolloutError | UsageError) => void;
   readonly clock?: Clock;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number;
   readonly mint?: MintId;
 }
 
-/** A session's secret, and the name by which everybody may know it. */
+/** A session's name and its two keys. */
 export interface OpenedSession {
   readonly sessionId: string;
+  /** The agent's API key: with it one samples, and does nothing else. */
   readonly token: string;
+  /** The key with which the session is scored, shown and ended. The agent must not get it. */
+  readonly ownerToken: string;
 }
 
 /** Answers the requests of agents, and keeps what was sampled for them. */
@@ -133,6 +141,7 @@ export class Gateway implements AsyncDisposable {
       constraints: options.constraints ?? "ignore",
       ...(options.policyModels === undefined ? {} : { policyModels: options.policyModels }),
       mint: options.mint ?? createMintId(),
+      onFailure: (error) => this.#options.onFailure?.(error),
       whenOpen: (signal) => this.#gate.whenOpen(signal),
       journal: async (...turn) => await this.#journal?.turn(...turn),
     };
@@ -163,10 +172,21 @@ export class Gateway implements AsyncDisposable {
   }
 
   /** @throws ClientError as `SessionStore.create()` does. */
-  async openSession(wish: SessionWish = {}, ownToken?: string): Promise<OpenedSession> {
-    const { session, token } = this.store.create(wish, ownToken);
+  async openSession(wish: SessionWish = {}): Promise<OpenedSession> {
+    const { session, token, ownerToken } = this.store.create(wish);
     await this.#journal?.opened(session);
-    return { sessionId: session.identity.sessionId, token };
+    return { sessionId: session.identity.sessionId, token, ownerToken };
+  }
+
+  /**
+   * Opens a session for a key that an agent chose itself. Such a session has no owner's key.
+   *
+   * @throws ClientError as `SessionStore.create()` does.
+   */
+  async openWithKey(key: string): Promise<GatewaySession> {
+    const session = this.store.createWithKey(key);
+    await this.#journal?.opened(session);
+    return session;
   }
 
   /**
@@ -416,6 +436,13 @@ export class Gateway implements AsyncDisposable {
     }
   }
 
+  /** Tells of an outage that a request outside of a turn met. */
+  reportOutage(error: unknown): void {
+    if (error instanceof RolloutError || error instanceof UsageError) {
+      this.#options.onFailure?.(error);
+    }
+  }
+
   #report(error: unknown): void {
     this.#options.onTrouble?.(error);
   }
@@ -438,12 +465,12 @@ function requireReward({ reward, details }: SessionReward): void {
   throw new ClientError("invalid", message, { place: "details" });
 }
 
-function requireOpen({ isFinished, identity }: GatewaySession): void {
-  if (isFinished) throw new ClientError("finished", `Session ${identity.sessionId} is finished`);
+function requireOpen({ isFinished }: GatewaySession): void {
+  if (isFinished) throw new ClientError("finished", "This session is finished");
 }
 
 function scoredSession(session: GatewaySession): ScoredSession {
-  const { tokenHash: _secret, ...identity } = session.identity;
+  const { tokenHash: _sampling, ownerHash: _owner, ...identity } = session.identity;
   const { messages, counts } = toEpisode(session, { atMs: identity.openedAtMs }, "main");
   return { ...identity, messages, turnCount: counts.turnCount };
 }

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
+import { hideEverywhere } from "../internal/redactor.ts";
 
 /** Environment variables, as the hub's own library reads them. */
 export type HubVariables = Readonly<Record<string, string | undefined>>;
@@ -22,6 +23,7 @@ export interface HubPlace {
  * **Source:** huggingface/huggingface_hub, `src/huggingface_hub/constants.py`.
  */
 export function readHubPlace(env: HubVariables): HubPlace {
+  hideEverywhere({ urls: addressVariables.flatMap((name) => set(env[name]) ?? []) });
   return {
     cacheDir: fromHome(
       set(env["HF_HUB_CACHE"]) ??
@@ -35,13 +37,22 @@ export function readHubPlace(env: HubVariables): HubPlace {
   };
 }
 
+/** Variables that hold addresses, which may have passwords. */
+const addressVariables = ["HF_ENDPOINT", "HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"];
+
 /** The user's token, by `HF_TOKEN` or from the file that the hub's own `login` writes. */
 export async function readHubToken(env: HubVariables): Promise<string | undefined> {
   const given = set(env["HF_TOKEN"]) ?? set(env["HUGGING_FACE_HUB_TOKEN"]);
-  if (given !== undefined) return given.trim();
+  if (given !== undefined) return hidden(given.trim());
   const file = set(env["HF_TOKEN_PATH"]) ?? path.join(homeOf(env), "token");
   const text = await readFile(fromHome(file), "utf8").catch(() => "");
-  return set(text.trim());
+  const token = set(text.trim());
+  return token === undefined ? undefined : hidden(token);
+}
+
+function hidden(token: string): string {
+  hideEverywhere({ secrets: [token] });
+  return token;
 }
 
 function homeOf(env: HubVariables): string {

@@ -1,11 +1,14 @@
 import { UsageError } from "../errors.ts";
+import { hideEverywhere } from "./redactor.ts";
 
 /**
- * A secret, which comes from the environment only, so that it is in no file and no process list.
+ * Reads a secret. It comes from the environment only, so that it is in no file and no process list, and no
+ * redactor lets it through from then on.
  *
- * @param variable - Its name; `undefined` where no secret is wanted.
- * @param what - What it is for, such as `--token-env`.
- * @throws UsageError where the variable is not set, or empty.
+ * @param variable - The variable's name; `undefined` where no secret is wanted.
+ * @param what - The option that names it, such as `--token-env`.
+ * @throws UsageError where the variable is not set, or empty. The message does not repeat what was given: it may
+ *   be the secret itself.
  */
 export function readVariable(
   env: Readonly<Record<string, string | undefined>>,
@@ -24,6 +27,12 @@ export function readVariable(
 ): string | undefined {
   if (variable === undefined) return undefined;
   const value = env[variable];
-  if (value !== undefined && value !== "") return value;
-  throw new UsageError(`Cannot read ${what}: the variable ${variable} is not set`);
+  if (value === undefined || value === "") {
+    throw new UsageError(
+      `Cannot use ${what}: what it gives is not the name of a variable that is set, ` +
+        "expected the name of the variable that holds the secret, and not the secret itself",
+    );
+  }
+  hideEverywhere({ secrets: [value] });
+  return value;
 }

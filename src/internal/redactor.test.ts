@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
-import { Redactor } from "./redactor.ts";
+import { hideEverywhere, Redactor } from "./redactor.ts";
 
 const secret = 'sk-"s\\ecret/+ü 123';
 
@@ -164,5 +164,24 @@ describe("Redactor", () => {
     }
     const frozen = Object.freeze(new Error(secret));
     expect(() => redactor.error(frozen)).not.toThrow();
+  });
+});
+
+describe("hideEverywhere()", () => {
+  test("has redactors take a secret out that they were not given, and those that are made later", () => {
+    const before = new Redactor(["own-secret-1"]);
+    hideEverywhere({ secrets: ["everywhere-1"], urls: ["http://me:every-word@host/"] });
+    const text = "own-secret-1, everywhere-1, http://me:every-word@host/, every-word";
+    expect(before.text(text)).toBe("[redacted], [redacted], http://[redacted]@host/, [redacted]");
+    expect(new Redactor().json({ text: "everywhere-1" })).toBe('{"text":"[redacted]"}');
+    expect(new Redactor().without("everywhere-1")).toBe("[redacted]");
+  });
+
+  test("knows the newest thousand secrets", () => {
+    const secrets = Array.from({ length: 1_001 }, (_, index) => `secret-${index}-of-many`);
+    hideEverywhere({ secrets });
+    const redactor = new Redactor();
+    expect(redactor.text("secret-0-of-many")).toBe("secret-0-of-many");
+    expect(redactor.text("secret-1-of-many secret-1000-of-many")).toBe("[redacted] [redacted]");
   });
 });

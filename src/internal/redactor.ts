@@ -1,23 +1,29 @@
 import { jsonPieces } from "./json-pieces.ts";
+import { isSecretName } from "./secret-name.ts";
+import { formsOf } from "./secret-forms.ts";
 import { takeTurn } from "./take-turn.ts";
 
 /** What stands in the place of a secret. */
 export const redactionMark = "[redacted]";
 
-/** Shorter ones would also be found where they are none; they are hidden in their places only. */
-const minSecretLength = 8;
-
 /** Characters that are looked through at once. */
 const stretchLength = 64 * 1024;
 
+type Form = readonly [form: string, replacement: string];
+
 /**
- * Takes secrets out of what leaves the process: texts, JSON lines, errors. Besides a secret itself its
+ * Takes secrets out of what leaves the process: texts, JSON lines, errors. Each also takes out what
+ * `hideEverywhere()` was given. Besides a secret itself its
  * spellings in JSON strings (also of JSON within JSON), URLs and base64 are found, the latter also within
  * a longer text.
  */
 export class Redactor {
   /** What to look for, and what stands in its place; longest first, so that none hides a part of another. */
-  #forms: readonly (readonly [form: string, replacement: string])[] = [];
+  #forms: readonly Form[] = [];
+  /** Its own forms with those of the process, as long as both stay as they are. */
+  #merged: { readonly own: unknown; readonly shared: unknown; readonly forms: readonly Form[] } = {
+    ...{ own: this.#forms, shared: undefined, forms: [] },
+  };
 
   /** Learns secrets such as API keys. */
   constructor(secrets: Iterable<string> = []) {
@@ -45,7 +51,7 @@ export class Redactor {
       this.learn(password === "" ? user : decode(password));
     }
     for (const [name, value] of searchParams) {
-      if (!secretName.test(name) || value === "") continue;
+      if (!isSecretName(name) || value === "") continue;
       for (const form of [value, encodeURIComponent(value)]) {
         this.#add(`${name}=${form}`, `${name}=${redactionMark}`);
       }
@@ -61,7 +67,7 @@ export class Redactor {
   /** The text without its secrets. */
   text(text: string): string {
     let clean = text;
-    for (const [form, replacement] of this.#forms) {
+    for (const [form, replacement] of this.#known) {
       if (clean.includes(form)) clean = clean.replaceAll(form, replacement);
     }
     return clean;
@@ -99,7 +105,7 @@ export class Redactor {
    * can say.
    */
   without<Value>(value: Value): Value {
-    if (this.#forms.length === 0) return value;
+    if (this.#known.length === 0) return value;
     if (typeof value === "string") return this.text(value) as Value & string;
     try {
       return this.#isIn(JSON.stringify(value) ?? "") ? this.clean(value) : value;
@@ -122,7 +128,7 @@ export class Redactor {
 
   /** `clean()` of a large value, looked through in turns; itself where it holds no secret. */
   async cleanInTurns<Value>(value: Value): Promise<Value> {
-    const [longest] = this.#forms;
+    const [longest] = this.#known;
     if (longest === undefined) return value;
     let text = "";
     for (const piece of jsonPieces(value)) {
@@ -151,8 +157,19 @@ export class Redactor {
     }
   }
 
+  get #known(): readonly Form[] {
+    const shared = everywhere.#forms;
+    if (shared.length === 0 || shared === this.#forms) return this.#forms;
+    const { own, shared: merged } = this.#merged;
+    if (own !== this.#forms || merged !== shared) {
+      const forms = [...new Map([...shared, ...this.#forms]).entries()].toSorted(longestFirst);
+      this.#merged = { own: this.#forms, shared, forms };
+    }
+    return this.#merged.forms;
+  }
+
   #isIn(text: string): boolean {
-    return this.#forms.some(([form]) => text.includes(form));
+    return this.#known.some(([form]) => text.includes(form));
   }
 
   /** Errors may be anyone's: what cannot be read, written or replaced stays, and nothing is thrown. */
@@ -180,55 +197,51 @@ export class Redactor {
 
   #add(form: string, replacement: string): void {
     if (this.#forms.some(([known]) => known === form)) return;
-    this.#forms = [...this.#forms, [form, replacement] as const].toSorted(
-      ([a], [b]) => b.length - a.length,
-    );
+    this.#forms = [...this.#forms, [form, replacement] as const].toSorted(longestFirst);
   }
 }
 
-const secretName = /key|token|secret|passw|auth|credential|signature|^sig$/i;
-
-function formsOf(secret: string): readonly string[] {
-  const escaped = escapedForms(secret);
-  const encoded = encodeURIComponent(secret);
-  const lowerCase = encoded.replaceAll(/%[0-9A-F]{2}/g, (octet) => octet.toLowerCase());
-  const spaces = encoded.replaceAll("%20", "+");
-  const base64 = base64Forms(secret);
-  return [secret, ...escaped, encoded, lowerCase, spaces, ...base64].filter(
-    ({ length }) => length >= minSecretLength,
-  );
+function longestFirst([one]: Form, [other]: Form): number {
+  return other.length - one.length;
 }
 
-/** JSON that stands in a text of JSON, as a tool's answer does, is escaped once more; so deep it is found. */
-const jsonDepth = 4;
+/** Secrets of the process that are known at once; a new one beyond them takes the place of the oldest. */
+const mostSecrets = 1_000;
 
-/** The secret in texts of JSON, of which Python's have no letters but those of ASCII. */
-function escapedForms(secret: string): readonly string[] {
-  const inJson = JSON.stringify(secret).slice(1, -1);
-  const inAscii = inJson.replaceAll(
-    /[\u0080-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-  const forms = [inJson, inAscii];
-  for (let depth = 1; depth < jsonDepth; depth++) {
-    forms.push(...forms.slice(-2).map((form) => JSON.stringify(form).slice(1, -1)));
-  }
-  return forms;
+const secretsOfProcess = new Map<string, "secret" | "url">();
+
+/**
+ * Knows what parts of this process were given beside a run's settings, such as the variables of an MCP server
+ * that an environment's module starts. One for the process: such a part knows no run, and what it says
+ * reaches all of them.
+ */
+let everywhere = new Redactor();
+
+/** Has every redactor of this process take secrets out, and what is secret in URLs. */
+export function hideEverywhere({
+  secrets = [],
+  urls = [],
+}: {
+  readonly secrets?: Iterable<string>;
+  readonly urls?: Iterable<string>;
+}): void {
+  for (const secret of secrets) hide(secret, "secret");
+  for (const url of urls) hide(url, "url");
 }
 
-/** The letters that the secret's bytes give in base64, wherever in a longer text they begin. */
-function base64Forms(secret: string): readonly string[] {
-  const bytes = Buffer.from(secret, "utf8");
-  return [0, 1, 2].flatMap((offset) => {
-    const padded = Buffer.concat([Buffer.alloc(offset), bytes]);
-    // The first letters hold bits of what stands before, the last ones of what follows.
-    const start = Math.ceil((offset * 8) / 6);
-    const end = Math.floor((padded.length * 8) / 6);
-    return [
-      padded.toString("base64").slice(start, end),
-      padded.toString("base64url").slice(start, end),
-    ];
-  });
+function hide(text: string, kind: "secret" | "url"): void {
+  if (secretsOfProcess.has(text)) return;
+  secretsOfProcess.set(text, kind);
+  if (secretsOfProcess.size <= mostSecrets) return learnAs(everywhere, text, kind);
+  const [oldest] = secretsOfProcess.keys();
+  secretsOfProcess.delete(oldest!);
+  everywhere = new Redactor();
+  for (const [each, its] of secretsOfProcess) learnAs(everywhere, each, its);
+}
+
+function learnAs(redactor: Redactor, text: string, kind: "secret" | "url"): void {
+  if (kind === "url") redactor.learnUrl(text);
+  else redactor.learn(text);
 }
 
 function decode(text: string): string {

@@ -1,6 +1,7 @@
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { UsageError } from "../errors.ts";
 import { given } from "../internal/given.ts";
+import { readVariable } from "../internal/read-variable.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { readQueueConfig, type QueueConfig } from "../queue/queue-settings.ts";
 import type { AttemptPlayer } from "../run/attempt-player.ts";
@@ -56,6 +57,7 @@ export async function openHandedOut(
 ): Promise<OpenedHandedOut> {
   const queue = readQueue(options);
   refuseObjects(options);
+  readVariable(process.env, queue.passwordEnv, "queuePasswordEnv");
   const { onQueue = () => {}, now, signal } = options;
   const asked = settingsOf(options);
   if (asked["out"] === undefined) {

@@ -2,6 +2,7 @@ import { createEngine } from "../setup/create-engine.ts";
 import { describeEngine } from "../setup/describe-engine.ts";
 import { createAgent } from "../setup/create-agent.ts";
 import type { Redactor } from "../internal/redactor.ts";
+import { requireVariables } from "../setup/require-variables.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
 import { createRunUser } from "../setup/create-run-user.ts";
 import { createRunRenderer } from "../setup/create-run-renderer.ts";
@@ -70,6 +71,7 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     return await openQueuedParts(options);
   }
   const values = completeSettings(runSettings, settingsOf(options)) as RunSettings;
+  requireVariables(values, process.env);
   const { now = Date.now } = options;
   const own: { close?(): Promise<void> }[] = [];
   const close = async (): Promise<void> => {

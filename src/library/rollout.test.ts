@@ -324,6 +324,24 @@ describe("rollout()", () => {
     expect(texts.join("")).not.toContain(secret);
   });
 
+  test("refuses a key in the place of a variable's name before it writes anything", async () => {
+    const pasted = "sk-pasted-0123456789abcdef";
+    for (const [option, flag] of [
+      ["apiKeyEnv", "--api-key-env"],
+      ["userApiKeyEnv", "--user-api-key-env"],
+    ] as const) {
+      const out = path.join(scratch, `pasted-${option}`);
+      const refused = rollout({ ...options(), out, [option]: pasted }).next();
+      await expect(refused).rejects.toThrow(
+        new UsageError(
+          `Cannot use ${flag}: what it gives is not the name of a variable that is set, expected the name of ` +
+            "the variable that holds the secret, and not the secret itself",
+        ),
+      );
+      await expect(stat(out)).rejects.toThrow("ENOENT");
+    }
+  });
+
   test("says for what it waits where another machine holds the folder, and stops waiting when it is stopped", async () => {
     const out = path.join(scratch, "held");
     await mkdir(out);

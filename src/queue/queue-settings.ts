@@ -1,4 +1,5 @@
 import { UsageError } from "../errors.ts";
+import { shownUrl } from "../internal/find-secrets.ts";
 import { given } from "../internal/given.ts";
 import {
   completeSettings,
@@ -69,7 +70,7 @@ export function readQueueConfig(settings: GivenSettings): QueueConfig | undefine
 function checkUrl(url: string): void {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !["redis:", "rediss:"].includes(parsed.protocol)) {
-    const shown = parsed === undefined ? url : `${parsed.protocol}//${parsed.host}`;
+    const shown = parsed === undefined ? shownUrl(url) : `${parsed.protocol}//${parsed.host}`;
     throw new UsageError(
       `Cannot use --queue ${shown}: expected redis://host:6379 or, with TLS, rediss://host:6379`,
     );

@@ -70,7 +70,9 @@ export async function createService(
   // Environments and users may change the working directory meanwhile.
   const dir = path.resolve(named);
   const redactor = createRunRedactor(config, env);
-  if (tokenEnv !== undefined) redactor.learn(env[tokenEnv] ?? "");
+  readVariable(env, tokenEnv, "--token-env");
+  readVariable(env, lightning?.keyEnv, "--agent-lightning-key-env");
+  readVariable(env, queue?.passwordEnv, "--queue-password-env");
   const note = (text: string): void => tell(redactor.text(text));
   const environment = await loadEnvironment(config.environment.name, config.environment.dataDir);
   // What is put together wants a scope; batches bring their own.

@@ -50,6 +50,6 @@ function serverOptions(
     timeouts: { turnMs: turnTimeoutMs },
     // About two and a half minutes: an engine that is restarted has to load its weights again.
     retry: { maxAttempts: 20 },
-    ...given({ apiKey: readVariable(env, apiKeyEnv, "the key for --api-key-env") }),
+    ...given({ apiKey: readVariable(env, apiKeyEnv, "--api-key-env") }),
   };
 }

@@ -23,6 +23,7 @@ import { describePlan, sourceOf } from "./run-passes.ts";
 import { toRunScope } from "./run-scope.ts";
 import type { RunConfig } from "./run-config.ts";
 import { describeIdentity } from "./run-identity.ts";
+import { requireVariables } from "./require-variables.ts";
 import { createRunRedactor } from "./run-secrets.ts";
 import { describeSettings } from "./stored-settings.ts";
 import { given } from "../internal/given.ts";
@@ -94,6 +95,7 @@ export interface RunSurroundings {
  */
 export async function createRun(config: RunConfig, around: RunSurroundings = {}): Promise<Run> {
   const { now = Date.now, env = process.env, signal } = around;
+  requireVariables(config.settings, env);
   const redactor = createRunRedactor(config, env);
   const opened: Closable[] = [];
   const close = async () => {

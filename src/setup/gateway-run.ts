@@ -15,6 +15,7 @@ import { withNotedContext } from "../run/run-manifest.ts";
 import { RunTally, type RunProgress } from "../run/run-progress.ts";
 import { describeEngine } from "./describe-engine.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
+import { requireVariables } from "./require-variables.ts";
 import { createRunRedactor } from "./run-secrets.ts";
 import { describeIdentity, fingerprintModule } from "./run-identity.ts";
 import { given } from "../internal/given.ts";
@@ -110,8 +111,8 @@ async function openParts(
   },
 ): Promise<GatewayRun> {
   const { env, now, clock, onTrouble, onEngine, signal, opened } = around;
+  requireVariables(config.settings, env);
   const redactor = createRunRedactor(config, env);
-  if (config.adminTokenEnv !== undefined) redactor.learn(env[config.adminTokenEnv] ?? "");
   const engine = await createEngine(config.engine, env);
   opened.push(() => engine.close());
   const made = await createRenderer(config.renderer);
@@ -146,7 +147,7 @@ async function openParts(
   const { maxContextTokens } = withNotedContext(told, folder.manifest);
   const gateway = new Gateway(
     {
-      ...{ engine: watch.engine, renderer, now, onTrouble: report },
+      ...{ engine: watch.engine, renderer, now, onTrouble: report, onFailure: report },
       ...pick(config),
       ...given({ scorer }),
       onEpisode: async (episode) => await writeEpisode(folder, tally, { episode, redactor, now }),

@@ -1,10 +1,14 @@
-import { Redactor } from "../internal/redactor.ts";
+import { secretsOfCommand } from "../internal/find-secrets.ts";
+import { hideEverywhere, Redactor } from "../internal/redactor.ts";
 import type { Variables } from "./create-engine.ts";
 import type { RunConfig } from "./run-config.ts";
 
-/** Knows the secrets of a run: the keys of its engine and of its user's model, and what their URLs hold. */
+/**
+ * Knows the secrets of a run: the keys of its engine and of its user's model, what their URLs hold, and what looks
+ * like a key in the command line of its agent.
+ */
 export function createRunRedactor(
-  { engine, user }: Pick<RunConfig, "engine"> & Partial<Pick<RunConfig, "user">>,
+  { engine, user, agent }: Pick<RunConfig, "engine"> & Partial<Pick<RunConfig, "user" | "agent">>,
   env: Variables,
 ): Redactor {
   const model = user !== undefined && "model" in user ? user.model : undefined;
@@ -13,6 +17,7 @@ export function createRunRedactor(
   const redactor = new Redactor(
     variables.flatMap((name) => (name === undefined ? [] : (env[name] ?? []))),
   );
+  if (agent !== undefined && "command" in agent) hideEverywhere(secretsOfCommand(agent.command));
   for (const url of urls) redactor.learnUrl(url);
   return redactor;
 }

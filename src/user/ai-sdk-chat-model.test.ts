@@ -453,30 +453,34 @@ describe("spending", () => {
 });
 
 describe("the endpoint", () => {
-  test("a hosted one without its key is refused by the variable's name", () => {
-    const endpoint = { baseUrl: "https://api.example.com/v1", model: "m", apiKeyEnv: "EMPTY" };
-    expect(() => endpointChatModel({ endpoint, env: { EMPTY: "" } })).toThrow(
-      new UsageError(
-        "Cannot reach a chat model: the environment variable EMPTY is not set, " +
-          "expected the key of api.example.com",
-      ),
-    );
-  });
-
-  test.each(["127.0.0.1:1", "localhost:1", "10.0.0.7", "[::1]:1", "gpu-node-3:8000", "172.20.1.1"])(
-    "a local one, %s, may do without its key",
-    (host) => {
-      const endpoint = { baseUrl: `http://${host}/v1`, model: "m", apiKeyEnv: "ABSENT" };
-      expect(endpointChatModel({ endpoint, env: {} }).name).toBe("m");
+  test.each(["https://api.example.com/v1", "http://127.0.0.1:1/v1"])(
+    "%s is refused where `apiKeyEnv` names no variable that is set, without a word of what it gives",
+    (baseUrl) => {
+      for (const apiKeyEnv of ["EMPTY", "ABSENT", "sk-pasted-key-0123456789"]) {
+        const endpoint = { baseUrl, model: "m", apiKeyEnv };
+        expect(() => endpointChatModel({ endpoint, env: { EMPTY: "" } })).toThrow(
+          new UsageError(
+            `Cannot use apiKeyEnv of the chat model at ${new URL(baseUrl).host}: what it gives is not the name ` +
+              "of a variable that is set, expected the name of the variable that holds the secret, and not " +
+              "the secret itself",
+          ),
+        );
+      }
     },
   );
 
-  test("a header whose variable is not set is refused everywhere", () => {
+  test("a header whose variable is not set is refused", () => {
     const headers = { "api-key": { env: "ABSENT" } };
     const endpoint = { baseUrl: "http://127.0.0.1:1/v1", model: "m", headers };
     expect(() => endpointChatModel({ endpoint, env: {} })).toThrow(
-      "Cannot reach a chat model: the environment variable ABSENT is not set, " +
-        "expected the header api-key for 127.0.0.1:1",
+      "Cannot use header api-key of the chat model at 127.0.0.1:1: what it gives is not the name of a variable",
+    );
+  });
+
+  test("a URL that is refused is shown without its password", () => {
+    const baseUrl = "ftp://me:pass-word-1@x/v1?key=abc";
+    expect(() => endpointChatModel({ endpoint: { baseUrl, model: "m" }, env: {} })).toThrow(
+      'Cannot reach a chat model: `baseUrl` is "ftp://x/v1", expected a URL',
     );
   });
 

@@ -1,6 +1,8 @@
 import { createHttpTransport } from "../engine/http-transport.ts";
 import { UsageError } from "../errors.ts";
-import { Redactor } from "../internal/redactor.ts";
+import { secretsOfNamed, shownUrl } from "../internal/find-secrets.ts";
+import { readVariable } from "../internal/read-variable.ts";
+import { hideEverywhere, Redactor } from "../internal/redactor.ts";
 import type { ChatRequest } from "./chat-model.ts";
 import { callEndpoint } from "./endpoint-call.ts";
 import type { LanguageModelAnswer } from "./language-model-call.ts";
@@ -43,8 +45,7 @@ const keepAliveMs = 30_000;
 /**
  * Describes how to reach an endpoint; makes no request. Keys are read here, once, and only from the environment.
  *
- * @throws UsageError for a URL that is none, and for an environment variable that is not set. A
- *   server on this machine or a private address may do without its key.
+ * @throws UsageError for a URL that is none, and for an environment variable that is not set.
  */
 export function chatEndpointSource(
   endpoint: ChatEndpoint,
@@ -56,6 +57,7 @@ export function chatEndpointSource(
 ): ChatSource {
   const url = readBaseUrl(endpoint.baseUrl);
   const headers = readHeaders(endpoint, { url, env: options.env });
+  hideEverywhere(secretsOfNamed(headers));
   const transport = createHttpTransport({
     url: endpoint.baseUrl,
     connectMs: 10_000,
@@ -81,7 +83,7 @@ function readBaseUrl(baseUrl: string): URL {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) {
     throw new UsageError(
-      `Cannot reach a chat model: \`baseUrl\` is ${JSON.stringify(baseUrl)}, ` +
+      `Cannot reach a chat model: \`baseUrl\` is ${JSON.stringify(shownUrl(baseUrl))}, ` +
         "expected a URL such as http://127.0.0.1:8000/v1",
     );
   }
@@ -105,34 +107,11 @@ function readHeaders(
   { url, env }: { url: URL; env: Readonly<Record<string, string | undefined>> },
 ): Record<string, string> {
   const read: Record<string, string> = {};
-  const key = apiKeyEnv === undefined ? undefined : env[apiKeyEnv];
-  if (key !== undefined && key !== "") {
-    read["Authorization"] = `Bearer ${key}`;
-  } else if (apiKeyEnv !== undefined && !isPrivateHost(url.hostname)) {
-    throw missingVariable(apiKeyEnv, `the key of ${url.host}`);
-  }
+  const key = readVariable(env, apiKeyEnv, `apiKeyEnv of the chat model at ${url.host}`);
+  if (key !== undefined) read["Authorization"] = `Bearer ${key}`;
   for (const [name, value] of Object.entries(headers)) {
-    const text = typeof value === "string" ? value : env[value.env];
-    if (typeof value === "object" && (text === undefined || text === "")) {
-      throw missingVariable(value.env, `the header ${name} for ${url.host}`);
-    }
-    if (text !== undefined) read[name] = text;
+    const what = `header ${name} of the chat model at ${url.host}`;
+    read[name] = typeof value === "string" ? value : readVariable(env, value.env, what);
   }
   return read;
-}
-
-function missingVariable(name: string, holds: string): UsageError {
-  return new UsageError(
-    `Cannot reach a chat model: the environment variable ${name} is not set, expected ${holds}`,
-  );
-}
-
-/** Loopback, private and link-local addresses, and names that only resolve on this network. */
-function isPrivateHost(hostname: string): boolean {
-  return (
-    /^(?:127|10)\.\d+\.\d+\.\d+$/.test(hostname) ||
-    /^(?:192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01]))\.\d+\.\d+$/.test(hostname) ||
-    /^\[(?:::1|f[cd][0-9a-f]{2}:.*|fe80:.*)\]$/.test(hostname) ||
-    /^(?:[^.]+|.*\.(?:localhost|local|internal))$/.test(hostname)
-  );
 }

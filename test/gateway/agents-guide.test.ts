@@ -24,16 +24,17 @@ test("docs/agents.md: an agent of the AI SDK has rows that hold after what the p
     await using run = await createGatewayRun(config, { env: {} });
     const place = { host: "127.0.0.1", port: 0, opensSessions: false };
     await using served = await serveGateway(run.gateway, place);
-    const post = async (where: string, body: object) => {
-      const init = { method: "POST", body: JSON.stringify(body) };
+    const post = async (where: string, body: object, key?: string) => {
+      const headers = { authorization: `Bearer ${key}` };
+      const init = { method: "POST", body: JSON.stringify(body), ...(key && { headers }) };
       return (await (await fetch(served.url + where, init)).json()) as Record<string, string>;
     };
-    const { token, sessionId } = await post("/sessions", { taskId: "order-4775" });
+    const { token, ownerToken, sessionId } = await post("/sessions", { taskId: "order-4775" });
     const { stdout } = await promisify(execFile)(process.execPath, [agent], {
       env: { ...process.env, OPENAI_BASE_URL: `${served.url}/v1`, OPENAI_API_KEY: token },
     });
     told = stdout;
-    expect(await post(`/sessions/${sessionId}/finish`, { reward: 1 })).toMatchObject({
+    expect(await post(`/sessions/${sessionId}/finish`, { reward: 1 }, ownerToken)).toMatchObject({
       ...{ outcome: "completed", reward: 1, rows: 1 },
     });
     await run.end();

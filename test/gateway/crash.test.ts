@@ -28,8 +28,11 @@ async function start(): Promise<string> {
   const given = ["--engine", "reference", "--model", modelDir, "--threads", "1"];
   child = spawn(
     process.execPath,
-    [program, "gateway", ...given, "--out", dir, "--port", "0", "--open-sessions", "--json"],
-    { stdio: ["ignore", "pipe", "inherit"] },
+    [
+      ...[program, "gateway", ...given, "--out", dir, "--port", "0", "--json"],
+      ...["--open-sessions", "--admin-token-env", "BOSS"],
+    ],
+    { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, BOSS: "the-admin-token" } },
   );
   for await (const line of createInterface({ input: child.stdout! })) {
     const { type, url } = JSON.parse(line) as { type: string; url: string };
@@ -37,6 +40,8 @@ async function start(): Promise<string> {
   }
   throw new Error("the gateway ended before it listened");
 }
+
+const admin = { authorization: "Bearer the-admin-token" };
 
 async function ask(url: string, messages: readonly object[], stream = false): Promise<Response> {
   return await fetch(`${url}/v1/chat/completions`, {
@@ -67,10 +72,12 @@ test("a gateway that is killed in mid-stream goes on where it was, and loses no 
   expect(journal).not.toContain("my-own-key");
   const { identity } = JSON.parse(journal.split("\n")[0]!) as { identity: { sessionId: string } };
   const { sessionId } = identity;
-  const stats = (await (await fetch(`${url}/stats`)).json()) as { roots: object };
+  const stats = (await (await fetch(`${url}/stats`, { headers: admin })).json()) as {
+    roots: object;
+  };
   expect(stats.roots).toEqual({});
   const ended = await fetch(`${url}/sessions/${sessionId}/finish`, {
-    method: "POST",
+    ...{ method: "POST", headers: admin },
     body: '{"reward": 1}',
   });
   expect(ended.status).toBe(200);

@@ -1,8 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { Engine, Generation } from "../../src/engine/engine.ts";
 import { RolloutError } from "../../src/errors.ts";
-import { openInProcess, type GatewayInProcess } from "../../src/gateway/create-gateway.ts";
-import type { GatewayOptions } from "../../src/gateway/gateway.ts";
+import {
+  openInProcess,
+  type GatewayInProcess,
+  type GatewayInProcessOptions,
+} from "../../src/gateway/create-gateway.ts";
+import type { OpenedSession } from "../../src/gateway/gateway.ts";
 import { createGatewayApp } from "../../src/gateway/server/gateway-app.ts";
 import { createDeferred } from "../../src/testing/deferred.ts";
 import { characterIds, characterRenderer } from "../../src/testing/character-renderer.ts";
@@ -55,14 +59,11 @@ function talkingEngine(turns: Turn[]): TalkingEngine {
   return engine as TalkingEngine;
 }
 
-async function open(
-  turns: Turn[],
-  options: Partial<GatewayOptions> & { adminToken?: string } = {},
-) {
+async function open(turns: Turn[], options: Partial<GatewayInProcessOptions> = {}) {
   const engine = talkingEngine(turns);
   const gateway = await openInProcess({ engine, renderer: characterRenderer(), ...options });
-  const { token, sessionId } = await gateway.gateway.openSession({ taskId: "t" });
-  return { engine, gateway, token, sessionId, session: gateway.gateway.store.byId(sessionId)! };
+  const opened = await gateway.gateway.openSession({ taskId: "t" });
+  return { engine, gateway, ...opened, session: gateway.gateway.store.byId(opened.sessionId)! };
 }
 
 const base = "http://localhost";
@@ -86,6 +87,19 @@ async function post(
     ...(signal === undefined ? {} : { signal }),
   });
 }
+
+async function get(
+  { fetch }: Pick<GatewayInProcess, "fetch">,
+  { token, path }: { readonly token?: string; readonly path: string },
+): Promise<Response> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  return await fetch(base + path, { headers });
+}
+
+const notTheOwner = [
+  ...[401, "authentication_error"],
+  "Only a session's ownerToken, which POST /sessions returned, or the admin token scores, shows and ends it",
+];
 
 const hi = { model: "policy", messages: [{ role: "user", content: "Hi" }] };
 
@@ -119,16 +133,99 @@ describe("who may ask", () => {
     ]);
   });
 
+  describe.each([undefined, "boss"])("the key of an agent, with the admin token %s", (admin) => {
+    const options = admin === undefined ? {} : { adminToken: admin };
+    const rights: readonly (readonly [method: "GET" | "POST", path: string])[] = [
+      ...[["GET", ""] as const, ["GET", "/samples"] as const],
+      ...[["POST", "/reward"] as const, ["POST", "/finish"] as const],
+    ];
+
+    test("samples, and neither scores, ends nor shows a session, its own or another", async () => {
+      const { gateway, token, sessionId, session } = await open(["a", "b"], options);
+      const other = await gateway.gateway.openSession();
+      expect((await post(gateway, hi, { token })).status).toBe(200);
+      for (const id of [sessionId, other.sessionId, "s7-000000000000"]) {
+        for (const [method, right] of rights) {
+          for (const headers of [
+            { authorization: `Bearer ${token}` },
+            { "x-api-key": token },
+            { "x-turnwright-session": token },
+            {},
+          ]) {
+            const answer = await gateway.fetch(`${base}/sessions/${id}${right}`, {
+              ...{ method, headers },
+              ...(method === "POST" ? { body: '{"reward": 1}' } : {}),
+            });
+            expect(await errorOf(answer)).toEqual(notTheOwner);
+          }
+          const below = await gateway.fetch(`${base}/s/${token}/sessions/${id}${right}`, {
+            method,
+          });
+          expect(below.status).toBe(404);
+        }
+      }
+      expect(session.reward).toBe(undefined);
+      expect(gateway.gateway.counts.openSessionCount).toBe(2);
+      expect((await gateway.gateway.finish(session)).reward).toBe(undefined);
+    });
+
+    test("opens no session, holds nothing up and reads no counts", async () => {
+      const { gateway, token } = await open([], options);
+      for (const path of ["/sessions", "/pause", "/resume"]) {
+        for (const headers of [{ authorization: `Bearer ${token}` }, { "x-api-key": token }]) {
+          expect((await post(gateway, {}, { path, headers })).status).toBe(401);
+        }
+      }
+      expect((await get(gateway, { path: "/stats", token })).status).toBe(401);
+      expect(gateway.gateway.counts).toMatchObject({ openSessionCount: 1, isPaused: false });
+    });
+
+    test("an owner's key scores its own session alone, and samples nothing", async () => {
+      const { gateway, token, ownerToken, sessionId, session } = await open(["a"], options);
+      const other = await gateway.gateway.openSession();
+      await (await post(gateway, hi, { token })).text();
+      expect((await post(gateway, hi, { token: ownerToken })).status).toBe(401);
+      const at = (id: string) => ({ path: `/sessions/${id}/reward`, token: ownerToken });
+      expect(await errorOf(await post(gateway, { reward: 1 }, at(other.sessionId)))).toEqual(
+        notTheOwner,
+      );
+      expect((await post(gateway, { reward: 0.5 }, at(sessionId))).status).toBe(200);
+      expect(session.reward).toEqual({ reward: 0.5 });
+      const shown = await get(gateway, { path: `/sessions/${sessionId}`, token: ownerToken });
+      const text = await shown.text();
+      expect(shown.status).toBe(200);
+      for (const secret of [token, ownerToken, "Hash"]) expect(text).not.toContain(secret);
+    });
+  });
+
+  test("what a client is told names no session", async () => {
+    const held = createDeferred<string>();
+    const { gateway, token, sessionId } = await open([async () => await held.promise, "b"], {
+      limits: { maxParallelTurns: 1, maxTurns: 1 },
+    });
+    const first = post(gateway, hi, { token });
+    const told = [await (await post(gateway, hi, { token })).text()];
+    held.resolve("a");
+    told.push(await (await first).text(), await (await post(gateway, hi, { token })).text());
+    await gateway.gateway.finish(gateway.gateway.store.byId(sessionId)!);
+    told.push(await (await post(gateway, hi, { token })).text());
+    expect(told.map((text) => /"message":"([^"]*)"/.exec(text)?.[1])).toEqual([
+      "This session has 1 turns under way",
+      undefined,
+      "This session has used up its 1 turns",
+      "This session is finished",
+    ]);
+    for (const text of told) expect(text).not.toContain(sessionId);
+  });
+
   test("the admin token opens sessions, and is none itself", async () => {
     const { gateway } = await open(["a"], { adminToken: "boss" });
     expect((await post(gateway, {}, { path: "/sessions" })).status).toBe(401);
     expect((await post(gateway, {}, { path: "/sessions", token: "bos" })).status).toBe(401);
     const opened = await post(gateway, { taskId: "t" }, { path: "/sessions", token: "boss" });
     expect(opened.status).toBe(201);
-    const { urls, sessionId, token } = (await opened.json()) as {
-      urls: Record<string, string>;
-      sessionId: string;
-      token: string;
+    const { urls, sessionId, token, ownerToken } = (await opened.json()) as OpenedSession & {
+      readonly urls: Record<string, string>;
     };
     expect(urls).toEqual({
       openai: `${base}/s/${token}/v1`,
@@ -140,7 +237,8 @@ describe("who may ask", () => {
         headers: { authorization: `Bearer ${key}` },
       });
     expect((await seen("wrong")).status).toBe(401);
-    expect((await seen(token)).status).toBe(200);
+    expect((await seen(token)).status).toBe(401);
+    expect((await seen(ownerToken)).status).toBe(200);
     const shown = await (await seen("boss")).text();
     expect(shown).toContain('"taskId":"t"');
     expect(shown).not.toContain(token);
@@ -161,6 +259,25 @@ describe("who may ask", () => {
       });
     }
     expect(gateway.gateway.counts.openSessionCount).toBe(1);
+  });
+
+  test("a key of its own opens a session that only the admin ends", async () => {
+    const { gateway, token, ownerToken } = await open(["a", "b"], {
+      ...{ opensSessions: true, adminToken: "boss" },
+    });
+    expect((await post(gateway, hi, { token: "my-own-key" })).status).toBe(200);
+    expect((await post(gateway, hi, { token: "my-own-key" })).status).toBe(200);
+    const opened = [...gateway.gateway.store.open];
+    expect(opened).toHaveLength(2);
+    const path = `/sessions/${opened[1]!.identity.sessionId}/finish`;
+    for (const key of ["my-own-key", token, ownerToken, ""]) {
+      expect((await post(gateway, { reward: 1 }, { path, token: key })).status).toBe(401);
+    }
+    // Neither the admin's nor an owner's key opens one.
+    for (const key of ["boss", ownerToken, "tw-owner-x"]) {
+      expect((await post(gateway, hi, { token: key })).status).toBe(401);
+    }
+    expect((await post(gateway, { reward: 1 }, { path, token: "boss" })).status).toBe(200);
   });
 
   test("on this machine only what is meant for it is answered", async () => {
@@ -233,7 +350,7 @@ describe("what is refused", () => {
     await (await post(gateway, hi, { token })).text();
     expect((await errorOf(await post(gateway, hi, { token }))) as unknown[]).toEqual([
       ...[410, "turnwright_finished"],
-      `Session ${session.identity.sessionId} has used up its 1 turns`,
+      "This session has used up its 1 turns",
     ]);
     await gateway.gateway.finish(session, { reward: { reward: 1 } });
     expect((await post(gateway, hi, { token })).status).toBe(410);
@@ -278,7 +395,7 @@ describe("a form that the engine holds a turn to", () => {
     const strict = await open([unknown()], { constraints: "refuse" });
     expect(await errorOf(await post(strict.gateway, asked, { token: strict.token }))).toEqual([
       ...[400, "invalid_request_error"],
-      "Cannot enforce text format json-object: this engine has none",
+      "Cannot enforce text format json-object: the engine does not accept this form",
     ]);
   });
 });
@@ -299,10 +416,16 @@ test("an engine whose context length is none bounds no session by it, and a warn
 describe("an engine in trouble", () => {
   test("is told before the reply begins, and disturbs nothing else", async () => {
     const gone = new RolloutError("engine/unreachable", "Nobody answers");
-    const { gateway, token, session } = await open([gone, "fine"]);
+    const failures: unknown[] = [];
+    const onFailure = (error: unknown): void => void failures.push(error);
+    const { gateway, token, session } = await open([gone, "fine"], { onFailure });
     const failed = await post(gateway, { ...hi, stream: true }, { token });
     expect(failed.headers.get("retry-after")).toBe("1");
-    expect(await errorOf(failed)).toEqual([503, "server_error", "Nobody answers"]);
+    expect(await errorOf(failed)).toEqual([
+      ...[503, "server_error"],
+      "The engine did not answer (engine/unreachable); the gateway's own output says why",
+    ]);
+    expect(failures).toEqual([gone]);
     expect((await post(gateway, hi, { token })).status).toBe(200);
     expect(session.tree.nodes).toHaveLength(1);
   });
@@ -404,14 +527,14 @@ describe("a pause", () => {
 
 describe("the end of a session", () => {
   test("rewards, samples and the tree are to be had over HTTP", async () => {
-    const { gateway, token, sessionId } = await open(["Hello"]);
+    const { gateway, token, ownerToken, sessionId } = await open(["Hello"]);
     await (await post(gateway, hi, { token })).text();
-    const at = (what: string) => ({ path: `/sessions/${sessionId}${what}`, token });
+    const at = (what: string) => ({ path: `/sessions/${sessionId}${what}`, token: ownerToken });
     const refused = await post(gateway, { reward: "1" }, at("/reward"));
     expect(refused.status).toBe(400);
     expect(await refused.text()).toContain('"Cannot read reward: expected a number"');
     expect((await post(gateway, { reward: 0.5 }, at("/reward"))).status).toBe(200);
-    const samples = await gateway.fetch(`${base}/sessions/${sessionId}/samples`);
+    const samples = await get(gateway, at("/samples"));
     const { samples: rows } = (await samples.json()) as { samples: unknown[] };
     expect(rows.flatMap((row) => verifySample(row))).toEqual([]);
     const ended = await post(gateway, {}, at("/finish"));
@@ -420,20 +543,25 @@ describe("the end of a session", () => {
     });
   });
 
-  test("whoever ends a session once more is told that it is over, where it held a key of it or is the admin", async () => {
-    const { gateway, token, sessionId } = await open(["Hello"], { adminToken: "boss" });
+  test("a session that is over is told as such to its owner and the admin, and to no other", async () => {
+    const { gateway, token, ownerToken, sessionId } = await open(["Hello"], { adminToken: "boss" });
     const path = `/sessions/${sessionId}/finish`;
-    expect((await post(gateway, {}, { path, token })).status).toBe(200);
-    for (const key of [token, "boss"]) {
+    expect((await post(gateway, {}, { path, token: ownerToken })).status).toBe(200);
+    for (const key of [ownerToken, "boss"]) {
       expect(await errorOf(await post(gateway, {}, { path, token: key }))).toEqual([
-        ...[410, "turnwright_finished", `Session ${sessionId} is finished`],
+        ...[410, "turnwright_finished", "This session is finished"],
       ]);
     }
-    expect((await post(gateway, {}, { path, token: "somebody" })).status).toBe(401);
-    const elsewhere = await post(gateway, {}, { path: "/sessions/s9-0/finish", token });
-    expect(elsewhere.status).toBe(401);
-    const other = { path: "/sessions/s9-0/finish", token: "boss" };
-    expect((await post(gateway, {}, other)).status).toBe(404);
+    const elsewhere = "/sessions/s9-0/finish";
+    expect((await post(gateway, {}, { path: elsewhere, token: "boss" })).status).toBe(404);
+    // The answer does not tell a session that is over from one that never was.
+    const told: unknown[] = [];
+    for (const where of [path, elsewhere]) {
+      for (const key of [token, "somebody"]) {
+        told.push(await errorOf(await post(gateway, {}, { path: where, token: key })));
+      }
+    }
+    expect(told).toEqual(Array.from({ length: 4 }, () => notTheOwner));
   });
 
   test("no reward stays no reward, and a scorer's failure is the scorer's", async () => {

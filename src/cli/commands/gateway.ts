@@ -44,6 +44,9 @@ async function serveAgents(config: GatewayConfig, display: Display): Promise<voi
     onEngine: (news) => note(describeNews(news)),
   });
   for (const text of [...run.warnings, ...run.notes]) note(text);
+  if (config.opensSessions && adminToken === undefined && config.scorerFile === undefined) {
+    note("nothing can reward the sessions that keys open: add --admin-token-env or --scorer");
+  }
   const { openCount } = run.gateway.store;
   if (openCount > 0) note(`${openCount} sessions of an earlier start go on`);
   {

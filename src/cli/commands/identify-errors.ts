@@ -121,7 +121,7 @@ async function identify(dir: string, values: JudgeValues): Promise<void> {
 /** The judge's key and what is secret in its URL are hidden from then on. */
 function createJudge(values: JudgeValues) {
   const { "judge-api-key-env": apiKeyEnv, "judge-concurrency": maxConcurrent } = values;
-  const key = readVariable(process.env, apiKeyEnv, "the judge's key");
+  const key = readVariable(process.env, apiKeyEnv, "--judge-api-key-env");
   const endpoint = "the endpoint, such as http://127.0.0.1:8000/v1";
   const config = {
     baseUrl: requireSetting(values["judge-url"], "judge-url", endpoint),

@@ -1,6 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import { RolloutError } from "../../errors.ts";
+import { secretsOfCommand } from "../../internal/find-secrets.ts";
+import { hideEverywhere, Redactor } from "../../internal/redactor.ts";
 import { withResolvers } from "../../internal/with-resolvers.ts";
 import type { ForeignAgent, ForeignRun } from "./foreign-agent.ts";
 
@@ -16,9 +18,12 @@ const graceMs = 5000;
  * (unless it is longer than a variable may be), and the same, the environment's tools and its user below
  * `TURNWRIGHT_TASK_URL`.
  *
+ * It gets this process's variables, without those that hold secrets of ours, such as the engine's key.
+ *
  * @param command - A line for the shell.
  */
 export function commandAgent(command: string): ForeignAgent {
+  hideEverywhere(secretsOfCommand(command));
   return {
     needsAddress: true,
     async run(run) {
@@ -29,7 +34,7 @@ export function commandAgent(command: string): ForeignAgent {
         // A group of its own: what the shell starts is ended with it.
         detached: process.platform !== "win32",
         stdio: ["ignore", "ignore", "pipe"],
-        env: { ...process.env, ...variablesOf(run) },
+        env: { ...openVariables(process.env), ...variablesOf(run) },
       });
       let told = "";
       child.stderr.setEncoding("utf8").on("data", (text: string) => {
@@ -50,6 +55,13 @@ export function commandAgent(command: string): ForeignAgent {
       }
     },
   };
+}
+
+/** Our variables but for those that hold secrets of ours: the policy may have a shell there. */
+function openVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const redactor = new Redactor();
+  const open = Object.entries(env).filter(([, value = ""]) => redactor.text(value) === value);
+  return Object.fromEntries(open);
 }
 
 function hide(told: string, apiKey: string): string {

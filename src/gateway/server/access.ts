@@ -2,11 +2,15 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { isLocalAddress } from "../../internal/local-host.ts";
 import { ClientError } from "../client-error.ts";
 import type { Gateway } from "../gateway.ts";
+import { hashToken, isOwnerKey } from "../session/session-keys.ts";
 import type { GatewaySession } from "../session/session.ts";
 
 /** Who may do what. */
 export interface AccessRules {
-  /** Needed to open, look at and end sessions; absent: whoever reaches the gateway may. */
+  /**
+   * Opens, scores, shows and ends sessions. Absent: every program that reaches the gateway may open
+   * sessions, and only a session's owner may do the rest.
+   */
   readonly adminToken?: string;
   /** Whether a key that is not known opens a session of its own. */
   readonly opensSessions: boolean;
@@ -30,25 +34,44 @@ export function requireLocal({ headers }: Request, { checksHost }: AccessRules):
   }
 }
 
-/** @throws ClientError `unauthorized` where an admin token is needed and is not there. */
-export function requireAdmin({ headers }: Request, { adminToken }: AccessRules): void {
-  if (adminToken === undefined || isSame(bearerOf(headers) ?? "", adminToken)) return;
+/**
+ * Lets the admin pass. Without an admin token, every program that reaches the gateway passes, but none with
+ * the key of an agent.
+ *
+ * @throws ClientError `unauthorized` for any other.
+ */
+export function requireAdmin({ headers }: Request, rules: AccessRules, { store }: Gateway): void {
+  const { adminToken } = rules;
+  if (adminToken === undefined) {
+    if (!keysOf(headers).some((key) => store.isSamplingKey(key))) return;
+    throw new ClientError("unauthorized", "An agent's key samples, and does nothing else");
+  }
+  if (isAdmin(headers, rules)) return;
   throw new ClientError("unauthorized", "The admin token is missing or wrong");
 }
 
 /**
- * The admin, or whoever has the session's own key, also of one that is over.
+ * Lets the admin pass, and the owner of a session, open or over. The answer to any other is the same whether
+ * or not there is such a session.
  *
- * @throws ClientError `unauthorized` for anybody else.
+ * @throws ClientError `unauthorized` for any other.
  */
 export function requireOwner(
-  request: Request,
+  { headers }: Request,
   rules: AccessRules,
   { gateway, sessionId }: { readonly gateway: Gateway; readonly sessionId: string },
 ): void {
-  const key = bearerOf(request.headers) ?? request.headers.get("x-api-key") ?? undefined;
-  if (key !== undefined && gateway.store.idByToken(key) === sessionId) return;
-  requireAdmin(request, rules);
+  const ownerHash = gateway.store.ownerHashOf(sessionId) ?? "";
+  const isOwner = keysOf(headers).some((key) => isSame(hashToken(key), ownerHash));
+  if (isOwner || isAdmin(headers, rules)) return;
+  const message =
+    "Only a session's ownerToken, which POST /sessions returned, or the admin token " +
+    "scores, shows and ends it";
+  throw new ClientError("unauthorized", message);
+}
+
+function isAdmin(headers: Headers, { adminToken }: AccessRules): boolean {
+  return adminToken !== undefined && isSame(bearerOf(headers) ?? "", adminToken);
 }
 
 /** Compares in a time that says nothing of either. */
@@ -62,6 +85,12 @@ export function bearerOf(headers: Headers): string | undefined {
   return /^Bearer\s+(.+)$/i.exec(headers.get("authorization") ?? "")?.[1]?.trim();
 }
 
+/** The keys that a request's headers carry. */
+function keysOf(headers: Headers): readonly string[] {
+  const keys = [bearerOf(headers), headers.get("x-api-key"), headers.get("x-turnwright-session")];
+  return keys.filter((key) => key !== undefined && key !== null && key !== "") as string[];
+}
+
 /**
  * The session of a request: by its URL, its API key, or a header, in this order.
  *
@@ -70,19 +99,17 @@ export function bearerOf(headers: Headers): string | undefined {
  */
 export async function findSession(
   gateway: Gateway,
-  request: Request,
+  { headers }: Request,
   { inUrl, rules }: { readonly inUrl: string | undefined; readonly rules: AccessRules },
 ): Promise<GatewaySession> {
-  const { headers } = request;
   if (inUrl !== undefined) return await byToken(gateway, inUrl, rules);
-  const keys = [bearerOf(headers), headers.get("x-api-key"), headers.get("x-turnwright-session")];
-  const given = keys.filter((key) => key !== undefined && key !== null && key !== "");
-  for (const key of given) {
-    const session = gateway.store.byToken(key!);
+  const keys = keysOf(headers);
+  for (const key of keys) {
+    const session = gateway.store.byToken(key);
     if (session !== undefined) return session;
   }
-  const [first] = given;
-  if (first !== undefined && first !== null) return await byToken(gateway, first, rules);
+  const [first] = keys;
+  if (first !== undefined) return await byToken(gateway, first, rules);
   throw new ClientError("unauthorized", "No session: give its token as the API key or in the URL");
 }
 
@@ -93,11 +120,8 @@ async function byToken(
 ): Promise<GatewaySession> {
   const known = gateway.store.byToken(token);
   if (known !== undefined) return known;
-  const isAdmin = adminToken !== undefined && isSame(token, adminToken);
-  if (!opensSessions || isAdmin) {
-    const message = "There is no session of this token: open one with POST /sessions";
-    throw new ClientError("unauthorized", message);
-  }
-  await gateway.openSession({}, token);
-  return gateway.store.byToken(token)!;
+  const isOther = isOwnerKey(token) || (adminToken !== undefined && isSame(token, adminToken));
+  if (opensSessions && !isOther) return await gateway.openWithKey(token);
+  const message = "There is no session of this token: open one with POST /sessions";
+  throw new ClientError("unauthorized", message);
 }

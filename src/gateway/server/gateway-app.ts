@@ -56,7 +56,11 @@ export function createGatewayApp(gateway: Gateway, rules: AccessRules, deskOf?: 
       dialectAt(req.path),
     ),
   );
-  app.onError((error, { req }) => errorResponse(toClientError(error), dialectAt(req.path)));
+  app.onError((error, { req }) => {
+    // An attempt tells of its own failures.
+    if (deskOf === undefined) gateway.reportOutage(error);
+    return errorResponse(toClientError(error), dialectAt(req.path));
+  });
   return app;
 }
 

@@ -36,7 +36,7 @@ export async function serveGateway(
   const isLocal = isLocalHost(host);
   if (!isLocal && adminToken === undefined) {
     throw new UsageError(
-      `Cannot listen on ${host} without --admin-token-env: everybody could open and end sessions`,
+      `Cannot listen on ${host} without --admin-token-env: everybody could open sessions`,
     );
   }
   const rules: AccessRules = {

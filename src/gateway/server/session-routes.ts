@@ -21,11 +21,11 @@ export function addSessionRoutes(app: Hono, gateway: Gateway, rules: AccessRules
   };
 
   app.post("/sessions", async ({ req, json }) => {
-    requireAdmin(req.raw, rules);
+    requireAdmin(req.raw, rules, gateway);
     const wish = readWish(await readJsonBody(req.raw));
-    const { sessionId, token } = await gateway.openSession(wish);
-    const base = `${new URL(req.url).origin}/s/${token}`;
-    return json({ sessionId, token, urls: { openai: `${base}/v1`, anthropic: base } }, 201);
+    const opened = await gateway.openSession(wish);
+    const base = `${new URL(req.url).origin}/s/${opened.token}`;
+    return json({ ...opened, urls: { openai: `${base}/v1`, anthropic: base } }, 201);
   });
   app.get("/sessions/:id", ({ req, json }) =>
     json(describeSession(owned(req.raw, req.param("id")))),
@@ -58,7 +58,7 @@ export function addSessionRoutes(app: Hono, gateway: Gateway, rules: AccessRules
     return json({ ...episode, rows: segments.length });
   });
   app.get("/stats", ({ req, json }) => {
-    requireAdmin(req.raw, rules);
+    requireAdmin(req.raw, rules, gateway);
     return json(gateway.counts);
   });
   for (const [path, act] of [
@@ -66,7 +66,7 @@ export function addSessionRoutes(app: Hono, gateway: Gateway, rules: AccessRules
     ["/resume", () => gateway.resume()],
   ] as const) {
     app.post(path, ({ req, json }) => {
-      requireAdmin(req.raw, rules);
+      requireAdmin(req.raw, rules, gateway);
       act();
       return json({ isPaused: gateway.counts.isPaused });
     });
@@ -97,7 +97,7 @@ function readReward(body: Json): SessionReward | undefined {
 
 /** A session's tree, without its ids. */
 function describeSession({ identity, tree, reward, activeCount }: GatewaySession): object {
-  const { tokenHash: _secret, ...about } = identity;
+  const { tokenHash: _sampling, ownerHash: _owner, ...about } = identity;
   return {
     ...about,
     ...(reward === undefined ? {} : { reward }),

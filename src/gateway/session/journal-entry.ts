@@ -57,7 +57,8 @@ const entrySchema = z.discriminatedUnion("type", [
     type: z.literal("opened"),
     run: z.string().optional(),
     identity: z.looseObject({
-      ...{ sessionId, tokenHash: z.string(), taskId: z.string(), taskIndex: z.number() },
+      ...{ sessionId, tokenHash: z.string(), ownerHash: z.string().optional() },
+      ...{ taskId: z.string(), taskIndex: z.number() },
       ...{ groupId: z.string(), sampleIndex: z.number(), seed: z.number() },
       openedAtMs: z.number(),
       metadata: z.looseObject({}),

@@ -4,7 +4,8 @@ import type { DialectName } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
 import { defaultIgnore } from "../tree/message-keys.ts";
 import { defaultSessionLimits } from "./session-limits.ts";
-import { hashToken, SessionStore } from "./session-store.ts";
+import { hashToken } from "./session-keys.ts";
+import { SessionStore } from "./session-store.ts";
 
 test("SessionStore knows the newest sessions that are over, and a bounded number of them", () => {
   const store = new SessionStore({
@@ -20,9 +21,9 @@ test("SessionStore knows the newest sessions that are over, and a bounded number
   }
   expect(store.byToken("token 0")).toBe(undefined);
   expect(() => store.byToken("token 1")).toThrow(ClientError);
-  expect(() => store.byToken("token 100000")).toThrow("Session s100000 is finished");
-  expect(() => store.requireById("s0")).toThrow("There is no open session s0");
-  expect(() => store.requireById("s1")).toThrow("Session s1 is finished");
+  expect(() => store.byToken("token 100000")).toThrow("This session is finished");
+  expect(() => store.requireById("s0")).toThrow("There is no open session of this id");
+  expect(() => store.requireById("s1")).toThrow("This session is finished");
 });
 
 test("SessionStore gives no task's name or index again, whichever sessions are not known any more", () => {

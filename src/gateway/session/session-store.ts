@@ -1,10 +1,11 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { Clock } from "../../internal/clock.ts";
 import { ClientError } from "../client-error.ts";
 import type { TreeRules } from "../tree/session-tree.ts";
 import type { SessionLimits } from "./session-limits.ts";
 import { FieldBook } from "./field-book.ts";
 import { ToolBook } from "./tool-book.ts";
+import { createOwnerKey, createSamplingKey, hashToken } from "./session-keys.ts";
 import { GatewaySession, type SessionIdentity } from "./session.ts";
 
 /** What a session may be opened for; what is absent is chosen. */
@@ -24,14 +25,6 @@ export type SessionPlace = Pick<SessionIdentity, "taskId" | "taskIndex" | "sampl
 
 /** So many finished sessions are told from those that never were. */
 const keptFinished = 100_000;
-
-/** What begins every token that a gateway makes. */
-export const tokenPrefix = "tw-";
-
-/** The hash by which a token is known. */
-export function hashToken(token: string): string {
-  return createHash("sha256").update(token).digest("hex");
-}
 
 /** What the sessions of a gateway are kept by. */
 export interface StoreOptions {
@@ -54,9 +47,10 @@ export class SessionStore {
   readonly #options: StoreOptions;
   readonly #byHash = new Map<string, GatewaySession>();
   readonly #byId = new Map<string, GatewaySession>();
-  /** Ids of sessions that are over, by the hashes of their tokens. */
+  /** Ids of sessions that are over, by the hashes of their sampling keys. */
   readonly #finished = new Map<string, string>();
-  readonly #finishedIds = new Set<string>();
+  /** The hashes of the owners' keys of sessions that are over, by the sessions' ids. */
+  readonly #finishedOwners = new Map<string, string | undefined>();
   readonly #taskIndexes = new Map<string, number>();
   readonly #nextSamples = new Map<string, number>();
   readonly #books = { tools: new ToolBook(), fields: new FieldBook() };
@@ -80,29 +74,45 @@ export class SessionStore {
   }
 
   /**
-   * Opens a session.
+   * Opens a session and makes its keys.
    *
-   * @param token - The secret by which it is to be known. Default one of 192 random bits.
    * @throws ClientError `overloaded` where too many are open, `invalid` for a place that is taken
    *   and for names without a letter.
    */
-  create(
+  create(wish: SessionWish): {
+    readonly session: GatewaySession;
+    readonly token: string;
+    readonly ownerToken: string;
+  } {
+    const [token, ownerToken] = [createSamplingKey(), createOwnerKey()];
+    const hashes = { tokenHash: hashToken(token), ownerHash: hashToken(ownerToken) };
+    return { session: this.#open(wish, hashes), token, ownerToken };
+  }
+
+  /**
+   * Opens a session for a key that an agent chose itself. It has no owner's key.
+   *
+   * @throws ClientError `overloaded` where too many are open.
+   */
+  createWithKey(token: string): GatewaySession {
+    return this.#open({}, { tokenHash: hashToken(token) });
+  }
+
+  #open(
     wish: SessionWish,
-    token: string = tokenPrefix + randomBytes(24).toString("base64url"),
-  ): { readonly session: GatewaySession; readonly token: string } {
+    hashes: Pick<SessionIdentity, "tokenHash" | "ownerHash">,
+  ): GatewaySession {
     requireName(wish.taskId, "taskId", "a task of its own");
     requireName(wish.groupId, "groupId", "the group of its task");
     const { maxSessions } = this.#options.limits;
     if (this.#byId.size >= maxSessions) {
       throw new ClientError("overloaded", `${maxSessions} sessions are open`, { retryAfterS: 10 });
     }
-    const tokenHash = hashToken(token);
     const number = this.#openedCount;
     const taskId = wish.taskId ?? this.#freeTaskId(number);
     const identity: SessionIdentity = {
-      // Told to whoever asks for the session, so it must not be the token.
       sessionId: `s${number}-${randomBytes(6).toString("hex")}`,
-      tokenHash,
+      ...hashes,
       taskId,
       taskIndex: this.#taskIndexes.get(taskId) ?? this.#nextTaskIndex,
       groupId: wish.groupId ?? taskId,
@@ -115,7 +125,7 @@ export class SessionStore {
       const message = `Attempt ${identity.sampleIndex} at ${taskId} was begun already`;
       throw new ClientError("invalid", message, { place: "sampleIndex" });
     }
-    return { session: this.restore(identity), token };
+    return this.restore(identity);
   }
 
   /** The name of a task of its own: sessions that cannot be read any more may have had the next one. */
@@ -146,13 +156,13 @@ export class SessionStore {
     this.#note(place);
   }
 
-  #keepFinished({ tokenHash, sessionId }: SessionIdentity): void {
+  #keepFinished({ tokenHash, ownerHash, sessionId }: SessionIdentity): void {
     this.#finished.set(tokenHash, sessionId);
-    this.#finishedIds.add(sessionId);
+    this.#finishedOwners.set(sessionId, ownerHash);
     if (this.#finished.size <= keptFinished) return;
     for (const [oldest, oldestId] of this.#finished) {
       this.#finished.delete(oldest);
-      this.#finishedIds.delete(oldestId);
+      this.#finishedOwners.delete(oldestId);
       break;
     }
   }
@@ -168,15 +178,19 @@ export class SessionStore {
   /** @throws ClientError `finished` where the token's session is over. */
   byToken(token: string): GatewaySession | undefined {
     const hash = hashToken(token);
-    const finished = this.#finished.get(hash);
-    if (finished !== undefined) throw finishedError(finished);
+    if (this.#finished.has(hash)) throw finishedError();
     return this.#byHash.get(hash);
   }
 
-  /** Whose token it is, whether or not that session is over. */
-  idByToken(token: string): string | undefined {
+  /** Tells the key with which an agent samples, or sampled, in a session of this gateway. */
+  isSamplingKey(token: string): boolean {
     const hash = hashToken(token);
-    return this.#finished.get(hash) ?? this.#byHash.get(hash)?.identity.sessionId;
+    return this.#finished.has(hash) || this.#byHash.has(hash);
+  }
+
+  /** Returns the hash of the owner's key of a session, open or over; `undefined` where it has none. */
+  ownerHashOf(sessionId: string): string | undefined {
+    return this.#byId.get(sessionId)?.identity.ownerHash ?? this.#finishedOwners.get(sessionId);
   }
 
   byId(sessionId: string): GatewaySession | undefined {
@@ -187,8 +201,8 @@ export class SessionStore {
   requireById(sessionId: string): GatewaySession {
     const session = this.#byId.get(sessionId);
     if (session !== undefined) return session;
-    if (this.#finishedIds.has(sessionId)) throw finishedError(sessionId);
-    throw new ClientError("not-found", `There is no open session ${sessionId}`);
+    if (this.#finishedOwners.has(sessionId)) throw finishedError();
+    throw new ClientError("not-found", "There is no open session of this id");
   }
 
   /** Nothing more is asked of the session. */
@@ -199,6 +213,7 @@ export class SessionStore {
   }
 }
 
-function finishedError(sessionId: string): ClientError {
-  return new ClientError("finished", `Session ${sessionId} is finished`);
+/** The agent reads this: it does not learn the session's id. */
+function finishedError(): ClientError {
+  return new ClientError("finished", "This session is finished");
 }

@@ -19,8 +19,13 @@ import type { SessionLimits } from "./session-limits.ts";
 /** What a session is opened for. JSON-able. */
 export interface SessionIdentity {
   readonly sessionId: string;
-  /** The hash of the secret by which its requests are known; the secret itself is kept nowhere. */
+  /** The hash of the key with which the agent samples. The key itself is kept nowhere. */
   readonly tokenHash: string;
+  /**
+   * The hash of the key with which the session is scored, shown and ended. Absent where an agent's own key
+   * opened the session: then only the admin may do that.
+   */
+  readonly ownerHash?: string;
   readonly taskId: string;
   readonly taskIndex: number;
   readonly groupId: string;
@@ -93,10 +98,7 @@ export class GatewaySession {
    * @param why - What clients are told. Default: that it is finished.
    */
   finish(why = "it is finished"): void {
-    this.#finished ??= new ClientError(
-      "finished",
-      `Session ${this.identity.sessionId} takes no more turns: ${why}`,
-    );
+    this.#finished ??= new ClientError("finished", `This session takes no more turns: ${why}`);
     this.stop.abort(this.#finished);
   }
 
@@ -118,20 +120,20 @@ export class GatewaySession {
    *   where too much of it is under way.
    */
   requireRoom(): void {
-    const { sessionId } = this.identity;
     if (this.#finished !== undefined) throw this.#finished;
     if (this.tree.nodes.length >= this.#limits.maxTurns) {
       const limit = `its ${this.#limits.maxTurns} turns`;
       this.setback = { type: "limit", stopReason: "max-turns" };
-      throw new ClientError("finished", `Session ${sessionId} has used up ${limit}`);
+      throw new ClientError("finished", `This session has used up ${limit}`);
     }
     if (this.#sampledCount >= this.#limits.maxSessionTokens) {
       const limit = `its ${this.#limits.maxSessionTokens} tokens`;
       this.setback = { type: "limit", stopReason: "max-tokens" };
-      throw new ClientError("finished", `Session ${sessionId} has used up ${limit}`);
+      throw new ClientError("finished", `This session has used up ${limit}`);
     }
-    if (this.activeCount >= this.#limits.maxParallelTurns) {
-      const message = `Session ${sessionId} has ${this.activeCount} turns under way`;
+    // The turn that asks is one of them.
+    if (this.activeCount > this.#limits.maxParallelTurns) {
+      const message = `This session has ${this.activeCount - 1} turns under way`;
       throw new ClientError("overloaded", message, { retryAfterS: 1 });
     }
   }

@@ -226,7 +226,8 @@ function shownBefore(path: readonly TurnNode<ShownTurn>[]): ShownBefore {
 
 /** What a client is told of a conversation that cannot be rendered; a failure of ours where it is none of its. */
 function refusal(error: UsageError | RolloutError): ClientError | RolloutError {
-  const { message } = error;
+  // The client does not learn where the template lies.
+  const message = error.message.replace(/ chat template of .*?(?=: |$)/s, " chat template");
   if (error instanceof RolloutError) {
     if (error.code === "internal/tokenizer") return error;
     // Clients shorten the conversation and go on where they are told that it is too long.

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
+import { Redactor } from "../../internal/redactor.ts";
 import { openSharedPlace } from "./open-shared-place.ts";
 
 /** A bucket `b` as S3-compatible stores serve it; asks for a signature, and fails now and then. */
@@ -91,4 +92,40 @@ test("what is missing or refused is said once, with its reason", async () => {
     /403 <Code>AccessDenied<\/Code>$/,
   );
   expect(bucket.asked.filter((call) => call === "PUT /b/a")).toHaveLength(1);
+});
+
+test("what a store repeats of the keys is told without them", async () => {
+  const secrets = [
+    "AKIDCANARY0123456",
+    "bucket/canary+secret-1",
+    "bucket-canary-session",
+    "pass-word-8",
+  ];
+  const [id, key, session, password] = secrets as [string, string, string, string];
+  const server = http.createServer((request, response) => {
+    request.resume();
+    response
+      .writeHead(403)
+      .end(`${"x".repeat(290)}${key} ${encodeURIComponent(key)} ${id} ${session}`);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const place = (await openSharedPlace("s3://b", {
+    ...{ AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: key, AWS_SESSION_TOKEN: session },
+    AWS_ENDPOINT_URL: `http://127.0.0.1:${port}`,
+  }))!;
+  const refused = await place.write("a", Buffer.from("a")).catch((error: unknown) => error);
+  expect((refused as Error).message).toBe(
+    `Cannot PUT http://127.0.0.1:${port}/b/a: 403 ${"x".repeat(290)}[redacted]`,
+  );
+  await openSharedPlace("s3://b", {
+    ...keys,
+    AWS_ENDPOINT_URL: `http://me:${password}@127.0.0.1:1`,
+  });
+  expect(new Redactor().text(secrets.join(" "))).toBe(
+    "[redacted] [redacted] [redacted] [redacted]",
+  );
+  server.closeAllConnections();
+  server.close();
 });

@@ -1,5 +1,7 @@
 import type * as aws4fetch from "aws4fetch";
 import { UsageError } from "../../errors.ts";
+import { shownUrl } from "../../internal/find-secrets.ts";
+import { hideEverywhere, Redactor } from "../../internal/redactor.ts";
 import { isMissing } from "../store/load-client.ts";
 import type { SharedPlace } from "./shared-place.ts";
 
@@ -32,6 +34,12 @@ export async function openSharedBucket(
   const region = env["AWS_REGION"] ?? env["AWS_DEFAULT_REGION"] ?? "us-east-1";
   const endpoint =
     env["AWS_ENDPOINT_URL_S3"] ?? env["AWS_ENDPOINT_URL"] ?? `https://s3.${region}.amazonaws.com`;
+  const secrets = [
+    accessKeyId,
+    secretAccessKey,
+    ...(sessionToken === undefined ? [] : [sessionToken]),
+  ];
+  hideEverywhere({ secrets, urls: [endpoint] });
   const { AwsClient } = await loadSigner();
   const client = new AwsClient({
     ...{ accessKeyId, secretAccessKey, region, service: "s3", retries: 0 },
@@ -48,8 +56,11 @@ export async function openSharedBucket(
           ...(sent && { body: sent }),
         });
         if (reply.ok || reply.status === 404) return reply;
-        const told = (await reply.text()).slice(0, 300);
-        const error = new Error(`Cannot ${method} ${base}${name}: ${reply.status} ${told}`);
+        // Whole, so that no secret is cut.
+        const told = new Redactor().text(await reply.text()).slice(0, 300);
+        const error = new Error(
+          `Cannot ${method} ${shownUrl(`${base}${name}`)}: ${reply.status} ${told}`,
+        );
         if (reply.status < 500 && reply.status !== 429) throw new UsageError(error.message);
         throw error;
       } catch (error) {

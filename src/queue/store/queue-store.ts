@@ -140,7 +140,7 @@ export class QueueStore implements AsyncDisposable {
 
 function redisOptions(config: QueueConfig, { env = process.env, redactor }: StoreOptions) {
   const { url, passwordEnv } = config;
-  const password = readVariable(env, passwordEnv, "the password for --queue-password-env");
+  const password = readVariable(env, passwordEnv, "--queue-password-env");
   if (password !== undefined) redactor?.learn(password);
   return {
     // What was not answered is asked again on the next connection; all that we ask may be asked twice.

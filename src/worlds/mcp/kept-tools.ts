@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { z } from "zod";
 import { UsageError, describeError } from "../../errors.ts";
+import { Redactor } from "../../internal/redactor.ts";
 import type { ListedTool } from "./mcp-connection.ts";
 
 const keptSchema = z.array(
@@ -28,7 +29,7 @@ export async function keepListedTools(
   if (text !== undefined) return readKept(file, text);
   const listed = await list();
   // Only what is used of them, and by the same schema: read again, they are the same.
-  const kept = keptSchema.parse(listed);
+  const kept = new Redactor().clean(keptSchema.parse(listed));
   try {
     await writeFile(file, `${JSON.stringify(kept, undefined, 2)}\n`);
   } catch (error) {

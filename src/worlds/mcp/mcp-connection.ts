@@ -1,9 +1,10 @@
 import type * as mcp from "@modelcontextprotocol/client";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
 import { withDeadline } from "../../internal/deadline.ts";
+import { Redactor } from "../../internal/redactor.ts";
 import { readVersion } from "../../setup/version.ts";
 import { readAnswer, type McpAnswer, type McpResult } from "./mcp-answer.ts";
-import { describeServer, type McpServer } from "./mcp-server.ts";
+import { describeServer, withoutValues, type McpServer } from "./mcp-server.ts";
 
 /** A tool as a server lists it. */
 export interface ListedTool {
@@ -27,6 +28,8 @@ export interface McpCall {
 const mostPages = 100;
 /** Characters of a server's standard error that a complaint quotes. */
 const quotedLength = 500;
+/** Characters of it that are kept: a secret that is cut at their beginning is not among those that are quoted. */
+const keptLength = 64 * 1024;
 
 /** A conversation with an MCP server, over the official client. */
 export class McpConnection implements AsyncDisposable {
@@ -143,7 +146,8 @@ export class McpConnection implements AsyncDisposable {
     const { code, why, retryable } = describeFailure(error, this.#library);
     if (code === "environment/unreachable") this.isClosed = true;
     const place = `MCP server ${describeServer(this.#server)}`;
-    const message = `Cannot ${doing} ${place}: ${why}${words}`;
+    const message = `Cannot ${doing} ${place}: ${withoutValues(why, this.#server)}${words}`;
+    if (error instanceof Error) new Redactor().error(error);
     return new RolloutError(code, message, { cause: error, retryable });
   }
 
@@ -227,9 +231,16 @@ async function createTransport(
   });
   let said = "";
   transport.stderr?.on("data", (piece: Buffer) => {
-    said = `${said}${piece.toString("utf8")}`.slice(-quotedLength);
+    said = `${said}${piece.toString("utf8")}`.slice(-keptLength);
   });
-  return { transport, lastWords: () => said.trim().replaceAll(/\s*\n\s*/g, " | ") };
+  const lastWords = (): string => {
+    const clean = withoutValues(said, server).trim();
+    return clean
+      .slice(-quotedLength)
+      .trim()
+      .replaceAll(/\s*\n\s*/g, " | ");
+  };
+  return { transport, lastWords };
 }
 
 /** What is lost is said: the next call connects anew. */

@@ -1,3 +1,11 @@
+import {
+  ofUrl,
+  secretsOfArguments,
+  secretsOfNamed,
+  shownUrl,
+} from "../../internal/find-secrets.ts";
+import { hideEverywhere, redactionMark, Redactor } from "../../internal/redactor.ts";
+
 /** An MCP server that is started as a process and spoken to over its standard input and output. */
 export interface McpCommand {
   /** A program, such as `npx` or `uvx`; no shell reads it. */
@@ -26,10 +34,39 @@ export interface McpAddress {
 /** Where an MCP server is. */
 export type McpServer = McpCommand | McpAddress;
 
-/** The server in a complaint, without what its address or its variables may hold in secret. */
+/** The server in a complaint: without its arguments and its variables, which may be secrets. */
 export function describeServer(server: McpServer): string {
-  if (server.url === undefined) return [server.command, ...(server.args ?? [])].join(" ");
-  if (!URL.canParse(server.url)) return server.url;
-  const { origin, pathname } = new URL(server.url);
-  return `${origin}${pathname}`;
+  return server.url === undefined ? server.command : shownUrl(server.url);
+}
+
+/** Has all that this process writes from now on go without the server's secrets. */
+export function hideServer({ args = [], env = {}, headers = {}, url = "" }: McpServer): void {
+  for (const found of [
+    ...[secretsOfArguments(args), secretsOfNamed(env)],
+    ...[secretsOfNamed(headers), ofUrl(url)],
+  ]) {
+    hideEverywhere(found);
+  }
+}
+
+/** Shorter values than this are words of a message as well, in characters. */
+const shortest = 4;
+
+/**
+ * Takes all values out of a text that the server was started or is reached with, secret or not: what a server says
+ * of itself may repeat any of them.
+ */
+export function withoutValues(
+  text: string,
+  { args = [], env = {}, headers = {} }: McpServer,
+): string {
+  const given = args.flatMap((argument) => {
+    const [, value] = /^-[^=]*=(.*)$/s.exec(argument) ?? [];
+    return argument.startsWith("-") ? (value ?? []) : argument;
+  });
+  const values = [...given, ...Object.values(env), ...Object.values(headers)]
+    .filter(({ length }) => length >= shortest)
+    .toSorted((one, other) => other.length - one.length);
+  const clean = new Redactor(values).text(text);
+  return values.reduce((rest, value) => rest.replaceAll(value, redactionMark), clean);
 }

@@ -10,6 +10,7 @@ import { defineEnvironment } from "../../environment/define-environment.ts";
 import type { Action } from "../../environment/environment.ts";
 import { playActions } from "../../environment/play-actions.ts";
 import { RolloutError, UsageError } from "../../errors.ts";
+import { Redactor } from "../../internal/redactor.ts";
 import { callThrough, type Outside } from "../../outside.ts";
 import { toPyValue, type PyDict } from "../../python/value.ts";
 import { createServer } from "./mcp-test-server.fixture.mjs";
@@ -220,9 +221,31 @@ describe("mcpTools() over standard input and output", () => {
     delete process.env["TURNWRIGHT_TEST_SECRET"];
   });
 
+  test("says nothing of what a server was started with, whatever that says itself", async () => {
+    const secrets = { API_KEY: "sk-canary-7f3a", SHORT: "qwer", NAME: "plain-name" };
+    const script =
+      "console.error('x'.repeat(480) + Object.values(process.env).join(' ') + process.argv.join(' '));" +
+      "process.exit(1)";
+    const complaint = await complaintOf(
+      open({
+        ...{ command: process.execPath, env: secrets },
+        args: ["-e", script, "--", "--token", "tok-canary", "--key=key-canary", "positional"],
+      }),
+    );
+    expect(complaint).toContain("[redacted] [redacted] [redacted]");
+    expect(complaint).toContain("--token [redacted] --key=[redacted] [redacted])");
+    for (const given of [...Object.values(secrets), "tok-canary", "key-canary", "positional"]) {
+      expect(complaint).not.toContain(given);
+    }
+    // What is a secret by its name or its look is in no text that is written later, either.
+    expect(new Redactor().text("sk-canary-7f3a tok-canary key-canary plain-name")).toBe(
+      "[redacted] [redacted] [redacted] plain-name",
+    );
+  });
+
   test("says which server cannot be used, and why", async () => {
     expect(await complaintOf(open({ command: "no-such-program", args: ["x"] }))).toBe(
-      "Cannot reach MCP server no-such-program x: spawn no-such-program ENOENT (there is no such program)",
+      "Cannot reach MCP server no-such-program: spawn no-such-program ENOENT (there is no such program)",
     );
     expect(
       await complaintOf(

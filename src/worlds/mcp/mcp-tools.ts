@@ -2,9 +2,10 @@ import path from "node:path";
 import { UsageError, describeError } from "../../errors.ts";
 import { defineTool, type Tool } from "../../environment/define-tool.ts";
 import { refuse } from "../../environment/refuse.ts";
+import { shownUrl } from "../../internal/find-secrets.ts";
 import type { ToolContext } from "../../environment/tool-call.ts";
 import { McpConnection, type ListedTool } from "./mcp-connection.ts";
-import { describeServer, type McpServer } from "./mcp-server.ts";
+import { describeServer, hideServer, type McpServer } from "./mcp-server.ts";
 import { keepListedTools } from "./kept-tools.ts";
 import { SharedConnection } from "./shared-connection.ts";
 
@@ -44,6 +45,7 @@ export type McpTools = readonly Tool<unknown>[] & AsyncDisposable;
  */
 export async function mcpTools(options: McpToolsOptions): Promise<McpTools> {
   assertServer(options);
+  hideServer(options);
   const { connectTimeoutMs = 60_000, timeoutMs = 30_000 } = options;
   // Each start is made where the first one is: whoever plays may change the working directory meanwhile.
   const server =
@@ -77,7 +79,7 @@ function assertServer({ command, url }: McpToolsOptions): void {
   }
   if (url !== undefined && !/^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : "")) {
     throw new UsageError(
-      `Cannot use an MCP server at ${url}: expected an address such as http://127.0.0.1:8000/mcp`,
+      `Cannot use an MCP server at ${shownUrl(url)}: expected an address such as http://127.0.0.1:8000/mcp`,
     );
   }
 }

@@ -2,6 +2,7 @@ import { request } from "undici";
 import { z } from "zod";
 import { UsageError, describeError } from "../../errors.ts";
 import type { ObjectSchema } from "../../environment/standard-schema.ts";
+import { shownUrl } from "../../internal/find-secrets.ts";
 import type { OpenEnvPlace } from "./open-env-session.ts";
 
 /** What a server says of itself. */
@@ -30,7 +31,7 @@ export async function readServerFacts(
 ): Promise<OpenEnvServerFacts> {
   if (!/^https?:$/.test(URL.canParse(place.url) ? new URL(place.url).protocol : "")) {
     throw new UsageError(
-      `Cannot use an OpenEnv server at ${place.url}: expected an address such as http://127.0.0.1:8000`,
+      `Cannot use an OpenEnv server at ${shownUrl(place.url)}: expected an address such as http://127.0.0.1:8000`,
     );
   }
   const ask = async <Value>(path: string, schema: z.ZodType<Value>, body?: object) =>
@@ -39,7 +40,7 @@ export async function readServerFacts(
   const schemas = await ask("schema", schemaSchema);
   if (metadata === undefined || schemas === undefined) {
     throw new UsageError(
-      `Cannot use ${place.url}: it has no /metadata and /schema, expected an OpenEnv server`,
+      `Cannot use ${shownUrl(place.url)}: it has no /metadata and /schema, expected an OpenEnv server`,
     );
   }
   const splits = await readSplits(ask, metadata.name);
@@ -81,7 +82,8 @@ async function askServer<Value>(
     body,
   }: { readonly path: string; readonly schema: z.ZodType<Value>; readonly body?: object },
 ): Promise<Value | undefined> {
-  const address = `${url.replace(/\/+$/, "")}/${path}`;
+  const address = new URL(url);
+  address.pathname = `${address.pathname.replace(/\/+$/, "")}/${path}`;
   try {
     const { statusCode, body: answer } = await request(address, {
       method: body === undefined ? "GET" : "POST",
@@ -102,6 +104,8 @@ async function askServer<Value>(
     return schema.parse(await answer.json());
   } catch (error) {
     const why = error instanceof z.ZodError ? "it answered something else" : describeError(error);
-    throw new UsageError(`Cannot use OpenEnv server ${address}: ${why}`, { cause: error });
+    throw new UsageError(`Cannot use OpenEnv server ${shownUrl(address.href)}: ${why}`, {
+      cause: error,
+    });
   }
 }

@@ -1,5 +1,6 @@
 import { WebSocket } from "ws";
 import { RolloutError, describeError } from "../../errors.ts";
+import { shownUrl } from "../../internal/find-secrets.ts";
 import { withDeadline } from "../../internal/deadline.ts";
 
 /** What a server answers a reset or a step. */
@@ -61,7 +62,7 @@ export class OpenEnvSession implements AsyncDisposable {
     address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
     address.pathname = `${address.pathname.replace(/\/+$/, "")}/ws`;
     const socket = new WebSocket(address, { headers, maxPayload: maxMessageBytes });
-    const session = new OpenEnvSession(socket, url);
+    const session = new OpenEnvSession(socket, shownUrl(url));
     const opened = new Promise<void>((resolve, reject) => {
       socket.once("open", resolve);
       socket.once("error", reject);
@@ -78,7 +79,7 @@ export class OpenEnvSession implements AsyncDisposable {
       opened.catch(() => undefined);
       socket.terminate();
       signal.throwIfAborted();
-      const message = `Cannot reach OpenEnv server ${url}: ${describeError(error)}`;
+      const message = `Cannot reach OpenEnv server ${shownUrl(url)}: ${describeError(error)}`;
       throw new RolloutError("environment/unreachable", message, { cause: error, retryable: true });
     }
   }

@@ -4,6 +4,7 @@ import type { Action, Score, Step, World } from "../../environment/environment.t
 import { EpisodeResources } from "../../environment/episode-resources.ts";
 import { isRefusal, refuse } from "../../environment/refuse.ts";
 import { callDefinedTool } from "../../environment/tool-call.ts";
+import { shownUrl } from "../../internal/find-secrets.ts";
 import { callThrough } from "../../outside.ts";
 import type { Task } from "../../task.ts";
 import type { UserSession } from "../../user/user.ts";
@@ -44,7 +45,7 @@ export class OpenEnvWorld implements World {
     if (this.#isDone) {
       throw new RolloutError(
         "environment/bad-step",
-        `Cannot play task ${task.id}: OpenEnv server ${options.url} says at the reset that the episode is ` +
+        `Cannot play task ${task.id}: OpenEnv server ${shownUrl(options.url)} says at the reset that the episode is ` +
           "done, expected an episode that begins",
       );
     }
@@ -125,7 +126,7 @@ export class OpenEnvWorld implements World {
     if (options.reward === undefined && this.#isDone && given.length === 0) {
       throw new RolloutError(
         "grader/bad-score",
-        `Cannot score task ${task.id}: OpenEnv server ${options.url} gave no reward for any step, ` +
+        `Cannot score task ${task.id}: OpenEnv server ${shownUrl(options.url)} gave no reward for any step, ` +
           "expected one, or a function reward() in the options",
       );
     }

@@ -2,6 +2,8 @@ import { UsageError } from "../../errors.ts";
 import { defineTool, type Tool } from "../../environment/define-tool.ts";
 import type { Environment } from "../../environment/environment.ts";
 import { nameTasks, type TaskSplits } from "../../environment/task-list.ts";
+import { ofUrl, secretsOfNamed, shownUrl } from "../../internal/find-secrets.ts";
+import { hideEverywhere } from "../../internal/redactor.ts";
 import { scriptedUser } from "../../user/scripted-user.ts";
 import type { User } from "../../user/user.ts";
 import { OpenEnvSession, type OpenEnvPlace } from "./open-env-session.ts";
@@ -25,6 +27,8 @@ export interface OpenEnvEnvironment extends Environment<OpenEnvTask> {
  */
 export async function openEnv(options: OpenEnvOptions): Promise<OpenEnvEnvironment> {
   const { timeoutMs = 60_000, connectTimeoutMs = 10_000 } = options;
+  hideEverywhere(secretsOfNamed(options.headers ?? {}));
+  hideEverywhere(ofUrl(options.url));
   const facts = await readServerFacts(options, connectTimeoutMs);
   const name = options.name ?? facts.name.replaceAll(/[^\w.-]+/g, "-");
   const tasks = nameTasks<OpenEnvTask>(name, options.tasks ?? defaultTasks(name, facts));
@@ -32,7 +36,7 @@ export async function openEnv(options: OpenEnvOptions): Promise<OpenEnvEnvironme
   const tools = await readTools(options, { facts, limits });
   return {
     name,
-    source: `OpenEnv server ${options.url}`,
+    source: `OpenEnv server ${shownUrl(options.url)}`,
     splits: tasks.splits,
     tools: tools.map(({ definition }) => definition),
     policyText: options.policy ?? facts.description,
@@ -103,5 +107,5 @@ async function listTools(place: OpenEnvPlace, { timeoutMs, connectTimeoutMs }: L
   } catch (error) {
     throw new UsageError((error as Error).message, { cause: error });
   }
-  throw new UsageError(`Cannot use OpenEnv server ${place.url}: it lists no tools`);
+  throw new UsageError(`Cannot use OpenEnv server ${shownUrl(place.url)}: it lists no tools`);
 }

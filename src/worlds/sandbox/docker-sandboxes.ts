@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
+import { secretsOfNamed } from "../../internal/find-secrets.ts";
+import { hideEverywhere } from "../../internal/redactor.ts";
 import {
   isSameMachine,
   thisMachine,
@@ -164,8 +166,10 @@ class DockerSandbox implements Sandbox {
     this.#cwd = cwd;
   }
 
-  run: Sandbox["run"] = async (command, { cwd, env = {}, ...options }) => {
-    const variables = Object.entries(env).flatMap(([name, value]) => ["--env", `${name}=${value}`]);
+  run: Sandbox["run"] = async (command, { cwd, env = {}, ...given }) => {
+    hideEverywhere(secretsOfNamed(env));
+    const { variables, passed } = passVariables(env);
+    const options = { ...given, env: { ...process.env, ...passed } as Record<string, string> };
     const folder = this.#cwd === undefined ? [] : ["--workdir", this.#cwd];
     const within = cwd === undefined ? [] : [...inFolder, cwd];
     const args = ["exec", "--interactive", ...folder, ...variables, this.id, ...within];
@@ -207,6 +211,26 @@ class DockerSandbox implements Sandbox {
     if (removed.exitCode === 0 || /no such container/i.test(removed.stderr)) return;
     throw failure(`remove sandbox ${this.id.slice(0, 12)}`, removed, housekeepingMs);
   }
+}
+
+/**
+ * Passes secrets to Docker's program in its own variables, for everybody on the machine can read its arguments;
+ * others as arguments, so that none of them is one that Docker's program goes by.
+ */
+function passVariables(env: Readonly<Record<string, string>>): {
+  readonly variables: readonly string[];
+  readonly passed: Readonly<Record<string, string>>;
+} {
+  const isSecret = ([name, value]: readonly [string, string]): boolean =>
+    secretsOfNamed({ [name]: value }).secrets.length > 0;
+  const entries = Object.entries(env);
+  return {
+    variables: entries.flatMap(([name, value]) => [
+      "--env",
+      isSecret([name, value]) ? name : `${name}=${value}`,
+    ]),
+    passed: Object.fromEntries(entries.filter(isSecret)),
+  };
 }
 
 /** Docker's own exit code where it fails, and that of a command that was killed. */

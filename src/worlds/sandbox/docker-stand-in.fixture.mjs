@@ -82,8 +82,10 @@ switch (command) {
       const name = args.shift();
       if (name === "--interactive") continue;
       const value = args.shift();
-      if (name === "--env") env[value.split("=")[0]] = value.replace(/^[^=]*=/, "");
-      else if (name !== "--workdir") fail(`unknown flag: ${name}`, 125);
+      if (name === "--env") {
+        const [, key, given] = /^([^=]*)(?:=(.*))?$/s.exec(value);
+        env[key] = given ?? process.env[key];
+      } else if (name !== "--workdir") fail(`unknown flag: ${name}`, 125);
     }
     const dir = containerOf(args.shift());
     if (existsSync(path.join(dir, "paused"))) {

@@ -1,8 +1,9 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
+import { secretsOfNamed } from "../../internal/find-secrets.ts";
+import { hideEverywhere } from "../../internal/redactor.ts";
 import {
   isSameMachine,
   thisMachine,
@@ -17,13 +18,19 @@ import type { Sandbox, Sandboxes } from "./sandbox.ts";
 
 /** How commands are run on this machine. */
 export interface LocalSandboxOptions {
-  /** Where the sandboxes' folders are. Default: `turnwright-sandboxes` in the system's temporary folder. */
+  /**
+   * Where the sandboxes' folders are, which no other user of the machine can read. Default: the system's temporary
+   * folder.
+   */
   readonly dir?: string;
   /** Address space of a command, in MiB; Linux and macOS only. Default: as much as there is. */
   readonly memoryMiB?: number;
   /** Default: this one. */
   readonly machine?: Machine;
 }
+
+/** The start of the name of each sandbox's folder; the system adds the rest, so that nothing can lie there before. */
+const folderPrefix = "turnwright-sandbox-";
 
 /** By this variable a sandbox's processes are found, also those that left their group. */
 const variable = "TURNWRIGHT_SANDBOX";
@@ -34,7 +41,7 @@ const variable = "TURNWRIGHT_SANDBOX";
  */
 export function localSandboxes(options: LocalSandboxOptions = {}): Sandboxes {
   const { memoryMiB, machine = thisMachine } = options;
-  const dir = path.resolve(options.dir ?? path.join(tmpdir(), "turnwright-sandboxes"));
+  const dir = path.resolve(options.dir ?? tmpdir());
   if (process.platform === "win32") {
     throw new UsageError(
       "Cannot make sandboxes of processes on Windows, expected dockerSandboxes()",
@@ -43,21 +50,23 @@ export function localSandboxes(options: LocalSandboxOptions = {}): Sandboxes {
   return completeSandboxes({
     async open({ signal }) {
       signal.throwIfAborted();
-      const id = randomUUID();
-      const own = path.join(dir, id);
-      const work = path.join(own, "work");
+      let own: string | undefined;
       try {
-        await mkdir(work, { recursive: true });
+        await mkdir(dir, { recursive: true, mode: 0o700 });
+        // A new folder, which only this user can enter.
+        own = await mkdtemp(path.join(dir, folderPrefix));
+        const work = path.join(own, "work");
+        await mkdir(work);
         await writeFile(path.join(own, "owner.json"), JSON.stringify(await machine.here()));
+        return new LocalSandbox({ id: path.basename(own), own, work, memoryMiB });
       } catch (error) {
-        await rm(own, { recursive: true, force: true }).catch(() => undefined);
+        if (own !== undefined) await rm(own, { recursive: true, force: true }).catch(() => {});
         throw new RolloutError(
           "environment/unreachable",
           `Cannot open a sandbox in ${dir}: ${describeError(error)}`,
           { cause: error },
         );
       }
-      return new LocalSandbox({ id, own, work, memoryMiB });
     },
     sweep: async () => await sweepDir(dir, machine),
   });
@@ -91,6 +100,7 @@ class LocalSandbox implements Sandbox {
       memoryMiB === undefined
         ? command
         : ["sh", "-c", `ulimit -v ${Math.round(memoryMiB * 1024)} && exec "$@"`, "sh", ...command];
+    hideEverywhere(secretsOfNamed(options.env ?? {}));
     const env = {
       PATH: process.env["PATH"] ?? "",
       HOME: work,
@@ -133,7 +143,7 @@ class LocalSandbox implements Sandbox {
 }
 
 async function sweepDir(dir: string, machine: Machine): Promise<number> {
-  const ids = await readdir(dir).catch(() => []);
+  const ids = (await readdir(dir).catch(() => [])).filter((name) => name.startsWith(folderPrefix));
   const here = await machine.here();
   let count = 0;
   for (const id of ids) {
@@ -149,6 +159,9 @@ async function sweepDir(dir: string, machine: Machine): Promise<number> {
 
 async function readOwner(own: string): Promise<ProcessPlace | undefined> {
   try {
+    // Others may put folders and links of such a name beside ours.
+    const found = await lstat(own);
+    if (!found.isDirectory() || found.uid !== process.getuid?.()) return undefined;
     return JSON.parse(await readFile(path.join(own, "owner.json"), "utf8")) as ProcessPlace;
   } catch {
     // One that is being made, or is no sandbox of ours.

@@ -1,4 +1,14 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -324,6 +334,49 @@ describe("localSandboxes()", () => {
     expect((error as Error).message).toContain(`Cannot open a sandbox in ${file}: `);
   });
 
+  test("keeps each sandbox in a folder of its own that only its user can enter", async () => {
+    const before = process.umask(0);
+    try {
+      for (const place of [dir, path.join(dir, "new", "place")]) {
+        await using box = await localSandboxes({ dir: place }).open({ signal });
+        const { mode, uid } = await stat(path.join(place, box.id));
+        expect({ mode: mode & 0o777, uid }).toEqual({ mode: 0o700, uid: process.getuid!() });
+      }
+      expect((await stat(path.join(dir, "new"))).mode & 0o777).toBe(0o700);
+    } finally {
+      process.umask(before);
+    }
+  });
+
+  test("has no folder in the temporary one that another user could have made before", async () => {
+    const usual = process.env["TMPDIR"];
+    process.env["TMPDIR"] = dir;
+    try {
+      // The one name that earlier sandboxes shared.
+      await writeFile(path.join(dir, "turnwright-sandboxes"), "");
+      await using one = await localSandboxes().open({ signal });
+      await using other = await localSandboxes().open({ signal });
+      const names = (await readdir(dir)).filter((name) => name !== "turnwright-sandboxes");
+      expect(names.toSorted()).toEqual([one.id, other.id].toSorted());
+      expect(names.every((name) => /^turnwright-sandbox-\w{6}$/.test(name))).toBe(true);
+    } finally {
+      if (usual === undefined) delete process.env["TMPDIR"];
+      else process.env["TMPDIR"] = usual;
+    }
+  });
+
+  test("clears away no folder behind a link", async () => {
+    const elsewhere = path.join(dir, "elsewhere");
+    await mkdir(elsewhere);
+    await writeFile(
+      path.join(elsewhere, "owner.json"),
+      JSON.stringify(await machineWith(false).here()),
+    );
+    await symlink(elsewhere, path.join(dir, "turnwright-sandbox-aaaaaa"));
+    expect(await localSandboxes({ dir, machine: machineWith(false) }).sweep()).toBe(0);
+    expect(await readdir(elsewhere)).toEqual(["owner.json"]);
+  });
+
   test("leaves alone what is not its own", async () => {
     await mkdir(path.join(dir, "holiday-pictures"));
     expect(await localSandboxes({ dir, machine: machineWith(false) }).sweep()).toBe(0);
@@ -370,6 +423,16 @@ describe("dockerSandboxes()", () => {
     const script = 'rm -r "$1"; kill -9 $$';
     const run = box.run(["sh", "-c", script, "sh", path.join(dir, box.id)], { signal });
     await expect(run).rejects.toMatchObject({ code: "environment/unreachable", retryable: true });
+  });
+
+  test("hands a command its secrets in variables, not in arguments that everybody can read", async () => {
+    await using box = await docker().open({ signal });
+    const env = { API_KEY: "canary-of-a-box", PLAIN: "a b" };
+    const { stdout } = await box.run(["sh", "-c", "echo $API_KEY $PLAIN"], { signal, env });
+    expect(stdout).toBe("canary-of-a-box a b\n");
+    const log = await readFile(path.join(dir, "log.txt"), "utf8");
+    expect(log).toContain('"--env","API_KEY","--env","PLAIN=a b"');
+    expect(log).not.toContain("canary-of-a-box");
   });
 
   test("says what Docker says where a container cannot be had, or is gone", async () => {

@@ -1,0 +1,94 @@
+import { describe, expect, test } from "vitest";
+import {
+  ofUrl,
+  secretsOfArguments,
+  secretsOfCommand,
+  secretsOfNamed,
+  shownUrl,
+} from "./find-secrets.ts";
+
+describe("secretsOfNamed()", () => {
+  test("finds values by their names, behind their schemes, and pairs in base64", () => {
+    const basic = Buffer.from("me:pass-word-7").toString("base64");
+    expect(
+      secretsOfNamed({
+        API_KEY: "abcdefgh",
+        authorization: "Bearer tok-1",
+        "proxy-auth": `Basic ${basic}`,
+        DATABASE_PASSWORD: "p",
+      }).secrets,
+    ).toEqual([
+      ...["abcdefgh", "Bearer tok-1", "tok-1", `Basic ${basic}`, basic, "me:pass-word-7"],
+      ...["pass-word-7", "p"],
+    ]);
+  });
+
+  test("finds what looks like a key under any name, and addresses", () => {
+    const address = "postgres://me:pw@db/shop";
+    expect(secretsOfNamed({ X: "ghp_012345", Y: "a1b2c3d4e5f6a7b8", DB: address })).toEqual({
+      secrets: ["ghp_012345", "a1b2c3d4e5f6a7b8"],
+      urls: [address],
+    });
+  });
+
+  test("leaves names, paths, numbers and words as they are", () => {
+    const plain = {
+      ...{ NODE_ENV: "production", MODEL: "gpt-4o-mini-2024-07-18", REGION: "us-central1-a" },
+      ...{ LANG: "en_US.UTF-8", TZ: "Europe/Berlin", ROOT: "/data/work", PORT: "8080" },
+      ...{ accept: "application/json", PROMPT: "You are kind to 3 customers.", SMALL: "a1b2c3" },
+    };
+    expect(secretsOfNamed(plain)).toEqual({ secrets: [], urls: [] });
+  });
+});
+
+describe("secretsOfArguments()", () => {
+  test("finds values of flags, variables, headers and addresses", () => {
+    const url = "https://host/mcp?key=abc";
+    expect(
+      secretsOfArguments([
+        ...["-y", "@scope/server-files@1.2.3", "--root", "/data", "--port", "8080"],
+        ...["--api-key", "one", "--token=two", "-e", "DB_PASSWORD=three", "--verbose"],
+        ...["--header", "Authorization: Bearer four", url, "sk-five-555"],
+      ]),
+    ).toEqual({
+      secrets: ["one", "two", "three", "Bearer four", "four", "sk-five-555"],
+      urls: [url],
+    });
+  });
+
+  test("finds what is wrapped: variables of a container, JSON, headers without a space, connection texts", () => {
+    const headers = JSON.stringify({ Authorization: "Bearer one-token", deep: { apiKey: "two" } });
+    expect(
+      secretsOfArguments([
+        ...["run", "--env=API_KEY=three", "-eTOKEN=four", "--config", headers],
+        ...["--header", "X-Api-Key:five", "--db", "Host=db;Password=six;Port=1"],
+      ]).secrets,
+    ).toEqual(["three", "four", "Bearer one-token", "one-token", "two", "five", "six"]);
+    expect(secretsOfNamed({ OPENAPI_HEADERS: headers }).secrets).toEqual([
+      ...["Bearer one-token", "one-token", "two"],
+    ]);
+  });
+
+  test("finds them in a line for the shell", () => {
+    expect(secretsOfCommand(`python agent.py --api-key 'a b' --name "shop agent"`).secrets).toEqual(
+      ["a b"],
+    );
+  });
+});
+
+test("shownUrl() leaves out what may be secret in a URL", () => {
+  for (const [url, shown] of [
+    ["http://127.0.0.1:8000/mcp", "http://127.0.0.1:8000/mcp"],
+    ["http://127.0.0.1:8000", "http://127.0.0.1:8000"],
+    ["http://127.0.0.1:8000/", "http://127.0.0.1:8000/"],
+    ["https://me:pw@host:1/a?key=b#c", "https://host:1/a"],
+    ["https://host/s/0a1b2c3d4e5f6a7b8c9d/mcp", "https://host/s/…/mcp"],
+    ["127.0.0.1:1", "127.0.0.1:1"],
+    ["me:pw@host/x?key=b", "…@host/x?…"],
+  ] as const) {
+    expect(shownUrl(url)).toBe(shown);
+  }
+  expect(ofUrl("https://host/s/0a1b2c3d4e5f6a7b8c9d/mcp").secrets).toEqual([
+    "0a1b2c3d4e5f6a7b8c9d",
+  ]);
+});
