@@ -60,7 +60,9 @@ export async function callEndpoint(
   signal.throwIfAborted();
   if (outcome.type === "reply") return readReply(outcome);
   const { problem, cause } = failureOfOutcome(outcome, Infinity);
-  if (outcome.type === "oversized") throw new ChatFailure("bad-reply", problem);
+  if (outcome.type === "oversized" || outcome.type === "undecodable") {
+    throw new ChatFailure("bad-reply", problem, { cause });
+  }
   throw new Error(problem, { cause });
 }
 

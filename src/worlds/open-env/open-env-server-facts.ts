@@ -1,6 +1,7 @@
 import { request } from "undici";
 import { z } from "zod";
 import { UsageError, describeError } from "../../errors.ts";
+import { plainReply, readReplyText } from "../../internal/read-reply.ts";
 import type { ObjectSchema } from "../../environment/standard-schema.ts";
 import type { OpenEnvPlace } from "./open-env-session.ts";
 
@@ -83,9 +84,9 @@ async function askServer<Value>(
 ): Promise<Value | undefined> {
   const address = `${url.replace(/\/+$/, "")}/${path}`;
   try {
-    const { statusCode, body: answer } = await request(address, {
+    const { statusCode, headers: replyHeaders, body: answer } = await request(address, {
       method: body === undefined ? "GET" : "POST",
-      headers: { ...headers, ...(body && { "content-type": "application/json" }) },
+      headers: { ...plainReply, ...headers, ...(body && { "content-type": "application/json" }) },
       ...(body && { body: JSON.stringify(body) }),
       ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
     });
@@ -99,7 +100,7 @@ async function askServer<Value>(
         statusCode === 401 || statusCode === 403 ? ", expected headers that it accepts" : "";
       throw new Error(`HTTP ${statusCode}${hint}`);
     }
-    return schema.parse(await answer.json());
+    return schema.parse(JSON.parse(await readReplyText({ headers: replyHeaders, body: answer })));
   } catch (error) {
     const why = error instanceof z.ZodError ? "it answered something else" : describeError(error);
     throw new UsageError(`Cannot use OpenEnv server ${address}: ${why}`, { cause: error });
