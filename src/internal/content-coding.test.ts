@@ -33,7 +33,8 @@ function noise(length: number): string {
 }
 
 async function* inPieces(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
-  for (let start = 0; start < bytes.length; start += size) yield bytes.subarray(start, start + size);
+  for (let start = 0; start < bytes.length; start += size)
+    yield bytes.subarray(start, start + size);
 }
 
 async function decode(
@@ -69,15 +70,18 @@ const text = `é ${noise(200_000)}`;
 const plain = Buffer.from(text);
 
 describe("decodeBody() and openPushDecoder()", () => {
-  test.each(Object.entries(encoders))("read %s, in whatever pieces it comes", async (name, encode) => {
-    const bytes = encode(plain);
-    expect(await decode(bytes, name)).toBe(text);
-    expect(await decode(bytes, name.toUpperCase(), { pieceSize: 1e7 })).toBe(text);
-    expect(await push(bytes, name)).toBe(text);
-    const short = encode(Buffer.from("{}"));
-    expect(await decode(short, name, { pieceSize: 1 })).toBe("{}");
-    expect(await push(short, name, 1)).toBe("{}");
-  });
+  test.each(Object.entries(encoders))(
+    "read %s, in whatever pieces it comes",
+    async (name, encode) => {
+      const bytes = encode(plain);
+      expect(await decode(bytes, name)).toBe(text);
+      expect(await decode(bytes, name.toUpperCase(), { pieceSize: 1e7 })).toBe(text);
+      expect(await push(bytes, name)).toBe(text);
+      const short = encode(Buffer.from("{}"));
+      expect(await decode(short, name, { pieceSize: 1 })).toBe("{}");
+      expect(await push(short, name, 1)).toBe("{}");
+    },
+  );
 
   test("read deflate without the header of zlib, as some send it", async () => {
     expect(await decode(zlib.deflateRawSync(plain), "deflate")).toBe(text);
@@ -92,19 +96,24 @@ describe("decodeBody() and openPushDecoder()", () => {
     expect(await decode(plain, "")).toBe(text);
   });
 
-  test.each(Object.entries(encoders))("say of %s that is cut or broken that it is", async (name, encode) => {
-    const bytes = encode(plain);
-    const broken = Buffer.from(bytes).fill(0xff, 0, 40);
-    for (const wrong of [bytes.subarray(0, -10), broken, plain]) {
-      const message = new RegExp(`^the body is not the ${name} that its Content-Encoding says \\(.+\\)$`);
-      await expect(decode(wrong, name)).rejects.toMatchObject({
-        name: "ContentCodingError",
-        kind: "broken",
-        message: expect.stringMatching(message) as string,
-      });
-      await expect(push(wrong, name)).rejects.toBeInstanceOf(ContentCodingError);
-    }
-  });
+  test.each(Object.entries(encoders))(
+    "say of %s that is cut or broken that it is",
+    async (name, encode) => {
+      const bytes = encode(plain);
+      const broken = Buffer.from(bytes).fill(0xff, 0, 40);
+      for (const wrong of [bytes.subarray(0, -10), broken, plain]) {
+        const message = new RegExp(
+          `^the body is not the ${name} that its Content-Encoding says \\(.+\\)$`,
+        );
+        await expect(decode(wrong, name)).rejects.toMatchObject({
+          name: "ContentCodingError",
+          kind: "broken",
+          message: expect.stringMatching(message) as string,
+        });
+        await expect(push(wrong, name)).rejects.toBeInstanceOf(ContentCodingError);
+      }
+    },
+  );
 
   test("stop a body that expands beyond the limit, in its last layer or in one between", async () => {
     const bomb = zlib.gzipSync(Buffer.alloc(50 * 2 ** 20));
@@ -117,7 +126,7 @@ describe("decodeBody() and openPushDecoder()", () => {
     }
     const codings = ["gzip"];
     const decoded = decodeBody(counted(), { codings, limitBytes: 100_000 });
-    await expect(Array.fromAsync?.(decoded) ?? collect(decoded)).rejects.toBeInstanceOf(TooLargeError);
+    await expect(collect(decoded)).rejects.toBeInstanceOf(TooLargeError);
     expect(takenBytes).toBeLessThan(bomb.length / 2);
 
     const empty = zlib.gzipSync(Buffer.alloc(0));
@@ -153,7 +162,10 @@ describe("readContentCodings()", () => {
   test.each([
     ["lz4", 'the content coding "lz4" is not read here, expected ' + `${knownCodings}, or none`],
     ["gzip, aws-chunked", 'the content coding "aws-chunked" is not read here'],
-    ["gzip,gzip,gzip,gzip,gzip", "5 content codings stand on top of each other, expected at most 4"],
+    [
+      "gzip,gzip,gzip,gzip,gzip",
+      "5 content codings stand on top of each other, expected at most 4",
+    ],
   ])("names what is wrong with %j", (header, message) => {
     expect(() => readContentCodings(header)).toThrow(message);
   });

@@ -98,7 +98,10 @@ export function readContentCodings(
  */
 export async function* decodeBody(
   source: AsyncIterable<Uint8Array>,
-  { codings, limitBytes }: { readonly codings: readonly ContentCoding[]; readonly limitBytes: number },
+  {
+    codings,
+    limitBytes,
+  }: { readonly codings: readonly ContentCoding[]; readonly limitBytes: number },
 ): AsyncGenerator<Uint8Array, void, undefined> {
   if (codings.length === 0) {
     yield* source;
@@ -187,8 +190,10 @@ function pipe(
   stages: readonly (Readable | Layer)[],
   onEnd: (error: Error | null | undefined) => void,
 ): Readable {
-  return pipeline(stages as unknown as [NodeJS.ReadableStream, NodeJS.ReadWriteStream], onEnd) as
-    unknown as Readable;
+  return pipeline(
+    stages as unknown as [NodeJS.ReadableStream, NodeJS.ReadWriteStream],
+    onEnd,
+  ) as unknown as Readable;
 }
 
 function openDecoder(name: ContentCoding): Layer {

@@ -98,7 +98,10 @@ describe("a reply's content", () => {
   });
 
   test.each<[unknown, string]>([
-    [[{ type: "text", text: "Hi" }, { type: "image_url" }], 'content[1] of the reply is a part of type "image_url"'],
+    [
+      [{ type: "text", text: "Hi" }, { type: "image_url" }],
+      'content[1] of the reply is a part of type "image_url"',
+    ],
     [[{ type: "text" }], "content[0] of the reply is a text part without a text"],
     [[null], "content[0] of the reply is null"],
     [[["Hi"]], "content[0] of the reply is a list"],

@@ -75,7 +75,10 @@ const finalChannel = /<\|channel\|>final ?(?:<\|constrain\|> ?\w*)?<\|message\|>
 function leaveOutChannels(text: string): string {
   if (text.includes("<|channel|>")) {
     const [, final = ""] = finalChannel.exec(text) ?? [];
-    return final.split(/<\|(?:end|return|start|channel|call)\|>/, 1).join("").trim();
+    return final
+      .split(/<\|(?:end|return|start|channel|call)\|>/, 1)
+      .join("")
+      .trim();
   }
   const bare = /^\s*(?:analysis[^]*?)?assistantfinal([^]*)$/.exec(text)?.[1];
   if (bare !== undefined) return bare.trim();

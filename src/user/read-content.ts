@@ -41,7 +41,8 @@ function readPart(part: unknown, place: string): Part {
       return "refusal";
     default:
   }
-  const is = type === "text" || type === "output_text" ? "a text part without a text" : nameOf(part);
+  const is =
+    type === "text" || type === "output_text" ? "a text part without a text" : nameOf(part);
   throw new ChatFailure("bad-reply", `${place} of the reply is ${is}, expected text`, {
     retryable: true,
   });

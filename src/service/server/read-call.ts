@@ -20,7 +20,8 @@ export async function readCall(
       await readBody(request, { limit: maxBodySize }),
     );
   } catch (cause) {
-    if (cause instanceof ClientError) throw new ServiceError(codeOf(cause), cause.message, { cause });
+    if (cause instanceof ClientError)
+      throw new ServiceError(codeOf(cause), cause.message, { cause });
     throw new ServiceError("bad-request", "Cannot read the body: expected UTF-8", { cause });
   }
   if (text.trim() === "" && mayBeEmpty) return {};

@@ -8,6 +8,7 @@ import {
   readContentCodings,
   TooLargeError,
 } from "../../internal/content-coding.ts";
+import { requestPath } from "../../internal/request-path.ts";
 import { readVersion } from "../../setup/version.ts";
 import { servedActionSchema } from "./served-episode.ts";
 
@@ -51,16 +52,26 @@ export async function answerHttp(
   environment: Environment,
   request: IncomingMessage,
 ): Promise<HttpAnswer> {
-  const { pathname } = new URL(request.url ?? "/", "http://host");
+  const pathname = requestPath(request.url);
+  if (pathname === undefined)
+    throw new HttpRefusal(400, "Cannot read the request: expected a path");
   const found = request.method === "POST" ? undefined : await describe(environment, pathname);
   if (found !== undefined) return { status: 200, body: found };
-  const [, name = "", what = "", ...more] = pathname.split("/").map(decodeURIComponent);
+  const [, name = "", what = "", ...more] = decodePath(pathname).split("/");
   const isOurs = name.toLowerCase() === environment.name.toLowerCase();
   if (isOurs && more.length === 0) {
     const body = await tasks(environment, what, request);
     if (body !== undefined) return { status: 200, body };
   }
   return { status: 404, body: { detail: "Not Found" } };
+}
+
+function decodePath(pathname: string): string {
+  try {
+    return decodeURIComponent(pathname);
+  } catch {
+    throw new HttpRefusal(400, "Cannot read the path: expected UTF-8 in % signs and two digits");
+  }
 }
 
 async function describe(environment: Environment, pathname: string): Promise<unknown> {

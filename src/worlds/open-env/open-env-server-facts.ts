@@ -84,7 +84,11 @@ async function askServer<Value>(
 ): Promise<Value | undefined> {
   const address = `${url.replace(/\/+$/, "")}/${path}`;
   try {
-    const { statusCode, headers: replyHeaders, body: answer } = await request(address, {
+    const {
+      statusCode,
+      headers: replyHeaders,
+      body: answer,
+    } = await request(address, {
       method: body === undefined ? "GET" : "POST",
       headers: { ...plainReply, ...headers, ...(body && { "content-type": "application/json" }) },
       ...(body && { body: JSON.stringify(body) }),
