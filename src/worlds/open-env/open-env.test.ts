@@ -145,7 +145,7 @@ describe("an environment that is served as OpenEnv, and played as one", () => {
     expect(error.message).toContain("the lamp broke");
     const { score } = await play(environment, [call("set", { to: 3 })]);
     // Nobody has ended it: there is no reward yet.
-    expect(score).toEqual({ reward: 0, details: { rewards: [null, null], isDone: false } });
+    expect(score).toEqual({ reward: null, details: { rewards: [null, null], isDone: false } });
   });
 
   test("takes no more sessions than it is told, and ends those that are silent", async () => {
@@ -382,8 +382,27 @@ describe("openEnv()", () => {
     const number = call("act", { number: 1 });
     const error = await errorOf(play(await openEnv({ url }), [number]));
     expect(error).toMatchObject({ code: "grader/bad-score" });
+    expect((await play(await openEnv({ url }), [bye])).score).toEqual({
+      reward: null,
+      details: { rewards: [null], isDone: true },
+    });
     const own = await openEnv({ url, reward: (rewards) => rewards.length });
     expect((await play(own, [number])).score.reward).toBe(2);
+  });
+
+  test.each<[string, (number | null)[], number | null]>([
+    ["of no reward", [null, null, null], null],
+    ["of a reset's reward alone, which is for no step", [0, null, null], null],
+    ["of a reward of 0", [null, 0, null], 0],
+    ["of some rewards", [0.5, null, -1], -0.5],
+  ])("does not take an attempt %s for another", async (_what, rewards, reward) => {
+    const given = rewards.values();
+    const url = await foreignServer(guess, () =>
+      observation({ observation: {}, reward: given.next().value ?? null }),
+    );
+    const number = call("act", { number: 1 });
+    const { score } = await play(await openEnv({ url }), [number, number]);
+    expect(score).toEqual({ reward, details: { rewards, isDone: false } });
   });
 
   test("fails an episode that is over before it begins", async () => {
