@@ -354,6 +354,17 @@ describe("openEnv()", () => {
     });
   });
 
+  test("shows the model problems of whatever form", async () => {
+    const errors = [null, 7, { loc: [{ toString: 1 }, "x"], msg: { toString: 1 } }];
+    const url = await foreignServer(guess, ({ type }) =>
+      type === "reset"
+        ? observation({ observation: {} })
+        : JSON.stringify({ type: "error", data: { code: "VALIDATION_ERROR", errors } }),
+    );
+    const { steps } = await play(await openEnv({ url }), [call("act", { number: 9 })]);
+    expect(steps[0]?.observation).toBe('Error: nothing; nothing; {"toString":1}.x: {"toString":1}');
+  });
+
   test.each([
     ["what is no JSON", "{", "environment/bad-step", "Expected property name"],
     ["another message", '{"type":"dance"}', "environment/bad-step", "a message of type dance"],
@@ -363,6 +374,13 @@ describe("openEnv()", () => {
       "environment/bad-step",
       "it answered {}",
     ],
+    [
+      "an error whose code is no text",
+      '{"type":"error","data":{"code":{"toString":1},"message":{"toString":1}}}',
+      "environment/exception",
+      'it answered {"toString":1}: {"toString":1}',
+    ],
+    ["a message that is null", "null", "environment/bad-step", "a message of type nothing"],
     ["a closed connection", "close", "environment/unreachable", "it closed the connection (1006)"],
     ["silence", "silence", "environment/timeout", "no answer within 100 ms"],
   ])("fails the episode for %s", async (_, reply, code, words) => {
