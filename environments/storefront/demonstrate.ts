@@ -1,3 +1,4 @@
+import { assertInvariant } from "../../src/errors.ts";
 import type { Action } from "../../src/environment/environment.ts";
 import type { Message } from "../../src/message.ts";
 import { stringifyPythonJson } from "../../src/python/json-stringify.ts";
@@ -49,6 +50,7 @@ export async function demonstrate(
     isDone = done !== undefined;
   }
   const { reward } = await world.score({ signal });
+  assertInvariant(reward !== null, "a storefront scores every attempt");
   return { messages, turns, reward, isDone };
 }
 

@@ -108,7 +108,7 @@ export class TauWorld<Database extends Tables> implements World {
     const observation = textOfLine(line);
     const step = { observation, from: "user", source: "user" } as const;
     // As in the original, whoever writes the marker leaves, whatever it was meant for.
-    const isOver = isLeaving(line) || isLeaving(readStopMarker(observation));
+    const isOver = isLeaving(line) || isLeaving(readStopMarker(observation, []));
     return isOver ? { ...step, done: "user-left" } : step;
   }
 

@@ -84,6 +84,16 @@ export function failureOfOutcome(
       maySample: true,
     };
   }
+  if (outcome.type === "undecodable") {
+    return {
+      code: "engine/bad-reply",
+      problem: `the reply cannot be decoded (${outcome.cause.message})`,
+      expected: "a reply without Content-Encoding, as was asked for; look at the proxy in between",
+      retry: false,
+      maySample: true,
+      cause: outcome.cause,
+    };
+  }
   if (outcome.type === "aborted") {
     return {
       code: "engine/timeout",

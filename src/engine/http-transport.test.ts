@@ -2,9 +2,11 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
-import { expect, test } from "vitest";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
 import { Redactor } from "../internal/redactor.ts";
 import { lendBytes } from "../internal/lent-bytes.ts";
+import { failureOfOutcome } from "./http-failure.ts";
 import { createHttpTransport } from "./http-transport.ts";
 import { createSglangEngine } from "./sglang/sglang-engine.ts";
 
@@ -108,4 +110,99 @@ test("the room of a request's bytes is used again without a byte of another requ
   const wrong = [...sent].filter(([name, text]) => received.get(name) !== text);
   expect(wrong.map(([name]) => name)).toEqual([]);
   expect(received.size).toBe(32);
+});
+
+describe("a compressed reply", () => {
+  const encoders = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync } as const;
+  const reply = { choices: [{ message: { role: "assistant", content: "Hi" } }] };
+
+  /** Answers every request with the bytes, in pieces of seven. */
+  async function answering(coding: string, bytes: Buffer, type = "application/json") {
+    const asked: (string | string[] | undefined)[] = [];
+    const server = createServer((request, response) => {
+      asked.push(request.headers["accept-encoding"]);
+      request.resume();
+      response.writeHead(200, { "content-type": type, "content-encoding": coding });
+      for (let start = 0; start < bytes.length; start += 7) {
+        response.write(bytes.subarray(start, start + 7));
+      }
+      response.end();
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const transport = createHttpTransport({
+      ...{ url, connectMs: 5_000, maxConnections: 1, maxReplyBytes: 100_000 },
+      redactor: new Redactor(),
+    });
+    return {
+      asked,
+      transport,
+      async [Symbol.asyncDispose]() {
+        await transport.close();
+        server.closeAllConnections();
+        server.close();
+      },
+    };
+  }
+
+  const { signal } = new AbortController();
+  const post = { method: "POST", path: "/x", body: "{}", signal } as const;
+
+  test.each(Object.entries(encoders))(
+    "in %s is read, though identity is asked for",
+    async (name, encode) => {
+      await using served = await answering(name, encode(Buffer.from(JSON.stringify(reply))));
+      const outcome = await served.transport.send(post);
+      expect(outcome).toMatchObject({ type: "reply", status: 200, text: JSON.stringify(reply) });
+      expect(served.asked).toEqual(["identity"]);
+      // The connection serves the next request.
+      expect(await served.transport.send(post)).toMatchObject({ type: "reply" });
+    },
+  );
+
+  test("is read event by event where it is a stream", async () => {
+    const events = Array.from({ length: 50 }, (_, index) => `data: {"n":${index}}\n\n`).join("");
+    const bytes = gzipSync(Buffer.from(events));
+    await using served = await answering("gzip", bytes, "text/event-stream");
+    const seen: string[] = [];
+    const outcome = await served.transport.send({ ...post, onEvent: (data) => seen.push(data) });
+    expect(outcome).toMatchObject({ type: "reply", text: "" });
+    expect(seen).toEqual(Array.from({ length: 50 }, (_, index) => `{"n":${index}}`));
+  });
+
+  test("ends the exchange with what `onEvent` throws", async () => {
+    const bytes = gzipSync(Buffer.from("data: 1\n\ndata: 2\n\n"));
+    await using served = await answering("gzip", bytes, "text/event-stream");
+    const bug = new Error("not this one");
+    const sending = served.transport.send({
+      ...post,
+      onEvent: () => {
+        throw bug;
+      },
+    });
+    await expect(sending).rejects.toBe(bug);
+  });
+
+  test("that expands beyond the limit is given up", async () => {
+    await using served = await answering("gzip", gzipSync(Buffer.alloc(50 * 2 ** 20)));
+    const outcome = await served.transport.send(post);
+    expect(outcome).toEqual({ type: "oversized", limitBytes: 100_000 });
+  });
+
+  test.each([
+    ["lz4", Buffer.from("{}"), 'the content coding "lz4" is not read here'],
+    ["gzip", Buffer.from("{}"), "the body is not the gzip that its Content-Encoding says"],
+    ["gzip", gzipSync(Buffer.alloc(5_000, "a")).subarray(0, -9), "(unexpected end of file)"],
+  ])("in %s that cannot be decoded is named", async (coding, bytes, why) => {
+    await using served = await answering(coding, bytes);
+    const outcome = await served.transport.send(post);
+    if (outcome.type !== "undecodable") throw new Error(`it ended as ${outcome.type}`);
+    expect(outcome.cause.message).toContain(why);
+    expect(failureOfOutcome(outcome, 1)).toMatchObject({
+      code: "engine/bad-reply",
+      problem: expect.stringContaining(why) as string,
+      retry: false,
+    });
+  });
 });

@@ -1,10 +1,12 @@
 import type { Dispatcher, Pool } from "undici";
+import type { ContentCodingError } from "../internal/content-coding.ts";
 import { giveBackBytes, lendBytes } from "../internal/lent-bytes.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { utf8Bytes } from "../internal/utf8-bytes.ts";
 import { loadPool } from "./load-pool.ts";
-import type { ReplyBody, ReplyHead } from "./reply-body.ts";
+import type { ReplyHead } from "./reply-body.ts";
 import { openBody } from "./reply-body.ts";
+import { openReceiver, type ReplyReceiver } from "./reply-receiver.ts";
 
 /** What to send. */
 export interface HttpRequest {
@@ -33,6 +35,8 @@ export type HttpOutcome =
   | { readonly type: "broken"; readonly sent: boolean; readonly cause: Error }
   /** The reply exceeds the limit. */
   | { readonly type: "oversized"; readonly limitBytes: number }
+  /** The reply is compressed in a way that is not read here, or its compressed bytes are broken. */
+  | { readonly type: "undecodable"; readonly cause: ContentCodingError }
   /** The request's signal aborted. `sent` as above. */
   | { readonly type: "aborted"; readonly sent: boolean };
 
@@ -125,19 +129,36 @@ function exchange(
     };
     const onAbort = (): void => {
       settle({ type: "aborted", sent });
+      receiver?.destroy();
       controller?.abort(new Error("The request was cancelled"));
     };
     signal.addEventListener("abort", onAbort, { once: true });
 
     let status = 0;
     let headers: HttpReply["headers"] = {};
-    let body: ReplyBody | undefined;
+    let receiver: ReplyReceiver | undefined;
     const bytes = toBytes(request.body);
+    const stop = (why: string): void => {
+      receiver?.destroy();
+      controller?.abort(new Error(why));
+    };
+    /** Runs what may throw what `onEvent` throws. */
+    const orReject = (act: () => void): void => {
+      try {
+        act();
+      } catch (error) {
+        stopListening();
+        reject(error);
+        stop("The reply is refused");
+      }
+    };
     pool.dispatch(
       {
         method: request.method,
         path: basePath + request.path,
         headers: {
+          // Without this, a server may answer in any coding.
+          "accept-encoding": "identity",
           ...(request.body === undefined ? {} : { "content-type": "application/json" }),
           ...request.headers,
         },
@@ -150,30 +171,41 @@ function exchange(
           if (signal.aborted) started.abort(new Error("The request was cancelled"));
           else sent = true;
         },
-        onResponseStart(_controller, statusCode, replyHeaders) {
+        onResponseStart(started, statusCode, replyHeaders) {
           status = statusCode;
           headers = replyHeaders;
-          body = openBody({ status, headers }, { ...options, onEvent: request.onEvent });
+          const body = openBody({ status, headers }, { ...options, onEvent: request.onEvent });
+          receiver = openReceiver(headers, {
+            onPiece(piece) {
+              // What comes behind the end of an exchange is nobody's.
+              if (signal.aborted) return;
+              orReject(() => {
+                if (body.add(piece) !== "too-long") return;
+                settle({ type: "oversized", limitBytes });
+                stop("The reply is too long");
+              });
+            },
+            onDrain: () => started.resume(),
+            onEnd(cause) {
+              if (cause === undefined) {
+                // A server that refuses a request may not have read all of it.
+                if (status === 200 && bytes !== null) giveBackBytes(bytes);
+                settle({ type: "reply", status, headers, text: body.end() });
+                return;
+              }
+              settle({ type: "undecodable", cause });
+              stop("The reply cannot be decoded");
+            },
+          });
         },
         onResponseData(receiving, chunk) {
-          // What comes behind the end of an exchange is nobody's.
-          if (signal.aborted) return;
-          try {
-            if (body?.add(chunk) !== "too-long") return;
-            settle({ type: "oversized", limitBytes });
-            receiving.abort(new Error("The reply is too long"));
-          } catch (error) {
-            stopListening();
-            reject(error);
-            receiving.abort(new Error("The reply is refused"));
-          }
+          if (receiver?.write(chunk) === false) receiving.pause();
         },
         onResponseEnd() {
-          // A server that refuses a request may not have read all of it.
-          if (status === 200 && bytes !== null) giveBackBytes(bytes);
-          settle({ type: "reply", status, headers, text: body?.end() ?? "" });
+          receiver?.end();
         },
         onResponseError(_controller, cause) {
+          receiver?.destroy();
           settle({ type: "broken", sent, cause });
         },
       },

@@ -1,5 +1,6 @@
 import { request } from "undici";
 import { RolloutError, describeError, type FailureCode } from "../errors.ts";
+import { plainReply, readReplyText } from "../internal/read-reply.ts";
 import { Redactor } from "../internal/redactor.ts";
 import { findWeightsProblem } from "./weights-folder.ts";
 
@@ -156,6 +157,7 @@ export async function callServer(
     const reply = await request(url.replace(/\/$/, "") + path, {
       method,
       headers: {
+        ...plainReply,
         ...(body !== undefined && { "content-type": "application/json" }),
         ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
       },
@@ -164,7 +166,7 @@ export async function callServer(
       bodyTimeout: timeoutMs,
     });
     status = reply.statusCode;
-    text = await reply.body.text();
+    text = await readReplyText(reply);
   } catch (cause) {
     const message = `Cannot reach the engine at ${url}${path}: ${describeError(cause)}`;
     throw weightsFailure("engine/unreachable", message, { servers, cause, retryable: true });

@@ -25,7 +25,8 @@ export interface Step {
 
 /** What an episode was worth. JSON-able. */
 export interface Score {
-  readonly reward: number;
+  /** `null` where nothing scored the attempt, which is not 0: its episode has no reward then. */
+  readonly reward: number | null;
   /** How the reward came about, in the environment's own words (for τ-bench its reward_info). */
   readonly details: Readonly<Record<string, unknown>>;
 }

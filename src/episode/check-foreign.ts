@@ -97,11 +97,11 @@ export function checkScore(value: unknown, place: string): Score {
   const origin: Origin = { code: "grader/bad-score", place };
   const score = requireObject(value, origin, "a Score");
   const { reward, details } = score;
-  if (!isReward(reward)) {
+  if (reward !== null && !isReward(reward)) {
     const isFinite = Number.isFinite(reward);
     const expected = isFinite
       ? "one that is finite in 32 bits, as trainers hold it"
-      : "a finite number";
+      : "a finite number, or null where nothing scored it";
     refuse(origin, `reward is ${describe(reward)}`, expected);
   }
   requireObject(details, origin, "details, an object such as {}");

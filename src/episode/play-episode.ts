@@ -27,6 +27,7 @@ import {
   ReplayDivergence,
   type InputPlayerOptions,
 } from "./input-player.ts";
+import { scoredEnd } from "./scored-end.ts";
 import { openConversation } from "./open-conversation.ts";
 import { disposeWorld, openWorld } from "./open-world.ts";
 import { callParty, askWorld, overwritten, tolerate, type Play, type TurnsEnd } from "./play.ts";
@@ -293,7 +294,7 @@ async function playAndScore(play: Play, world: World, user: UserSession): Promis
       ),
     "score",
   );
-  return { ...end, reward: score.reward, rewardDetails: score.details };
+  return scoredEnd(end, score);
 }
 
 async function playTurns(play: Play, world: World, user: UserSession): Promise<TurnsEnd> {

@@ -11,6 +11,8 @@ export type ClientErrorKind =
   | "forbidden"
   | "not-found"
   | "too-large"
+  /** The body is compressed in a way that is not read here. */
+  | "bad-encoding"
   /** Too much at once: to be tried again. */
   | "overloaded"
   /** What samples is out of reach: to be tried again. */
@@ -52,6 +54,7 @@ const statuses: Readonly<Record<ClientErrorKind, number>> = {
   "not-found": 404,
   finished: 410,
   "too-large": 413,
+  "bad-encoding": 415,
   overloaded: 429,
   internal: 500,
   unavailable: 503,

@@ -1,6 +1,7 @@
 import path from "node:path";
 import { EnvHttpProxyAgent, request } from "undici";
 import { UsageError, describeError } from "../errors.ts";
+import { plainReply, readReplyText } from "../internal/read-reply.ts";
 import { fetchFile } from "./fetch-file.ts";
 import { readHubPlace, readHubToken, type HubPlace, type HubVariables } from "./hub-place.ts";
 import type { ModelName } from "./model-name.ts";
@@ -130,12 +131,13 @@ async function askRepository(
     bodyTimeout: listTimeoutMs,
   });
   try {
-    const { statusCode, body } = await request(url, {
+    const reply = await request(url, {
       dispatcher,
       signal: how.signal,
-      headers: { "user-agent": "turnwright", ...how.headers },
+      headers: { "user-agent": "turnwright", ...plainReply, ...how.headers },
     });
-    const text = await body.text();
+    const { statusCode } = reply;
+    const text = await readReplyText(reply);
     if (statusCode >= 500 || statusCode === 429) throw new Error(`it answers ${statusCode}`);
     if (statusCode !== 200) throw new UsageError(refusal(model, endpoint, statusCode));
     return readRepository(text, spell(model));

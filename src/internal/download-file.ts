@@ -93,6 +93,14 @@ async function fetchRest(options: DownloadOptions, agent: ProxyAgent): Promise<v
     if (statusCode >= 500 || statusCode === 429) throw new Error(problem);
     throw new UsageError(`Cannot download ${options.url}: ${problem}`);
   }
+  const coding = headers["content-encoding"] ?? "identity";
+  if (coding !== "identity") {
+    await body.dump();
+    throw new UsageError(
+      `Cannot download ${options.url}: it comes as ${String(coding)} although no Content-Encoding ` +
+        "was asked for; look at the proxy in between",
+    );
+  }
   let received = isRest ? (there?.bytes ?? 0) : 0;
   const length = Number(headers["content-length"] ?? Number.NaN);
   const total = Number.isNaN(length) ? undefined : received + length;

@@ -88,7 +88,7 @@ class Checker {
   /** By what is wrong, whichever task and agent met it; with the tasks that did. */
   readonly #problems = new Map<string, EnvironmentProblem & { readonly tasks: Set<string> }>();
   readonly #hung = new Set<string>();
-  readonly #idleRewards: number[] = [];
+  readonly #idleRewards: (number | null)[] = [];
   #episodeCount = 0;
   #stepCount = 0;
 
@@ -149,7 +149,7 @@ class Checker {
   }
 
   conclude(tasks: Pick<EnvironmentCheck, "taskCount" | "totalTaskCount">): EnvironmentCheck {
-    const rewarded = this.#idleRewards.filter((reward) => reward > 0).length;
+    const rewarded = this.#idleRewards.filter((reward) => reward !== null && reward > 0).length;
     if (rewarded > 0) {
       this.add(
         "warning",

@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { UsageError, describeError } from "../errors.ts";
+import { listenAt } from "../internal/listen.ts";
+import { isLocalAddress } from "../internal/local-host.ts";
+import { requestPath } from "../internal/request-path.ts";
 import type { MetricsSource, RunMetrics } from "./run-metrics.ts";
 
 /** Metrics that can be read on this machine. Disposing of it ends that. */
@@ -24,7 +26,12 @@ export async function startMetricsServer(
   const { createRunMetrics } = await import("./run-metrics.ts");
   const metrics = createRunMetrics(source);
   const server = createServer((request, response) => {
-    if (request.method !== "GET" || request.url !== "/metrics") {
+    // A page of the web whose name was made to lead here is turned away.
+    if (!isLocalAddress(`http://${request.headers.host ?? ""}`)) {
+      response.writeHead(403).end();
+      return;
+    }
+    if (request.method !== "GET" || requestPath(request.url) !== "/metrics") {
       response.writeHead(404).end();
       return;
     }
@@ -33,16 +40,15 @@ export async function startMetricsServer(
       (error: unknown) => response.writeHead(500).end(describeError(error)),
     );
   });
+  let taken: number;
   try {
-    server.listen(port, "127.0.0.1");
-    await once(server, "listening");
+    taken = await listenAt(server, { host: "127.0.0.1", port });
   } catch (cause) {
     throw new UsageError(
       `Cannot serve metrics on port ${port} (--metrics-port): ${describeError(cause)}; choose another, or 0 for any`,
       { cause },
     );
   }
-  const { port: taken } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${taken}/metrics`,
     observe: (episode) => metrics.observe(episode),

@@ -11,6 +11,7 @@ const statuses = {
   "version-not-newer": 409,
   "cursor-gone": 410,
   "too-large": 413,
+  "bad-encoding": 415,
   "queue-full": 429,
   internal: 500,
   "engine-failed": 502,

@@ -4,7 +4,15 @@ import type { Segment, TurnSpan } from "./trajectory-recorder.ts";
 /** How an episode can end, and why it can end so. */
 export const stopReasons = {
   completed: ["user-left", "terminal-tool", "finished", "unscored"],
-  truncated: ["max-turns", "length", "max-tokens", "context-full", "deadline", "format-errors"],
+  truncated: [
+    "max-turns",
+    "length",
+    "max-tokens",
+    "context-full",
+    "deadline",
+    "format-errors",
+    "unscored",
+  ],
   failed: ["failure"],
   aborted: ["interrupted"],
 } as const;

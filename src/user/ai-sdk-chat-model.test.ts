@@ -386,6 +386,24 @@ describe("failures", () => {
 describe("spending", () => {
   const prices = { inputUsd: 1, outputUsd: 10 };
 
+  test.each([
+    [{ content: "", reasoning_content: "hm" }, "has no text but reasoning"],
+    [{ content: null, refusal: "I can't" }, "has no text but a refusal"],
+    [{ content: "" }, "is empty"],
+  ])("says of the reply %j that it %s", async (message, is) => {
+    const body = JSON.stringify({ choices: [{ message, finish_reason: "stop" }] });
+    await withServer(
+      [{ status: 200, body }],
+      async (model) => {
+        await expect(model.complete(request, { signal })).rejects.toMatchObject({
+          code: "user/empty-reply",
+          message: `Cannot get a reply from test-model: the reply ${is} (it ended by stop), expected a reply with text`,
+        });
+      },
+      { maxAttempts: 1 },
+    );
+  });
+
   test("prices count all attempts, also those whose reply was empty", async () => {
     await withServer(
       [{ content: "" }, "Hi"],

@@ -154,13 +154,14 @@ async function completeWithRetries(call: ChatCall): Promise<ChatReply> {
   let outputTokenCount = 0;
   let costUsd: number | undefined;
   return await retryChatCall(async () => {
-    const { text, finishReason, usage } = await attempt(call);
+    const { text, instead, finishReason, usage } = await attempt(call);
     const price = call.meter.add(usage);
     inputTokenCount += usage?.inputTokenCount ?? 0;
     outputTokenCount += usage?.outputTokenCount ?? 0;
     if (price !== undefined) costUsd = (costUsd ?? 0) + price;
     if (text.trim() === "") {
-      throw new ChatFailure("empty-reply", `the reply is empty (it ended by ${finishReason})`, {
+      const is = instead === undefined ? "is empty" : `has no text but ${nameOfInstead[instead]}`;
+      throw new ChatFailure("empty-reply", `the reply ${is} (it ended by ${finishReason})`, {
         // A reply that thought up to its limit would do so again.
         retryable: finishReason !== "length",
       });
@@ -174,6 +175,8 @@ async function completeWithRetries(call: ChatCall): Promise<ChatReply> {
     };
   }, call);
 }
+
+const nameOfInstead = { reasoning: "reasoning", refusal: "a refusal" } as const;
 
 async function attempt(call: ChatCall): Promise<LanguageModelAnswer> {
   const { request, source, meter, now, signal } = call;

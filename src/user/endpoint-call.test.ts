@@ -1,5 +1,5 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { startChatCompletionsServer } from "./chat-completions-server.fixture.ts";
 import { chatEndpointSource } from "./chat-endpoint.ts";
 import { callLanguageModel } from "./language-model-call.ts";
@@ -41,6 +41,78 @@ test.each(replies)("asks and reads as the AI SDK's client does: %j", async (repl
   const [asked, askedBySdk] = server.requests;
   expect([asked?.path, asked?.body]).toEqual([askedBySdk?.path, askedBySdk?.body]);
   await source.close();
+});
+
+describe("a reply's content", () => {
+  async function read(message: object) {
+    const body = JSON.stringify({ choices: [{ message, finish_reason: "stop" }] });
+    await using server = await startChatCompletionsServer([{ status: 200, body }]);
+    const { baseUrl } = server;
+    const source = chatEndpointSource({ baseUrl, model: "m" }, { env: {}, maxConcurrent: 1 });
+    try {
+      return await source.call({ messages: [] }, { signal });
+    } finally {
+      await source.close();
+    }
+  }
+
+  test.each<[unknown, { text: string; instead?: string }]>([
+    [[{ type: "text", text: "Hi" }], { text: "Hi" }],
+    [
+      [
+        { type: "text", text: "Hi " },
+        { type: "output_text", text: "there" },
+      ],
+      { text: "Hi there" },
+    ],
+    [["Hi"], { text: "Hi" }],
+    [{ type: "text", text: "Hi" }, { text: "Hi" }],
+    [
+      [
+        { type: "thinking", thinking: [{ type: "text", text: "PIN 4711" }] },
+        { type: "text", text: "Hi" },
+      ],
+      { text: "Hi" },
+    ],
+    [
+      [
+        { type: "redacted_thinking", data: "x" },
+        { type: "reasoning", text: "x" },
+      ],
+      { text: "", instead: "reasoning" },
+    ],
+    [[{ type: "refusal", refusal: "I can't" }], { text: "", instead: "refusal" }],
+    [[], { text: "" }],
+  ])("of the form %j is read", async (content, expected) => {
+    expect(await read({ content })).toEqual({ ...expected, finishReason: "stop", usage: null });
+  });
+
+  test.each<[object, string | undefined]>([
+    [{ content: "", reasoning_content: "PIN 4711" }, "reasoning"],
+    [{ content: null, reasoning: "PIN 4711" }, "reasoning"],
+    [{ reasoning: "" }, undefined],
+    [{ content: null, refusal: "I can't" }, "refusal"],
+  ])("is empty in %j", async (message, instead) => {
+    const answer = await read(message);
+    expect([answer.text, answer.instead]).toEqual(["", instead]);
+  });
+
+  test.each<[unknown, string]>([
+    [
+      [{ type: "text", text: "Hi" }, { type: "image_url" }],
+      'content[1] of the reply is a part of type "image_url"',
+    ],
+    [[{ type: "text" }], "content[0] of the reply is a text part without a text"],
+    [[null], "content[0] of the reply is null"],
+    [[["Hi"]], "content[0] of the reply is a list"],
+    [7, "content of the reply is number"],
+  ])("of the form %j is named and refused", async (content, is) => {
+    await expect(read({ content })).rejects.toMatchObject({
+      kind: "bad-reply",
+      retryable: true,
+      message: `${is}, expected text`,
+    });
+  });
 });
 
 test("says where an address has moved, and does not follow it", async () => {

@@ -4,6 +4,7 @@ import type { HttpReply, HttpTransport } from "../engine/http-transport.ts";
 import { ChatFailure } from "./chat-failure.ts";
 import type { ChatFinishReason, ChatRequest } from "./chat-model.ts";
 import type { ChatUsage } from "./chat-budget.ts";
+import { readContent } from "./read-content.ts";
 import type { LanguageModelAnswer } from "./language-model-call.ts";
 
 /** An OpenAI-compatible server, and how it is asked. */
@@ -59,7 +60,9 @@ export async function callEndpoint(
   signal.throwIfAborted();
   if (outcome.type === "reply") return readReply(outcome);
   const { problem, cause } = failureOfOutcome(outcome, Infinity);
-  if (outcome.type === "oversized") throw new ChatFailure("bad-reply", problem);
+  if (outcome.type === "oversized" || outcome.type === "undecodable") {
+    throw new ChatFailure("bad-reply", problem, { cause });
+  }
   throw new Error(problem, { cause });
 }
 
@@ -92,9 +95,11 @@ function readCompletion(text: string): LanguageModelAnswer | undefined {
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
   const { message, finish_reason: reason } = fieldsOf(choice);
   if (!isFields(message)) return undefined;
-  const content = message["content"] ?? "";
-  if (typeof content !== "string") return undefined;
-  return { text: content, finishReason: toFinishReason(reason), usage: readUsage(usage) };
+  return {
+    ...readContent(message),
+    finishReason: toFinishReason(reason),
+    usage: readUsage(usage),
+  };
 }
 
 function toFinishReason(reason: unknown): ChatFinishReason {

@@ -32,6 +32,8 @@ export interface LanguageModelResult {
 export interface LanguageModelAnswer {
   /** The text parts joined; reasoning and tool calls are left out. */
   readonly text: string;
+  /** What a reply without text holds instead. */
+  readonly instead?: "reasoning" | "refusal";
   readonly finishReason: ChatFinishReason;
   /** `null` where the server reports none. */
   readonly usage: ChatUsage | null;
@@ -55,8 +57,11 @@ export async function callLanguageModel(
     ...(seed === undefined ? {} : { seed }),
     abortSignal: signal,
   });
+  const text = result.content.map(textOf).join("");
+  const isReasoning = text === "" && result.content.some(({ type }) => type === "reasoning");
   return {
-    text: result.content.map(textOf).join(""),
+    text,
+    ...(isReasoning && { instead: "reasoning" }),
     finishReason: toFinishReason(result.finishReason),
     usage: toUsage(result.usage),
   };

@@ -74,10 +74,64 @@ describe("a model conversation", () => {
 
   test("the user leaves by the stop marker, whatever stands around it, also in another take", async () => {
     const model = scriptedChatModel(["###STOP###", "Bye ###STOP###.", "###stop###"]);
-    const session = llmUser({ model }).open(task, { seed: 1 });
+    const session = llmUser({ model, repair: [] }).open(task, { seed: 1 });
     expect(await session.begin({ signal })).toBe("###STOP###");
     expect(await session.reply("x", { signal })).toEqual({ text: "Bye ###STOP###.", leaves: true });
     expect(await session.retake?.({ signal })).toBe("###stop###");
+  });
+
+  test.each(["###stop###.", "Thanks! ### STOP ###", "**##Stop##**"])(
+    "the user leaves by %j where the spelling is repaired",
+    async (text) => {
+      const model = scriptedChatModel(["Hi", text]);
+      const session = llmUser({ model, repair: ["stop-spelling"] }).open(task, { seed: 1 });
+      await session.begin({ signal });
+      expect(await session.reply("x", { signal })).toEqual({ text, leaves: true });
+    },
+  );
+
+  test.each(["Stop!", "### Stop my order", "# STOP #"])("nobody leaves by %j", async (text) => {
+    const model = scriptedChatModel(["Hi", text]);
+    const session = llmUser({ model }).open(task, { seed: 1 });
+    await session.begin({ signal });
+    expect(await session.reply("x", { signal })).toBe(text);
+  });
+
+  test("a stop in the first line is asked for again, also in another take", async () => {
+    const model = scriptedChatModel(["###STOP###", "Hi", "Bye. ###STOP###", "Hello", "a"]);
+    const session = llmUser({ model }).open(task, { seed: 1 });
+    expect(await session.begin({ signal })).toBe("Hi");
+    expect(await session.retake?.({ signal })).toBe("Hello");
+    expect(model.requests.slice(0, 4).map(({ messages }) => messages)).toEqual(
+      Array.from({ length: 4 }, () => [system, greeting]),
+    );
+    await session.reply("x", { signal });
+    expect(model.requests[4]?.messages.slice(2)).toEqual([
+      { role: "assistant", content: "Hello" },
+      { role: "user", content: "x" },
+    ]);
+    expect(session.usage().callCount).toBe(5);
+  });
+
+  test("a first line that stays a stop is the user's failure, and nothing is remembered", async () => {
+    const model = scriptedChatModel(["###STOP###", "No. ###STOP###", "###STOP###.", "Hi"]);
+    const session = llmUser({ model }).open(task, { seed: 1 });
+    await expect(session.begin({ signal })).rejects.toMatchObject({
+      code: "user/bad-reply",
+      retryable: true,
+      message:
+        "Cannot take the user's first line: llm wrote the stop marker ###STOP### 3 times, expected " +
+        "what the user wants; check the instruction and the model",
+    });
+    expect(await session.begin({ signal })).toBe("Hi");
+    expect(model.requests[3]).toEqual(model.requests[0]);
+  });
+
+  test("a stop marker in a thought is no stop", async () => {
+    const model = scriptedChatModel(["Hi", "<think>Not yet ###STOP###</think>And the refund?"]);
+    const session = llmUser({ model }).open(task, { seed: 1 });
+    await session.begin({ signal });
+    expect(await session.reply("x", { signal })).toBe("And the refund?");
   });
 
   test("a line without text is the user's failure", async () => {
@@ -153,9 +207,10 @@ describe("a model conversation", () => {
 
   test.each([
     ["<think>\nhm\n</think>\n\nHi", "Hi"],
-    ["Hi <think>x</think>", "Hi <think>x</think>"],
+    ["Hi <think>x</think>", "Hi"],
+    ["The PIN is secret.\n</think>\n\nHi", "Hi"],
     ["Hi", "Hi"],
-  ])("a leading <think> block of %j is left out where that is repaired", async (text, line) => {
+  ])("the thoughts of %j are left out where that is repaired", async (text, line) => {
     const model = scriptedChatModel([text, text]);
     const repaired = llmUser({ model, repair: ["think-block"] }).open(task, { seed: 1 });
     expect(await repaired.begin({ signal })).toBe(line);

@@ -2,12 +2,13 @@ import { InvariantError, RolloutError } from "../errors.ts";
 import { callThrough, type Outside } from "../outside.ts";
 import { addSpending, noSpending } from "./add-spending.ts";
 import type { ChatMessage, ChatModel, ChatReply } from "./chat-model.ts";
+import { leaveOutThoughts } from "./leave-out-thoughts.ts";
 import { ownUserPrompts } from "./own-user-prompts.ts";
 import type { InstructedPrompt, UserPrompts } from "./user-prompts.ts";
 import { defaultGreeting, fillInstruction } from "./user-prompts.ts";
 import type { UserRepairChoice } from "./user-repairs.ts";
 import { isRepaired } from "./user-repairs.ts";
-import { readStopMarker } from "./stop-marker.ts";
+import { hasStopMarker, readStopMarker, STOP_MARKER } from "./stop-marker.ts";
 import type { User, UserSession, UserSpending } from "./user.ts";
 
 /** Settings that all model users share. */
@@ -30,6 +31,9 @@ export interface ModelUserOptions {
   /** Whether calls carry a seed made from the episode's. Not every server takes one. Default no. */
   readonly seeded?: boolean;
 }
+
+/** How often the first line is asked for where it is a stop. */
+const maxFirstLines = 3;
 
 /** What a strategy works with while it finds the user's next line. */
 export interface UserTurn {
@@ -78,9 +82,10 @@ export function modelUser(strategy: UserStrategy, options: ModelUserOptions): Us
  * One conversation by a strategy. τ-bench asks the model for one line (`react`: two) before it has
  * an instruction and throws it away; that call is not made here.
  *
- * The user leaves by writing the stop marker. The session's calls throw RolloutError `user/empty-reply` for a line without text,
- * `user/bad-reply` for one that the strategy cannot read, and whatever the chat model throws. The
- * memory is then as it was before.
+ * The user leaves by writing the stop marker. The session's calls throw RolloutError
+ * `user/empty-reply` for a line without text, `user/bad-reply` for one that the strategy cannot read
+ * and for a first line that stays a stop, and the errors of the chat model. The memory is then as it
+ * was before.
  */
 export function openModelConversation(
   strategy: UserStrategy,
@@ -98,6 +103,10 @@ export function openModelConversation(
   const memory: ChatMessage[] = [
     { role: "system", content: fillInstruction(strategy.systemPrompt, instruction) },
   ];
+  const repair = repairsOf(options);
+  /** What the first line answers. */
+  let opening: readonly ChatMessage[] | undefined;
+  /** What the last line answers. */
   let beforeLine: readonly ChatMessage[] | undefined;
 
   async function takeLine(signal: AbortSignal): Promise<string> {
@@ -113,11 +122,33 @@ export function openModelConversation(
     );
   }
 
+  async function takeLineAfter(
+    start: readonly ChatMessage[],
+    signal: AbortSignal,
+  ): Promise<string> {
+    memory.splice(0, memory.length, ...start);
+    return await takeLine(signal);
+  }
+
+  /** A conversation cannot end before it has begun: a stop is asked for again. */
+  async function takeFirstLine(start: readonly ChatMessage[], signal: AbortSignal) {
+    for (let attempt = 1; attempt <= maxFirstLines; attempt++) {
+      const line = await takeLineAfter(start, signal);
+      if (!hasStopMarker(line, repair)) return line;
+    }
+    throw new RolloutError(
+      "user/bad-reply",
+      `Cannot take the user's first line: ${strategy.name} wrote the stop marker ${STOP_MARKER} ` +
+        `${maxFirstLines} times, expected what the user wants; check the instruction and the model`,
+      { retryable: true },
+    );
+  }
+
   async function sayAfter(start: readonly ChatMessage[], signal: AbortSignal): Promise<string> {
     const saved = memory.slice();
-    memory.splice(0, memory.length, ...start);
+    const mayNotStop = start === opening && isRepaired(repair, "first-line-stop");
     try {
-      const line = await takeLine(signal);
+      const line = await (mayNotStop ? takeFirstLine : takeLineAfter)(start, signal);
       beforeLine = start;
       return line;
     } catch (error) {
@@ -127,12 +158,15 @@ export function openModelConversation(
   }
 
   return {
-    begin: ({ signal }) => sayAfter([...memory, { role: "user", content: greeting }], signal),
+    begin: async ({ signal }) => {
+      opening = [...memory, { role: "user", content: greeting }];
+      return await sayAfter(opening, signal);
+    },
     reply: async (content, { signal }) =>
-      readStopMarker(await sayAfter([...memory, { role: "user", content }], signal)),
+      readStopMarker(await sayAfter([...memory, { role: "user", content }], signal), repair),
     retake: async ({ signal }) => {
       if (beforeLine === undefined) throw new InvariantError("retake() needs a line that was said");
-      return readStopMarker(await sayAfter(beforeLine, signal));
+      return readStopMarker(await sayAfter(beforeLine, signal), repair);
     },
     usage: () => calls.usage(),
   };
@@ -187,7 +221,5 @@ function readText(
       { retryable: true },
     );
   }
-  if (!isRepaired(repair, "think-block")) return text;
-  // A block that never ends is all thought.
-  return text.replace(/^\s*<think>(?:[^]*?<\/think>|[^]*$)\s*/, "");
+  return isRepaired(repair, "think-block") ? leaveOutThoughts(text) : text;
 }

@@ -115,7 +115,8 @@ describe("withQualityGate()", () => {
       "Agent: b",
       "Agent: c",
     ]);
-    const session = withQualityGate(llmUser({ model }), { maxRetakes: 2 }).open(task, { seed: 1 });
+    const user = withQualityGate(llmUser({ model, repair: [] }), { maxRetakes: 2 });
+    const session = user.open(task, { seed: 1 });
     expect(await session.begin({ signal })).toBe("I want a refund");
     expect(await session.reply("x", { signal })).toBe("Agent: c");
     expect(session.usage().quality).toEqual({

@@ -82,7 +82,8 @@ export interface LineContext {
 /**
  * Finds what looks wrong with a user's line:
  *
- * - `premature-stop`: the user leaves (or writes the stop marker) in the opening line, or with other
+ * - `premature-stop`: the user leaves (or writes the stop marker) in the opening line (which model users
+ *   whose `first-line-stop` is repaired never do), or with other
  *   text in answer to a question (the agent asked for a go-ahead, got it, and may not act on it any
  *   more). Leaving without a word is taken for a decision, also where it is a wrong one.
  * - `role-swap`: the line opens with the agent's label, offers help, or reports work as the agent

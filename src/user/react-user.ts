@@ -1,7 +1,7 @@
 import { afterLabel } from "./after-label.ts";
 import type { ModelUserOptions, UserStrategy } from "./model-conversation.ts";
 import { modelUser, promptsOf, repairsOf } from "./model-conversation.ts";
-import { STOP_MARKER } from "./stop-marker.ts";
+import { hasStopMarker, STOP_MARKER } from "./stop-marker.ts";
 import type { User } from "./user.ts";
 import type { UserRepairChoice } from "./user-repairs.ts";
 import { isRepaired } from "./user-repairs.ts";
@@ -41,8 +41,9 @@ const responseLabel = "User Response:";
 export function readReactLine(reply: string, repair: UserRepairChoice): string {
   const mayRepeat = isRepaired(repair, "labels");
   if (isRepaired(repair, "stop-in-thought") && reply.includes(responseLabel)) {
-    if (afterLabel(reply, responseLabel, { mayRepeat }).includes(STOP_MARKER)) return STOP_MARKER;
-  } else if (reply.includes(STOP_MARKER)) {
+    const response = afterLabel(reply, responseLabel, { mayRepeat });
+    if (hasStopMarker(response, repair)) return STOP_MARKER;
+  } else if (hasStopMarker(reply, repair)) {
     return STOP_MARKER;
   }
   if (!isRepaired(repair, "thought-leak") && reply.includes(thoughtLabel)) {

@@ -1,14 +1,22 @@
 import type { UserLine } from "./user.ts";
+import { isRepaired, type UserRepairChoice } from "./user-repairs.ts";
 
 /**
- * What a model that plays a user is told to write when nothing is left to say, in exactly this
- * spelling. Who is not a model leaves by a `LeavingLine`; only τ-bench reads the marker in
- * everybody's words, as the original does. **Source:** sierra-research/tau-bench,
- * tau_bench/envs/base.py.
+ * The text that a model that plays a user writes when nothing is left to say. Users that are no
+ * models leave by a `LeavingLine`; only τ-bench reads the marker in the words of all users, as the
+ * original does. **Source:** sierra-research/tau-bench, tau_bench/envs/base.py.
  */
 export const STOP_MARKER = "###STOP###";
 
+/** The marker as small models write it: in other letters, with spaces, or with fewer signs. */
+const nearMarker = /##[ \t]*stop[ \t]*##/i;
+
+/** Whether a text holds the stop marker: in exactly its spelling, unless `stop-spelling` is repaired. */
+export function hasStopMarker(text: string, repair: UserRepairChoice): boolean {
+  return isRepaired(repair, "stop-spelling") ? nearMarker.test(text) : text.includes(STOP_MARKER);
+}
+
 /** A line of a speaker who leaves by writing the marker, somewhere in it. */
-export function readStopMarker(text: string): UserLine {
-  return text.includes(STOP_MARKER) ? { text, leaves: true } : text;
+export function readStopMarker(text: string, repair: UserRepairChoice): UserLine {
+  return hasStopMarker(text, repair) ? { text, leaves: true } : text;
 }

@@ -8,7 +8,14 @@ import { UsageError } from "../errors.ts";
  */
 export const userRepairs = {
   "cut-line": "every strategy: a line cut at the token limit is sent; repaired, it is a failure",
-  "think-block": "every strategy: a leading <think> block is sent; repaired, it is left out",
+  "think-block":
+    "every strategy: thoughts in tags such as <think> are sent; repaired, they are left out",
+  "first-line-stop":
+    "every strategy: a stop marker in the first line is sent; repaired, the line is asked for again, " +
+    "and is a failure where the marker comes back",
+  "stop-spelling":
+    "every strategy: only ###STOP### in exactly this spelling ends the conversation; repaired, " +
+    "### Stop ### and ##STOP## do, too",
   "thought-leak":
     "react: the thought and the label of the response are sent too; repaired, only the response is",
   "stop-in-thought":

@@ -1,7 +1,9 @@
-import type { AddressInfo } from "node:net";
-import { serve } from "@hono/node-server";
+import type { Server } from "node:http";
+import { createAdaptorServer } from "@hono/node-server";
 import { Hono } from "hono";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
+import { listenAt } from "../internal/listen.ts";
+import { isLocalAddress } from "../internal/local-host.ts";
 import type { RunFacts } from "./model/episode-entry.ts";
 import { encodeRow } from "./model/row-columns.ts";
 import { pageFiles, pageHtml, readPageFile } from "./page-files.ts";
@@ -47,21 +49,18 @@ export async function startViewer(
 ): Promise<ViewerServer> {
   const rows = new RowSource(model);
   const app = viewerApp(runs, { rows, rescorings });
-  const server = serve({ fetch: app.fetch, port, hostname: "127.0.0.1" });
-  await new Promise<void>((resolve, reject) => {
-    server.once("listening", resolve);
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      const what =
-        error.code === "EADDRINUSE" ? "it is taken, choose another --port" : error.message;
-      reject(new UsageError(`Cannot listen on port ${port}: ${what}`, { cause: error }));
-    });
+  const server = createAdaptorServer({ fetch: app.fetch }) as Server;
+  const taken = await listenAt(server, { host: "127.0.0.1", port }).catch((cause: unknown) => {
+    const isTaken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
+    const what = isTaken ? "it is taken, choose another --port" : describeError(cause);
+    throw new UsageError(`Cannot listen on port ${port}: ${what}`, { cause });
   });
   for (const run of runs) void rows.warm(run);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    url: `http://127.0.0.1:${taken}/`,
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
-      if ("closeAllConnections" in server) server.closeAllConnections();
+      server.closeAllConnections();
       await closed;
     },
   };
@@ -76,8 +75,11 @@ function viewerApp(runs: readonly RunIndex[], { rows, rescorings }: ViewerParts)
   const byKey = new Map(runs.map((run) => [run.key, run]));
   app.use(async (context, next) => {
     // A page elsewhere whose name was made to lead here is turned away.
-    const { hostname } = new URL(`http://${context.req.header("host") ?? "none"}`);
-    if (hostname !== "127.0.0.1" && hostname !== "localhost") return context.text("forbidden", 403);
+    const { host = "none", origin } = context.req.header();
+    const isLocal = isLocalAddress(`http://${host}`);
+    if (!isLocal || (origin !== undefined && !isLocalAddress(origin))) {
+      return context.text("forbidden", 403);
+    }
     await next();
     for (const [name, value] of Object.entries(headers)) context.header(name, value);
   });

@@ -105,6 +105,7 @@ export class StorefrontDesk {
   async score(): Promise<number> {
     const { reward } = await this.#world.score({ signal: this.#signal });
     await this.#world[Symbol.asyncDispose]();
+    if (reward === null) throw new Error("a storefront scores every attempt");
     return reward;
   }
 }

@@ -5,6 +5,7 @@ import { CallWatch } from "../../episode/call-watch.ts";
 import { checkOpening, checkScore, checkSession, checkWorld } from "../../episode/check-foreign.ts";
 import { Hearing } from "../../episode/hearing.ts";
 import { termsOf } from "../../episode/open-world.ts";
+import { scoredEnd } from "../../episode/scored-end.ts";
 import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "../../episode/episode-setup.ts";
 import { RolloutError, type Party } from "../../errors.ts";
@@ -111,10 +112,9 @@ async function runAndScore(
     ["grader", "score", limits.scoreTimeoutMs, suspectOf(environment, "score")],
     async (signal) => checkScore(await world.score({ signal }), placeOf(play, "world.score()")),
   );
-  const scored = { reward: score.reward, rewardDetails: score.details };
   return isTruncation(done)
-    ? { outcome: "truncated", stopReason: done, ...scored }
-    : { outcome: "completed", stopReason: done, ...scored };
+    ? scoredEnd({ outcome: "truncated", stopReason: done }, score)
+    : scoredEnd({ outcome: "completed", stopReason: done }, score);
 }
 
 type Truncation = "max-turns" | "max-tokens" | "context-full" | "deadline";

@@ -136,6 +136,7 @@ const names: Readonly<Record<ClientErrorKind, string>> = {
   forbidden: "permission_error",
   "not-found": "not_found_error",
   "too-large": "request_too_large",
+  "bad-encoding": "invalid_request_error",
   overloaded: "overloaded_error",
   unavailable: "api_error",
   internal: "api_error",

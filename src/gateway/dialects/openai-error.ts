@@ -14,6 +14,7 @@ const names: Readonly<Record<ClientErrorKind, readonly [type: string, code: stri
   forbidden: ["permission_error", "forbidden"],
   "not-found": ["not_found_error", "not_found"],
   "too-large": ["invalid_request_error", "request_too_large"],
+  "bad-encoding": ["invalid_request_error", "unsupported_content_encoding"],
   overloaded: ["rate_limit_error", "rate_limit_exceeded"],
   unavailable: ["server_error", "engine_unavailable"],
   internal: ["server_error", "internal_error"],

@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import type { Readable } from "node:stream";
 import { ClientError } from "../client-error.ts";
+import { knownCodings } from "../../internal/content-coding.ts";
 import { given } from "../../internal/given.ts";
 import type { GatewayDialect } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
@@ -133,5 +134,6 @@ function errorResponse(error: ClientError, dialect: GatewayDialect): Response {
   const status = isOverloaded ? 529 : error.status;
   const headers = new Headers({ "content-type": "application/json" });
   if (error.retryAfterS !== undefined) headers.set("retry-after", String(error.retryAfterS));
+  if (error.kind === "bad-encoding") headers.set("accept-encoding", knownCodings);
   return new Response(JSON.stringify(dialect.encodeError(error)), { status, headers });
 }

@@ -1,4 +1,11 @@
 import type { Readable } from "node:stream";
+import {
+  ContentCodingError,
+  decodeBody,
+  readContentCodings,
+  TooLargeError,
+  type ContentCoding,
+} from "../../internal/content-coding.ts";
 import { ClientError } from "../client-error.ts";
 
 /** Larger bodies are refused, in bytes. */
@@ -36,9 +43,11 @@ export interface BodyOptions {
 }
 
 /**
- * Reads a request's body, whatever it says of its length.
+ * Reads a request's body and decodes it by its `Content-Encoding`. The limit holds for what is sent
+ * and for what that expands to; the request's own word on its length is not trusted.
  *
- * @throws ClientError `too-large` beyond the limit, `overloaded` beyond the budget.
+ * @throws ClientError `too-large` beyond the limit, `overloaded` beyond the budget, `bad-encoding` for
+ *   a content coding that is not read here, `invalid` for compressed bytes that are broken.
  */
 export async function readBody(
   request: Request,
@@ -47,22 +56,41 @@ export async function readBody(
   const tooLarge = (): ClientError =>
     new ClientError("too-large", `The body is larger than ${limit} bytes`);
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge();
+  const codings = codingsOf(request);
   // A connection that is read as it is saves what making a web stream of it costs.
   const source = incoming?.iterator({ destroyOnReturn: false }) ?? request.body;
   if (source === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let size = 0;
+  const sent = source as AsyncIterable<Uint8Array>;
   try {
-    for await (const chunk of source as AsyncIterable<Uint8Array>) {
+    for await (const chunk of decodeBody(sent, { codings, limitBytes: limit })) {
       budget.take(chunk.byteLength);
       size += chunk.byteLength;
       if (size > limit) throw tooLarge();
       chunks.push(chunk);
     }
+  } catch (error) {
+    if (error instanceof TooLargeError) throw tooLarge();
+    throw toBodyError(error);
   } finally {
     budget.give(size);
   }
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
+
+function codingsOf({ headers }: Request): readonly ContentCoding[] {
+  try {
+    return readContentCodings(headers.get("content-encoding"));
+  } catch (error) {
+    throw toBodyError(error);
+  }
+}
+
+function toBodyError(error: unknown): unknown {
+  if (!(error instanceof ContentCodingError)) return error;
+  const kind = error.kind === "unknown" ? "bad-encoding" : "invalid";
+  return new ClientError(kind, `Cannot read the body: ${error.message}`, { cause: error });
 }
 
 /** Reads a body that is a JSON object or nothing. */

@@ -1,7 +1,8 @@
-import { serve } from "@hono/node-server";
+import { createAdaptorServer } from "@hono/node-server";
 import type { AddressInfo } from "node:net";
 import type { Server } from "node:http";
 import { UsageError, describeError } from "../../errors.ts";
+import { listenAt } from "../../internal/listen.ts";
 import { addressOf, isLocalHost } from "../../internal/local-host.ts";
 import type { Gateway } from "../gateway.ts";
 import type { AccessRules } from "./access.ts";
@@ -61,15 +62,20 @@ export async function serveGateway(
  *
  * @throws UsageError for an address that is taken.
  */
-export async function listen(options: Parameters<typeof serve>[0]): Promise<Server> {
-  return await new Promise((resolve, reject) => {
-    const server = serve(options, () => resolve(server)) as Server;
-    // Idle connections must not be closed under a client's next request.
-    server.keepAliveTimeout = 75_000;
-    server.once("error", (error) => {
-      const where = `${options.hostname}:${options.port}`;
-      const message = `Cannot listen on ${where}: ${describeError(error)}`;
-      reject(new UsageError(message, { cause: error }));
-    });
-  });
+export async function listen(options: {
+  readonly fetch: Parameters<typeof createAdaptorServer>[0]["fetch"];
+  readonly hostname: string;
+  readonly port: number;
+}): Promise<Server> {
+  const { fetch, hostname: host, port } = options;
+  const server = createAdaptorServer({ fetch }) as Server;
+  // Idle connections must not be closed under a client's next request.
+  server.keepAliveTimeout = 75_000;
+  try {
+    await listenAt(server, { host, port });
+  } catch (cause) {
+    const message = `Cannot listen on ${host}:${port}: ${describeError(cause)}`;
+    throw new UsageError(message, { cause });
+  }
+  return server;
 }

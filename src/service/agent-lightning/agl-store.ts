@@ -2,6 +2,7 @@ import { request } from "undici";
 import { z } from "zod";
 import { describeError } from "../../errors.ts";
 import { parseJsonText } from "../../internal/parse-json.ts";
+import { plainReply, readReplyText } from "../../internal/read-reply.ts";
 import { Redactor } from "../../internal/redactor.ts";
 
 /** Where agent-lightning's server is. */
@@ -147,6 +148,7 @@ export class AglStore {
       const reply = await request(this.#url + path, {
         method,
         headers: {
+          ...plainReply,
           ...(body !== undefined && { "content-type": "application/json" }),
           ...(this.#key !== undefined && { authorization: `Bearer ${this.#key}` }),
         },
@@ -154,7 +156,7 @@ export class AglStore {
         ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs, signal },
       });
       status = reply.statusCode;
-      const text = await reply.body.text();
+      const text = await readReplyText(reply);
       const answer = status < 300 ? parseJsonText(text) : undefined;
       if (answer !== undefined) return answer;
       // Cut behind that: what is left of a key would not be known as one.

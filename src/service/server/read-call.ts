@@ -1,6 +1,6 @@
 import { ClientError } from "../../gateway/client-error.ts";
 import { readBody } from "../../gateway/server/read-request.ts";
-import { ServiceError } from "../service-error.ts";
+import { ServiceError, type ServiceErrorCode } from "../service-error.ts";
 
 /** Larger bodies are refused, in bytes. */
 export const maxBodySize = 8 * 1024 * 1024;
@@ -8,7 +8,7 @@ export const maxBodySize = 8 * 1024 * 1024;
 /**
  * Reads a body that is a JSON object, or nothing where that is allowed.
  *
- * @throws ServiceError `too-large` or `bad-request`.
+ * @throws ServiceError `too-large`, `bad-encoding` or `bad-request`.
  */
 export async function readCall(
   request: Request,
@@ -20,7 +20,8 @@ export async function readCall(
       await readBody(request, { limit: maxBodySize }),
     );
   } catch (cause) {
-    if (cause instanceof ClientError) throw new ServiceError("too-large", cause.message, { cause });
+    if (cause instanceof ClientError)
+      throw new ServiceError(codeOf(cause), cause.message, { cause });
     throw new ServiceError("bad-request", "Cannot read the body: expected UTF-8", { cause });
   }
   if (text.trim() === "" && mayBeEmpty) return {};
@@ -36,6 +37,10 @@ export async function readCall(
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
   throw new ServiceError("bad-request", "Cannot read the body: expected a JSON object");
+}
+
+function codeOf({ kind }: ClientError): ServiceErrorCode {
+  return kind === "too-large" || kind === "bad-encoding" ? kind : "bad-request";
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Hono, type Context } from "hono";
 import { describeError } from "../../errors.ts";
+import { knownCodings } from "../../internal/content-coding.ts";
 import { given } from "../../internal/given.ts";
 import type { Redactor } from "../../internal/redactor.ts";
 import { ClientError } from "../../gateway/client-error.ts";
@@ -218,6 +219,7 @@ function respondWith(
   if (retryAfterS !== undefined) headers.set("retry-after", String(retryAfterS));
   if (code === "unauthorized") headers.set("www-authenticate", "Bearer");
   if (allow !== undefined) headers.set("allow", allow);
+  if (code === "bad-encoding") headers.set("accept-encoding", knownCodings);
   const told = JSON.stringify({ error: { code, message: redactor.text(message) } });
   return new Response(told, { status, headers });
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { requestPath } from "../../internal/request-path.ts";
 
 /** One HTTP request and the way to answer it. */
 export interface HttpExchange {
@@ -19,11 +20,13 @@ export async function readExchange(
 ): Promise<HttpExchange> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
-  const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
+  const { url = "/" } = request;
+  // No route has what is no path.
+  const path = requestPath(url) ?? url;
   return {
     method: request.method ?? "GET",
-    path: pathname,
-    query: searchParams,
+    path,
+    query: new URLSearchParams(/\?(.*)$/s.exec(url)?.[1]),
     request,
     response,
     body: Buffer.concat(chunks).toString("utf8"),

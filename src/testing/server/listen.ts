@@ -1,6 +1,6 @@
 import type { RequestListener, Server } from "node:http";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenAt } from "../../internal/listen.ts";
 
 /** A server that listens on this machine only. */
 export interface ListeningServer {
@@ -17,11 +17,7 @@ const KEEP_ALIVE_MS = 60_000;
 export async function listen(port: number, onRequest: RequestListener): Promise<ListeningServer> {
   const http: Server = createServer(onRequest);
   http.keepAliveTimeout = KEEP_ALIVE_MS;
-  await new Promise<void>((resolve, reject) => {
-    http.once("error", reject);
-    http.listen(port, "127.0.0.1", resolve);
-  });
-  const { port: boundPort } = http.address() as AddressInfo;
+  const boundPort = await listenAt(http, { host: "127.0.0.1", port });
   return {
     url: `http://127.0.0.1:${boundPort}`,
     port: boundPort,

@@ -1,11 +1,14 @@
 import type { TaskItem, TaskSplits } from "../../environment/task-list.ts";
 import type { OpenEnvPlace } from "./open-env-session.ts";
 
-/** An episode's reward, of those of its steps; `undefined` where a step had none. */
+/**
+ * An episode's reward, of those of its reset and its steps; `undefined` where one had none. `null` for an
+ * episode that is not scored.
+ */
 export type OpenEnvReward = (
   rewards: readonly (number | undefined)[],
   episode: { readonly isDone: boolean },
-) => number;
+) => number | null;
 
 /** A task of an OpenEnv server's: what it is reset with. */
 export interface OpenEnvTask extends TaskItem {
@@ -31,7 +34,7 @@ export interface OpenEnvOptions extends OpenEnvPlace {
   readonly say?: (text: string) => Readonly<Record<string, unknown>>;
   /** An observation as the agent reads it. Default: its text where it has one, else JSON. */
   readonly describe?: (observation: Readonly<Record<string, unknown>>) => string;
-  /** The episode's reward, of those of its steps. Default: their sum. */
+  /** The episode's reward, of those of its steps. Default: their sum; not scored where no step has one. */
   readonly reward?: OpenEnvReward;
   /** How long a reset or a step may take, in milliseconds. Default 60 seconds. */
   readonly timeoutMs?: number;

@@ -2,6 +2,13 @@ import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 import type { Environment } from "../../environment/environment.ts";
 import { UsageError } from "../../errors.ts";
+import {
+  ContentCodingError,
+  decodeBody,
+  readContentCodings,
+  TooLargeError,
+} from "../../internal/content-coding.ts";
+import { requestPath } from "../../internal/request-path.ts";
 import { readVersion } from "../../setup/version.ts";
 import { servedActionSchema } from "./served-episode.ts";
 
@@ -16,6 +23,17 @@ const maxBodyBytes = 65_536;
 /** Most tasks that are listed at once. */
 const mostTasks = 10_000;
 
+/** A request that is refused with a status of its own. */
+export class HttpRefusal extends Error {
+  override readonly name = "HttpRefusal";
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
 const splitSchema = z.object({ split: z.string() });
 const indexSchema = z.object({ split: z.string(), index: z.int() });
 const rangeSchema = z.object({
@@ -27,22 +45,33 @@ const rangeSchema = z.object({
 /**
  * Answers what a client asks before it opens a session: what the environment is, and its tasks.
  *
- * @throws UsageError for a split, a task or a body that there is not.
+ * @throws UsageError for a split, a task or a body that there is not, and HttpRefusal for a body that
+ *   is too large or cannot be decoded.
  */
 export async function answerHttp(
   environment: Environment,
   request: IncomingMessage,
 ): Promise<HttpAnswer> {
-  const { pathname } = new URL(request.url ?? "/", "http://host");
+  const pathname = requestPath(request.url);
+  if (pathname === undefined)
+    throw new HttpRefusal(400, "Cannot read the request: expected a path");
   const found = request.method === "POST" ? undefined : await describe(environment, pathname);
   if (found !== undefined) return { status: 200, body: found };
-  const [, name = "", what = "", ...more] = pathname.split("/").map(decodeURIComponent);
+  const [, name = "", what = "", ...more] = decodePath(pathname).split("/");
   const isOurs = name.toLowerCase() === environment.name.toLowerCase();
   if (isOurs && more.length === 0) {
     const body = await tasks(environment, what, request);
     if (body !== undefined) return { status: 200, body };
   }
   return { status: 404, body: { detail: "Not Found" } };
+}
+
+function decodePath(pathname: string): string {
+  try {
+    return decodeURIComponent(pathname);
+  } catch {
+    throw new HttpRefusal(400, "Cannot read the path: expected UTF-8 in % signs and two digits");
+  }
 }
 
 async function describe(environment: Environment, pathname: string): Promise<unknown> {
@@ -113,12 +142,35 @@ function sizeOf({ name, splits }: Environment, split: string): number {
   throw new UsageError(`Cannot find split "${split}" of ${name}, expected one of ${known}`);
 }
 
-async function readBody<Value>(schema: z.ZodType<Value>, request: IncomingMessage): Promise<Value> {
-  let text = "";
-  for await (const piece of request) {
-    text += String(piece);
-    if (text.length > maxBodyBytes) throw new UsageError("Cannot read the body: it is too large");
+async function readText(request: IncomingMessage): Promise<string> {
+  const tooLarge = (): HttpRefusal =>
+    new HttpRefusal(413, `Cannot read the body: it is larger than ${maxBodyBytes} bytes`);
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  try {
+    const codings = readContentCodings(request.headers["content-encoding"]);
+    // A connection that is closed at once carries no answer.
+    const sent = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
+    for await (const piece of decodeBody(sent, { codings, limitBytes: maxBodyBytes })) {
+      size += piece.byteLength;
+      if (size > maxBodyBytes) throw tooLarge();
+      pieces.push(piece);
+    }
+  } catch (error) {
+    if (error instanceof TooLargeError) throw tooLarge();
+    if (!(error instanceof ContentCodingError)) throw error;
+    const status = error.kind === "unknown" ? 415 : 400;
+    throw new HttpRefusal(status, `Cannot read the body: ${error.message}`);
   }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(pieces));
+  } catch (cause) {
+    throw new UsageError("Cannot read the body: expected UTF-8", { cause });
+  }
+}
+
+async function readBody<Value>(schema: z.ZodType<Value>, request: IncomingMessage): Promise<Value> {
+  const text = await readText(request);
   try {
     return schema.parse(JSON.parse(text));
   } catch (error) {

@@ -1,6 +1,7 @@
 import { request } from "undici";
 import { z } from "zod";
 import { UsageError, describeError } from "../../errors.ts";
+import { plainReply, readReplyText } from "../../internal/read-reply.ts";
 import type { ObjectSchema } from "../../environment/standard-schema.ts";
 import { shownUrl } from "../../internal/find-secrets.ts";
 import type { OpenEnvPlace } from "./open-env-session.ts";
@@ -85,9 +86,13 @@ async function askServer<Value>(
   const address = new URL(url);
   address.pathname = `${address.pathname.replace(/\/+$/, "")}/${path}`;
   try {
-    const { statusCode, body: answer } = await request(address, {
+    const {
+      statusCode,
+      headers: replyHeaders,
+      body: answer,
+    } = await request(address, {
       method: body === undefined ? "GET" : "POST",
-      headers: { ...headers, ...(body && { "content-type": "application/json" }) },
+      headers: { ...plainReply, ...headers, ...(body && { "content-type": "application/json" }) },
       ...(body && { body: JSON.stringify(body) }),
       ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
     });
@@ -101,7 +106,7 @@ async function askServer<Value>(
         statusCode === 401 || statusCode === 403 ? ", expected headers that it accepts" : "";
       throw new Error(`HTTP ${statusCode}${hint}`);
     }
-    return schema.parse(await answer.json());
+    return schema.parse(JSON.parse(await readReplyText({ headers: replyHeaders, body: answer })));
   } catch (error) {
     const why = error instanceof z.ZodError ? "it answered something else" : describeError(error);
     throw new UsageError(`Cannot use OpenEnv server ${shownUrl(address.href)}: ${why}`, {

@@ -44,8 +44,8 @@ export class OpenEnvSession implements AsyncDisposable {
   private constructor(socket: WebSocket, place: string) {
     this.#socket = socket;
     this.#place = place;
-    socket.on("message", (data: Buffer) => this.#take(data));
     socket.on("error", (error) => this.#end(describeError(error)));
+    socket.on("message", (data: Buffer) => this.#take(data));
     socket.on("close", (code) => this.#end(`it closed the connection (${code})`));
   }
 
@@ -136,21 +136,29 @@ export class OpenEnvSession implements AsyncDisposable {
     }
   }
 
+  /** Takes what the server sends, whatever that is: an event handler that throws ends the process. */
   #take(data: Buffer): void {
     const waiting = this.#waiting;
     this.#waiting = undefined;
-    let message: unknown;
-    try {
-      message = JSON.parse(data.toString("utf8"));
-    } catch (error) {
-      waiting?.reject(this.#failure("environment/bad-step", describeError(error)));
-      return;
-    }
-    const { type, data: body } = (message ?? {}) as { type?: unknown; data?: unknown };
-    if (type === "observation") waiting?.resolve(body);
-    else if (waiting !== undefined) waiting.reject(this.#describe(type, body));
+    const answer = this.#read(data);
+    if (!(answer instanceof Error)) waiting?.resolve(answer.body);
+    else if (waiting !== undefined) waiting.reject(answer);
     // Nobody had asked: it says why it takes nobody in, and closes.
-    else this.#ended ??= this.#describe(type, body);
+    else this.#ended ??= answer;
+  }
+
+  /** @returns what an observation holds, or what anything else means. */
+  #read(data: Buffer): { readonly body: unknown } | Error {
+    try {
+      const message: unknown = JSON.parse(data.toString("utf8"));
+      const { type, data: body } = (message ?? {}) as { type?: unknown; data?: unknown };
+      return type === "observation" ? { body } : this.#describe(type, body);
+    } catch (error) {
+      return this.#failure(
+        "environment/bad-step",
+        `it sent what it should not (${describeError(error)})`,
+      );
+    }
   }
 
   #describe(type: unknown, body: unknown): Error {
@@ -168,7 +176,7 @@ export class OpenEnvSession implements AsyncDisposable {
       const why = `it has no room for another session (${said}), expected fewer episodes at once`;
       return this.#failure("environment/unreachable", `${why} (concurrency), or more room there`);
     }
-    return this.#failure("environment/exception", `it answered ${String(code)}: ${said}`);
+    return this.#failure("environment/exception", `it answered ${brief(code)}: ${said}`);
   }
 
   #failure(code: `environment/${string}`, why: string): RolloutError {
@@ -208,9 +216,10 @@ export interface AskOptions {
 /** What pydantic found, in words for the model. */
 function describeProblems(errors: unknown): string | undefined {
   if (!Array.isArray(errors) || errors.length === 0) return undefined;
-  const lines = (errors as readonly { loc?: unknown; msg?: unknown }[]).map(({ loc, msg }) => {
-    const place = Array.isArray(loc) ? loc.join(".") : "";
-    return `${place === "" ? "" : `${place}: `}${String(msg)}`;
+  const lines = errors.map((problem: unknown) => {
+    const { loc, msg } = (problem ?? {}) as { readonly loc?: unknown; readonly msg?: unknown };
+    const place = Array.isArray(loc) ? loc.map(brief).join(".") : "";
+    return `${place === "" ? "" : `${place}: `}${brief(msg)}`;
   });
   return lines.slice(0, 10).join("; ");
 }

@@ -30,6 +30,8 @@ export class OpenEnvWorld implements World {
   readonly #rewards: (number | undefined)[] = [];
   #session: OpenEnvSession | undefined;
   #isDone = false;
+  /** Whether the server says so. */
+  #isDoneThere = false;
 
   constructor(parts: OpenEnvWorldParts) {
     this.#parts = parts;
@@ -113,6 +115,7 @@ export class OpenEnvWorld implements World {
   #take({ observation, reward, done = false }: OpenEnvResult): string {
     this.#rewards.push(reward === undefined || reward === null ? undefined : Number(reward));
     this.#isDone = done;
+    this.#isDoneThere = done;
     return (this.#parts.options.describe ?? describeObservation)(observation);
   }
 
@@ -120,20 +123,25 @@ export class OpenEnvWorld implements World {
     return this.#isDone ? { done: "finished" } : {};
   }
 
+  /** An attempt that ends before the server gives a reward for a step is not scored. */
   async score(): Promise<Score> {
     const { options, task } = this.#parts;
-    const given = this.#rewards.filter((reward) => reward !== undefined);
-    if (options.reward === undefined && this.#isDone && given.length === 0) {
+    const rewards = this.#rewards.map((one) => one ?? null);
+    const details = { rewards, isDone: this.#isDone };
+    if (options.reward !== undefined) {
+      return { reward: options.reward(this.#rewards, { isDone: this.#isDone }), details };
+    }
+    // What a reset gives is for no step: servers write 0 there.
+    const isScored = this.#rewards.slice(1).some((reward) => reward !== undefined);
+    if (!isScored && this.#isDoneThere) {
       throw new RolloutError(
         "grader/bad-score",
         `Cannot score task ${task.id}: OpenEnv server ${shownUrl(options.url)} gave no reward for any step, ` +
           "expected one, or a function reward() in the options",
       );
     }
-    const sum = (): number => given.reduce((total, reward) => total + reward, 0);
-    const reward = options.reward?.(this.#rewards, { isDone: this.#isDone }) ?? sum();
-    const rewards = this.#rewards.map((one) => one ?? null);
-    return { reward, details: { rewards, isDone: this.#isDone } };
+    const sum = rewards.reduce<number>((total, reward) => total + (reward ?? 0), 0);
+    return { reward: isScored ? sum : null, details };
   }
 
   userUsage(): ReturnType<UserSession["usage"]> {

@@ -145,7 +145,7 @@ describe("an environment that is served as OpenEnv, and played as one", () => {
     expect(error.message).toContain("the lamp broke");
     const { score } = await play(environment, [call("set", { to: 3 })]);
     // Nobody has ended it: there is no reward yet.
-    expect(score).toEqual({ reward: 0, details: { rewards: [null, null], isDone: false } });
+    expect(score).toEqual({ reward: null, details: { rewards: [null, null], isDone: false } });
   });
 
   test("takes no more sessions than it is told, and ends those that are silent", async () => {
@@ -354,6 +354,17 @@ describe("openEnv()", () => {
     });
   });
 
+  test("shows the model problems of whatever form", async () => {
+    const errors = [null, 7, { loc: [{ toString: 1 }, "x"], msg: { toString: 1 } }];
+    const url = await foreignServer(guess, ({ type }) =>
+      type === "reset"
+        ? observation({ observation: {} })
+        : JSON.stringify({ type: "error", data: { code: "VALIDATION_ERROR", errors } }),
+    );
+    const { steps } = await play(await openEnv({ url }), [call("act", { number: 9 })]);
+    expect(steps[0]?.observation).toBe('Error: nothing; nothing; {"toString":1}.x: {"toString":1}');
+  });
+
   test.each([
     ["what is no JSON", "{", "environment/bad-step", "Expected property name"],
     ["another message", '{"type":"dance"}', "environment/bad-step", "a message of type dance"],
@@ -363,6 +374,13 @@ describe("openEnv()", () => {
       "environment/bad-step",
       "it answered {}",
     ],
+    [
+      "an error whose code is no text",
+      '{"type":"error","data":{"code":{"toString":1},"message":{"toString":1}}}',
+      "environment/exception",
+      'it answered {"toString":1}: {"toString":1}',
+    ],
+    ["a message that is null", "null", "environment/bad-step", "a message of type nothing"],
     ["a closed connection", "close", "environment/unreachable", "it closed the connection (1006)"],
     ["silence", "silence", "environment/timeout", "no answer within 100 ms"],
   ])("fails the episode for %s", async (_, reply, code, words) => {
@@ -382,8 +400,27 @@ describe("openEnv()", () => {
     const number = call("act", { number: 1 });
     const error = await errorOf(play(await openEnv({ url }), [number]));
     expect(error).toMatchObject({ code: "grader/bad-score" });
+    expect((await play(await openEnv({ url }), [bye])).score).toEqual({
+      reward: null,
+      details: { rewards: [null], isDone: true },
+    });
     const own = await openEnv({ url, reward: (rewards) => rewards.length });
     expect((await play(own, [number])).score.reward).toBe(2);
+  });
+
+  test.each<[string, (number | null)[], number | null]>([
+    ["of no reward", [null, null, null], null],
+    ["of a reset's reward alone, which is for no step", [0, null, null], null],
+    ["of a reward of 0", [null, 0, null], 0],
+    ["of some rewards", [0.5, null, -1], -0.5],
+  ])("does not take an attempt %s for another", async (_what, rewards, reward) => {
+    const given = rewards.values();
+    const url = await foreignServer(guess, () =>
+      observation({ observation: {}, reward: given.next().value ?? null }),
+    );
+    const number = call("act", { number: 1 });
+    const { score } = await play(await openEnv({ url }), [number, number]);
+    expect(score).toEqual({ reward, details: { rewards, isDone: false } });
   });
 
   test("fails an episode that is over before it begins", async () => {

@@ -1,14 +1,16 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { WebSocketServer, type WebSocket } from "ws";
 import type { Environment } from "../../environment/environment.ts";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
 import { systemClock, type Clock } from "../../internal/clock.ts";
+import { knownCodings } from "../../internal/content-coding.ts";
+import { listenAt } from "../../internal/listen.ts";
+import { requestPath } from "../../internal/request-path.ts";
 import { addressOf, isLocalAddress, isLocalHost } from "../../internal/local-host.ts";
 import { defaultScript, scriptedUser } from "../../user/scripted-user.ts";
 import type { User } from "../../user/user.ts";
-import { answerHttp } from "./open-env-routes.ts";
+import { answerHttp, HttpRefusal } from "./open-env-routes.ts";
 import { ServedEpisode } from "./served-episode.ts";
 
 /** How an environment is served. */
@@ -38,6 +40,9 @@ export interface ServedOpenEnv extends AsyncDisposable {
 /** Largest message that is taken, in bytes. */
 const maxMessageBytes = 4 * 2 ** 20;
 
+/** Messages of one session that may wait for their answers; clients send one at a time. */
+const maxWaitingMessages = 16;
+
 /**
  * Serves an environment as OpenEnv: whoever trains with an OpenEnv client plays it, each connection in a
  * session of its own. A reset takes `split` and `index`, or `seed`; a step is `{"type": "call_tool",
@@ -55,18 +60,21 @@ export async function serveOpenEnv(
   const sessions = new Set<AsyncDisposable>();
   const sockets = new WebSocketServer({ noServer: true, maxPayload: maxMessageBytes });
   const isLocal = isLocalHost(host);
-  const isAllowed = (request: IncomingMessage): boolean => !isLocal || isLocalOrigin(request);
+  const isAllowed = isLocal ? isLocalOrigin : isSameOrigin;
   const server = createServer((request, response) => {
     if (!isAllowed(request)) response.writeHead(403).end();
     else void answer(environment, request, response);
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const isPlace = new URL(request.url ?? "/", "http://host").pathname === "/ws";
+    // First: a client may reset the connection at any time from now on.
+    socket.on("error", () => socket.destroy());
+    const isPlace = requestPath(request.url) === "/ws";
     if (!isPlace || !isAllowed(request)) {
-      socket.end(`HTTP/1.1 ${isPlace ? "403 Forbidden" : "404 Not Found"}\r\n\r\n`);
+      refuseUpgrade(socket, isPlace ? "403 Forbidden" : "404 Not Found");
       return;
     }
     sockets.handleUpgrade(request, socket, head, (connection) => {
+      connection.on("error", () => connection.terminate());
       const isFull = sessions.size >= maxSessions;
       const message = isFull
         ? {
@@ -82,9 +90,9 @@ export async function serveOpenEnv(
       openSession(connection, { ...options, environment, user, sessions });
     });
   });
-  await listen(server, host, port);
+  const taken = await listen(server, host, port);
   return {
-    url: addressOf(host, (server.address() as AddressInfo).port),
+    url: addressOf(host, taken),
     get sessionCount() {
       return sessions.size;
     },
@@ -98,6 +106,12 @@ export async function serveOpenEnv(
   };
 }
 
+/** Answers and closes the connection, also where the client keeps its half open. */
+function refuseUpgrade(socket: Duplex, status: string): void {
+  socket.once("finish", () => socket.destroy());
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}
+
 /**
  * Whether a request to a server of this machine alone comes from it: a page of the web that a browser shows
  * here is none, by whichever name it found the server.
@@ -107,18 +121,25 @@ function isLocalOrigin({ headers }: IncomingMessage): boolean {
   return isLocalAddress(`http://${host}`) && (origin === undefined || isLocalAddress(origin));
 }
 
+/**
+ * Whether a request to a server that other machines reach comes from a program or from a page of the
+ * server's own: a browser names the page in `Origin`, and only a page elsewhere has another host.
+ */
+function isSameOrigin({ headers }: IncomingMessage): boolean {
+  const { host, origin } = headers;
+  return origin === undefined || (URL.canParse(origin) && new URL(origin).host === host);
+}
+
 async function listen(
   server: ReturnType<typeof createServer>,
   host: string,
   port: number,
-): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) => {
-      const message = `Cannot listen on ${host}:${port}: ${describeError(error)}`;
-      reject(new UsageError(message, { cause: error }));
-    });
-    server.listen(port, host, resolve);
-  });
+): Promise<number> {
+  try {
+    return await listenAt(server, { host, port });
+  } catch (cause) {
+    throw new UsageError(`Cannot listen on ${host}:${port}: ${describeError(cause)}`, { cause });
+  }
 }
 
 async function answer(
@@ -127,10 +148,18 @@ async function answer(
   response: ServerResponse,
 ): Promise<void> {
   const { status, body } = await answerHttp(environment, request).catch((error: unknown) => ({
-    status: error instanceof UsageError ? 400 : 500,
+    status: statusOf(error),
     body: { detail: describeError(error) },
   }));
+  if (status === 415) response.setHeader("accept-encoding", knownCodings);
+  // What was not read of a body would be taken for the next request.
+  if (!request.complete) response.setHeader("connection", "close");
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+function statusOf(error: unknown): number {
+  if (error instanceof HttpRefusal) return error.status;
+  return error instanceof UsageError ? 400 : 500;
 }
 
 interface SessionParts extends ServeOpenEnvOptions {
@@ -147,6 +176,7 @@ function openSession(connection: WebSocket, parts: SessionParts): void {
   const { signal } = over;
   const episode = new ServedEpisode({ environment, user, timeoutMs, clock, signal });
   let last = Promise.resolve();
+  let waitingCount = 0;
   let callOff = clock.after(idleMs, () => connection.terminate());
   const session: AsyncDisposable = {
     [Symbol.asyncDispose]: async () => {
@@ -165,15 +195,33 @@ function openSession(connection: WebSocket, parts: SessionParts): void {
   connection.on("message", (data: Buffer) => {
     callOff();
     callOff = clock.after(idleMs, () => connection.terminate());
+    waitingCount += 1;
+    if (waitingCount > maxWaitingMessages) {
+      connection.close(1008, `more than ${maxWaitingMessages} messages wait for their answers`);
+      return;
+    }
     last = last.then(async () => {
       const reply = await answerMessage(episode, data);
+      waitingCount -= 1;
       if (reply === "close") connection.close();
-      else if (!signal.aborted) connection.send(JSON.stringify(reply));
+      else if (!signal.aborted) connection.send(reply);
     });
   });
 }
 
-async function answerMessage(episode: ServedEpisode, data: Buffer): Promise<object | "close"> {
+/** @returns the answer's JSON; `close` where the client asks for the end. Never rejects. */
+async function answerMessage(episode: ServedEpisode, data: Buffer): Promise<string> {
+  const reply = await findReply(episode, data);
+  if (reply === "close") return reply;
+  try {
+    return JSON.stringify(reply);
+  } catch (error) {
+    const why = `The answer cannot be written as JSON: ${describeError(error)}`;
+    return JSON.stringify(refusal("EXECUTION_ERROR", why));
+  }
+}
+
+async function findReply(episode: ServedEpisode, data: Buffer): Promise<object | "close"> {
   let message: { readonly type?: unknown; readonly data?: unknown };
   try {
     message = (JSON.parse(data.toString("utf8")) ?? {}) as typeof message;

@@ -1,0 +1,13 @@
+import type { Score } from "../environment/environment.ts";
+import type { RolloutEnd } from "../trajectory/sample.ts";
+import type { Episode } from "./episode.ts";
+
+/** The end of an episode with its score. One that was not scored ends as `unscored`, without a reward. */
+export function scoredEnd<End extends Pick<RolloutEnd, "outcome" | "stopReason">>(
+  end: End,
+  { reward, details }: Score,
+): End & Pick<Episode, "stopReason" | "rewardDetails"> & { readonly reward?: number } {
+  return reward === null
+    ? { ...end, stopReason: "unscored", rewardDetails: details }
+    : { ...end, reward, rewardDetails: details };
+}

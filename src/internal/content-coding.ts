@@ -1,0 +1,224 @@
+import { PassThrough, Readable, pipeline, type Transform } from "node:stream";
+import * as zlib from "node:zlib";
+
+/** A body that cannot be decoded: its content coding is `unknown`, or its bytes are `broken`. */
+export class ContentCodingError extends Error {
+  override readonly name = "ContentCodingError";
+  readonly kind: "unknown" | "broken";
+
+  constructor(kind: "unknown" | "broken", message: string, options: { cause?: unknown } = {}) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
+/** A decoded body is larger than its limit. */
+export class TooLargeError extends Error {
+  override readonly name = "TooLargeError";
+}
+
+/** One content coding, in small letters. */
+export type ContentCoding = string;
+
+/** Codings that one body may have on top of each other. */
+const maxCodings = 4;
+
+/** zstd with windows above 8 MiB is refused, as RFC 9659 has it: each takes so much memory. */
+const zstdWindowLog = 23;
+
+/** A stage of a pipeline. */
+type Layer = Transform | ((source: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>);
+
+type CreateDecoder = () => Layer;
+
+/** zstd came with Node 22.15; its types are younger than ours. */
+const { createZstdDecompress } = zlib as {
+  readonly createZstdDecompress?: (options: object) => Transform;
+};
+const { ZSTD_d_windowLogMax: windowLogMax } = zlib.constants as {
+  readonly ZSTD_d_windowLogMax?: number;
+};
+
+const decoders: ReadonlyMap<ContentCoding, CreateDecoder> = new Map<ContentCoding, CreateDecoder>([
+  ["gzip", () => zlib.createGunzip()],
+  ["x-gzip", () => zlib.createGunzip()],
+  ["deflate", () => inflate],
+  ["br", () => zlib.createBrotliDecompress()],
+  ...(createZstdDecompress === undefined || windowLogMax === undefined
+    ? []
+    : [
+        [
+          "zstd",
+          () => createZstdDecompress({ params: { [windowLogMax]: zstdWindowLog } }),
+        ] as const,
+      ]),
+]);
+
+/** The codings that are read here, as an `Accept-Encoding` header lists them. */
+export const knownCodings: string = [...decoders.keys()]
+  .filter((name) => name !== "x-gzip")
+  .join(", ");
+
+/**
+ * Reads a `Content-Encoding` header: the codings in the order in which they were applied. `identity`
+ * is left out.
+ *
+ * @throws ContentCodingError `unknown` for a coding that is not read here, and for more than four.
+ */
+export function readContentCodings(
+  header: string | readonly string[] | null | undefined,
+): readonly ContentCoding[] {
+  const codings = [header ?? ""]
+    .flat()
+    .join(",")
+    .split(",")
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== "" && name !== "identity");
+  const unknown = codings.find((name) => !decoders.has(name));
+  if (unknown !== undefined) {
+    throw new ContentCodingError(
+      "unknown",
+      `the content coding ${JSON.stringify(unknown.slice(0, 60))} is not read here, expected ` +
+        `${knownCodings}, or none`,
+    );
+  }
+  if (codings.length > maxCodings) {
+    const count = `${codings.length} content codings stand on top of each other`;
+    throw new ContentCodingError("unknown", `${count}, expected at most ${maxCodings}`);
+  }
+  return codings;
+}
+
+/**
+ * Decodes a body piece by piece. Neither the body nor what a layer expands to may be larger
+ * than the limit. Without codings the pieces are passed on as they are, without a limit.
+ *
+ * @throws ContentCodingError `broken`, also for a body that ends too early.
+ * @throws TooLargeError beyond the limit; nothing more is decoded then.
+ */
+export async function* decodeBody(
+  source: AsyncIterable<Uint8Array>,
+  {
+    codings,
+    limitBytes,
+  }: { readonly codings: readonly ContentCoding[]; readonly limitBytes: number },
+): AsyncGenerator<Uint8Array, void, undefined> {
+  if (codings.length === 0) {
+    yield* source;
+    return;
+  }
+  /** What did not come from a decoder; a pipeline may pass it on as an abort. */
+  let ours: unknown;
+  async function* limited(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    let size = 0;
+    for await (const piece of pieces) {
+      size += piece.byteLength;
+      if (size > limitBytes) throw (ours = new TooLargeError(`larger than ${limitBytes} bytes`));
+      yield piece;
+    }
+  }
+  async function* read(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* source;
+    } catch (error) {
+      throw (ours = error);
+    }
+  }
+  const layers = codings.toReversed().flatMap((name) => [openDecoder(name), limited]);
+  const decoded = pipe([Readable.from(limited(read())), ...layers], () => {});
+  try {
+    yield* decoded as AsyncIterable<Uint8Array>;
+  } catch (error) {
+    throw ours ?? toCodingError(error, codings);
+  } finally {
+    decoded.destroy();
+  }
+}
+
+/** Decodes a body whose pieces are pushed. */
+export interface PushDecoder {
+  /** @returns false where the pieces come too fast; `onDrain` is called when more are welcome. */
+  write(piece: Uint8Array): boolean;
+  /** No more pieces come. */
+  end(): void;
+  /** Stops; nothing is called afterwards. */
+  destroy(): void;
+}
+
+/** Opens a decoder for pieces that are pushed, as those of replies are. */
+export function openPushDecoder(
+  codings: readonly ContentCoding[],
+  called: {
+    readonly onPiece: (piece: Buffer) => void;
+    readonly onDrain: () => void;
+    /** Called once: after all pieces, or with the ContentCodingError that ended them. */
+    readonly onEnd: (error: ContentCodingError | undefined) => void;
+  },
+): PushDecoder {
+  const input = new PassThrough();
+  let isOver = false;
+  const over = (error?: unknown): void => {
+    if (isOver) return;
+    isOver = true;
+    const isBroken = error !== undefined && error !== null;
+    called.onEnd(isBroken ? toCodingError(error, codings) : undefined);
+  };
+  const layers = codings.toReversed().map(openDecoder);
+  const output = pipe([input, ...layers], (error) => {
+    if (error) over(error);
+  });
+  input.on("drain", called.onDrain);
+  output.on("data", (piece: Buffer) => {
+    if (!isOver) called.onPiece(piece);
+  });
+  output.on("end", () => over());
+  // A pipeline listens to its last stage only until all is written to it.
+  output.on("error", over);
+  return {
+    write: (piece) => input.write(piece),
+    end: () => void input.end(),
+    destroy: () => {
+      isOver = true;
+      input.destroy();
+      output.destroy();
+    },
+  };
+}
+
+/** Node's types do not know a pipeline of so many stages as there are. */
+function pipe(
+  stages: readonly (Readable | Layer)[],
+  onEnd: (error: Error | null | undefined) => void,
+): Readable {
+  return pipeline(
+    stages as unknown as [NodeJS.ReadableStream, NodeJS.ReadWriteStream],
+    onEnd,
+  ) as unknown as Readable;
+}
+
+function openDecoder(name: ContentCoding): Layer {
+  const create = decoders.get(name);
+  if (create === undefined) throw new ContentCodingError("unknown", `no decoder of ${name}`);
+  return create();
+}
+
+function toCodingError(error: unknown, codings: readonly ContentCoding[]): ContentCodingError {
+  const why = error instanceof Error ? error.message : String(error);
+  const message = `the body is not the ${codings.join(" in ")} that its Content-Encoding says (${why})`;
+  return new ContentCodingError("broken", message, { cause: error });
+}
+
+/** `deflate` is meant to be zlib's format; some senders leave its header out. */
+async function* inflate(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const pieces = source[Symbol.asyncIterator]();
+  let first = await pieces.next();
+  while (first.done !== true && first.value.byteLength === 0) first = await pieces.next();
+  const start = first.done === true ? new Uint8Array() : first.value;
+  const isZlib = ((start[0] ?? 0) & 0x0f) === 0x08;
+  const inner = isZlib ? zlib.createInflate() : zlib.createInflateRaw();
+  async function* all(): AsyncGenerator<Uint8Array> {
+    yield start;
+    yield* { [Symbol.asyncIterator]: () => pieces };
+  }
+  yield* pipeline(Readable.from(all()), inner, () => {}) as AsyncIterable<Uint8Array>;
+}

@@ -1,0 +1,9 @@
+/**
+ * The path of a request's target, such as `/ws` for `/ws?x=1`; `undefined` for a target that is no
+ * path or that no URL can hold, such as `*` or `//`.
+ */
+export function requestPath(target: string | undefined): string | undefined {
+  if (target === undefined || !/^\/(?!\/)/.test(target)) return undefined;
+  const address = `http://host${target}`;
+  return URL.canParse(address) ? new URL(address).pathname : undefined;
+}

@@ -1,0 +1,56 @@
+import { describe, expect, test } from "vitest";
+import { leaveOutThoughts } from "./leave-out-thoughts.ts";
+
+describe("leaveOutThoughts()", () => {
+  test.each([
+    ["<think>\nhm\n</think>\n\nHi", "Hi"],
+    ["hm\n</think>\n\nHi", "Hi"],
+    ["a</think>b</think>Hi", "Hi"],
+    ["<think>a</think><think>b</think>Hi", "Hi"],
+    ["<think>a</think>\nHi\n<think>b</think>\nBye", "Hi\nBye"],
+    ["<think>a <think>b</think> c</think>Hi", "Hi"],
+    ["Hi\n<think>Did I say too much?</think>", "Hi"],
+    ["Hi <think>Did I", "Hi"],
+    ["<think></think>Hi", "Hi"],
+    ["<Think>a</THINK>Hi", "Hi"],
+    ['<think time="3s">a</think >Hi', "Hi"],
+    ["<thinking>I write <think>.</thinking>Hi", "Hi"],
+    ["<thought>a</thought>Hi", "Hi"],
+    ["<reasoning>a</reasoning>Hi", "Hi"],
+    ["<scratchpad>a</scratchpad>Hi", "Hi"],
+    ["<mm:think>a</mm:think>Hi", "Hi"],
+    ["<seed:think>a</seed:think>Hi", "Hi"],
+    ["[THINK]a[/THINK]Hi", "Hi"],
+    ["a[/THINK]Hi", "Hi"],
+    ["◁think▷a◁/think▷Hi", "Hi"],
+    ["<|START_THINKING|>a<|END_THINKING|>Hi", "Hi"],
+    ["<|begin_of_thought|>a<|end_of_thought|>Hi", "Hi"],
+    ["<|channel>thought\na<channel|>Hi", "Hi"],
+    ["<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>Hi", "Hi"],
+    ["<|channel|>final<|message|>Hi<|return|>", "Hi"],
+    ["analysisWe are the user.assistantfinalHi", "Hi"],
+    ["assistantfinalHi", "Hi"],
+  ])("leaves the thoughts of %j out", (reply, line) => {
+    expect(leaveOutThoughts(reply)).toBe(line);
+  });
+
+  test.each([
+    "<think>hm, I",
+    "hm</think>",
+    "<think>a</think>",
+    "[THINK]a",
+    "<|channel|>analysis<|message|>The PIN",
+    "analysisWe need to",
+  ])("leaves nothing of %j, which is all thought", (reply) => {
+    expect(leaveOutThoughts(reply)).toBe("");
+  });
+
+  test.each([
+    " Hi \n",
+    "I think <b>it</b> broke.",
+    "analysis of my bill, please",
+    "My order of <thinker> books",
+  ])("keeps %j as it is", (reply) => {
+    expect(leaveOutThoughts(reply)).toBe(reply);
+  });
+});

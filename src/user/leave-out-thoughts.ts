@@ -1,0 +1,87 @@
+/** The pairs of tags that models put around their thoughts, in small letters. */
+const tagPairs: readonly (readonly [open: string, close: string])[] = [
+  ...["think", "thinking", "thought", "thoughts", "reasoning", "scratchpad"].map(
+    (name) => [`<${name}>`, `</${name}>`] as const,
+  ),
+  ["<mm:think>", "</mm:think>"],
+  ["<seed:think>", "</seed:think>"],
+  ["[think]", "[/think]"],
+  ["◁think▷", "◁/think▷"],
+  ["<|start_thinking|>", "<|end_thinking|>"],
+  ["<|begin_of_thought|>", "<|end_of_thought|>"],
+  ["<|channel>thought", "<channel|>"],
+];
+
+const closeOf: ReadonlyMap<string, string> = new Map(tagPairs);
+
+/** A tag of any pair. White space and attributes may stand in a tag in angle brackets. */
+const anyTag = new RegExp(tagPairs.flat().map(patternOf).join("|"), "gi");
+
+function patternOf(tag: string): string {
+  const quoted = tag.replace(/[[\]|]/g, "\\$&");
+  return /^<\/?[a-z:]+>$/.test(tag) ? `${quoted.slice(0, -1)}(?:\\s[^<>]{0,200})?>` : quoted;
+}
+
+/**
+ * Leaves out of a reply what the model thought:
+ *
+ * - Each block in thought tags, at any place and in any number. A block without an end is all thought.
+ * - What stands before a closing tag that nothing opened: many chat templates open it in the prompt.
+ * - Each channel of gpt-oss but the final one, also where the server has removed the special tokens.
+ *
+ * @returns the rest without the white space that the thoughts leave behind; `""` where all is thought,
+ *   and the reply itself where nothing is.
+ */
+export function leaveOutThoughts(reply: string): string {
+  return leaveOutBlocks(leaveOutChannels(reply));
+}
+
+function leaveOutBlocks(text: string): string {
+  let kept: string[] = [];
+  let keptUpTo = 0;
+  let awaited: string | undefined;
+  for (const { 0: found, index } of text.matchAll(anyTag)) {
+    const tag = plainTag(found);
+    if (awaited === undefined) {
+      awaited = closeOf.get(tag);
+      // A closing tag without an opening one: all that was kept is thought.
+      if (awaited === undefined) kept = [];
+      else kept.push(text.slice(keptUpTo, index));
+    } else if (tag === awaited) {
+      awaited = undefined;
+    }
+    keptUpTo = index + found.length;
+  }
+  if (keptUpTo === 0) return text;
+  if (awaited === undefined) kept.push(text.slice(keptUpTo));
+  return kept
+    .map((piece) => piece.trim())
+    .filter((piece) => piece !== "")
+    .join("\n");
+}
+
+function plainTag(found: string): string {
+  return found.toLowerCase().replace(/\s[^<>]*>$/, ">");
+}
+
+const finalChannel = /<\|channel\|>final ?(?:<\|constrain\|> ?\w*)?<\|message\|>([^]*)$/;
+
+/**
+ * Leaves out the channels that a reply of gpt-oss has beside its final one.
+ *
+ * **Source:** openai/harmony docs/format.md; sgl-project/sglang python/sglang/srt/parser (what is left of
+ * the format without its special tokens).
+ */
+function leaveOutChannels(text: string): string {
+  if (text.includes("<|channel|>")) {
+    const [, final = ""] = finalChannel.exec(text) ?? [];
+    return final
+      .split(/<\|(?:end|return|start|channel|call)\|>/, 1)
+      .join("")
+      .trim();
+  }
+  const bare = /^\s*(?:analysis[^]*?)?assistantfinal([^]*)$/.exec(text)?.[1];
+  if (bare !== undefined) return bare.trim();
+  // Cut before its final channel began. No English word goes on like this.
+  return /^\s*analysis\p{Lu}/u.test(text) ? "" : text;
+}
