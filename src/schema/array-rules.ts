@@ -5,6 +5,7 @@ import {
   isCount,
   isSchema,
   partAt,
+  quietly,
   surelyFits,
   type RuleCheck,
   type SchemaCheck,
@@ -26,7 +27,7 @@ function checkTuple(tuple: readonly PyValue[]): RuleCheck {
     for (const [index, schema] of tuple.entries()) {
       if (index >= check.value.length) break;
       check.evaluated?.addIndex(index);
-      fits = check.apply(schema, partAt(check, index, check.value[index] as PyValue)) && fits;
+      fits = check.run.apply(schema, partAt(check, index, check.value[index] as PyValue)) && fits;
     }
     return fits;
   };
@@ -42,7 +43,7 @@ function checkRest(schema: PyValue, start: number): RuleCheck {
     }
     let fits = true;
     for (let index = start; index < check.value.length; index++) {
-      fits = check.apply(schema, partAt(check, index, check.value[index] as PyValue)) && fits;
+      fits = check.run.apply(schema, partAt(check, index, check.value[index] as PyValue)) && fits;
     }
     return fits;
   };
@@ -99,8 +100,8 @@ const uniqueItems: SchemaRule = {
     fail(check, "must NOT have duplicate items"),
 };
 
-function areDifferent(values: readonly PyValue[], { budget }: SchemaCheck): boolean {
-  return new Set(values.map((item) => canonicalText(item, budget))).size === values.length;
+function areDifferent(values: readonly PyValue[], { run }: SchemaCheck): boolean {
+  return new Set(values.map((item) => canonicalText(item, run.budget))).size === values.length;
 }
 
 const contains: SchemaRule = {
@@ -118,8 +119,7 @@ const contains: SchemaRule = {
       let count = 0;
       let unsureCount = 0;
       for (const [index, item] of check.value.entries()) {
-        const part = { ...partAt(check, index, item), mismatches: undefined };
-        const fits = surelyFits(check, given, part);
+        const fits = surelyFits(given, quietly(partAt(check, index, item)));
         if (fits === false) continue;
         count += 1;
         if (fits === undefined) unsureCount += 1;
@@ -159,7 +159,7 @@ export const unevaluatedItems: SchemaRule = {
     for (const [index, item] of check.value.entries()) {
       if (evaluated.hasIndex(index)) continue;
       if (given === false) return fail(check, "must NOT have unevaluated items");
-      fits = check.apply(given, partAt(check, index, item)) && fits;
+      fits = check.run.apply(given, partAt(check, index, item)) && fits;
     }
     evaluated.addAllIndexes();
     return fits;

@@ -9,7 +9,7 @@ import {
   type Mismatch,
   type RuleCheck,
   type SchemaCheck,
-  type SchemaPart,
+  type SchemaRun,
 } from "./schema-rule.ts";
 
 /** What a check came to. */
@@ -38,9 +38,9 @@ interface PreparedSchema {
  */
 export function checkSchema(schema: PyDict, value: PyValue): SchemaResult {
   const mismatches: Mismatch[] = [];
-  const run = new SchemaRun(prepare(schema));
+  const run = new Run(prepare(schema));
   try {
-    run.apply(schema, { value, place: undefined, mismatches, evaluated: undefined });
+    run.apply(schema, { run, value, place: undefined, mismatches, evaluated: undefined });
     return { mismatches };
   } catch (error) {
     if (error instanceof StepLimitError) return { mismatches: [], unchecked: error.message };
@@ -57,47 +57,49 @@ function prepare(schema: PyDict): PreparedSchema {
   return prepared;
 }
 
-class SchemaRun {
+class Run implements SchemaRun {
+  readonly budget = new StepBudget(maxSteps);
+  passedOverCount = 0;
   readonly #prepared: PreparedSchema;
-  readonly #budget = new StepBudget(maxSteps);
-  readonly #passedOver = { count: 0 };
   #depth = 0;
 
   constructor(prepared: PreparedSchema) {
     this.#prepared = prepared;
   }
 
-  readonly apply = (schema: PyValue, part: SchemaPart): boolean => {
-    this.#budget.spend();
-    if (schema === false) return fail(this.#checkOf(part, undefined), "boolean schema is false");
+  apply(schema: PyValue, check: SchemaCheck): boolean {
+    this.budget.spend();
+    if (schema === false) return fail(check, "boolean schema is false");
     if (!isPyDict(schema)) return true;
-    if (part.value === null && schema.get("nullable") === true) return true;
-    if (++this.#depth > maxSchemaDepth) {
+    if (check.value === null && schema.get("nullable") === true) return true;
+    this.#depth += 1;
+    if (this.#depth > maxSchemaDepth) {
       throw new StepLimitError(`it leads through more than ${maxSchemaDepth} schemas`);
     }
-    const fits = this.#applyRules(schema, part);
+    const fits = this.#prepared.document.tracksEvaluated
+      ? this.#applyTracked(schema, check)
+      : this.#applyRules(schema, check);
     this.#depth -= 1;
-    return fits;
-  };
-
-  #applyRules(schema: PyDict, part: SchemaPart): boolean {
-    const { tracksEvaluated } = this.#prepared.document;
-    const evaluated = tracksEvaluated ? new EvaluatedParts() : undefined;
-    const check = this.#checkOf(part, evaluated);
-    let fits = true;
-    for (const rule of this.#checksOf(schema)) {
-      this.#budget.spend();
-      fits = rule(check) && fits;
-      if (!fits && part.mismatches === undefined) return false;
-    }
-    if (fits && evaluated !== undefined) part.evaluated?.addAll(evaluated);
     return fits;
   }
 
-  #checkOf(part: SchemaPart, evaluated: EvaluatedParts | undefined): SchemaCheck {
-    const { value, place, mismatches } = part;
-    const shared = { budget: this.#budget, passedOver: this.#passedOver, apply: this.apply };
-    return { value, place, mismatches, evaluated, ...shared };
+  /** Notes what of the value was looked at, where the value fits. */
+  #applyTracked(schema: PyDict, check: SchemaCheck): boolean {
+    const evaluated = new EvaluatedParts();
+    const fits = this.#applyRules(schema, { ...check, evaluated });
+    if (fits) check.evaluated?.addAll(evaluated);
+    return fits;
+  }
+
+  #applyRules(schema: PyDict, check: SchemaCheck): boolean {
+    let fits = true;
+    for (const rule of this.#checksOf(schema)) {
+      this.budget.spend();
+      if (rule(check)) continue;
+      fits = false;
+      if (check.mismatches === undefined) break;
+    }
+    return fits;
   }
 
   #checksOf(schema: PyDict): readonly RuleCheck[] {

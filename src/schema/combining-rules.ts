@@ -5,6 +5,7 @@ import {
   isSchema,
   isText,
   passOver,
+  quietly,
   surelyFits,
   type Mismatch,
   type RuleCheck,
@@ -21,7 +22,7 @@ const allOf: SchemaRule = {
   ...schemas,
   make: (given) => (check) => {
     let fits = true;
-    for (const schema of given as readonly PyValue[]) fits = check.apply(schema, check) && fits;
+    for (const schema of given as readonly PyValue[]) fits = check.run.apply(schema, check) && fits;
     return fits;
   },
 };
@@ -33,7 +34,7 @@ const anyOf: SchemaRule = {
     const mismatches: Mismatch[] | undefined = check.mismatches && [];
     let fits = false;
     for (const schema of given as readonly PyValue[]) {
-      fits = check.apply(schema, { ...check, mismatches }) || fits;
+      fits = check.run.apply(schema, { ...check, mismatches }) || fits;
       // Each branch that fits may look at other parts.
       if (fits && evaluated === undefined) return true;
     }
@@ -50,7 +51,7 @@ const oneOf: SchemaRule = {
     let count = 0;
     let isSure = true;
     for (const schema of given as readonly PyValue[]) {
-      const fits = surelyFits(check, schema, { ...check, mismatches });
+      const fits = surelyFits(schema, { ...check, mismatches });
       if (fits === undefined) isSure = false;
       if (fits !== false) count += 1;
     }
@@ -63,7 +64,7 @@ const oneOf: SchemaRule = {
 const not: SchemaRule = {
   ...aSchema,
   make: (given) => (check) =>
-    surelyFits(check, given, { ...check, mismatches: undefined }) !== true ||
+    surelyFits(given, quietly(check)) !== true ||
     fail(check, "must NOT be valid"),
 };
 
@@ -73,11 +74,11 @@ const condition: SchemaRule = {
   make(given, schema) {
     const branches = { then: schema.get("then"), else: schema.get("else") };
     return (check) => {
-      const fits = surelyFits(check, given, { ...check, mismatches: undefined });
+      const fits = surelyFits(given, quietly(check));
       if (fits === undefined) return passOver(check);
       const branch = fits ? "then" : "else";
       const chosen = branches[branch];
-      if (chosen === undefined || chosen === null || check.apply(chosen, check)) return true;
+      if (chosen === undefined || chosen === null || check.run.apply(chosen, check)) return true;
       return fail(check, `must match "${branch}" schema`);
     };
   },
@@ -90,7 +91,7 @@ function checkTarget(find: () => Target): RuleCheck {
   let target: Target | undefined;
   return (check) => {
     target ??= find();
-    return "problem" in target ? passOver(check) : check.apply(target.schema, check);
+    return "problem" in target ? passOver(check) : check.run.apply(target.schema, check);
   };
 }
 

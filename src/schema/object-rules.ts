@@ -8,6 +8,7 @@ import {
   isTextList,
   partAt,
   passOver,
+  quietly,
   type RuleCheck,
   type SchemaRule,
 } from "./schema-rule.ts";
@@ -56,7 +57,7 @@ const properties: SchemaRule = {
       const member = value.get(name);
       if (member === undefined) continue;
       check.evaluated?.addName(name);
-      fits = check.apply(schema, partAt(check, name, member)) && fits;
+      fits = check.run.apply(schema, partAt(check, name, member)) && fits;
     }
     return fits;
   },
@@ -82,9 +83,9 @@ const patternProperties: SchemaRule = {
       let fits: boolean = isWhole || passOver(check);
       for (const [pattern, schema] of patterns) {
         for (const [name, member] of check.value) {
-          if (!pattern.test(name, check.budget)) continue;
+          if (!pattern.test(name, check.run.budget)) continue;
           check.evaluated?.addName(name);
-          fits = check.apply(schema, partAt(check, name, member)) && fits;
+          fits = check.run.apply(schema, partAt(check, name, member)) && fits;
         }
       }
       return fits;
@@ -106,10 +107,10 @@ const additionalProperties: SchemaRule = {
       let fits = true;
       for (const [name, member] of check.value) {
         if (isPyDict(named) && named.has(name)) continue;
-        if (usable.some(([pattern]) => pattern.test(name, check.budget))) continue;
+        if (usable.some(([pattern]) => pattern.test(name, check.run.budget))) continue;
         check.evaluated?.addName(name);
         if (given === false) return fail(check, "must NOT have additional properties");
-        fits = check.apply(given, partAt(check, name, member)) && fits;
+        fits = check.run.apply(given, partAt(check, name, member)) && fits;
       }
       return fits;
     };
@@ -128,8 +129,7 @@ const propertyNames: SchemaRule = {
     if (!isPyDict(check.value)) return true;
     let fits = true;
     for (const name of check.value.keys()) {
-      const part = { ...partAt(check, name, name), mismatches: undefined };
-      if (!check.apply(given, part)) fits = fail(check, `property name ${JSON.stringify(name)} must be valid`);
+      if (!check.run.apply(given, quietly(partAt(check, name, name)))) fits = fail(check, `property name ${JSON.stringify(name)} must be valid`);
     }
     return fits;
   },
@@ -144,7 +144,7 @@ function checkDependencies(given: PyDict): RuleCheck {
     for (const [name, demand] of given) {
       if (!value.has(name)) continue;
       if (!isTextList(demand)) {
-        fits = check.apply(demand, check) && fits;
+        fits = check.run.apply(demand, check) && fits;
         continue;
       }
       for (const other of demand) {
@@ -198,7 +198,7 @@ export const unevaluatedProperties: SchemaRule = {
     for (const [name, member] of check.value) {
       if (evaluated.hasName(name)) continue;
       if (given === false) return fail(check, "must NOT have unevaluated properties");
-      fits = check.apply(given, partAt(check, name, member)) && fits;
+      fits = check.run.apply(given, partAt(check, name, member)) && fits;
     }
     evaluated.addAllNames();
     return fits;

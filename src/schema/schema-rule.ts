@@ -20,23 +20,25 @@ export interface Mismatch {
   readonly choices?: readonly PyValue[];
 }
 
-/** What a check of one value against one schema is about. */
+/** What all parts of one check share. */
+export interface SchemaRun {
+  readonly budget: StepBudget;
+  /** Parts of the schema that were passed over so far, for they cannot be used or are not checked. */
+  passedOverCount: number;
+  /** Checks a value against a schema inside the whole one. */
+  readonly apply: (schema: PyValue, check: SchemaCheck) => boolean;
+}
+
+/** What a schema is held against. */
 export interface SchemaCheck {
+  readonly run: SchemaRun;
   readonly value: PyValue;
   readonly place: ValuePlace | undefined;
   /** Collects what does not fit; absent where only the result counts. */
   readonly mismatches: Mismatch[] | undefined;
   /** What of the value was looked at; absent where the schema does not ask. */
   readonly evaluated: EvaluatedParts | undefined;
-  readonly budget: StepBudget;
-  /** Parts of the schema that were passed over so far, for they cannot be used or are not checked. */
-  readonly passedOver: { count: number };
-  /** Checks a value, or a part of it, against a schema inside this one. */
-  readonly apply: (schema: PyValue, part: SchemaPart) => boolean;
 }
-
-/** What a schema inside a schema is held against. */
-export type SchemaPart = Pick<SchemaCheck, "value" | "place" | "mismatches" | "evaluated">;
 
 /** Says if a value fits one keyword. */
 export type RuleCheck = (check: SchemaCheck) => boolean;
@@ -72,7 +74,7 @@ function pathOf(place: ValuePlace | undefined): readonly (string | number)[] {
 
 /** Passes over a part of the schema, which may look at all of the value. */
 export function passOver(check: SchemaCheck): true {
-  check.passedOver.count += 1;
+  check.run.passedOverCount += 1;
   check.evaluated?.addAllNames();
   check.evaluated?.addAllIndexes();
   return true;
@@ -82,16 +84,22 @@ export function passOver(check: SchemaCheck): true {
  * Tells if the value fits the schema, or `undefined` where that is not sure: what is passed over fits
  * everything, which must not count where it is a fault to fit.
  */
-export function surelyFits(check: SchemaCheck, schema: PyValue, part: SchemaPart) {
-  const before = check.passedOver.count;
-  const fits = check.apply(schema, part);
-  return fits && check.passedOver.count > before ? undefined : fits;
+export function surelyFits(schema: PyValue, check: SchemaCheck): boolean | undefined {
+  const { run } = check;
+  const before = run.passedOverCount;
+  const fits = run.apply(schema, check);
+  return fits && run.passedOverCount > before ? undefined : fits;
 }
 
 /** A member or an item of the value that is checked. */
-export function partAt(check: SchemaCheck, key: string | number, value: PyValue): SchemaPart {
-  const { place, mismatches } = check;
-  return { value, place: { parent: place, key }, mismatches, evaluated: undefined };
+export function partAt(check: SchemaCheck, key: string | number, value: PyValue): SchemaCheck {
+  const { run, place, mismatches } = check;
+  return { run, value, place: { parent: place, key }, mismatches, evaluated: undefined };
+}
+
+/** The same check, of which only the result counts. */
+export function quietly(check: SchemaCheck): SchemaCheck {
+  return { ...check, mismatches: undefined };
 }
 
 /** Tells if something can stand where a schema is wanted. */

@@ -37,7 +37,7 @@ const enumeration: SchemaRule = {
     const choices = given as readonly PyValue[];
     const texts = new Set(choices.map((choice) => canonicalText(choice)));
     return (check) =>
-      texts.has(canonicalText(check.value, check.budget)) ||
+      texts.has(canonicalText(check.value, check.run.budget)) ||
       fail(check, "must be equal to one of the allowed values", choices);
   },
 };
@@ -49,7 +49,7 @@ const constant: SchemaRule = {
   make(given) {
     const text = canonicalText(given);
     return (check) =>
-      canonicalText(check.value, check.budget) === text ||
+      canonicalText(check.value, check.run.budget) === text ||
       fail(check, "must be equal to constant", [given]);
   },
 };
@@ -168,7 +168,7 @@ const pattern: SchemaRule = {
     const compiled = patternOf(given as string);
     return (check) =>
       !isText(check.value) ||
-      compiled.test(check.value, check.budget) ||
+      compiled.test(check.value, check.run.budget) ||
       fail(check, `must match pattern "${given as string}"`);
   },
 };

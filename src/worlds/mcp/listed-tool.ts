@@ -1,5 +1,3 @@
-import { describeError } from "../../errors.ts";
-
 /** A tool of a server, as it is used. */
 export interface ListedTool {
   readonly name: string;
@@ -61,10 +59,6 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 function brief(value: unknown): string {
-  try {
-    const text = JSON.stringify(value) ?? "nothing";
-    return text.length > 100 ? `${text.slice(0, 100)}…` : text;
-  } catch (error) {
-    return describeError(error);
-  }
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }
