@@ -1,6 +1,11 @@
 /** A pattern over code points, as its source says it. */
 export type PatternNode =
-  | { readonly type: "one"; readonly accepts: (codePoint: number) => boolean }
+  | {
+      readonly type: "one";
+      readonly accepts: (codePoint: number) => boolean;
+      /** The character, where it is a single one. */
+      readonly literal?: string;
+    }
   | { readonly type: "sequence"; readonly parts: readonly PatternNode[] }
   | { readonly type: "choice"; readonly branches: readonly PatternNode[] }
   | {
@@ -11,6 +16,8 @@ export type PatternNode =
       readonly max: number;
       readonly isLazy: boolean;
     }
+  /** A part whose text is wanted, under a name. */
+  | { readonly type: "capture"; readonly name: string; readonly part: PatternNode }
   | { readonly type: "edge"; readonly holds: Edge }
   | {
       readonly type: "look";

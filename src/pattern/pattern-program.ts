@@ -7,6 +7,8 @@ type Instruction =
   | { readonly type: "jump"; target: number }
   | { readonly type: "edge"; readonly holds: Edge }
   | { readonly type: "look"; readonly program: Program; readonly isNegated: boolean }
+  /** Notes the place where a capture begins or ends. */
+  | { readonly type: "note"; readonly name: string; readonly isStart: boolean }
   | { readonly type: "match" };
 
 /** A pattern as instructions. */
@@ -57,6 +59,10 @@ function emit(node: PatternNode, draft: Draft): void {
     case "sequence":
       for (const part of isBackward ? node.parts.toReversed() : node.parts) emit(part, draft);
       return;
+    case "capture":
+      push(instructions, { type: "note", name: node.name, isStart: !isBackward });
+      emit(node.part, draft);
+      return push(instructions, { type: "note", name: node.name, isStart: isBackward });
     case "choice":
       return emitChoice(node.branches, draft);
     case "repeat":
@@ -120,6 +126,34 @@ function emitCounted(part: PatternNode, draft: Draft): void {
 
 const noop: Instruction = { type: "edge", holds: () => true };
 
+/** Places that were noted on a way, the last one first. */
+interface Noted {
+  readonly name: string;
+  readonly isStart: boolean;
+  readonly place: number;
+  readonly before: Noted | undefined;
+}
+
+/** A match that begins at a known place. */
+export interface ProgramMatch {
+  readonly end: number;
+  readonly noted: Noted | undefined;
+}
+
+/** The texts of the captures that take part in a match. */
+export function capturesOf(text: string, { noted }: ProgramMatch): ReadonlyMap<string, string> {
+  const captures = new Map<string, string>();
+  const ends = new Map<string, number>();
+  for (let note = noted; note !== undefined; note = note.before) {
+    const { name, isStart, place } = note;
+    if (captures.has(name)) continue;
+    const end = ends.get(name);
+    if (!isStart) ends.set(name, end ?? place);
+    else if (end !== undefined) captures.set(name, text.slice(place, end));
+  }
+  return captures;
+}
+
 /** A search in one text. A way that failed once fails whenever it is tried again. */
 export class PatternSearch {
   readonly #text: string;
@@ -134,13 +168,15 @@ export class PatternSearch {
     this.#budget = budget;
   }
 
-  /** The end of the match that begins at a place, as a backtracking engine finds it. */
-  run(program: Program, start: number): number | undefined {
+  /** The match that begins at a place, as a backtracking engine finds it. */
+  run(program: Program, start: number): ProgramMatch | undefined {
     const { instructions, isBackward } = program;
     const tried = this.#triedOf(program);
     const text = this.#text;
     const ways: number[] = [0, start];
+    const notes: (Noted | undefined)[] = [undefined];
     while (ways.length > 0) {
+      let noted = notes.pop();
       let place = ways.pop() as number;
       let counter = ways.pop() as number;
       for (;;) {
@@ -149,7 +185,7 @@ export class PatternSearch {
         if (instruction.type === "match") {
           // What was tried on the way here did not fail.
           this.#tried.delete(program);
-          return place;
+          return { end: place, noted };
         }
         if (instruction.type === "take") {
           const codePoint = isBackward ? codePointBefore(text, place) : text.codePointAt(place);
@@ -162,9 +198,13 @@ export class PatternSearch {
           if (tried.has(key)) break;
           tried.add(key);
           ways.push(instruction.second, place);
+          notes.push(noted);
           counter = instruction.first;
         } else if (instruction.type === "jump") {
           counter = instruction.target;
+        } else if (instruction.type === "note") {
+          noted = { name: instruction.name, isStart: instruction.isStart, place, before: noted };
+          counter += 1;
         } else {
           const holds =
             instruction.type === "edge"

@@ -150,7 +150,8 @@ class PatternReader {
 
   #literal(codePoint: number): PatternNode {
     if (this.#flags.ignoresCase) return this.#classOf(classCharacter(codePoint), false);
-    return { type: "one", accepts: (given) => given === codePoint };
+    const literal = String.fromCodePoint(codePoint);
+    return { type: "one", accepts: (given) => given === codePoint, literal };
   }
 
   #classOf(members: string, isNegated: boolean): PatternNode {
@@ -284,16 +285,17 @@ class PatternReader {
     if (!this.#take(")")) this.#refuse("a group without its end");
     this.#flags = outer;
     this.#depth -= 1;
-    return kind === "group" ? { type: "sequence", parts: [part] } : { type: "look", part, ...kind };
+    if (kind === "group") return { type: "sequence", parts: [part] };
+    return "name" in kind ? { type: "capture", part, ...kind } : { type: "look", part, ...kind };
   }
 
-  #readGroupStart(): "group" | "nothing" | { isAhead: boolean; isNegated: boolean } {
+  #readGroupStart(): GroupStart {
     if (!this.#take("?")) return "group";
     const rest = this.#ahead(200);
-    const [name] = /^P?<[\p{L}_$][\p{L}\p{N}_$]*>/u.exec(rest) ?? [];
-    if (name !== undefined) {
-      this.#index += [...name].length;
-      return "group";
+    const [whole, name] = /^P?<([\p{L}_$][\p{L}\p{N}_$]*)>/u.exec(rest) ?? [];
+    if (whole !== undefined && name !== undefined) {
+      this.#index += [...whole].length;
+      return { name };
     }
     if (this.#take(":")) return "group";
     for (const [sign, isAhead, isNegated] of looks) {
@@ -350,6 +352,12 @@ class PatternReader {
     throw new PatternError(`it holds ${what}`);
   }
 }
+
+type GroupStart =
+  | "group"
+  | "nothing"
+  | { readonly name: string }
+  | { readonly isAhead: boolean; readonly isNegated: boolean };
 
 const anyCharacter: PatternNode = { type: "one", accepts: () => true };
 

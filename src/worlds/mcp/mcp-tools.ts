@@ -3,12 +3,12 @@ import { UsageError, describeError } from "../../errors.ts";
 import { defineForeignTool, type Tool } from "../../environment/define-tool.ts";
 import { refuse } from "../../environment/refuse.ts";
 import type { ToolContext } from "../../environment/tool-call.ts";
-import type { ParameterCheck } from "../../environment/tool-parameters.ts";
 import { keepListedTools } from "./kept-tools.ts";
 import { readListedTool, type ListedTool } from "./listed-tool.ts";
 import { McpConnection } from "./mcp-connection.ts";
 import { describeServer, type McpServer } from "./mcp-server.ts";
 import { nameTools, type NamedTool } from "./name-tools.ts";
+import { reportUnchecked } from "./report-unchecked.ts";
 import { SharedConnection } from "./shared-connection.ts";
 
 /** Which tools of an MCP server are used, and how. */
@@ -144,7 +144,7 @@ function toTool(
   const { timeoutMs = 30_000, maxResultLength: maxLength = 100_000 } = options;
   const { name, title, description = title ?? "", inputSchema } = listed;
   try {
-    const { tool, unusable } = defineForeignTool<Readonly<Record<string, unknown>>>({
+    const foreign = defineForeignTool<Readonly<Record<string, unknown>>>({
       ...{ name: ownName, description, timeoutMs, parameters: inputSchema },
       async execute(given, _state, context) {
         const { outside, signal } = context;
@@ -163,17 +163,8 @@ function toTool(
         return text;
       },
     });
-    if (unusable.length > 0) {
-      report(
-        `a part of the schema of tool ${JSON.stringify(name)} is not checked here, the server checks it: ` +
-          unusable.join("; "),
-      );
-    }
-    const isElsewhere = options.perEpisode === true;
-    const check = reportUnchecked(tool.callable.check, (why) =>
-      report(`arguments of tool ${JSON.stringify(name)} were not checked here: ${why}`),
-    );
-    return { ...tool, callable: { ...tool.callable, check, isElsewhere } };
+    const tool = reportUnchecked(foreign, name, report);
+    return { ...tool, callable: { ...tool.callable, isElsewhere: options.perEpisode === true } };
   } catch (error) {
     throw new UsageError(
       `Cannot use tool ${JSON.stringify(name)} of MCP server ${describeServer(options)}: ` +
@@ -181,20 +172,4 @@ function toTool(
       { cause: error },
     );
   }
-}
-
-/** Reports once that arguments were not checked. */
-function reportUnchecked(
-  check: ParameterCheck["check"],
-  report: (why: string) => void,
-): ParameterCheck["check"] {
-  let isReported = false;
-  return (given) => {
-    const checked = check(given);
-    if ("unchecked" in checked && checked.unchecked !== undefined && !isReported) {
-      isReported = true;
-      report(checked.unchecked);
-    }
-    return checked;
-  };
 }
