@@ -18,7 +18,7 @@ const unicodeClasses: Readonly<Partial<Record<string, string>>> = {
  * brackets; `undefined` for other letters.
  */
 export function namedClass(letter: string, { isUnicode }: CharacterRules): string | undefined {
-  if (!"dDwWsS".includes(letter)) return undefined;
+  if (!/^[dDwWsS]$/.test(letter)) return undefined;
   return (isUnicode ? unicodeClasses[letter] : undefined) ?? `\\${letter}`;
 }
 

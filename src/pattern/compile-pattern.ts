@@ -24,7 +24,8 @@ export interface LinearPattern {
    */
   readonly test: (text: string, budget: StepBudget) => boolean;
   /**
-   * Finds the first match from a place on: the one that JavaScript's own engine finds.
+   * Finds the first match from a place on: the one that JavaScript's own engine finds, but that a
+   * repetition may end with the empty text.
    *
    * @throws StepLimitError
    */
