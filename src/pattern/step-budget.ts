@@ -3,6 +3,19 @@ export class StepLimitError extends Error {
   override readonly name = "StepLimitError";
 }
 
+/** What the work comes to; `undefined` where it takes more steps than its budget has. */
+export function withinSteps<Value>(
+  limit: number,
+  work: (budget: StepBudget) => Value,
+): Value | undefined {
+  try {
+    return work(new StepBudget(limit));
+  } catch (error) {
+    if (error instanceof StepLimitError) return undefined;
+    throw error;
+  }
+}
+
 /**
  * Counts steps, so that a pattern or a schema from outside ends at the same place on every machine. A
  * limit in milliseconds would give other results on a slow machine.

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parsePythonJson } from "../python/json-parse.ts";
-import { toPyValue, type PlainJson, type PyDict } from "../python/value.ts";
+import { toPyValue, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
 import { checkSchema } from "./check-schema.ts";
 
 const dict = (value: PlainJson) => toPyValue(value) as PyDict;
@@ -104,10 +104,10 @@ describe("checkSchema() knows no names but those that are written", () => {
     new Map(entries.map(([name, value]) => [name, toPyValue(value)]));
 
   test.each(names)("%s", (name) => {
-    const schema = new Map([
+    const schema = new Map<string, PyValue>([
       ["properties", own([[name, { type: "string" }]])],
       ["additionalProperties", false],
-    ] as const) as PyDict;
+    ]);
     expect(checkSchema(schema, new Map()).mismatches).toEqual([]);
     expect(checkSchema(schema, own([[name, "x"]])).mismatches).toEqual([]);
     expect(checkSchema(schema, own([[name, 1]])).mismatches).toEqual([
