@@ -57,7 +57,10 @@ export function defineTool<Arguments, State = unknown>(
     );
   }
   const { check } = tool.callable;
-  return { ...tool, callable: { ...tool.callable, check: (given) => refuseUnchecked(check(given)) } };
+  return {
+    ...tool,
+    callable: { ...tool.callable, check: (given) => refuseUnchecked(check(given)) },
+  };
 }
 
 /** Nobody else checks the arguments of an own tool: what cannot be checked is the model's mistake. */
@@ -65,7 +68,9 @@ function refuseUnchecked(
   checked: CheckedArguments | Promise<CheckedArguments>,
 ): CheckedArguments | Promise<CheckedArguments> {
   const isUnchecked = "unchecked" in checked && checked.unchecked !== undefined;
-  return isUnchecked ? { problems: [`the arguments are too large to check: ${checked.unchecked}`] } : checked;
+  return isUnchecked
+    ? { problems: [`the arguments are too large to check: ${checked.unchecked}`] }
+    : checked;
 }
 
 /** A tool whose JSON Schema somebody else wrote. */

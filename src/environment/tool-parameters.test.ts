@@ -36,7 +36,9 @@ describe("defineTool()", () => {
 
 describe("defineForeignTool()", () => {
   test("leaves out what cannot be used, and says so", () => {
-    const { tool, unusable } = defineForeignTool(options({ ...pattern, count: { type: "integer" } }));
+    const { tool, unusable } = defineForeignTool(
+      options({ ...pattern, count: { type: "integer" } }),
+    );
     expect(unusable).toHaveLength(1);
     expect(tool.callable.check({ code: "ab" })).toEqual({ value: { code: "ab" } });
     expect(tool.callable.check({ code: "ab", count: "x" })).toEqual({

@@ -6,9 +6,15 @@ import { readDotsValue } from "./sglang/dots-value.ts";
 import { typesOfParameter } from "./sglang/glm47-schema.ts";
 
 /** Parameters of which one leads to `width` schemas, each of them to as many, and so on. */
-function parameters(keyword: string, { depth, width }: { depth: number; width: number }): PlainJson {
+function parameters(
+  keyword: string,
+  { depth, width }: { depth: number; width: number },
+): PlainJson {
   const level = (n: number) => Array.from({ length: width }, () => ({ $ref: `#/$defs/d${n}` }));
-  const definitions = Array.from({ length: depth }, (_, n) => [`d${n}`, { [keyword]: level(n + 1) }]);
+  const definitions = Array.from({ length: depth }, (_, n) => [
+    `d${n}`,
+    { [keyword]: level(n + 1) },
+  ]);
   return {
     type: "object",
     properties: { a: { $ref: "#/$defs/d0" }, b: { type: "integer" } },
@@ -24,15 +30,18 @@ const shapes = ["anyOf", "allOf"].flatMap((keyword) =>
   ].map((size) => [keyword, size] as const),
 );
 
-test.each(shapes)("a client's schema that doubles by %s (%o) says nothing of a type", (keyword, size) => {
-  const schema = toPyValue(parameters(keyword, size)) as PyDict;
-  expect(typesOfParameter(schema, { key: "a" })).toBeUndefined();
-  expect(typesOfParameter(schema, { key: "b" })).toEqual(new Set(["integer"]));
-  const properties = schema.get("properties") as PyDict;
-  expect(typeProperties(schema)?.get("b")).toEqual(properties.get("b"));
-  expect(typeProperties(schema)?.has("a")).toBe(true);
-  const openai = { type: "function", function: { name: "f", parameters: schema } };
-  const tools = [toolFromOpenAi(toPyValue(openai), "f")];
-  const context = { tools, dialect: "sglang", toolPositions: new Map([["f", 0]]) } as never;
-  expect(readDotsValue("1", { name: "f", key: "a" }, context)).toBe("1");
-});
+test.each(shapes)(
+  "a client's schema that doubles by %s (%o) says nothing of a type",
+  (keyword, size) => {
+    const schema = toPyValue(parameters(keyword, size)) as PyDict;
+    expect(typesOfParameter(schema, { key: "a" })).toBeUndefined();
+    expect(typesOfParameter(schema, { key: "b" })).toEqual(new Set(["integer"]));
+    const properties = schema.get("properties") as PyDict;
+    expect(typeProperties(schema)?.get("b")).toEqual(properties.get("b"));
+    expect(typeProperties(schema)?.has("a")).toBe(true);
+    const openai = { type: "function", function: { name: "f", parameters: schema } };
+    const tools = [toolFromOpenAi(toPyValue(openai), "f")];
+    const context = { tools, dialect: "sglang", toolPositions: new Map([["f", 0]]) } as never;
+    expect(readDotsValue("1", { name: "f", key: "a" }, context)).toBe("1");
+  },
+);

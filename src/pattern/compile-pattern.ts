@@ -68,7 +68,7 @@ export function* findAll(
   text: string,
   budget: StepBudget,
 ): Generator<PatternMatch> {
-  for (let from = 0; from <= text.length; ) {
+  for (let from = 0; from <= text.length;) {
     const match = pattern.find(text, from, budget);
     if (match === undefined) return;
     yield match;

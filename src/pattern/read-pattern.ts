@@ -22,7 +22,8 @@ const maxDepth = 200;
  * @throws PatternError for what is no pattern, and for back-references, possessive and atomic groups.
  */
 export function readPattern(source: string, flags: PatternFlags = {}): PatternNode {
-  if (source.length > maxLength) throw new PatternError(`it is longer than ${maxLength} characters`);
+  if (source.length > maxLength)
+    throw new PatternError(`it is longer than ${maxLength} characters`);
   const reader = new PatternReader([...source], isEcma(source), flags);
   return reader.read();
 }

@@ -37,7 +37,11 @@ describe("checkSchema() says what does not fit", () => {
     [{ oneOf: [{ type: "integer" }, { minimum: 2 }] }, 3, "must match exactly one schema in oneOf"],
     [{ additionalProperties: false }, { b: 1 }, "must NOT have additional properties"],
     [{ propertyNames: { maxLength: 1 } }, { bb: 1 }, 'property name "bb" must be valid'],
-    [{ dependentRequired: { b: ["c"] } }, { b: 1 }, "must have property c when property b is present"],
+    [
+      { dependentRequired: { b: ["c"] } },
+      { b: 1 },
+      "must have property c when property b is present",
+    ],
     [
       { properties: { b: {} }, unevaluatedProperties: false },
       { b: 1, c: 2 },
@@ -126,12 +130,37 @@ describe("checkSchema() reads a schema by the draft that it names", () => {
     ["draft 4: a flag", { ...draft("4"), minimum: 1, exclusiveMinimum: true }, 1, false],
     ["no draft: a flag", { maximum: 1, exclusiveMaximum: true }, 1, false],
     ["draft 4 has no const", { ...draft("4"), const: 1 }, 2, true],
-    ["draft 7: beside $ref", { ...draft("7"), $ref: "#/definitions/a", minimum: 5, definitions: { a: {} } }, 1, true],
-    ["2020-12: beside $ref", { ...year("2020-12"), $ref: "#/$defs/a", minimum: 5, $defs: { a: {} } }, 1, false],
-    ["draft 7: a tuple", { ...draft("7"), items: [{ type: "string" }], additionalItems: false }, ["x", 1], false],
-    ["2020-12 has no dependencies", { ...year("2020-12"), dependencies: { a: ["b"] } }, { a: 1 }, true],
+    [
+      "draft 7: beside $ref",
+      { ...draft("7"), $ref: "#/definitions/a", minimum: 5, definitions: { a: {} } },
+      1,
+      true,
+    ],
+    [
+      "2020-12: beside $ref",
+      { ...year("2020-12"), $ref: "#/$defs/a", minimum: 5, $defs: { a: {} } },
+      1,
+      false,
+    ],
+    [
+      "draft 7: a tuple",
+      { ...draft("7"), items: [{ type: "string" }], additionalItems: false },
+      ["x", 1],
+      false,
+    ],
+    [
+      "2020-12 has no dependencies",
+      { ...year("2020-12"), dependencies: { a: ["b"] } },
+      { a: 1 },
+      true,
+    ],
     ["draft 6: dependencies", { ...draft("6"), dependencies: { a: ["b"] } }, { a: 1 }, false],
-    ["2019-09: beside dependentSchemas", { ...year("2019-09"), dependentSchemas: { a: { required: ["b"] } } }, { a: 1 }, false],
+    [
+      "2019-09: beside dependentSchemas",
+      { ...year("2019-09"), dependentSchemas: { a: { required: ["b"] } } },
+      { a: 1 },
+      false,
+    ],
     ["an unknown draft", { $schema: "https://example.com/mine", type: "string" }, 1, false],
   ])("%s", (_, schema, value, fits) => {
     expect(check(schema, value)).toHaveLength(fits ? 0 : 1);
@@ -143,7 +172,10 @@ describe("checkSchema() follows references inside the schema", () => {
     ["#/$defs/a", { $defs: { a: { type: "string" } } }],
     ["#/definitions/a~1b%20c", { definitions: { "a/b c": { type: "string" } } }],
     ["#name", { $defs: { a: { $anchor: "name", type: "string" } } }],
-    ["item.json", { $id: "https://example.com/tool.json", $defs: { a: { $id: "item.json", type: "string" } } }],
+    [
+      "item.json",
+      { $id: "https://example.com/tool.json", $defs: { a: { $id: "item.json", type: "string" } } },
+    ],
     ["#/components/schemas/a", { components: { schemas: { a: { type: "string" } } } }],
     ["urn:x:item", { $defs: { a: { $id: "urn:x:item", type: "string" } } }],
   ])("%s", (reference, rest) => {
@@ -189,7 +221,11 @@ describe("checkSchema() does not check what it cannot use", () => {
     ["a pattern with a back-reference", { pattern: "^(a)\\1$" }, "x"],
     ["a multiple of 0", { multipleOf: 0 }, 1],
     ["properties as a list", { properties: [], additionalProperties: false }, { b: 1 }],
-    ["a key pattern", { patternProperties: { "(a)\\1": {} }, additionalProperties: false }, { b: 1 }],
+    [
+      "a key pattern",
+      { patternProperties: { "(a)\\1": {} }, additionalProperties: false },
+      { b: 1 },
+    ],
     ["one of patterns", { oneOf: [{ pattern: "^(a)\\1" }, { pattern: "^(b)\\1" }] }, "aa"],
     ["one of formats", { oneOf: [{ format: "uri" }, { format: "email" }] }, "a@b.c"],
     ["not a pattern", { not: { pattern: "^(a)\\1" } }, "b"],
@@ -214,7 +250,9 @@ describe("checkSchema() ends, whatever the schema is", () => {
     $defs: Object.fromEntries(
       Array.from({ length: depth }, (_, n) => [
         `d${n}`,
-        n + 1 === depth ? {} : { allOf: [{ $ref: `#/$defs/d${n + 1}` }, { $ref: `#/$defs/d${n + 1}` }] },
+        n + 1 === depth
+          ? {}
+          : { allOf: [{ $ref: `#/$defs/d${n + 1}` }, { $ref: `#/$defs/d${n + 1}` }] },
       ]),
     ),
   });

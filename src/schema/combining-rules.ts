@@ -64,8 +64,7 @@ const oneOf: SchemaRule = {
 const not: SchemaRule = {
   ...aSchema,
   make: (given) => (check) =>
-    surelyFits(given, quietly(check)) !== true ||
-    fail(check, "must NOT be valid"),
+    surelyFits(given, quietly(check)) !== true || fail(check, "must NOT be valid"),
 };
 
 const condition: SchemaRule = {
@@ -102,8 +101,7 @@ function reference(
   return {
     expected: "a text",
     isUsable: isText,
-    make: (given, schema, document) =>
-      checkTarget(() => find(document, schema, given as string)),
+    make: (given, schema, document) => checkTarget(() => find(document, schema, given as string)),
   };
 }
 

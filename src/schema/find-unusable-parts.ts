@@ -60,7 +60,9 @@ function problemOf(
       : keyword === "$dynamicRef" || keyword === "$recursiveRef"
         ? document.followDynamic(schema, given)
         : undefined;
-  return target !== undefined && "problem" in target ? `leads nowhere: ${target.problem}` : undefined;
+  return target !== undefined && "problem" in target
+    ? `leads nowhere: ${target.problem}`
+    : undefined;
 }
 
 function brief(value: PyValue): string {

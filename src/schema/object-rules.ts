@@ -129,7 +129,8 @@ const propertyNames: SchemaRule = {
     if (!isPyDict(check.value)) return true;
     let fits = true;
     for (const name of check.value.keys()) {
-      if (!check.run.apply(given, quietly(partAt(check, name, name)))) fits = fail(check, `property name ${JSON.stringify(name)} must be valid`);
+      if (!check.run.apply(given, quietly(partAt(check, name, name))))
+        fits = fail(check, `property name ${JSON.stringify(name)} must be valid`);
     }
     return fits;
   },

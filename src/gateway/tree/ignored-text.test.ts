@@ -11,7 +11,8 @@ test("ignoredText() takes out each match", () => {
 
 test("the default takes out the billing line alone", () => {
   const [billing] = defaultIgnore;
-  const text = "x-anthropic-billing-header: cc_version=2; cch=1;\nYou are x-anthropic-billing-header: a";
+  const text =
+    "x-anthropic-billing-header: cc_version=2; cch=1;\nYou are x-anthropic-billing-header: a";
   expect(billing?.remove(text)).toBe("You are x-anthropic-billing-header: a");
 });
 

@@ -158,7 +158,8 @@ describe("a model's own response template", () => {
       },
     }) as PyDict;
     const parse = (turn: string) =>
-      findToolCallParser("hf").parse(turn, { tools, responseTemplate: slow, dialect: "vllm" }).compat;
+      findToolCallParser("hf").parse(turn, { tools, responseTemplate: slow, dialect: "vllm" })
+        .compat;
     expect(parse("<call a><p count>x=3</p></call>").calls[0]?.argumentsText).toBe('{"count": 3}');
     expect(parse(`<call ${"a".repeat(2_000)}!`).calls).toEqual([]);
     expect(parse(`<call a><p count>${"x".repeat(500)}</call>`).calls).toHaveLength(1);

@@ -72,7 +72,11 @@ function completeSchema(schema: PyValue, search: Search, seen: ReadonlySet<strin
   return complete.set("type", types.length === 1 ? (types[0] as string) : types);
 }
 
-function followAlias(schema: PyDict, search: Search, seen: ReadonlySet<string>): PyValue | undefined {
+function followAlias(
+  schema: PyDict,
+  search: Search,
+  seen: ReadonlySet<string>,
+): PyValue | undefined {
   const aliases = ["$ref", "allOf"].filter((key) => schema.has(key));
   const rest = new Map([...schema].filter(([key]) => !aliases.includes(key)));
   const isPlain = [...rest.keys()].every((key) => annotations.includes(key));

@@ -30,7 +30,7 @@ export function readListedTool(sent: unknown): ListedTool | UnusableTool {
   if (inputSchema === undefined) {
     return {
       problem:
-        `tool ${JSON.stringify(name)} takes no object (its inputSchema is ` +
+        `tool ${JSON.stringify(name)} takes no object (its schema is ` +
         `${brief(sent["inputSchema"])}), expected {"type": "object", …}`,
     };
   }
@@ -47,7 +47,9 @@ function readInputSchema(sent: unknown): ObjectSchemaJson | undefined {
   if (!isRecord(sent)) return undefined;
   const { type, properties } = sent;
   const types = Array.isArray(type) ? (type as unknown[]) : [type ?? "object"];
-  const isObject = types.some((each) => typeof each === "string" && each.toLowerCase() === "object");
+  const isObject = types.some(
+    (each) => typeof each === "string" && each.toLowerCase() === "object",
+  );
   if (!isObject) return undefined;
   return { ...sent, type: "object", properties: properties ?? {} };
 }

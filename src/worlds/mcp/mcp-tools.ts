@@ -110,7 +110,8 @@ async function listTools(
     await using _lease = shared.lease();
     const connection = await shared.connection();
     const { tools: sent, cut } = await connection.listTools({ timeoutMs });
-    if (cut !== undefined) report(`the tools after the ${sent.length} that were read are missing: ${cut}`);
+    if (cut !== undefined)
+      report(`the tools after the ${sent.length} that were read are missing: ${cut}`);
     const tools: ListedTool[] = [];
     for (const each of sent) {
       const read = readListedTool(each);

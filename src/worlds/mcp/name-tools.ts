@@ -35,7 +35,7 @@ export function nameTools(
     if (names === undefined && ownName !== name) {
       report(
         `the model calls tool ${JSON.stringify(name)} by the name ${ownName}: engines allow letters, ` +
-          "digits, _ and -, at most 64 (the option names gives it another)",
+          "digits, _ and -, at most 64",
       );
     }
     named.push({ ownName, listed: tool });

@@ -5,7 +5,8 @@
 import { createInterface } from "node:readline";
 
 const { pages } = JSON.parse(process.argv[2]);
-const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+const send = (message) =>
+  process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 
 function answer({ id, method, params = {} }) {
   switch (method) {
@@ -16,7 +17,8 @@ function answer({ id, method, params = {} }) {
     }
     case "tools/list": {
       const page = pages[params.cursor ?? "first"] ?? pages["*"];
-      if (page === undefined) return send({ id, error: { code: -32602, message: "Invalid cursor" } });
+      if (page === undefined)
+        return send({ id, error: { code: -32602, message: "Invalid cursor" } });
       return send({ id, result: page });
     }
     case "tools/call": {

@@ -36,7 +36,11 @@ async function open(pages: Readonly<Record<string, Page>>, options: Partial<McpT
 const openPage = async (...tools: readonly unknown[]) => await open({ first: { tools } });
 
 /** What the agent reads after a call. */
-async function observe(tools: Awaited<ReturnType<typeof open>>["tools"], name: string, args: string) {
+async function observe(
+  tools: Awaited<ReturnType<typeof open>>["tools"],
+  name: string,
+  args: string,
+) {
   const environment = defineEnvironment({
     ...{ name: "world", tasks: [{ instruction: "Go." }], policy: "Use the tools.", tools },
     score: () => 1,
@@ -87,9 +91,21 @@ describe("each tool of an MCP server stands alone", () => {
     ["no type", { properties: { a: {} } }, { type: "object", properties: { a: {} } }],
     ["a type that may be null", { type: ["object", "null"] }, { type: "object", properties: {} }],
     ["a type in capitals", { type: "OBJECT" }, { type: "object", properties: {} }],
-    ["a draft alone", { $schema: "http://json-schema.org/draft-07/schema#" }, { type: "object", properties: {} }],
-    ["null keywords", { type: "object", properties: null, required: null }, { type: "object", properties: {}, required: null }],
-    ["alternatives", { anyOf: [{ type: "object" }] }, { anyOf: [{ type: "object" }], type: "object", properties: {} }],
+    [
+      "a draft alone",
+      { $schema: "http://json-schema.org/draft-07/schema#" },
+      { type: "object", properties: {} },
+    ],
+    [
+      "null keywords",
+      { type: "object", properties: null, required: null },
+      { type: "object", properties: {}, required: null },
+    ],
+    [
+      "alternatives",
+      { anyOf: [{ type: "object" }] },
+      { anyOf: [{ type: "object" }], type: "object", properties: {} },
+    ],
   ])("a tool whose schema is %s is used", async (_, inputSchema, shown) => {
     const { tools, names, troubles } = await openPage({ name: "odd", inputSchema }, plain);
     expect(names).toEqual(["odd", "plain"]);
@@ -110,39 +126,54 @@ describe("each tool of an MCP server stands alone", () => {
     );
     expect(names).toEqual(["plain"]);
     expect(troubles).toEqual([
-      'a tool is left out: tool "text" takes no object (its inputSchema is {"type":"string"}), expected {"type": "object", …}',
+      'a tool is left out: tool "text" takes no object (its schema is {"type":"string"}), expected {"type": "object", …}',
       "a tool is left out: an entry of its list has no name",
       "a tool is left out: an entry of its list is no object",
     ]);
   });
 
   test("a server without one tool that can be used says why", async () => {
-    const error: unknown = await openPage({ name: "text", inputSchema: [] }).catch((e: unknown) => e);
+    const error: unknown = await openPage({ name: "text", inputSchema: [] }).catch(
+      (e: unknown) => e,
+    );
     expect(error).toBeInstanceOf(UsageError);
     expect((error as UsageError).message).toContain(
-      'it lists no tools that can be used: tool "text" takes no object (its inputSchema is []), expected {"type": "object", …}',
+      'it lists no tools that can be used: tool "text" takes no object (its schema is []), expected {"type": "object", …}',
     );
   });
 
   test("members that are not as the protocol has them are not read", async () => {
-    const odd = { ...plain, description: null, title: null, annotations: null, outputSchema: { type: "array" } };
+    const odd = {
+      ...plain,
+      description: null,
+      title: null,
+      annotations: null,
+      outputSchema: { type: "array" },
+    };
     const { tools, troubles } = await openPage(odd, tool("titled", {}));
     expect(tools[0]?.definition.openai.get("function")).toEqual(
       new Map<string, unknown>([
         ["name", "plain"],
         ["description", ""],
-        ["parameters", parsePythonJson('{"type": "object", "properties": {"a": {"type": "number"}}}')],
+        [
+          "parameters",
+          parsePythonJson('{"type": "object", "properties": {"a": {"type": "number"}}}'),
+        ],
       ]),
     );
     expect(troubles).toEqual([]);
   });
 
   test("a name that engines do not allow is written with _ for the model, and called as it is", async () => {
-    const { tools, names, troubles } = await openPage(tool("list/issues.all"), tool("höhe"), tool("list.issues.all"));
+    const { tools, names, troubles } = await openPage(
+      tool("list/issues.all"),
+      tool("höhe"),
+      tool("list.issues.all"),
+    );
     expect(names).toEqual(["list_issues_all", "h_he"]);
     expect(troubles).toEqual([
-      'the model calls tool "list/issues.all" by the name list_issues_all: engines allow letters, digits, _ and -, at most 64 (the option names gives it another)',
-      'the model calls tool "höhe" by the name h_he: engines allow letters, digits, _ and -, at most 64 (the option names gives it another)',
+      'the model calls tool "list/issues.all" by the name list_issues_all: engines allow letters, digits, _ and -, at most 64',
+      'the model calls tool "höhe" by the name h_he: engines allow letters, digits, _ and -, at most 64',
       'tool "list.issues.all" is left out: another one is called "list_issues_all" already, expected names of their own',
     ]);
     expect(await observe(tools, "list_issues_all", "{}")).toBe("list/issues.all {}");
@@ -157,7 +188,9 @@ describe("each tool of an MCP server stands alone", () => {
   });
 
   test("parameters may be called what JavaScript's objects have", async () => {
-    const properties = JSON.parse('{"constructor": {"type": "string"}, "__proto__": {"type": "number"}, "toString": {"type": "string"}}') as object;
+    const properties = JSON.parse(
+      '{"constructor": {"type": "string"}, "__proto__": {"type": "number"}, "toString": {"type": "string"}}',
+    ) as object;
     const { tools, troubles } = await openPage(tool("odd", properties, { required: ["toString"] }));
     expect(troubles).toEqual([]);
     const given = '{"toString":"x","__proto__":1}';
@@ -183,7 +216,11 @@ describe("the pages of an MCP server's tools", () => {
 
   test.each<[string, Record<string, Page>, readonly string[]]>([
     ["two pages", { first: { tools: [one], nextCursor: "b" }, b: { tools: [two] } }, []],
-    ["an empty cursor that is one", { first: { tools: [one], nextCursor: "" }, "": { tools: [two] } }, []],
+    [
+      "an empty cursor that is one",
+      { first: { tools: [one], nextCursor: "" }, "": { tools: [two] } },
+      [],
+    ],
     ["null at the end", { first: { tools: [one, two], nextCursor: null } }, []],
     ["the same page for each cursor", { "*": { tools: [one, two], nextCursor: "" } }, []],
     [
@@ -194,7 +231,9 @@ describe("the pages of an MCP server's tools", () => {
     [
       "a cursor that it refuses",
       { first: { tools: [one, two], nextCursor: "" } },
-      ['the tools after the 2 that were read are missing: it refuses its own cursor "" (Invalid cursor)'],
+      [
+        'the tools after the 2 that were read are missing: it refuses its own cursor "" (Invalid cursor)',
+      ],
     ],
     [
       "a cursor that is no text",
