@@ -1,15 +1,24 @@
 import type { PyDict } from "../python/value.ts";
 import { checkSchema } from "../schema/check-schema.ts";
 
+/** What was found of arguments. */
+export interface SchemaFindings {
+  /** Where they do not fit, as `path: what is expected`, such as `/days: must be integer`. */
+  readonly mismatches: readonly string[];
+  /** Why they were not checked; absent where they were. */
+  readonly unchecked?: string;
+}
+
 /**
- * Lists where arguments do not fit the tool's JSON Schema, as `path: what is expected`, such as
- * `/days: must be integer`. What cannot be used of a schema demands nothing, and neither does a schema
- * that takes too many steps.
+ * Holds arguments against the tool's JSON Schema, which may be a client's. What cannot be used of the
+ * schema demands nothing.
  */
-export function findSchemaMismatches(schema: PyDict, value: PyDict): string[] {
-  return checkSchema(schema, value).mismatches.map(
+export function findSchemaMismatches(schema: PyDict, value: PyDict): SchemaFindings {
+  const { mismatches, ...rest } = checkSchema(schema, value);
+  const described = mismatches.map(
     ({ path, message }) => `/${path.map(toToken).join("/")}: ${message}`,
   );
+  return { mismatches: described, ...rest };
 }
 
 /** A key as a JSON pointer writes it. */
