@@ -1,11 +1,11 @@
 import type { PyDict } from "../python/value.ts";
 import { checkSchema } from "../schema/check-schema.ts";
 
-/** What was found of arguments. */
+/** Findings about arguments. */
 export interface SchemaFindings {
-  /** Where they do not fit, as `path: what is expected`, such as `/days: must be integer`. */
+  /** Places where they do not fit, as `path: what is expected`, such as `/days: must be integer`. */
   readonly mismatches: readonly string[];
-  /** Why they were not checked; absent where they were. */
+  /** The reason why they were not checked; absent where they were. */
   readonly unchecked?: string;
 }
 

@@ -1,6 +1,6 @@
 import { PatternError } from "./pattern-node.ts";
 
-/** How characters are compared, and what the classes mean. */
+/** Rules for comparing characters and reading classes. */
 export interface CharacterRules {
   readonly ignoresCase: boolean;
   /** `\d`, `\w` and `\s` hold the characters of all languages, as in Python. */

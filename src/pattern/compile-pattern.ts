@@ -6,7 +6,7 @@ import type { StepBudget } from "./step-budget.ts";
 /** A place where a pattern matches. */
 export interface PatternMatch {
   readonly start: number;
-  /** Where the match ends, exclusive. */
+  /** The end of the match, exclusive. */
   readonly end: number;
   /** The texts of the named groups that take part. */
   readonly groups: () => ReadonlyMap<string, string>;

@@ -1,9 +1,9 @@
-/** Thrown where work on a pattern or a schema from outside takes more steps than it may. */
+/** An error for work on a pattern or a schema from outside that takes more steps than it may. */
 export class StepLimitError extends Error {
   override readonly name = "StepLimitError";
 }
 
-/** What the work comes to; `undefined` where it takes more steps than its budget has. */
+/** Returns the result of the work; `undefined` if it takes more steps than its budget has. */
 export function withinSteps<Value>(
   limit: number,
   work: (budget: StepBudget) => Value,

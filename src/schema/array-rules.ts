@@ -132,7 +132,7 @@ const contains: SchemaRule = {
   },
 };
 
-/** What `contains` reads, said to be usable or not. */
+/** The bounds that `contains` reads; the rule only tells if they are usable. */
 const containsBound: SchemaRule = { since: 2019, ...aCount, make: () => () => true };
 
 /** Keywords about the items of a list. */

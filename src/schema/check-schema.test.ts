@@ -244,7 +244,7 @@ describe("checkSchema() does not check what it cannot use", () => {
   });
 });
 
-describe("checkSchema() ends, whatever the schema is", () => {
+describe("checkSchema() ends for every schema", () => {
   const doubling = (depth: number): PlainJson => ({
     $ref: "#/$defs/d0",
     $defs: Object.fromEntries(

@@ -12,7 +12,7 @@ import {
   type SchemaRun,
 } from "./schema-rule.ts";
 
-/** What a check came to. */
+/** The result of a check. */
 export interface SchemaResult {
   readonly mismatches: readonly Mismatch[];
   /** Why the value was not checked; then there are no mismatches. */

@@ -82,7 +82,7 @@ const condition: SchemaRule = {
     };
   },
 };
-/** What `if` reads, said to be usable or not. */
+/** The branches that `if` reads; the rule only tells if they are usable. */
 const branch: SchemaRule = { since: 7, ...aSchema, make: () => () => true };
 
 /** Checks by the schema that a reference leads to, which is looked up when it is first needed. */

@@ -2,13 +2,13 @@ import { isPyDict, isPyList, type PyDict, type PyValue } from "../python/value.t
 import { draftOf, type SchemaDraft } from "./schema-draft.ts";
 import { subschemasOf } from "./subschemas.ts";
 
-/** Where a schema without an address counts as lying. */
+/** The address of a schema that has none. */
 const defaultBase = "turnwright:///schema";
 
 /** Deepest nesting of schemas in a schema, and of steps from one to the next in a check. */
 export const maxSchemaDepth = 500;
 
-/** What a reference leads to. */
+/** The end of a reference: a schema, or the reason why there is none. */
 export type Target = { readonly schema: PyValue } | { readonly problem: string };
 
 /** A whole schema, with what its parts can be referred to by. Nothing is ever loaded from elsewhere. */
@@ -64,7 +64,7 @@ export class SchemaDocument {
     if (!this.#byAddress.has(address)) this.#byAddress.set(address, schema);
   }
 
-  /** What the reference of a part leads to. */
+  /** Follows the reference of a part. */
   follow(from: PyDict, reference: string): Target {
     return this.#find(from, reference) ?? { problem: `nothing here is called ${brief(reference)}` };
   }

@@ -1,7 +1,7 @@
 import { compilePattern, type LinearPattern } from "../pattern/compile-pattern.ts";
 import { PatternError } from "../pattern/pattern-node.ts";
 
-/** How many patterns stay compiled; the one that was compiled first goes first. */
+/** Most patterns that stay compiled; the oldest goes first. */
 const maxCompiled = 1_000;
 
 const compiled = new Map<string, LinearPattern | PatternError>();

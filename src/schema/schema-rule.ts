@@ -20,7 +20,7 @@ export interface Mismatch {
   readonly choices?: readonly PyValue[];
 }
 
-/** What all parts of one check share. */
+/** State that all parts of one check share. */
 export interface SchemaRun {
   readonly budget: StepBudget;
   /** Parts of the schema that were passed over so far, for they cannot be used or are not checked. */
@@ -29,14 +29,14 @@ export interface SchemaRun {
   readonly apply: (schema: PyValue, check: SchemaCheck) => boolean;
 }
 
-/** What a schema is held against. */
+/** A value that is held against a schema. */
 export interface SchemaCheck {
   readonly run: SchemaRun;
   readonly value: PyValue;
   readonly place: ValuePlace | undefined;
   /** Collects what does not fit; absent where only the result counts. */
   readonly mismatches: Mismatch[] | undefined;
-  /** What of the value was looked at; absent where the schema does not ask. */
+  /** Parts of the value that some keyword looked at; absent if the schema does not ask. */
   readonly evaluated: EvaluatedParts | undefined;
 }
 
@@ -45,7 +45,7 @@ export type RuleCheck = (check: SchemaCheck) => boolean;
 
 /** A keyword of JSON Schema. */
 export interface SchemaRule {
-  /** What may stand there, for a message; and the test for it. */
+  /** A description of what may stand there, for messages. */
   readonly expected: string;
   readonly isUsable: (given: PyValue, schema: PyDict) => boolean;
   /** Makes the check, once for each schema. */

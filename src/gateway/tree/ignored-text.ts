@@ -3,7 +3,7 @@ import { compilePattern, removeAll } from "../../pattern/compile-pattern.ts";
 import { StepBudget, StepLimitError } from "../../pattern/step-budget.ts";
 import { ClientError } from "../client-error.ts";
 
-/** What is taken out of messages before they are compared. */
+/** A text that is taken out of messages before they are compared. */
 export interface IgnoredText {
   /** @throws ClientError `invalid` where it takes too many steps for this text. */
   readonly remove: (text: string) => string;

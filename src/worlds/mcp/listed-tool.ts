@@ -11,7 +11,7 @@ interface ObjectSchemaJson {
   readonly [keyword: string]: unknown;
 }
 
-/** What is wrong with a tool that cannot be used. */
+/** The reason why a tool cannot be used. */
 export interface UnusableTool {
   readonly problem: string;
 }

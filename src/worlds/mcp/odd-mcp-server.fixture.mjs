@@ -1,4 +1,4 @@
-// An MCP server for tests that says what it is told to, without a library that would correct it:
+// An MCP server for tests that sends the pages of its argument, without a library that would correct it:
 // `node odd-mcp-server.fixture.mjs '{"pages": {"": {"tools": […], "nextCursor": "b"}, "b": {…}}}'`.
 // A page of the cursor "*" answers all cursors that have no page of their own. A call of a tool is answered with its
 // name and its arguments as they came.
