@@ -30,8 +30,7 @@ export function readPattern(source: string, flags: PatternFlags = {}): PatternNo
 
 function isEcma(source: string): boolean {
   try {
-    new RegExp(source, "u");
-    return true;
+    return new RegExp(source, "u").unicode;
   } catch {
     return false;
   }

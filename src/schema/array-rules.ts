@@ -79,7 +79,7 @@ const minItems: SchemaRule = {
   make: (given) => (check) =>
     !isPyList(check.value) ||
     check.value.length >= (given as number) ||
-    fail(check, `must NOT have fewer than ${String(given)} items`),
+    fail(check, `must NOT have fewer than ${given as number} items`),
 };
 
 const maxItems: SchemaRule = {
@@ -87,7 +87,7 @@ const maxItems: SchemaRule = {
   make: (given) => (check) =>
     !isPyList(check.value) ||
     check.value.length <= (given as number) ||
-    fail(check, `must NOT have more than ${String(given)} items`),
+    fail(check, `must NOT have more than ${given as number} items`),
 };
 
 const uniqueItems: SchemaRule = {

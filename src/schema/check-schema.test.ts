@@ -229,7 +229,7 @@ describe("checkSchema() does not check what it cannot use", () => {
     ["one of patterns", { oneOf: [{ pattern: "^(a)\\1" }, { pattern: "^(b)\\1" }] }, "aa"],
     ["one of formats", { oneOf: [{ format: "uri" }, { format: "email" }] }, "a@b.c"],
     ["not a pattern", { not: { pattern: "^(a)\\1" } }, "b"],
-    ["if a pattern", { if: { pattern: "^(a)\\1" }, then: false }, "b"],
+    ["if a pattern", { if: { pattern: "^(a)\\1" }, else: false }, "b"],
     ["at most one of a pattern", { contains: { pattern: "^(a)\\1" }, maxContains: 1 }, ["a", "b"]],
     ["unevaluated beside nowhere", { $ref: "#/nowhere", unevaluatedProperties: false }, { b: 1 }],
     ["required among the properties", { properties: { required: ["b"] } }, { required: 1 }],

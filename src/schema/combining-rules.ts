@@ -71,12 +71,11 @@ const condition: SchemaRule = {
   since: 7,
   ...aSchema,
   make(given, schema) {
-    const branches = { then: schema.get("then"), else: schema.get("else") };
     return (check) => {
       const fits = surelyFits(given, quietly(check));
       if (fits === undefined) return passOver(check);
       const branch = fits ? "then" : "else";
-      const chosen = branches[branch];
+      const chosen = schema.get(branch);
       if (chosen === undefined || chosen === null || check.run.apply(chosen, check)) return true;
       return fail(check, `must match "${branch}" schema`);
     };

@@ -36,7 +36,7 @@ const minProperties: SchemaRule = {
   make: (given) => (check) =>
     !isPyDict(check.value) ||
     check.value.size >= (given as number) ||
-    fail(check, `must NOT have fewer than ${String(given)} properties`),
+    fail(check, `must NOT have fewer than ${given as number} properties`),
 };
 
 const maxProperties: SchemaRule = {
@@ -44,7 +44,7 @@ const maxProperties: SchemaRule = {
   make: (given) => (check) =>
     !isPyDict(check.value) ||
     check.value.size <= (given as number) ||
-    fail(check, `must NOT have more than ${String(given)} properties`),
+    fail(check, `must NOT have more than ${given as number} properties`),
 };
 
 const properties: SchemaRule = {

@@ -58,13 +58,14 @@ const constant: SchemaRule = {
 function bound(
   measure: (value: PyValue) => bigint | number | undefined,
   isWithin: (measured: bigint | number, limit: bigint | number) => boolean,
-  describe: (limit: PyValue) => string,
+  describe: (limit: bigint | number) => string,
 ): Pick<SchemaRule, "make"> {
   return {
     make: (given) => (check) => {
       const measured = measure(check.value);
-      const fits = measured === undefined || isWithin(measured, given as bigint | number);
-      return fits || fail(check, describe(given));
+      const limit = given as bigint | number;
+      const fits = measured === undefined || isWithin(measured, limit);
+      return fits || fail(check, describe(limit));
     },
   };
 }
@@ -90,12 +91,12 @@ const maximum: SchemaRule = {
 const least = bound(
   numberOf,
   (value, limit) => value >= limit,
-  (limit) => `must be >= ${String(limit)}`,
+  (limit) => `must be >= ${limit}`,
 );
 const most = bound(
   numberOf,
   (value, limit) => value <= limit,
-  (limit) => `must be <= ${String(limit)}`,
+  (limit) => `must be <= ${limit}`,
 );
 const isFlag = (given: PyValue, other: PyValue | undefined): boolean =>
   typeof given === "boolean" && (other === undefined || isNumber(other));
@@ -115,12 +116,12 @@ const exclusiveMaximum: SchemaRule = {
 const above = bound(
   numberOf,
   (value, limit) => value > limit,
-  (limit) => `must be > ${String(limit)}`,
+  (limit) => `must be > ${limit}`,
 );
 const below = bound(
   numberOf,
   (value, limit) => value < limit,
-  (limit) => `must be < ${String(limit)}`,
+  (limit) => `must be < ${limit}`,
 );
 
 const multipleOf: SchemaRule = {
@@ -129,7 +130,7 @@ const multipleOf: SchemaRule = {
   make: (given) => (check) =>
     !isNumber(check.value) ||
     isMultipleOf(check.value, given as number) ||
-    fail(check, `must be multiple of ${String(given)}`),
+    fail(check, `must be multiple of ${given as number}`),
 };
 
 const aCount = { expected: "a whole number from 0 on", isUsable: isCount };
@@ -149,7 +150,7 @@ const minLength: SchemaRule = {
   ...bound(
     lengthOf,
     (length, limit) => length >= limit,
-    (limit) => `must NOT have fewer than ${String(limit)} characters`,
+    (limit) => `must NOT have fewer than ${limit} characters`,
   ),
 };
 const maxLength: SchemaRule = {
@@ -157,7 +158,7 @@ const maxLength: SchemaRule = {
   ...bound(
     lengthOf,
     (length, limit) => length <= limit,
-    (limit) => `must NOT have more than ${String(limit)} characters`,
+    (limit) => `must NOT have more than ${limit} characters`,
   ),
 };
 
