@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 /** The folders of src in the order in which a task travels: each knows only itself and earlier ones. */
 const layers: readonly (readonly string[])[] = [
-  ["internal", "python", "message.ts", "errors.ts", "outside.ts", "task.ts"],
+  ["internal", "python", "pattern", "schema", "message.ts", "errors.ts", "outside.ts", "task.ts"],
   ["jinja", "tokenizer", "engine", "environment", "user", "hub"],
   ["renderer", "parser", "trajectory"],
   ["agent", "reward"],

@@ -488,7 +488,7 @@ describe("what is broken is refused when it is defined", () => {
           },
         },
       },
-      "tool give: its parameters are no JSON Schema: schema is invalid: data/properties/a/type",
+      'tool give: its parameters are no JSON Schema: properties/a/type is "txet", expected one of string,',
     ],
     [
       "a schema of no object",

@@ -3,7 +3,7 @@ import { toolFromOpenAi, type ToolDefinition } from "../message.ts";
 import { toPyValue, type PlainJson } from "../python/value.ts";
 import { refuseMisspelt } from "./refuse-misspelt.ts";
 import type { CallableTool, ToolContext } from "./tool-call.ts";
-import { readParameters, type ToolParameters } from "./tool-parameters.ts";
+import { readParameters, type CheckedArguments, type ToolParameters } from "./tool-parameters.ts";
 
 /** How long a call may take where a tool does not say, in milliseconds. */
 const defaultTimeoutMs = 30_000;
@@ -50,6 +50,45 @@ const partNames = ["name", "description", "parameters", "execute", "timeoutMs", 
 export function defineTool<Arguments, State = unknown>(
   options: ToolOptions<Arguments, State>,
 ): Tool<State> {
+  const { tool, unusable } = defineForeignTool(options);
+  if (unusable.length > 0) {
+    throw new UsageError(
+      `Cannot define tool ${tool.name}: its parameters are no JSON Schema: ${unusable.join("; ")}`,
+    );
+  }
+  const { check } = tool.callable;
+  return {
+    ...tool,
+    callable: { ...tool.callable, check: (given) => refuseUnchecked(check(given)) },
+  };
+}
+
+/** Nobody else checks the arguments of an own tool: what cannot be checked is the model's mistake. */
+function refuseUnchecked(
+  checked: CheckedArguments | Promise<CheckedArguments>,
+): CheckedArguments | Promise<CheckedArguments> {
+  const isUnchecked = "unchecked" in checked && checked.unchecked !== undefined;
+  return isUnchecked
+    ? { problems: [`the arguments are too large to check: ${checked.unchecked}`] }
+    : checked;
+}
+
+/** A tool whose JSON Schema somebody else wrote. */
+export interface ForeignTool<State> {
+  readonly tool: Tool<State>;
+  /** What of the schema is not checked: each part's place, and the reason. */
+  readonly unusable: readonly string[];
+}
+
+/**
+ * Defines a tool that another program checks as well: what cannot be used of its JSON Schema is not
+ * checked here.
+ *
+ * @throws UsageError for everything else that is wrong with it.
+ */
+export function defineForeignTool<Arguments, State = unknown>(
+  options: ToolOptions<Arguments, State>,
+): ForeignTool<State> {
   const { name, description, parameters, execute } = options;
   const { timeoutMs = defaultTimeoutMs, ends = false } = options;
   if (typeof name !== "string" || !/^[\w-]{1,64}$/.test(name)) {
@@ -73,9 +112,9 @@ export function defineTool<Arguments, State = unknown>(
     );
   }
   refuseMisspelt(options, partNames, `tool ${name}`);
-  const { jsonSchema, check } = readParameters(parameters, name);
+  const { jsonSchema, unusable, check } = readParameters(parameters, name);
   const openai = { type: "function", function: { name, description, parameters: jsonSchema } };
-  return {
+  const tool: Tool<State> = {
     name,
     definition: toolFromOpenAi(toPyValue(openai as unknown as PlainJson), `tool ${name}`),
     callable: {
@@ -83,8 +122,10 @@ export function defineTool<Arguments, State = unknown>(
       timeoutMs,
       ends,
       jsonSchema,
+      unusable,
       check,
       execute: execute as CallableTool<State>["execute"],
     },
   };
+  return { tool, unusable };
 }

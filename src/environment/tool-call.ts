@@ -158,13 +158,13 @@ function mistake(why: string, tool?: ParameterCheck & { readonly name: string })
 
 /** The names of a tool's parameters, the optional ones marked. */
 function describeShape({ jsonSchema }: ParameterCheck): string {
-  const { properties = {}, required = [] } = jsonSchema as {
-    readonly properties?: object;
-    readonly required?: readonly string[];
-  };
-  const names = Object.keys(properties);
+  // A server may have written something else there.
+  const { properties, required } = jsonSchema;
+  const isObject = typeof properties === "object" && properties !== null;
+  const names = isObject && !Array.isArray(properties) ? Object.keys(properties) : [];
   if (names.length === 0) return "no arguments";
-  return names.map((name) => (required.includes(name) ? name : `${name}?`)).join(", ");
+  const needed = new Set<unknown>(Array.isArray(required) ? required : []);
+  return names.map((name) => (needed.has(name) ? name : `${name}?`)).join(", ");
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

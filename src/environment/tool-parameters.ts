@@ -1,5 +1,9 @@
-import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { UsageError, describeError } from "../errors.ts";
+import { stringifyPythonJson } from "../python/json-stringify.ts";
+import { toPyValue, type PlainJson, type PyDict } from "../python/value.ts";
+import { checkSchema } from "../schema/check-schema.ts";
+import { findUnusableParts } from "../schema/find-unusable-parts.ts";
+import type { Mismatch } from "../schema/schema-rule.ts";
 import {
   isStandardSchema,
   type ObjectSchema,
@@ -12,12 +16,18 @@ export type ToolParameters<Arguments> = StandardSchema<Arguments> | ObjectSchema
 
 /** Arguments that fit, or what is wrong with them, in words for the model. */
 export type CheckedArguments =
-  | { readonly value: unknown }
+  | {
+      readonly value: unknown;
+      /** Why the arguments were not checked; absent where they were. */
+      readonly unchecked?: string;
+    }
   | { readonly problems: readonly string[] };
 
 /** A tool's parameters, ready to be shown to a model and to check what it wrote. */
 export interface ParameterCheck {
   readonly jsonSchema: ObjectSchema;
+  /** What cannot be used of a JSON Schema, and is not checked: each part's place, and the reason. */
+  readonly unusable: readonly string[];
   /** Checks plain arguments; async where the schema is. */
   readonly check: (given: unknown) => CheckedArguments | Promise<CheckedArguments>;
 }
@@ -31,10 +41,10 @@ const noParameters: ObjectSchema = { type: "object", properties: {} };
  * @throws UsageError where it is no schema, or none that can be shown to a model. `tool` names it.
  */
 export function readParameters(parameters: unknown, tool: string): ParameterCheck {
-  if (parameters === undefined) return checkWithJsonSchema(noParameters, tool);
+  if (parameters === undefined) return checkWithJsonSchema(noParameters);
   if (isStandardSchema(parameters)) {
     const jsonSchema = jsonSchemaOf(parameters, tool);
-    return { jsonSchema, check: (given) => checkWith(parameters, given) };
+    return { jsonSchema, unusable: [], check: (given) => checkWith(parameters, given) };
   }
   if (!isObjectSchema(parameters)) {
     const hint = isShape(parameters) ? "z.object(…) around these fields" : "z.object({…})";
@@ -43,7 +53,7 @@ export function readParameters(parameters: unknown, tool: string): ParameterChec
         'another Standard Schema, or a JSON Schema {"type": "object", "properties": {…}}',
     );
   }
-  return checkWithJsonSchema(parameters, tool);
+  return checkWithJsonSchema(parameters);
 }
 
 function isObjectSchema(value: unknown): value is ObjectSchema {
@@ -117,37 +127,25 @@ function describeIssue({ path = [], message }: StandardIssue): string {
   return keys.length === 0 ? message : `${keys.join(".")}: ${message}`;
 }
 
-function checkWithJsonSchema(schema: ObjectSchema, tool: string): ParameterCheck {
-  // One for each tool: an instance keeps all that it has compiled.
-  const ajv = new Ajv2020({
-    strict: false,
-    allErrors: true,
-    validateFormats: false,
-    logger: false,
-  });
+function checkWithJsonSchema(schema: ObjectSchema): ParameterCheck {
+  const document = toPyValue(schema as unknown as PlainJson) as PyDict;
   const { $schema: _draft, ...shown } = schema;
-  try {
-    const isRight = ajv.compile(shown);
-    return {
-      jsonSchema: shown,
-      check: (given) =>
-        isRight(given)
-          ? { value: given }
-          : { problems: (isRight.errors ?? []).map(describeJsonError) },
-    };
-  } catch (error) {
-    throw new UsageError(
-      `Cannot define tool ${tool}: its parameters are no JSON Schema: ${describeError(error)}`,
-      { cause: error },
-    );
-  }
+  return {
+    jsonSchema: shown,
+    unusable: findUnusableParts(document),
+    check(given) {
+      const result = checkSchema(document, toPyValue(given as PlainJson));
+      const { mismatches, unchecked } = result;
+      if (unchecked !== undefined) return { value: given, unchecked };
+      return mismatches.length === 0
+        ? { value: given }
+        : { problems: mismatches.map(describeMismatch) };
+    },
+  };
 }
 
-function describeJsonError({ instancePath, message = "is wrong", params }: ErrorObject): string {
-  const place = instancePath.slice(1).replaceAll("/", ".");
-  const choices: unknown = params["allowedValues"];
-  const more = Array.isArray(choices)
-    ? `: ${choices.map((one) => JSON.stringify(one)).join(", ")}`
-    : "";
-  return `${place === "" ? "" : `${place} `}${message}${more}`;
+function describeMismatch({ path, message, choices }: Mismatch): string {
+  const listed = choices?.map((choice) => stringifyPythonJson(choice)).join(", ");
+  const more = listed === undefined ? "" : `: ${listed}`;
+  return `${path.length === 0 ? "" : `${path.join(".")} `}${message}${more}`;
 }

@@ -32,6 +32,7 @@ import type { GatewaySession, SessionIdentity, SessionReward } from "./session/s
 import { toEpisode, type SessionEnd } from "./session/to-episode.ts";
 import type { RowChoice } from "./tree/collect-rows.ts";
 import type { Strictness } from "./tree/match-turn.ts";
+import { ignoredText } from "./tree/ignored-text.ts";
 import { defaultIgnore } from "./tree/message-keys.ts";
 import type { TurnNode } from "./tree/turn-node.ts";
 import { PromptBuilder } from "./turn/prompt-builder.ts";
@@ -62,7 +63,10 @@ export interface GatewayOptions {
   readonly constraints?: "ignore" | "refuse";
   /** How exactly turns have to come back. Default `calls`. */
   readonly strictness?: Strictness;
-  /** What is taken out of messages before they are compared. Default Claude Code's billing line. */
+  /**
+   * What is taken out of messages before they are compared, without back-references: it runs in linear
+   * time. Default Claude Code's billing line.
+   */
   readonly ignore?: readonly RegExp[];
   /** Names of the model whose turns are trained. Default all. */
   readonly policyModels?: readonly string[];
@@ -128,7 +132,7 @@ export class Gateway implements AsyncDisposable {
     };
     this.#gate = new PauseGate(options.holdMs ?? 5 * 60_000, clock);
     const rules = {
-      ignore: options.ignore ?? defaultIgnore,
+      ignore: options.ignore?.map(ignoredText) ?? defaultIgnore,
       strictness: options.strictness ?? "calls",
     };
     this.store = new SessionStore({ rules, limits: this.#limits, clock, now });

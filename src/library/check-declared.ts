@@ -1,9 +1,8 @@
-import { Ajv2020 } from "ajv/dist/2020.js";
 import { describeError } from "../errors.ts";
 import type { Environment } from "../environment/environment.ts";
 import { shownToolName, toolParameters, type ToolDefinition } from "../message.ts";
 import { isPyDict } from "../python/value.ts";
-import { stringifyPythonJson } from "../python/json-stringify.ts";
+import { findUnusableParts } from "../schema/find-unusable-parts.ts";
 import type { Task } from "../task.ts";
 
 /** What is wrong with the definitions of tools, in one line each. */
@@ -42,13 +41,10 @@ function schemaProblem(tool: ToolDefinition): string | undefined {
   if (!isPyDict(schema) || schema.get("type") !== "object") {
     return 'its parameters are no schema of an object, expected {"type": "object", "properties": {…}}';
   }
-  try {
-    const plain = JSON.parse(stringifyPythonJson(schema)) as object;
-    new Ajv2020({ strict: false, validateFormats: false, logger: false }).compile(plain);
-    return undefined;
-  } catch (error) {
-    return `its parameters are no JSON Schema (${describeError(error)})`;
-  }
+  const unusable = findUnusableParts(schema);
+  return unusable.length === 0
+    ? undefined
+    : `its parameters are no JSON Schema (${unusable.join("; ")})`;
 }
 
 /** The tasks of each split that are played, of how many, and what is wrong with how tasks are drawn. */

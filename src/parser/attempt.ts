@@ -159,7 +159,11 @@ function noteArguments(
 ): Diagnostic | undefined {
   const schema = name === undefined ? undefined : schemaOfTool(context, name);
   if (schema === undefined || !isPyDict(argumentValue)) return undefined;
-  const mismatches = findSchemaMismatches(schema, argumentValue);
+  const { mismatches, unchecked } = findSchemaMismatches(schema, argumentValue);
+  if (unchecked !== undefined) {
+    const detail = `the arguments were not checked against the tool's schema: ${unchecked}`;
+    return { status: "schema-unchecked", detail };
+  }
   if (mismatches.length === 0) return undefined;
   return { status: "schema-mismatch", detail: mismatches.slice(0, MAX_LISTED).join("; ") };
 }
@@ -174,6 +178,7 @@ const diagnosticOrder: readonly AttemptStatus[] = [
   "unknown-tool",
   "non-object-arguments",
   "schema-mismatch",
+  "schema-unchecked",
   "duplicate-call",
   "in-reasoning",
   "trailing-text",

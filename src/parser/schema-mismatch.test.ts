@@ -1,12 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { toPyValue, type PlainJson, type PyDict } from "../python/value.ts";
+import { toolFromOpenAi } from "../message.ts";
+import { findToolCallParser } from "./registry.ts";
 import { findSchemaMismatches } from "./schema-mismatch.ts";
 
 const dict = (value: PlainJson) => toPyValue(value) as PyDict;
 
 describe("findSchemaMismatches() with `uniqueItems`", () => {
   const schema = dict({ properties: { ids: { type: "array", uniqueItems: true } } });
-  const find = (ids: PlainJson) => findSchemaMismatches(schema, dict({ ids }));
+  const find = (ids: PlainJson) => findSchemaMismatches(schema, dict({ ids })).mismatches;
 
   test.each<[PlainJson]>([
     [[1, "1", [1], ["1"], true, "true", null, "null", { a: 1 }, { a: "1" }]],
@@ -35,6 +37,46 @@ describe("findSchemaMismatches() with `uniqueItems`", () => {
 
   test("`uniqueItems: false` allows everything", () => {
     const free = dict({ properties: { ids: { type: "array", uniqueItems: false } } });
-    expect(findSchemaMismatches(free, dict({ ids: [1, 1] }))).toEqual([]);
+    expect(findSchemaMismatches(free, dict({ ids: [1, 1] }))).toEqual({ mismatches: [] });
+  });
+});
+
+describe("a call of a tool whose schema a client wrote", () => {
+  const parse = (parameters: PlainJson, given: string) => {
+    const openai = { type: "function", function: { name: "f", parameters } };
+    const tools = [toolFromOpenAi(toPyValue(openai), "f")];
+    const text = `<tool_call>\n{"name": "f", "arguments": ${given}}\n</tool_call>`;
+    const { attempts } = findToolCallParser("qwen25").parse(text, { tools });
+    return attempts.map(({ status, diagnostics }) => ({ status, diagnostics }));
+  };
+
+  test("is noted as unchecked where the schema takes too many steps", () => {
+    expect(parse({ type: "object", allOf: [{ $ref: "#" }] }, "{}")).toEqual([
+      {
+        status: "ok",
+        diagnostics: [
+          {
+            status: "schema-unchecked",
+            detail:
+              "the arguments were not checked against the tool's schema: it leads through more than 500 schemas",
+          },
+        ],
+      },
+    ]);
+  });
+
+  test("is checked by a pattern that would backtrack for years", () => {
+    const schema = { properties: { a: { pattern: "^(a+)+$" } } };
+    const [attempt] = parse(schema, JSON.stringify({ a: `${"a".repeat(3_000)}!` }));
+    expect(attempt?.diagnostics).toEqual([
+      { status: "schema-mismatch", detail: '/a: must match pattern "^(a+)+$"' },
+    ]);
+  });
+
+  test("needs no members that JavaScript's objects inherit", () => {
+    const properties = { season: { type: "integer" }, constructor: { type: "string" } };
+    expect(parse({ properties, required: ["season"] }, '{"season": 2026}')).toEqual([
+      { status: "ok", diagnostics: [] },
+    ]);
   });
 });

@@ -48,6 +48,7 @@ export type AttemptStatus =
   | "unknown-tool"
   | "non-object-arguments"
   | "schema-mismatch"
+  | "schema-unchecked"
   | "duplicate-call"
   | "in-reasoning"
   | "trailing-text"

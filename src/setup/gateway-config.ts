@@ -17,7 +17,7 @@ import {
 } from "./setting.ts";
 import { defaultSessionLimits, type SessionLimits } from "../gateway/session/session-limits.ts";
 import { rowChoices, type RowChoice } from "../gateway/tree/collect-rows.ts";
-import { defaultIgnore } from "../gateway/tree/message-keys.ts";
+import { ignoredText } from "../gateway/tree/ignored-text.ts";
 
 /** What a gateway has of its own. */
 const ownSettings = [
@@ -176,7 +176,8 @@ export interface GatewayConfig {
   readonly scorerFile?: string;
   readonly rows: RowChoice;
   readonly strictness: "calls" | "strict";
-  readonly ignore: readonly RegExp[];
+  /** Absent: the gateway's default. */
+  readonly ignore?: readonly RegExp[];
   readonly policyModels?: readonly string[];
   readonly clientSampling: "pin" | "honour";
   readonly constraints: "ignore" | "refuse";
@@ -213,11 +214,11 @@ export function readGatewayConfig(settings: GivenSettings): GatewayConfig {
     opensSessions: values["open-sessions"] === true,
     rows: values.rows,
     strictness: values.match,
-    ignore: ignore.length === 0 ? defaultIgnore : ignore.map(readPattern),
     clientSampling: values["client-sampling"],
     constraints: values.constraints,
     holdMs: values.hold * 1000,
     ...given({
+      ignore: ignore.length === 0 ? undefined : ignore.map(readPattern),
       adminTokenEnv: values["admin-token-env"],
       dir: values.out,
       scorerFile: values.scorer,
@@ -229,7 +230,10 @@ export function readGatewayConfig(settings: GivenSettings): GatewayConfig {
 
 function readPattern(source: string): RegExp {
   try {
-    return new RegExp(source, "gmu");
+    const pattern = new RegExp(source, "gmu");
+    // What linear time does not allow is said at the start.
+    ignoredText(pattern);
+    return pattern;
   } catch (error) {
     throw new UsageError(`Cannot use --ignore ${source}: ${describeError(error)}`);
   }

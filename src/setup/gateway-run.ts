@@ -183,11 +183,10 @@ async function openParts(
 }
 
 function pick(config: GatewayConfig) {
-  const { sampling, clientSampling, constraints, strictness, ignore, rows, limits, holdMs } =
-    config;
+  const { sampling, clientSampling, constraints, strictness, rows, limits, holdMs } = config;
   return {
-    ...{ sampling, clientSampling, constraints, strictness, ignore, rows, limits, holdMs },
-    ...given({ policyModels: config.policyModels }),
+    ...{ sampling, clientSampling, constraints, strictness, rows, limits, holdMs },
+    ...given({ ignore: config.ignore, policyModels: config.policyModels }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { ClientMessage } from "../conversation.ts";
+import { ignoredText, type IgnoredText } from "./ignored-text.ts";
 import { jsonKey } from "./json-key.ts";
 import { ResultFinder, type CallPlace } from "./result-finder.ts";
 import type { PlacementNote } from "./turn-node.ts";
@@ -7,7 +8,7 @@ import type { PlacementNote } from "./turn-node.ts";
 /** How messages are compared. */
 export interface KeyRules {
   /** What is taken out of system and user messages before they are compared, and only then. */
-  readonly ignore: readonly RegExp[];
+  readonly ignore: readonly IgnoredText[];
 }
 
 /**
@@ -35,7 +36,9 @@ const shortLength = 64;
  * The billing line that Claude Code puts in front of its system prompt: its version, and what the
  * process was started as.
  */
-export const defaultIgnore: readonly RegExp[] = [/^x-anthropic-billing-header:[^\n]*\n?/gmu];
+export const defaultIgnore: readonly IgnoredText[] = [
+  ignoredText(/^x-anthropic-billing-header:[^\n]*\n?/m),
+];
 
 /** A message with the key that equal messages share: a digest of what they say. */
 export interface KeyedMessage {
@@ -150,7 +153,7 @@ function messageKey(
   book: DigestBook,
 ): string {
   if (message.role !== "assistant") {
-    const text = ignore.reduce((left, pattern) => left.replaceAll(pattern, ""), message.content);
+    const text = ignore.reduce((left, each) => each.remove(left), message.content);
     return `${message.role} ${book.digest(text)};`;
   }
   const calls = message.calls.map(({ name, argumentsText }) =>

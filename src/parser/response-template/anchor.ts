@@ -2,11 +2,11 @@ import type { PyDict } from "../../python/value.ts";
 import { isPyList } from "../../python/value.ts";
 import { translatePattern } from "./python-regex.ts";
 import { templateProblem } from "./template-problem.ts";
+import { searchLiterals, searchPattern, type TemplateSearch } from "./template-search.ts";
 
 /** What opens or closes a region: one of several literals, or a pattern. */
 export interface Anchor {
-  /** Global, so that it can be searched from a place on. */
-  readonly pattern: RegExp;
+  readonly search: TemplateSearch;
   /** Absent for a pattern. */
   readonly literals?: readonly string[];
   /** Whether more text could lengthen a match that ends where the text does. */
@@ -14,11 +14,6 @@ export interface Anchor {
   readonly canBeEmpty: boolean;
   /** Names of the pattern's groups. */
   readonly names: readonly string[];
-}
-
-/** The text as a pattern that matches it, for the flag `u`. */
-export function escapePattern(text: string): string {
-  return text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
 }
 
 /**
@@ -43,15 +38,16 @@ export function compileAnchor(spec: PyDict, key: string, place: string): Anchor 
   }
   if (pattern === undefined) return undefined;
   if (typeof pattern !== "string") throw templateProblem(`${place}.${key}_pattern is no text`);
-  const { source, canBeEmpty, names } = translatePattern(pattern, `${place}.${key}_pattern`);
-  return { pattern: new RegExp(source, "gsu"), canGrow: true, canBeEmpty, names };
+  const where = `${place}.${key}_pattern`;
+  const { source, canBeEmpty, names } = translatePattern(pattern, where);
+  return { search: searchPattern(source, where), canGrow: true, canBeEmpty, names };
 }
 
 function fromLiterals(literals: readonly string[]): Anchor {
   // The longest first, as far as several fit.
   const ordered = literals.toSorted((left, right) => right.length - left.length);
   return {
-    pattern: new RegExp(ordered.map(escapePattern).join("|"), "gsu"),
+    search: searchLiterals(ordered),
     literals,
     canGrow: literals.some((left) =>
       literals.some((right) => left !== right && left.startsWith(right)),
@@ -66,7 +62,7 @@ export interface AnchorMatch {
   readonly start: number;
   readonly end: number;
   /** What the named groups that took part hold. */
-  readonly captures: Readonly<Record<string, string>>;
+  readonly captures: ReadonlyMap<string, string>;
 }
 
 /** Searches one anchor in a text from places that only ever grow: each stretch is looked at once. */
@@ -83,16 +79,14 @@ export class AnchorSearch {
   /** The first match that starts at the place or behind it. */
   from(place: number): AnchorMatch | undefined {
     if (this.#found === "unknown" || (this.#found !== undefined && this.#found.start < place)) {
-      const { pattern } = this.#anchor;
-      pattern.lastIndex = place;
-      const match = pattern.exec(this.#text);
-      this.#found = match === null ? undefined : toMatch(match, pattern.lastIndex);
+      this.#found = this.#search(place);
     }
     return this.#found;
   }
-}
 
-function toMatch({ index, groups = {} }: RegExpExecArray, end: number): AnchorMatch {
-  const captures = Object.entries(groups).filter(([, value]) => value !== undefined);
-  return { start: index, end, captures: Object.fromEntries(captures) };
+  #search(place: number): AnchorMatch | undefined {
+    const match = this.#anchor.search(this.#text, place);
+    if (match === undefined) return undefined;
+    return { start: match.start, end: match.end, captures: match.groups() };
+  }
 }

@@ -38,7 +38,7 @@ function toBlocks(
   span: Block["span"],
   problem: Block["problem"],
 ): Block[] {
-  const name = region.captures["name"];
+  const name = region.captures.get("name");
   const named = name === undefined ? {} : { name };
   const [first, ...others] = calls ?? [];
   if (first === undefined) {

@@ -8,7 +8,6 @@ import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyList } from "../../python/value.ts";
 import { catchPython } from "../python-catch.ts";
 import { parsePythonFloat, parsePythonInt } from "../python-number.ts";
-import { escapePattern } from "./anchor.ts";
 import { wordClass } from "./python-regex.ts";
 import { compileTag } from "./tag-pattern.ts";
 import { requireDict, templateProblem, textOf } from "./template-problem.ts";
@@ -110,24 +109,51 @@ function compileJson(
   };
 }
 
-function readDelimiters(value: PyValue, place: string): readonly RegExp[] {
+/** What opens a string and what closes it. */
+type Delimiters = readonly [open: string, close: string];
+
+function readDelimiters(value: PyValue, place: string): readonly Delimiters[] {
   if (!isPyList(value)) throw templateProblem(`${place}.string_delims is no list, expected pairs`);
   return value.map((pair) => {
     const [open, close] = isPyList(pair) ? pair : [];
-    if (typeof open !== "string" || typeof close !== "string" || (pair as PyValue[]).length !== 2) {
-      throw templateProblem(`${place}.string_delims holds what is no pair of texts`);
+    const areTexts = typeof open === "string" && typeof close === "string";
+    if (!areTexts || open === "" || close === "" || (pair as PyValue[]).length !== 2) {
+      throw templateProblem(
+        `${place}.string_delims holds what is no pair of texts, neither of them empty`,
+      );
     }
-    return new RegExp(`${escapePattern(open)}(.*?)${escapePattern(close)}`, "gsu");
+    return [open, close];
   });
 }
 
 const bareKey = new RegExp(`(?<=[{,])([${wordClass}]+):`, "gu");
 
-function quoteStrings(text: string, delimiters: readonly RegExp[], quotesKeys: boolean): string {
+/** Hands over what stands between each pair; what is opened and never closed stays. */
+function replaceBetween(
+  text: string,
+  [open, close]: Delimiters,
+  replace: (inner: string) => string,
+): string {
+  let replaced = "";
+  let from = 0;
+  for (;;) {
+    const start = text.indexOf(open, from);
+    const end = start === -1 ? -1 : text.indexOf(close, start + open.length);
+    if (end === -1) return replaced + text.slice(from);
+    replaced += text.slice(from, start) + replace(text.slice(start + open.length, end));
+    from = end + close.length;
+  }
+}
+
+function quoteStrings(
+  text: string,
+  delimiters: readonly Delimiters[],
+  quotesKeys: boolean,
+): string {
   const taken: string[] = [];
   let working = text;
-  for (const pattern of delimiters) {
-    working = working.replaceAll(pattern, (_, inner: string) => {
+  for (const pair of delimiters) {
+    working = replaceBetween(working, pair, (inner) => {
       taken.push(inner);
       return `\u0001${taken.length - 1}\u0002`;
     });

@@ -142,6 +142,29 @@ describe("a model's own response template", () => {
     expect(attempts.map(({ status, raw }) => [status, raw])).toEqual([["in-reasoning", call]]);
   });
 
+  test("whose patterns would backtrack for years is read all the same", () => {
+    const slow = toPyValue({
+      start_anchor: "<|im_start|>assistant\n",
+      fields: {
+        tool_calls: {
+          open_pattern: "<call (?:[a-z]+[a-z]*)+>",
+          close: "</call>",
+          content: "xml-inline",
+          content_args: {
+            tag_pattern: "<p (?P<key>[a-z]+)>(?:[^<]|[^>])*(?:[^<]|[^>])*=(?P<value>[0-9]+)</p>",
+          },
+          transform: { function: { name: "search", arguments: "{content}" } },
+        },
+      },
+    }) as PyDict;
+    const parse = (turn: string) =>
+      findToolCallParser("hf").parse(turn, { tools, responseTemplate: slow, dialect: "vllm" })
+        .compat;
+    expect(parse("<call a><p count>x=3</p></call>").calls[0]?.argumentsText).toBe('{"count": 3}');
+    expect(parse(`<call ${"a".repeat(2_000)}!`).calls).toEqual([]);
+    expect(parse(`<call a><p count>${"x".repeat(500)}</call>`).calls).toHaveLength(1);
+  });
+
   test("is asked for where the parser has none", () => {
     expect(() => findToolCallParser("hf").parse(text, { tools })).toThrow(
       /Cannot parse with a response template: none is given/,

@@ -87,14 +87,12 @@ export function readRegion(
 /** Whether the text ends before the region's closing. */
 function isCutOff({ field, closeStart }: Region, text: string): boolean {
   if (field.close === undefined || closeStart < text.length) return false;
-  const { pattern } = field.close;
-  pattern.lastIndex = text.length;
-  return !pattern.test(text);
+  return field.close.search(text, text.length) === undefined;
 }
 
 function valueOf({ field, body, captures }: Region, context: ParseContext): PyValue {
   const content = field.read(body);
-  const scope = new Map<string, PyValue>(Object.entries(captures));
+  const scope = new Map<string, PyValue>(captures);
   const { transform } = field;
   const coercion = {
     dialect: "sglang",

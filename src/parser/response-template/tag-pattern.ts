@@ -1,7 +1,7 @@
-import { escapePattern } from "./anchor.ts";
 import { expandLiterals } from "./literals.ts";
 import { translatePattern } from "./python-regex.ts";
 import { templateProblem } from "./template-problem.ts";
+import { escapePattern, searchPattern } from "./template-search.ts";
 
 /** A key and the text of its value. */
 export interface Tag {
@@ -11,7 +11,7 @@ export interface Tag {
 
 /**
  * Compiles the pattern of elements with the groups `key` and `value`. Patterns of the common form,
- * `<p name="(?P<key>[^"]+)">(?P<value>.*?)</p>`, are found in linear time; others take what they take.
+ * `<p name="(?P<key>[^"]+)">(?P<value>.*?)</p>`, are found by their literals; others in linear time, too.
  *
  * @throws UsageError for a pattern that cannot be translated, that lacks a group, or can match nothing.
  */
@@ -24,10 +24,12 @@ export function compileTag(pattern: string, place: string): (text: string) => It
   }
   const plain = readPlainTag(pattern);
   if (plain !== undefined) return (text) => findPlainTags(text, plain);
-  const tag = new RegExp(source, "gsu");
+  const search = searchPattern(source, place);
   return function* findTags(text) {
-    for (const { groups = {} } of text.matchAll(tag)) {
-      yield { key: groups["key"] ?? "", value: groups["value"] ?? "" };
+    // A tag is never empty.
+    for (let tag = search(text, 0); tag !== undefined; tag = search(text, tag.end)) {
+      const groups = tag.groups();
+      yield { key: groups.get("key") ?? "", value: groups.get("value") ?? "" };
     }
   };
 }

@@ -1,3 +1,4 @@
+import { withinSteps, type StepBudget } from "../../pattern/step-budget.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict, isPyList } from "../../python/value.ts";
 
@@ -32,14 +33,29 @@ const keywordsOfTypes = [
 export function typeProperties(parameters: PyDict): PyDict | undefined {
   const properties = parameters.get("properties");
   if (!isPyDict(properties)) return undefined;
-  return new Map(
-    [...properties].map(([key, schema]) => [key, completeSchema(schema, parameters, new Set())]),
-  );
+  return new Map([...properties].map(([key, schema]) => [key, completeWithin(schema, parameters)]));
 }
 
-function completeSchema(schema: PyValue, root: PyDict, seen: ReadonlySet<string>): PyValue {
+/** Schemas that one parameter leads through at most: one from outside can double with each reference. */
+const maxSteps = 5_000;
+
+interface Search {
+  readonly root: PyDict;
+  readonly budget: StepBudget;
+}
+
+/** The complete schema; the schema itself where it leads through too many. */
+function completeWithin(schema: PyValue, root: PyDict): PyValue {
+  const complete = withinSteps(maxSteps, (budget) =>
+    completeSchema(schema, { root, budget }, new Set()),
+  );
+  return complete ?? schema;
+}
+
+function completeSchema(schema: PyValue, search: Search, seen: ReadonlySet<string>): PyValue {
+  search.budget.spend();
   if (!isPyDict(schema)) return schema;
-  const renamed = followAlias(schema, root, seen);
+  const renamed = followAlias(schema, search, seen);
   if (renamed !== undefined) return renamed;
   const complete = new Map(schema);
   for (const keyword of ["anyOf", "oneOf"]) {
@@ -47,16 +63,20 @@ function completeSchema(schema: PyValue, root: PyDict, seen: ReadonlySet<string>
     if (!isPyList(branches)) continue;
     complete.set(
       keyword,
-      branches.map((branch) => completeSchema(branch, root, seen)),
+      branches.map((branch) => completeSchema(branch, search, seen)),
     );
   }
   if (["type", "anyOf", "oneOf"].some((key) => schema.has(key))) return complete;
-  const types = typesOf(complete, root, new Set());
+  const types = typesOf(complete, search, new Set());
   if (types.length === 0 || types.length === jsonTypes.length) return complete;
   return complete.set("type", types.length === 1 ? (types[0] as string) : types);
 }
 
-function followAlias(schema: PyDict, root: PyDict, seen: ReadonlySet<string>): PyValue | undefined {
+function followAlias(
+  schema: PyDict,
+  search: Search,
+  seen: ReadonlySet<string>,
+): PyValue | undefined {
   const aliases = ["$ref", "allOf"].filter((key) => schema.has(key));
   const rest = new Map([...schema].filter(([key]) => !aliases.includes(key)));
   const isPlain = [...rest.keys()].every((key) => annotations.includes(key));
@@ -64,13 +84,13 @@ function followAlias(schema: PyDict, root: PyDict, seen: ReadonlySet<string>): P
   const reference = schema.get("$ref");
   const branches = schema.get("allOf");
   if (typeof reference === "string" && !seen.has(reference)) {
-    const target = resolveReference(reference, root);
+    const target = resolveReference(reference, search.root);
     if (!isPyDict(target)) return undefined;
-    return completeSchema(new Map([...target, ...rest]), root, new Set([...seen, reference]));
+    return completeSchema(new Map([...target, ...rest]), search, new Set([...seen, reference]));
   }
   const [target, second] = isPyList(branches) ? branches : [];
   if (!isPyDict(target) || second !== undefined) return undefined;
-  return completeSchema(new Map([...target, ...rest]), root, seen);
+  return completeSchema(new Map([...target, ...rest]), search, seen);
 }
 
 function resolveReference(reference: string, root: PyDict): PyDict | boolean | undefined {
@@ -83,12 +103,13 @@ function resolveReference(reference: string, root: PyDict): PyDict | boolean | u
   return isPyDict(target) || typeof target === "boolean" ? target : undefined;
 }
 
-function typesOf(schema: PyValue, root: PyDict, seen: ReadonlySet<string>): readonly string[] {
+function typesOf(schema: PyValue, search: Search, seen: ReadonlySet<string>): readonly string[] {
+  search.budget.spend();
   if (!isPyDict(schema)) return schema === false ? [] : jsonTypes;
   const reference = schema.get("$ref");
   if (typeof reference === "string" && !seen.has(reference)) {
-    const target = resolveReference(reference, root);
-    if (target !== undefined) return typesOf(target, root, new Set([...seen, reference]));
+    const target = resolveReference(reference, search.root);
+    if (target !== undefined) return typesOf(target, search, new Set([...seen, reference]));
   }
   const declared = schema.get("type");
   if (typeof declared === "string") return isJsonType(declared) ? [declared] : jsonTypes;
@@ -96,10 +117,10 @@ function typesOf(schema: PyValue, root: PyDict, seen: ReadonlySet<string>): read
   for (const keyword of ["anyOf", "oneOf"]) {
     const branches = schema.get(keyword);
     if (!isPyList(branches)) continue;
-    const allowed = branches.filter(isSchema).flatMap((branch) => typesOf(branch, root, seen));
+    const allowed = branches.filter(isSchema).flatMap((branch) => typesOf(branch, search, seen));
     return jsonTypes.filter((type) => allowed.includes(type));
   }
-  return typesOfAll(schema.get("allOf"), root, seen) ?? typesOfValues(schema);
+  return typesOfAll(schema.get("allOf"), search, seen) ?? typesOfValues(schema);
 }
 
 function isJsonType(name: string): boolean {
@@ -113,13 +134,13 @@ function isSchema(value: PyValue): boolean {
 /** The types that all of the schemas allow; whole numbers are numbers. */
 function typesOfAll(
   branches: PyValue | undefined,
-  root: PyDict,
+  search: Search,
   seen: ReadonlySet<string>,
 ): readonly string[] | undefined {
   if (!isPyList(branches)) return undefined;
   const sets = branches
     .filter(isSchema)
-    .map((branch) => new Set(typesOf(branch, root, seen)))
+    .map((branch) => new Set(typesOf(branch, search, seen)))
     .filter(({ size }) => size < jsonTypes.length);
   if (sets.length === 0) return undefined;
   const widened = sets.map((types) => (types.has("number") ? types.add("integer") : types));

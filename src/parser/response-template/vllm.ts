@@ -66,9 +66,9 @@ function valueOf({ field, body, captures }: Region, context: ParseContext): PyVa
 function transformed(
   { transform, transformEach }: TemplateField,
   content: PyValue,
-  captures: Readonly<Record<string, string>>,
+  captures: ReadonlyMap<string, string>,
 ): PyValue {
-  const scope = new Map<string, PyValue>(Object.entries(captures));
+  const scope = new Map<string, PyValue>(captures);
   if (transform === undefined) return content;
   if (!transformEach) return applyTransform(transform, scope.set("content", content));
   if (!isPyList(content)) throw new PythonValueError("transform_each requires a list");

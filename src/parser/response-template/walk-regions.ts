@@ -13,7 +13,7 @@ export interface Region {
   /** Where the closing begins and ends. Both are the text's end where it ends first. */
   readonly closeStart: number;
   readonly end: number;
-  readonly captures: Readonly<Record<string, string>>;
+  readonly captures: ReadonlyMap<string, string>;
 }
 
 /** A text and its regions. */
@@ -68,7 +68,7 @@ class Walker {
   #start = 0;
   #bodyStart = 0;
   #body: string[] = [];
-  #captures: Readonly<Record<string, string>> = {};
+  #captures: ReadonlyMap<string, string> = new Map();
 
   constructor(text: string, wanted: WalkFields) {
     this.#text = text;
@@ -204,7 +204,7 @@ class Walker {
     this.#current = this.#sink;
     this.#isOpen = false;
     this.#body = [];
-    this.#captures = {};
+    this.#captures = new Map();
   }
 }
 

@@ -1,3 +1,4 @@
+import { withinSteps, type StepBudget } from "../../pattern/step-budget.ts";
 import { parsePythonJson } from "../../python/json-parse.ts";
 import { pythonLower } from "../../python/lower.ts";
 import { pythonStr } from "../../python/str.ts";
@@ -12,6 +13,8 @@ import { propertiesOfSchema } from "../sglang-parameters.ts";
 
 /** How deep references and alternatives are followed. */
 const maxDepth = 10;
+/** Schemas that one parameter leads through at most: one from outside can double with each reference. */
+const maxSteps = 5_000;
 
 /**
  * The value of a parameter, read as the first type that its schema names, through references.
@@ -29,27 +32,31 @@ export function readDotsValue(
   const properties = dialect === "sglang" ? propertiesOfSchema(root) : own;
   const schema = isPyDict(properties) ? properties.get(place.key) : undefined;
   const defs = isPyDict(root) ? root.get("$defs") : undefined;
-  const type = resolveType(schema, isPyDict(defs) ? defs : new Map(), 0);
+  const type = withinSteps(maxSteps, (budget) =>
+    resolveType(schema, { defs: isPyDict(defs) ? defs : new Map(), budget }, 0),
+  );
   return convert(text, type === undefined || !pythonTruthy(type) ? "string" : type);
 }
 
 function resolveType(
   schema: PyValue | undefined,
-  defs: PyDict,
+  search: { readonly defs: PyDict; readonly budget: StepBudget },
   depth: number,
 ): PyValue | undefined {
+  search.budget.spend();
   if (!isPyDict(schema) || depth > maxDepth) return undefined;
   if (schema.has("type")) return schema.get("type");
   const reference = schema.get("$ref");
   if (typeof reference === "string" && reference.startsWith("#/$defs/")) {
-    return resolveType(defs.get(reference.slice(reference.lastIndexOf("/") + 1)), defs, depth + 1);
+    const name = reference.slice(reference.lastIndexOf("/") + 1);
+    return resolveType(search.defs.get(name), search, depth + 1);
   }
   for (const keyword of ["anyOf", "oneOf", "allOf"]) {
     const alternatives = schema.get(keyword);
     if (!isPyList(alternatives)) continue;
     for (const alternative of alternatives) {
       if (isPyDict(alternative) && alternative.get("type") === "null") continue;
-      const type = resolveType(alternative, defs, depth + 1);
+      const type = resolveType(alternative, search, depth + 1);
       if (type !== undefined && type !== null) return type;
     }
   }

@@ -1,3 +1,4 @@
+import { withinSteps, type StepBudget } from "../../pattern/step-budget.ts";
 import { PythonError } from "../../python/python-error.ts";
 import { pythonEquals } from "../../python/equals.ts";
 import { pythonTypeName } from "../../python/type-name.ts";
@@ -6,6 +7,9 @@ import { isPyDict, isPyList } from "../../python/value.ts";
 import { parsePythonInt } from "../python-number.ts";
 import { catchPython } from "../python-catch.ts";
 import { schemaTypeOf } from "../schema-type.ts";
+
+/** Schemas that one question leads through at most: one from outside can double with each reference. */
+const maxSteps = 5_000;
 
 /** Names of types; `undefined` where the schema says nothing. */
 type Types = ReadonlySet<PyValue> | undefined;
@@ -26,22 +30,27 @@ export function jsonTypeOf(value: PyValue): string {
 }
 
 /**
- * The types that a schema allows for a parameter, through references, constants and alternatives.
+ * The types that a schema allows for a parameter, through references, constants and alternatives. A
+ * schema that leads through too many of them says nothing.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/glm47_moe_detector.py`.
  *
  * @throws PythonError where the engine raises, at schemas that are broken.
  */
 export function typesOfParameter(schema: PyValue | undefined, question: Question): Types {
-  return typesOf(schema, { ...question, root: schema, seen: new Set() });
+  return withinSteps(maxSteps, (budget) =>
+    typesOf(schema, { ...question, root: schema, seen: new Set(), budget }),
+  );
 }
 
 interface Search extends Question {
   readonly root: PyValue | undefined;
   readonly seen: ReadonlySet<PyDict>;
+  readonly budget: StepBudget;
 }
 
 function typesOf(schema: PyValue | undefined, search: Search): Types {
+  search.budget.spend();
   if (!isPyDict(schema) || search.seen.has(schema)) return undefined;
   const inner = { ...search, seen: new Set([...search.seen, schema]) };
   const own =
@@ -51,6 +60,7 @@ function typesOf(schema: PyValue | undefined, search: Search): Types {
           typesOf(fieldOf(schema, search.key), {
             root: search.root,
             seen: inner.seen,
+            budget: search.budget,
             ...valueOf(search),
           }),
         ];
@@ -98,9 +108,9 @@ function constantTypes(schema: PyDict, value: PyValue | undefined): Types {
 }
 
 function typesOfAny(branches: PyValue | undefined, search: Search): Types {
-  const { key, known, root } = search;
+  const { key, known } = search;
   const fitting = listOf(branches).filter(
-    (branch) => key === undefined || agrees(branch, root, known ?? new Map()),
+    (branch) => key === undefined || agrees(branch, search, known ?? new Map()),
   );
   const alternatives = fitting.map((branch) => typesOf(branch, search));
   if (alternatives.length === 0 || alternatives.includes(undefined)) return undefined;
@@ -108,9 +118,9 @@ function typesOfAny(branches: PyValue | undefined, search: Search): Types {
 }
 
 /** Whether the parameters that are known may be as they are in this alternative. */
-function agrees(branch: PyValue, root: PyValue | undefined, known: PyDict): boolean {
+function agrees(branch: PyValue, { root, budget }: Search, known: PyDict): boolean {
   return [...known].every(([key, value]) => {
-    const types = typesOf(branch, { key, value, root, seen: new Set() });
+    const types = typesOf(branch, { key, value, root, seen: new Set(), budget });
     return types === undefined || types.has(jsonTypeOf(value));
   });
 }

@@ -146,6 +146,7 @@ const statusWords: Readonly<Record<string, string>> = {
   "unknown-tool": "call refused: there is no such tool",
   "non-object-arguments": "call refused: its arguments are no object",
   "schema-mismatch": "call refused: its arguments are not what the tool takes",
+  "schema-unchecked": "its arguments were not checked",
   "duplicate-call": "the same call again",
   "in-reasoning": "within the reasoning: not a call",
   "trailing-text": "text behind the call",

@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { z } from "zod";
 import { UsageError, describeError } from "../../errors.ts";
 import { Redactor } from "../../internal/redactor.ts";
-import type { ListedTool } from "./mcp-connection.ts";
+import type { ListedTool } from "./listed-tool.ts";
 
 const keptSchema = z.array(
   z.object({

@@ -5,14 +5,8 @@ import { Redactor } from "../../internal/redactor.ts";
 import { readVersion } from "../../setup/version.ts";
 import { readAnswer, type McpAnswer, type McpResult } from "./mcp-answer.ts";
 import { describeServer, withoutValues, type McpServer } from "./mcp-server.ts";
-
-/** A tool as a server lists it. */
-export interface ListedTool {
-  readonly name: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly inputSchema: { readonly type: "object"; readonly [keyword: string]: unknown };
-}
+import { PageWatch } from "./page-watch.ts";
+import { readPages, type ToolListing, type ToolPage } from "./tool-pages.ts";
 
 /** What is asked of a tool. */
 export interface McpCall {
@@ -24,8 +18,6 @@ export interface McpCall {
   readonly maxLength: number;
 }
 
-/** Pages of tools that are read of a server, so that one without an end is left. */
-const mostPages = 100;
 /** Characters of a server's standard error that a complaint quotes. */
 const quotedLength = 500;
 /** Characters of it that are kept: a secret that is cut at their beginning is not among those that are quoted. */
@@ -37,6 +29,7 @@ export class McpConnection implements AsyncDisposable {
   readonly #library: typeof mcp;
   readonly #server: McpServer;
   readonly #lastWords: () => string;
+  readonly #pages: PageWatch;
   /** Nothing comes any more. */
   isClosed = false;
 
@@ -45,12 +38,14 @@ export class McpConnection implements AsyncDisposable {
       readonly client: mcp.Client;
       readonly library: typeof mcp;
       readonly server: McpServer;
+      readonly pages: PageWatch;
     },
     lastWords: () => string,
   ) {
     this.#client = parts.client;
     this.#library = parts.library;
     this.#server = parts.server;
+    this.#pages = parts.pages;
     this.#lastWords = lastWords;
     // A callback of the protocol's, and no event of the DOM's.
     Object.assign(this.#client, { onclose: () => (this.isClosed = true) });
@@ -69,7 +64,8 @@ export class McpConnection implements AsyncDisposable {
     const library = await loadClient();
     const { transport, lastWords } = await createTransport(library, server);
     const client = new library.Client({ name: "turnwright", version: await readVersion() });
-    const connection = new McpConnection({ client, library, server }, lastWords);
+    const pages = new PageWatch(transport);
+    const connection = new McpConnection({ client, library, server, pages }, lastWords);
     try {
       await withDeadline(
         async (within) => await client.connect(transport, { signal: within, timeout: timeoutMs }),
@@ -90,30 +86,24 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /**
-   * Lists the server's tools.
+   * Lists the server's tools, each as it was sent.
    *
    * @throws RolloutError with party `environment`.
    */
-  async listTools({ timeoutMs }: { readonly timeoutMs: number }): Promise<readonly ListedTool[]> {
-    const tools: ListedTool[] = [];
-    let cursor: string | undefined;
+  async listTools({ timeoutMs }: { readonly timeoutMs: number }): Promise<ToolListing> {
+    const { ProtocolError } = this.#library;
+    const readPage = async (cursor: string | undefined): Promise<ToolPage> => {
+      const params = cursor === undefined ? {} : { cursor };
+      const request = { method: "tools/list", params } as const;
+      return await this.#pages.take(async () => {
+        await this.#client.request(request, { timeout: timeoutMs });
+      });
+    };
     try {
-      for (let page = 0; page < mostPages; page++) {
-        const params = cursor === undefined ? {} : { cursor };
-        const request = { method: "tools/list", params } as const;
-        const listed = await this.#client.request(request, { timeout: timeoutMs });
-        tools.push(...(listed.tools as unknown as ListedTool[]));
-        cursor = listed.nextCursor;
-        if (cursor === undefined) return tools;
-      }
+      return await readPages(readPage, (error) => error instanceof ProtocolError);
     } catch (error) {
       throw this.#attribute(error, "list the tools of");
     }
-    throw new RolloutError(
-      "environment/bad-result",
-      `Cannot list the tools of MCP server ${describeServer(this.#server)}: they have no end after ` +
-        `${mostPages} pages`,
-    );
   }
 
   /**

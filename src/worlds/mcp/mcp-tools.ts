@@ -1,12 +1,15 @@
 import path from "node:path";
 import { UsageError, describeError } from "../../errors.ts";
-import { defineTool, type Tool } from "../../environment/define-tool.ts";
+import { defineForeignTool, type Tool } from "../../environment/define-tool.ts";
 import { refuse } from "../../environment/refuse.ts";
 import { shownUrl } from "../../internal/find-secrets.ts";
 import type { ToolContext } from "../../environment/tool-call.ts";
-import { McpConnection, type ListedTool } from "./mcp-connection.ts";
-import { describeServer, hideServer, type McpServer } from "./mcp-server.ts";
 import { keepListedTools } from "./kept-tools.ts";
+import { readListedTool, type ListedTool } from "./listed-tool.ts";
+import { McpConnection } from "./mcp-connection.ts";
+import { describeServer, hideServer, type McpServer } from "./mcp-server.ts";
+import { nameTools, type NamedTool } from "./name-tools.ts";
+import { reportUnchecked } from "./report-unchecked.ts";
 import { SharedConnection } from "./shared-connection.ts";
 
 /** Which tools of an MCP server are used, and how. */
@@ -29,6 +32,11 @@ export type McpToolsOptions = McpServer & {
   readonly toolsFile?: string;
   /** Longest answer in characters; what is over is left out, and said. Default 100 000. */
   readonly maxResultLength?: number;
+  /**
+   * Gets a line for each tool of which something is odd: one that is left out or renamed, or a schema of
+   * which a part is not checked here. Default: a warning of the process.
+   */
+  readonly onTrouble?: (trouble: string) => void;
 };
 
 /** Tools of an MCP server. Disposing them closes the shared connection at once rather than a moment later. */
@@ -38,10 +46,11 @@ export type McpTools = readonly Tool<unknown>[] & AsyncDisposable;
  * The tools of an MCP server, as tools of an environment: `tools: await mcpTools({ command: "uvx", args:
  * ["mcp-server-time"] })`. What a tool answers is recorded, so that an episode can be played again without
  * the server. A call that the server calls a mistake is shown to the model; a server that is gone fails the
- * episode that needs it, and is reached anew by the next call. Needs the package
- * `@modelcontextprotocol/client`.
+ * episode that needs it, and the next call connects again. Each tool stands alone: one that cannot be used is
+ * left out, and what our validator cannot use of a schema is not checked here, for the server checks it.
+ * Needs the package `@modelcontextprotocol/client`.
  *
- * @throws UsageError where the server cannot be reached, or has tools that cannot be used.
+ * @throws UsageError where the server cannot be reached, or has no tool that can be used.
  */
 export async function mcpTools(options: McpToolsOptions): Promise<McpTools> {
   assertServer(options);
@@ -53,7 +62,10 @@ export async function mcpTools(options: McpToolsOptions): Promise<McpTools> {
   const open = async (signal?: AbortSignal): Promise<McpConnection> =>
     await McpConnection.open(server, { timeoutMs: connectTimeoutMs, ...(signal && { signal }) });
   const shared = new SharedConnection(open);
-  const list = async () => await listTools(shared, { timeoutMs, place: describeServer(options) });
+  const place = describeServer(options);
+  const { onTrouble = (trouble: string): void => process.emitWarning(trouble) } = options;
+  const report = (trouble: string): void => onTrouble(`MCP server ${place}: ${trouble}`);
+  const list = async () => await listTools(shared, { timeoutMs, place, report });
   const { toolsFile } = options;
   const listed = toolsFile === undefined ? await list() : await keepListedTools(toolsFile, list);
   const connect =
@@ -64,7 +76,8 @@ export async function mcpTools(options: McpToolsOptions): Promise<McpTools> {
           await resource(shared, async () => shared.lease());
           return await shared.connection();
         };
-  const tools = listed.flatMap((tool) => toTool(tool, options, connect) ?? []);
+  const named = nameTools(listed, options.names, report);
+  const tools = named.map((tool) => toTool(tool, options, { connect, report }));
   return Object.assign(tools, {
     [Symbol.asyncDispose]: async () => await shared[Symbol.asyncDispose](),
   });
@@ -84,34 +97,57 @@ function assertServer({ command, url }: McpToolsOptions): void {
   }
 }
 
+interface ListOptions {
+  readonly timeoutMs: number;
+  readonly place: string;
+  readonly report: (trouble: string) => void;
+}
+
 async function listTools(
   shared: SharedConnection,
-  { timeoutMs, place }: { readonly timeoutMs: number; readonly place: string },
+  { timeoutMs, place, report }: ListOptions,
 ): Promise<readonly ListedTool[]> {
+  const problems: string[] = [];
   try {
     await using _lease = shared.lease();
     const connection = await shared.connection();
-    const tools = await connection.listTools({ timeoutMs });
-    if (tools.length > 0) return tools;
+    const { tools: sent, cut } = await connection.listTools({ timeoutMs });
+    if (cut !== undefined)
+      report(`the tools after the ${sent.length} that were read are missing: ${cut}`);
+    const tools: ListedTool[] = [];
+    for (const each of sent) {
+      const read = readListedTool(each);
+      if ("problem" in read) problems.push(read.problem);
+      else tools.push(read);
+    }
+    if (tools.length > 0) {
+      for (const problem of problems) report(`a tool is left out: ${problem}`);
+      return tools;
+    }
   } catch (error) {
     await shared[Symbol.asyncDispose]();
     if (error instanceof UsageError) throw error;
     throw new UsageError(describeError(error), { cause: error });
   }
   await shared[Symbol.asyncDispose]();
-  throw new UsageError(`Cannot use MCP server ${place}: it lists no tools`);
+  const why = problems.length === 0 ? "" : ` that can be used: ${problems.join("; ")}`;
+  throw new UsageError(`Cannot use MCP server ${place}: it lists no tools${why}`);
+}
+
+interface ToolSurroundings {
+  readonly connect: (context: ToolContext) => Promise<McpConnection>;
+  readonly report: (trouble: string) => void;
 }
 
 function toTool(
-  { name, title, description = title ?? "", inputSchema }: ListedTool,
+  { ownName, listed }: NamedTool,
   options: McpToolsOptions,
-  connect: (context: ToolContext) => Promise<McpConnection>,
-): Tool<unknown> | undefined {
-  const { names, timeoutMs = 30_000, maxResultLength: maxLength = 100_000 } = options;
-  const ownName = names === undefined ? name : names(name);
-  if (ownName === undefined) return undefined;
+  { connect, report }: ToolSurroundings,
+): Tool<unknown> {
+  const { timeoutMs = 30_000, maxResultLength: maxLength = 100_000 } = options;
+  const { name, title, description = title ?? "", inputSchema } = listed;
   try {
-    const tool = defineTool<Readonly<Record<string, unknown>>>({
+    const foreign = defineForeignTool<Readonly<Record<string, unknown>>>({
       ...{ name: ownName, description, timeoutMs, parameters: inputSchema },
       async execute(given, _state, context) {
         const { outside, signal } = context;
@@ -130,8 +166,8 @@ function toTool(
         return text;
       },
     });
-    const isElsewhere = options.perEpisode === true;
-    return { ...tool, callable: { ...tool.callable, isElsewhere } };
+    const tool = reportUnchecked(foreign, name, report);
+    return { ...tool, callable: { ...tool.callable, isElsewhere: options.perEpisode === true } };
   } catch (error) {
     throw new UsageError(
       `Cannot use tool ${JSON.stringify(name)} of MCP server ${describeServer(options)}: ` +

@@ -1,31 +1,32 @@
 import { z } from "zod";
 import { RolloutError } from "../../errors.ts";
 import { refuse } from "../../environment/refuse.ts";
-import type { ObjectSchema } from "../../environment/standard-schema.ts";
+import { readListedTool, type ListedTool } from "../mcp/listed-tool.ts";
 import { readAnswer } from "../mcp/mcp-answer.ts";
 
 /** Characters of an observation that the agent is shown. */
 const maxLength = 100_000;
 
-const toolsSchema = z.array(
-  z.object({
-    name: z.string(),
-    description: z.string().nullish(),
-    input_schema: z.record(z.string(), z.unknown()),
-  }),
-);
+const toolsSchema = z.array(z.looseObject({ input_schema: z.unknown() }));
 
-/** The tools that an observation of `list_tools` names. */
-export function readListedTools(observation: Readonly<Record<string, unknown>>) {
+/**
+ * The tools that an observation of `list_tools` names. Each stands alone: one that cannot be used is left
+ * out and reported.
+ */
+export function readListedTools(
+  observation: Readonly<Record<string, unknown>>,
+  report: (trouble: string) => void,
+): readonly ListedTool[] {
   const parsed = toolsSchema.safeParse(observation["tools"]);
   if (!parsed.success) {
     throw new RolloutError("environment/bad-step", "its tools cannot be read");
   }
-  return parsed.data.map(({ name, description, input_schema: schema }) => ({
-    name,
-    description: description ?? "",
-    parameters: { ...schema, type: "object" } as ObjectSchema,
-  }));
+  return parsed.data.flatMap((sent) => {
+    const read = readListedTool({ ...sent, inputSchema: sent.input_schema });
+    if (!("problem" in read)) return [read];
+    report(`a tool is left out: ${read.problem}`);
+    return [];
+  });
 }
 
 /** What of a tool's answer is its text. */

@@ -36,6 +36,11 @@ export interface OpenEnvOptions extends OpenEnvPlace {
   readonly describe?: (observation: Readonly<Record<string, unknown>>) => string;
   /** The episode's reward, of those of its steps. Default: their sum; not scored where no step has one. */
   readonly reward?: OpenEnvReward;
+  /**
+   * Gets a line for each tool of which something is odd: one that is left out or renamed, or a schema of
+   * which a part is not checked here. Default: a warning of the process.
+   */
+  readonly onTrouble?: (trouble: string) => void;
   /** How long a reset or a step may take, in milliseconds. Default 60 seconds. */
   readonly timeoutMs?: number;
   /** How long the server may take to be there, in milliseconds. Default 10 seconds. */

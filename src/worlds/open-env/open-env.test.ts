@@ -330,6 +330,41 @@ describe("openEnv()", () => {
     ]);
   });
 
+  test("each of its tools stands alone: odd schemas and names are reported", async () => {
+    const properties = { type: { type: "string" }, tool_name: {}, arguments: {} };
+    const asked: unknown[] = [];
+    const tools = [
+      {
+        name: "plain",
+        description: null,
+        input_schema: { properties: { a: { type: "integer" } } },
+      },
+      { name: "a.b", input_schema: { properties: { x: { pattern: "(.)\\1" } } } },
+      { name: "text", input_schema: { type: "string" } },
+      { name: "none", input_schema: null },
+    ];
+    const url = await foreignServer({ type: "object", properties }, ({ type, data }) => {
+      if (type === "reset") return observation({ observation: {} });
+      if (type !== "step") return "silence";
+      if ((data as { type?: string }).type === "list_tools") {
+        return observation({ observation: { tools } });
+      }
+      asked.push(data);
+      return observation({ observation: { text: "done" }, reward: 1, done: true });
+    });
+    const troubles: string[] = [];
+    const environment = await openEnv({ url, onTrouble: (trouble) => troubles.push(trouble) });
+    expect(environment.tools.map(({ name }) => name)).toEqual(["plain", "a_b", "none"]);
+    expect(troubles.map((trouble) => trouble.replace(`OpenEnv server ${url}: `, ""))).toEqual([
+      'a tool is left out: tool "text" takes no object (its schema is {"type":"string"}), expected {"type": "object", …}',
+      'the model calls tool "a.b" by the name a_b: engines allow letters, digits, _ and -, at most 64',
+      'a part of the schema of tool "a.b" is not checked here, the server checks it: properties/x/pattern is "(.)\\\\1" ' +
+        "(it holds a back-reference), expected a pattern that JavaScript or Python reads and linear time allows",
+    ]);
+    await play(environment, [call("a_b", { x: "ab" })], ["train", 0]);
+    expect(asked).toEqual([{ type: "call_tool", tool_name: "a.b", arguments: { x: "ab" } }]);
+  });
+
   test("shows the model which action the server did not take", async () => {
     const url = await foreignServer(guess, ({ type }) =>
       type === "reset"

@@ -1,11 +1,14 @@
 import { UsageError } from "../../errors.ts";
-import { defineTool, type Tool } from "../../environment/define-tool.ts";
+import { defineForeignTool, type Tool } from "../../environment/define-tool.ts";
 import type { Environment } from "../../environment/environment.ts";
 import { nameTasks, type TaskSplits } from "../../environment/task-list.ts";
 import { ofUrl, secretsOfNamed, shownUrl } from "../../internal/find-secrets.ts";
 import { hideEverywhere } from "../../internal/redactor.ts";
 import { scriptedUser } from "../../user/scripted-user.ts";
 import type { User } from "../../user/user.ts";
+import type { ListedTool } from "../mcp/listed-tool.ts";
+import { nameTools } from "../mcp/name-tools.ts";
+import { reportUnchecked } from "../mcp/report-unchecked.ts";
 import { OpenEnvSession, type OpenEnvPlace } from "./open-env-session.ts";
 import type { ActingWorld, Limits, OpenEnvOptions, OpenEnvTask } from "./open-env-options.ts";
 import { OpenEnvWorld } from "./open-env-world.ts";
@@ -71,8 +74,10 @@ async function readTools(
   options: OpenEnvOptions,
   { facts, limits }: { readonly facts: OpenEnvServerFacts; readonly limits: Limits },
 ): Promise<readonly Tool<ActingWorld>[]> {
-  const { properties = {} } = facts.actionSchema as { readonly properties?: object };
-  const { metadata: _own, ...fields } = properties as Readonly<Record<string, unknown>>;
+  const { onTrouble = (trouble: string): void => process.emitWarning(trouble) } = options;
+  const report = (trouble: string): void => onTrouble(`OpenEnv server ${options.url}: ${trouble}`);
+  const { properties } = facts.actionSchema as { readonly properties?: object | null };
+  const { metadata: _own, ...fields } = (properties ?? {}) as Readonly<Record<string, unknown>>;
   const isOfTools = Object.keys(fields).every((key) =>
     ["type", "tool_name", "arguments"].includes(key),
   );
@@ -80,29 +85,34 @@ async function readTools(
   if (!isOfTools) {
     const parameters = { ...facts.actionSchema, properties: fields };
     const description = facts.description === "" ? "Act in the environment." : facts.description;
-    return [
-      defineTool<Readonly<Record<string, unknown>>, ActingWorld>({
-        ...{ name: "act", description, parameters, timeoutMs },
-        execute: async (action, world) => await world.act(action),
-      }),
-    ];
+    const act = defineForeignTool<Readonly<Record<string, unknown>>, ActingWorld>({
+      ...{ name: "act", description, parameters, timeoutMs },
+      execute: async (action, world) => await world.act(action),
+    });
+    return [reportUnchecked(act, "act", report)];
   }
-  const listed = await listTools(options, limits);
-  return listed.map((tool) =>
-    defineTool<Readonly<Record<string, unknown>>, ActingWorld>({
-      ...{ ...tool, timeoutMs },
+  const listed = await listTools(options, { limits, report });
+  return nameTools(listed, undefined, report).map(({ ownName, listed: each }) => {
+    const { name, title, description = title ?? "", inputSchema: parameters } = each;
+    const tool = defineForeignTool<Readonly<Record<string, unknown>>, ActingWorld>({
+      ...{ name: ownName, description, parameters, timeoutMs },
       execute: async (given, world) =>
-        await world.act({ type: "call_tool", tool_name: tool.name, arguments: given }),
-    }),
-  );
+        await world.act({ type: "call_tool", tool_name: name, arguments: given }),
+    });
+    return reportUnchecked(tool, name, report);
+  });
 }
 
-async function listTools(place: OpenEnvPlace, { timeoutMs, connectTimeoutMs }: Limits) {
+async function listTools(
+  place: OpenEnvPlace,
+  options: { readonly limits: Limits; readonly report: (trouble: string) => void },
+): Promise<readonly ListedTool[]> {
+  const { timeoutMs, connectTimeoutMs } = options.limits;
   const { signal } = new AbortController();
   try {
     await using session = await OpenEnvSession.open(place, { timeoutMs: connectTimeoutMs, signal });
     const { observation } = await session.step({ type: "list_tools" }, { timeoutMs, signal });
-    const tools = readListedTools(observation);
+    const tools = readListedTools(observation, options.report);
     if (tools.length > 0) return tools;
   } catch (error) {
     throw new UsageError((error as Error).message, { cause: error });

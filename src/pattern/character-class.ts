@@ -1,0 +1,57 @@
+import { PatternError } from "./pattern-node.ts";
+
+/** Rules for comparing characters and reading classes. */
+export interface CharacterRules {
+  readonly ignoresCase: boolean;
+  /** `\d`, `\w` and `\s` hold the characters of all languages, as in Python. */
+  readonly isUnicode: boolean;
+}
+
+const unicodeClasses: Readonly<Partial<Record<string, string>>> = {
+  d: String.raw`\p{Nd}`,
+  D: String.raw`\P{Nd}`,
+  w: String.raw`\p{Alphabetic}\p{M}\p{N}\p{Pc}`,
+};
+
+/**
+ * Writes the class that a letter after a backslash names (`d`, `D`, `w`, `W`, `s`, `S`), for use in
+ * brackets; `undefined` for other letters.
+ */
+export function namedClass(letter: string, { isUnicode }: CharacterRules): string | undefined {
+  if (!/^[dDwWsS]$/.test(letter)) return undefined;
+  return (isUnicode ? unicodeClasses[letter] : undefined) ?? `\\${letter}`;
+}
+
+/** Writes one character, for use in brackets. */
+export function classCharacter(codePoint: number): string {
+  return `\\u{${codePoint.toString(16)}}`;
+}
+
+/**
+ * Makes the test that a class in brackets stands for. JavaScript's engine reads one character at a time,
+ * which takes constant time.
+ *
+ * @param members - What stands in the brackets, for the flag `u`.
+ * @throws PatternError for properties that JavaScript does not know.
+ */
+export function compileClass(
+  members: string,
+  isNegated: boolean,
+  { ignoresCase }: CharacterRules,
+): (codePoint: number) => boolean {
+  const wanted = compileMembers(members, ignoresCase);
+  const isIn = (codePoint: number): boolean =>
+    wanted.test(String.fromCodePoint(codePoint)) !== isNegated;
+  const ascii = Uint8Array.from({ length: 128 }, (_, codePoint) => (isIn(codePoint) ? 1 : 0));
+  return (codePoint) => (codePoint < 128 ? ascii[codePoint] === 1 : isIn(codePoint));
+}
+
+function compileMembers(members: string, ignoresCase: boolean): RegExp {
+  try {
+    return new RegExp(`^[${members}]$`, ignoresCase ? "iu" : "u");
+  } catch (error) {
+    throw new PatternError("it holds a character class that JavaScript does not know", {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,369 @@
+import { classCharacter, compileClass, namedClass } from "./character-class.ts";
+import { PatternError, type Edge, type PatternNode } from "./pattern-node.ts";
+
+/** The flags of a pattern: `i`, `m` and `s`. */
+export interface PatternFlags {
+  readonly ignoresCase?: boolean;
+  /** `^` and `$` hold at line breaks, too. */
+  readonly isMultiline?: boolean;
+  /** A dot is any character. */
+  readonly isDotAll?: boolean;
+}
+
+/** Longest pattern that is read, in characters. */
+const maxLength = 20_000;
+/** Deepest nesting of groups. */
+const maxDepth = 200;
+
+/**
+ * Reads a pattern as JavaScript reads it with the flag `u`. A pattern that is none with this flag is
+ * read as JavaScript reads it without, or as Python does: what only Python knows is never a text.
+ *
+ * @throws PatternError for what is no pattern, and for back-references, possessive and atomic groups.
+ */
+export function readPattern(source: string, flags: PatternFlags = {}): PatternNode {
+  if (source.length > maxLength)
+    throw new PatternError(`it is longer than ${maxLength} characters`);
+  const reader = new PatternReader([...source], isEcma(source), flags);
+  return reader.read();
+}
+
+function isEcma(source: string): boolean {
+  try {
+    return new RegExp(source, "u").unicode;
+  } catch {
+    return false;
+  }
+}
+
+/** Constructs of Python's that JavaScript does not have. */
+const pythonOnly = /\(\?P<|\(\?[aimsuL]+\)|\\[AZ]/;
+
+const controls: Readonly<Partial<Record<string, number>>> = {
+  ...{ n: 10, r: 13, t: 9, f: 12, v: 11 },
+};
+
+const textStart: Edge = (_, place) => place === 0;
+const textEnd: Edge = (text, place) => place === text.length;
+const pythonTextEnd: Edge = (text, place) =>
+  place === text.length || (place === text.length - 1 && text[place] === "\n");
+const isBreak = (character: string | undefined): boolean =>
+  character !== undefined && /[\n\r\u2028\u2029]/.test(character);
+const lineStart: Edge = (text, place) => place === 0 || isBreak(text[place - 1]);
+const lineEnd: Edge = (text, place) => place === text.length || isBreak(text[place]);
+const isWord = (character: string | undefined): boolean =>
+  character !== undefined && /\w/.test(character);
+const wordEdge: Edge = (text, place) => isWord(text[place - 1]) !== isWord(text[place]);
+
+class PatternReader {
+  readonly #source: readonly string[];
+  readonly #isEcma: boolean;
+  readonly #isPython: boolean;
+  #index = 0;
+  #depth = 0;
+  #flags: Required<PatternFlags>;
+
+  constructor(source: readonly string[], isEcmaSource: boolean, flags: PatternFlags) {
+    this.#source = source;
+    this.#isEcma = isEcmaSource;
+    this.#isPython = !isEcmaSource && pythonOnly.test(source.join(""));
+    this.#flags = { ignoresCase: false, isMultiline: false, isDotAll: false, ...flags };
+  }
+
+  read(): PatternNode {
+    const node = this.#readChoice();
+    if (this.#index < this.#source.length) this.#refuse("a closing parenthesis without its group");
+    return node;
+  }
+
+  #readChoice(): PatternNode {
+    const flags = this.#flags;
+    const branches = [this.#readSequence()];
+    while (this.#take("|")) branches.push(this.#readSequence());
+    this.#flags = flags;
+    return branches.length === 1 ? (branches[0] as PatternNode) : { type: "choice", branches };
+  }
+
+  #readSequence(): PatternNode {
+    const parts: PatternNode[] = [];
+    while (this.#index < this.#source.length && this.#peek() !== "|" && this.#peek() !== ")") {
+      const part = this.#readAtom();
+      if (part !== undefined) parts.push(this.#readRepeats(part));
+    }
+    return { type: "sequence", parts };
+  }
+
+  #readRepeats(part: PatternNode): PatternNode {
+    const range = this.#readRange();
+    if (range === undefined) return part;
+    if (part.type === "edge" || part.type === "look") this.#refuse("a repetition of nothing");
+    const [min, max] = range;
+    if (min > max) this.#refuse("a repetition whose least is more than its most");
+    const isLazy = this.#take("?");
+    if (this.#peek() === "+") this.#refuse("a possessive repetition");
+    if (["*", "?"].includes(this.#peek())) this.#refuse("a repetition of a repetition");
+    return { type: "repeat", part, min, max, isLazy };
+  }
+
+  #readRange(): readonly [min: number, max: number] | undefined {
+    if (this.#take("*")) return [0, Infinity];
+    if (this.#take("+")) return [1, Infinity];
+    if (this.#take("?")) return [0, 1];
+    if (this.#peek() !== "{") return undefined;
+    const rest = this.#ahead(24);
+    const [whole, min = "", comma, max = ""] = /^\{(\d*)(?:(,)(\d*))?\}/.exec(rest) ?? [];
+    if (whole === undefined || (min === "" && max === "")) return undefined;
+    this.#index += whole.length;
+    const least = min === "" ? 0 : Number(min);
+    if (comma === undefined) return [least, least];
+    return [least, max === "" ? Infinity : Number(max)];
+  }
+
+  /** Reads one thing that can be repeated, or an assertion; `undefined` for flags and comments. */
+  #readAtom(): PatternNode | undefined {
+    const character = this.#next();
+    const { isMultiline, isDotAll } = this.#flags;
+    switch (character) {
+      case "(":
+        return this.#readGroup();
+      case "[":
+        return this.#readClass();
+      case ".":
+        return isDotAll ? anyCharacter : this.#classOf(String.raw`\n\r\u2028\u2029`, true);
+      case "^":
+        return { type: "edge", holds: isMultiline ? lineStart : textStart };
+      case "$":
+        return {
+          type: "edge",
+          holds: isMultiline ? lineEnd : this.#isPython ? pythonTextEnd : textEnd,
+        };
+      case "\\":
+        return this.#readEscape();
+      case "*":
+      case "+":
+      case "?":
+        return this.#refuse("a repetition of nothing");
+      default:
+        return this.#literal(character.codePointAt(0) as number);
+    }
+  }
+
+  #literal(codePoint: number): PatternNode {
+    if (this.#flags.ignoresCase) return this.#classOf(classCharacter(codePoint), false);
+    const literal = String.fromCodePoint(codePoint);
+    return { type: "one", accepts: (given) => given === codePoint, literal };
+  }
+
+  #classOf(members: string, isNegated: boolean): PatternNode {
+    const { ignoresCase } = this.#flags;
+    const rules = { ignoresCase, isUnicode: this.#isPython };
+    return { type: "one", accepts: compileClass(members, isNegated, rules) };
+  }
+
+  #readEscape(): PatternNode {
+    const letter = this.#peek();
+    const named = this.#readNamedClass();
+    if (named !== undefined) return this.#classOf(named.members, named.isNegated);
+    if (letter === "b" || letter === "B") {
+      this.#index += 1;
+      const isInside: Edge = (text, place) => !wordEdge(text, place);
+      return { type: "edge", holds: letter === "b" ? wordEdge : isInside };
+    }
+    if (!this.#isEcma && ["A", "Z", "z"].includes(letter)) {
+      this.#index += 1;
+      return { type: "edge", holds: letter === "A" ? textStart : textEnd };
+    }
+    if (/[1-9k]/.test(letter)) this.#refuse("a back-reference");
+    return this.#literal(this.#readEscapedCharacter());
+  }
+
+  /** Reads `d`, `W`, `p{L}` and the like after a backslash; `undefined` where there is no class. */
+  #readNamedClass(): { readonly members: string; readonly isNegated: boolean } | undefined {
+    const letter = this.#peek();
+    // A negated class cannot be written inside brackets where it is made of several.
+    const base = this.#isPython && letter === "W" ? "w" : letter;
+    const rules = { ignoresCase: false, isUnicode: this.#isPython };
+    const named = namedClass(base, rules);
+    if (named !== undefined) {
+      this.#index += 1;
+      return { members: named, isNegated: base !== letter };
+    }
+    if (letter !== "p" && letter !== "P") return undefined;
+    const [whole, name] = /^.(?:\{([\w=]+)\}|([A-Z]))/.exec(this.#ahead(80)) ?? [];
+    if (whole === undefined) return this.#refuse("a property without its name");
+    this.#index += whole.length;
+    return { members: `\\${letter}{${name ?? whole.slice(1)}}`, isNegated: false };
+  }
+
+  /** Reads what stands for one character after a backslash, in classes and outside. */
+  #readEscapedCharacter(): number {
+    const letter = this.#next();
+    const control = controls[letter];
+    if (control !== undefined) return control;
+    if (letter === "0" && !/\d/.test(this.#peek())) return 0;
+    if (letter === "x") return this.#readHex(/^[\da-f]{2}/i);
+    if (letter === "u") return this.#readUnicode();
+    if (letter === "c" && /[a-z]/i.test(this.#peek())) {
+      return (this.#next().codePointAt(0) as number) % 32;
+    }
+    if (letter === "a" && this.#isPython) return 7;
+    if (/[\da-z]/i.test(letter)) this.#refuse(`the escape \\${letter}`);
+    return letter.codePointAt(0) as number;
+  }
+
+  #readUnicode(): number {
+    const [braced, digits] = /^\{([\da-f]{1,8})\}/i.exec(this.#ahead(10)) ?? [];
+    if (braced !== undefined && digits !== undefined) {
+      this.#index += braced.length;
+      const codePoint = Number.parseInt(digits, 16);
+      return codePoint > 0x10ffff ? this.#refuse("a character beyond Unicode") : codePoint;
+    }
+    const first = this.#readHex(/^[\da-f]{4}/i);
+    const [low] = /^\\u[\da-f]{4}/i.exec(this.#ahead(6)) ?? [];
+    const second = low === undefined ? 0 : Number.parseInt(low.slice(2), 16);
+    const isPair = first >= 0xd800 && first < 0xdc00 && second >= 0xdc00 && second < 0xe000;
+    if (!isPair) return first;
+    this.#index += 6;
+    return 0x10000 + (first - 0xd800) * 0x400 + (second - 0xdc00);
+  }
+
+  #readHex(pattern: RegExp): number {
+    const [digits] = pattern.exec(this.#ahead(4)) ?? [];
+    if (digits === undefined) return this.#refuse("a broken escape");
+    this.#index += digits.length;
+    return Number.parseInt(digits, 16);
+  }
+
+  #readClass(): PatternNode {
+    const isNegated = this.#take("^");
+    if (!this.#isEcma && this.#ahead(2) === "[:") this.#refuse("a class by name such as [:alpha:]");
+    let members = "";
+    // JavaScript's `[]` is nothing at all; elsewhere a bracket that comes first is a character.
+    let isFirst = !this.#isEcma;
+    while (isFirst || this.#peek() !== "]") {
+      if (!this.#isEcma && this.#ahead(3) === "&&[") this.#refuse("a set within a class");
+      members += this.#readClassMember();
+      isFirst = false;
+    }
+    this.#index += 1;
+    if (members === "") return isNegated ? anyCharacter : { type: "one", accepts: () => false };
+    return this.#classOf(members, isNegated);
+  }
+
+  #readClassMember(): string {
+    const start = this.#readClassCharacter();
+    if (typeof start === "string") return start;
+    if (this.#peek() !== "-" || this.#source[this.#index + 1] === "]") return classCharacter(start);
+    this.#index += 1;
+    const end = this.#readClassCharacter();
+    // The hyphen before a class is one.
+    if (typeof end === "string") return `${classCharacter(start)}\\-${end}`;
+    if (start > end) this.#refuse("a range that runs backwards");
+    return `${classCharacter(start)}-${classCharacter(end)}`;
+  }
+
+  /** Reads a character, or a class by its name. */
+  #readClassCharacter(): number | string {
+    const character = this.#next();
+    if (character !== "\\") return character.codePointAt(0) as number;
+    const named = this.#readNamedClass();
+    if (named?.isNegated === true) return this.#refuse(String.raw`the escape \W in a class`);
+    if (named !== undefined) return named.members;
+    return this.#take("b") ? 8 : this.#readEscapedCharacter();
+  }
+
+  #readGroup(): PatternNode | undefined {
+    this.#depth += 1;
+    if (this.#depth > maxDepth) this.#refuse(`groups deeper than ${maxDepth}`);
+    const outer = this.#flags;
+    const kind = this.#readGroupStart();
+    if (kind === "nothing") {
+      this.#depth -= 1;
+      return undefined;
+    }
+    const part = this.#readChoice();
+    if (!this.#take(")")) this.#refuse("a group without its end");
+    this.#flags = outer;
+    this.#depth -= 1;
+    if (kind === "group") return { type: "sequence", parts: [part] };
+    return "name" in kind ? { type: "capture", part, ...kind } : { type: "look", part, ...kind };
+  }
+
+  #readGroupStart(): GroupStart {
+    if (!this.#take("?")) return "group";
+    const rest = this.#ahead(200);
+    const [whole, name] = /^P?<([\p{L}_$][\p{L}\p{N}_$]*)>/u.exec(rest) ?? [];
+    if (whole !== undefined && name !== undefined) {
+      this.#index += [...whole].length;
+      return { name };
+    }
+    if (this.#take(":")) return "group";
+    for (const [sign, isAhead, isNegated] of looks) {
+      if (!rest.startsWith(sign)) continue;
+      this.#index += sign.length;
+      return { isAhead, isNegated };
+    }
+    if (this.#take("#")) {
+      while (this.#next() !== ")");
+      return "nothing";
+    }
+    return this.#readGroupFlags(rest);
+  }
+
+  /** Reads `(?i)`, which holds to the end of the group around it, and `(?i-s:`. */
+  #readGroupFlags(rest: string): "group" | "nothing" {
+    const [whole, on = "", off = "", end] = /^([aimsuL]*)(?:-([ims]+))?([:)])/.exec(rest) ?? [];
+    if (whole === undefined || (end === ")" && this.#isEcma)) {
+      return this.#refuse(`the group (?${rest.slice(0, 1)}`);
+    }
+    this.#index += whole.length;
+    const isOn = (letter: string, before: boolean): boolean =>
+      (before || on.includes(letter)) && !off.includes(letter);
+    this.#flags = {
+      ignoresCase: isOn("i", this.#flags.ignoresCase),
+      isMultiline: isOn("m", this.#flags.isMultiline),
+      isDotAll: isOn("s", this.#flags.isDotAll),
+    };
+    return end === ":" ? "group" : "nothing";
+  }
+
+  #peek(): string {
+    return this.#source[this.#index] ?? "";
+  }
+
+  #ahead(length: number): string {
+    return this.#source.slice(this.#index, this.#index + length).join("");
+  }
+
+  #next(): string {
+    const character = this.#source[this.#index];
+    if (character === undefined) return this.#refuse("an end in the middle of something");
+    this.#index += 1;
+    return character;
+  }
+
+  #take(character: string): boolean {
+    if (this.#peek() !== character) return false;
+    this.#index += 1;
+    return true;
+  }
+
+  #refuse(what: string): never {
+    throw new PatternError(`it holds ${what}`);
+  }
+}
+
+type GroupStart =
+  | "group"
+  | "nothing"
+  | { readonly name: string }
+  | { readonly isAhead: boolean; readonly isNegated: boolean };
+
+const anyCharacter: PatternNode = { type: "one", accepts: () => true };
+
+const looks: readonly (readonly [sign: string, isAhead: boolean, isNegated: boolean])[] = [
+  ["=", true, false],
+  ["!", true, true],
+  ["<=", false, false],
+  ["<!", false, true],
+];

@@ -1,0 +1,125 @@
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../python/value.ts";
+import { draftOf, type SchemaDraft } from "./schema-draft.ts";
+import { subschemasOf } from "./subschemas.ts";
+
+/** The address of a schema that has none. */
+const defaultBase = "turnwright:///schema";
+
+/** Deepest nesting of schemas in a schema, and of steps from one to the next in a check. */
+export const maxSchemaDepth = 500;
+
+/** The end of a reference: a schema, or the reason why there is none. */
+export type Target = { readonly schema: PyValue } | { readonly problem: string };
+
+/** A whole schema, with what its parts can be referred to by. Nothing is ever loaded from elsewhere. */
+export class SchemaDocument {
+  readonly draft: SchemaDraft | undefined;
+  /** It speaks of what other keywords did not look at. */
+  readonly tracksEvaluated: boolean;
+  /** The address that a part's references start from. */
+  readonly #bases = new Map<PyDict, string>();
+  readonly #byAddress = new Map<string, PyDict>();
+  /** Dynamic anchors, and how often each is there. */
+  readonly #dynamicCounts = new Map<string, number>();
+
+  constructor(root: PyDict) {
+    this.draft = draftOf(root);
+    let tracks = false;
+    const walk = (schema: PyDict, outer: string, depth: number): void => {
+      if (this.#bases.has(schema) || depth > maxSchemaDepth) return;
+      const base = this.#enter(schema, outer);
+      tracks ||= schema.has("unevaluatedProperties") || schema.has("unevaluatedItems");
+      for (const [, part] of subschemasOf(schema)) if (isPyDict(part)) walk(part, base, depth + 1);
+    };
+    this.#byAddress.set(defaultBase, root);
+    walk(root, defaultBase, 0);
+    this.tracksEvaluated = tracks;
+  }
+
+  /** Notes what a part can be referred to by, and returns its own address. */
+  #enter(schema: PyDict, outer: string): string {
+    const isOld = this.draft !== undefined && this.draft < 2019;
+    const id = schema.get(this.draft === 4 ? "id" : "$id");
+    let base = outer;
+    // A name in a draft of old, where what stands beside a reference does not count.
+    if (typeof id === "string" && !(isOld && schema.has("$ref"))) {
+      const address = resolve(id, outer);
+      if (address !== undefined && isOld && id.startsWith("#")) this.#note(address, schema);
+      else if (address !== undefined) this.#note((base = address.replace(/#$/, "")), schema);
+    }
+    this.#bases.set(schema, base);
+    for (const keyword of ["$anchor", "$dynamicAnchor"]) {
+      const anchor = schema.get(keyword);
+      if (typeof anchor === "string" && !isOld) this.#note(`${base}#${anchor}`, schema);
+    }
+    const dynamic = schema.get("$dynamicAnchor") ?? (schema.get("$recursiveAnchor") === true && "");
+    if (typeof dynamic === "string") {
+      this.#dynamicCounts.set(dynamic, (this.#dynamicCounts.get(dynamic) ?? 0) + 1);
+    }
+    return base;
+  }
+
+  /** The first of several that share an address keeps it. */
+  #note(address: string, schema: PyDict): void {
+    if (!this.#byAddress.has(address)) this.#byAddress.set(address, schema);
+  }
+
+  /** Follows the reference of a part. */
+  follow(from: PyDict, reference: string): Target {
+    return this.#find(from, reference) ?? { problem: `nothing here is called ${brief(reference)}` };
+  }
+
+  /** As `follow()`, for `$dynamicRef` and `$recursiveRef`, where only one part can be meant. */
+  followDynamic(from: PyDict, reference: string): Target {
+    const name = reference.slice(reference.indexOf("#") + 1);
+    if ((this.#dynamicCounts.get(name) ?? 0) <= 1) return this.follow(from, reference);
+    return { problem: `which part ${brief(reference)} means depends on the way to it` };
+  }
+
+  #find(from: PyDict, reference: string): Target | undefined {
+    const address = resolve(reference, this.#bases.get(from) ?? defaultBase);
+    if (address === undefined) return undefined;
+    const [base = "", fragment = ""] = address.split("#");
+    const resource = this.#byAddress.get(base);
+    if (fragment === "" || resource === undefined) {
+      return resource === undefined ? undefined : { schema: resource };
+    }
+    const name = decode(fragment);
+    if (!name.startsWith("/")) {
+      const anchored = this.#byAddress.get(`${base}#${name}`);
+      return anchored === undefined ? undefined : { schema: anchored };
+    }
+    return this.#followPointer(resource, name);
+  }
+
+  #followPointer(resource: PyDict, pointer: string): Target | undefined {
+    let part: PyValue | undefined = resource;
+    let base = this.#bases.get(resource) ?? defaultBase;
+    for (const token of pointer.slice(1).split("/")) {
+      const key = token.replaceAll("~1", "/").replaceAll("~0", "~");
+      if (isPyList(part)) part = /^(?:0|[1-9]\d*)$/.test(key) ? part[Number(key)] : undefined;
+      else part = isPyDict(part) ? part.get(key) : undefined;
+      if (part === undefined) return undefined;
+      if (isPyDict(part)) base = this.#bases.get(part) ?? base;
+    }
+    // A part that no keyword leads to, such as one of OpenAPI's `components`.
+    if (isPyDict(part) && !this.#bases.has(part)) this.#bases.set(part, base);
+    return { schema: part };
+  }
+}
+
+function resolve(reference: string, base: string): string | undefined {
+  return URL.canParse(reference, base) ? new URL(reference, base).href : undefined;
+}
+
+function decode(fragment: string): string {
+  try {
+    return decodeURIComponent(fragment);
+  } catch {
+    return fragment;
+  }
+}
+
+function brief(reference: string): string {
+  return JSON.stringify(reference.length > 100 ? `${reference.slice(0, 100)}…` : reference);
+}

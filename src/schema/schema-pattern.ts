@@ -1,0 +1,43 @@
+import { compilePattern, type LinearPattern } from "../pattern/compile-pattern.ts";
+import { PatternError } from "../pattern/pattern-node.ts";
+
+/** Most patterns that stay compiled; the oldest goes first. */
+const maxCompiled = 1_000;
+
+const compiled = new Map<string, LinearPattern | PatternError>();
+
+function compileOnce(source: string): LinearPattern | PatternError {
+  const known = compiled.get(source);
+  if (known !== undefined) return known;
+  if (compiled.size >= maxCompiled) {
+    for (const oldest of compiled.keys()) {
+      compiled.delete(oldest);
+      break;
+    }
+  }
+  const result = tryCompile(source);
+  compiled.set(source, result);
+  return result;
+}
+
+function tryCompile(source: string): LinearPattern | PatternError {
+  try {
+    return compilePattern(source);
+  } catch (error) {
+    if (error instanceof PatternError) return error;
+    throw error;
+  }
+}
+
+/** Says why a pattern of a schema is not checked; `undefined` where it is. */
+export function unusablePattern(source: string): string | undefined {
+  const result = compileOnce(source);
+  return result instanceof PatternError ? result.message : undefined;
+}
+
+/** A pattern of a schema that can be used. */
+export function patternOf(source: string): LinearPattern {
+  const result = compileOnce(source);
+  if (result instanceof PatternError) throw result;
+  return result;
+}

@@ -1,0 +1,66 @@
+/** A tool of a server, as it is used. */
+export interface ListedTool {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly inputSchema: ObjectSchemaJson;
+}
+
+interface ObjectSchemaJson {
+  readonly type: "object";
+  readonly [keyword: string]: unknown;
+}
+
+/** The reason why a tool cannot be used. */
+export interface UnusableTool {
+  readonly problem: string;
+}
+
+/**
+ * Reads a tool as a server sent it. A schema that leaves out that arguments are an object, or what the
+ * properties are, gets that added, as models and their templates need it.
+ */
+export function readListedTool(sent: unknown): ListedTool | UnusableTool {
+  if (!isRecord(sent)) return { problem: "an entry of its list is no object" };
+  const { name, title, description } = sent;
+  if (typeof name !== "string" || name === "") {
+    return { problem: "an entry of its list has no name" };
+  }
+  const inputSchema = readInputSchema(sent["inputSchema"]);
+  if (inputSchema === undefined) {
+    return {
+      problem:
+        `tool ${JSON.stringify(name)} takes no object (its schema is ` +
+        `${brief(sent["inputSchema"])}), expected {"type": "object", …}`,
+    };
+  }
+  return {
+    name,
+    ...(typeof title === "string" ? { title } : {}),
+    ...(typeof description === "string" ? { description } : {}),
+    inputSchema,
+  };
+}
+
+function readInputSchema(sent: unknown): ObjectSchemaJson | undefined {
+  if (sent === undefined || sent === null || sent === true) return emptySchema;
+  if (!isRecord(sent)) return undefined;
+  const { type, properties } = sent;
+  const types = Array.isArray(type) ? (type as unknown[]) : [type ?? "object"];
+  const isObject = types.some(
+    (each) => typeof each === "string" && each.toLowerCase() === "object",
+  );
+  if (!isObject) return undefined;
+  return { ...sent, type: "object", properties: properties ?? {} };
+}
+
+const emptySchema: ObjectSchemaJson = { type: "object", properties: {} };
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function brief(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+}

@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { readPages, type ToolPage } from "./tool-pages.ts";
+
+const isRefusal = () => true;
+
+test("readPages() ends a list that has no end, and keeps what it read", async () => {
+  let count = 0;
+  const readPage = async (): Promise<ToolPage> => {
+    count += 1;
+    return { tools: [{ name: `t${count}` }], nextCursor: `c${count}` };
+  };
+  const { tools, cut } = await readPages(readPage, isRefusal);
+  expect(tools).toHaveLength(200);
+  expect(cut).toBe("its list has no end after 200 pages");
+});
+
+test("readPages() leaves a list of which three pages bring nothing new", async () => {
+  let count = 0;
+  const readPage = async (): Promise<ToolPage> => {
+    count += 1;
+    return { tools: [{ name: "same" }], nextCursor: `c${count}` };
+  };
+  const { tools, cut } = await readPages(readPage, isRefusal);
+  expect(tools).toEqual([{ name: "same" }]);
+  expect(cut).toBe("3 pages one after the other bring nothing new");
+  expect(count).toBe(4);
+});
+
+test("readPages() reads a page without tools, and what comes after it", async () => {
+  const pages: Record<string, ToolPage> = {
+    first: { tools: [], nextCursor: "b" },
+    b: { tools: [{ name: "one" }], nextCursor: undefined },
+  };
+  const read = async (cursor: string | undefined) => pages[cursor ?? "first"] as ToolPage;
+  expect(await readPages(read, isRefusal)).toEqual({ tools: [{ name: "one" }] });
+});
+
+test("readPages() hands on an outage, which may cost tools", async () => {
+  const readPage = async (cursor: string | undefined): Promise<ToolPage> => {
+    if (cursor !== undefined) throw new Error("gone");
+    return { tools: [{ name: "one" }], nextCursor: "b" };
+  };
+  await expect(readPages(readPage, () => false)).rejects.toThrow("gone");
+});

@@ -1,0 +1,70 @@
+import { describeError } from "../../errors.ts";
+
+/** A page of tools, as a server sent it. */
+export interface ToolPage {
+  readonly tools: readonly unknown[];
+  readonly nextCursor: unknown;
+}
+
+/** All pages of a server's tools. */
+export interface ToolListing {
+  readonly tools: readonly unknown[];
+  /** Why tools that the server may have are not among them; absent where all were read. */
+  readonly cut?: string;
+}
+
+/** Most pages that are read. */
+const mostPages = 200;
+/** Most pages one after the other that bring nothing new. */
+const mostIdlePages = 3;
+
+/**
+ * Reads the pages of a server's tools. The end is where there is no cursor, and where one that was
+ * followed already comes again; an empty text is a cursor like others. What was read is kept.
+ *
+ * @param isRefusal - Tells if an error is the server's answer to a cursor of its own.
+ * @throws what `readPage` throws, unless tools were read and it is a refusal.
+ */
+export async function readPages(
+  readPage: (cursor: string | undefined) => Promise<ToolPage>,
+  isRefusal: (error: unknown) => boolean,
+): Promise<ToolListing> {
+  const tools = new Map<string, unknown>();
+  const followed = new Set<string>();
+  let cursor: string | undefined;
+  let idleCount = 0;
+  const cutAfter = (why: string): ToolListing => ({ tools: [...tools.values()], cut: why });
+  for (let pageCount = 0; pageCount < mostPages; pageCount++) {
+    let page: ToolPage;
+    try {
+      page = await readPage(cursor);
+    } catch (error) {
+      if (tools.size === 0 || !isRefusal(error)) throw error;
+      return cutAfter(`it refuses its own cursor ${brief(cursor)} (${describeError(error)})`);
+    }
+    const before = tools.size;
+    // The same tool again, word for word, is no other one.
+    for (const tool of page.tools) tools.set(JSON.stringify(tool), tool);
+    const isIdle = tools.size === before;
+    idleCount = isIdle ? idleCount + 1 : 0;
+    const next = page.nextCursor;
+    if (next === undefined || next === null) return { tools: [...tools.values()] };
+    if (typeof next !== "string") return cutAfter(`its cursor is ${brief(next)}, expected a text`);
+    if (followed.has(next)) {
+      return isIdle
+        ? { tools: [...tools.values()] }
+        : cutAfter(`its cursor ${brief(next)} comes again`);
+    }
+    if (idleCount >= mostIdlePages) {
+      return cutAfter(`${mostIdlePages} pages one after the other bring nothing new`);
+    }
+    followed.add(next);
+    cursor = next;
+  }
+  return cutAfter(`its list has no end after ${mostPages} pages`);
+}
+
+function brief(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+}
