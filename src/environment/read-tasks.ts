@@ -1,7 +1,8 @@
-import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { UsageError, describeError } from "../errors.ts";
 import type { TaskItem } from "./task-list.ts";
+import { readTextFile } from "../internal/decode-text.ts";
+import { parseStrictJson } from "../internal/strict-json.ts";
 
 /**
  * Reads tasks, for `defineEnvironment()`: from a JSONL file with one task a line, or from anything that
@@ -44,14 +45,14 @@ async function* readRows(source: string | URL): AsyncGenerator {
   const file = typeof source === "string" ? source : fileURLToPath(source);
   let text: string;
   try {
-    text = await readFile(file, "utf8");
+    text = await readTextFile(file, { mark: "drop" });
   } catch (error) {
     throw new UsageError(`Cannot read the tasks: ${describeError(error)}`, { cause: error });
   }
   for (const [index, line] of text.split("\n").entries()) {
     if (line.trim() === "") continue;
     try {
-      yield JSON.parse(line) as unknown;
+      yield parseStrictJson(line);
     } catch (error) {
       throw new UsageError(`Cannot read ${file}, line ${index + 1}: ${describeError(error)}`, {
         cause: error,

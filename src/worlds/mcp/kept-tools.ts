@@ -1,7 +1,9 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { z } from "zod";
 import { UsageError, describeError } from "../../errors.ts";
 import type { ListedTool } from "./mcp-connection.ts";
+import { readTextFile } from "../../internal/decode-text.ts";
+import { parseStrictJson } from "../../internal/strict-json.ts";
 
 const keptSchema = z.array(
   z.object({
@@ -21,7 +23,7 @@ export async function keepListedTools(
   file: string,
   list: () => Promise<readonly ListedTool[]>,
 ): Promise<readonly ListedTool[]> {
-  const text = await readFile(file, "utf8").catch((error: unknown) => {
+  const text = await readTextFile(file, { mark: "drop" }).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw new UsageError(`Cannot read ${file}: ${describeError(error)}`, { cause: error });
   });
@@ -39,7 +41,7 @@ export async function keepListedTools(
 
 function readKept(file: string, text: string): readonly ListedTool[] {
   try {
-    return keptSchema.parse(JSON.parse(text)) as readonly ListedTool[];
+    return keptSchema.parse(parseStrictJson(text)) as readonly ListedTool[];
   } catch (error) {
     throw new UsageError(
       `Cannot read ${file}: expected the tools of an MCP server as mcpTools() wrote them; remove it, and ` +
