@@ -19,6 +19,8 @@ import type { BuiltPrompt, PromptBuilder } from "./turn/prompt-builder.ts";
 import { sampleReply, type SampledReply } from "./turn/sample-reply.ts";
 import { wantedForm, type WantedForm } from "./turn/turn-constraint.ts";
 import type { ReplyFormats } from "./turn/turn-reader.ts";
+import { writeJsonWith } from "../environment/plain-text.ts";
+import { writtenText } from "../python/exact-json.ts";
 
 /** What turns are answered with. */
 export interface TurnServices {
@@ -375,7 +377,8 @@ class ReplyOutput {
       this.#feed.write(this.#writer.end(ending));
     } else {
       this.#feed.begin({ status: 200, headers: jsonHeaders });
-      this.#feed.write(JSON.stringify(dialect.encodeReply({ start, parts, ...ending })));
+      const reply = dialect.encodeReply({ start, parts, ...ending });
+      this.#feed.write(writeJsonWith(reply, writtenText));
     }
     this.#isOver = true;
     this.#feed.end();

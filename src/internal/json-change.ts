@@ -1,3 +1,5 @@
+import { isWellFormed } from "./well-formed.ts";
+
 /** A list or an object that is gone through. */
 interface Container {
   /** Of an object: its keys so far. */
@@ -96,7 +98,7 @@ function findKeyChange(literal: string, path: readonly Container[]): string | un
 function findTextChange(literal: string, path: readonly Container[]): string | undefined {
   // Only an escape can say half of a pair: the text was UTF-8.
   if (!/\\u[dD][89a-fA-F]/.test(literal)) return undefined;
-  if ((JSON.parse(literal) as string).isWellFormed()) return undefined;
+  if (isWellFormed(JSON.parse(literal) as string)) return undefined;
   return `${placeOf(path)} holds half of a surrogate pair, which is no character and no UTF-8`;
 }
 

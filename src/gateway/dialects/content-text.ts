@@ -18,11 +18,11 @@ export interface ContentForm {
  */
 export function contentText(content: unknown, place: string, form: ContentForm): string {
   if (content === undefined || content === null) return "";
-  if (typeof content === "string") return content;
+  if (typeof content === "string") return textOf(content, place);
   return listOf(content, place)
     .flatMap((part, index) => {
       const where = `${place}[${index}]`;
-      if (typeof part === "string") return [part];
+      if (typeof part === "string") return [textOf(part, where)];
       const { type, text } = objectOf(part, where);
       if (form.textTypes.includes(String(type))) return [textOf(text, `${where}.text`)];
       if (form.passedOver?.includes(String(type)) === true) return [];

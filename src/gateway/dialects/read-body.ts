@@ -3,6 +3,8 @@ import type { AskedTurn, TextFormat } from "../conversation.ts";
 import type { DialectName, Recollection } from "./dialect.ts";
 import { toolFromOpenAi, type ToolDefinition } from "../../message.ts";
 import { toPyValue, type PlainJson } from "../../python/value.ts";
+import { isWellFormed } from "../../internal/well-formed.ts";
+import { exactOf } from "../../python/exact-json.ts";
 
 /** A JSON object of a request. */
 export type Json = Readonly<Record<string, unknown>>;
@@ -26,8 +28,9 @@ export function listOf(value: unknown, place: string): readonly unknown[] {
 
 /** @throws ClientError where the value is no text. */
 export function textOf(value: unknown, place: string): string {
-  if (typeof value === "string") return value;
-  throw invalid(place, `expected text, not ${kindOf(value)}`);
+  if (typeof value !== "string") throw invalid(place, `expected text, not ${kindOf(value)}`);
+  if (isWellFormed(value)) return value;
+  throw invalid(place, "it holds half of a surrogate pair, which no prompt can hold");
 }
 
 /** A text, or nothing where it is absent or null. */
@@ -43,6 +46,7 @@ export function optionalNumber(
 ): number | undefined {
   if (isAbsent(value)) return undefined;
   const isFine =
+    Number.isFinite(value) &&
     typeof value === "number" &&
     value >= min &&
     value <= max &&
@@ -77,7 +81,10 @@ export function toolOf(
   if (name === "") throw invalid(`${place}.name`, "expected a name");
   const body: Record<string, unknown> = { name };
   if (typeof description === "string") body["description"] = description;
-  body["parameters"] = isAbsent(parameters) ? { type: "object", properties: {} } : parameters;
+  // Templates print the schema: its numbers and the order of its keys are the client's.
+  body["parameters"] = isAbsent(parameters)
+    ? { type: "object", properties: {} }
+    : exactOf(parameters);
   return toolFromOpenAi(toPyValue({ type: "function", function: body } as PlainJson), place);
 }
 
