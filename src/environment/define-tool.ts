@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
 import { toolFromOpenAi, type ToolDefinition } from "../message.ts";
-import { toPyValue, type PlainJson } from "../python/value.ts";
+import { exactOf } from "../python/exact-json.ts";
 import { refuseMisspelt } from "./refuse-misspelt.ts";
 import type { CallableTool, ToolContext } from "./tool-call.ts";
 import { readParameters, type ToolParameters } from "./tool-parameters.ts";
@@ -77,7 +77,7 @@ export function defineTool<Arguments, State = unknown>(
   const openai = { type: "function", function: { name, description, parameters: jsonSchema } };
   return {
     name,
-    definition: toolFromOpenAi(toPyValue(openai as unknown as PlainJson), `tool ${name}`),
+    definition: toolFromOpenAi(exactOf(openai), `tool ${name}`),
     callable: {
       name,
       timeoutMs,

@@ -1,7 +1,14 @@
 import { isWellFormed } from "../internal/well-formed.ts";
 import { parsePythonJson } from "./json-parse.ts";
 import { stringifyPythonJson } from "./json-stringify.ts";
-import { isPyDict, isPyList, toPyValue, type PlainJson, type PyValue } from "./value.ts";
+import {
+  isPyDict,
+  isPyList,
+  toPlainJson,
+  toPyValue,
+  type PlainJson,
+  type PyValue,
+} from "./value.ts";
 
 /** The exact values of lists and objects that were read from JSON, by what `JSON.parse()` made of them. */
 const exactValues = new WeakMap<object, PyValue>();
@@ -14,24 +21,46 @@ const exactValues = new WeakMap<object, PyValue>();
  * @throws PythonError as `parsePythonJson()` does.
  */
 export function rememberExact(plain: unknown, text: string): void {
-  link(plain, parsePythonJson(text));
+  rememberValue(plain, parsePythonJson(text));
 }
 
-function link(plain: unknown, exact: PyValue | undefined): void {
+/** The same where the exact value is known already. */
+export function rememberValue(plain: unknown, exact: PyValue | undefined): void {
   if (typeof plain !== "object" || plain === null || exact === undefined) return;
   exactValues.set(plain, exact);
   if (isPyList(exact)) {
-    exact.forEach((item, index) => link((plain as readonly unknown[])[index], item));
+    exact.forEach((item, index) => rememberValue((plain as readonly unknown[])[index], item));
   } else if (isPyDict(exact)) {
     const members = plain as Readonly<Record<string, unknown>>;
-    for (const [key, member] of exact) link(members[key], member);
+    for (const [key, member] of exact) rememberValue(members[key], member);
   }
 }
 
-/** The exact value of what was read from JSON, where it was remembered; else what JavaScript has of it. */
+/**
+ * Reads JSON as Python writes it, `NaN` included, into plain data that `exactOf()` knows the exact value of.
+ *
+ * @throws PythonError as `parsePythonJson()` does.
+ */
+export function parseExactJson(text: string): unknown {
+  const exact = parsePythonJson(text);
+  const plain = toPlainJson(exact);
+  rememberValue(plain, exact);
+  return plain;
+}
+
+/**
+ * The exact value of what was read from JSON, where it was remembered; else what JavaScript has of it. The
+ * members of an object that was put together are looked up each.
+ */
 export function exactOf(value: unknown): PyValue {
-  const isObject = typeof value === "object" && value !== null;
-  return (isObject ? exactValues.get(value) : undefined) ?? toPyValue(value as PlainJson);
+  if (typeof value !== "object" || value === null || value instanceof Map) {
+    return toPyValue(value as PlainJson);
+  }
+  const known = exactValues.get(value);
+  if (known !== undefined) return known;
+  if (Array.isArray(value)) return value.map(exactOf);
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  return new Map(members.map(([key, member]) => [key, exactOf(member)]));
 }
 
 /** The JSON text of `exactOf()`, without spaces. */

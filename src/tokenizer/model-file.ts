@@ -98,7 +98,9 @@ export async function readModelJson(dir: string, name: string): Promise<JsonObje
  */
 export function parseModelJson(text: string, file: string): JsonObject {
   if (text.startsWith(byteOrderMark)) {
-    throw new UsageError(`Cannot read ${file}: it begins with a byte order mark, expected JSON without one`);
+    throw new UsageError(
+      `Cannot read ${file}: it begins with a byte order mark, expected JSON without one`,
+    );
   }
   let value: unknown;
   try {

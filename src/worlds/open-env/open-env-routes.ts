@@ -4,6 +4,8 @@ import type { Environment } from "../../environment/environment.ts";
 import { UsageError } from "../../errors.ts";
 import { readVersion } from "../../setup/version.ts";
 import { servedActionSchema } from "./served-episode.ts";
+import { decodeText } from "../../internal/decode-text.ts";
+import { parseStrictJson } from "../../internal/strict-json.ts";
 
 /** What is answered over plain HTTP. */
 export interface HttpAnswer {
@@ -114,13 +116,15 @@ function sizeOf({ name, splits }: Environment, split: string): number {
 }
 
 async function readBody<Value>(schema: z.ZodType<Value>, request: IncomingMessage): Promise<Value> {
-  let text = "";
-  for await (const piece of request) {
-    text += String(piece);
-    if (text.length > maxBodyBytes) throw new UsageError("Cannot read the body: it is too large");
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length > maxBodyBytes) throw new UsageError("Cannot read the body: it is too large");
   }
   try {
-    return schema.parse(JSON.parse(text));
+    return schema.parse(parseStrictJson(decodeText(Buffer.concat(pieces))));
   } catch (error) {
     throw new UsageError('Cannot read the body: expected {"split": …}', { cause: error });
   }

@@ -3,6 +3,8 @@ import { z } from "zod";
 import { UsageError, describeError } from "../../errors.ts";
 import type { ObjectSchema } from "../../environment/standard-schema.ts";
 import type { OpenEnvPlace } from "./open-env-session.ts";
+import { decodeText } from "../../internal/decode-text.ts";
+import { parseExactJson } from "../../python/exact-json.ts";
 
 /** What a server says of itself. */
 export interface OpenEnvServerFacts {
@@ -99,7 +101,7 @@ async function askServer<Value>(
         statusCode === 401 || statusCode === 403 ? ", expected headers that it accepts" : "";
       throw new Error(`HTTP ${statusCode}${hint}`);
     }
-    return schema.parse(await answer.json());
+    return schema.parse(parseExactJson(decodeText(await answer.bytes())));
   } catch (error) {
     const why = error instanceof z.ZodError ? "it answered something else" : describeError(error);
     throw new UsageError(`Cannot use OpenEnv server ${address}: ${why}`, { cause: error });

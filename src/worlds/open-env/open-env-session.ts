@@ -1,6 +1,9 @@
 import { WebSocket } from "ws";
 import { RolloutError, describeError } from "../../errors.ts";
 import { withDeadline } from "../../internal/deadline.ts";
+import { decodeText } from "../../internal/decode-text.ts";
+import { writeJsonWith } from "../../environment/plain-text.ts";
+import { parseExactJson, writeExactJson, writtenText } from "../../python/exact-json.ts";
 
 /** What a server answers a reset or a step. */
 export interface OpenEnvResult {
@@ -106,7 +109,9 @@ export class OpenEnvSession implements AsyncDisposable {
       !Array.isArray(observation) &&
       (reward === undefined || reward === null || /^(?:number|boolean)$/.test(typeof reward)) &&
       (done === undefined || typeof done === "boolean");
-    if (isRight) return result as OpenEnvResult;
+    if (isRight && (typeof reward !== "number" || Number.isFinite(reward))) {
+      return result as OpenEnvResult;
+    }
     throw this.#failure(
       "environment/bad-step",
       `it answered ${brief(value)}, expected {"observation": {…}, "reward": …, "done": …}`,
@@ -120,7 +125,7 @@ export class OpenEnvSession implements AsyncDisposable {
     });
     // Where nobody waits for it any more.
     answered.catch(() => undefined);
-    this.#socket.send(JSON.stringify(message));
+    this.#socket.send(writeJsonWith(message, writtenText));
     try {
       return await withDeadline(async () => await answered, {
         ...{ ms: timeoutMs, signal },
@@ -140,7 +145,7 @@ export class OpenEnvSession implements AsyncDisposable {
     this.#waiting = undefined;
     let message: unknown;
     try {
-      message = JSON.parse(data.toString("utf8"));
+      message = parseExactJson(decodeText(data));
     } catch (error) {
       waiting?.reject(this.#failure("environment/bad-step", describeError(error)));
       return;
@@ -215,6 +220,6 @@ function describeProblems(errors: unknown): string | undefined {
 }
 
 function brief(value: unknown): string {
-  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "nothing");
+  const text = typeof value === "string" ? value : writeExactJson(value ?? "nothing");
   return text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : text;
 }

@@ -10,6 +10,7 @@ import type { UserSession } from "../../user/user.ts";
 import type { ActingWorld, Limits, OpenEnvOptions, OpenEnvTask } from "./open-env-options.ts";
 import { describeObservation } from "./open-env-observation.ts";
 import { OpenEnvSession, RefusedAction, type OpenEnvResult } from "./open-env-session.ts";
+import { writeExactJson } from "../../python/exact-json.ts";
 
 /** What an episode on an OpenEnv server is played with. */
 export interface OpenEnvWorldParts {
@@ -95,7 +96,7 @@ export class OpenEnvWorld implements World {
     return { observation: text, ...from, ...(isError ? { isError } : {}), ...this.#end() };
   }
 
-  async #act(data: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<string> {
+  async #act(data: object, signal: AbortSignal): Promise<string> {
     const { limits } = this.#parts;
     const session = this.#session;
     assertInvariant(session !== undefined, "who steps has begun");
@@ -112,7 +113,9 @@ export class OpenEnvWorld implements World {
   #take({ observation, reward, done = false }: OpenEnvResult): string {
     this.#rewards.push(reward === undefined || reward === null ? undefined : Number(reward));
     this.#isDone = done;
-    return (this.#parts.options.describe ?? describeObservation)(observation);
+    const { describe } = this.#parts.options;
+    if (describe === undefined) return describeObservation(observation);
+    return describe(observation, writeExactJson(observation));
   }
 
   #end(): { readonly done?: "finished" } {

@@ -1,5 +1,5 @@
 import { UsageError } from "../../errors.ts";
-import { defineTool, type Tool } from "../../environment/define-tool.ts";
+import { defineTool, type Tool, type ToolOptions } from "../../environment/define-tool.ts";
 import type { Environment } from "../../environment/environment.ts";
 import { nameTasks, type TaskSplits } from "../../environment/task-list.ts";
 import { scriptedUser } from "../../user/scripted-user.ts";
@@ -9,6 +9,8 @@ import type { ActingWorld, Limits, OpenEnvOptions, OpenEnvTask } from "./open-en
 import { OpenEnvWorld } from "./open-env-world.ts";
 import { readServerFacts, type OpenEnvServerFacts } from "./open-env-server-facts.ts";
 import { readListedTools } from "./open-env-observation.ts";
+import { WrittenJson, exactOf, rememberValue, writeCompactJson } from "../../python/exact-json.ts";
+import type { PyDict } from "../../python/value.ts";
 
 /** A world on an OpenEnv server, as an environment. */
 export interface OpenEnvEnvironment extends Environment<OpenEnvTask> {
@@ -69,6 +71,9 @@ async function readTools(
 ): Promise<readonly Tool<ActingWorld>[]> {
   const { properties = {} } = facts.actionSchema as { readonly properties?: object };
   const { metadata: _own, ...fields } = properties as Readonly<Record<string, unknown>>;
+  const exactFields = new Map(exactOf(properties) as PyDict);
+  exactFields.delete("metadata");
+  rememberValue(fields, exactFields);
   const isOfTools = Object.keys(fields).every((key) =>
     ["type", "tool_name", "arguments"].includes(key),
   );
@@ -77,20 +82,29 @@ async function readTools(
     const parameters = { ...facts.actionSchema, properties: fields };
     const description = facts.description === "" ? "Act in the environment." : facts.description;
     return [
-      defineTool<Readonly<Record<string, unknown>>, ActingWorld>({
+      exactTool({
         ...{ name: "act", description, parameters, timeoutMs },
-        execute: async (action, world) => await world.act(action),
+        execute: async (_, world, { exactArguments }) =>
+          await world.act(new WrittenJson(writeCompactJson(exactArguments))),
       }),
     ];
   }
   const listed = await listTools(options, limits);
   return listed.map((tool) =>
-    defineTool<Readonly<Record<string, unknown>>, ActingWorld>({
+    exactTool({
       ...{ ...tool, timeoutMs },
-      execute: async (given, world) =>
-        await world.act({ type: "call_tool", tool_name: tool.name, arguments: given }),
+      execute: async (_, world, { exactArguments }) => {
+        const given = new WrittenJson(writeCompactJson(exactArguments));
+        return await world.act({ type: "call_tool", tool_name: tool.name, arguments: given });
+      },
     }),
   );
+}
+
+/** A tool whose arguments reach the server as the model wrote them. */
+function exactTool(options: ToolOptions<unknown, ActingWorld>): Tool<ActingWorld> {
+  const tool = defineTool(options);
+  return { ...tool, callable: { ...tool.callable, takesExact: true } };
 }
 
 async function listTools(place: OpenEnvPlace, { timeoutMs, connectTimeoutMs }: Limits) {

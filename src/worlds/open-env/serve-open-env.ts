@@ -10,6 +10,9 @@ import { defaultScript, scriptedUser } from "../../user/scripted-user.ts";
 import type { User } from "../../user/user.ts";
 import { answerHttp } from "./open-env-routes.ts";
 import { ServedEpisode } from "./served-episode.ts";
+import { writeJsonWith } from "../../environment/plain-text.ts";
+import { decodeText } from "../../internal/decode-text.ts";
+import { rememberExact, writtenText } from "../../python/exact-json.ts";
 
 /** How an environment is served. */
 export interface ServeOpenEnvOptions {
@@ -168,26 +171,29 @@ function openSession(connection: WebSocket, parts: SessionParts): void {
     last = last.then(async () => {
       const reply = await answerMessage(episode, data);
       if (reply === "close") connection.close();
-      else if (!signal.aborted) connection.send(JSON.stringify(reply));
+      else if (!signal.aborted) connection.send(reply);
     });
   });
 }
 
-async function answerMessage(episode: ServedEpisode, data: Buffer): Promise<object | "close"> {
+/** @returns the answer's text. */
+async function answerMessage(episode: ServedEpisode, data: Buffer): Promise<string> {
   let message: { readonly type?: unknown; readonly data?: unknown };
   try {
-    message = (JSON.parse(data.toString("utf8")) ?? {}) as typeof message;
+    const text = decodeText(data);
+    message = (JSON.parse(text) ?? {}) as typeof message;
+    rememberExact(message, text);
   } catch (error) {
     return refusal("INVALID_JSON", `Invalid JSON: ${describeError(error)}`);
   }
   try {
     switch (message.type) {
       case "reset":
-        return { type: "observation", data: await episode.reset(message.data ?? {}) };
+        return write({ type: "observation", data: await episode.reset(message.data ?? {}) });
       case "step":
-        return { type: "observation", data: await episode.step(message.data) };
+        return write({ type: "observation", data: await episode.step(message.data) });
       case "state":
-        return { type: "state", data: episode.state };
+        return write({ type: "state", data: episode.state });
       case "close":
         return "close";
       default:
@@ -200,6 +206,10 @@ async function answerMessage(episode: ServedEpisode, data: Buffer): Promise<obje
   }
 }
 
-function refusal(code: string, message: string): object {
-  return { type: "error", data: { message, code } };
+function refusal(code: string, message: string): string {
+  return write({ type: "error", data: { message, code } });
+}
+
+function write(message: object): string {
+  return writeJsonWith(message, writtenText);
 }
