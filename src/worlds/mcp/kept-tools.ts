@@ -3,7 +3,8 @@ import { z } from "zod";
 import { UsageError, describeError } from "../../errors.ts";
 import type { ListedTool } from "./mcp-connection.ts";
 import { readTextFile } from "../../internal/decode-text.ts";
-import { parseStrictJson } from "../../internal/strict-json.ts";
+import { exactOf, parseExactJson } from "../../python/exact-json.ts";
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
 
 const keptSchema = z.array(
   z.object({
@@ -32,7 +33,8 @@ export async function keepListedTools(
   // Only what is used of them, and by the same schema: read again, they are the same.
   const kept = keptSchema.parse(listed);
   try {
-    await writeFile(file, `${JSON.stringify(kept, undefined, 2)}\n`);
+    const text = stringifyPythonJson(exactOf(kept), { ensureAscii: false, indent: 2 });
+    await writeFile(file, `${text}\n`);
   } catch (error) {
     throw new UsageError(`Cannot write ${file}: ${describeError(error)}`, { cause: error });
   }
@@ -41,7 +43,7 @@ export async function keepListedTools(
 
 function readKept(file: string, text: string): readonly ListedTool[] {
   try {
-    return keptSchema.parse(parseStrictJson(text)) as readonly ListedTool[];
+    return keptSchema.parse(parseExactJson(text)) as readonly ListedTool[];
   } catch (error) {
     throw new UsageError(
       `Cannot read ${file}: expected the tools of an MCP server as mcpTools() wrote them; remove it, and ` +

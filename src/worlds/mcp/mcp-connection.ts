@@ -4,6 +4,9 @@ import { withDeadline } from "../../internal/deadline.ts";
 import { readVersion } from "../../setup/version.ts";
 import { readAnswer, type McpAnswer, type McpResult } from "./mcp-answer.ts";
 import { describeServer, type McpServer } from "./mcp-server.ts";
+import { ExactMessages } from "./exact-messages.ts";
+import { exactFetch, exactStdio } from "./exact-transport.ts";
+import type { PyDict } from "../../python/value.ts";
 
 /** A tool as a server lists it. */
 export interface ListedTool {
@@ -16,7 +19,8 @@ export interface ListedTool {
 /** What is asked of a tool. */
 export interface McpCall {
   readonly tool: string;
-  readonly arguments: Readonly<Record<string, unknown>>;
+  /** As the model wrote them. */
+  readonly arguments: PyDict;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
   /** Characters of an answer that are kept. */
@@ -34,6 +38,7 @@ export class McpConnection implements AsyncDisposable {
   readonly #library: typeof mcp;
   readonly #server: McpServer;
   readonly #lastWords: () => string;
+  readonly #messages: ExactMessages;
   /** Nothing comes any more. */
   isClosed = false;
 
@@ -42,9 +47,11 @@ export class McpConnection implements AsyncDisposable {
       readonly client: mcp.Client;
       readonly library: typeof mcp;
       readonly server: McpServer;
+      readonly messages: ExactMessages;
     },
     lastWords: () => string,
   ) {
+    this.#messages = parts.messages;
     this.#client = parts.client;
     this.#library = parts.library;
     this.#server = parts.server;
@@ -64,9 +71,10 @@ export class McpConnection implements AsyncDisposable {
     { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<McpConnection> {
     const library = await loadClient();
-    const { transport, lastWords } = await createTransport(library, server);
+    const messages = new ExactMessages();
+    const { transport, lastWords } = await createTransport(library, server, messages);
     const client = new library.Client({ name: "turnwright", version: await readVersion() });
-    const connection = new McpConnection({ client, library, server }, lastWords);
+    const connection = new McpConnection({ client, library, server, messages }, lastWords);
     try {
       await withDeadline(
         async (within) => await client.connect(transport, { signal: within, timeout: timeoutMs }),
@@ -99,7 +107,9 @@ export class McpConnection implements AsyncDisposable {
         const params = cursor === undefined ? {} : { cursor };
         const request = { method: "tools/list", params } as const;
         const listed = await this.#client.request(request, { timeout: timeoutMs });
-        tools.push(...(listed.tools as unknown as ListedTool[]));
+        for (const tool of listed.tools as unknown as ListedTool[]) {
+          tools.push({ ...tool, inputSchema: this.#messages.schemaOf(tool.inputSchema) });
+        }
         cursor = listed.nextCursor;
         if (cursor === undefined) return tools;
       }
@@ -119,13 +129,15 @@ export class McpConnection implements AsyncDisposable {
    * @throws RolloutError with party `environment`; and the signal's reason where that is aborted.
    */
   async call({ tool, signal, timeoutMs, maxLength, ...call }: McpCall): Promise<McpAnswer> {
-    const params = { name: tool, arguments: { ...call.arguments } };
+    const params = { name: tool, arguments: this.#messages.carry(call.arguments) };
     const request = { method: "tools/call", params } as const;
     try {
       // The caller keeps the deadline; the client's own is for a caller who does not.
       const options = { signal, timeout: timeoutMs + 5_000 };
       const result = await this.#client.request(request, options);
-      return readAnswer(result as McpResult, { tool, maxLength });
+      const { structuredContent } = result as McpResult;
+      const structuredText = this.#messages.textOf(structuredContent);
+      return readAnswer({ ...(result as McpResult), structuredText }, { tool, maxLength });
     } catch (error) {
       signal.throwIfAborted();
       const { ProtocolError, INVALID_PARAMS } = this.#library;
@@ -208,10 +220,14 @@ async function loadClient(): Promise<typeof mcp> {
 async function createTransport(
   library: typeof mcp,
   server: McpServer,
+  messages: ExactMessages,
 ): Promise<{ readonly transport: mcp.Transport; readonly lastWords: () => string }> {
   if (server.url !== undefined) {
     const headers = { ...server.headers };
-    const options = { requestInit: { headers }, reconnectionOptions: noReconnection };
+    const options = {
+      ...{ requestInit: { headers }, reconnectionOptions: noReconnection },
+      fetch: exactFetch(messages),
+    };
     const transport = new library.StreamableHTTPClientTransport(new URL(server.url), options);
     return { transport, lastWords: () => "" };
   }
@@ -225,6 +241,7 @@ async function createTransport(
     ...(cwd === undefined ? {} : { cwd }),
     stderr: "pipe",
   });
+  exactStdio(transport, messages);
   let said = "";
   transport.stderr?.on("data", (piece: Buffer) => {
     said = `${said}${piece.toString("utf8")}`.slice(-quotedLength);
