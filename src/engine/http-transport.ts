@@ -171,7 +171,11 @@ function exchange(
         onResponseEnd() {
           // A server that refuses a request may not have read all of it.
           if (status === 200 && bytes !== null) giveBackBytes(bytes);
-          settle({ type: "reply", status, headers, text: body?.end() ?? "" });
+          try {
+            settle({ type: "reply", status, headers, text: body?.end() ?? "" });
+          } catch (cause) {
+            settle({ type: "broken", sent, cause: cause as Error });
+          }
         },
         onResponseError(_controller, cause) {
           settle({ type: "broken", sent, cause });
