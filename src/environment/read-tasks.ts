@@ -34,11 +34,38 @@ export async function readTasks<
           "makes a task of each row: (row) => ({ ...row, instruction: row.question }))",
       );
     }
-    tasks.push(task);
+    tasks.push(withNumbers(task, `Cannot read ${name}: task ${index}: `, "") as Item);
     index += 1;
   }
   if (tasks.length === 0) throw new UsageError(`Cannot read ${name}: there are none`);
   return tasks;
+}
+
+/** Rows of a data set have integers of 64 bits: those that JavaScript's numbers hold are numbers. */
+function withNumbers(value: unknown, problem: string, place: string): unknown {
+  if (typeof value === "bigint") {
+    if (Number.isSafeInteger(Number(value))) return Number(value);
+    throw new UsageError(
+      `${problem}${place} is ${value}, which JavaScript's numbers do not hold, expected a text`,
+    );
+  }
+  if (Array.isArray(value)) {
+    const items = value.map((item, index) => withNumbers(item, problem, `${place}[${index}]`));
+    return items.some((item, index) => item !== value[index]) ? items : value;
+  }
+  const isPlain =
+    typeof value === "object" &&
+    value !== null &&
+    [Object.prototype, null].includes(Object.getPrototypeOf(value) as null);
+  if (!isPlain) return value;
+  const members = Object.entries(value as object).map(([key, member]) => {
+    const inner = place === "" ? key : `${place}.${key}`;
+    return [key, withNumbers(member, problem, inner)] as const;
+  });
+  const own = value as Readonly<Record<string, unknown>>;
+  return members.every(([key, member]) => member === own[key])
+    ? value
+    : Object.fromEntries(members);
 }
 
 async function* readRows(source: string | URL): AsyncGenerator {
