@@ -15,15 +15,15 @@ def read_lines(file: str | Path) -> Iterator[Row]:
     Raises ValueError, naming file and line, where any other line is no JSON object.
     """
     torn: str | None = None
-    with open(file, encoding="utf-8", newline="\n") as lines:
+    with open(file, "rb") as lines:
         for number, line in enumerate(lines, 1):
             if torn is not None:
                 raise ValueError(torn)
             if not line.strip():
                 continue
             try:
-                value = json.loads(line)
-            except json.JSONDecodeError as error:
+                value = json.loads(line.decode("utf-8"))
+            except ValueError as error:
                 torn = f"Cannot read {file}, line {number}: it is no JSON ({error})"
                 continue
             if not isinstance(value, dict):
