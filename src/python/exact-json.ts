@@ -69,6 +69,19 @@ export function writeExactJson(value: unknown): string {
 }
 
 /**
+ * Whether a JSON text may hold what JavaScript would write otherwise: a float that is whole, a large integer, a
+ * key that looks like one. Texts within it may look so as well.
+ */
+export function mayChange(json: string): boolean {
+  return /\d\.\d|\d[eE][+-]?\d|\d{16}|-0|"\d+"\s*:|\\u003/.test(json);
+}
+
+/** A text that tells exact values apart: fast where nothing was remembered. */
+export function exactKey(value: object): string {
+  return exactValues.has(value) ? writeExactJson(value) : JSON.stringify(value);
+}
+
+/**
  * A Python value as JSON without spaces. Characters are written as they are, but for half of a surrogate
  * pair, which has no UTF-8.
  */

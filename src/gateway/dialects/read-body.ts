@@ -5,6 +5,7 @@ import { toolFromOpenAi, type ToolDefinition } from "../../message.ts";
 import { toPyValue, type PlainJson } from "../../python/value.ts";
 import { isWellFormed } from "../../internal/well-formed.ts";
 import { exactOf } from "../../python/exact-json.ts";
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
 
 /** A JSON object of a request. */
 export type Json = Readonly<Record<string, unknown>>;
@@ -30,8 +31,10 @@ export function listOf(value: unknown, place: string): readonly unknown[] {
 export function textOf(value: unknown, place: string): string {
   if (typeof value !== "string") throw invalid(place, `expected text, not ${kindOf(value)}`);
   if (isWellFormed(value)) return value;
-  throw invalid(place, "it holds half of a surrogate pair, which no prompt can hold");
+  throw invalid(place, brokenPair);
 }
+
+const brokenPair = "it holds half of a surrogate pair, which no prompt can hold";
 
 /** A text, or nothing where it is absent or null. */
 export function optionalText(value: unknown, place: string): string | undefined {
@@ -85,7 +88,9 @@ export function toolOf(
   body["parameters"] = isAbsent(parameters)
     ? { type: "object", properties: {} }
     : exactOf(parameters);
-  return toolFromOpenAi(toPyValue({ type: "function", function: body } as PlainJson), place);
+  const tool = toolFromOpenAi(toPyValue({ type: "function", function: body } as PlainJson), place);
+  if (isWellFormed(stringifyPythonJson(tool.openai, { ensureAscii: false }))) return tool;
+  throw invalid(place, brokenPair);
 }
 
 /** Whether a field says nothing. */

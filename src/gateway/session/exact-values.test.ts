@@ -70,6 +70,13 @@ describe.each(["chat", "responses", "messages"] as const)("%s", (dialect) => {
     );
   });
 
+  test("and in a tool's schema", () => {
+    const body = bodyOf(dialect, [user]).toString().replace('"null"', '"\\udc00"');
+    expect(() => reader(dialect)(Buffer.from(body))).toThrow(
+      /Cannot read tools\[0\].*: it holds half of a surrogate pair, which no prompt can hold/,
+    );
+  });
+
   test.each([
     ["invalid UTF-8", [0x22, 0xff, 0x22]],
     ["an overlong form", [0x22, 0xc0, 0xaf, 0x22]],

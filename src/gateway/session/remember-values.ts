@@ -1,5 +1,5 @@
 import { PythonError } from "../../python/python-error.ts";
-import { rememberExact } from "../../python/exact-json.ts";
+import { mayChange, rememberExact } from "../../python/exact-json.ts";
 import { findItems, findMembers } from "../../internal/json-members.ts";
 import { ClientError } from "../client-error.ts";
 
@@ -17,8 +17,8 @@ export function rememberTools(fields: unknown, text: string | Uint8Array): void 
   const bytes = bufferOf(text);
   const extent = findMembers(bytes)?.members.get("tools");
   remember("tools", () => {
-    if (extent === undefined) rememberExact(fields, bytes.toString("utf8"));
-    else rememberExact(tools, bytes.toString("utf8", ...extent));
+    const found = bytes.toString("utf8", ...(extent ?? []));
+    if (mayChange(found)) rememberExact(extent === undefined ? fields : tools, found);
   });
 }
 

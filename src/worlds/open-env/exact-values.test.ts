@@ -104,6 +104,17 @@ test("a tool's arguments and result are kept, and describe() is told the text", 
   }
 });
 
+test("a result that is one number keeps its form", async () => {
+  const listed = '{"tools":[{"name":"f","description":"d","input_schema":{"type":"object"}}]}';
+  const { url } = await foreignServer('{"type":"object","properties":{"tool_name":{}}}', [
+    observed(listed),
+    observed('{"text":"go"}'),
+    observed('{"tool_name":"f","result":2.0}'),
+  ]);
+  const { steps } = await play(await openEnv({ url }), "f", "{}");
+  expect(steps[0]!.observation).toBe("2.0");
+});
+
 test.each([
   ["a reward NaN", observed('{"text":"a"}', ',"reward":NaN'), '"reward":NaN'],
   ["an infinite reward", observed('{"text":"a"}', ',"reward":1e400'), '"reward":Infinity'],

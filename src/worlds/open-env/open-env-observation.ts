@@ -3,7 +3,7 @@ import { RolloutError } from "../../errors.ts";
 import { refuse } from "../../environment/refuse.ts";
 import type { ObjectSchema } from "../../environment/standard-schema.ts";
 import { readAnswer } from "../mcp/mcp-answer.ts";
-import { exactOf, writeCompactJson, writeExactJson } from "../../python/exact-json.ts";
+import { exactOf, writeCompactJson } from "../../python/exact-json.ts";
 import type { PyDict } from "../../python/value.ts";
 
 /** Characters of an observation that the agent is shown. */
@@ -54,7 +54,7 @@ const mistakes = new Set(["execution_error", "invalid_args", "tool_not_found"]);
  */
 export function describeObservation(observation: Readonly<Record<string, unknown>>): string {
   const called = calledSchema.safeParse(observation);
-  if (called.success) return describeCall(called.data);
+  if (called.success) return describeCall(called.data, exactOf(observation) as PyDict);
   const shown = new Map(exactOf(observation) as PyDict);
   for (const name of ["metadata", "done", "reward"]) shown.delete(name);
   const [only] = shown.values();
@@ -62,7 +62,10 @@ export function describeObservation(observation: Readonly<Record<string, unknown
   return readAnswer({ content: [{ type: "text", text }] }, { tool: "act", maxLength }).text;
 }
 
-function describeCall({ tool_name: tool, result, error }: z.infer<typeof calledSchema>): string {
+function describeCall(
+  { tool_name: tool, result, error }: z.infer<typeof calledSchema>,
+  exact: PyDict,
+): string {
   if (error) {
     if (mistakes.has(error.error_type)) refuse(withoutError(error.message));
     throw new RolloutError(
@@ -72,7 +75,7 @@ function describeCall({ tool_name: tool, result, error }: z.infer<typeof calledS
     );
   }
   const read = resultSchema.safeParse(result);
-  const text = typeof result === "string" ? result : writeExactJson(result ?? null);
+  const text = typeof result === "string" ? result : writeCompactJson(exact.get("result") ?? null);
   const content = read.success ? read.data.content : [{ type: "text", text }];
   const answer = readAnswer({ content }, { tool, maxLength });
   if (read.success && read.data.is_error === true) refuse(withoutError(answer.text));
