@@ -58,7 +58,7 @@ function withNumbers(value: unknown, problem: string, place: string): unknown {
     value !== null &&
     [Object.prototype, null].includes(Object.getPrototypeOf(value) as null);
   if (!isPlain) return value;
-  const members = Object.entries(value as object).map(([key, member]) => {
+  const members = Object.entries(value).map(([key, member]) => {
     const inner = place === "" ? key : `${place}.${key}`;
     return [key, withNumbers(member, problem, inner)] as const;
   });

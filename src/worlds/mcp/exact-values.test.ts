@@ -3,12 +3,14 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineEnvironment } from "../../environment/define-environment.ts";
 import { playActions } from "../../environment/play-actions.ts";
 import { writeCompactJson } from "../../python/exact-json.ts";
 import { parsePythonJson } from "../../python/json-parse.ts";
 import type { PyDict } from "../../python/value.ts";
+import { answer, bytesOf, schema, structured } from "./raw-server.fixture.mjs";
 import { mcpTools, type McpTools, type McpToolsOptions } from "./mcp-tools.ts";
 
 const opened: AsyncDisposable[] = [];
@@ -16,56 +18,21 @@ afterEach(async () => {
   for (const one of opened.splice(0).toReversed()) await one[Symbol.asyncDispose]();
 });
 
-const schema =
-  '{"type":"object","properties":{"10":{"maximum":18446744073709551615},"2":{"default":1.0}}}';
-const structured = '{"id":9007199254740993,"10":2.0,"2":1,"n":NaN}';
-
-/** Answers a message as a server in another language does: with a text that JavaScript would not write. */
-const answer = `(line) => {
-  const { id, method, params } = JSON.parse(line);
-  const reply = (result) => '{"jsonrpc":"2.0","id":' + JSON.stringify(id) + ',"result":' + result + "}";
-  const info = '"capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}';
-  const version = JSON.stringify(params?.protocolVersion);
-  switch (method) {
-    case "initialize": return reply('{"protocolVersion":' + version + "," + info + "}");
-    case "tools/list": return reply('{"tools":[' + ["echo", "data", "bytes"].map((name) =>
-      '{"name":"' + name + '","inputSchema":${schema}}') + "]}");
-    case "tools/call":
-      if (params.name === "data") return reply('{"content":[],"structuredContent":${structured}}');
-      const text = params.name === "bytes" ? "\\xff" : JSON.stringify(line);
-      return reply('{"content":[{"type":"text","text":' + (params.name === "bytes" ? '"' + text + '"' : text) + "}]}");
-    default: return id === undefined ? "" :
-      '{"jsonrpc":"2.0","id":' + JSON.stringify(id) + ',"error":{"code":-32601,"message":"no"}}';
-  }
-}`;
-
-const program = `
-  const answer = ${answer};
-  const lines = require("node:readline").createInterface({ input: process.stdin });
-  lines.on("line", (line) => {
-    const text = answer(line);
-    // One byte a character: U+00FF is a byte that is no UTF-8.
-    if (text !== "") process.stdout.write(Buffer.from(text + "\\n", text.includes("\\xff") ? "latin1" : "utf8"));
-  });`;
-
-const stdio = { command: process.execPath, args: ["-e", program] };
+const script = fileURLToPath(new URL("raw-server.fixture.mjs", import.meta.url));
+const stdio = { command: process.execPath, args: [script] };
 
 async function serveHttp(asEvents: boolean): Promise<string> {
-  const reply = (0, eval)(answer) as (line: string) => string;
   const server = createServer((request, response) => {
     const pieces: Buffer[] = [];
     request.on("data", (piece: Buffer) => pieces.push(piece));
     request.on("end", () => {
       const line = Buffer.concat(pieces).toString();
-      const text = request.method === "POST" ? reply(line) : "";
+      const text = request.method === "POST" ? answer(line) : "";
       if (text === "") {
         response.writeHead(request.method === "POST" ? 202 : 405).end();
         return;
       }
-      const body = Buffer.from(
-        asEvents ? `event: message\ndata: ${text}\n\n` : text,
-        text.includes("\u00ff") ? "latin1" : "utf8",
-      );
+      const body = bytesOf(asEvents ? `event: message\ndata: ${text}\n\n` : text);
       const type = asEvents ? "text/event-stream" : "application/json";
       response.writeHead(200, { "content-type": type }).end(body);
     });
