@@ -1,5 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { UsageError, describeError } from "../errors.ts";
+import { readTextFile } from "../internal/decode-text.ts";
+import { parseStrictJson } from "../internal/strict-json.ts";
 
 /**
  * Reads example conversations as τ-bench keeps them: JSON lines, each with the conversation's text
@@ -13,7 +14,7 @@ export async function readFewShotExamples(
 ): Promise<readonly string[]> {
   let text: string;
   try {
-    text = await readFile(file, { encoding: "utf8", ...(signal === undefined ? {} : { signal }) });
+    text = await readTextFile(file, { mark: "drop", signal });
   } catch (error) {
     signal?.throwIfAborted();
     throw new UsageError(`Cannot read the examples ${file}: ${describeError(error)}`, {
@@ -28,7 +29,7 @@ export async function readFewShotExamples(
 function readExample(line: string, place: string): string {
   let row: unknown;
   try {
-    row = JSON.parse(line);
+    row = parseStrictJson(line);
   } catch (error) {
     throw new UsageError(`Cannot read ${place}: ${describeError(error)}`, { cause: error });
   }

@@ -1,6 +1,7 @@
-import { readFile } from "node:fs/promises";
 import { UsageError, describeError } from "../errors.ts";
 import type { TextActionPrompt, TextActionPrompts } from "./text-action-prompt.ts";
+import { readTextFile } from "../internal/decode-text.ts";
+import { parseStrictJson } from "../internal/strict-json.ts";
 
 /** How the bundle writes the place of the policy text, at the prompt's very beginning. */
 const policyPlace = "WIKI \u00e9";
@@ -21,8 +22,7 @@ export async function readTextActionPrompts(
 ): Promise<TextActionPrompts> {
   let prompts: unknown;
   try {
-    const options = { encoding: "utf8", ...(signal === undefined ? {} : { signal }) } as const;
-    prompts = JSON.parse(await readFile(file, options));
+    prompts = parseStrictJson(await readTextFile(file, { mark: "drop", signal }));
   } catch (error) {
     signal?.throwIfAborted();
     throw new UsageError(`Cannot read the agent prompts ${file}: ${describeError(error)}`, {

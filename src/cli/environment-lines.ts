@@ -136,8 +136,8 @@ function repliesOf(line: PyDict): readonly UserLine[] {
 
 function indexMember(line: PyDict, name: string): number {
   const value = line.get(name);
-  if (typeof value === "bigint") return Number(value);
-  throw new LineError("bad-line", `"${name}" must be a whole number`);
+  if (typeof value === "bigint" && Number.isSafeInteger(Number(value))) return Number(value);
+  throw new LineError("bad-line", `"${name}" must be a whole number below 2^53`);
 }
 
 function isGiven(line: PyDict, name: string): boolean {

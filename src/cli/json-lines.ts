@@ -69,7 +69,7 @@ async function linesOf({ file, stdin }: LinesInput): Promise<AsyncIterable<strin
   } catch (error) {
     throw new UsageError(`Cannot read ${file}: ${describeError(error)}`);
   }
-  return splitLines(createReadStream(file));
+  return splitLines(createReadStream(file), file);
 }
 
 function parseLine(text: string): PyDict {

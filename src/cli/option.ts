@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError, Option as CommanderOption } from "commander";
-import { readFile } from "node:fs/promises";
 import { UsageError, describeError } from "../errors.ts";
 import { requireVariables } from "../setup/require-variables.ts";
 import { checkNumber, checkSettings, type GivenSettings, type Setting } from "../setup/setting.ts";
 import { schemaKey } from "../setup/settings-schema.ts";
+import { readTextFile } from "../internal/decode-text.ts";
+import { parseStrictJson } from "../internal/strict-json.ts";
 
 /** Adds the settings to a command as flags. */
 export function addSettings(command: Command, table: readonly Setting[]): Command {
@@ -67,7 +68,7 @@ export function addConfigOption(command: Command): Command {
 async function readConfiguration(file: string, table: readonly Setting[]): Promise<GivenSettings> {
   let value: unknown;
   try {
-    value = JSON.parse(await readFile(file, "utf8"));
+    value = parseStrictJson(await readTextFile(file, { mark: "drop" }));
   } catch (error) {
     throw new UsageError(`Cannot read the configuration ${file}: ${describeError(error)}`);
   }

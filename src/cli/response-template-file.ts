@@ -1,8 +1,8 @@
-import { readFile } from "node:fs/promises";
 import { describeError, UsageError } from "../errors.ts";
 import { parsePythonJson } from "../python/json-parse.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { isPyDict } from "../python/value.ts";
+import { readTextFile } from "../internal/decode-text.ts";
 
 /** The flag that names a model's response template. */
 export const responseTemplateFlag = [
@@ -35,7 +35,7 @@ export async function readResponseTemplate(
 
 async function readDocument(file: string): Promise<PyValue> {
   try {
-    return parsePythonJson(await readFile(file, "utf8"));
+    return parsePythonJson(await readTextFile(file));
   } catch (cause) {
     throw new UsageError(`Cannot read ${file}: ${describeError(cause)}`, { cause });
   }

@@ -206,3 +206,22 @@ describe("a compressed reply", () => {
     });
   });
 });
+
+test("a reply that is not UTF-8 is a broken one", async () => {
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200).end(Buffer.from([0x22, 0xff, 0x22]));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const transport = createHttpTransport({
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...{ connectMs: 10_000, maxConnections: 1, maxReplyBytes: 100, redactor: new Redactor() },
+  });
+  const { signal } = new AbortController();
+  const outcome = await transport.send({ method: "GET", path: "/", headers: {}, signal });
+  expect(outcome).toMatchObject({ type: "broken", sent: true });
+  expect((outcome as { cause: Error }).cause.message).toContain("line 1 is not UTF-8");
+  await transport.close();
+  server.close();
+});

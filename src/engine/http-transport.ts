@@ -190,7 +190,11 @@ function exchange(
               if (cause === undefined) {
                 // A server that refuses a request may not have read all of it.
                 if (status === 200 && bytes !== null) giveBackBytes(bytes);
-                settle({ type: "reply", status, headers, text: body.end() });
+                try {
+                  settle({ type: "reply", status, headers, text: body.end() });
+                } catch (error) {
+                  settle({ type: "broken", sent, cause: error as Error });
+                }
                 return;
               }
               settle({ type: "undecodable", cause });

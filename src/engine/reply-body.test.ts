@@ -59,3 +59,14 @@ test("an error is a text, and so is what is not asked for as a stream", () => {
     expect(body.end()).toBe(bytes.toString());
   }
 });
+
+test("a stream's byte order mark is no part of its first event, and bytes that are not UTF-8 are refused", () => {
+  const events: string[] = [];
+  const body = openBody(stream, {
+    ...{ limitBytes: 1_000, redactor },
+    onEvent: (data) => void events.push(data),
+  });
+  body.add(Buffer.from("\uFEFFdata: 1\n\n"));
+  expect(events).toEqual(["1"]);
+  expect(() => body.add(Buffer.from([0xed, 0xa0, 0x80]))).toThrow("the stream is not UTF-8");
+});

@@ -1,6 +1,7 @@
-import { StringDecoder } from "node:string_decoder";
 import { createParser } from "eventsource-parser";
 import type { Redactor } from "../internal/redactor.ts";
+import { decodeText } from "../internal/decode-text.ts";
+import { ReplyProblem } from "./reply-reading.ts";
 
 /** What a reply begins with. */
 export interface ReplyHead {
@@ -12,7 +13,11 @@ export interface ReplyHead {
 export interface ReplyBody {
   /** Takes what has come. `too-long` where the limit is exceeded. */
   add(chunk: Buffer): "too-long" | undefined;
-  /** The whole text; empty for a stream of events. */
+  /**
+   * The whole text; empty for a stream of events.
+   *
+   * @throws TypeError where it is not UTF-8.
+   */
   end(): string;
 }
 
@@ -42,13 +47,13 @@ export function openBody({ status, headers }: ReplyHead, options: ReplyBodyOptio
       chunks.push(chunk);
       return undefined;
     },
-    end: () => Buffer.concat(chunks).toString("utf8"),
+    end: () => decodeText(Buffer.concat(chunks)),
   };
 }
 
 /** A character, like an event, can come in several chunks. */
 function openEvents(onEvent: (data: string) => void, limitBytes: number): ReplyBody {
-  const decoder = new StringDecoder("utf8");
+  const decoder = new TextDecoder("utf-8", { fatal: true });
   /** Bytes since the last event. */
   let openLength = 0;
   const parser = createParser({
@@ -60,9 +65,17 @@ function openEvents(onEvent: (data: string) => void, limitBytes: number): ReplyB
   return {
     add(chunk) {
       openLength += chunk.length;
-      parser.feed(decoder.write(chunk));
+      parser.feed(decode(decoder, chunk));
       return openLength > limitBytes ? "too-long" : undefined;
     },
     end: () => "",
   };
+}
+
+function decode(decoder: InstanceType<typeof TextDecoder>, chunk: Buffer): string {
+  try {
+    return decoder.decode(chunk, { stream: true });
+  } catch {
+    throw new ReplyProblem("the stream is not UTF-8", "UTF-8");
+  }
 }

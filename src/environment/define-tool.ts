@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
 import { toolFromOpenAi, type ToolDefinition } from "../message.ts";
-import { toPyValue, type PlainJson } from "../python/value.ts";
+import { exactOf } from "../python/exact-json.ts";
 import { refuseMisspelt } from "./refuse-misspelt.ts";
 import type { CallableTool, ToolContext } from "./tool-call.ts";
 import { readParameters, type CheckedArguments, type ToolParameters } from "./tool-parameters.ts";
@@ -116,7 +116,7 @@ export function defineForeignTool<Arguments, State = unknown>(
   const openai = { type: "function", function: { name, description, parameters: jsonSchema } };
   const tool: Tool<State> = {
     name,
-    definition: toolFromOpenAi(toPyValue(openai as unknown as PlainJson), `tool ${name}`),
+    definition: toolFromOpenAi(exactOf(openai), `tool ${name}`),
     callable: {
       name,
       timeoutMs,

@@ -20,7 +20,7 @@ import { toWritableArguments } from "./written-arguments.ts";
 /** A call that an episode made. */
 export interface MadeCall {
   readonly name: string;
-  /** A number that JSON does not have, such as `NaN`, is a text here: such a call was a mistake. */
+  /** A number that JSON does not have, such as `NaN`, or that is too large for JavaScript is a text here. */
   readonly arguments: Readonly<Record<string, PlainJson>>;
   /** The call was a mistake, and changed nothing. */
   readonly isError: boolean;

@@ -1,7 +1,8 @@
-import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { UsageError, describeError } from "../errors.ts";
 import type { TaskItem } from "./task-list.ts";
+import { readTextFile } from "../internal/decode-text.ts";
+import { parseStrictJson } from "../internal/strict-json.ts";
 
 /**
  * Reads tasks, for `defineEnvironment()`: from a JSONL file with one task a line, or from anything that
@@ -33,25 +34,52 @@ export async function readTasks<
           "makes a task of each row: (row) => ({ ...row, instruction: row.question }))",
       );
     }
-    tasks.push(task);
+    tasks.push(withNumbers(task, `Cannot read ${name}: task ${index}: `, "") as Item);
     index += 1;
   }
   if (tasks.length === 0) throw new UsageError(`Cannot read ${name}: there are none`);
   return tasks;
 }
 
+/** Rows of a data set have integers of 64 bits: those that JavaScript's numbers hold are numbers. */
+function withNumbers(value: unknown, problem: string, place: string): unknown {
+  if (typeof value === "bigint") {
+    if (Number.isSafeInteger(Number(value))) return Number(value);
+    throw new UsageError(
+      `${problem}${place} is ${value}, which JavaScript's numbers do not hold, expected a text`,
+    );
+  }
+  if (Array.isArray(value)) {
+    const items = value.map((item, index) => withNumbers(item, problem, `${place}[${index}]`));
+    return items.some((item, index) => item !== value[index]) ? items : value;
+  }
+  const isPlain =
+    typeof value === "object" &&
+    value !== null &&
+    [Object.prototype, null].includes(Object.getPrototypeOf(value) as null);
+  if (!isPlain) return value;
+  const members = Object.entries(value).map(([key, member]) => {
+    const inner = place === "" ? key : `${place}.${key}`;
+    return [key, withNumbers(member, problem, inner)] as const;
+  });
+  const own = value as Readonly<Record<string, unknown>>;
+  return members.every(([key, member]) => member === own[key])
+    ? value
+    : Object.fromEntries(members);
+}
+
 async function* readRows(source: string | URL): AsyncGenerator {
   const file = typeof source === "string" ? source : fileURLToPath(source);
   let text: string;
   try {
-    text = await readFile(file, "utf8");
+    text = await readTextFile(file, { mark: "drop" });
   } catch (error) {
     throw new UsageError(`Cannot read the tasks: ${describeError(error)}`, { cause: error });
   }
   for (const [index, line] of text.split("\n").entries()) {
     if (line.trim() === "") continue;
     try {
-      yield JSON.parse(line) as unknown;
+      yield parseStrictJson(line);
     } catch (error) {
       throw new UsageError(`Cannot read ${file}, line ${index + 1}: ${describeError(error)}`, {
         cause: error,

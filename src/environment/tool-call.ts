@@ -28,6 +28,11 @@ export interface ToolContext {
    * asked for, and disposed of when the episode is over.
    */
   readonly resource: GetResource;
+  /**
+   * The arguments as the model wrote them, with integers of any size and `1.0` kept apart from `1`: to be passed
+   * on to a program in another language.
+   */
+  readonly exactArguments: PyDict;
 }
 
 /** What a call came to. */
@@ -48,6 +53,8 @@ export interface CallableTool<State> extends ParameterCheck {
   readonly execute: (given: unknown, state: State, context: ToolContext) => unknown;
   /** What it works on lies outside of the episode and cannot be brought to where it was. */
   readonly isElsewhere?: boolean;
+  /** It takes integers of any size, from `exactArguments`. */
+  readonly takesExact?: boolean;
 }
 
 /** Which call in which task is performed. */
@@ -70,9 +77,9 @@ export async function callDefinedTool<State>(
   { given, state }: { readonly given: PyDict; readonly state: State },
   place: ToolCallPlace,
 ): Promise<ToolOutcome> {
-  const unusable = findUnusable(given);
+  const unusable = findUnusable(given, tool);
   if (unusable !== undefined) return mistake(unusable, tool);
-  using call = new TimedCall(tool, place);
+  using call = new TimedCall(tool, place, given);
   try {
     const plain = toPlainJson(given);
     let checked: CheckedArguments | Promise<CheckedArguments> = tool.check(plain);
@@ -96,7 +103,14 @@ class TimedCall implements ToolContext {
   readonly #place: ToolCallPlace;
   #deadline: Deadline | undefined;
 
-  constructor(tool: Pick<CallableTool<never>, "name" | "timeoutMs">, place: ToolCallPlace) {
+  readonly exactArguments: PyDict;
+
+  constructor(
+    tool: Pick<CallableTool<never>, "name" | "timeoutMs">,
+    place: ToolCallPlace,
+    given: PyDict,
+  ) {
+    this.exactArguments = given;
     this.#tool = tool;
     this.#place = place;
     this.taskId = place.taskId;

@@ -8,16 +8,25 @@ const maxDepth = 100;
 
 /**
  * What a policy wrote that no tool can be given, whatever its schema says: a number that JSON does not have
- * or JavaScript cannot hold exactly, and what nests too deeply to be written again.
+ * or JavaScript cannot hold exactly (unless the tool takes exact arguments), and what nests too deeply to be written again.
  */
-export function findUnusable(given: PyDict): string | undefined {
-  return findIn(given, "", 0);
+export function findUnusable(
+  given: PyDict,
+  { takesExact = false }: { readonly takesExact?: boolean } = {},
+): string | undefined {
+  return findIn(given, { place: "", depth: 0, takesExact });
 }
 
-function findIn(value: PyValue, place: string, depth: number): string | undefined {
+interface Within {
+  readonly place: string;
+  readonly depth: number;
+  readonly takesExact: boolean;
+}
+
+function findIn(value: PyValue, { place, depth, takesExact }: Within): string | undefined {
   switch (typeof value) {
     case "bigint":
-      return isExact(value) ? undefined : `${place} is too large a number`;
+      return takesExact || isExact(value) ? undefined : `${place} is too large a number`;
     case "number":
       return Number.isFinite(value) ? undefined : `${place} is ${value}, expected a number of JSON`;
     case "object":
@@ -29,7 +38,8 @@ function findIn(value: PyValue, place: string, depth: number): string | undefine
   if (depth > maxDepth)
     return `${beginningOf(place)} nests deeper than ${maxDepth} lists and objects`;
   for (const [key, member] of membersOf(value)) {
-    const found = findIn(member, place === "" ? String(key) : `${place}.${key}`, depth + 1);
+    const inner = place === "" ? String(key) : `${place}.${key}`;
+    const found = findIn(member, { place: inner, depth: depth + 1, takesExact });
     if (found !== undefined) return found;
   }
   return undefined;
@@ -51,17 +61,15 @@ function membersOf(value: PyValue): Iterable<readonly [string | number, PyValue]
 
 /**
  * Arguments as a score is shown them, in plain data that can always be written as JSON: a number that JSON
- * does not have is its text there, and what nests too deeply is cut off with `…`.
+ * does not have or JavaScript cannot hold is its text there, and what nests too deeply is cut off with `…`.
  */
 export function toWritableArguments(given: PyDict): Readonly<Record<string, PlainJson>> {
   return toWritable(given, 0) as Readonly<Record<string, PlainJson>>;
 }
 
 function toWritable(value: PyValue, depth: number): PlainJson {
-  if (typeof value === "bigint" || typeof value === "number") {
-    const number = Number(value);
-    return Number.isFinite(number) ? number : String(value);
-  }
+  if (typeof value === "bigint") return isExact(value) ? Number(value) : String(value);
+  if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
   if (typeof value !== "object" || value === null) return value;
   if (depth > maxDepth) return "…";
   if (isPyList(value)) return value.map((item) => toWritable(item, depth + 1));

@@ -1,6 +1,6 @@
 import type { Score, Step, World } from "../environment/environment.ts";
 import { copyMembers } from "../internal/copy-members.ts";
-import { plainCopy } from "../internal/plain-copy.ts";
+import { wellFormedCopy } from "../internal/plain-copy.ts";
 import { isReward } from "../trajectory/reward.ts";
 import { isCount } from "../trajectory/violation.ts";
 import { spendingCounts } from "../user/add-spending.ts";
@@ -14,6 +14,7 @@ import {
   requireTools,
   type Origin,
 } from "./foreign-value.ts";
+import { isWellFormed, toWellFormed } from "../internal/well-formed.ts";
 
 const doneReasons = ["user-left", "terminal-tool", "finished"];
 const worldMethods = ["begin", "step", "score", "userUsage"] as const;
@@ -46,7 +47,7 @@ export function checkWorld(value: unknown, place: string): World {
 export function checkOpening(value: unknown, place: string): string {
   const origin: Origin = { code: "environment/bad-step", place };
   if (typeof value !== "string") refuse(origin, `it returned ${describe(value)}`, "a text");
-  return value;
+  return toWellFormed(value);
 }
 
 /**
@@ -75,7 +76,9 @@ export function checkStep(value: unknown, place: string): Step {
     refuse(origin, `done is ${describe(done)}`, `one of ${reasons}, or nothing`);
   }
   requirePlain(step, origin);
-  return value as Step;
+  // The policy is shown what is recorded: half of a surrogate pair is U+FFFD in both.
+  if (isWellFormed(observation)) return value as Step;
+  return { ...copyStep(value as Step), observation: toWellFormed(observation) };
 }
 
 /**
@@ -110,7 +113,7 @@ export function checkScore(value: unknown, place: string): Score {
   return {
     ...(score as unknown as Score),
     reward,
-    details: plainCopy(details) as Score["details"],
+    details: wellFormedCopy(details) as Score["details"],
   };
 }
 
@@ -133,7 +136,7 @@ export function checkSession(value: unknown, place: string): UserSession {
  */
 export function checkFirstLine(value: unknown, place: string): string {
   if (typeof value !== "string") refuseLine(value, place, "a text");
-  return value;
+  return toWellFormed(value);
 }
 
 /**
@@ -142,12 +145,14 @@ export function checkFirstLine(value: unknown, place: string): string {
  * @throws RolloutError `user/bad-line`.
  */
 export function checkLine(value: unknown, place: string): UserLine {
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return toWellFormed(value);
   const { text, leaves } = (value ?? {}) as { readonly text?: unknown; readonly leaves?: unknown };
   if (typeof text !== "string" || typeof leaves !== "boolean") {
     refuseLine(value, place, 'a text, or { text: "…", leaves: true }');
   }
-  return value as UserLine;
+  return isWellFormed(text)
+    ? (value as UserLine)
+    : ({ text: toWellFormed(text), leaves } as UserLine);
 }
 
 function refuseLine(value: unknown, place: string, expected: string): never {

@@ -1,6 +1,6 @@
 import { InvariantError, RolloutError, parties } from "../errors.ts";
 import { endedBy } from "../internal/ended-by.ts";
-import { plainCopy } from "../internal/plain-copy.ts";
+import { wellFormedCopy } from "../internal/plain-copy.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
 import type { ForkPlace } from "../trajectory/sample.ts";
@@ -88,7 +88,7 @@ export function takeEpisode(
   const { segments, ...rest } = value;
   const why = whyNotJson(rest);
   if (why !== undefined) throw noEpisode(`it cannot be written as JSON: ${why}`);
-  const story: unknown = plainCopy(rest);
+  const story: unknown = wellFormedCopy(rest);
   if (!isRow(story)) throw noEpisode("it is no object");
   const fault =
     whyElsewhere(story, assignment, { setup, options }) ??
@@ -126,7 +126,7 @@ function copyOfSegment({
   ...about
 }: Segment): Segment {
   return {
-    ...plainCopy(about),
+    ...wellFormedCopy(about),
     tokenIds: [...tokenIds],
     lossMask: [...lossMask],
     logprobs: [...logprobs],

@@ -19,6 +19,8 @@ import type { BuiltPrompt, PromptBuilder } from "./turn/prompt-builder.ts";
 import { sampleReply, type SampledReply } from "./turn/sample-reply.ts";
 import { wantedForm, type WantedForm } from "./turn/turn-constraint.ts";
 import type { ReplyFormats } from "./turn/turn-reader.ts";
+import { writeJsonWith } from "../environment/plain-text.ts";
+import { writtenText } from "../python/exact-json.ts";
 
 /** What turns are answered with. */
 export interface TurnServices {
@@ -385,7 +387,7 @@ class ReplyOutput {
       this.#begin(this.#writer);
       this.#feed.write(this.#writer.end(ending));
     } else {
-      const reply = JSON.stringify(dialect.encodeReply({ start, parts, ...ending }));
+      const reply = writeJsonWith(dialect.encodeReply({ start, parts, ...ending }), writtenText);
       this.#feed.begin({ status: 200, headers: jsonHeaders });
       this.#feed.write(reply);
     }

@@ -13,6 +13,12 @@ function membersOf(text: string): Record<string, string> | undefined {
 }
 
 describe("findMembers()", () => {
+  test("takes members with the names of an object's own functions as any others", () => {
+    const names = ["constructor", "__proto__", "toString"];
+    const text = `{${names.map((name) => `"${name}":1`).join(",")}}`;
+    expect([...findMembers(Buffer.from(text), 0, {})!.members.keys()]).toEqual(names);
+  });
+
   test.each([
     ["{}", {}],
     [' {"a" : 1 , "b":[{"c":"]}"}],\n"d":"\\"}"} ', { a: "1", b: '[{"c":"]}"}]', d: '"\\"}"' }],

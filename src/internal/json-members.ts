@@ -39,7 +39,8 @@ export function findMembers(
     const colon = skipSpace(bytes, keyEnd);
     if (bytes[colon] !== 0x3a) return undefined;
     const valueStart = skipSpace(bytes, colon + 1);
-    const valueEnd = enter[key]?.(valueStart, members) ?? skipValue(bytes, valueStart, maxDepth);
+    const own = Object.hasOwn(enter, key) ? enter[key] : undefined;
+    const valueEnd = own?.(valueStart, members) ?? skipValue(bytes, valueStart, maxDepth);
     if (valueEnd <= valueStart || valueEnd > bytes.length) return undefined;
     members.set(key, [valueStart, valueEnd]);
     at = skipSpace(bytes, valueEnd);

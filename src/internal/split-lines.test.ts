@@ -44,4 +44,12 @@ describe("splitLines()", () => {
       ),
     );
   });
+
+  test("refuses a line that is not UTF-8 by its number, and bears one that was cut off", async () => {
+    const wrong = [Buffer.from("a\nb"), Buffer.from([0xed, 0xa0, 0x80, 0x0a, 0x63])];
+    await expect(linesOf(...wrong)).rejects.toThrow(
+      "Cannot read the input: line 2 is not UTF-8, expected UTF-8",
+    );
+    expect(await linesOf("a\n", Buffer.from([0x62, 0xe2, 0x82]))).toEqual(["a", "b\uFFFD"]);
+  });
 });

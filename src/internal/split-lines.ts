@@ -1,29 +1,53 @@
+import { isUtf8 } from "node:buffer";
+import { UsageError } from "../errors.ts";
+
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+
 /**
  * The lines of a stream of UTF-8 bytes, without their line feeds. Only a line feed ends a line (and a
  * carriage return before it belongs to the ending): JSON text may hold any other separator, such as
  * U+2028, which `node:readline` would cut at. What follows the last line feed is a line too, unless
- * it is empty.
+ * it is empty; a crash may have cut it off within a character, which is U+FFFD then.
+ *
+ * @param name - Names the stream in the error.
+ * @throws UsageError that names the first whole line that is not UTF-8.
  */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array | string>,
+  name = "the input",
 ): AsyncGenerator<string> {
-  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  let parts: string[] = [];
+  let parts: Buffer[] = [];
+  let count = 0;
   for await (const chunk of chunks) {
-    const text = typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
+    const bytes = toBuffer(chunk);
     let start = 0;
-    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
-      parts.push(text.slice(start, end));
-      yield withoutReturn(parts.join(""));
+    for (let end = bytes.indexOf(lineFeed); end >= 0; end = bytes.indexOf(lineFeed, start)) {
+      parts.push(bytes.subarray(start, end));
+      count += 1;
+      const line = join(parts);
+      if (!isUtf8(line)) {
+        throw new UsageError(`Cannot read ${name}: line ${count} is not UTF-8, expected UTF-8`);
+      }
+      yield withoutReturn(line);
       parts = [];
       start = end + 1;
     }
-    if (start < text.length) parts.push(text.slice(start));
+    if (start < bytes.length) parts.push(bytes.subarray(start));
   }
-  const rest = parts.join("") + decoder.decode();
-  if (rest !== "") yield withoutReturn(rest);
+  if (parts.length > 0) yield withoutReturn(join(parts));
 }
 
-function withoutReturn(line: string): string {
-  return line.endsWith("\r") ? line.slice(0, -1) : line;
+function toBuffer(chunk: Uint8Array | string): Buffer {
+  if (typeof chunk === "string") return Buffer.from(chunk);
+  return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+}
+
+function join(parts: readonly Buffer[]): Buffer {
+  return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+}
+
+function withoutReturn(line: Buffer): string {
+  const end = line.at(-1) === carriageReturn ? line.length - 1 : line.length;
+  return line.toString("utf8", 0, end);
 }

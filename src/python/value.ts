@@ -45,13 +45,14 @@ export type PlainJson =
   | { readonly [key: string]: PlainJson | undefined };
 
 /**
- * Turns plain JavaScript data into a Python value: integral numbers become `int`, other numbers
- * `float`, objects become dictionaries, and absent (`undefined`) members are left out. Values that
+ * Turns plain JavaScript data into a Python value: integral numbers become `int`, other numbers and those
+ * that JavaScript writes with an exponent `float`, objects become dictionaries, and absent (`undefined`) members are left out. Values that
  * are Python values already pass through.
  */
 export function toPyValue(value: PlainJson): PyValue {
   if (typeof value === "number") {
-    return Number.isInteger(value) && !Object.is(value, -0) ? BigInt(value) : value;
+    const isInt = Number.isInteger(value) && Math.abs(value) < 1e21 && !Object.is(value, -0);
+    return isInt ? BigInt(value) : value;
   }
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map((item: PlainJson) => toPyValue(item));

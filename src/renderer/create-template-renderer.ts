@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { UsageError, describeError } from "../errors.ts";
 import type { Message, ToolDefinition } from "../message.ts";
 import type { ParserSettings } from "../parser/choose-parser.ts";
@@ -12,6 +11,7 @@ import { classifyTemplate } from "./classify-template.ts";
 import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
 import { renderPrompt, withinLimits } from "./render-prompt.ts";
 import { controlShapes } from "./stop-literals.ts";
+import { readTextFile } from "../internal/decode-text.ts";
 
 /** A chat template without a tokenizer. */
 export interface TemplateRenderer {
@@ -101,7 +101,7 @@ export async function createTemplateRenderer(
 
 async function readTemplate(templateFile: string): Promise<string> {
   try {
-    return await readFile(templateFile, "utf8");
+    return await readTextFile(templateFile);
   } catch (cause) {
     throw new UsageError(`Cannot read the chat template: ${describeError(cause)}`, { cause });
   }

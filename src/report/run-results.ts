@@ -1,10 +1,10 @@
-import { readFile } from "node:fs/promises";
 import { UsageError, describeError } from "../errors.ts";
 import { parsePythonJson } from "../python/json-parse.ts";
 import { isPyDict, isPyList, type PyValue } from "../python/value.ts";
 import { collectResults, type AttemptEntry, type RunResults } from "./collect-results.ts";
 import { isFolder, openStoredRun } from "./read-run.ts";
 import { addResult, type TaskRewards } from "./task-rewards.ts";
+import { readTextFile } from "../internal/decode-text.ts";
 
 /**
  * Reads the rewards of a run's folder, or of a results file in τ-bench's own format.
@@ -49,7 +49,7 @@ async function readResultsFile(source: string): Promise<RunResults> {
 /** As Python reads it: a results file may hold NaN, which JSON does not know. */
 async function readPythonJson(file: string): Promise<PyValue> {
   try {
-    return parsePythonJson(await readFile(file, "utf8"));
+    return parsePythonJson(await readTextFile(file));
   } catch (error) {
     throw new UsageError(
       `Cannot read ${file}: expected a run's folder or a τ-bench results file (${describeError(error)})`,

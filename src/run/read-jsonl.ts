@@ -5,7 +5,7 @@ import { splitLines } from "../internal/split-lines.ts";
 /** The lines of a text file, one after the other; none where the file does not exist. */
 export async function* readLines(path: string): AsyncGenerator<string> {
   if (!(await exists(path))) return;
-  yield* splitLines(createReadStream(path));
+  yield* splitLines(createReadStream(path), path);
 }
 
 /**

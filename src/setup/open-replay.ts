@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
@@ -21,6 +20,7 @@ import { indexRecordedLines, type RecordedLines } from "./recorded-lines.ts";
 import { readRunConfig } from "./run-config.ts";
 import type { GivenSettings } from "./setting.ts";
 import { storedSettings } from "./stored-settings.ts";
+import { readTextFile } from "../internal/decode-text.ts";
 
 /** One episode with all that it takes to play it again elsewhere: what a bug report holds. JSON-able. */
 export interface Bundle {
@@ -66,7 +66,7 @@ export async function openRecordedRun(place: string): Promise<RecordedRun> {
 
 async function readBundle(file: string): Promise<Bundle> {
   try {
-    const bundle = JSON.parse(await readFile(file, "utf8")) as Partial<Bundle> | null;
+    const bundle = JSON.parse(await readTextFile(file)) as Partial<Bundle> | null;
     if (bundle?.turnwrightBundle === 1) return bundle as Bundle;
   } catch (cause) {
     throw new UsageError(`Cannot read ${file}: ${describeError(cause)}`, { cause });

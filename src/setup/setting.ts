@@ -169,12 +169,15 @@ function checkList(
 /** What is expected in a number's place; `undefined` where it is as it should be. */
 export function checkNumber(value: number, { min, max, whole }: NumberKind): string | undefined {
   const isWrong =
-    Number.isNaN(value) ||
+    !Number.isFinite(value) ||
     value < min ||
     value > max ||
-    (whole === true && !Number.isInteger(value));
+    (whole === true && !Number.isSafeInteger(value));
   if (!isWrong) return undefined;
-  const upper = max === Infinity ? "" : ` and at most ${max}`;
+  // A larger whole number would be read as one of its neighbours.
+  const largest = whole === true ? Math.min(max, Number.MAX_SAFE_INTEGER) : max;
+  const isUnbounded = max === Infinity && !(value > largest);
+  const upper = isUnbounded ? "" : ` and at most ${largest}`;
   return `expected a ${whole === true ? "whole " : ""}number of at least ${min}${upper}`;
 }
 

@@ -1,6 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
+import { byteOrderMark, decodeText } from "../internal/decode-text.ts";
 
 /** A JSON document's object. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -30,10 +31,11 @@ const maxTextBytes = 64 * 1024 * 1024;
 /**
  * The text of a file in a model's folder, or `undefined` where the folder has none of that name.
  *
- * @throws UsageError where it cannot be read, is no ordinary file, or is longer than 64 MiB.
+ * @throws UsageError where it cannot be read, is no ordinary file, is not UTF-8, or is longer than 64 MiB.
  */
 export async function readModelText(dir: string, name: string): Promise<string | undefined> {
-  return (await readModelBytes(dir, name, maxTextBytes))?.toString("utf8");
+  const bytes = await readModelBytes(dir, name, maxTextBytes);
+  return bytes && textOfModel(bytes, path.join(dir, name));
 }
 
 /**
@@ -66,6 +68,19 @@ export async function readModelBytes(
 }
 
 /**
+ * The text of a model's file, with a byte order mark where it has one: transformers keeps it too.
+ *
+ * @throws UsageError where it is not UTF-8.
+ */
+export function textOfModel(bytes: Buffer, file: string): string {
+  try {
+    return decodeText(bytes);
+  } catch (cause) {
+    throw new UsageError(`Cannot read ${file}: ${describeError(cause)}`, { cause });
+  }
+}
+
+/**
  * The object in a JSON file of a model's folder, or `undefined` where the folder has none of that
  * name.
  *
@@ -82,6 +97,11 @@ export async function readModelJson(dir: string, name: string): Promise<JsonObje
  * @throws UsageError where the text is no JSON, or holds something else.
  */
 export function parseModelJson(text: string, file: string): JsonObject {
+  if (text.startsWith(byteOrderMark)) {
+    throw new UsageError(
+      `Cannot read ${file}: it begins with a byte order mark, expected JSON without one`,
+    );
+  }
   let value: unknown;
   try {
     value = JSON.parse(text);

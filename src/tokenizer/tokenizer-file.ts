@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
 import type { AddedToken } from "./codec.ts";
@@ -7,7 +8,7 @@ import { endsInBytes } from "./byte-level.ts";
 import { findDisguisingText } from "./disguising-text.ts";
 import { type MergesPart, type MergeTable, readMergesPart } from "./merge-table.ts";
 import type { JsonObject } from "./model-file.ts";
-import { assertModelFolder, parseModelJson, readModelBytes } from "./model-file.ts";
+import { assertModelFolder, parseModelJson, readModelBytes, textOfModel } from "./model-file.ts";
 import { isOrdinaryText } from "./plain-check.ts";
 import type { Spellings } from "./spellings.ts";
 import { readVocabularyPart, type VocabularyPart } from "./vocabulary-part.ts";
@@ -64,6 +65,7 @@ export async function readTokenizerFile(modelDir: string): Promise<TokenizerFile
         "`AutoTokenizer.from_pretrained(MODEL).save_pretrained(DIR)` of transformers writes",
     );
   }
+  if (!isUtf8(bytes)) textOfModel(bytes, file);
   return openTokenizerFile(bytes, file);
 }
 

@@ -104,7 +104,7 @@ export async function rescoreFile(file: string, options: RescoreOptions): Promis
 async function* readRows(file: string, tally: RescoreTally): AsyncGenerator<Row> {
   let line = 0;
   try {
-    for await (const text of splitLines(createReadStream(file))) {
+    for await (const text of splitLines(createReadStream(file), file)) {
       line++;
       if (text.trim() === "") continue;
       const row = parseLine(text);

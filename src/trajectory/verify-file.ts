@@ -38,7 +38,7 @@ export async function verifyFile(
   file: string,
   options: VerifyFileOptions = {},
 ): Promise<FileVerification> {
-  return await verifyLines(file, numberLines(splitLines(createReadStream(file))), options);
+  return await verifyLines(file, numberLines(splitLines(createReadStream(file), file)), options);
 }
 
 /** The same for lines of `file` that somebody else reads; `line` is 1-based. */

@@ -1,8 +1,9 @@
-import { readFile } from "node:fs/promises";
 import { UsageError, describeError } from "../errors.ts";
 import type { Task } from "../task.ts";
 import { readLine } from "./read-line.ts";
 import type { UserLine } from "./user.ts";
+import { readTextFile } from "../internal/decode-text.ts";
+import { parseStrictJson } from "../internal/strict-json.ts";
 
 /**
  * Reads the lines of a scripted user from a JSON file: a list of lines for every task, or an object
@@ -42,8 +43,7 @@ export async function readScript(
 
 async function readJson(file: string, signal: AbortSignal | undefined): Promise<unknown> {
   try {
-    const options = signal === undefined ? {} : { signal };
-    return JSON.parse(await readFile(file, { encoding: "utf8", ...options }));
+    return parseStrictJson(await readTextFile(file, { mark: "drop", signal }));
   } catch (error) {
     signal?.throwIfAborted();
     throw new UsageError(`Cannot read the script ${file}: ${describeError(error)}`, {

@@ -1,8 +1,9 @@
-import { readFile } from "node:fs/promises";
 import { UsageError, describeError } from "../errors.ts";
 import { ownUserPrompts } from "./own-user-prompts.ts";
 import type { InstructedPrompt, UserPrompts } from "./user-prompts.ts";
 import { userPromptsFromPython } from "./user-prompts-from-python.ts";
+import { readTextFile } from "../internal/decode-text.ts";
+import { parseStrictJson } from "../internal/strict-json.ts";
 
 /**
  * Reads the prompts of τ-bench's user simulators, from one of two files: a bundle's
@@ -30,7 +31,7 @@ export async function readUserPrompts(
 
 async function readText(file: string, signal: AbortSignal | undefined): Promise<string> {
   try {
-    return await readFile(file, { encoding: "utf8", ...(signal === undefined ? {} : { signal }) });
+    return await readTextFile(file, { mark: "drop", signal });
   } catch (error) {
     signal?.throwIfAborted();
     throw new UsageError(`Cannot read the user prompts ${file}: ${describeError(error)}`, {
@@ -41,7 +42,7 @@ async function readText(file: string, signal: AbortSignal | undefined): Promise<
 
 function parseJson(text: string, file: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseStrictJson(text);
   } catch (error) {
     throw new UsageError(`Cannot read the user prompts ${file}: ${describeError(error)}`, {
       cause: error,

@@ -197,6 +197,7 @@ describe("a module in the place of an environment's name", () => {
       { id: 1, split: "test", taskIndex: 100, actions: [] },
       { id: 2, split: "test", taskIndex: 0, actions: [{ name: "respond" }] },
       { id: 3, split: "test", taskIndex: 0, seed: "x", actions: [] },
+      { id: 5, split: "test", taskIndex: 0, seed: 2 ** 53, actions: [] },
       { id: 4, split: "test", taskIndex: 0, actions: [] },
     ];
     const input = lines.map((line) => JSON.stringify(line)).join("\n");
@@ -206,7 +207,8 @@ describe("a module in the place of an environment's name", () => {
     expect(answers.map(({ error }) => error?.message)).toEqual([
       'Cannot draw task 100 of split "test" of lamps',
       '"actions"[0].arguments.content must be a text',
-      '"seed" must be a whole number',
+      '"seed" must be a whole number below 2^53',
+      '"seed" must be a whole number below 2^53',
       undefined,
     ]);
   });

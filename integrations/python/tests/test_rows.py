@@ -44,6 +44,15 @@ def test_a_last_line_that_is_torn_within_a_character_is_passed_over(tmp_path):
     assert list(read_lines(tmp_path / "rows.jsonl")) == [{"a": 9007199254740993}]
 
 
+def test_a_line_that_is_not_utf8_is_named_and_one_that_was_cut_off_within_a_character_is_passed_over(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_bytes(b'{"a": "\xff"}\n{"a": 2}\n')
+    with pytest.raises(ValueError, match="rows.jsonl, line 1: it is no JSON"):
+        list(read_rows(file))
+    file.write_bytes('{"a": 1}\n{"a": "é'.encode()[:-1])
+    assert list(read_rows(file)) == [{"a": 1}]
+
+
 def test_a_line_separator_within_a_text_ends_no_line(tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"a": "x\u2028y\x85z"}\n', encoding="utf-8")
     assert list(read_rows(tmp_path / "rows.jsonl")) == [{"a": "x\u2028y\x85z"}]

@@ -96,7 +96,7 @@ async function* readRecords(file: string, as: ExportTarget): AsyncGenerator {
   const { layout } = exporters[as];
   try {
     if (layout === "lines") {
-      for await (const text of splitLines(createReadStream(file))) {
+      for await (const text of splitLines(createReadStream(file), file)) {
         if (text.trim() !== "") yield parseLine(text);
       }
       return;

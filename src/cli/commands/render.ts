@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { readFile } from "node:fs/promises";
 import { UsageError, describeError } from "../../errors.ts";
 import { compileChatTemplate } from "../../jinja/chat-template.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
@@ -17,6 +16,7 @@ import {
   toolsMember,
 } from "../json-lines.ts";
 import { writeOut } from "../write-out.ts";
+import { readTextFile } from "../../internal/decode-text.ts";
 
 interface RenderFlags {
   readonly template?: string;
@@ -102,7 +102,7 @@ async function openTemplate({ model, template }: RenderFlags): Promise<OpenTempl
 
 async function readTemplate(file: string): Promise<string> {
   try {
-    return await readFile(file, "utf8");
+    return await readTextFile(file);
   } catch (error) {
     throw new UsageError(`Cannot read the chat template ${file}: ${describeError(error)}`);
   }

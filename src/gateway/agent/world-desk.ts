@@ -8,7 +8,8 @@ import type { EpisodeLimits } from "../../episode/limits.ts";
 import { RolloutError } from "../../errors.ts";
 import type { Redactor } from "../../internal/redactor.ts";
 import type { ToolDefinition } from "../../message.ts";
-import { toPlainJson, toPyValue, type PlainJson, type PyDict } from "../../python/value.ts";
+import { exactOf } from "../../python/exact-json.ts";
+import { toPlainJson, type PyDict } from "../../python/value.ts";
 import type { Task } from "../../task.ts";
 import { ClientError } from "../client-error.ts";
 import type { ForeignTool } from "./foreign-agent.ts";
@@ -98,7 +99,7 @@ export class WorldDesk {
     if (typeof value !== "object" || Array.isArray(value)) {
       throw new ClientError("invalid", `Cannot call ${name}: expected its arguments as an object`);
     }
-    const taken = toPyValue(value as PlainJson) as PyDict;
+    const taken = exactOf(value) as PyDict;
     return await this.#step({ type: "call", name, arguments: taken });
   }
 

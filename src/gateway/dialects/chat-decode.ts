@@ -20,6 +20,7 @@ import {
   toolsOf,
   type Json,
 } from "./read-body.ts";
+import { writeExactJson } from "../../python/exact-json.ts";
 
 const knownFields = new Set([
   ...["model", "messages", "tools", "tool_choice", "stream", "stream_options", "stop", "n"],
@@ -141,7 +142,7 @@ function readCall(call: Json, { index, place }: { index: number; place: string }
     // A client that drops ids is told from others by the place of the call.
     id: optionalText(call["id"], `${place}.id`) ?? `#${index}`,
     name: textOf(body["name"], `${place}.function.name`),
-    argumentsText: typeof text === "string" ? text : JSON.stringify(text ?? {}),
+    argumentsText: typeof text === "string" ? text : writeExactJson(text ?? {}),
   };
 }
 

@@ -34,15 +34,15 @@ export interface ReadContent {
  */
 export function readContent(content: unknown, place: string, form: ContentForm): ReadContent {
   if (content === undefined || content === null) return { said: "", thought: "" };
-  if (typeof content === "string") return { said: content, thought: "" };
+  if (typeof content === "string") return { said: textOf(content, place), thought: "" };
   const said: string[] = [];
   const thought: string[] = [];
   listOf(content, place).forEach((value, index) => {
+    const where = `${place}[${index}]`;
     if (typeof value === "string") {
-      said.push(value);
+      said.push(textOf(value, where));
       return;
     }
-    const where = `${place}[${index}]`;
     const part = objectOf(value, where);
     const use = useOf(part, form);
     switch (use) {

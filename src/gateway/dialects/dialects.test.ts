@@ -5,6 +5,8 @@ import { messagesDialect } from "./messages.ts";
 import { dialects } from "./registry.ts";
 import { responsesDialect } from "./responses.ts";
 import { askedFor, sampleParts, sampleReply, streamOf } from "./sample-reply.fixture.ts";
+import { writeJsonWith } from "../../environment/plain-text.ts";
+import { rememberExact, writtenText } from "../../python/exact-json.ts";
 
 /** What a decoder refuses, in its words. */
 function refusal(work: () => unknown): string {
@@ -150,17 +152,19 @@ describe("a reply that goes back as it came", () => {
   });
 
   test("is read as the same turn by Messages, whose arguments are values", () => {
-    const { content } = messagesDialect.encodeReply(sampleReply(messagesDialect)) as {
-      content: unknown;
-    };
+    const reply = messagesDialect.encodeReply(sampleReply(messagesDialect));
+    const text = writeJsonWith(reply, writtenText);
+    expect(text).toContain('"input":{"a":  1.0}');
+    const said = JSON.parse(text) as { readonly content: unknown };
+    rememberExact(said, text);
     const messages = [
-      { role: "assistant", content },
+      { role: "assistant", content: said.content },
       { role: "user", content: "Go on" },
     ];
     expect(messagesDialect.decode({ messages }).messages[0]).toEqual({
       ...{ role: "assistant", content: "Let me look.", reasoning: "I should look." },
       calls: [
-        { id: "call_1", name: "look", argumentsText: '{"a":1}' },
+        { id: "call_1", name: "look", argumentsText: '{"a":1.0}' },
         { id: "call_2", name: "look", argumentsText: "{}" },
       ],
       marks: ["sig_1"],

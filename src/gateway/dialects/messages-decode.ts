@@ -19,6 +19,7 @@ import {
   toolsOf,
   type Json,
 } from "./read-body.ts";
+import { writeExactJson } from "../../python/exact-json.ts";
 
 const knownFields = new Set([
   ...["model", "messages", "system", "tools", "tool_choice", "stream", "stop_sequences"],
@@ -147,7 +148,7 @@ function readAssistant(content: unknown, place: string): ClientMessage {
         calls.push({
           id: textOf(block["id"], `${where}.id`),
           name: textOf(block["name"], `${where}.name`),
-          argumentsText: JSON.stringify(block["input"] ?? {}),
+          argumentsText: writeExactJson(block["input"] ?? {}),
         });
         break;
       default:

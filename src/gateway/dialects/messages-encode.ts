@@ -1,6 +1,7 @@
 import type { ClientError, ClientErrorKind } from "../client-error.ts";
 import type { Reply, ReplyEvent, ReplyFinish, ReplyPart, ReplyStart } from "../conversation.ts";
 import { sseEvent, type ReplyEnd, type StreamWriter } from "./dialect.ts";
+import { WrittenJson } from "../../python/exact-json.ts";
 
 /** A finished reply as Messages gives it. */
 export function encodeMessagesReply({ start, parts, finish, usage }: Reply): object {
@@ -24,7 +25,12 @@ function encodePart(part: ReplyPart): object {
     case "text":
       return { type: "text", text: part.text };
     case "call":
-      return { type: "tool_use", id: part.callId, name: part.name, input: JSON.parse(part.text) };
+      return {
+        type: "tool_use",
+        id: part.callId,
+        name: part.name,
+        input: new WrittenJson(part.text),
+      };
   }
 }
 

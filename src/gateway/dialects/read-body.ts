@@ -3,6 +3,9 @@ import type { AskedTurn, TextFormat } from "../conversation.ts";
 import type { DialectName, Recollection } from "./dialect.ts";
 import { toolFromOpenAi, type ToolDefinition } from "../../message.ts";
 import { toPyValue, type PlainJson } from "../../python/value.ts";
+import { isWellFormed } from "../../internal/well-formed.ts";
+import { exactOf } from "../../python/exact-json.ts";
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
 
 /** A JSON object of a request. */
 export type Json = Readonly<Record<string, unknown>>;
@@ -26,9 +29,12 @@ export function listOf(value: unknown, place: string): readonly unknown[] {
 
 /** @throws ClientError where the value is no text. */
 export function textOf(value: unknown, place: string): string {
-  if (typeof value === "string") return value;
-  throw invalid(place, `expected text, not ${kindOf(value)}`);
+  if (typeof value !== "string") throw invalid(place, `expected text, not ${kindOf(value)}`);
+  if (isWellFormed(value)) return value;
+  throw invalid(place, brokenPair);
 }
+
+const brokenPair = "it holds half of a surrogate pair, which no prompt can hold";
 
 /** A text, or nothing where it is absent or null. */
 export function optionalText(value: unknown, place: string): string | undefined {
@@ -43,6 +49,7 @@ export function optionalNumber(
 ): number | undefined {
   if (isAbsent(value)) return undefined;
   const isFine =
+    Number.isFinite(value) &&
     typeof value === "number" &&
     value >= min &&
     value <= max &&
@@ -77,8 +84,13 @@ export function toolOf(
   if (name === "") throw invalid(`${place}.name`, "expected a name");
   const body: Record<string, unknown> = { name };
   if (typeof description === "string") body["description"] = description;
-  body["parameters"] = isAbsent(parameters) ? { type: "object", properties: {} } : parameters;
-  return toolFromOpenAi(toPyValue({ type: "function", function: body } as PlainJson), place);
+  // Templates print the schema: its numbers and the order of its keys are the client's.
+  body["parameters"] = isAbsent(parameters)
+    ? { type: "object", properties: {} }
+    : exactOf(parameters);
+  const tool = toolFromOpenAi(toPyValue({ type: "function", function: body } as PlainJson), place);
+  if (isWellFormed(stringifyPythonJson(tool.openai, { ensureAscii: false }))) return tool;
+  throw invalid(place, brokenPair);
 }
 
 /** Values that are nested more deeply cannot be printed for sure. */

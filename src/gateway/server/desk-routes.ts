@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import { toPlainJson } from "../../python/value.ts";
+import { writeCompactJson } from "../../python/exact-json.ts";
 import type { WorldDesk } from "../agent/world-desk.ts";
 import { ClientError } from "../client-error.ts";
 import { textOf } from "../dialects/read-body.ts";
@@ -34,15 +34,18 @@ export function addDeskRoutes(
     throw new ClientError("finished", "The attempt is over, or has not begun");
   };
   for (const base of ["", "/s/:token"]) {
-    app.get(`${base}/task`, async ({ req, json }) => {
+    app.get(`${base}/task`, async ({ req, body }) => {
       const { about } = await find(req.raw, req.param("token"));
       const { task, policyText, firstUserText, tools } = about;
-      const offered = tools.map(({ openai }) => toPlainJson(openai));
-      return json({ task, policyText, firstUserText, tools: offered });
+      const told = JSON.stringify({ task, policyText, firstUserText });
+      const offered = writeCompactJson(tools.map(({ openai }) => openai));
+      const text = `${told.slice(0, -1)},"tools":${offered}}`;
+      return body(text, 200, { "content-type": "application/json" });
     });
     app.post(`${base}/tools/:name`, async ({ req, json }) => {
       const desk = await find(req.raw, req.param("token"));
-      return json(await desk.call(req.param("name") ?? "", await readJsonBody(req.raw)));
+      const given = await readJsonBody(req.raw, { isExact: true });
+      return json(await desk.call(req.param("name") ?? "", given));
     });
     app.post(`${base}/say`, async ({ req, json }) => {
       const desk = await find(req.raw, req.param("token"));

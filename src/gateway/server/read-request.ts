@@ -7,6 +7,10 @@ import {
   type ContentCoding,
 } from "../../internal/content-coding.ts";
 import { ClientError } from "../client-error.ts";
+import { describeError } from "../../errors.ts";
+import { decodeText } from "../../internal/decode-text.ts";
+import { rememberExact } from "../../python/exact-json.ts";
+import { parseStrictJson } from "../../internal/strict-json.ts";
 
 /** Larger bodies are refused, in bytes. */
 export const maxBodySize = 64 * 1024 * 1024;
@@ -93,16 +97,35 @@ function toBodyError(error: unknown): unknown {
   return new ClientError(kind, `Cannot read the body: ${error.message}`, { cause: error });
 }
 
-/** Reads a body that is a JSON object or nothing. */
-export async function readJsonBody(request: Request): Promise<Readonly<Record<string, unknown>>> {
-  const text = new TextDecoder().decode(await readBody(request, { limit: 1024 * 1024 }));
-  if (text.trim() === "") return {};
+/**
+ * Reads a body that is a JSON object or nothing.
+ *
+ * @param options.isExact - Whether `exactOf()` is asked for the value. Default: what JavaScript would
+ *   change is refused.
+ * @throws ClientError `invalid` for another body.
+ */
+export async function readJsonBody(
+  request: Request,
+  { isExact = false }: { readonly isExact?: boolean } = {},
+): Promise<Readonly<Record<string, unknown>>> {
+  const bytes = await readBody(request, { limit: 1024 * 1024 });
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    const text = decodeText(bytes);
+    if (text.trim() === "") return {};
+    value = isExact ? JSON.parse(text) : parseStrictJson(text);
+    if (isExact) rememberExact(value, text);
   } catch (error) {
-    throw new ClientError("invalid", "Cannot read the body: expected JSON", { cause: error });
+    throw new ClientError(
+      "invalid",
+      `Cannot read the body: expected JSON (${describeError(error)})`,
+      {
+        cause: error,
+      },
+    );
   }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as Readonly<Record<string, unknown>>;
+  }
   throw new ClientError("invalid", "Cannot read the body: expected a JSON object");
 }

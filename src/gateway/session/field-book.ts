@@ -1,4 +1,5 @@
 import type { Json } from "../dialects/read-body.ts";
+import { rememberTools } from "./remember-values.ts";
 import { TextBook } from "./text-book.ts";
 
 /**
@@ -16,7 +17,7 @@ export class FieldBook {
    * @throws SyntaxError where the text is no JSON.
    */
   before(text: string): Json {
-    return this.#before.find(text, () => JSON.parse(`${text}]}`) as Json);
+    return this.#before.find(text, () => readFields(`${text}]}`));
   }
 
   /**
@@ -29,11 +30,17 @@ export class FieldBook {
   behind(text: string, name: string): Json | undefined {
     const opening = `{${JSON.stringify(name)}:`;
     const found = this.#behind.find(`${opening}${text}`, () => {
-      const { [name]: first, ...fields } = JSON.parse(`${opening}true${text}`) as Json;
+      const { [name]: first, ...fields } = readFields(`${opening}true${text}`);
       const { [name]: second } = JSON.parse(`${opening}false${text}`) as Json;
       // A field of that name would be the same both times.
       return first === true && second === false ? fields : null;
     });
     return found ?? undefined;
   }
+}
+
+function readFields(text: string): Json {
+  const fields = JSON.parse(text) as Json;
+  rememberTools(fields, text);
+  return fields;
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseJsonText } from "../../internal/parse-json.ts";
-import { toPlainJson } from "../../python/value.ts";
+import { writeCompactJson } from "../../python/exact-json.ts";
 import type { AskedTurn, ReplyPart } from "../conversation.ts";
 import type { PlaceKey } from "../tree/session-tree.ts";
 import { rootCauses, type RootCause } from "../tree/turn-node.ts";
@@ -19,8 +19,8 @@ export interface TurnEntry {
   readonly parentIndex?: number;
   readonly cause?: RootCause;
   readonly key: Pick<PlaceKey, "environment" | "holdsAssistant">;
-  /** Only for roots: what continues one has the same. */
-  readonly tools?: readonly unknown[];
+  /** As JSON text, which keeps each number's form. Only for roots: what continues one has the same. */
+  readonly tools?: string;
   readonly parts: readonly ReplyPart[];
   readonly record: GatewayTurn;
 }
@@ -69,7 +69,7 @@ const entrySchema = z.discriminatedUnion("type", [
     requestCount: count.optional(),
     cause: z.enum(rootCauses).optional(),
     key: z.looseObject({ environment: z.string(), holdsAssistant: z.boolean() }),
-    tools: z.array(z.unknown()).optional(),
+    tools: z.string().optional(),
     parts: z.array(z.looseObject({ type: z.string(), id: z.string(), text: z.string() })),
     record: z.looseObject({
       replyId: z.string(),
@@ -99,6 +99,6 @@ export function parseEntry(text: string): JournalEntry | undefined {
 }
 
 /** A root's tools as a line holds them. */
-export function writtenTools(tools: AskedTurn["tools"]): readonly unknown[] {
-  return tools.map(({ openai }) => toPlainJson(openai));
+export function writtenTools(tools: AskedTurn["tools"]): string {
+  return writeCompactJson(tools.map(({ openai }) => openai));
 }

@@ -17,6 +17,7 @@ import {
   spellings,
   type BodyPlan,
 } from "./random-bodies.fixture.ts";
+import { rememberExact } from "../../python/exact-json.ts";
 
 const recollection: Recollection = {
   item: (id) => (id === "known" ? { role: "user", content: "as before" } : undefined),
@@ -41,7 +42,9 @@ function readWhole(name: DialectName, bytes: Uint8Array): Outcome {
     let value: unknown;
     try {
       if (!isUtf8(bytes)) throw new TypeError("it is not UTF-8");
-      value = JSON.parse(Buffer.from(bytes).toString());
+      const text = Buffer.from(bytes).toString();
+      value = JSON.parse(text);
+      rememberExact(value, text);
     } catch (error) {
       throw new ClientError("invalid", `Cannot read the body: ${describeError(error)}`);
     }

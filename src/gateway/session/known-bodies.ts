@@ -7,6 +7,7 @@ import { noHistory, type History } from "../dialects/history.ts";
 import { findList, followItems, keptEnds } from "../dialects/list-in-body.ts";
 import type { FieldBook } from "./field-book.ts";
 import { PrefixHash } from "./prefix-hash.ts";
+import { rememberAll, rememberArguments, rememberTools } from "./remember-values.ts";
 
 /** So many bodies are known: conversations of one session that go on side by side. */
 const keptBodies = 4;
@@ -112,7 +113,9 @@ export class KnownBodies {
       const fields = this.#fieldsAround(bytes, { ...rest, start: body.start }, dialect);
       if (fields === undefined) return undefined;
       // The rest begins with a comma, or there is nothing but space.
-      const added = JSON.parse(`[0${textOf(bytes, cut.length, rest.end)}]`) as unknown[];
+      const list = `[0${textOf(bytes, cut.length, rest.end)}]`;
+      const added = JSON.parse(list) as unknown[];
+      rememberArguments(added, list, cut.itemCount - 1);
       const steps = readSteps(added.slice(1), options, historyAt(body, cut));
       const history = steps.at(-1)!;
       const asked = dialect.decode(fields, recollection, history);
@@ -136,6 +139,9 @@ export class KnownBodies {
     const value = parseBody(bytes);
     const items = (value as Readonly<Record<string, unknown>> | null)?.[dialect.historyField];
     if (!Array.isArray(items) || items.length === 0) return dialect.decode(value, recollection);
+    const place = findList(bytes, dialect.historyField);
+    if (place === undefined) rememberAll(value, items, bytes);
+    else rememberArguments(items, bytes.subarray(place.start - 1, place.end + 1));
     let steps: readonly History[];
     try {
       steps = readSteps(items, options, noHistory);
@@ -146,7 +152,6 @@ export class KnownBodies {
     }
     const asked = dialect.decode(value, recollection, steps.at(-1));
     if (!keeps) return asked;
-    const place = findList(bytes, dialect.historyField);
     if (place === undefined || this.#fieldsAround(bytes, place, dialect) === undefined)
       return asked;
     const { messages } = steps.at(-1)!;
@@ -228,8 +233,11 @@ function isUnreadable(error: unknown): boolean {
 function parseBody(bytes: Uint8Array): unknown {
   try {
     if (!isUtf8(bytes)) throw new TypeError("it is not UTF-8");
-    return JSON.parse(textOf(bytes, 0, bytes.length));
+    const body: unknown = JSON.parse(textOf(bytes, 0, bytes.length));
+    rememberTools(body, bytes);
+    return body;
   } catch (error) {
+    if (error instanceof ClientError) throw error;
     throw new ClientError("invalid", `Cannot read the body: ${describeError(error)}`);
   }
 }

@@ -1,6 +1,7 @@
 import { UsageError } from "../../errors.ts";
 import { toolsFromOpenAi } from "../../message.ts";
-import { toPyValue, type PlainJson } from "../../python/value.ts";
+import { parsePythonJson } from "../../python/json-parse.ts";
+import { PythonError } from "../../python/python-error.ts";
 import type { FinishedEpisode } from "../../run/episode-row.ts";
 import type { JsonlJournal } from "../../run/jsonl-journal.ts";
 import { isOfOtherRun } from "../../run/recording-line.ts";
@@ -190,11 +191,11 @@ function restoreTurn(session: GatewaySession, numbers: TurnNumbers, entry: TurnE
   return true;
 }
 
-function readTools({ tools = [] }: TurnEntry): ReturnType<typeof toolsFromOpenAi> | undefined {
+function readTools({ tools = "[]" }: TurnEntry): ReturnType<typeof toolsFromOpenAi> | undefined {
   try {
-    return toolsFromOpenAi(toPyValue(tools as PlainJson), "tools");
+    return toolsFromOpenAi(parsePythonJson(tools), "tools");
   } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
+    if (!(error instanceof UsageError || error instanceof PythonError)) throw error;
     return undefined;
   }
 }

@@ -1,6 +1,7 @@
 import type { DialectName } from "../dialects/dialect.ts";
 import type { ToolDefinition } from "../../message.ts";
 import { TextBook } from "./text-book.ts";
+import { exactKey } from "../../python/exact-json.ts";
 
 /** A list of tools as a request gives it. */
 interface ToolList {
@@ -26,7 +27,7 @@ export class ToolBook {
     const byDialect = this.#byList.get(list) ?? new Map<DialectName, readonly ToolDefinition[]>();
     const known = byDialect.get(dialect);
     if (known !== undefined) return known;
-    const tools = this.#byText.find(`${dialect}${JSON.stringify(list)}`, read);
+    const tools = this.#byText.find(`${dialect}${exactKey(list)}`, read);
     this.#byList.set(list, byDialect.set(dialect, tools));
     return tools;
   }

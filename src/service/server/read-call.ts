@@ -1,6 +1,8 @@
 import { ClientError } from "../../gateway/client-error.ts";
 import { readBody } from "../../gateway/server/read-request.ts";
 import { ServiceError, type ServiceErrorCode } from "../service-error.ts";
+import { describeError } from "../../errors.ts";
+import { parseStrictJson } from "../../internal/strict-json.ts";
 
 /** Larger bodies are refused, in bytes. */
 export const maxBodySize = 8 * 1024 * 1024;
@@ -31,9 +33,15 @@ export async function readCall(
   }
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseStrictJson(text);
   } catch (cause) {
-    throw new ServiceError("bad-request", "Cannot read the body: expected JSON", { cause });
+    throw new ServiceError(
+      "bad-request",
+      `Cannot read the body: expected JSON (${describeError(cause)})`,
+      {
+        cause,
+      },
+    );
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
   throw new ServiceError("bad-request", "Cannot read the body: expected a JSON object");

@@ -1,7 +1,10 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { z } from "zod";
 import { UsageError, describeError } from "../../errors.ts";
+import { readTextFile } from "../../internal/decode-text.ts";
 import { Redactor } from "../../internal/redactor.ts";
+import { exactOf, parseExactJson } from "../../python/exact-json.ts";
+import { stringifyPythonJson } from "../../python/json-stringify.ts";
 import type { ListedTool } from "./listed-tool.ts";
 
 const keptSchema = z.array(
@@ -22,7 +25,7 @@ export async function keepListedTools(
   file: string,
   list: () => Promise<readonly ListedTool[]>,
 ): Promise<readonly ListedTool[]> {
-  const text = await readFile(file, "utf8").catch((error: unknown) => {
+  const text = await readTextFile(file, { mark: "drop" }).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw new UsageError(`Cannot read ${file}: ${describeError(error)}`, { cause: error });
   });
@@ -31,7 +34,8 @@ export async function keepListedTools(
   // Only what is used of them, and by the same schema: read again, they are the same.
   const kept = new Redactor().clean(keptSchema.parse(listed));
   try {
-    await writeFile(file, `${JSON.stringify(kept, undefined, 2)}\n`);
+    const text = stringifyPythonJson(exactOf(kept), { ensureAscii: false, indent: 2 });
+    await writeFile(file, `${text}\n`);
   } catch (error) {
     throw new UsageError(`Cannot write ${file}: ${describeError(error)}`, { cause: error });
   }
@@ -40,7 +44,7 @@ export async function keepListedTools(
 
 function readKept(file: string, text: string): readonly ListedTool[] {
   try {
-    return keptSchema.parse(JSON.parse(text)) as readonly ListedTool[];
+    return keptSchema.parse(parseExactJson(text)) as readonly ListedTool[];
   } catch (error) {
     throw new UsageError(
       `Cannot read ${file}: expected the tools of an MCP server as mcpTools() wrote them; remove it, and ` +

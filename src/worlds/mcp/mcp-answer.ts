@@ -24,6 +24,8 @@ interface ContentPart {
 export interface McpResult {
   readonly content?: readonly unknown[];
   readonly structuredContent?: unknown;
+  /** Its JSON as the server wrote it, where that is known. */
+  readonly structuredText?: string | undefined;
   readonly isError?: boolean;
 }
 
@@ -34,12 +36,13 @@ export interface McpResult {
  * @throws RolloutError `environment/bad-result` for images, sound and files.
  */
 export function readAnswer(
-  { content = [], structuredContent, isError = false }: McpResult,
+  { content = [], structuredContent, structuredText, isError = false }: McpResult,
   { tool, maxLength }: { readonly tool: string; readonly maxLength: number },
 ): McpAnswer {
   const parts = (content as readonly ContentPart[]).map((part) => textOfPart(part, tool));
   const isStructured = parts.length === 0 && structuredContent !== undefined;
-  const text = isStructured ? JSON.stringify(structuredContent) : parts.join("\n");
+  const structured = structuredText ?? JSON.stringify(structuredContent);
+  const text = isStructured ? structured : parts.join("\n");
   return { text: cut(text, maxLength), isError };
 }
 

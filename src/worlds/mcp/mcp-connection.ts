@@ -5,13 +5,17 @@ import { Redactor } from "../../internal/redactor.ts";
 import { readVersion } from "../../setup/version.ts";
 import { readAnswer, type McpAnswer, type McpResult } from "./mcp-answer.ts";
 import { describeServer, withoutValues, type McpServer } from "./mcp-server.ts";
+import { ExactMessages } from "./exact-messages.ts";
+import { exactFetch, exactStdio } from "./exact-transport.ts";
 import { PageWatch } from "./page-watch.ts";
 import { readPages, type ToolListing, type ToolPage } from "./tool-pages.ts";
+import type { PyDict } from "../../python/value.ts";
 
 /** What is asked of a tool. */
 export interface McpCall {
   readonly tool: string;
-  readonly arguments: Readonly<Record<string, unknown>>;
+  /** As the model wrote them. */
+  readonly arguments: PyDict;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
   /** Characters of an answer that are kept. */
@@ -30,6 +34,7 @@ export class McpConnection implements AsyncDisposable {
   readonly #server: McpServer;
   readonly #lastWords: () => string;
   readonly #pages: PageWatch;
+  readonly #messages: ExactMessages;
   /** Nothing comes any more. */
   isClosed = false;
 
@@ -39,9 +44,11 @@ export class McpConnection implements AsyncDisposable {
       readonly library: typeof mcp;
       readonly server: McpServer;
       readonly pages: PageWatch;
+      readonly messages: ExactMessages;
     },
     lastWords: () => string,
   ) {
+    this.#messages = parts.messages;
     this.#client = parts.client;
     this.#library = parts.library;
     this.#server = parts.server;
@@ -62,10 +69,12 @@ export class McpConnection implements AsyncDisposable {
     { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<McpConnection> {
     const library = await loadClient();
-    const { transport, lastWords } = await createTransport(library, server);
+    const messages = new ExactMessages();
+    const { transport, lastWords } = await createTransport(library, server, messages);
     const client = new library.Client({ name: "turnwright", version: await readVersion() });
     const pages = new PageWatch(transport);
-    const connection = new McpConnection({ client, library, server, pages }, lastWords);
+    const parts = { client, library, server, pages, messages };
+    const connection = new McpConnection(parts, lastWords);
     try {
       await withDeadline(
         async (within) => await client.connect(transport, { signal: within, timeout: timeoutMs }),
@@ -95,9 +104,10 @@ export class McpConnection implements AsyncDisposable {
     const readPage = async (cursor: string | undefined): Promise<ToolPage> => {
       const params = cursor === undefined ? {} : { cursor };
       const request = { method: "tools/list", params } as const;
-      return await this.#pages.take(async () => {
+      const page = await this.#pages.take(async () => {
         await this.#client.request(request, { timeout: timeoutMs });
       });
+      return { ...page, tools: page.tools.map((tool) => this.#messages.toolOf(tool)) };
     };
     try {
       return await readPages(readPage, (error) => error instanceof ProtocolError);
@@ -112,13 +122,15 @@ export class McpConnection implements AsyncDisposable {
    * @throws RolloutError with party `environment`; and the signal's reason where that is aborted.
    */
   async call({ tool, signal, timeoutMs, maxLength, ...call }: McpCall): Promise<McpAnswer> {
-    const params = { name: tool, arguments: { ...call.arguments } };
+    const params = { name: tool, arguments: this.#messages.carry(call.arguments) };
     const request = { method: "tools/call", params } as const;
     try {
       // The caller keeps the deadline; the client's own is for a caller who does not.
       const options = { signal, timeout: timeoutMs + 5_000 };
       const result = await this.#client.request(request, options);
-      return readAnswer(result as McpResult, { tool, maxLength });
+      const { structuredContent } = result as McpResult;
+      const structuredText = this.#messages.textOf(structuredContent);
+      return readAnswer({ ...(result as McpResult), structuredText }, { tool, maxLength });
     } catch (error) {
       signal.throwIfAborted();
       const { ProtocolError, INVALID_PARAMS } = this.#library;
@@ -202,10 +214,14 @@ async function loadClient(): Promise<typeof mcp> {
 async function createTransport(
   library: typeof mcp,
   server: McpServer,
+  messages: ExactMessages,
 ): Promise<{ readonly transport: mcp.Transport; readonly lastWords: () => string }> {
   if (server.url !== undefined) {
     const headers = { ...server.headers };
-    const options = { requestInit: { headers }, reconnectionOptions: noReconnection };
+    const options = {
+      ...{ requestInit: { headers }, reconnectionOptions: noReconnection },
+      fetch: exactFetch(messages),
+    };
     const transport = new library.StreamableHTTPClientTransport(new URL(server.url), options);
     return { transport, lastWords: () => "" };
   }
@@ -219,6 +235,7 @@ async function createTransport(
     ...(cwd === undefined ? {} : { cwd }),
     stderr: "pipe",
   });
+  exactStdio(transport, messages);
   let said = "";
   transport.stderr?.on("data", (piece: Buffer) => {
     said = `${said}${piece.toString("utf8")}`.slice(-keptLength);

@@ -149,13 +149,13 @@ function toTool(
   try {
     const foreign = defineForeignTool<Readonly<Record<string, unknown>>>({
       ...{ name: ownName, description, timeoutMs, parameters: inputSchema },
-      async execute(given, _state, context) {
+      async execute(_given, _state, context) {
         const { outside, signal } = context;
         const { text, isError } = await outside(`mcp ${name}`, async () => {
           const connection = await connect(context);
           return await connection.call({
             tool: name,
-            arguments: given,
+            arguments: context.exactArguments,
             signal,
             timeoutMs,
             maxLength,
@@ -167,7 +167,8 @@ function toTool(
       },
     });
     const tool = reportUnchecked(foreign, name, report);
-    return { ...tool, callable: { ...tool.callable, isElsewhere: options.perEpisode === true } };
+    const isElsewhere = options.perEpisode === true;
+    return { ...tool, callable: { ...tool.callable, isElsewhere, takesExact: true } };
   } catch (error) {
     throw new UsageError(
       `Cannot use tool ${JSON.stringify(name)} of MCP server ${describeServer(options)}: ` +

@@ -3,6 +3,8 @@ import { RolloutError } from "../../errors.ts";
 import { refuse } from "../../environment/refuse.ts";
 import { readListedTool, type ListedTool } from "../mcp/listed-tool.ts";
 import { readAnswer } from "../mcp/mcp-answer.ts";
+import { exactOf, writeCompactJson } from "../../python/exact-json.ts";
+import type { PyDict } from "../../python/value.ts";
 
 /** Characters of an observation that the agent is shown. */
 const maxLength = 100_000;
@@ -53,15 +55,18 @@ const mistakes = new Set(["execution_error", "invalid_args", "tool_not_found"]);
  */
 export function describeObservation(observation: Readonly<Record<string, unknown>>): string {
   const called = calledSchema.safeParse(observation);
-  if (called.success) return describeCall(called.data);
-  const { metadata: _own, done: _done, reward: _reward, ...shown } = observation;
-  const values = Object.values(shown);
-  const [only] = values;
-  const text = values.length === 1 && typeof only === "string" ? only : JSON.stringify(shown);
+  if (called.success) return describeCall(called.data, exactOf(observation) as PyDict);
+  const shown = new Map(exactOf(observation) as PyDict);
+  for (const name of ["metadata", "done", "reward"]) shown.delete(name);
+  const [only] = shown.values();
+  const text = shown.size === 1 && typeof only === "string" ? only : writeCompactJson(shown);
   return readAnswer({ content: [{ type: "text", text }] }, { tool: "act", maxLength }).text;
 }
 
-function describeCall({ tool_name: tool, result, error }: z.infer<typeof calledSchema>): string {
+function describeCall(
+  { tool_name: tool, result, error }: z.infer<typeof calledSchema>,
+  exact: PyDict,
+): string {
   if (error) {
     if (mistakes.has(error.error_type)) refuse(withoutError(error.message));
     throw new RolloutError(
@@ -71,7 +76,7 @@ function describeCall({ tool_name: tool, result, error }: z.infer<typeof calledS
     );
   }
   const read = resultSchema.safeParse(result);
-  const text = typeof result === "string" ? result : (JSON.stringify(result) ?? "null");
+  const text = typeof result === "string" ? result : writeCompactJson(exact.get("result") ?? null);
   const content = read.success ? read.data.content : [{ type: "text", text }];
   const answer = readAnswer({ content }, { tool, maxLength });
   if (read.success && read.data.is_error === true) refuse(withoutError(answer.text));

@@ -32,8 +32,11 @@ export interface OpenEnvOptions extends OpenEnvPlace {
    * something has finished.
    */
   readonly say?: (text: string) => Readonly<Record<string, unknown>>;
-  /** An observation as the agent reads it. Default: its text where it has one, else JSON. */
-  readonly describe?: (observation: Readonly<Record<string, unknown>>) => string;
+  /**
+   * An observation as the agent reads it. `json` is its JSON with numbers and key order as the server wrote them.
+   * Default: its text where it has one, else JSON.
+   */
+  readonly describe?: (observation: Readonly<Record<string, unknown>>, json: string) => string;
   /** The episode's reward, of those of its steps. Default: their sum; not scored where no step has one. */
   readonly reward?: OpenEnvReward;
   /**
@@ -56,5 +59,5 @@ export interface Limits {
 /** What the tools of a task work on: the episode's own world. */
 export interface ActingWorld {
   /** Performs an action and says what came of it. */
-  act(data: Readonly<Record<string, unknown>>): Promise<string>;
+  act(data: object): Promise<string>;
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 import type { Environment } from "../../environment/environment.ts";
-import { UsageError } from "../../errors.ts";
+import { UsageError, describeError } from "../../errors.ts";
 import {
   ContentCodingError,
   decodeBody,
@@ -11,6 +11,8 @@ import {
 import { requestPath } from "../../internal/request-path.ts";
 import { readVersion } from "../../setup/version.ts";
 import { servedActionSchema } from "./served-episode.ts";
+import { decodeText } from "../../internal/decode-text.ts";
+import { parseStrictJson } from "../../internal/strict-json.ts";
 
 /** What is answered over plain HTTP. */
 export interface HttpAnswer {
@@ -163,16 +165,16 @@ async function readText(request: IncomingMessage): Promise<string> {
     throw new HttpRefusal(status, `Cannot read the body: ${error.message}`);
   }
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(pieces));
+    return decodeText(Buffer.concat(pieces));
   } catch (cause) {
-    throw new UsageError("Cannot read the body: expected UTF-8", { cause });
+    throw new UsageError(`Cannot read the body: ${describeError(cause)}`, { cause });
   }
 }
 
 async function readBody<Value>(schema: z.ZodType<Value>, request: IncomingMessage): Promise<Value> {
   const text = await readText(request);
   try {
-    return schema.parse(JSON.parse(text));
+    return schema.parse(parseStrictJson(text));
   } catch (error) {
     throw new UsageError('Cannot read the body: expected {"split": …}', { cause: error });
   }

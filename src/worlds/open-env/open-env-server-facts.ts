@@ -5,6 +5,8 @@ import { plainReply, readReplyText } from "../../internal/read-reply.ts";
 import type { ObjectSchema } from "../../environment/standard-schema.ts";
 import { shownUrl } from "../../internal/find-secrets.ts";
 import type { OpenEnvPlace } from "./open-env-session.ts";
+import { decodeText } from "../../internal/decode-text.ts";
+import { parseExactJson } from "../../python/exact-json.ts";
 
 /** What a server says of itself. */
 export interface OpenEnvServerFacts {
@@ -106,7 +108,9 @@ async function askServer<Value>(
         statusCode === 401 || statusCode === 403 ? ", expected headers that it accepts" : "";
       throw new Error(`HTTP ${statusCode}${hint}`);
     }
-    return schema.parse(JSON.parse(await readReplyText({ headers: replyHeaders, body: answer })));
+    return schema.parse(
+      parseExactJson(await readReplyText({ headers: replyHeaders, body: answer })),
+    );
   } catch (error) {
     const why = error instanceof z.ZodError ? "it answered something else" : describeError(error);
     throw new UsageError(`Cannot use OpenEnv server ${shownUrl(address.href)}: ${why}`, {

@@ -2,6 +2,9 @@ import { WebSocket } from "ws";
 import { RolloutError, describeError } from "../../errors.ts";
 import { shownUrl } from "../../internal/find-secrets.ts";
 import { withDeadline } from "../../internal/deadline.ts";
+import { decodeText } from "../../internal/decode-text.ts";
+import { writeJsonWith } from "../../environment/plain-text.ts";
+import { parseExactJson, writeExactJson, writtenText } from "../../python/exact-json.ts";
 
 /** What a server answers a reset or a step. */
 export interface OpenEnvResult {
@@ -107,7 +110,9 @@ export class OpenEnvSession implements AsyncDisposable {
       !Array.isArray(observation) &&
       (reward === undefined || reward === null || /^(?:number|boolean)$/.test(typeof reward)) &&
       (done === undefined || typeof done === "boolean");
-    if (isRight) return result as OpenEnvResult;
+    if (isRight && (typeof reward !== "number" || Number.isFinite(reward))) {
+      return result as OpenEnvResult;
+    }
     throw this.#failure(
       "environment/bad-step",
       `it answered ${brief(value)}, expected {"observation": {…}, "reward": …, "done": …}`,
@@ -121,7 +126,7 @@ export class OpenEnvSession implements AsyncDisposable {
     });
     // Where nobody waits for it any more.
     answered.catch(() => undefined);
-    this.#socket.send(JSON.stringify(message));
+    this.#socket.send(writeJsonWith(message, writtenText));
     try {
       return await withDeadline(async () => await answered, {
         ...{ ms: timeoutMs, signal },
@@ -150,7 +155,7 @@ export class OpenEnvSession implements AsyncDisposable {
   /** @returns what an observation holds, or what anything else means. */
   #read(data: Buffer): { readonly body: unknown } | Error {
     try {
-      const message: unknown = JSON.parse(data.toString("utf8"));
+      const message = parseExactJson(decodeText(data));
       const { type, data: body } = (message ?? {}) as { type?: unknown; data?: unknown };
       return type === "observation" ? { body } : this.#describe(type, body);
     } catch (error) {
@@ -225,6 +230,6 @@ function describeProblems(errors: unknown): string | undefined {
 }
 
 function brief(value: unknown): string {
-  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "nothing");
+  const text = typeof value === "string" ? value : writeExactJson(value ?? "nothing");
   return text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : text;
 }

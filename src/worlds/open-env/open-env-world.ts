@@ -11,6 +11,7 @@ import type { UserSession } from "../../user/user.ts";
 import type { ActingWorld, Limits, OpenEnvOptions, OpenEnvTask } from "./open-env-options.ts";
 import { describeObservation } from "./open-env-observation.ts";
 import { OpenEnvSession, RefusedAction, type OpenEnvResult } from "./open-env-session.ts";
+import { writeExactJson } from "../../python/exact-json.ts";
 
 /** What an episode on an OpenEnv server is played with. */
 export interface OpenEnvWorldParts {
@@ -98,7 +99,7 @@ export class OpenEnvWorld implements World {
     return { observation: text, ...from, ...(isError ? { isError } : {}), ...this.#end() };
   }
 
-  async #act(data: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<string> {
+  async #act(data: object, signal: AbortSignal): Promise<string> {
     const { limits } = this.#parts;
     const session = this.#session;
     assertInvariant(session !== undefined, "who steps has begun");
@@ -116,7 +117,9 @@ export class OpenEnvWorld implements World {
     this.#rewards.push(reward === undefined || reward === null ? undefined : Number(reward));
     this.#isDone = done;
     this.#isDoneThere = done;
-    return (this.#parts.options.describe ?? describeObservation)(observation);
+    const { describe } = this.#parts.options;
+    if (describe === undefined) return describeObservation(observation);
+    return describe(observation, writeExactJson(observation));
   }
 
   #end(): { readonly done?: "finished" } {

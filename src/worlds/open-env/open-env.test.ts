@@ -401,7 +401,7 @@ describe("openEnv()", () => {
   });
 
   test.each([
-    ["what is no JSON", "{", "environment/bad-step", "Expected property name"],
+    ["what is no JSON", "{", "environment/bad-step", "Expecting property name"],
     ["another message", '{"type":"dance"}', "environment/bad-step", "a message of type dance"],
     [
       "no observation",

@@ -1,5 +1,10 @@
 import { UsageError } from "../../errors.ts";
-import { defineForeignTool, type Tool } from "../../environment/define-tool.ts";
+import {
+  defineForeignTool,
+  type ForeignTool,
+  type Tool,
+  type ToolOptions,
+} from "../../environment/define-tool.ts";
 import type { Environment } from "../../environment/environment.ts";
 import { nameTasks, type TaskSplits } from "../../environment/task-list.ts";
 import { ofUrl, secretsOfNamed, shownUrl } from "../../internal/find-secrets.ts";
@@ -14,6 +19,8 @@ import type { ActingWorld, Limits, OpenEnvOptions, OpenEnvTask } from "./open-en
 import { OpenEnvWorld } from "./open-env-world.ts";
 import { readServerFacts, type OpenEnvServerFacts } from "./open-env-server-facts.ts";
 import { readListedTools } from "./open-env-observation.ts";
+import { WrittenJson, exactOf, rememberValue, writeCompactJson } from "../../python/exact-json.ts";
+import type { PyDict } from "../../python/value.ts";
 
 /** A world on an OpenEnv server, as an environment. */
 export interface OpenEnvEnvironment extends Environment<OpenEnvTask> {
@@ -76,8 +83,12 @@ async function readTools(
 ): Promise<readonly Tool<ActingWorld>[]> {
   const { onTrouble = (trouble: string): void => process.emitWarning(trouble) } = options;
   const report = (trouble: string): void => onTrouble(`OpenEnv server ${options.url}: ${trouble}`);
-  const { properties } = facts.actionSchema as { readonly properties?: object | null };
-  const { metadata: _own, ...fields } = (properties ?? {}) as Readonly<Record<string, unknown>>;
+  const properties =
+    (facts.actionSchema as { readonly properties?: object | null }).properties ?? {};
+  const { metadata: _own, ...fields } = properties as Readonly<Record<string, unknown>>;
+  const exactFields = new Map(exactOf(properties) as PyDict);
+  exactFields.delete("metadata");
+  rememberValue(fields, exactFields);
   const isOfTools = Object.keys(fields).every((key) =>
     ["type", "tool_name", "arguments"].includes(key),
   );
@@ -85,22 +96,31 @@ async function readTools(
   if (!isOfTools) {
     const parameters = { ...facts.actionSchema, properties: fields };
     const description = facts.description === "" ? "Act in the environment." : facts.description;
-    const act = defineForeignTool<Readonly<Record<string, unknown>>, ActingWorld>({
+    const act = exactTool({
       ...{ name: "act", description, parameters, timeoutMs },
-      execute: async (action, world) => await world.act(action),
+      execute: async (_, world, { exactArguments }) =>
+        await world.act(new WrittenJson(writeCompactJson(exactArguments))),
     });
     return [reportUnchecked(act, "act", report)];
   }
   const listed = await listTools(options, { limits, report });
   return nameTools(listed, undefined, report).map(({ ownName, listed: each }) => {
     const { name, title, description = title ?? "", inputSchema: parameters } = each;
-    const tool = defineForeignTool<Readonly<Record<string, unknown>>, ActingWorld>({
+    const tool = exactTool({
       ...{ name: ownName, description, parameters, timeoutMs },
-      execute: async (given, world) =>
-        await world.act({ type: "call_tool", tool_name: name, arguments: given }),
+      execute: async (_, world, { exactArguments }) => {
+        const given = new WrittenJson(writeCompactJson(exactArguments));
+        return await world.act({ type: "call_tool", tool_name: name, arguments: given });
+      },
     });
     return reportUnchecked(tool, name, report);
   });
+}
+
+/** Defines a tool whose arguments reach the server as the model wrote them. */
+function exactTool(options: ToolOptions<unknown, ActingWorld>): ForeignTool<ActingWorld> {
+  const { tool, unusable } = defineForeignTool(options);
+  return { tool: { ...tool, callable: { ...tool.callable, takesExact: true } }, unusable };
 }
 
 async function listTools(

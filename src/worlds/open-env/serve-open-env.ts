@@ -12,6 +12,9 @@ import { defaultScript, scriptedUser } from "../../user/scripted-user.ts";
 import type { User } from "../../user/user.ts";
 import { answerHttp, HttpRefusal } from "./open-env-routes.ts";
 import { ServedEpisode } from "./served-episode.ts";
+import { writeJsonWith } from "../../environment/plain-text.ts";
+import { decodeText } from "../../internal/decode-text.ts";
+import { rememberExact, writtenText } from "../../python/exact-json.ts";
 
 /** How an environment is served. */
 export interface ServeOpenEnvOptions {
@@ -209,33 +212,24 @@ function openSession(connection: WebSocket, parts: SessionParts): void {
   });
 }
 
-/** @returns the answer's JSON; `close` where the client asks for the end. Never rejects. */
+/** Returns the answer's JSON, or `close` if the client asks for the end. Never rejects. */
 async function answerMessage(episode: ServedEpisode, data: Buffer): Promise<string> {
-  const reply = await findReply(episode, data);
-  if (reply === "close") return reply;
-  try {
-    return JSON.stringify(reply);
-  } catch (error) {
-    const why = `The answer cannot be written as JSON: ${describeError(error)}`;
-    return JSON.stringify(refusal("EXECUTION_ERROR", why));
-  }
-}
-
-async function findReply(episode: ServedEpisode, data: Buffer): Promise<object | "close"> {
   let message: { readonly type?: unknown; readonly data?: unknown };
   try {
-    message = (JSON.parse(data.toString("utf8")) ?? {}) as typeof message;
+    const text = decodeText(data);
+    message = (JSON.parse(text) ?? {}) as typeof message;
+    rememberExact(message, text);
   } catch (error) {
     return refusal("INVALID_JSON", `Invalid JSON: ${describeError(error)}`);
   }
   try {
     switch (message.type) {
       case "reset":
-        return { type: "observation", data: await episode.reset(message.data ?? {}) };
+        return write({ type: "observation", data: await episode.reset(message.data ?? {}) });
       case "step":
-        return { type: "observation", data: await episode.step(message.data) };
+        return write({ type: "observation", data: await episode.step(message.data) });
       case "state":
-        return { type: "state", data: episode.state };
+        return write({ type: "state", data: episode.state });
       case "close":
         return "close";
       default:
@@ -248,6 +242,10 @@ async function findReply(episode: ServedEpisode, data: Buffer): Promise<object |
   }
 }
 
-function refusal(code: string, message: string): object {
-  return { type: "error", data: { message, code } };
+function refusal(code: string, message: string): string {
+  return write({ type: "error", data: { message, code } });
+}
+
+function write(message: object): string {
+  return writeJsonWith(message, writtenText);
 }

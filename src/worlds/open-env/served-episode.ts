@@ -6,8 +6,8 @@ import { checkOpening, checkScore, checkStep, checkWorld } from "../../episode/c
 import { UsageError } from "../../errors.ts";
 import type { Clock } from "../../internal/clock.ts";
 import { toolParameters, type ToolDefinition } from "../../message.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
-import { toPyValue, type PyDict } from "../../python/value.ts";
+import { WrittenJson, exactOf, writeCompactJson } from "../../python/exact-json.ts";
+import type { PyDict } from "../../python/value.ts";
 import type { Task } from "../../task.ts";
 import type { User } from "../../user/user.ts";
 import type { OpenEnvResult } from "./open-env-session.ts";
@@ -117,7 +117,10 @@ export class ServedEpisode implements AsyncDisposable {
         : {
             type: "call",
             name: action.tool_name,
-            arguments: toPyValue(action.arguments) as PyDict,
+            // What the schema gives back has JavaScript's numbers.
+            arguments: exactOf(
+              (data as { readonly arguments?: unknown }).arguments ?? {},
+            ) as PyDict,
           };
     const answered = await this.#cross("step", (signal) => world.step(taken, { signal }));
     const step = checkStep(answered, "world.step()");
@@ -177,17 +180,15 @@ function firstSplit({ splits }: Environment): string {
 }
 
 function describeTool(tool: ToolDefinition): object {
-  const { function: described } = JSON.parse(stringifyPythonJson(tool.openai)) as {
-    function: { description?: string };
-  };
+  const description = (tool.openai.get("function") as PyDict).get("description");
   const schema = toolParameters(tool);
-  const parameters: unknown =
+  const parameters =
     schema === undefined
       ? { type: "object", properties: {} }
-      : JSON.parse(stringifyPythonJson(schema));
+      : new WrittenJson(writeCompactJson(schema));
   return {
     name: tool.name,
-    description: described.description ?? "",
+    description: description ?? "",
     input_schema: parameters,
   };
 }

@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../../../errors.ts";
+import { readTextFile } from "../../../internal/decode-text.ts";
 
 /** A JSON object in a model's folder, read field by field. */
 export interface JsonFields {
@@ -42,7 +42,7 @@ export async function readOptionalJsonFields(
 ): Promise<JsonFields | undefined> {
   let text: string;
   try {
-    text = await readFile(path.join(folder, file), "utf8");
+    text = await readTextFile(path.join(folder, file));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;

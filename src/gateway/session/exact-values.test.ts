@@ -1,0 +1,129 @@
+import { describe, expect, test } from "vitest";
+import { writeCompactJson } from "../../python/exact-json.ts";
+import { ClientError } from "../client-error.ts";
+import type { AskedTurn } from "../conversation.ts";
+import type { DialectName } from "../dialects/dialect.ts";
+import { dialects } from "../dialects/registry.ts";
+import { FieldBook } from "./field-book.ts";
+import { KnownBodies } from "./known-bodies.ts";
+import { ToolBook } from "./tool-book.ts";
+import { parseEntry, writtenTools } from "./journal-entry.ts";
+
+const schema =
+  '{"type":"object","properties":{"10":{"maximum":18446744073709551615},"2":{"default":1.0,' +
+  '"minimum":-1e-7},"a":{"enum":[9007199254740993,1,1.50,"\u2028é"]},"__proto__":{"type":"null"}}}';
+/** As Python's `json` prints it. */
+const printed = schema.replace("-1e-7", "-1e-07").replace("1.50", "1.5");
+
+const tools = {
+  chat: `[{"type":"function","function":{"name":"f","description":"d","parameters":${schema}}}]`,
+  responses: `[{"type":"function","name":"f","description":"d","parameters":${schema}}]`,
+  messages: `[{"name":"f","description":"d","input_schema":${schema}}]`,
+} as const;
+
+const shown = `{"type":"function","function":{"name":"f","description":"d","parameters":${printed}}}`;
+
+const user = '{"role":"user","content":"go"}';
+
+function bodyOf(dialect: DialectName, items: readonly string[], toolsFirst = true): Buffer {
+  const fields = ['"model":"m"', `"tools":${tools[dialect]}`];
+  const list = `"${dialects[dialect].historyField}":[${items.join(", ")}]`;
+  const all = toolsFirst ? [...fields, list] : [list, ...fields];
+  return Buffer.from(`{${all.join(",")}}`);
+}
+
+function reader(dialect: DialectName): (bytes: Buffer) => AskedTurn {
+  const bodies = new KnownBodies(new FieldBook());
+  const book = new ToolBook();
+  const recollection = {
+    toolsOf: (name: DialectName, list: readonly unknown[], read: () => AskedTurn["tools"]) =>
+      book.find({ dialect: name, list }, read),
+  };
+  return (bytes) => {
+    const found = bodies.recognise(dialects[dialect], bytes);
+    return bodies.read(dialects[dialect], found, recollection);
+  };
+}
+
+describe.each(["chat", "responses", "messages"] as const)("%s", (dialect) => {
+  test.each([true, false])("a tool's schema keeps numbers and key order (%s)", (toolsFirst) => {
+    const read = reader(dialect);
+    for (const items of [[user], [user, user]]) {
+      const asked = read(bodyOf(dialect, items, toolsFirst));
+      expect(asked.tools.map(({ openai }) => writeCompactJson(openai))).toEqual([shown]);
+    }
+  });
+
+  test("schemas that differ in a number's form alone are two", () => {
+    const read = reader(dialect);
+    const floats = bodyOf(dialect, [user]);
+    const ints = Buffer.from(floats.toString().replace('"default":1.0', '"default":1'));
+    expect(writeCompactJson(read(floats).tools[0]!.openai)).toContain('"default":1.0');
+    expect(writeCompactJson(read(ints).tools[0]!.openai)).toContain('"default":1,');
+  });
+
+  test("half of a surrogate pair in a text is refused with its place", () => {
+    const body = bodyOf(dialect, [user, '{"role":"user","content":"a\\ud800"}']);
+    const place = `${dialects[dialect].historyField}[1].content`;
+    expect(() => reader(dialect)(body)).toThrow(
+      `Cannot read ${place}: it holds half of a surrogate pair, which no prompt can hold`,
+    );
+  });
+
+  test("and in a tool's schema", () => {
+    const body = bodyOf(dialect, [user]).toString().replace('"null"', '"\\udc00"');
+    expect(() => reader(dialect)(Buffer.from(body))).toThrow(
+      /Cannot read tools\[0\].*: it holds half of a surrogate pair, which no prompt can hold/,
+    );
+  });
+
+  test.each([
+    ["invalid UTF-8", [0x22, 0xff, 0x22]],
+    ["an overlong form", [0x22, 0xc0, 0xaf, 0x22]],
+    ["a surrogate's bytes", [0x22, 0xed, 0xa0, 0x80, 0x22]],
+    ["a byte order mark", [0xef, 0xbb, 0xbf, 0x7b, 0x7d]],
+    ["UTF-16", [0xff, 0xfe, 0x7b, 0x00]],
+    ["NaN", [...Buffer.from('{"temperature":NaN}')]],
+  ])("a body with %s is refused", (_, bytes) => {
+    expect(() => reader(dialect)(Buffer.from(bytes))).toThrow(ClientError);
+  });
+});
+
+const input = '{"x":1.0,"10":[9007199254740993],"2":-0.0,"a":1e2}';
+const asPython = '{"x":1.0,"10":[9007199254740993],"2":-0.0,"a":100.0}';
+
+test.each([
+  [
+    "messages",
+    `{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":${input}}]}`,
+  ],
+  [
+    "chat",
+    `{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":${input}}}]}`,
+  ],
+] as const)("arguments that %s gives as an object are kept", (dialect, call) => {
+  const read = reader(dialect);
+  for (const items of [
+    [user, call, user],
+    [user, call, user, call, user],
+  ]) {
+    const calls = read(bodyOf(dialect, items)).messages.flatMap((message) =>
+      message.role === "assistant" ? message.calls : [],
+    );
+    expect(new Set(calls.map(({ argumentsText }) => argumentsText))).toEqual(new Set([asPython]));
+  }
+});
+
+test("the journal keeps a root's tools", () => {
+  const { tools: read } = reader("chat")(bodyOf("chat", [user]));
+  expect(writtenTools(read)).toBe(`[${shown}]`);
+  const entry = {
+    ...{ type: "turn", sessionId: "s", index: 0, key: { environment: "", holdsAssistant: false } },
+    ...{ tools: writtenTools(read), parts: [] },
+    record: {
+      ...{ replyId: "r", environment: [], prompt: { type: "whole" } },
+      generation: { outputIds: [], logprobs: [] },
+    },
+  };
+  expect(parseEntry(JSON.stringify(entry))).toEqual(entry);
+});

@@ -1,0 +1,100 @@
+import { isUtf8 } from "node:buffer";
+import { byteOrderMark } from "../../internal/decode-text.ts";
+import { rememberExact, writeCompactJson } from "../../python/exact-json.ts";
+import { parsePythonJson } from "../../python/json-parse.ts";
+import { PythonError } from "../../python/python-error.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../python/value.ts";
+
+/**
+ * Carries values through the MCP client unchanged. The client reads and writes messages with
+ * `JSON.parse()` and `JSON.stringify()`, which change `1.0`, large integers and the order of keys: what must
+ * not change is carried as a text under a member's name of our own, and is put in or taken out where the bytes
+ * are.
+ */
+export class ExactMessages {
+  /** No server knows it. */
+  readonly #name = `exact-${crypto.randomUUID()}`;
+  readonly #carried = new RegExp(`\\{"${this.#name}":("(?:[^"\\\\]|\\\\.)*")\\}`);
+
+  /** What stands in a message for an object that is sent. */
+  carry(value: PyDict): Readonly<Record<string, unknown>> {
+    return { [this.#name]: writeCompactJson(value) };
+  }
+
+  /** The text of a message as it is sent. */
+  outgoing(text: string): string {
+    return text.replace(this.#carried, (_, literal: string) => JSON.parse(literal) as string);
+  }
+
+  /** The text of a message as the client is to read it. */
+  incoming(bytes: Buffer): string {
+    const text = bytes.toString("utf8").replace(new RegExp(`^${byteOrderMark}`), "");
+    try {
+      if (!isUtf8(bytes)) return refusalOf(parsePythonJson(text), "its message is not UTF-8");
+      if (!/"(?:structuredContent|inputSchema)"|NaN|Infinity/.test(text)) return text;
+      return writeCompactJson(this.#hide(parsePythonJson(text)));
+    } catch (error) {
+      // What is no JSON is for the client to judge.
+      if (error instanceof PythonError) return text;
+      throw error;
+    }
+  }
+
+  /** The exact text of an object that came, where it was carried. */
+  textOf(value: unknown): string | undefined {
+    const text = (value as Readonly<Record<string, unknown>> | null | undefined)?.[this.#name];
+    return typeof text === "string" ? text : undefined;
+  }
+
+  /** Returns a listed tool with its schema as the server wrote it: `exactOf()` has its numbers and key order. */
+  toolOf(tool: unknown): unknown {
+    const schema = (tool as { readonly inputSchema?: unknown } | null)?.inputSchema;
+    const text = this.textOf(schema);
+    if (text === undefined) return tool;
+    const { [this.#name]: _carried, ...own } = schema as Readonly<Record<string, unknown>>;
+    rememberExact(own, text);
+    return { ...(tool as object), inputSchema: own };
+  }
+
+  #hide(message: PyValue): PyValue {
+    const result = isPyDict(message) ? message.get("result") : undefined;
+    if (!isPyDict(message) || !isPyDict(result)) return message;
+    const shown = new Map(result);
+    const structured = result.get("structuredContent");
+    if (isPyDict(structured)) shown.set("structuredContent", this.#textIn(structured));
+    const tools = result.get("tools");
+    if (isPyList(tools))
+      shown.set(
+        "tools",
+        tools.map((tool) => this.#hideSchema(tool)),
+      );
+    return new Map(message).set("result", shown);
+  }
+
+  #hideSchema(tool: PyValue): PyValue {
+    const schema = isPyDict(tool) ? tool.get("inputSchema") : undefined;
+    if (!isPyDict(tool) || !isPyDict(schema)) return tool;
+    const carried = new Map([...schema, ...this.#textIn(schema)]);
+    return new Map(tool).set("inputSchema", carried);
+  }
+
+  #textIn(value: PyDict): PyDict {
+    return new Map([[this.#name, writeCompactJson(value)]]);
+  }
+}
+
+/** An answer that cannot be read, as the error that the server should have answered. */
+function refusalOf(message: PyValue, problem: string): string {
+  const id = isPyDict(message) ? (message.get("id") ?? null) : null;
+  const error = new Map<string, PyValue>([
+    ["code", -32_603n],
+    ["message", problem],
+  ]);
+  return writeCompactJson(
+    new Map<string, PyValue>([
+      ["jsonrpc", "2.0"],
+      ["id", id],
+      ["error", error],
+    ]),
+  );
+}
