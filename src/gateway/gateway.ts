@@ -275,9 +275,10 @@ export class Gateway implements AsyncDisposable {
       if (asked.messages.length > 0) return asked;
       throw new ClientError("invalid", "Cannot read the body: there are no messages");
     } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      const message = "Cannot read the body: it is nested too deeply";
-      throw new ClientError("invalid", message, { cause: error });
+      const refusal = unreadable(error);
+      if (refusal === undefined) throw error;
+      this.#counters.refused(refusal.message);
+      throw refusal;
     }
   }
 
@@ -419,6 +420,14 @@ export class Gateway implements AsyncDisposable {
   #report(error: unknown): void {
     this.#options.onTrouble?.(error);
   }
+}
+
+/** The refusal of a body that cannot be read; `undefined` for other errors. */
+function unreadable(error: unknown): ClientError | undefined {
+  if (error instanceof ClientError) return error;
+  if (!(error instanceof RangeError)) return undefined;
+  const message = "Cannot read the body: it is nested too deeply";
+  return new ClientError("invalid", message, { cause: error });
 }
 
 /** A reply, and what is done once its turn is known, or that there is none. */

@@ -1,4 +1,3 @@
-import type { ToolDefinition } from "../../message.ts";
 import type { ClientError } from "../client-error.ts";
 import type { History } from "./history.ts";
 import type {
@@ -10,6 +9,7 @@ import type {
   ReplyStart,
   ReplyToken,
   ReplyUsage,
+  ToolSet,
 } from "../conversation.ts";
 
 /** The languages that clients speak. */
@@ -26,8 +26,8 @@ export interface Recollection {
   toolsOf?(
     dialect: DialectName,
     list: readonly unknown[],
-    read: () => readonly ToolDefinition[],
-  ): readonly ToolDefinition[];
+    read: () => ToolSet,
+  ): ToolSet;
   /** The whole conversation up to and with the reply of that id. */
   conversationOf?(replyId: string): readonly ClientMessage[] | undefined;
 }

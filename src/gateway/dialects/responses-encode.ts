@@ -1,3 +1,4 @@
+import { customInput, isActionForm, toAction, type ActionForm } from "../call-form.ts";
 import type { ClientError } from "../client-error.ts";
 import type {
   AskedTurn,
@@ -6,15 +7,20 @@ import type {
   ReplyFinish,
   ReplyPart,
   ReplyStart,
+  ReplyToken,
   ReplyUsage,
 } from "../conversation.ts";
 import { sseComment, sseEvent, type ReplyEnd, type StreamWriter } from "./dialect.ts";
 import { openAiError } from "./openai-error.ts";
+import { encodeLogprobs } from "./token-logprobs.ts";
+import { tokensOfTexts } from "./tokens-of-texts.ts";
 import { namespacedTools } from "./tool-namespaces.ts";
 
+type CallPart = Extract<ReplyPart, { readonly type: "call" }>;
+
 /** A finished reply as Responses gives it. */
-export function encodeResponsesReply({ start, parts, finish, usage }: Reply): object {
-  return finished(start, parts, { finish, usage });
+export function encodeResponsesReply({ start, parts, ...end }: Reply): object {
+  return finished(start, parts, end);
 }
 
 /** The item of a part, as it stands in a reply and as a later request may name it by its id. */
@@ -31,25 +37,46 @@ export function encodeItem(part: ReplyPart, withEncryptedContent: boolean): obje
         ...{ type: "message", id, status: "completed", role: "assistant" },
         content: [outputText(part.text)],
       };
-    case "call": {
-      const { callId: call_id, name, text } = part;
-      return { type: "function_call", id, call_id, name, arguments: text, status: "completed" };
-    }
+    case "call":
+      return encodeCall(part);
+  }
+}
+
+function encodeCall(part: CallPart): object {
+  const { id, callId: call_id, name, text, form } = part;
+  const status = "completed";
+  if (isActionForm(form)) {
+    return { ...actionItem(form, toAction(form, text) ?? {}), id, call_id, status };
+  }
+  return form === "custom"
+    ? { type: "custom_tool_call", id, call_id, name, input: customInput(text), status }
+    : { type: "function_call", id, call_id, name, arguments: text, status };
+}
+
+function actionItem(form: ActionForm, action: object): object {
+  switch (form) {
+    case "local-shell":
+      return { type: "local_shell_call", action };
+    case "shell":
+      return { type: "shell_call", action, environment: { type: "local" } };
+    case "apply-patch":
+      return { type: "apply_patch_call", operation: action };
   }
 }
 
 /** The same in the words of the request: tools that it has in namespaces are called there. */
 function itemFor({ asked }: ReplyStart, part: ReplyPart, withEncryptedContent: boolean): object {
   const item = encodeItem(part, withEncryptedContent);
-  return part.type === "call" ? { ...item, ...calledName(asked, part.name) } : item;
+  if (part.type !== "call" || isActionForm(part.form)) return item;
+  return { ...item, ...calledName(asked, part.name) };
 }
 
 function calledName({ echo }: AskedTurn, name: string): { readonly name: string } {
   return namespacedTools(echo["tools"]).get(name) ?? { name };
 }
 
-function outputText(text: string) {
-  return { type: "output_text", text, annotations: [], logprobs: [] };
+function outputText(text: string, tokens: readonly ReplyToken[] = []) {
+  return { type: "output_text", text, annotations: [], logprobs: encodeLogprobs(tokens) };
 }
 
 function envelope({ id, createdAtMs, asked }: ReplyStart) {
@@ -71,14 +98,27 @@ function envelope({ id, createdAtMs, asked }: ReplyStart) {
 function finished(
   start: ReplyStart,
   parts: readonly ReplyPart[],
-  { finish, usage }: { readonly finish: ReplyFinish; readonly usage: ReplyUsage },
+  {
+    finish,
+    usage,
+    tokens,
+  }: {
+    readonly finish: ReplyFinish;
+    readonly usage: ReplyUsage;
+    readonly tokens?: readonly ReplyToken[];
+  },
 ): object {
   const isCut = finish.type === "length";
+  const tokensByPart = tokens === undefined ? [] : tokensOfTexts(parts, tokens);
   return {
     ...envelope(start),
     status: isCut ? "incomplete" : "completed",
     ...(isCut ? { incomplete_details: { reason: "max_output_tokens" } } : {}),
-    output: parts.map((part) => itemFor(start, part, start.asked.includesEncryptedReasoning)),
+    output: parts.map((part, index) => {
+      const item = itemFor(start, part, start.asked.includesEncryptedReasoning);
+      if (part.type !== "text") return item;
+      return { ...item, content: [outputText(part.text, tokensByPart[index])] };
+    }),
     usage: {
       input_tokens: usage.promptTokenCount,
       input_tokens_details: { cached_tokens: usage.cachedTokenCount },
@@ -141,15 +181,19 @@ export class ResponsesWriter implements StreamWriter {
   }
 
   #begin(output_index: number, part: ReplyPart): string {
-    const whole = itemFor(this.#start, part, false);
-    const empty = part.type === "call" ? { arguments: "" } : { content: [] };
-    const item = { ...whole, ...empty, status: "in_progress" };
-    const added = this.#event("response.output_item.added", { output_index, item });
+    // The object of such a call is known once all arguments are.
+    if (part.type === "call" && isActionForm(part.form)) return "";
+    const added = this.#added(output_index, part, part.type === "call" ? {} : { content: [] });
     if (part.type === "call") return added;
     const place = { item_id: part.id, output_index, content_index: 0 };
     return (
       added + this.#event("response.content_part.added", { ...place, part: contentPart(part, "") })
     );
+  }
+
+  #added(output_index: number, part: ReplyPart, empty: object): string {
+    const item = { ...itemFor(this.#start, part, false), ...empty, status: "in_progress" };
+    return this.#event("response.output_item.added", { output_index, item });
   }
 
   #grow(output_index: number, delta: string): string {
@@ -163,7 +207,10 @@ export class ResponsesWriter implements StreamWriter {
           ...{ ...place, content_index: 0, delta, logprobs: [] },
         });
       case "call":
-        return this.#event("response.function_call_arguments.delta", { ...place, delta });
+        // What goes to the client in another form is known once all arguments are.
+        return part.form === undefined
+          ? this.#event("response.function_call_arguments.delta", { ...place, delta })
+          : "";
     }
   }
 
@@ -173,11 +220,7 @@ export class ResponsesWriter implements StreamWriter {
     const item = itemFor(this.#start, part, asked.includesEncryptedReasoning);
     // Numbers are given as events are made, so this one comes last.
     const done = (): string => this.#event("response.output_item.done", { output_index, item });
-    if (part.type === "call") {
-      const { name } = calledName(asked, part.name);
-      const whole = { ...place, name, arguments: part.text };
-      return this.#event("response.function_call_arguments.done", whole) + done();
-    }
+    if (part.type === "call") return this.#finishCall(output_index, part) + done();
     const { text } = part;
     const inContent = { ...place, content_index: 0 };
     const told =
@@ -186,6 +229,21 @@ export class ResponsesWriter implements StreamWriter {
         : this.#event("response.reasoning_text.done", { ...inContent, text });
     const closed = { ...inContent, part: contentPart(part, text) };
     return told + this.#event("response.content_part.done", closed) + done();
+  }
+
+  #finishCall(output_index: number, part: CallPart): string {
+    const place = { item_id: part.id, output_index };
+    if (isActionForm(part.form)) return this.#added(output_index, part, {});
+    if (part.form === "custom") {
+      const input = customInput(part.text);
+      return (
+        this.#event("response.custom_tool_call_input.delta", { ...place, delta: input }) +
+        this.#event("response.custom_tool_call_input.done", { ...place, input })
+      );
+    }
+    const { name } = calledName(this.#start.asked, part.name);
+    const whole = { ...place, name, arguments: part.text };
+    return this.#event("response.function_call_arguments.done", whole);
   }
 
   #event(type: string, data: object): string {

@@ -31,7 +31,7 @@ export function namespacedTools(tools: unknown): ReadonlyMap<string, NamespacedN
   }
   // A tool that has such a name of its own is meant by it.
   for (const { type, name } of tools as readonly Group[]) {
-    if (type === "function") found.delete(String(name));
+    if (type === "function" || type === "custom") found.delete(String(name));
   }
   return found;
 }

@@ -1,0 +1,121 @@
+import { toolFromOpenAi, type ToolDefinition } from "../../message.ts";
+import { toPyValue, type PlainJson } from "../../python/value.ts";
+import type { CallForm } from "../call-form.ts";
+import type { ToolSet, UnkeptWish } from "../conversation.ts";
+import type { DialectName, Recollection } from "./dialect.ts";
+import { invalid, isAbsent, listOf, objectOf, unreadMembers, type Json } from "./read-body.ts";
+
+/** A tool as a request gives it, in the words of all dialects. */
+interface GivenTool {
+  readonly name: string;
+  readonly description?: unknown;
+  /** A JSON Schema; absent: the tool has no parameters. */
+  readonly parameters?: unknown;
+  /** How its calls go to the client; absent for a function with a JSON object. */
+  readonly form?: CallForm;
+}
+
+/** Collects the tools of a request, and what of them nothing here keeps. */
+export class ToolCollector {
+  readonly #tools: ToolDefinition[] = [];
+  readonly #forms = new Map<string, CallForm | undefined>();
+  readonly #unkept: UnkeptWish[] = [];
+  readonly #ignored = new Set<string>();
+
+  /** Adds a tool that the policy is shown. `place` says where it stands in the body. */
+  add({ name, description, parameters, form }: GivenTool, place: string): void {
+    if (name === "") throw invalid(`${place}.name`, "expected a name");
+    if (this.#forms.has(name) && this.#forms.get(name) !== form) {
+      const problem = `another tool of another type has the name ${JSON.stringify(name)}`;
+      throw invalid(`${place}.name`, problem);
+    }
+    const body: Record<string, unknown> = { name };
+    if (typeof description === "string") body["description"] = description;
+    body["parameters"] = isAbsent(parameters) ? { type: "object", properties: {} } : parameters;
+    const openai = toPyValue({ type: "function", function: body } as PlainJson);
+    this.#tools.push(toolFromOpenAi(openai, place));
+    this.#forms.set(name, form);
+  }
+
+  /** Notes a tool that a server would run: the policy is not shown it. */
+  leaveOut(type: string): void {
+    this.unkept(`tool ${type}`, "a server would run this tool, and there is none here");
+  }
+
+  /** Notes a wish that nothing here keeps. */
+  unkept(what: string, why: string): void {
+    this.#unkept.push({ what, why });
+  }
+
+  /** Notes the members of a tool's object that are not read. */
+  ignoreOthers(tool: Json, place: string, read: readonly string[]): void {
+    const { strict } = tool;
+    if (strict === true) {
+      const why = "the arguments of calls are not held to the schemas of tools";
+      this.unkept("strict tools", why);
+    }
+    const known = [...read, ...harmlessMembers];
+    // The place among the tools says nothing: each would be counted apart.
+    const where = place.replaceAll(/\[\d+\]/g, "[]");
+    for (const name of unreadMembers(tool, where, known)) this.#ignored.add(name);
+  }
+
+  get set(): ToolSet {
+    const forms = [...this.#forms].flatMap(([name, form]) =>
+      form === undefined ? [] : [[name, form] as const],
+    );
+    return {
+      tools: this.#tools,
+      callForms: new Map(forms),
+      unkept: this.#unkept,
+      ignoredFields: [...this.#ignored],
+    };
+  }
+}
+
+/** Members of tools that change nothing that the policy or the client could notice. */
+const harmlessMembers = ["type", "strict", "cache_control", "eager_input_streaming"];
+
+/** A tool's own read members, whatever its type. */
+export type ReadTool = (tool: Json, place: string, into: ToolCollector) => void;
+
+/**
+ * Reads the tools of a request. Most requests give those that the one before it gave: these are not read
+ * again.
+ */
+export function toolsOf(
+  tools: unknown,
+  {
+    dialect,
+    recollection,
+    field = "tools",
+    read,
+  }: {
+    readonly dialect: DialectName;
+    readonly recollection: Recollection;
+    /** Where the list stands in the body. */
+    readonly field?: string;
+    readonly read: ReadTool;
+  },
+): ToolSet {
+  if (isAbsent(tools)) return new ToolCollector().set;
+  const list = listOf(tools, field);
+  const readAll = (): ToolSet => {
+    const collector = new ToolCollector();
+    list.forEach((tool, index) => {
+      const place = `${field}[${index}]`;
+      read(objectOf(tool, place), place, collector);
+    });
+    return collector.set;
+  };
+  return recollection.toolsOf?.(dialect, list, readAll) ?? readAll();
+}
+
+/**
+ * Refuses a tool of a type that is not known: the policy would play without it.
+ *
+ * @param remedy - How the dialect gives a tool that needs no type of its own.
+ */
+export function unknownTool(place: string, type: unknown, remedy: string): Error {
+  return invalid(`${place}.type`, `there is no tool of type ${JSON.stringify(type)}; ${remedy}`);
+}
