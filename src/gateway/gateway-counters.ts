@@ -96,16 +96,28 @@ export class GatewayCounters {
 
   /**
    * What a person should know before training: that clients change their histories so often that many
-   * turns begin anew. `undefined` where they do not.
+   * turns begin anew, and that they gave tools that the policy was not shown. `undefined` where neither is so.
    *
    * @param share - So many of all turns, from 0 to 1.
    */
   warning(share: number): string | undefined {
+    const said = [this.#rootWarning(share), this.#toolWarning()].filter((each) => each !== undefined);
+    return said.length === 0 ? undefined : said.join("; ");
+  }
+
+  #rootWarning(share: number): string | undefined {
     const causes = [...this.#roots].filter(([cause]) => surprisingCauses.has(cause));
     const count = causes.reduce((sum, [, each]) => sum + each, 0);
     if (count === 0 || count <= share * this.#turnCount) return undefined;
     const listed = causes.map(([cause, each]) => `${cause} ${each}`).join(", ");
     return `${count} of ${this.#turnCount} turns could not continue the conversation: ${listed}`;
+  }
+
+  #toolWarning(): string | undefined {
+    const tools = [...this.#unenforced].filter(([what]) => what.startsWith("tool "));
+    if (tools.length === 0) return undefined;
+    const listed = tools.map(([what, each]) => `${what.slice("tool ".length)} ${each}`).join(", ");
+    return `requests gave tools of a server, which the policy was not shown: ${listed}`;
   }
 }
 

@@ -28,6 +28,7 @@ export const openAiToolTypes = {
   tool_search: "server",
   programmatic_tool_calling: "server",
   computer: "screen",
+  computer_use: "screen",
   computer_use_preview: "screen",
 } as const;
 
@@ -125,7 +126,7 @@ function readCustom(tool: Json, { place, into, namespace }: ToolPlace): void {
   const parameters = customParameters(tool["format"], `${place}.format`);
   if (parameters.grammar !== undefined) {
     const why = "the policy is shown the grammar, and no engine is asked to keep to it";
-    into.unkept("tool grammar", why);
+    into.unkept("grammar of custom tools", why);
   }
   const { description } = tool;
   into.add({ name, description, parameters: parameters.schema, form: "custom" }, place);

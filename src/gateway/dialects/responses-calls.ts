@@ -121,5 +121,6 @@ function shellOutput(output: unknown, place: string): string {
 function ending(outcome: unknown, place: string): string {
   if (isAbsent(outcome)) return "";
   const { type, exit_code: code } = objectOf(outcome, place);
-  return type === "exit" ? `[exit code ${JSON.stringify(code)}]` : `[${JSON.stringify(type)}]`;
+  const how = textOf(type, `${place}.type`);
+  return how === "exit" ? `[exit code ${JSON.stringify(code)}]` : `[${how}]`;
 }

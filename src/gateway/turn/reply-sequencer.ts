@@ -45,7 +45,8 @@ export class ReplySequencer {
    */
   call(name: string, argumentsText: string, form?: CallForm): readonly ReplyEvent[] {
     const { mint, callPrefix } = this.#ids;
-    const callId = mint(callPrefix);
+    // Older functions have no ids: their results name the function.
+    const callId = form === "function-call" ? name : mint(callPrefix);
     const ended = this.end();
     const id = mint(form === undefined ? "fc_" : itemPrefixes[form]);
     const part: ReplyPart = {

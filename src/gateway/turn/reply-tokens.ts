@@ -15,7 +15,7 @@ export async function replyTokens(
   const last = outputIds.at(-1);
   const isEnded = last !== undefined && stopTokenIds.includes(last);
   const ids = isEnded ? outputIds.slice(0, -1) : outputIds;
-  const pieces = tokenBytes(codec, ids, await codec.decode(ids));
+  const pieces = await tokenBytes(codec, ids);
   const tokens = pieces.map((bytes, place) => ({ bytes, logprob: logprobs[place]! }));
   if (finish.type !== "stop-text") return tokens;
   const whole = Buffer.concat(pieces);
