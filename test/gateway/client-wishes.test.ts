@@ -120,8 +120,8 @@ describe("a client that takes one call a turn", () => {
     const [row, ...others] = gateway.samples(session);
     expect(others).toEqual([]);
     const sampled = session.tree.nodes.flatMap(({ record }) => record.generation.outputIds);
-    const mask = row!.lossMask;
-    expect(row!.ids.filter((_, place) => mask[place] === 1)).toEqual(sampled);
+    const { tokenIds, lossMask } = row!;
+    expect(tokenIds.filter((_, place) => lossMask[place] === 1)).toEqual(sampled);
   });
 });
 

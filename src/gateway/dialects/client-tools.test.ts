@@ -64,7 +64,7 @@ describe("the tables of tools", () => {
     ["messages", { type: "constructor", name: "bash" }, 'type: there is no tool of type "constructor"; give it an input_schema'],
     ["messages", { type: "computer_toolset_20260801" }, "type: computer_toolset_20260801 names no tools; give each of its tools with an input_schema"],
     ["responses", { type: "computer" }, "type: policies here cannot read pictures of a screen"],
-    ["responses", { type: "tool_search", execution: "client" }, 'type: there is no tool of type "tool_search of the client"; give it as a function with a JSON Schema'],
+    ["responses", { type: "tool_search", execution: "client" }, "execution: tools cannot be looked up later; give all of them with the request"],
     ["responses", { type: "custom", name: "x", format: { type: "regex" } }, 'format.type: there is no format "regex"'],
     ["responses", { type: "shell", environment: { type: "moon" } }, 'environment.type: there is no environment "moon"'],
   ])("%s refuses %j", (dialect, tool, problem) => {

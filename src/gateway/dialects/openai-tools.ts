@@ -97,7 +97,10 @@ function readTool(tool: Json, where: ToolPlace): void {
     case "client":
       return clientTools[type as ClientToolType](tool, where);
     case "server":
-      if (tool["execution"] === "client") throw unknownTool(place, `${type} of the client`, remedy);
+      if (tool["execution"] === "client") {
+        const problem = "tools cannot be looked up later; give all of them with the request";
+        throw invalid(`${place}.execution`, problem);
+      }
       return into.leaveOut(type);
     case "screen":
       throw invalid(`${place}.type`, "policies here cannot read pictures of a screen");
