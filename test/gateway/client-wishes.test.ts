@@ -85,6 +85,15 @@ interface ResponsesReply {
   }[];
 }
 
+interface StreamEvent {
+  readonly type: string;
+  readonly sequence_number: number;
+  readonly logprobs?: readonly TokenLogprob[];
+  readonly part?: { readonly logprobs: readonly TokenLogprob[] };
+  readonly item?: ResponsesReply["output"][number];
+  readonly response?: ResponsesReply;
+}
+
 function textOf(tokens: readonly TokenLogprob[]): string {
   return Buffer.from(tokens.flatMap(({ bytes }) => bytes)).toString();
 }
@@ -250,9 +259,19 @@ describe("logprobs of tokens", () => {
     expect(output.map(({ type }) => type)).toEqual(["message", "function_call", "function_call"]);
     expect(textOf(output[0]!.content[0]!.logprobs).trimEnd()).toBe(said);
     const { text } = await post("responses", { input: "Hi", include, stream: true });
-    const last = text.trim().split("\n").at(-1)!.slice("data: ".length);
-    const { response } = JSON.parse(last) as { response: ResponsesReply };
-    expect(textOf(response.output[0]!.content[0]!.logprobs)).toBe(said);
+    const events = text.split("\n").flatMap((line) => {
+      return line.startsWith("data: ") ? [JSON.parse(line.slice("data: ".length)) as StreamEvent] : [];
+    });
+    expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, index) => index));
+    const find = (type: string) => events.find((event) => event.type === type)!;
+    for (const logprobs of [
+      find("response.output_text.done").logprobs!,
+      find("response.content_part.done").part!.logprobs,
+      find("response.output_item.done").item!.content[0]!.logprobs,
+      find("response.completed").response!.output[0]!.content[0]!.logprobs,
+    ]) {
+      expect(textOf(logprobs)).toBe(said);
+    }
     const plain = await ask<ResponsesReply>("responses", { input: "Hi" });
     expect(plain.output[0]!.content[0]!.logprobs).toEqual([]);
   });

@@ -74,30 +74,26 @@ export function decodeChat(
   };
 }
 
-/** Tools, and those that stand in the older field behind them. */
+/** Tools, or those in the older field. A client that gives both knows the newer one. */
 function readTools(body: Json, recollection: Recollection): ToolSet {
-  const options = { dialect: "chat", recollection } as const;
-  const sets = [
-    toolsOf(body["tools"], { ...options, read: readChatTool }),
-    // What is remembered of a list of tools is not what this list says.
-    toolsOf(body["functions"], {
-      ...{ ...options, recollection: {}, field: "functions" },
-      read: readOlderFunction,
-    }),
-  ];
-  const [only, older] = sets;
-  if (older!.tools.length === 0) return only!;
-  return {
-    tools: sets.flatMap(({ tools }) => tools),
-    callForms: new Map(sets.flatMap(({ callForms }) => [...callForms])),
-    unkept: sets.flatMap(({ unkept }) => unkept),
-    ignoredFields: sets.flatMap(({ ignoredFields }) => ignoredFields),
-  };
+  const { functions } = body;
+  const set = toolsOf(body["tools"], {
+    ...{ dialect: "chat", recollection },
+    read: readChatTool,
+  });
+  if (isAbsent(functions)) return set;
+  if (isAbsent(body["tools"])) return toolsOf(functions, { ...olderFunctions, recollection });
+  const why = "the request gives tools, which stand in the place of functions";
+  return { ...set, unkept: [...set.unkept, { what: "functions", why }] };
 }
 
+const olderFunctions = {
+  ...{ dialect: "chat", field: "functions", read: readOlderFunction },
+} as const;
+
 function readChoice(body: Json) {
-  const { tool_choice: choice, function_call: older } = body;
-  return isAbsent(choice) ? readFunctionCall(older) : readToolChoice(choice);
+  const { tools, tool_choice: choice, function_call: older } = body;
+  return isAbsent(tools) && isAbsent(choice) ? readFunctionCall(older) : readToolChoice(choice);
 }
 
 /** Whether a turn may hold several calls, as OpenAI's protocols spell it. */

@@ -71,12 +71,17 @@ describe("the tables of tools", () => {
     expect(refusal(() => read(dialect, [tool]))).toBe(`Cannot read tools[0].${problem}`);
   });
 
-  test("two tools of one name and two forms are refused", () => {
-    const custom = { type: "custom", name: "look" };
-    const tools = [{ type: "function", name: "look" }, custom];
-    expect(refusal(() => read("responses", tools))).toBe(
-      'Cannot read tools[1].name: another tool of another type has the name "look"',
+  test("refuse two tools of one name that the client could not tell apart", () => {
+    const look = { type: "function", name: "box__look" };
+    const inBox = { type: "namespace", name: "box", tools: [{ ...look, name: "look" }] };
+    const problem = 'a tool of another type or namespace has the name "box__look"';
+    expect(refusal(() => read("responses", [look, { ...look, type: "custom" }]))).toBe(
+      `Cannot read tools[1].name: ${problem}`,
     );
+    expect(refusal(() => read("responses", [look, inBox]))).toBe(
+      `Cannot read tools[1].tools[0].name: ${problem}`,
+    );
+    expect(read("responses", [look, look]).names).toEqual(["box__look", "box__look"]);
   });
 });
 
@@ -152,6 +157,15 @@ describe("tools that the client runs and that have no schema", () => {
       ...{ toolChoice: { type: "named", name: "look" }, parallelCalls: false },
     });
     expect([...asked.callForms]).toEqual([["look", "function-call"]]);
+  });
+
+  test("of both kinds of Chat Completions: the newer ones are shown, and the others counted", () => {
+    const look = { name: "look", parameters: { type: "object" } };
+    const tools = [{ type: "function", function: look }];
+    const more = { functions: [look], function_call: "none" };
+    const seen = read("chat", tools, more);
+    expect(seen).toMatchObject({ names: ["look"], forms: {}, unkept: ["functions"] });
+    expect(askedFor(dialects.chat, { tools, ...more }).toolChoice).toEqual({ type: "auto" });
   });
 
   const typed = [

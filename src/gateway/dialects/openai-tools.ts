@@ -120,7 +120,7 @@ const clientTools: Readonly<Record<ClientToolType, (tool: Json, where: ToolPlace
 function readFunction(tool: Json, { place, into, namespace }: ToolPlace): void {
   const { description, parameters } = tool;
   into.ignoreOthers(tool, place, ["name", "description", "parameters"]);
-  into.add({ name: nameOf(tool, place, namespace), description, parameters }, place);
+  into.add({ name: nameOf(tool, place, namespace), description, parameters, namespace }, place);
 }
 
 function readCustom(tool: Json, { place, into, namespace }: ToolPlace): void {
@@ -132,7 +132,8 @@ function readCustom(tool: Json, { place, into, namespace }: ToolPlace): void {
     into.unkept("grammar of custom tools", why);
   }
   const { description } = tool;
-  into.add({ name, description, parameters: parameters.schema, form: "custom" }, place);
+  const shown = { name, description, parameters: parameters.schema };
+  into.add({ ...shown, form: "custom", namespace }, place);
 }
 
 function readNamespace(tool: Json, { place, into, namespace }: ToolPlace): void {

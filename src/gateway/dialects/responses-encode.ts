@@ -71,6 +71,12 @@ function itemFor({ asked }: ReplyStart, part: ReplyPart, withEncryptedContent: b
   return { ...item, ...calledName(asked, part.name) };
 }
 
+/** The item of a finished part, with the tokens of its text where the client asked for them. */
+function wholeItem(start: ReplyStart, part: ReplyPart, tokens?: readonly ReplyToken[]): object {
+  const item = itemFor(start, part, start.asked.includesEncryptedReasoning);
+  return part.type === "text" ? { ...item, content: [outputText(part.text, tokens)] } : item;
+}
+
 function calledName({ echo }: AskedTurn, name: string): { readonly name: string } {
   return namespacedTools(echo["tools"]).get(name) ?? { name };
 }
@@ -114,11 +120,7 @@ function finished(
     ...envelope(start),
     status: isCut ? "incomplete" : "completed",
     ...(isCut ? { incomplete_details: { reason: "max_output_tokens" } } : {}),
-    output: parts.map((part, index) => {
-      const item = itemFor(start, part, start.asked.includesEncryptedReasoning);
-      if (part.type !== "text") return item;
-      return { ...item, content: [outputText(part.text, tokensByPart[index])] };
-    }),
+    output: parts.map((part, index) => wholeItem(start, part, tokensByPart[index])),
     usage: {
       input_tokens: usage.promptTokenCount,
       input_tokens_details: { cached_tokens: usage.cachedTokenCount },
@@ -137,6 +139,9 @@ export class ResponsesWriter implements StreamWriter {
   readonly #start: ReplyStart;
   readonly #parts: ReplyPart[] = [];
   readonly #open: ReplyPart[] = [];
+  /** Events that wait for the end, which brings the logprobs of the text that they are about. */
+  #held: ReplyEvent[] | undefined;
+  #tokensByPart: readonly (readonly ReplyToken[])[] = [];
   #count = 0;
 
   constructor(start: ReplyStart) {
@@ -152,6 +157,14 @@ export class ResponsesWriter implements StreamWriter {
   }
 
   write(event: ReplyEvent): string {
+    const { includesLogprobs } = this.#start.asked;
+    const isTextDone = event.type === "part-end" && event.part.type === "text";
+    if (this.#held === undefined && !(includesLogprobs && isTextDone)) return this.#send(event);
+    this.#held = [...(this.#held ?? []), event];
+    return "";
+  }
+
+  #send(event: ReplyEvent): string {
     switch (event.type) {
       case "part-start":
         this.#open[event.index] = event.part;
@@ -164,16 +177,26 @@ export class ResponsesWriter implements StreamWriter {
     }
   }
 
+  #sendHeld(tokens: readonly ReplyToken[] = []): string {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    const ended = held.flatMap((event) => (event.type === "part-end" ? [event.part] : []));
+    this.#tokensByPart = tokensOfTexts([...this.#parts, ...ended], tokens);
+    return held.map((event) => this.#send(event)).join("");
+  }
+
   end(end: ReplyEnd): string {
+    const rest = this.#sendHeld(end.tokens);
     const type = end.finish.type === "length" ? "response.incomplete" : "response.completed";
-    return this.#event(type, { response: finished(this.#start, this.#parts, end) });
+    return rest + this.#event(type, { response: finished(this.#start, this.#parts, end) });
   }
 
   fail(error: ClientError): string {
+    const rest = this.#sendHeld();
     const { error: told } = openAiError(error) as { error: { code: string; message: string } };
     const output = this.#parts.map((part) => itemFor(this.#start, part, false));
     const broken = { status: "failed", error: { code: told.code, message: told.message }, output };
-    return this.#event("response.failed", { response: { ...envelope(this.#start), ...broken } });
+    return rest + this.#event("response.failed", { response: { ...envelope(this.#start), ...broken } });
   }
 
   keepAlive(): string {
@@ -215,9 +238,9 @@ export class ResponsesWriter implements StreamWriter {
   }
 
   #finish(output_index: number, part: ReplyPart): string {
-    const { asked } = this.#start;
     const place = { item_id: part.id, output_index };
-    const item = itemFor(this.#start, part, asked.includesEncryptedReasoning);
+    const tokens = this.#tokensByPart[output_index];
+    const item = wholeItem(this.#start, part, tokens);
     // Numbers are given as events are made, so this one comes last.
     const done = (): string => this.#event("response.output_item.done", { output_index, item });
     if (part.type === "call") return this.#finishCall(output_index, part) + done();
@@ -225,9 +248,11 @@ export class ResponsesWriter implements StreamWriter {
     const inContent = { ...place, content_index: 0 };
     const told =
       part.type === "text"
-        ? this.#event("response.output_text.done", { ...inContent, text, logprobs: [] })
+        ? this.#event("response.output_text.done", {
+            ...{ ...inContent, text, logprobs: encodeLogprobs(tokens ?? []) },
+          })
         : this.#event("response.reasoning_text.done", { ...inContent, text });
-    const closed = { ...inContent, part: contentPart(part, text) };
+    const closed = { ...inContent, part: contentPart(part, text, tokens) };
     return told + this.#event("response.content_part.done", closed) + done();
   }
 
@@ -251,6 +276,6 @@ export class ResponsesWriter implements StreamWriter {
   }
 }
 
-function contentPart(part: ReplyPart, text: string): object {
-  return part.type === "text" ? outputText(text) : { type: "reasoning_text", text };
+function contentPart(part: ReplyPart, text: string, tokens?: readonly ReplyToken[]): object {
+  return part.type === "text" ? outputText(text, tokens) : { type: "reasoning_text", text };
 }

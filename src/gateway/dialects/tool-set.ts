@@ -13,20 +13,24 @@ interface GivenTool {
   readonly parameters?: unknown;
   /** How its calls go to the client; absent for a function with a JSON object. */
   readonly form?: CallForm;
+  /** The group that it stands in; absent where it stands in none. */
+  readonly namespace?: string | undefined;
 }
 
 /** Collects the tools of a request, and what of them nothing here keeps. */
 export class ToolCollector {
   readonly #tools: ToolDefinition[] = [];
-  readonly #forms = new Map<string, CallForm | undefined>();
+  readonly #given = new Map<string, Pick<GivenTool, "form" | "namespace">>();
   readonly #unkept: UnkeptWish[] = [];
   readonly #ignored = new Set<string>();
 
   /** Adds a tool that the policy is shown. `place` says where it stands in the body. */
-  add({ name, description, parameters, form }: GivenTool, place: string): void {
+  add({ name, description, parameters, form, namespace }: GivenTool, place: string): void {
     if (name === "") throw invalid(`${place}.name`, "expected a name");
-    if (this.#forms.has(name) && this.#forms.get(name) !== form) {
-      const problem = `another tool of another type has the name ${JSON.stringify(name)}`;
+    const other = this.#given.get(name);
+    // The client could not tell a call of the one from a call of the other.
+    if (other !== undefined && (other.form !== form || other.namespace !== namespace)) {
+      const problem = `a tool of another type or namespace has the name ${JSON.stringify(name)}`;
       throw invalid(`${place}.name`, problem);
     }
     const body: Record<string, unknown> = { name };
@@ -34,7 +38,7 @@ export class ToolCollector {
     body["parameters"] = isAbsent(parameters) ? { type: "object", properties: {} } : parameters;
     const openai = toPyValue({ type: "function", function: body } as PlainJson);
     this.#tools.push(toolFromOpenAi(openai, place));
-    this.#forms.set(name, form);
+    this.#given.set(name, { ...(form && { form }), namespace });
   }
 
   /** Notes a tool that a server would run: the policy is not shown it. */
@@ -61,7 +65,7 @@ export class ToolCollector {
   }
 
   get set(): ToolSet {
-    const forms = [...this.#forms].flatMap(([name, form]) =>
+    const forms = [...this.#given].flatMap(([name, { form }]) =>
       form === undefined ? [] : [[name, form] as const],
     );
     return {
@@ -108,7 +112,9 @@ export function toolsOf(
     });
     return collector.set;
   };
-  return recollection.toolsOf?.(dialect, list, readAll) ?? readAll();
+  // What is remembered of a list of tools is not what the same list says in another field.
+  const known = field === "tools" ? list : [field, list];
+  return recollection.toolsOf?.(dialect, known, readAll) ?? readAll();
 }
 
 /**
