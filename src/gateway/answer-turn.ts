@@ -225,7 +225,9 @@ function chooseSampling(
 /** Sampling parameters of a request that change nothing, because the gateway's own count. */
 function pinnedFields({ clientSampling }: TurnServices, { sampling }: AskedTurn): string[] {
   if (clientSampling === "honour") return [];
-  return Object.keys(sampling).map((name) => name.replaceAll(/[A-Z]/g, (at) => `_${at.toLowerCase()}`));
+  return Object.keys(sampling).map((name) =>
+    name.replaceAll(/[A-Z]/g, (at) => `_${at.toLowerCase()}`),
+  );
 }
 
 /** @throws ClientError `invalid` for what no engine can enforce, where that is to be refused. */

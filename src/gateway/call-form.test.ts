@@ -22,7 +22,7 @@ describe("customInput()", () => {
   });
 
   test("is read back as the arguments that give it", () => {
-    expect(customArguments("a\n\"b\"")).toBe('{"input":"a\\n\\"b\\""}');
+    expect(customArguments('a\n"b"')).toBe('{"input":"a\\n\\"b\\""}');
     expect(customInput(customArguments('{"input": "x"}'))).toBe('{"input": "x"}');
     expect(sentArguments("custom", '{"patch": 1}')).toBe('{"input":"{\\"patch\\": 1}"}');
   });

@@ -101,7 +101,9 @@ export class GatewayCounters {
    * @param share - So many of all turns, from 0 to 1.
    */
   warning(share: number): string | undefined {
-    const said = [this.#rootWarning(share), this.#toolWarning()].filter((each) => each !== undefined);
+    const said = [this.#rootWarning(share), this.#toolWarning()].filter(
+      (each) => each !== undefined,
+    );
     return said.length === 0 ? undefined : said.join("; ");
   }
 

@@ -27,17 +27,12 @@ export async function tokenBytes(
 const space = 0x20;
 
 /** Decoders of SentencePiece leave out the space in front of a text. */
-function withoutFirstSpace(
-  pieces: readonly Uint8Array[],
-  text: string,
-): readonly Uint8Array[] {
+function withoutFirstSpace(pieces: readonly Uint8Array[], text: string): readonly Uint8Array[] {
   const [first, ...rest] = pieces;
   return first?.[0] === space && !text.startsWith(" ") ? [first.subarray(1), ...rest] : pieces;
 }
 
 function bytesOfSpelling(spelling: string): Uint8Array {
   const byte = singleByte.exec(spelling)?.[1];
-  return byte === undefined
-    ? Buffer.from(spelling.replaceAll("▁", " "))
-    : Buffer.from(byte, "hex");
+  return byte === undefined ? Buffer.from(spelling.replaceAll("▁", " ")) : Buffer.from(byte, "hex");
 }

@@ -20,14 +20,15 @@ async function open(texts: readonly string[], options: Partial<GatewayOptions> =
     kind: "talking",
     async generate({ promptIds, requestId }, { onTokens } = {}) {
       prompts.push(await renderer.codec.decode(promptIds));
-      const outputIds = [...(await renderer.codec.encode(left.shift()!)), renderer.stopTokenIds[0]!];
+      const outputIds = [
+        ...(await renderer.codec.encode(left.shift()!)),
+        renderer.stopTokenIds[0]!,
+      ];
       const logprobs = outputIds.map((_, place) => -(place + 1) / 16);
       onTokens?.({ tokenIds: outputIds, logprobs });
       return {
         ...{ outputIds, logprobs, finish: { type: "stop", matched: outputIds.at(-1)! } },
-        pieces: [
-          { requestId, tokenCount: outputIds.length, policyVersion: "1", finish: "stop" },
-        ],
+        pieces: [{ requestId, tokenCount: outputIds.length, policyVersion: "1", finish: "stop" }],
         discarded: [],
       };
     },
@@ -260,7 +261,9 @@ describe("logprobs of tokens", () => {
     expect(textOf(output[0]!.content[0]!.logprobs).trimEnd()).toBe(said);
     const { text } = await post("responses", { input: "Hi", include, stream: true });
     const events = text.split("\n").flatMap((line) => {
-      return line.startsWith("data: ") ? [JSON.parse(line.slice("data: ".length)) as StreamEvent] : [];
+      return line.startsWith("data: ")
+        ? [JSON.parse(line.slice("data: ".length)) as StreamEvent]
+        : [];
     });
     expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, index) => index));
     const find = (type: string) => events.find((event) => event.type === type)!;

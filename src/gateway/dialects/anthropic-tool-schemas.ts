@@ -26,14 +26,19 @@ const bash: TypedTool = {
   parameters: schemaOf(
     {
       command: text("The command to run. Needed unless restart is true."),
-      restart: { type: "boolean", description: "Starts the shell anew instead of running a command." },
+      restart: {
+        type: "boolean",
+        description: "Starts the shell anew instead of running a command.",
+      },
     },
     [],
   ),
   settings: [],
 };
 
-const viewRange = pair("For view: the first and the last line to show, counted from 1; -1 is the end.");
+const viewRange = pair(
+  "For view: the first and the last line to show, counted from 1; -1 is the end.",
+);
 
 function editorOf(commands: readonly string[], inserted: object): TypedTool {
   return {
@@ -67,7 +72,14 @@ const memory: TypedTool = {
   description: "Keeps notes in text files below /memories, which later conversations can read.",
   parameters: schemaOf(
     {
-      command: oneOf("What to do.", ["view", "create", "str_replace", "insert", "delete", "rename"]),
+      command: oneOf("What to do.", [
+        "view",
+        "create",
+        "str_replace",
+        "insert",
+        "delete",
+        "rename",
+      ]),
       path: text("The path of the file or folder. For all commands but rename."),
       view_range: viewRange,
       file_text: text("For create: the whole text of the file."),

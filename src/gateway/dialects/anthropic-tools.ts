@@ -48,7 +48,10 @@ export function readMessagesTool(tool: Json, place: string, into: ToolCollector)
   if (!isAbsent(parameters) || isAbsent(type) || type === "custom") {
     into.ignoreOthers(tool, place, ["name", "description", "input_schema"]);
     const { description } = tool;
-    return into.add({ name: textOf(tool["name"], `${place}.name`), description, parameters }, place);
+    return into.add(
+      { name: textOf(tool["name"], `${place}.name`), description, parameters },
+      place,
+    );
   }
   if (!isKnownType(type)) throw unknownTool(place, type, "give it an input_schema");
   const kind = anthropicToolTypes[type];

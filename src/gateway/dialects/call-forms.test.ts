@@ -4,7 +4,7 @@ import type { Reply, ReplyPart } from "../conversation.ts";
 import { matchTurn } from "../tree/match-turn.ts";
 import { toSentTurn } from "../tree/turn-node.ts";
 import { chatDialect } from "./chat.ts";
-import { encodeItem } from "./responses-encode.ts";
+import { encodeItem } from "./responses-items.ts";
 import { responsesDialect } from "./responses.ts";
 import { sampleReply, streamOf } from "./sample-reply.fixture.ts";
 
@@ -116,7 +116,7 @@ describe("a call of Responses that is no function", () => {
           { stdout: "", stderr: "b", outcome: { type: "timeout" } },
         ],
       },
-      'a\n[exit code 0]\nb\n[timeout]',
+      "a\n[exit code 0]\nb\n[timeout]",
     ],
     [
       { type: "apply_patch_call_output", call_id: "call_1", status: "failed", output: "No file" },
@@ -166,7 +166,9 @@ describe("a call of Chat Completions that is no function", () => {
     expect(chunksOf(patch).slice(1, -1)).toMatchObject([
       {
         delta: {
-          tool_calls: [{ index: 0, id: "call_1", type: "custom", custom: { name: "edit", input: "" } }],
+          tool_calls: [
+            { index: 0, id: "call_1", type: "custom", custom: { name: "edit", input: "" } },
+          ],
         },
       },
       { delta: { tool_calls: [{ index: 0, custom: { input: "*** Begin\n" } }] } },
@@ -205,8 +207,6 @@ describe("a call of Chat Completions that is no function", () => {
     const calls = [{ id: "c", type: "added_2027", added_2027: {} }];
     expect(() =>
       chatDialect.decode({ messages: [{ role: "assistant", tool_calls: calls }] }),
-    ).toThrow(
-      'Cannot read messages[0].tool_calls[0].type: there is no call of type "added_2027"',
-    );
+    ).toThrow('Cannot read messages[0].tool_calls[0].type: there is no call of type "added_2027"');
   });
 });

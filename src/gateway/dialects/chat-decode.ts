@@ -88,7 +88,9 @@ function readTools(body: Json, recollection: Recollection): ToolSet {
 }
 
 const olderFunctions = {
-  ...{ dialect: "chat", field: "functions", read: readOlderFunction },
+  dialect: "chat",
+  field: "functions",
+  read: readOlderFunction,
 } as const;
 
 function readChoice(body: Json) {

@@ -125,7 +125,10 @@ export class ChatWriter implements StreamWriter {
   end({ finish, usage, tokens }: ReplyEnd): string {
     const { asked } = this.#start;
     const logprobs = tokens === undefined ? {} : { logprobs: logprobsOf(tokens) };
-    const ending = this.#chunk({}, { ...logprobs, finish_reason: finishReason(finish, this.#open) });
+    const ending = this.#chunk(
+      {},
+      { ...logprobs, finish_reason: finishReason(finish, this.#open) },
+    );
     const sums = asked.includesUsage
       ? sseEvent({ ...this.#envelope(), choices: [], usage: encodeUsage(usage) })
       : "";

@@ -18,7 +18,9 @@ function read(dialect: DialectName, tools: readonly unknown[], more: object = {}
     forms: Object.fromEntries(asked.callForms),
     unkept: asked.unkept.map(({ what }) => what),
     ignored: asked.ignoredFields,
-    schemas: asked.tools.map((tool) => JSON.parse(JSON.stringify(toPlainJson(toolParameters(tool)!)))),
+    schemas: asked.tools.map((tool) =>
+      JSON.parse(JSON.stringify(toPlainJson(toolParameters(tool)!))),
+    ),
   };
 }
 
@@ -57,16 +59,52 @@ describe("the tables of tools", () => {
   });
 
   test.each<[DialectName, object, string]>([
-    ["responses", { type: "added_2027" }, 'type: there is no tool of type "added_2027"; give it as a function with a JSON Schema'],
-    ["chat", { type: "added_2027" }, 'type: there is no tool of type "added_2027"; give it as a function with a JSON Schema'],
-    ["chat", { name: "look" }, "type: there is no tool of type undefined; give it as a function with a JSON Schema"],
-    ["messages", { type: "bash_20991231", name: "bash" }, 'type: there is no tool of type "bash_20991231"; give it an input_schema'],
-    ["messages", { type: "constructor", name: "bash" }, 'type: there is no tool of type "constructor"; give it an input_schema'],
-    ["messages", { type: "computer_toolset_20260801" }, "type: computer_toolset_20260801 names no tools; give each of its tools with an input_schema"],
+    [
+      "responses",
+      { type: "added_2027" },
+      'type: there is no tool of type "added_2027"; give it as a function with a JSON Schema',
+    ],
+    [
+      "chat",
+      { type: "added_2027" },
+      'type: there is no tool of type "added_2027"; give it as a function with a JSON Schema',
+    ],
+    [
+      "chat",
+      { name: "look" },
+      "type: there is no tool of type undefined; give it as a function with a JSON Schema",
+    ],
+    [
+      "messages",
+      { type: "bash_20991231", name: "bash" },
+      'type: there is no tool of type "bash_20991231"; give it an input_schema',
+    ],
+    [
+      "messages",
+      { type: "constructor", name: "bash" },
+      'type: there is no tool of type "constructor"; give it an input_schema',
+    ],
+    [
+      "messages",
+      { type: "computer_toolset_20260801" },
+      "type: computer_toolset_20260801 names no tools; give each of its tools with an input_schema",
+    ],
     ["responses", { type: "computer" }, "type: policies here cannot read pictures of a screen"],
-    ["responses", { type: "tool_search", execution: "client" }, "execution: tools cannot be looked up later; give all of them with the request"],
-    ["responses", { type: "custom", name: "x", format: { type: "regex" } }, 'format.type: there is no format "regex"'],
-    ["responses", { type: "shell", environment: { type: "moon" } }, 'environment.type: there is no environment "moon"'],
+    [
+      "responses",
+      { type: "tool_search", execution: "client" },
+      "execution: tools cannot be looked up later; give all of them with the request",
+    ],
+    [
+      "responses",
+      { type: "custom", name: "x", format: { type: "regex" } },
+      'format.type: there is no format "regex"',
+    ],
+    [
+      "responses",
+      { type: "shell", environment: { type: "moon" } },
+      'environment.type: there is no environment "moon"',
+    ],
   ])("%s refuses %j", (dialect, tool, problem) => {
     expect(refusal(() => read(dialect, [tool]))).toBe(`Cannot read tools[0].${problem}`);
   });
@@ -100,9 +138,11 @@ describe("tools that a server would run", () => {
       ...{ names: [], unkept: ["tool shell in a container"] },
     });
     const search = { type: "web_search_20250305", name: "web_search", max_uses: 3 };
-    expect(read("messages", [search, { type: "mcp_toolset", mcp_server_name: "x" }])).toMatchObject({
-      ...{ names: [], unkept: ["tool web_search_20250305", "tool mcp_toolset"] },
-    });
+    expect(read("messages", [search, { type: "mcp_toolset", mcp_server_name: "x" }])).toMatchObject(
+      {
+        ...{ names: [], unkept: ["tool web_search_20250305", "tool mcp_toolset"] },
+      },
+    );
   });
 });
 
@@ -225,9 +265,21 @@ describe("members of a request that change nothing", () => {
   });
 
   test.each<[DialectName, object, string]>([
-    ["chat", { response_format: { type: "regex" } }, 'response_format.type: there is no format of type "regex"'],
-    ["responses", { text: { format: { type: "grammar" } } }, 'text.format.type: there is no format of type "grammar"'],
-    ["messages", { output_format: { type: "xml" } }, 'output_format.type: there is no format of type "xml"'],
+    [
+      "chat",
+      { response_format: { type: "regex" } },
+      'response_format.type: there is no format of type "regex"',
+    ],
+    [
+      "responses",
+      { text: { format: { type: "grammar" } } },
+      'text.format.type: there is no format of type "grammar"',
+    ],
+    [
+      "messages",
+      { output_format: { type: "xml" } },
+      'output_format.type: there is no format of type "xml"',
+    ],
     ["responses", { background: "yes" }, "background: expected true or false"],
     ["chat", { parallel_tool_calls: "no" }, "parallel_tool_calls: expected true or false"],
     ["chat", { top_logprobs: "3" }, "top_logprobs: expected a whole number from 0 on"],

@@ -23,11 +23,7 @@ export interface Recollection {
   /** The item of that id, as it stood in a reply; `undefined` where it is none of ours. */
   item?(id: string): unknown;
   /** The tools of a list that the dialect has read before, or what `read` makes of it. */
-  toolsOf?(
-    dialect: DialectName,
-    list: readonly unknown[],
-    read: () => ToolSet,
-  ): ToolSet;
+  toolsOf?(dialect: DialectName, list: readonly unknown[], read: () => ToolSet): ToolSet;
   /** The whole conversation up to and with the reply of that id. */
   conversationOf?(replyId: string): readonly ClientMessage[] | undefined;
 }

@@ -1,5 +1,13 @@
 import { customParameters, fixedTools } from "./openai-tool-schemas.ts";
-import { invalid, isAbsent, listOf, objectOf, optionalText, textOf, type Json } from "./read-body.ts";
+import {
+  invalid,
+  isAbsent,
+  listOf,
+  objectOf,
+  optionalText,
+  textOf,
+  type Json,
+} from "./read-body.ts";
 import { flatName } from "./tool-namespaces.ts";
 import { unknownTool, type ToolCollector } from "./tool-set.ts";
 
@@ -159,7 +167,10 @@ function readShell(tool: Json, where: ToolPlace): void {
     case "container_reference":
       return where.into.leaveOut("shell in a container");
     default:
-      throw invalid(`${place}.type`, `there is no environment ${JSON.stringify(environment["type"])}`);
+      throw invalid(
+        `${place}.type`,
+        `there is no environment ${JSON.stringify(environment["type"])}`,
+      );
   }
 }
 

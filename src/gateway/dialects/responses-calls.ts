@@ -17,7 +17,12 @@ export function readCallItem(item: Json, place: string): ClientCall | undefined 
       return { id: callId(item, place), name: nameOf(item, place), argumentsText };
     }
     case "local_shell_call":
-      return readAction(item, { name: "local_shell", form: "local-shell", member: "action", place });
+      return readAction(item, {
+        name: "local_shell",
+        form: "local-shell",
+        member: "action",
+        place,
+      });
     case "shell_call":
       return readAction(item, { name: "shell", form: "shell", member: "action", place });
     case "apply_patch_call": {

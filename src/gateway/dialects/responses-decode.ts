@@ -52,7 +52,8 @@ export function decodeResponses(
   known?: History,
 ): AskedTurn {
   const body = objectOf(value, "the body");
-  if (flagOf(body["background"], "background")) throw invalid("background", "turns are sampled at once");
+  if (flagOf(body["background"], "background"))
+    throw invalid("background", "turns are sampled at once");
   const instructions = optionalText(body["instructions"], "instructions") ?? "";
   const earlier = earlierMessages(body, recollection);
   const history = [...earlier, ...messagesOf(known ?? readInput(body["input"], recollection))];

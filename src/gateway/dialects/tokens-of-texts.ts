@@ -12,14 +12,17 @@ export function tokensOfTexts(
   const whole = Buffer.concat(tokens.map(({ bytes }) => bytes));
   let end = whole.length;
   // From behind: what stands between reasoning and text may hold the text, and an end cannot.
-  return parts.toReversed().map((part): readonly ReplyToken[] => {
-    const text = Buffer.from(part.text);
-    const start = whole.lastIndexOf(text, end - text.length);
-    if (start === -1 || end < text.length) return [];
-    const found = part.type === "text" ? tokensWithin(tokens, start, start + text.length) : [];
-    end = start;
-    return found;
-  }).toReversed();
+  return parts
+    .toReversed()
+    .map((part): readonly ReplyToken[] => {
+      const text = Buffer.from(part.text);
+      const start = whole.lastIndexOf(text, end - text.length);
+      if (start === -1 || end < text.length) return [];
+      const found = part.type === "text" ? tokensWithin(tokens, start, start + text.length) : [];
+      end = start;
+      return found;
+    })
+    .toReversed();
 }
 
 function tokensWithin(

@@ -31,7 +31,10 @@ describe("readToolChoice()", () => {
       { type: "required", allowed: ["look"] },
     ],
     [
-      { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [nested, { type: "shell" }] } },
+      {
+        type: "allowed_tools",
+        allowed_tools: { mode: "auto", tools: [nested, { type: "shell" }] },
+      },
       { type: "auto", allowed: ["look", "shell"] },
     ],
     [
@@ -80,7 +83,10 @@ describe("readToolChoice()", () => {
       'tool_choice.tools[0].type: there is no choice "added_2027"',
     ],
     [{ type: "function" }, "tool_choice.name: expected text, not nothing"],
-    [{ type: "namespace", name: "box" }, "tool_choice.type: a namespace cannot be chosen; name its tools"],
+    [
+      { type: "namespace", name: "box" },
+      "tool_choice.type: a namespace cannot be chosen; name its tools",
+    ],
   ])("refuses %j", (choice, problem) => {
     expect(() => readToolChoice(choice)).toThrow(`Cannot read ${problem}`);
   });

@@ -1,4 +1,4 @@
-import { encodeItem } from "../dialects/responses-encode.ts";
+import { encodeItem } from "../dialects/responses-items.ts";
 import type { DialectName, Recollection } from "../dialects/dialect.ts";
 import type { ClientMessage, ToolSet } from "../conversation.ts";
 import { pathTo } from "../tree/path-ids.ts";

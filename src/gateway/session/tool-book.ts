@@ -19,10 +19,7 @@ export class ToolBook {
   readonly #byList = new WeakMap<readonly unknown[], Map<DialectName, ToolSet>>();
 
   /** The tools of a list; `read` makes them where they are not known. */
-  find(
-    { dialect, list }: ToolList,
-    read: () => ToolSet,
-  ): ToolSet {
+  find({ dialect, list }: ToolList, read: () => ToolSet): ToolSet {
     const byDialect = this.#byList.get(list) ?? new Map<DialectName, ToolSet>();
     const known = byDialect.get(dialect);
     if (known !== undefined) return known;

@@ -85,7 +85,9 @@ function namedTools(
 }
 
 function badChoice(problem: string): ClientError {
-  return new ClientError("invalid", `Cannot read tool_choice: ${problem}`, { place: "tool_choice" });
+  return new ClientError("invalid", `Cannot read tool_choice: ${problem}`, {
+    place: "tool_choice",
+  });
 }
 
 function hold(

@@ -130,25 +130,28 @@ describe("TurnReader", () => {
     );
   });
 
-  test.each([1, 7, 1000])("hands on the first call alone to a client that takes one (%i)", (size) => {
-    let count = 0;
-    const read = new TurnReader({
-      formats: { parser: findToolCallParser("qwen25"), parseOptions: {} },
-      ...{ tools: [look], stops: [], reasoningOpened: false, parallelCalls: false },
-      ids: { mint: (prefix) => `${prefix}${count++}`, callPrefix: "call_" },
-    });
-    const calls = [1, 2, 3].map(
-      (a) => `<tool_call>\n{"name": "look", "arguments": {"a": ${a}}}\n</tool_call>`,
-    );
-    const { events } = readAll(read, `Hm.\n${calls.join("\n")}`, size);
-    expect(read.parts.map(({ type, text }) => [type, text])).toEqual([
-      ["text", "Hm."],
-      ["call", '{"a": 1}'],
-    ]);
-    expect(read.leftOutCount).toBe(2);
-    expect(events.filter(({ type }) => type === "part-start")).toHaveLength(2);
-    expect(read.attempts).toHaveLength(3);
-  });
+  test.each([1, 7, 1000])(
+    "hands on the first call alone to a client that takes one (%i)",
+    (size) => {
+      let count = 0;
+      const read = new TurnReader({
+        formats: { parser: findToolCallParser("qwen25"), parseOptions: {} },
+        ...{ tools: [look], stops: [], reasoningOpened: false, parallelCalls: false },
+        ids: { mint: (prefix) => `${prefix}${count++}`, callPrefix: "call_" },
+      });
+      const calls = [1, 2, 3].map(
+        (a) => `<tool_call>\n{"name": "look", "arguments": {"a": ${a}}}\n</tool_call>`,
+      );
+      const { events } = readAll(read, `Hm.\n${calls.join("\n")}`, size);
+      expect(read.parts.map(({ type, text }) => [type, text])).toEqual([
+        ["text", "Hm."],
+        ["call", '{"a": 1}'],
+      ]);
+      expect(read.leftOutCount).toBe(2);
+      expect(events.filter(({ type }) => type === "part-start")).toHaveLength(2);
+      expect(read.attempts).toHaveLength(3);
+    },
+  );
 
   test("hands on calls in the forms of their tools, and as text what has not the form", () => {
     const callForms = new Map([["look", "local-shell" as const]]);
