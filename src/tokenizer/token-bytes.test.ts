@@ -1,13 +1,15 @@
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { smallModelFolder } from "../../test/support/small-model.ts";
 import type { AddedToken } from "./codec.ts";
 import { loadTokenCodec } from "./load-codec.ts";
 import { tokenBytes } from "./token-bytes.ts";
 
+const modelFolder = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
+
 test.each(["native", "javascript"] as const)(
   "tokenBytes() gives the bytes of characters that several tokens make up (%s)",
   async (backend) => {
-    const codec = await loadTokenCodec(smallModelFolder, { backend });
+    const codec = await loadTokenCodec(modelFolder, { backend });
     try {
       const text = "né 😀 日本\n<|im_end|>x";
       const ids = await codec.encode(text);
