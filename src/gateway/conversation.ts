@@ -84,7 +84,7 @@ export interface AskedTurn {
   /** Texts that end the turn. */
   readonly stop: readonly string[];
   readonly toolChoice: ToolChoice;
-  /** Whether a turn may hold several calls. */
+  /** True where a turn may hold several calls. */
   readonly parallelCalls: boolean;
   /** A form that the text is to have, as the client asked for it; absent for free text. */
   readonly textFormat?: TextFormat;
@@ -169,7 +169,7 @@ export interface Reply {
   readonly usage: ReplyUsage;
   /**
    * Only where the client asked for them: the tokens of the reply's text. A token that ends the turn, and
-   * what stands behind a stop text, are not among them.
+   * what follows a stop text, are not among them.
    */
   readonly tokens?: readonly ReplyToken[];
 }

@@ -58,7 +58,7 @@ export interface GatewayOptions {
   readonly sampling?: SamplingParameters;
   /** Whose sampling parameters count. Default `pin`: the gateway's, whatever clients ask for. */
   readonly clientSampling?: "pin" | "honour";
-  /** What becomes of tool choices and text formats that nothing enforces. Default `ignore`. */
+  /** What becomes of tools of servers, tool choices, text formats and other wishes that nothing keeps. Default `ignore`. */
   readonly constraints?: "ignore" | "refuse";
   /** How exactly turns have to come back. Default `calls`. */
   readonly strictness?: Strictness;

@@ -70,7 +70,7 @@ function isKnownType(type: unknown): type is AnthropicToolType {
   return typeof type === "string" && Object.hasOwn(anthropicToolTypes, type);
 }
 
-/** The words in which the policy is told of a tool's settings. */
+/** Sentences of the description, by the setting that they name. */
 const settingTexts: Readonly<Record<string, (value: unknown) => string>> = {
   display_width_px: (width) => `The screen is ${String(width)} pixels wide.`,
   display_height_px: (height) => `The screen is ${String(height)} pixels high.`,

@@ -98,7 +98,7 @@ function readChoice(body: Json) {
   return isAbsent(tools) && isAbsent(choice) ? readFunctionCall(older) : readToolChoice(choice);
 }
 
-/** Whether a turn may hold several calls, as OpenAI's protocols spell it. */
+/** Returns whether a turn may hold several calls, as OpenAI's protocols spell it. */
 export function parallelCallsOf(value: unknown): boolean {
   return isAbsent(value) || flagOf(value, "parallel_tool_calls");
 }

@@ -11,7 +11,7 @@ export function tokensOfTexts(
 ): readonly (readonly ReplyToken[])[] {
   const whole = Buffer.concat(tokens.map(({ bytes }) => bytes));
   let end = whole.length;
-  // From behind: what stands between reasoning and text may hold the text, and an end cannot.
+  // From the last part to the first: the markup between reasoning and text may contain the text.
   return parts
     .toReversed()
     .map((part): readonly ReplyToken[] => {

@@ -5,7 +5,7 @@ import type { SampledReply } from "./sample-reply.ts";
 
 /**
  * The tokens of a reply's text one by one, for clients that want their logprobs: what was thought, said and
- * called, with the markup. The token that ends the turn is no text, and neither is what stands behind the
+ * called, with the markup. The token that ends the turn is no text, and neither is what follows the
  * stop text at which the reply was cut.
  */
 export async function replyTokens(

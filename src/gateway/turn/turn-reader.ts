@@ -32,7 +32,7 @@ export interface TurnToStream {
   readonly tools: readonly ToolDefinition[];
   /** How calls go to the client, by the tool's name; see `ToolSet.callForms`. */
   readonly callForms?: ReadonlyMap<string, CallForm>;
-  /** Whether the client takes several calls. Default true: else it gets the first one alone. */
+  /** True where the client takes several calls; else it gets the first one alone. Default true. */
   readonly parallelCalls?: boolean;
   /** Whether the prompt ended inside an opened reasoning block. */
   readonly reasoningOpened: boolean;
