@@ -71,6 +71,11 @@ describe("the tables of tools", () => {
     ],
     [
       "chat",
+      { type: "local_shell" },
+      'type: there is no tool of type "local_shell"; give it as a function with a JSON Schema',
+    ],
+    [
+      "chat",
       { name: "look" },
       "type: there is no tool of type undefined; give it as a function with a JSON Schema",
     ],

@@ -70,6 +70,10 @@ export function readResponsesTool(tool: Json, place: string, into: ToolCollector
 export function readChatTool(tool: Json, place: string, into: ToolCollector): void {
   const type = tool["type"] ?? ("function" in tool ? "function" : undefined);
   if (type !== "function" && type !== "custom") {
+    // Chat Completions has no items for the calls of the others.
+    if (isOpenAiToolType(type) && openAiToolTypes[type] === "client") {
+      throw unknownTool(place, type, remedy);
+    }
     readTool(tool, { place, into });
     return;
   }
