@@ -16,8 +16,9 @@ import { toTemplateTurn, type GatewaySession, type SessionSetback } from "./sess
 import type { Placement } from "./tree/session-tree.ts";
 import { toSentTurn, type TurnNode } from "./tree/turn-node.ts";
 import type { BuiltPrompt, PromptBuilder } from "./turn/prompt-builder.ts";
+import { replyTokens } from "./turn/reply-tokens.ts";
 import { sampleReply, type SampledReply } from "./turn/sample-reply.ts";
-import { wantedForm, type WantedForm } from "./turn/turn-constraint.ts";
+import { unkeptWishes, wantedForm, type WantedForm } from "./turn/turn-constraint.ts";
 import type { ReplyFormats } from "./turn/turn-reader.ts";
 import { writeJsonWith } from "../environment/plain-text.ts";
 import { writtenText } from "../python/exact-json.ts";
@@ -31,7 +32,7 @@ export interface TurnServices {
   readonly sampling: SamplingParameters;
   /** Whose sampling parameters count: the gateway's, or the client's where it gives any. */
   readonly clientSampling: "pin" | "honour";
-  /** What becomes of a tool choice or a text format that nothing can enforce. */
+  /** What becomes of tools of servers, tool choices, text formats and other wishes that nothing keeps. */
   readonly constraints: "ignore" | "refuse";
   /** Names of the model whose turns are trained; absent: all. */
   readonly policyModels?: readonly string[];
@@ -140,7 +141,8 @@ async function sampleAndWrite(
   const { engine, renderer, formats, mint, clock, counters } = services;
   const { asked, dialect } = request;
   session.requireRoom();
-  counters.ignored(asked.ignoredFields);
+  counters.ignored([...asked.ignoredFields, ...pinnedFields(services, asked)]);
+  for (const { what, why } of unkeptWishes(asked)) leaveFree(services, what, why);
   const { placement, built } = await placeAndRender(services, session, asked);
   const form = chooseForm(services, asked, built);
   const start: ReplyStart = {
@@ -177,6 +179,7 @@ async function sampleAndWrite(
       read: {
         formats,
         tools: asked.toolChoice.type === "none" ? [] : asked.tools,
+        ...{ callForms: asked.callForms, parallelCalls: asked.parallelCalls },
         reasoningOpened: built.reasoningOpened,
         stops: asked.stop,
         ids: { mint, callPrefix: dialect.idPrefixes.call },
@@ -206,6 +209,7 @@ async function sampleAndWrite(
   });
   services.builder.keep(node, built.ids);
   counters.turn(placement.cause, placement.notes);
+  counters.leftOutCalls(reply.leftOutCallCount);
   await services.journal(session, placement, node, asked.tools);
   const tokens = asked.includesLogprobs ? await replyTokens(renderer, reply) : undefined;
   output.finish(dialect, start, reply, tokens);
@@ -223,6 +227,14 @@ function chooseSampling(
   asked: AskedTurn,
 ): SamplingParameters {
   return clientSampling === "honour" ? { ...sampling, ...asked.sampling } : sampling;
+}
+
+/** Sampling parameters of a request that change nothing, because the gateway's own count. */
+function pinnedFields({ clientSampling }: TurnServices, { sampling }: AskedTurn): string[] {
+  if (clientSampling === "honour") return [];
+  return Object.keys(sampling).map((name) =>
+    name.replaceAll(/[A-Z]/g, (at) => `_${at.toLowerCase()}`),
+  );
 }
 
 /** @throws ClientError `invalid` for what no engine can enforce, where that is to be refused. */
@@ -301,18 +313,6 @@ function toRecord(
     promptTokenCount: built.ids.length,
     startedAtMs: Math.min(start.createdAtMs, now()),
   };
-}
-
-/** The reply's tokens one by one, for clients that want their logprobs. */
-async function replyTokens(
-  { codec }: Renderer,
-  { generation: { outputIds, logprobs } }: SampledReply,
-): Promise<readonly ReplyToken[]> {
-  const tokens: ReplyToken[] = [];
-  for (const [place, id] of outputIds.entries()) {
-    tokens.push({ text: await codec.decode([id]), logprob: logprobs[place]! });
-  }
-  return tokens;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { SamplingParameters } from "../engine/engine.ts";
 import type { ToolDefinition } from "../message.ts";
+import type { CallForm } from "./call-form.ts";
 
 /** A call in a conversation as a client sends it. */
 export interface ClientCall {
@@ -36,8 +37,29 @@ export type ClientMessage =
 
 /** Which of the tools the policy is to call. */
 export type ToolChoice =
-  | { readonly type: "auto" | "none" | "required" }
+  /** `allowed`: the names of the tools that it may call; absent: all. */
+  | { readonly type: "auto" | "required"; readonly allowed?: readonly string[] }
+  | { readonly type: "none" }
   | { readonly type: "named"; readonly name: string };
+
+/** A wish of a request that nothing here keeps. It is counted, or the request is refused. */
+export interface UnkeptWish {
+  /** Such as `tool web_search`. */
+  readonly what: string;
+  readonly why: string;
+}
+
+/** The tools of a request. */
+export interface ToolSet {
+  /** As the policy is shown them. */
+  readonly tools: readonly ToolDefinition[];
+  /** How calls go to the client, by the tool's name; absent for functions with a JSON object. */
+  readonly callForms: ReadonlyMap<string, CallForm>;
+  /** Tools that the policy is not shown, and what of the others nothing enforces. */
+  readonly unkept: readonly UnkeptWish[];
+  /** Members of tools that change nothing here, such as `tools[].defer_loading`. */
+  readonly ignoredFields: readonly string[];
+}
 
 /** A form that a reply's text is to have. */
 export type TextFormat =
@@ -51,6 +73,8 @@ export interface AskedTurn {
   readonly isStreamed: boolean;
   readonly messages: readonly ClientMessage[];
   readonly tools: readonly ToolDefinition[];
+  /** See `ToolSet.callForms`. */
+  readonly callForms: ReadonlyMap<string, CallForm>;
   readonly sampling: Pick<
     SamplingParameters,
     "temperature" | "topP" | "topK" | "seed" | "frequencyPenalty" | "presencePenalty"
@@ -60,11 +84,13 @@ export interface AskedTurn {
   /** Texts that end the turn. */
   readonly stop: readonly string[];
   readonly toolChoice: ToolChoice;
+  /** True where a turn may hold several calls. */
+  readonly parallelCalls: boolean;
   /** A form that the text is to have, as the client asked for it; absent for free text. */
   readonly textFormat?: TextFormat;
   /** Chat Completions: whether the stream ends with the usage. */
   readonly includesUsage: boolean;
-  /** Chat Completions: whether the reply carries the logprobs of its tokens. */
+  /** Chat Completions and Responses: whether the reply carries the logprobs of its tokens. */
   readonly includesLogprobs: boolean;
   /** Responses: whether reasoning comes with content that only we can read. */
   readonly includesEncryptedReasoning: boolean;
@@ -77,6 +103,7 @@ export interface AskedTurn {
   readonly echo: Readonly<Record<string, unknown>>;
   /** Fields of the request that change nothing here, by their names. */
   readonly ignoredFields: readonly string[];
+  readonly unkept: readonly UnkeptWish[];
 }
 
 /** One stretch of a sampled turn as it goes to the client. JSON-able. */
@@ -97,6 +124,8 @@ export type ReplyPart =
       readonly name: string;
       /** A JSON object, exactly as the policy spelled it. */
       readonly text: string;
+      /** How the call goes to the client; absent for a function with a JSON object. */
+      readonly form?: CallForm;
     };
 
 /** What a turn brings, in order; each part is begun, grows, and is ended before the next begins. */
@@ -131,7 +160,8 @@ export interface ReplyStart {
 
 /** A token of the reply with its logprob, for clients that ask for them. */
 export interface ReplyToken {
-  readonly text: string;
+  /** What the token stands for; it may be part of a character. */
+  readonly bytes: Uint8Array;
   /** Natural logarithm. */
   readonly logprob: number;
 }
@@ -142,6 +172,9 @@ export interface Reply {
   readonly parts: readonly ReplyPart[];
   readonly finish: ReplyFinish;
   readonly usage: ReplyUsage;
-  /** Only where the client asked for them. */
+  /**
+   * Only where the client asked for them: the tokens of the reply's text. A token that ends the turn, and
+   * what follows a stop text, are not among them.
+   */
   readonly tokens?: readonly ReplyToken[];
 }

@@ -59,7 +59,7 @@ export interface GatewayOptions {
   readonly sampling?: SamplingParameters;
   /** Whose sampling parameters count. Default `pin`: the gateway's, whatever clients ask for. */
   readonly clientSampling?: "pin" | "honour";
-  /** What becomes of tool choices and text formats that nothing enforces. Default `ignore`. */
+  /** What becomes of tools of servers, tool choices, text formats and other wishes that nothing keeps. Default `ignore`. */
   readonly constraints?: "ignore" | "refuse";
   /** How exactly turns have to come back. Default `calls`. */
   readonly strictness?: Strictness;
@@ -299,9 +299,10 @@ export class Gateway implements AsyncDisposable {
       if (asked.messages.length > 0) return asked;
       throw new ClientError("invalid", "Cannot read the body: there are no messages");
     } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      const message = "Cannot read the body: it is nested too deeply";
-      throw new ClientError("invalid", message, { cause: error });
+      const refusal = unreadable(error);
+      if (refusal === undefined) throw error;
+      this.#counters.refused(refusal.message);
+      throw refusal;
     }
   }
 
@@ -450,6 +451,14 @@ export class Gateway implements AsyncDisposable {
   #report(error: unknown): void {
     this.#options.onTrouble?.(error);
   }
+}
+
+/** The refusal of a body that cannot be read; `undefined` for other errors. */
+function unreadable(error: unknown): ClientError | undefined {
+  if (error instanceof ClientError) return error;
+  if (!(error instanceof RangeError)) return undefined;
+  const message = "Cannot read the body: it is nested too deeply";
+  return new ClientError("invalid", message, { cause: error });
 }
 
 /** A reply, and what is done once its turn is known, or that there is none. */

@@ -97,7 +97,7 @@ const ownSettings = [
   {
     name: "constraints",
     kind: { type: "choice", choices: ["ignore", "refuse"] },
-    help: "tool choices and text formats that neither engine nor model can be held to",
+    help: "tools of servers, tool choices and formats that nothing enforces",
     default: "ignore",
   },
   {

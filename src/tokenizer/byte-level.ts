@@ -12,6 +12,8 @@ export interface ByteLevelText {
   decode(ids: readonly number[]): Promise<string | undefined>;
   /** How many bytes an id stands for; `undefined` for what is none. */
   byteLengthOf(id: number): number | undefined;
+  /** The bytes that an id stands for; `undefined` for what is none. */
+  bytesOf(id: number): Uint8Array | undefined;
 }
 
 /** Longest list that is decoded at once: a fraction of a millisecond. */
@@ -68,6 +70,7 @@ export function createByteLevelText(
       return Buffer.concat(parts).toString();
     },
     byteLengthOf: (id) => bytesOf(id)?.length,
+    bytesOf,
   };
 }
 

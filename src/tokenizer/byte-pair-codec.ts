@@ -89,6 +89,7 @@ export function createBytePairCodec(
     ...(learned && { encodeNow: (text) => learned.encodeNow(text) }),
     decodeNow: (ids) => bytes.decodeNow(ids),
     byteLengthOf: (id) => bytes.byteLengthOf(id),
+    bytesOf: (id) => bytes.bytesOf(id),
     close: () => cutter.close(),
   };
 }

@@ -47,6 +47,8 @@ export interface TokenCodec {
    * UTF-8: so do byte-level tokenizers. `undefined` for what is no id; absent where it is otherwise, or not known.
    */
   byteLengthOf?(id: number): number | undefined;
+  /** The bytes that an id stands for, under the same terms. Callers must not change them. */
+  bytesOf?(id: number): Uint8Array | undefined;
   /**
    * Ends the thread that a codec may run; absent where it runs none. An idle thread does not keep the
    * process alive.

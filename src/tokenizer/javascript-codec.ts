@@ -50,6 +50,7 @@ export async function createJavascriptCodec(
     ...(bytes && {
       decodeNow: (ids) => bytes.decodeNow(ids),
       byteLengthOf: (id) => bytes.byteLengthOf(id),
+      bytesOf: (id) => bytes.bytesOf(id),
     }),
     close: () => remote.close(),
   };

@@ -1,32 +1,37 @@
-import type { AskedTurn, ClientCall, ClientMessage, ToolChoice } from "../conversation.ts";
-import type { ToolDefinition } from "../../message.ts";
+import { customArguments } from "../call-form.ts";
+import type { AskedTurn, ClientCall, ClientMessage, ToolSet } from "../conversation.ts";
 import type { Recollection } from "./dialect.ts";
 import { contentText, partSeparator, readContent } from "./content-text.ts";
 import { askedForm, chatParts, chatSaidParts, saidForm } from "./message-parts.ts";
 import { extendHistory, messagesOf, noHistory, oneMessageTurns, type History } from "./history.ts";
+import { readChatTool, readOlderFunction } from "./openai-tools.ts";
 import {
   flagOf,
   invalid,
   isAbsent,
   listOf,
   objectOf,
+  optionalNumber,
   optionalText,
   samplingOf,
+  schemaMembers,
   sharedFields,
   stopTexts,
   textFormatOf,
   textOf,
-  toolOf,
-  toolsOf,
+  unreadMembers,
   type Json,
 } from "./read-body.ts";
 import { writeExactJson } from "../../python/exact-json.ts";
+import { readFunctionCall, readToolChoice } from "./tool-choice.ts";
+import { toolsOf } from "./tool-set.ts";
 
-const knownFields = new Set([
+const knownFields = [
   ...["model", "messages", "tools", "tool_choice", "stream", "stream_options", "stop", "n"],
   ...["temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty"],
   ...["max_tokens", "max_completion_tokens", "response_format", "logprobs", "top_logprobs"],
-]);
+  ...["parallel_tool_calls", "functions", "function_call"],
+];
 
 /** Reads a request of Chat Completions. */
 export function decodeChat(
@@ -40,23 +45,71 @@ export function decodeChat(
     throw invalid("n", "one turn is sampled a request; ask several times for several");
   }
   const options = isAbsent(streamOptions) ? {} : objectOf(streamOptions, "stream_options");
-  const textFormat = readFormat(body["response_format"]);
+  const { textFormat, ignoredFields } = readFormat(body["response_format"]);
+  const fields = sharedFields(body, {
+    known: knownFields,
+    maxTokens: ["max_completion_tokens", "max_tokens"],
+  });
+  const { tools, callForms, ...ofTools } = readTools(body, recollection);
+  const choice = readChoice(body);
   return {
-    ...sharedFields(body, {
-      known: knownFields,
-      maxTokens: ["max_completion_tokens", "max_tokens"],
-    }),
+    ...fields,
     messages: messagesOf(history ?? readChatHistory(listOf(body["messages"], "messages"))),
-    tools: toolsOf(body["tools"], { dialect: "chat", recollection, read: readTool }),
+    ...{ tools, callForms },
     sampling: samplingOf(body, openAiSampling),
     stop: stopTexts(body["stop"], "stop"),
-    toolChoice: readToolChoice(body["tool_choice"]),
+    toolChoice: choice.toolChoice,
+    // A message has room for one call of the older kind.
+    parallelCalls:
+      parallelCallsOf(body["parallel_tool_calls"]) &&
+      ![...callForms.values()].includes("function-call"),
     ...(textFormat === undefined ? {} : { textFormat }),
     includesUsage: flagOf(options["include_usage"], "stream_options.include_usage"),
     includesLogprobs: flagOf(body["logprobs"], "logprobs"),
     includesEncryptedReasoning: false,
     echo: {},
+    ignoredFields: [
+      ...[...fields.ignoredFields, ...ofTools.ignoredFields, ...choice.ignoredFields],
+      ...[...unreadMembers(options, "stream_options", ["include_usage"]), ...ignoredFields],
+    ],
+    unkept: [...ofTools.unkept, ...choice.unkept, ...alternatives(body["top_logprobs"])],
   };
+}
+
+/** Tools, or those in the older field. A client that gives both knows the newer one. */
+function readTools(body: Json, recollection: Recollection): ToolSet {
+  const { functions } = body;
+  const set = toolsOf(body["tools"], {
+    ...{ dialect: "chat", recollection },
+    read: readChatTool,
+  });
+  if (isAbsent(functions)) return set;
+  if (isAbsent(body["tools"])) return toolsOf(functions, { ...olderFunctions, recollection });
+  const why = "the request gives tools, which stand in the place of functions";
+  return { ...set, unkept: [...set.unkept, { what: "functions", why }] };
+}
+
+const olderFunctions = {
+  dialect: "chat",
+  field: "functions",
+  read: readOlderFunction,
+} as const;
+
+function readChoice(body: Json) {
+  const { tools, tool_choice: choice, function_call: older } = body;
+  return isAbsent(tools) && isAbsent(choice) ? readFunctionCall(older) : readToolChoice(choice);
+}
+
+/** Returns whether a turn may hold several calls, as OpenAI's protocols spell it. */
+export function parallelCallsOf(value: unknown): boolean {
+  return isAbsent(value) || flagOf(value, "parallel_tool_calls");
+}
+
+/** The wish for tokens that might have been sampled instead. */
+export function alternatives(count: unknown): AskedTurn["unkept"] {
+  const asked = optionalNumber(count, "top_logprobs", { min: 0, whole: true }) ?? 0;
+  const why = "the engine is asked for the logprobs of the sampled tokens alone";
+  return asked === 0 ? [] : [{ what: "top_logprobs", why }];
 }
 
 /** Reads messages of Chat Completions. */
@@ -119,12 +172,13 @@ function readAssistant(message: Json, place: string): ClientMessage {
     role: "assistant",
     content: withRefusal(said, refusal),
     ...(reasoning === "" ? {} : { reasoning }),
-    calls: isAbsent(calls)
-      ? []
-      : listOf(calls, `${place}.tool_calls`).map((call, index) => {
-          const where = `${place}.tool_calls[${index}]`;
-          return readCall(objectOf(call, where), { index, place: where });
-        }),
+    calls: [
+      ...(isAbsent(calls) ? [] : listOf(calls, `${place}.tool_calls`)).map((call, index) => {
+        const where = `${place}.tool_calls[${index}]`;
+        return readCall(objectOf(call, where), { index, place: where });
+      }),
+      ...olderCall(message["function_call"], `${place}.function_call`),
+    ],
     marks: [],
   };
 }
@@ -136,42 +190,51 @@ function withRefusal(said: string, refusal: string): string {
 }
 
 function readCall(call: Json, { index, place }: { index: number; place: string }): ClientCall {
-  const body = objectOf(call["function"], `${place}.function`);
-  const text = body["arguments"];
+  // A client that drops ids is told from others by the place of the call.
+  const id = optionalText(call["id"], `${place}.id`) ?? `#${index}`;
+  const type = call["type"] ?? "function";
+  switch (type) {
+    case "function":
+      return { id, ...calledFunction(call["function"], `${place}.function`) };
+    case "custom": {
+      const { name, input } = objectOf(call["custom"], `${place}.custom`);
+      return {
+        id,
+        name: textOf(name, `${place}.custom.name`),
+        argumentsText: customArguments(textOf(input, `${place}.custom.input`)),
+      };
+    }
+    default:
+      throw invalid(`${place}.type`, `there is no call of type ${JSON.stringify(type)}`);
+  }
+}
+
+function calledFunction(value: unknown, place: string): Omit<ClientCall, "id"> {
+  const { name, arguments: text } = objectOf(value, place);
   return {
-    // A client that drops ids is told from others by the place of the call.
-    id: optionalText(call["id"], `${place}.id`) ?? `#${index}`,
-    name: textOf(body["name"], `${place}.function.name`),
+    name: textOf(name, `${place}.name`),
     argumentsText: typeof text === "string" ? text : writeExactJson(text ?? {}),
   };
 }
 
-function readTool(tool: Json, where: string): readonly ToolDefinition[] {
-  if (tool["type"] !== "function" && !("function" in tool)) return [];
-  const place = `${where}.function`;
-  const { name, description, parameters } = objectOf(tool["function"], place);
-  return [toolOf({ name: textOf(name, `${place}.name`), description, parameters }, place)];
+/** A call of the older kind has no id: its result names the function. */
+function olderCall(value: unknown, place: string): readonly ClientCall[] {
+  if (isAbsent(value)) return [];
+  const called = calledFunction(value, place);
+  return [{ id: called.name, ...called }];
 }
 
-/** Which tools are to be called, in OpenAI's spelling: a word, or the tool's name in an object. */
-export function readToolChoice(choice: unknown): ToolChoice {
-  if (isAbsent(choice) || choice === "auto") return { type: "auto" };
-  if (choice === "none" || choice === "required") return { type: choice };
-  if (typeof choice === "string") {
-    throw invalid("tool_choice", `there is no choice ${JSON.stringify(choice)}`);
-  }
-  const { type, name, function: body, mode } = objectOf(choice, "tool_choice");
-  if (type === "allowed_tools") return readToolChoice(mode);
-  if (type !== "function") return { type: "auto" };
-  const named = name ?? objectOf(body, "tool_choice.function")["name"];
-  return { type: "named", name: textOf(named, "tool_choice.name") };
-}
-
-function readFormat(format: unknown): AskedTurn["textFormat"] {
-  if (isAbsent(format)) return undefined;
+function readFormat(format: unknown): Pick<AskedTurn, "textFormat" | "ignoredFields"> {
+  if (isAbsent(format)) return { ignoredFields: [] };
   const body = objectOf(format, "response_format");
-  const place = "response_format.json_schema";
-  const schema =
-    body["type"] === "json_schema" ? objectOf(body["json_schema"], place)["schema"] : undefined;
-  return textFormatOf(body, { schema, place: `${place}.schema` });
+  const place = "response_format";
+  const innerPlace = `${place}.json_schema`;
+  const inner = body["type"] === "json_schema" ? objectOf(body["json_schema"], innerPlace) : {};
+  const schema = { schema: inner["schema"], schemaPlace: `${innerPlace}.schema` };
+  const textFormat = textFormatOf(body, { place, ...schema });
+  const ignoredFields = [
+    ...unreadMembers(body, place, ["type", "json_schema"]),
+    ...unreadMembers(inner, innerPlace, schemaMembers),
+  ];
+  return { ...(textFormat === undefined ? {} : { textFormat }), ignoredFields };
 }

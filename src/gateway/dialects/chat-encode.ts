@@ -1,3 +1,4 @@
+import { customInput } from "../call-form.ts";
 import type { ClientError } from "../client-error.ts";
 import type {
   Reply,
@@ -10,6 +11,7 @@ import type {
 } from "../conversation.ts";
 import { sseComment, sseEvent, type ReplyEnd, type StreamWriter } from "./dialect.ts";
 import { openAiError } from "./openai-error.ts";
+import { encodeLogprobs } from "./token-logprobs.ts";
 
 type CallPart = Extract<ReplyPart, { readonly type: "call" }>;
 
@@ -23,7 +25,7 @@ export function encodeChatReply({ start, parts, finish, usage, tokens }: Reply):
     content: text === "" && calls.length > 0 ? null : text,
     refusal: null,
     ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
-    ...(calls.length === 0 ? {} : { tool_calls: calls.map((call) => toolCall(call, call.text)) }),
+    ...calledBy(calls),
   };
   return {
     ...envelope(start, "chat.completion"),
@@ -32,7 +34,7 @@ export function encodeChatReply({ start, parts, finish, usage, tokens }: Reply):
         index: 0,
         message,
         logprobs: tokens === undefined ? null : logprobsOf(tokens),
-        finish_reason: finishReason(finish),
+        finish_reason: finishReason(finish, parts),
       },
     ],
     usage: encodeUsage(usage),
@@ -47,12 +49,35 @@ function envelope({ id, createdAtMs, asked }: ReplyStart, object: string) {
   return { id, object, created: Math.floor(createdAtMs / 1000), model: asked.model };
 }
 
-function toolCall({ callId: id, name }: CallPart, text: string) {
-  return { id, type: "function", function: { name, arguments: text } };
+/** The calls of a whole message. Older functions are called one at a time. */
+function calledBy(calls: readonly CallPart[]): object {
+  const [first] = calls;
+  if (first === undefined) return {};
+  return isOlder(first)
+    ? { function_call: called(first) }
+    : { tool_calls: calls.map((call) => toolCall(call, call.text)) };
 }
 
-function finishReason({ type }: ReplyFinish): string {
-  return type === "calls" ? "tool_calls" : type === "length" ? "length" : "stop";
+/** A call with so much of its arguments. */
+function toolCall(call: CallPart, text: string) {
+  const { callId: id, name, form } = call;
+  if (form !== "custom") return { id, type: "function", function: { name, arguments: text } };
+  return { id, type: "custom", custom: { name, input: text === "" ? "" : customInput(text) } };
+}
+
+function called({ name, text }: CallPart) {
+  return { name, arguments: text };
+}
+
+function isOlder({ form }: CallPart): boolean {
+  return form === "function-call";
+}
+
+function finishReason({ type }: ReplyFinish, parts: readonly ReplyPart[]): string {
+  if (type !== "calls") return type === "length" ? "length" : "stop";
+  return parts.some((part) => part.type === "call" && isOlder(part))
+    ? "function_call"
+    : "tool_calls";
 }
 
 function encodeUsage({ promptTokenCount, cachedTokenCount, sampledTokenCount }: ReplyUsage) {
@@ -65,10 +90,7 @@ function encodeUsage({ promptTokenCount, cachedTokenCount, sampledTokenCount }: 
 }
 
 function logprobsOf(tokens: readonly ReplyToken[]) {
-  const content = tokens.map(({ text: token, logprob }) => {
-    return { token, logprob, bytes: [...Buffer.from(token)], top_logprobs: [] };
-  });
-  return { content, refusal: null };
+  return { content: encodeLogprobs(tokens), refusal: null };
 }
 
 /**
@@ -79,7 +101,7 @@ export class ChatWriter implements StreamWriter {
   readonly #start: ReplyStart;
   /** Places of calls among the calls, by their place among the parts. */
   readonly #callIndexes = new Map<number, number>();
-  readonly #kinds: ReplyPart["type"][] = [];
+  readonly #open: ReplyPart[] = [];
 
   constructor(start: ReplyStart) {
     this.#start = start;
@@ -90,20 +112,23 @@ export class ChatWriter implements StreamWriter {
   }
 
   write(event: ReplyEvent): string {
-    if (event.type === "part-start") return this.#begin(event.index, event.part);
-    if (event.type === "part-end") return "";
-    const { index, text } = event;
-    const kind = this.#kinds[index];
-    if (kind === "text") return this.#chunk({ content: text });
-    if (kind === "reasoning") return this.#chunk({ reasoning_content: text });
-    const place = this.#callIndexes.get(index);
-    return this.#chunk({ tool_calls: [{ index: place, function: { arguments: text } }] });
+    switch (event.type) {
+      case "part-start":
+        return this.#begin(event.index, event.part);
+      case "part-delta":
+        return this.#grow(event.index, event.text);
+      case "part-end":
+        return this.#finish(event.index, event.part);
+    }
   }
 
   end({ finish, usage, tokens }: ReplyEnd): string {
     const { asked } = this.#start;
     const logprobs = tokens === undefined ? {} : { logprobs: logprobsOf(tokens) };
-    const ending = this.#chunk({}, { ...logprobs, finish_reason: finishReason(finish) });
+    const ending = this.#chunk(
+      {},
+      { ...logprobs, finish_reason: finishReason(finish, this.#open) },
+    );
     const sums = asked.includesUsage
       ? sseEvent({ ...this.#envelope(), choices: [], usage: encodeUsage(usage) })
       : "";
@@ -119,11 +144,40 @@ export class ChatWriter implements StreamWriter {
   }
 
   #begin(index: number, part: ReplyPart): string {
-    this.#kinds[index] = part.type;
+    this.#open[index] = part;
     if (part.type !== "call") return "";
+    if (isOlder(part)) return this.#chunk({ function_call: called(part) });
     const place = this.#callIndexes.size;
     this.#callIndexes.set(index, place);
     return this.#chunk({ tool_calls: [{ index: place, ...toolCall(part, "") }] });
+  }
+
+  #grow(index: number, text: string): string {
+    const part = this.#open[index]!;
+    switch (part.type) {
+      case "text":
+        return this.#chunk({ content: text });
+      case "reasoning":
+        return this.#chunk({ reasoning_content: text });
+      case "call":
+        return this.#growCall(index, part, text);
+    }
+  }
+
+  #growCall(index: number, part: CallPart, text: string): string {
+    if (isOlder(part)) return this.#chunk({ function_call: { arguments: text } });
+    // The text of a custom tool is known once all arguments are.
+    if (part.form === "custom") return "";
+    return this.#callChunk(index, { function: { arguments: text } });
+  }
+
+  #finish(index: number, part: ReplyPart): string {
+    if (part.type !== "call" || part.form !== "custom") return "";
+    return this.#callChunk(index, { custom: { input: customInput(part.text) } });
+  }
+
+  #callChunk(index: number, change: object): string {
+    return this.#chunk({ tool_calls: [{ index: this.#callIndexes.get(index), ...change }] });
   }
 
   #envelope() {

@@ -1,4 +1,3 @@
-import type { ToolDefinition } from "../../message.ts";
 import type { ClientError } from "../client-error.ts";
 import type { History } from "./history.ts";
 import type {
@@ -10,6 +9,7 @@ import type {
   ReplyStart,
   ReplyToken,
   ReplyUsage,
+  ToolSet,
 } from "../conversation.ts";
 
 /** The languages that clients speak. */
@@ -25,11 +25,7 @@ export interface Recollection {
   /** The id of the reply that an item of that id stood in; `undefined` where it is none of ours. */
   replyOf?(itemId: string): string | undefined;
   /** The tools of a list that the dialect has read before, or what `read` makes of it. */
-  toolsOf?(
-    dialect: DialectName,
-    list: readonly unknown[],
-    read: () => readonly ToolDefinition[],
-  ): readonly ToolDefinition[];
+  toolsOf?(dialect: DialectName, list: readonly unknown[], read: () => ToolSet): ToolSet;
   /** The whole conversation up to and with the reply of that id. */
   conversationOf?(replyId: string): readonly ClientMessage[] | undefined;
 }

@@ -272,7 +272,7 @@ describe("decoders", () => {
 
   test("know tools of namespaces by one name, and call them as the client knows them", () => {
     const look = { type: "function", name: "look", parameters: { type: "object" } };
-    const group = { type: "namespace", name: "mcp__shop", tools: [look, { type: "custom" }] };
+    const group = { type: "namespace", name: "mcp__shop", tools: [look] };
     const call = {
       ...{ type: "function_call", call_id: "call_1", name: "look", namespace: "mcp__shop" },
       arguments: "{}",
@@ -304,17 +304,6 @@ describe("decoders", () => {
       .filter(({ name }) => name === "response.output_item.done")
       .map(({ data }) => (JSON.parse(data) as { item: object }).item);
     expect(items).toMatchObject(told);
-  });
-
-  test("pass over tools that a server would run itself", () => {
-    const own = { type: "function", name: "look", parameters: { type: "object" } };
-    const tools = responsesDialect.decode({
-      input: "Hi",
-      tools: [{ type: "web_search" }, own],
-    }).tools;
-    expect(tools.map(({ name }) => name)).toEqual(["look"]);
-    const server = [{ type: "web_search_20250305", name: "web_search", max_uses: 3 }];
-    expect(askedFor(messagesDialect, { tools: server }).tools).toEqual([]);
   });
 
   test("read parameters, choices and formats", () => {

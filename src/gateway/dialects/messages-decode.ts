@@ -1,5 +1,5 @@
-import type { AskedTurn, ClientCall, ClientMessage, ToolChoice } from "../conversation.ts";
-import type { ToolDefinition } from "../../message.ts";
+import type { AskedTurn, ClientCall, ClientMessage } from "../conversation.ts";
+import { readMessagesTool } from "./anthropic-tools.ts";
 import type { Recollection } from "./dialect.ts";
 import { contentText, partSeparator, unshowable } from "./content-text.ts";
 import { askedForm, messagesParts } from "./message-parts.ts";
@@ -11,20 +11,23 @@ import {
   objectOf,
   optionalText,
   samplingOf,
+  schemaMembers,
   sharedFields,
   stopTexts,
   textFormatOf,
   textOf,
-  toolOf,
-  toolsOf,
+  unreadMembers,
   type Json,
 } from "./read-body.ts";
 import { writeExactJson } from "../../python/exact-json.ts";
+import { readMessagesChoice } from "./tool-choice.ts";
+import { toolsOf } from "./tool-set.ts";
 
-const knownFields = new Set([
+const knownFields = [
   ...["model", "messages", "system", "tools", "tool_choice", "stream", "stop_sequences"],
   ...["temperature", "top_p", "top_k", "max_tokens", "metadata", "output_format"],
-]);
+  "output_config",
+];
 
 /** Reads a request of Messages. */
 export function decodeMessages(
@@ -40,19 +43,31 @@ export function decodeMessages(
     const place = `messages[${read.itemCount - 1}]`;
     throw invalid(place, "the policy's turn cannot be begun for it; end with a user's message");
   }
-  const textFormat = readFormat(body);
+  const { textFormat, ignoredFields } = readFormat(body);
+  const fields = sharedFields(body, { known: knownFields, maxTokens: ["max_tokens"] });
+  const { tools, callForms, ...ofTools } = toolsOf(body["tools"], {
+    ...{ dialect: "messages", recollection },
+    read: readMessagesTool,
+  });
+  const choice = readMessagesChoice(body["tool_choice"]);
   return {
-    ...sharedFields(body, { known: knownFields, maxTokens: ["max_tokens"] }),
+    ...fields,
     messages: system === "" ? messages : [{ role: "system", content: system }, ...messages],
-    tools: toolsOf(body["tools"], { dialect: "messages", recollection, read: readTool }),
+    ...{ tools, callForms },
     sampling: samplingOf(body, ["temperature", "top_p", "top_k"]),
     stop: stopTexts(body["stop_sequences"], "stop_sequences"),
-    toolChoice: readToolChoice(body["tool_choice"]),
+    toolChoice: choice.toolChoice,
+    parallelCalls: choice.parallelCalls,
     ...(textFormat === undefined ? {} : { textFormat }),
     includesUsage: true,
     includesLogprobs: false,
     includesEncryptedReasoning: true,
     echo: {},
+    ignoredFields: [
+      ...[...fields.ignoredFields, ...ofTools.ignoredFields, ...choice.ignoredFields],
+      ...ignoredFields,
+    ],
+    unkept: [...ofTools.unkept, ...choice.unkept],
   };
 }
 
@@ -70,15 +85,19 @@ export function readMessagesHistory(
 }
 
 /** The schema of the reply's text stands in `output_config.format`, and in `output_format` before. */
-function readFormat(body: Json): AskedTurn["textFormat"] {
-  const { output_config: config, output_format: before } = body;
-  const format = isAbsent(config)
-    ? before
-    : (objectOf(config, "output_config")["format"] ?? before);
-  if (isAbsent(format)) return undefined;
+function readFormat(body: Json): Pick<AskedTurn, "textFormat" | "ignoredFields"> {
+  const { output_config: given, output_format: before } = body;
+  const config = isAbsent(given) ? {} : objectOf(given, "output_config");
+  const format = config["format"] ?? before;
+  const ofConfig = unreadMembers(config, "output_config", ["format"]);
+  if (isAbsent(format)) return { ignoredFields: ofConfig };
   const place = format === before ? "output_format" : "output_config.format";
   const read = objectOf(format, place);
-  return textFormatOf(read, { schema: read["schema"], place: `${place}.schema` });
+  const textFormat = textFormatOf(read, {
+    ...{ place, schema: read["schema"], schemaPlace: `${place}.schema` },
+  });
+  const ignoredFields = [...ofConfig, ...unreadMembers(read, place, ["type", ...schemaMembers])];
+  return { ...(textFormat === undefined ? {} : { textFormat }), ignoredFields };
 }
 
 const textForm = askedForm(messagesParts);
@@ -167,27 +186,4 @@ function readAssistant(content: unknown, place: string): ClientMessage {
 
 function marksOf(value: unknown): readonly string[] {
   return typeof value === "string" && value !== "" ? [value] : [];
-}
-
-/** Tools that a server would run itself have a type and no schema: they are not the policy's. */
-function readTool(tool: Json, place: string): readonly ToolDefinition[] {
-  const { type, name, description, input_schema: parameters } = tool;
-  if (parameters === undefined && type !== undefined && type !== "custom") return [];
-  return [toolOf({ name: textOf(name, `${place}.name`), description, parameters }, place)];
-}
-
-function readToolChoice(choice: unknown): ToolChoice {
-  if (isAbsent(choice)) return { type: "auto" };
-  const { type, name } = objectOf(choice, "tool_choice");
-  switch (type) {
-    case "auto":
-    case "none":
-      return { type };
-    case "any":
-      return { type: "required" };
-    case "tool":
-      return { type: "named", name: textOf(name, "tool_choice.name") };
-    default:
-      throw invalid("tool_choice.type", `there is no choice ${JSON.stringify(type)}`);
-  }
 }

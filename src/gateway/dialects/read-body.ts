@@ -1,11 +1,6 @@
 import { ClientError } from "../client-error.ts";
 import type { AskedTurn, TextFormat } from "../conversation.ts";
-import type { DialectName, Recollection } from "./dialect.ts";
-import { toolFromOpenAi, type ToolDefinition } from "../../message.ts";
-import { toPyValue, type PlainJson } from "../../python/value.ts";
 import { isWellFormed } from "../../internal/well-formed.ts";
-import { exactOf } from "../../python/exact-json.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
 
 /** A JSON object of a request. */
 export type Json = Readonly<Record<string, unknown>>;
@@ -34,7 +29,8 @@ export function textOf(value: unknown, place: string): string {
   throw invalid(place, brokenPair);
 }
 
-const brokenPair = "it holds half of a surrogate pair, which no prompt can hold";
+/** The refusal of a text that no UTF-8 can hold. */
+export const brokenPair = "it holds half of a surrogate pair, which no prompt can hold";
 
 /** A text, or nothing where it is absent or null. */
 export function optionalText(value: unknown, place: string): string | undefined {
@@ -76,23 +72,6 @@ export function stopTexts(value: unknown, place: string): readonly string[] {
     .filter((text) => text !== "");
 }
 
-/** A tool in OpenAI's shape, whatever shape the dialect has. */
-export function toolOf(
-  { name, description, parameters }: { name: string; description: unknown; parameters: unknown },
-  place: string,
-): ToolDefinition {
-  if (name === "") throw invalid(`${place}.name`, "expected a name");
-  const body: Record<string, unknown> = { name };
-  if (typeof description === "string") body["description"] = description;
-  // Templates print the schema: its numbers and the order of its keys are the client's.
-  body["parameters"] = isAbsent(parameters)
-    ? { type: "object", properties: {} }
-    : exactOf(parameters);
-  const tool = toolFromOpenAi(toPyValue({ type: "function", function: body } as PlainJson), place);
-  if (isWellFormed(stringifyPythonJson(tool.openai, { ensureAscii: false }))) return tool;
-  throw invalid(place, brokenPair);
-}
-
 /** Values that are nested more deeply cannot be printed for sure. */
 const mostLevels = 500;
 
@@ -114,33 +93,6 @@ export function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null;
 }
 
-/**
- * The tools of a request. Most requests give those that the one before it gave: these are not read again.
- *
- * @param options.read - Reads one; none where a server would run the tool itself.
- */
-export function toolsOf(
-  tools: unknown,
-  {
-    dialect,
-    recollection,
-    read,
-  }: {
-    readonly dialect: DialectName;
-    readonly recollection: Recollection;
-    readonly read: (tool: Json, place: string) => readonly ToolDefinition[];
-  },
-): readonly ToolDefinition[] {
-  if (isAbsent(tools)) return [];
-  const list = listOf(tools, "tools");
-  const readAll = (): readonly ToolDefinition[] =>
-    list.flatMap((tool, index) => {
-      const place = `tools[${index}]`;
-      return read(objectOf(tool, place), place);
-    });
-  return recollection.toolsOf?.(dialect, list, readAll) ?? readAll();
-}
-
 /** What the bodies of all dialects have in common, as far as it is spelled alike. */
 export function sharedFields(
   body: Json,
@@ -149,7 +101,7 @@ export function sharedFields(
     maxTokens: limits,
   }: {
     /** Fields that are read. */
-    readonly known: ReadonlySet<string>;
+    readonly known: readonly string[];
     /** Fields that limit the turn's tokens; the first that is there counts. */
     readonly maxTokens: readonly string[];
   },
@@ -161,7 +113,7 @@ export function sharedFields(
     model: optionalText(body["model"], "model") ?? "",
     isStreamed: flagOf(body["stream"], "stream"),
     ...(maxTokens === undefined ? {} : { maxTokens }),
-    ignoredFields: ignoredFields(body, known),
+    ignoredFields: unreadMembers(body, "", known),
   };
 }
 
@@ -189,21 +141,47 @@ const samplingFields = {
 /**
  * The form that a reply's text is to have; `undefined` for free text.
  *
- * @param schema - Where the schema stands, for the forms that have one.
+ * @param options.place - Where the format stands.
+ * @param options.schema - The schema, for the forms that have one.
+ * @param options.schemaPlace - Where it stands.
  */
 export function textFormatOf(
   format: Json,
-  { schema, place }: { readonly schema: unknown; readonly place: string },
+  {
+    place,
+    schema,
+    schemaPlace,
+  }: { readonly place: string; readonly schema: unknown; readonly schemaPlace: string },
 ): TextFormat | undefined {
   const { type } = format;
-  if (type === "json_object") return { type: "json-object" };
-  if (type !== "json_schema") return undefined;
-  return { type: "json-schema", schema: objectOf(schema, place) };
+  switch (type) {
+    case "text":
+      return undefined;
+    case "json_object":
+      return { type: "json-object" };
+    case "json_schema":
+      return { type: "json-schema", schema: objectOf(schema, schemaPlace) };
+    default:
+      throw invalid(`${place}.type`, `there is no format of type ${JSON.stringify(type)}`);
+  }
 }
 
-/** The fields of a body that are not among those that are read, and that say something. */
-function ignoredFields(body: Json, known: ReadonlySet<string>): readonly string[] {
-  return Object.keys(body).filter((name) => !known.has(name) && !isAbsent(body[name]));
+/** Members beside a schema: it is kept to where the engine can, and its name says nothing. */
+export const schemaMembers = ["name", "description", "strict", "schema"];
+
+/**
+ * The members of an object that are not among those that are read, and that say something: each is counted.
+ *
+ * @param place - Where the object stands in the body; empty for the body itself.
+ */
+export function unreadMembers(
+  object: Json,
+  place: string,
+  read: readonly string[],
+): readonly string[] {
+  return Object.keys(object)
+    .filter((name) => !read.includes(name) && !isAbsent(object[name]))
+    .map((name) => (place === "" ? name : `${place}.${name}`));
 }
 
 function kindOf(value: unknown): string {

@@ -1,6 +1,5 @@
 import type { AskedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
-import type { ToolDefinition } from "../../message.ts";
-import { openAiSampling, readToolChoice } from "./chat-decode.ts";
+import { alternatives, openAiSampling, parallelCallsOf } from "./chat-decode.ts";
 import { contentText, readContent } from "./content-text.ts";
 import type { Recollection } from "./dialect.ts";
 import {
@@ -11,7 +10,9 @@ import {
   saidForm,
 } from "./message-parts.ts";
 import { extendHistory, messagesOf, noHistory, type History } from "./history.ts";
+import { readResponsesTool } from "./openai-tools.ts";
 import {
+  flagOf,
   invalid,
   isAbsent,
   listOf,
@@ -19,21 +20,29 @@ import {
   optionalText,
   requireShallow,
   samplingOf,
+  schemaMembers,
   sharedFields,
   textFormatOf,
   textOf,
-  toolOf,
-  toolsOf,
+  unreadMembers,
   type Json,
 } from "./read-body.ts";
-import { flatName } from "./tool-namespaces.ts";
+import { readCallItem, readResultItem } from "./responses-calls.ts";
+import { readToolChoice } from "./tool-choice.ts";
+import { toolsOf } from "./tool-set.ts";
 
-const knownFields = new Set([
+const knownFields = [
   ...["model", "input", "instructions", "tools", "tool_choice", "stream", "previous_response_id"],
   ...["temperature", "top_p", "top_k", "seed", "max_output_tokens", "text", "include", "store"],
-  ...["parallel_tool_calls", "metadata", "reasoning", "truncation", "frequency_penalty"],
-  "presence_penalty",
-]);
+  ...["parallel_tool_calls", "metadata", "frequency_penalty", "presence_penalty"],
+  ...["background", "top_logprobs", "truncation"],
+];
+
+/** What a request can ask to be in the reply. */
+const included = {
+  reasoning: "reasoning.encrypted_content",
+  logprobs: "message.output_text.logprobs",
+};
 
 const echoed = [
   ...["instructions", "tools", "tool_choice", "parallel_tool_calls", "metadata", "store", "text"],
@@ -51,7 +60,8 @@ export function decodeResponses(
   known?: History,
 ): AskedTurn {
   const body = objectOf(value, "the body");
-  if (body["background"] === true) throw invalid("background", "turns are sampled at once");
+  if (flagOf(body["background"], "background"))
+    throw invalid("background", "turns are sampled at once");
   refuseStoredText(body);
   const instructions = optionalText(body["instructions"], "instructions") ?? "";
   const earlier = earlierMessages(body, recollection);
@@ -60,32 +70,67 @@ export function decodeResponses(
   const [first] = earlier;
   const isKnown = first?.role === "system" && first.content === instructions;
   const hasInstructions = instructions !== "" && !isKnown;
-  const textFormat = readFormat(body["text"]);
-  const include = isAbsent(body["include"]) ? [] : listOf(body["include"], "include");
+  const { textFormat, ignoredFields } = readFormat(body["text"]);
+  const include = readInclude(body["include"]);
+  const fields = sharedFields(body, { known: knownFields, maxTokens: ["max_output_tokens"] });
+  const { tools, callForms, ...ofTools } = toolsOf(body["tools"], {
+    ...{ dialect: "responses", recollection },
+    read: readResponsesTool,
+  });
+  const choice = readToolChoice(body["tool_choice"]);
   return {
-    ...sharedFields(body, { known: knownFields, maxTokens: ["max_output_tokens"] }),
+    ...fields,
     messages: hasInstructions ? [{ role: "system", content: instructions }, ...history] : history,
     ...(hasInstructions ? { hasInstructions } : {}),
-    tools: toolsOf(body["tools"], {
-      ...{ dialect: "responses", recollection },
-      read: (tool, place) => readTool(tool, place),
-    }),
+    ...{ tools, callForms },
     sampling: samplingOf(body, openAiSampling),
     stop: [],
-    toolChoice: readToolChoice(body["tool_choice"]),
+    toolChoice: choice.toolChoice,
+    parallelCalls: parallelCallsOf(body["parallel_tool_calls"]),
     ...(textFormat === undefined ? {} : { textFormat }),
     includesUsage: true,
-    includesLogprobs: false,
-    includesEncryptedReasoning: include.includes("reasoning.encrypted_content"),
+    includesLogprobs: include.includes(included.logprobs),
+    includesEncryptedReasoning: include.includes(included.reasoning),
     echo: readEcho(body),
+    ignoredFields: [
+      ...[...fields.ignoredFields, ...ofTools.ignoredFields, ...choice.ignoredFields],
+      ...[...ignoredFields, ...ignoredInclude(include)],
+    ],
+    unkept: [
+      ...[...ofTools.unkept, ...choice.unkept, ...alternatives(body["top_logprobs"])],
+      ...truncation(body["truncation"]),
+    ],
   };
 }
 
-function readFormat(text: unknown): AskedTurn["textFormat"] {
-  const format = isAbsent(text) ? undefined : objectOf(text, "text")["format"];
-  if (isAbsent(format)) return undefined;
-  const body = objectOf(format, "text.format");
-  return textFormatOf(body, { schema: body["schema"], place: "text.format.schema" });
+function readFormat(text: unknown): Pick<AskedTurn, "textFormat" | "ignoredFields"> {
+  const config = isAbsent(text) ? {} : objectOf(text, "text");
+  const { format } = config;
+  const ofConfig = unreadMembers(config, "text", ["format"]);
+  if (isAbsent(format)) return { ignoredFields: ofConfig };
+  const place = "text.format";
+  const body = objectOf(format, place);
+  const schema = { schema: body["schema"], schemaPlace: `${place}.schema` };
+  const textFormat = textFormatOf(body, { place, ...schema });
+  const ignoredFields = [...ofConfig, ...unreadMembers(body, place, ["type", ...schemaMembers])];
+  return { ...(textFormat === undefined ? {} : { textFormat }), ignoredFields };
+}
+
+function readInclude(include: unknown): readonly string[] {
+  if (isAbsent(include)) return [];
+  return listOf(include, "include").map((name, index) => textOf(name, `include[${index}]`));
+}
+
+function ignoredInclude(include: readonly string[]): readonly string[] {
+  const known = Object.values(included);
+  return include.filter((name) => !known.includes(name)).map((name) => `include ${name}`);
+}
+
+/** The wish that a conversation that is too long be shortened. */
+function truncation(value: unknown): AskedTurn["unkept"] {
+  if (isAbsent(value) || value === "disabled") return [];
+  const why = "a conversation that is too long is refused, not shortened";
+  return [{ what: "truncation", why }];
 }
 
 /** @throws ClientError where a field cannot be repeated. */
@@ -138,7 +183,7 @@ export function readResponsesHistory(
     const place = `input[${before.itemCount + index}]`;
     const item = resolve(objectOf(value, place), { place, recollection });
     const said = readTurnItem(item, place);
-    return said === undefined ? readOtherItem(item, place) : [said];
+    return said === undefined ? readOtherItem(item, { place, recollection }) : [said];
   });
   return extendHistory(before, read, {
     goesOn: (mark, next) => isSameReply(mark, next, recollection),
@@ -182,14 +227,8 @@ function readTurnItem(item: Json, place: string): ClientAssistant | undefined {
     const own = typeof encrypted === "string" && encrypted !== "" ? [...marks, encrypted] : marks;
     return { ...nothing, reasoning: thought, marks: own };
   }
-  if (type === "function_call") {
-    const callId = textOf(item["call_id"], `${place}.call_id`);
-    const own = textOf(item["name"], `${place}.name`);
-    const namespace = optionalText(item["namespace"], `${place}.namespace`);
-    const name = namespace === undefined ? own : flatName({ namespace, name: own });
-    const argumentsText = textOf(item["arguments"], `${place}.arguments`);
-    return { ...nothing, calls: [{ id: callId, name, argumentsText }] };
-  }
+  const call = readCallItem(item, place);
+  if (call !== undefined) return { ...nothing, calls: [call] };
   if ((type === undefined || type === "message") && role === "assistant") {
     const { said, thought } = readContent(item["content"], `${place}.content`, turnForm);
     return { ...nothing, content: said, ...(thought === "" ? {} : { reasoning: thought }) };
@@ -197,14 +236,14 @@ function readTurnItem(item: Json, place: string): ClientAssistant | undefined {
   return undefined;
 }
 
-function readOtherItem(item: Json, place: string): readonly ClientMessage[] {
+function readOtherItem(
+  item: Json,
+  where: { readonly place: string; readonly recollection: Recollection },
+): readonly ClientMessage[] {
   const { type, role } = item;
-  if (type === "function_call_output") {
-    const callId = textOf(item["call_id"], `${place}.call_id`);
-    return [
-      { role: "tool", callId, content: contentText(item["output"], `${place}.output`, textForm) },
-    ];
-  }
+  const { place } = where;
+  const result = readResultItem(item, where);
+  if (result !== undefined) return [result];
   if (type !== undefined && type !== "message") {
     throw invalid(`${place}.type`, `there is no item of type ${JSON.stringify(type)}`);
   }
@@ -218,23 +257,4 @@ function readOtherItem(item: Json, place: string): readonly ClientMessage[] {
     default:
       throw invalid(`${place}.role`, `there is no role ${JSON.stringify(role)}`);
   }
-}
-
-/**
- * Tools that a server would run itself are not the policy's: they are passed over. Those of a namespace
- * are tools like others, under one name.
- */
-function readTool(tool: Json, place: string, namespace?: string): readonly ToolDefinition[] {
-  const { type, description, parameters } = tool;
-  if (type === "namespace" && namespace === undefined) {
-    const group = textOf(tool["name"], `${place}.name`);
-    return listOf(tool["tools"], `${place}.tools`).flatMap((inner, index) => {
-      const where = `${place}.tools[${index}]`;
-      return readTool(objectOf(inner, where), where, group);
-    });
-  }
-  if (type !== "function") return [];
-  const own = textOf(tool["name"], `${place}.name`);
-  const name = namespace === undefined ? own : flatName({ namespace, name: own });
-  return [toolOf({ name, description, parameters }, place)];
 }

@@ -1,55 +1,25 @@
+import { customInput, isActionForm } from "../call-form.ts";
 import type { ClientError } from "../client-error.ts";
 import type {
-  AskedTurn,
   Reply,
   ReplyEvent,
   ReplyFinish,
   ReplyPart,
   ReplyStart,
+  ReplyToken,
   ReplyUsage,
 } from "../conversation.ts";
 import { sseComment, sseEvent, type ReplyEnd, type StreamWriter } from "./dialect.ts";
 import { openAiError } from "./openai-error.ts";
-import { namespacedTools } from "./tool-namespaces.ts";
+import { calledName, contentPart, itemFor, wholeItem } from "./responses-items.ts";
+import { encodeLogprobs } from "./token-logprobs.ts";
+import { tokensOfTexts } from "./tokens-of-texts.ts";
+
+type CallPart = Extract<ReplyPart, { readonly type: "call" }>;
 
 /** A finished reply as Responses gives it. */
-export function encodeResponsesReply({ start, parts, finish, usage }: Reply): object {
-  return finished(start, parts, { finish, usage });
-}
-
-/** The item of a part, as it stands in a reply and as a later request may name it by its id. */
-export function encodeItem(part: ReplyPart, withEncryptedContent: boolean): object {
-  const { id } = part;
-  switch (part.type) {
-    case "reasoning": {
-      const content = [{ type: "reasoning_text", text: part.text }];
-      const encrypted = withEncryptedContent ? { encrypted_content: part.signature } : {};
-      return { type: "reasoning", id, summary: [], content, ...encrypted, status: "completed" };
-    }
-    case "text":
-      return {
-        ...{ type: "message", id, status: "completed", role: "assistant" },
-        content: [outputText(part.text)],
-      };
-    case "call": {
-      const { callId: call_id, name, text } = part;
-      return { type: "function_call", id, call_id, name, arguments: text, status: "completed" };
-    }
-  }
-}
-
-/** The same in the words of the request: tools that it has in namespaces are called there. */
-function itemFor({ asked }: ReplyStart, part: ReplyPart, withEncryptedContent: boolean): object {
-  const item = encodeItem(part, withEncryptedContent);
-  return part.type === "call" ? { ...item, ...calledName(asked, part.name) } : item;
-}
-
-function calledName({ echo }: AskedTurn, name: string): { readonly name: string } {
-  return namespacedTools(echo["tools"]).get(name) ?? { name };
-}
-
-function outputText(text: string) {
-  return { type: "output_text", text, annotations: [], logprobs: [] };
+export function encodeResponsesReply({ start, parts, ...end }: Reply): object {
+  return finished(start, parts, end);
 }
 
 function envelope({ id, createdAtMs, asked }: ReplyStart) {
@@ -71,14 +41,23 @@ function envelope({ id, createdAtMs, asked }: ReplyStart) {
 function finished(
   start: ReplyStart,
   parts: readonly ReplyPart[],
-  { finish, usage }: { readonly finish: ReplyFinish; readonly usage: ReplyUsage },
+  {
+    finish,
+    usage,
+    tokens,
+  }: {
+    readonly finish: ReplyFinish;
+    readonly usage: ReplyUsage;
+    readonly tokens?: readonly ReplyToken[];
+  },
 ): object {
   const isCut = finish.type === "length";
+  const tokensByPart = tokens === undefined ? [] : tokensOfTexts(parts, tokens);
   return {
     ...envelope(start),
     status: isCut ? "incomplete" : "completed",
     ...(isCut ? { incomplete_details: { reason: "max_output_tokens" } } : {}),
-    output: parts.map((part) => itemFor(start, part, start.asked.includesEncryptedReasoning)),
+    output: parts.map((part, index) => wholeItem(start, part, tokensByPart[index])),
     usage: {
       input_tokens: usage.promptTokenCount,
       input_tokens_details: { cached_tokens: usage.cachedTokenCount },
@@ -97,6 +76,9 @@ export class ResponsesWriter implements StreamWriter {
   readonly #start: ReplyStart;
   readonly #parts: ReplyPart[] = [];
   readonly #open: ReplyPart[] = [];
+  /** Events that wait for the end, which brings the logprobs of the text that they are about. */
+  #held: ReplyEvent[] | undefined;
+  #tokensByPart: readonly (readonly ReplyToken[])[] = [];
   #count = 0;
 
   constructor(start: ReplyStart) {
@@ -112,6 +94,14 @@ export class ResponsesWriter implements StreamWriter {
   }
 
   write(event: ReplyEvent): string {
+    const { includesLogprobs } = this.#start.asked;
+    const isTextDone = event.type === "part-end" && event.part.type === "text";
+    if (this.#held === undefined && !(includesLogprobs && isTextDone)) return this.#send(event);
+    this.#held = [...(this.#held ?? []), event];
+    return "";
+  }
+
+  #send(event: ReplyEvent): string {
     switch (event.type) {
       case "part-start":
         this.#open[event.index] = event.part;
@@ -124,16 +114,28 @@ export class ResponsesWriter implements StreamWriter {
     }
   }
 
+  #sendHeld(tokens: readonly ReplyToken[] = []): string {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    const ended = held.flatMap((event) => (event.type === "part-end" ? [event.part] : []));
+    this.#tokensByPart = tokensOfTexts([...this.#parts, ...ended], tokens);
+    return held.map((event) => this.#send(event)).join("");
+  }
+
   end(end: ReplyEnd): string {
+    const rest = this.#sendHeld(end.tokens);
     const type = end.finish.type === "length" ? "response.incomplete" : "response.completed";
-    return this.#event(type, { response: finished(this.#start, this.#parts, end) });
+    return rest + this.#event(type, { response: finished(this.#start, this.#parts, end) });
   }
 
   fail(error: ClientError): string {
+    const rest = this.#sendHeld();
     const { error: told } = openAiError(error) as { error: { code: string; message: string } };
     const output = this.#parts.map((part) => itemFor(this.#start, part, false));
     const broken = { status: "failed", error: { code: told.code, message: told.message }, output };
-    return this.#event("response.failed", { response: { ...envelope(this.#start), ...broken } });
+    return (
+      rest + this.#event("response.failed", { response: { ...envelope(this.#start), ...broken } })
+    );
   }
 
   keepAlive(): string {
@@ -141,15 +143,19 @@ export class ResponsesWriter implements StreamWriter {
   }
 
   #begin(output_index: number, part: ReplyPart): string {
-    const whole = itemFor(this.#start, part, false);
-    const empty = part.type === "call" ? { arguments: "" } : { content: [] };
-    const item = { ...whole, ...empty, status: "in_progress" };
-    const added = this.#event("response.output_item.added", { output_index, item });
+    // The object of such a call is known once all arguments are.
+    if (part.type === "call" && isActionForm(part.form)) return "";
+    const added = this.#added(output_index, part, part.type === "call" ? {} : { content: [] });
     if (part.type === "call") return added;
     const place = { item_id: part.id, output_index, content_index: 0 };
     return (
       added + this.#event("response.content_part.added", { ...place, part: contentPart(part, "") })
     );
+  }
+
+  #added(output_index: number, part: ReplyPart, empty: object): string {
+    const item = { ...itemFor(this.#start, part, false), ...empty, status: "in_progress" };
+    return this.#event("response.output_item.added", { output_index, item });
   }
 
   #grow(output_index: number, delta: string): string {
@@ -163,36 +169,48 @@ export class ResponsesWriter implements StreamWriter {
           ...{ ...place, content_index: 0, delta, logprobs: [] },
         });
       case "call":
-        return this.#event("response.function_call_arguments.delta", { ...place, delta });
+        // What goes to the client in another form is known once all arguments are.
+        return part.form === undefined
+          ? this.#event("response.function_call_arguments.delta", { ...place, delta })
+          : "";
     }
   }
 
   #finish(output_index: number, part: ReplyPart): string {
-    const { asked } = this.#start;
     const place = { item_id: part.id, output_index };
-    const item = itemFor(this.#start, part, asked.includesEncryptedReasoning);
+    const tokens = this.#tokensByPart[output_index];
+    const item = wholeItem(this.#start, part, tokens);
     // Numbers are given as events are made, so this one comes last.
     const done = (): string => this.#event("response.output_item.done", { output_index, item });
-    if (part.type === "call") {
-      const { name } = calledName(asked, part.name);
-      const whole = { ...place, name, arguments: part.text };
-      return this.#event("response.function_call_arguments.done", whole) + done();
-    }
+    if (part.type === "call") return this.#finishCall(output_index, part) + done();
     const { text } = part;
     const inContent = { ...place, content_index: 0 };
     const told =
       part.type === "text"
-        ? this.#event("response.output_text.done", { ...inContent, text, logprobs: [] })
+        ? this.#event("response.output_text.done", {
+            ...{ ...inContent, text, logprobs: encodeLogprobs(tokens ?? []) },
+          })
         : this.#event("response.reasoning_text.done", { ...inContent, text });
-    const closed = { ...inContent, part: contentPart(part, text) };
+    const closed = { ...inContent, part: contentPart(part, text, tokens) };
     return told + this.#event("response.content_part.done", closed) + done();
+  }
+
+  #finishCall(output_index: number, part: CallPart): string {
+    const place = { item_id: part.id, output_index };
+    if (isActionForm(part.form)) return this.#added(output_index, part, {});
+    if (part.form === "custom") {
+      const input = customInput(part.text);
+      return (
+        this.#event("response.custom_tool_call_input.delta", { ...place, delta: input }) +
+        this.#event("response.custom_tool_call_input.done", { ...place, input })
+      );
+    }
+    const { name } = calledName(this.#start.asked, part.name);
+    const whole = { ...place, name, arguments: part.text };
+    return this.#event("response.function_call_arguments.done", whole);
   }
 
   #event(type: string, data: object): string {
     return sseEvent({ type, sequence_number: this.#count++, ...data }, type);
   }
-}
-
-function contentPart(part: ReplyPart, text: string): object {
-  return part.type === "text" ? outputText(text) : { type: "reasoning_text", text };
 }

@@ -29,10 +29,6 @@ export function namespacedTools(tools: unknown): ReadonlyMap<string, NamespacedN
       found.set(flatName(whole), whole);
     }
   }
-  // A tool that has such a name of its own is meant by it.
-  for (const { type, name } of tools as readonly Group[]) {
-    if (type === "function") found.delete(String(name));
-  }
   return found;
 }
 

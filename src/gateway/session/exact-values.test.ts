@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { writeCompactJson } from "../../python/exact-json.ts";
 import { ClientError } from "../client-error.ts";
-import type { AskedTurn } from "../conversation.ts";
+import type { AskedTurn, ToolSet } from "../conversation.ts";
 import type { DialectName } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
 import { FieldBook } from "./field-book.ts";
@@ -36,7 +36,7 @@ function reader(dialect: DialectName): (bytes: Buffer) => AskedTurn {
   const bodies = new KnownBodies(new FieldBook());
   const book = new ToolBook();
   const recollection = {
-    toolsOf: (name: DialectName, list: readonly unknown[], read: () => AskedTurn["tools"]) =>
+    toolsOf: (name: DialectName, list: readonly unknown[], read: () => ToolSet) =>
       book.find({ dialect: name, list }, read),
   };
   return (bytes) => {

@@ -1,7 +1,6 @@
-import { encodeItem } from "../dialects/responses-encode.ts";
-import type { ToolDefinition } from "../../message.ts";
+import { encodeItem } from "../dialects/responses-items.ts";
 import type { DialectName, Recollection } from "../dialects/dialect.ts";
-import type { ClientMessage } from "../conversation.ts";
+import type { ClientMessage, ToolSet } from "../conversation.ts";
 import { pathTo } from "../tree/path-ids.ts";
 import type { SessionTree } from "../tree/session-tree.ts";
 import type { TurnNode } from "../tree/turn-node.ts";
@@ -41,8 +40,8 @@ export class SessionMemory implements Recollection {
   readonly toolsOf = (
     dialect: DialectName,
     list: readonly unknown[],
-    read: () => readonly ToolDefinition[],
-  ): readonly ToolDefinition[] => this.#tools.find({ dialect, list }, read);
+    read: () => ToolSet,
+  ): ToolSet => this.#tools.find({ dialect, list }, read);
 
   item(id: string): object | undefined {
     return this.#items.get(id);

@@ -52,24 +52,17 @@ test("sessions read their tools as their own dialect has them, whatever others m
     limits: defaultSessionLimits,
     ...{ clock: { now: () => 0 }, now: () => 0 },
   });
-  const namesOf = (name: DialectName, body: string): readonly string[] => {
+  const formsOf = (name: DialectName, body: string): readonly unknown[] => {
     const { bodies, memory } = store.create({}).session;
     const found = bodies.recognise(dialects[name], Buffer.from(body));
-    return bodies.read(dialects[name], found, memory).tools.map((tool) => tool.name);
+    const { tools, callForms } = bodies.read(dialects[name], found, memory);
+    return tools.map((tool) => [tool.name, callForms.get(tool.name)]);
   };
-  const ofChat = '{"type":"function","function":{"name":"look"}}';
-  const ofResponses = '{"type":"function","name":"look","parameters":{"type":"object"}}';
-  const said = '[{"role":"user","content":"Hi"}]';
-  // A client that asks at another dialect's place has tools there that are none.
-  for (const [name, field, tool] of [
-    ["chat", "messages", ofChat],
-    ["responses", "input", ofResponses],
-  ] as const) {
-    const body = (own: string, space: string): string =>
-      `{"tools":[${tool}],${space}"${own}":${said}}`;
-    expect(namesOf("messages", body("messages", ""))).toEqual([]);
-    expect(namesOf(name, body(field, ""))).toEqual(["look"]);
-    expect(namesOf(name, body(field, " "))).toEqual(["look"]);
-    expect(namesOf("messages", body("messages", " "))).toEqual([]);
+  // Text is what such a tool takes in Responses; in Messages it is a tool without parameters.
+  const body = (own: string, space: string): string =>
+    `{"tools":[{"type":"custom","name":"look"}],${space}"${own}":[{"role":"user","content":"Hi"}]}`;
+  for (const space of ["", " "]) {
+    expect(formsOf("messages", body("messages", space))).toEqual([["look", undefined]]);
+    expect(formsOf("responses", body("input", space))).toEqual([["look", "custom"]]);
   }
 });

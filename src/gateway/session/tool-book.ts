@@ -1,5 +1,5 @@
 import type { DialectName } from "../dialects/dialect.ts";
-import type { ToolDefinition } from "../../message.ts";
+import type { ToolSet } from "../conversation.ts";
 import { TextBook } from "./text-book.ts";
 import { exactKey } from "../../python/exact-json.ts";
 
@@ -15,16 +15,13 @@ interface ToolList {
  * renderer and the parser have prepared of them is found again by the objects.
  */
 export class ToolBook {
-  readonly #byText = new TextBook<readonly ToolDefinition[]>();
+  readonly #byText = new TextBook<ToolSet>();
   /** Most requests have their lists from the same text, which is read once. */
-  readonly #byList = new WeakMap<readonly unknown[], Map<DialectName, readonly ToolDefinition[]>>();
+  readonly #byList = new WeakMap<readonly unknown[], Map<DialectName, ToolSet>>();
 
   /** The tools of a list; `read` makes them where they are not known. */
-  find(
-    { dialect, list }: ToolList,
-    read: () => readonly ToolDefinition[],
-  ): readonly ToolDefinition[] {
-    const byDialect = this.#byList.get(list) ?? new Map<DialectName, readonly ToolDefinition[]>();
+  find({ dialect, list }: ToolList, read: () => ToolSet): ToolSet {
+    const byDialect = this.#byList.get(list) ?? new Map<DialectName, ToolSet>();
     const known = byDialect.get(dialect);
     if (known !== undefined) return known;
     const tools = this.#byText.find(`${dialect}${exactKey(list)}`, read);

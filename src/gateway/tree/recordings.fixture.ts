@@ -3,7 +3,7 @@ import path from "node:path";
 import type { ClientMessage, ReplyPart } from "../conversation.ts";
 import type { GatewayDialect, Recollection } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
-import { encodeItem } from "../dialects/responses-encode.ts";
+import { encodeItem } from "../dialects/responses-items.ts";
 
 /** One request of a recorded client, and what was sampled for it. */
 export interface RecordedExchange {

@@ -1,3 +1,4 @@
+import { sentArguments } from "../call-form.ts";
 import type { ReplyPart } from "../conversation.ts";
 import { jsonKey } from "./json-key.ts";
 
@@ -57,7 +58,7 @@ export interface SentTurn {
     readonly id: string;
     readonly name: string;
     readonly argumentsText: string;
-    /** See `jsonKey()`. */
+    /** Of the arguments as the client was sent them; see `jsonKey()`. */
     readonly key: string;
   }[];
   /** Ids and signatures that we made up for its parts. */
@@ -66,11 +67,11 @@ export interface SentTurn {
 
 /** A turn as it was sent, ready to be compared. */
 export function toSentTurn(parts: readonly ReplyPart[]): SentTurn {
-  const calls = parts.flatMap((part) =>
-    part.type === "call"
-      ? [{ id: part.callId, name: part.name, argumentsText: part.text, key: jsonKey(part.text) }]
-      : [],
-  );
+  const calls = parts.flatMap((part) => {
+    if (part.type !== "call") return [];
+    const { callId: id, name, text: argumentsText, form } = part;
+    return [{ id, name, argumentsText, key: jsonKey(sentArguments(form, argumentsText)) }];
+  });
   const marks = parts.flatMap((part) =>
     part.type === "reasoning" ? [part.id, part.signature] : [part.id],
   );

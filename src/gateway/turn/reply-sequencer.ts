@@ -1,3 +1,4 @@
+import type { CallForm } from "../call-form.ts";
 import type { ReplyEvent, ReplyPart } from "../conversation.ts";
 import type { MintId } from "../mint-id.ts";
 
@@ -37,12 +38,21 @@ export class ReplySequencer {
     return this.#grow("text", text, () => ({ type: "text", id: this.#ids.mint("msg_"), text: "" }));
   }
 
-  /** A call with its arguments, a JSON object. */
-  call(name: string, argumentsText: string): readonly ReplyEvent[] {
+  /**
+   * A call with its arguments, a JSON object.
+   *
+   * @param form - How it goes to the client; absent for a function with a JSON object.
+   */
+  call(name: string, argumentsText: string, form?: CallForm): readonly ReplyEvent[] {
     const { mint, callPrefix } = this.#ids;
-    const callId = mint(callPrefix);
+    // Older functions have no ids: their results name the function.
+    const callId = form === "function-call" ? name : mint(callPrefix);
     const ended = this.end();
-    const part: ReplyPart = { type: "call", id: mint("fc_"), callId, name, text: "" };
+    const id = mint(form === undefined ? "fc_" : itemPrefixes[form]);
+    const part: ReplyPart = {
+      ...{ type: "call", id, callId, name, text: "" },
+      ...(form === undefined ? {} : { form }),
+    };
     return [...ended, ...this.#begin(part), ...this.#add(argumentsText), ...this.end()];
   }
 
@@ -72,3 +82,12 @@ export class ReplySequencer {
     return [{ type: "part-delta", index: this.#parts.length, text }];
   }
 }
+
+/** What the ids of items begin with that hold a call. */
+const itemPrefixes: Readonly<Record<CallForm, string>> = {
+  custom: "ctc_",
+  "function-call": "fc_",
+  "local-shell": "lsh_",
+  shell: "sh_",
+  "apply-patch": "apc_",
+};

@@ -40,6 +40,8 @@ export interface SampledReply {
   readonly isFormatError: boolean;
   /** Ids that the model gave its calls, in their order. */
   readonly writtenIds: readonly (string | undefined)[];
+  /** How many calls the client does not get, because it takes one alone. */
+  readonly leftOutCallCount: number;
 }
 
 /**
@@ -72,6 +74,7 @@ export async function sampleReply(options: ReplyToSample): Promise<SampledReply>
     isFormatError:
       reader.attempts.length > 0 && reader.attempts.every(({ status }) => status !== "ok"),
     writtenIds: writtenIds(parts, reader.attempts),
+    leftOutCallCount: reader.leftOutCount,
   };
 }
 

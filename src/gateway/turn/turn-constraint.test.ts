@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { dialects } from "../dialects/registry.ts";
 import type { AskedTurn } from "../conversation.ts";
-import { wantedForm } from "./turn-constraint.ts";
+import { unkeptWishes, wantedForm } from "./turn-constraint.ts";
 
 const schema = { type: "object", properties: { n: { type: "integer" } } };
 const tools = ["look", "press"].map((name) => ({
@@ -66,6 +66,43 @@ describe("wantedForm()", () => {
     expect(wantedForm(asked({ tools, tool_choice: named }), qwen)).toMatchObject({
       constraint: constraint(["press"]),
     });
+  });
+
+  const format = { type: "function", function: { name: "press" } };
+
+  test.each<[object, string, readonly string[], object]>([
+    [
+      { tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [format] } } },
+      ...(["tool_choice allowed_tools auto", ["press"]] as const),
+      { at_least_one: false, stop_after_first: false },
+    ],
+    [
+      { tool_choice: { type: "allowed_tools", mode: "required", tools: [format] } },
+      ...(["tool_choice allowed_tools required", ["press"]] as const),
+      { at_least_one: true, stop_after_first: false },
+    ],
+    [
+      { tool_choice: "required", parallel_tool_calls: false },
+      ...(["tool_choice required", ["look", "press"]] as const),
+      { at_least_one: true, stop_after_first: true },
+    ],
+  ])("holds the turn to the calls that %j allows", (more, what, names, ending) => {
+    const form = wantedForm(asked({ tools, ...more }), qwen);
+    expect(form).toMatchObject({
+      ...{ type: "held", what },
+      constraint: { tag: { format: ending } },
+    });
+    expect(names.map((name) => JSON.stringify(form).includes(`\\"name\\": \\"${name}\\"`))).toEqual(
+      names.map(() => true),
+    );
+    expect(JSON.stringify(form).match(/<tool_call>\\n/g)).toHaveLength(names.length);
+  });
+
+  test("says that a text format is not kept where the turn is to be a call", () => {
+    const wishes = { tools, tool_choice: "required", response_format: { type: "json_object" } };
+    expect(unkeptWishes(asked(wishes))).toEqual([
+      { what: "text format json-object", why: "the turn is to be a call, which is no text" },
+    ]);
   });
 
   test.each<[string, object, object, string]>([

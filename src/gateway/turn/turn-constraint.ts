@@ -2,7 +2,7 @@ import type { SamplingConstraint } from "../../engine/engine.ts";
 import type { ToolDefinition } from "../../message.ts";
 import { toPlainJson, type PyDict } from "../../python/value.ts";
 import { ClientError } from "../client-error.ts";
-import type { AskedTurn } from "../conversation.ts";
+import type { AskedTurn, ToolChoice, UnkeptWish } from "../conversation.ts";
 
 /** What a client wants the policy's turn to be held to. */
 export type WantedForm =
@@ -27,11 +27,12 @@ export interface TurnForms {
  * @throws ClientError `invalid` where it names a tool that it does not give.
  */
 export function wantedForm(asked: AskedTurn, forms: TurnForms): WantedForm {
-  const { toolChoice, textFormat, tools } = asked;
-  if (toolChoice.type === "required" || toolChoice.type === "named") {
-    const what = `tool_choice ${toolChoice.type}`;
-    const wanted = chosenTools(asked);
-    return hold(what, forms, () => callTag(wanted, forms.parser));
+  const { toolChoice, textFormat, tools, parallelCalls } = asked;
+  const wanted = chosenTools(asked);
+  if (wanted !== undefined) {
+    const what = choiceName(toolChoice);
+    const isCallNeeded = toolChoice.type !== "auto";
+    return hold(what, forms, () => callTag(wanted, { ...forms, isCallNeeded, parallelCalls }));
   }
   if (textFormat === undefined) return { type: "free" };
   const what = `text format ${textFormat.type}`;
@@ -43,15 +44,50 @@ export function wantedForm(asked: AskedTurn, forms: TurnForms): WantedForm {
   return hold(what, forms, () => ({ type: "json-schema", schema }));
 }
 
-function chosenTools({ toolChoice, tools }: AskedTurn): readonly ToolDefinition[] {
-  const name = toolChoice.type === "named" ? toolChoice.name : undefined;
-  const chosen = tools.filter((tool) => name === undefined || tool.name === name);
-  if (chosen.length > 0) return chosen;
-  const problem =
-    name === undefined
-      ? "a tool must be called, and there is none"
-      : `there is no tool ${JSON.stringify(name)}`;
-  throw new ClientError("invalid", `Cannot read tool_choice: ${problem}`, { place: "tool_choice" });
+/** Everything that a request asks for and that no turn here is held to, whatever the engine can. */
+export function unkeptWishes({ unkept, textFormat, toolChoice }: AskedTurn): readonly UnkeptWish[] {
+  const isCallNeeded = toolChoice.type === "required" || toolChoice.type === "named";
+  if (textFormat === undefined || !isCallNeeded) return unkept;
+  const why = "the turn is to be a call, which is no text";
+  return [...unkept, { what: `text format ${textFormat.type}`, why }];
+}
+
+function choiceName(choice: ToolChoice): string {
+  const isLimited = choice.type !== "none" && choice.type !== "named" && choice.allowed;
+  return `tool_choice ${isLimited ? `allowed_tools ${choice.type}` : choice.type}`;
+}
+
+/** The tools that may be called; `undefined` where nothing is asked for. */
+function chosenTools({ toolChoice, tools }: AskedTurn): readonly ToolDefinition[] | undefined {
+  switch (toolChoice.type) {
+    case "none":
+      return undefined;
+    case "named":
+      return namedTools([toolChoice.name], tools);
+    case "auto":
+    case "required": {
+      const { type, allowed } = toolChoice;
+      if (allowed !== undefined) return namedTools(allowed, tools);
+      if (type === "auto") return undefined;
+      if (tools.length === 0) throw badChoice("a tool must be called, and there is none");
+      return tools;
+    }
+  }
+}
+
+function namedTools(
+  names: readonly string[],
+  tools: readonly ToolDefinition[],
+): readonly ToolDefinition[] {
+  const absent = names.find((name) => tools.every((tool) => tool.name !== name));
+  if (absent !== undefined) throw badChoice(`there is no tool ${JSON.stringify(absent)}`);
+  return tools.filter(({ name }) => names.includes(name));
+}
+
+function badChoice(problem: string): ClientError {
+  return new ClientError("invalid", `Cannot read tool_choice: ${problem}`, {
+    place: "tool_choice",
+  });
 }
 
 function hold(
@@ -82,7 +118,7 @@ function tagged(name: string) {
 }
 
 /**
- * Calls of these tools and nothing else, one or more.
+ * Calls of these tools and of no others: one or more, or any number beside text where none is needed.
  *
  * **Source:** mlc-ai/xgrammar docs/tutorials/structural_tag.md (`triggered_tags`), which SGLang and vLLM
  * hand on.
@@ -91,7 +127,14 @@ function tagged(name: string) {
  */
 function callTag(
   tools: readonly ToolDefinition[],
-  parser: string | undefined,
+  {
+    parser,
+    isCallNeeded,
+    parallelCalls,
+  }: Pick<TurnForms, "parser"> & {
+    readonly isCallNeeded: boolean;
+    readonly parallelCalls: boolean;
+  },
 ): SamplingConstraint | string {
   const markup = parser === undefined ? undefined : callMarkup[parser];
   if (markup === undefined) {
@@ -103,7 +146,7 @@ function callTag(
   });
   const format = {
     ...{ type: "triggered_tags", triggers: ["<tool_call>"], tags },
-    ...{ at_least_one: true, stop_after_first: false },
+    ...{ at_least_one: isCallNeeded, stop_after_first: !parallelCalls },
   };
   return { type: "structural-tag", tag: { type: "structural_tag", format } };
 }

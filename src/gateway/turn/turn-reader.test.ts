@@ -130,6 +130,46 @@ describe("TurnReader", () => {
     );
   });
 
+  test.each([1, 7, 1000])(
+    "hands on the first call alone to a client that takes one (%i)",
+    (size) => {
+      let count = 0;
+      const read = new TurnReader({
+        formats: { parser: findToolCallParser("qwen25"), parseOptions: {} },
+        ...{ tools: [look], stops: [], reasoningOpened: false, parallelCalls: false },
+        ids: { mint: (prefix) => `${prefix}${count++}`, callPrefix: "call_" },
+      });
+      const calls = [1, 2, 3].map(
+        (a) => `<tool_call>\n{"name": "look", "arguments": {"a": ${a}}}\n</tool_call>`,
+      );
+      const { events } = readAll(read, `Hm.\n${calls.join("\n")}`, size);
+      expect(read.parts.map(({ type, text }) => [type, text])).toEqual([
+        ["text", "Hm."],
+        ["call", '{"a": 1}'],
+      ]);
+      expect(read.leftOutCount).toBe(2);
+      expect(events.filter(({ type }) => type === "part-start")).toHaveLength(2);
+      expect(read.attempts).toHaveLength(3);
+    },
+  );
+
+  test("hands on calls in the forms of their tools, and as text what has not the form", () => {
+    const callForms = new Map([["look", "local-shell" as const]]);
+    const read = new TurnReader({
+      formats: { parser: findToolCallParser("qwen25"), parseOptions: {} },
+      ...{ tools: [look], stops: [], reasoningOpened: false, callForms },
+      ids: { mint: (prefix) => prefix, callPrefix: "call_" },
+    });
+    const call = (command: string) =>
+      `<tool_call>\n{"name": "look", "arguments": {"command": ${command}}}\n</tool_call>`;
+    readAll(read, `${call('["ls"]')}\n${call('"ls"')}`, 9);
+    expect(read.parts).toMatchObject([
+      { type: "call", id: "lsh_", form: "local-shell", text: '{"command": ["ls"]}' },
+      { type: "text" },
+    ]);
+    expect(read.parts[1]!.text).toContain('{"command": "ls"}');
+  });
+
   test("looks for calls only where there are tools", () => {
     const read = reader([], []);
     readAll(read, turn, 7);

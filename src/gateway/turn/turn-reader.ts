@@ -1,3 +1,4 @@
+import { fitsForm, type CallForm } from "../call-form.ts";
 import type { ReplyEvent, ReplyPart } from "../conversation.ts";
 import type { ToolDefinition } from "../../message.ts";
 import type { ReasoningStream } from "../../parser/reasoning/reasoning-parser.ts";
@@ -29,6 +30,10 @@ export interface TurnToStream {
   readonly formats: ReplyFormats;
   /** Calls are looked for only where there are any. */
   readonly tools: readonly ToolDefinition[];
+  /** How calls go to the client, by the tool's name; see `ToolSet.callForms`. */
+  readonly callForms?: ReadonlyMap<string, CallForm>;
+  /** True where the client takes several calls; else it gets the first one alone. Default true. */
+  readonly parallelCalls?: boolean;
   /** Whether the prompt ended inside an opened reasoning block. */
   readonly reasoningOpened: boolean;
   /** Texts that end what is said. */
@@ -58,6 +63,8 @@ export class TurnReader {
   /** Whether there is anything but reasoning and white space. */
   #isHeard = false;
   #attempts: readonly Attempt[] = [];
+  #callCount = 0;
+  #leftOutCount = 0;
 
   constructor(turn: TurnToStream) {
     const { formats, ids, reasoningOpened, stops } = turn;
@@ -80,6 +87,11 @@ export class TurnReader {
   /** Every attempt to call a tool, once the turn has ended. */
   get attempts(): readonly Attempt[] {
     return this.#attempts;
+  }
+
+  /** How many calls the client does not get, because it takes one alone. */
+  get leftOutCount(): number {
+    return this.#leftOutCount;
   }
 
   /** @param text - The next piece of the turn's text, without the token that ends it. */
@@ -199,12 +211,21 @@ export class TurnReader {
   #handCall({ name, argumentsText: written }: CompatCall): readonly ReplyEvent[] {
     if (this.stopText !== undefined) return [];
     const argumentsText = written || "{}";
+    const { callForms, parallelCalls = true } = this.#turn;
+    const form = callForms?.get(name);
     // Clients hand arguments to tools as an object: what is none is shown as it was written.
-    if (!isJsonObject(argumentsText)) return this.#say(this.#rawOf(name, argumentsText));
+    if (!isJsonObject(argumentsText) || !fitsForm(form, argumentsText)) {
+      return this.#say(this.#rawOf(name, argumentsText));
+    }
+    if (!parallelCalls && this.#callCount > 0) {
+      this.#leftOutCount += 1;
+      return [];
+    }
+    this.#callCount += 1;
     this.#isHeard = true;
     return [
       ...this.#sequencer.text(this.#stops.end()),
-      ...this.#sequencer.call(name, argumentsText),
+      ...this.#sequencer.call(name, argumentsText, form),
     ];
   }
 

@@ -1,0 +1,129 @@
+import { actionArguments, customArguments, type ActionForm } from "../call-form.ts";
+import type { ClientCall, ClientResult } from "../conversation.ts";
+import { contentText } from "./content-text.ts";
+import type { Recollection } from "./dialect.ts";
+import { askedForm, responsesParts } from "./message-parts.ts";
+import { isAbsent, listOf, objectOf, optionalText, textOf, type Json } from "./read-body.ts";
+import { flatName } from "./tool-namespaces.ts";
+
+/** Reads an item that is a call of a tool; `undefined` for other items. */
+export function readCallItem(item: Json, place: string): ClientCall | undefined {
+  switch (item["type"]) {
+    case "function_call": {
+      const argumentsText = textOf(item["arguments"], `${place}.arguments`);
+      return { id: callId(item, place), name: nameOf(item, place), argumentsText };
+    }
+    case "custom_tool_call": {
+      const argumentsText = customArguments(textOf(item["input"], `${place}.input`));
+      return { id: callId(item, place), name: nameOf(item, place), argumentsText };
+    }
+    case "local_shell_call":
+      return readAction(item, {
+        name: "local_shell",
+        form: "local-shell",
+        member: "action",
+        place,
+      });
+    case "shell_call":
+      return readAction(item, { name: "shell", form: "shell", member: "action", place });
+    case "apply_patch_call": {
+      const how = { name: "apply_patch", form: "apply-patch", member: "operation" } as const;
+      return readAction(item, { ...how, place });
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** Reads an item that is the result of a call; `undefined` for other items. */
+export function readResultItem(
+  item: Json,
+  { place, recollection }: { readonly place: string; readonly recollection: Recollection },
+): ClientResult | undefined {
+  const result = (content: string): ClientResult => {
+    return { role: "tool", callId: callId(item, place), content };
+  };
+  const { output } = item;
+  switch (item["type"]) {
+    case "function_call_output":
+    case "custom_tool_call_output":
+      return result(contentText(output, `${place}.output`, outputForm));
+    case "local_shell_call_output": {
+      const content = contentText(output, `${place}.output`, outputForm);
+      return { role: "tool", callId: shellCallId(item, { place, recollection }), content };
+    }
+    case "shell_call_output":
+      return result(shellOutput(output, `${place}.output`));
+    case "apply_patch_call_output": {
+      const status = optionalText(item["status"], `${place}.status`);
+      const said = optionalText(output, `${place}.output`);
+      return result([status, said].filter(Boolean).join("\n"));
+    }
+    default:
+      return undefined;
+  }
+}
+
+const outputForm = askedForm(responsesParts);
+
+function callId(item: Json, place: string): string {
+  return textOf(item["call_id"], `${place}.call_id`);
+}
+
+function nameOf(item: Json, place: string): string {
+  const name = textOf(item["name"], `${place}.name`);
+  const namespace = optionalText(item["namespace"], `${place}.namespace`);
+  return namespace === undefined ? name : flatName({ namespace, name });
+}
+
+function readAction(
+  item: Json,
+  {
+    name,
+    form,
+    member,
+    place,
+  }: {
+    readonly name: string;
+    readonly form: ActionForm;
+    /** Where the item holds the object. */
+    readonly member: string;
+    readonly place: string;
+  },
+): ClientCall {
+  const action = objectOf(item[member], `${place}.${member}`);
+  return { id: callId(item, place), name, argumentsText: actionArguments(form, action) };
+}
+
+/** A result of `local_shell` names its call by either of the call's ids. */
+function shellCallId(
+  item: Json,
+  { place, recollection }: { readonly place: string; readonly recollection: Recollection },
+): string {
+  if (!isAbsent(item["call_id"])) return callId(item, place);
+  const id = textOf(item["id"], `${place}.id`);
+  const call = recollection.item?.(id);
+  return call === undefined ? id : callId(objectOf(call, place), place);
+}
+
+/** What commands printed and how each ended, as the policy reads it. */
+function shellOutput(output: unknown, place: string): string {
+  if (typeof output === "string") return output;
+  const chunks = listOf(output, place).map((value, index) => {
+    const where = `${place}[${index}]`;
+    const { stdout, stderr, outcome } = objectOf(value, where);
+    const printed = [
+      optionalText(stdout, `${where}.stdout`),
+      optionalText(stderr, `${where}.stderr`),
+    ];
+    return [...printed, ending(outcome, `${where}.outcome`)].filter(Boolean).join("\n");
+  });
+  return chunks.join("\n");
+}
+
+function ending(outcome: unknown, place: string): string {
+  if (isAbsent(outcome)) return "";
+  const { type, exit_code: code } = objectOf(outcome, place);
+  const how = textOf(type, `${place}.type`);
+  return how === "exit" ? `[exit code ${JSON.stringify(code)}]` : `[${how}]`;
+}

@@ -1,0 +1,121 @@
+import type Anthropic from "@anthropic-ai/sdk";
+import type OpenAI from "openai";
+import { describe, expect, test } from "vitest";
+import { openAiToolTypes } from "./openai-tools.ts";
+import { readFunctionCall, readMessagesChoice, readToolChoice } from "./tool-choice.ts";
+
+type OpenAiChoice =
+  | OpenAI.Chat.ChatCompletionToolChoiceOption
+  | NonNullable<OpenAI.Responses.ResponseCreateParams["tool_choice"]>;
+
+/** What names the kind of a choice in an object. */
+type OpenAiChoiceType = Extract<OpenAiChoice, { readonly type: string }>["type"];
+
+const look = { type: "function", name: "look" } as const;
+const nested = { type: "function", function: { name: "look" } } as const;
+const named = { type: "named", name: "look" };
+
+describe("readToolChoice()", () => {
+  test.each<[OpenAiChoice, object]>([
+    ["auto", { type: "auto" }],
+    ["none", { type: "none" }],
+    ["required", { type: "required" }],
+    [look, named],
+    [nested, named],
+    [{ type: "custom", name: "look" }, named],
+    [{ type: "custom", custom: { name: "look" } }, named],
+    [{ type: "apply_patch" }, { type: "named", name: "apply_patch" }],
+    [{ type: "shell" }, { type: "named", name: "shell" }],
+    [
+      { type: "allowed_tools", mode: "required", tools: [look] },
+      { type: "required", allowed: ["look"] },
+    ],
+    [
+      {
+        type: "allowed_tools",
+        allowed_tools: { mode: "auto", tools: [nested, { type: "shell" }] },
+      },
+      { type: "auto", allowed: ["look", "shell"] },
+    ],
+    [
+      { type: "allowed_tools", mode: "auto", tools: [{ type: "web_search" }, look] },
+      { type: "auto", allowed: ["look"] },
+    ],
+  ])("reads %j", (choice, toolChoice) => {
+    expect(readToolChoice(choice)).toEqual({ toolChoice, unkept: [], ignoredFields: [] });
+  });
+
+  test("knows every type that the protocols' own clients can send", () => {
+    // This line does not compile once a client's library knows a type that the table does not.
+    const known: Record<Exclude<OpenAiChoiceType, "allowed_tools">, string> = openAiToolTypes;
+    expect(Object.keys(known)).toContain("mcp");
+  });
+
+  test("knows tools of namespaces by their one name", () => {
+    const { toolChoice } = readToolChoice({ ...look, namespace: "box" });
+    expect(toolChoice).toEqual({ type: "named", name: "box__look" });
+  });
+
+  test.each<[object, object, string]>([
+    [{ type: "file_search" }, { type: "auto" }, "tool_choice file_search"],
+    [{ type: "mcp", server_label: "x" }, { type: "auto" }, "tool_choice mcp"],
+    [
+      { type: "allowed_tools", mode: "auto", tools: [{ type: "web_search" }] },
+      { type: "none" },
+      "tool_choice allowed_tools auto",
+    ],
+  ])("says that no server runs what %j wants", (choice, toolChoice, what) => {
+    const read = readToolChoice(choice);
+    expect(read.toolChoice).toEqual(toolChoice);
+    expect(read.unkept.map((wish) => wish.what)).toEqual([what]);
+  });
+
+  test.each<[unknown, string]>([
+    ["any", 'tool_choice: there is no choice "any"'],
+    [{ type: "added_2027" }, 'tool_choice.type: there is no choice "added_2027"'],
+    [{ type: "allowed_tools", tools: [] }, "tool_choice.mode: there is no choice undefined"],
+    [
+      { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [] } },
+      "tool_choice.allowed_tools.tools: no tool may be called; say none instead",
+    ],
+    [
+      { type: "allowed_tools", mode: "auto", tools: [{ type: "added_2027" }] },
+      'tool_choice.tools[0].type: there is no choice "added_2027"',
+    ],
+    [{ type: "function" }, "tool_choice.name: expected text, not nothing"],
+    [
+      { type: "namespace", name: "box" },
+      "tool_choice.type: a namespace cannot be chosen; name its tools",
+    ],
+  ])("refuses %j", (choice, problem) => {
+    expect(() => readToolChoice(choice)).toThrow(`Cannot read ${problem}`);
+  });
+});
+
+describe("readFunctionCall()", () => {
+  test("reads the older spelling", () => {
+    expect(readFunctionCall({ name: "look" }).toolChoice).toEqual(named);
+    expect(readFunctionCall("none").toolChoice).toEqual({ type: "none" });
+    expect(() => readFunctionCall("required")).toThrow(
+      'Cannot read function_call: there is no choice "required"',
+    );
+  });
+});
+
+describe("readMessagesChoice()", () => {
+  test.each<[Anthropic.ToolChoice, object, boolean]>([
+    [{ type: "auto" }, { type: "auto" }, true],
+    [{ type: "auto", disable_parallel_tool_use: true }, { type: "auto" }, false],
+    [{ type: "any", disable_parallel_tool_use: false }, { type: "required" }, true],
+    [{ type: "tool", name: "look", disable_parallel_tool_use: true }, named, false],
+    [{ type: "none" }, { type: "none" }, true],
+  ])("reads %j", (choice, toolChoice, parallelCalls) => {
+    expect(readMessagesChoice(choice)).toMatchObject({ toolChoice, parallelCalls });
+  });
+
+  test("refuses a choice that it does not know", () => {
+    expect(() => readMessagesChoice({ type: "added_2027" })).toThrow(
+      'Cannot read tool_choice.type: there is no choice "added_2027"',
+    );
+  });
+});
