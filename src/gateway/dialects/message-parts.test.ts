@@ -156,7 +156,7 @@ describe("a refusal", () => {
     );
   });
 
-  test("that is no text is told with its place", () => {
+  test("that is no text is refused with its place", () => {
     const part = { type: "refusal", text: declined };
     expect(read("chat", [user, { role: "assistant", content: [part] }])).toBe(
       "Cannot read messages[1].content[0].refusal: expected text, not nothing",

@@ -31,7 +31,7 @@ describe("results of calls", () => {
     expect(order([turn("a", "b"), ...results])).toEqual({ texts, notes });
   });
 
-  test("stand right behind their turn, though users and systems spoke before them", () => {
+  test("stand right after their turn, though users and systems spoke before them", () => {
     const reminder: ClientMessage = { role: "system", content: "S" };
     const messages = [turn("a", "b"), result("a", "A"), user("U"), reminder, result("b", "B")];
     expect(order(messages)).toEqual({ texts: "A,B,U,S", notes: ["results-reordered"] });
@@ -96,7 +96,7 @@ describe("results of calls", () => {
   });
 });
 
-test("results come under the ids that the calls were sent with, whatever the client calls them", () => {
+test("results come under the ids that the calls were sent with, though the client renames them", () => {
   const tree = new SessionTree<number>({ ignore: [], strictness: "calls" });
   const opening = [user("Go")];
   const sent = toSentTurn([

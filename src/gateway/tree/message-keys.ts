@@ -60,7 +60,7 @@ export interface NotedPlace {
 
 /**
  * The messages of a request, ready to be compared. The results of calls stand right after the turn that
- * they follow, in the order of the calls, and are known by these, whatever their ids are.
+ * they follow, in the order of the calls, and are known by these, not by their ids.
  *
  * @param options - `start` is the first message that is wanted: a turn of the assistant, or the first of all.
  */

@@ -365,7 +365,7 @@ export class SessionTree<Record> {
   }
 }
 
-/** A result of the turn that is continued has the id that its call was sent with, whatever the client calls it. */
+/** A result of the turn that is continued has the id that its call was sent with, though the client renames it. */
 function underSentId(
   { message, answers }: KeyedMessage,
   { node, end }: Walk<unknown>,

@@ -33,7 +33,7 @@ export type RootCause = (typeof rootCauses)[number];
 export const placementNotes = [
   /** The text beside the calls is not the one that was sent. */
   "text-differs",
-  /** The results of the calls came in another order than the calls, or behind other messages. */
+  /** The results of the calls came in another order than the calls, or after other messages. */
   "results-reordered",
   /** A call has no result before the next turn. */
   "call-without-result",

@@ -14,7 +14,7 @@ export interface CallHabits {
   readonly numbersCalls: boolean;
   /** Whether it looks a result's call up in the whole conversation, so that no id may come twice. */
   readonly looksUpIds: boolean;
-  /** Whether it shows all calls of a turn; otherwise it refuses those behind the first, or leaves them out. */
+  /** Whether it shows all calls of a turn; otherwise it refuses those after the first, or leaves them out. */
   readonly showsAllCalls: boolean;
 }
 

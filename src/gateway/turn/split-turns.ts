@@ -2,7 +2,7 @@ import type { ClientAssistant, ClientMessage, ClientResult } from "../conversati
 import { OpenCalls } from "../tree/open-calls.ts";
 
 /**
- * Gives each call a turn of its own, with its result behind it: for chat templates that show one call of a
+ * Gives each call a turn of its own, with its result after it: for chat templates that show one call of a
  * turn. Messages without such turns stay as they are.
  */
 export function splitTurns(messages: readonly ClientMessage[]): readonly ClientMessage[] {
