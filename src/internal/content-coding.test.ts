@@ -157,7 +157,7 @@ async function collect(pieces: AsyncIterable<Uint8Array>): Promise<readonly Uint
 
 describe("readContentCodings()", () => {
   test.each([
-    ["lz4", 'the content coding "lz4" is not read here, expected ' + `${knownCodings}, or none`],
+    ["lz4", `the content coding "lz4" is not read here, expected ${knownCodings}, or none`],
     ["gzip, aws-chunked", 'the content coding "aws-chunked" is not read here'],
     [
       "gzip,gzip,gzip,gzip,gzip",
