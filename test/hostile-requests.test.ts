@@ -234,9 +234,7 @@ describe("env serve's WebSocket", () => {
   ])("answers an upgrade to %s with %j by %s", async (target, more, status) => {
     const socket = open("env serve");
     socket.write(upgrade(target, webSocket + more));
-    const [answer] = (await new Promise<[Buffer]>((resolve) => {
-      socket.once("data", (piece: Buffer) => resolve([piece]));
-    })) as [Buffer];
+    const answer = await new Promise<Buffer>((resolve) => socket.once("data", resolve));
     expect(answer.toString("latin1").slice(9, 12)).toBe(status);
     socket.destroy();
   });

@@ -177,7 +177,7 @@ function exchange(
           const body = openBody({ status, headers }, { ...options, onEvent: request.onEvent });
           receiver = openReceiver(headers, {
             onPiece(piece) {
-              // What comes behind the end of an exchange is nobody's.
+              // What comes after the end of an exchange is not passed on.
               if (signal.aborted) return;
               orReject(() => {
                 if (body.add(piece) !== "too-long") return;

@@ -104,7 +104,7 @@ export function checkScore(value: unknown, place: string): Score {
     const isFinite = Number.isFinite(reward);
     const expected = isFinite
       ? "one that is finite in 32 bits, as trainers hold it"
-      : "a finite number, or null where nothing scored it";
+      : "a finite number";
     refuse(origin, `reward is ${describe(reward)}`, expected);
   }
   requireObject(details, origin, "details, an object such as {}");

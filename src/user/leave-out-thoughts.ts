@@ -29,7 +29,7 @@ function patternOf(tag: string): string {
  * - What stands before a closing tag that nothing opened: many chat templates open it in the prompt.
  * - Each channel of gpt-oss but the final one, also where the server has removed the special tokens.
  *
- * @returns the rest without the white space that the thoughts leave behind; `""` where all is thought,
+ * @returns the rest without the white space around the thoughts; `""` where all is thought,
  *   and the reply itself where nothing is.
  */
 export function leaveOutThoughts(reply: string): string {

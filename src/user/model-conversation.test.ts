@@ -90,12 +90,15 @@ describe("a model conversation", () => {
     },
   );
 
-  test.each(["Stop!", "### Stop my order", "# STOP #"])("nobody leaves by %j", async (text) => {
-    const model = scriptedChatModel(["Hi", text]);
-    const session = llmUser({ model }).open(task, { seed: 1 });
-    await session.begin({ signal });
-    expect(await session.reply("x", { signal })).toBe(text);
-  });
+  test.each(["Stop!", "### Stop my order", "# STOP #"])(
+    "the user does not leave by %j",
+    async (text) => {
+      const model = scriptedChatModel(["Hi", text]);
+      const session = llmUser({ model }).open(task, { seed: 1 });
+      await session.begin({ signal });
+      expect(await session.reply("x", { signal })).toBe(text);
+    },
+  );
 
   test("a stop in the first line is asked for again, also in another take", async () => {
     const model = scriptedChatModel(["###STOP###", "Hi", "Bye. ###STOP###", "Hello", "a"]);

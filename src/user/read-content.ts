@@ -51,7 +51,8 @@ function readPart(part: unknown, place: string): Part {
 function nameOf(part: unknown): string {
   const { type } = (part ?? {}) as { readonly type?: unknown };
   if (typeof type === "string") return `a part of type ${JSON.stringify(type.slice(0, 60))}`;
-  return part === null ? "null" : `${Array.isArray(part) ? "a list" : typeof part}`;
+  if (part === null) return "null";
+  return Array.isArray(part) ? "a list" : typeof part;
 }
 
 function isText(value: unknown): boolean {

@@ -141,14 +141,14 @@ export class OpenEnvSession implements AsyncDisposable {
     }
   }
 
-  /** Takes what the server sends, whatever that is: an event handler that throws ends the process. */
+  /** Takes a message of any form and never throws: an event handler that throws ends the process. */
   #take(data: Buffer): void {
     const waiting = this.#waiting;
     this.#waiting = undefined;
     const answer = this.#read(data);
     if (!(answer instanceof Error)) waiting?.resolve(answer.body);
     else if (waiting !== undefined) waiting.reject(answer);
-    // Nobody had asked: it says why it takes nobody in, and closes.
+    // No question was open: the server says why it takes no session, and closes.
     else this.#ended ??= answer;
   }
 

@@ -389,7 +389,7 @@ describe("openEnv()", () => {
     });
   });
 
-  test("shows the model problems of whatever form", async () => {
+  test("shows the model problems of any form", async () => {
     const errors = [null, 7, { loc: [{ toString: 1 }, "x"], msg: { toString: 1 } }];
     const url = await foreignServer(guess, ({ type }) =>
       type === "reset"
