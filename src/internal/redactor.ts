@@ -18,11 +18,13 @@ type Form = readonly [form: string, replacement: string];
  * a longer text.
  */
 export class Redactor {
-  /** What to look for, and what stands in its place; longest first, so that none hides a part of another. */
-  #forms: readonly Form[] = [];
+  /** Replacements by the form of a secret that they replace. */
+  readonly #replacements = new Map<string, string>();
+  /** The same, longest first, so that none hides a part of another; absent until it is needed. */
+  #sorted: readonly Form[] | undefined;
   /** Its own forms with those of the process, as long as both stay as they are. */
   #merged: { readonly own: unknown; readonly shared: unknown; readonly forms: readonly Form[] } = {
-    ...{ own: this.#forms, shared: undefined, forms: [] },
+    ...{ own: undefined, shared: undefined, forms: [] },
   };
 
   /** Learns secrets such as API keys. */
@@ -61,7 +63,7 @@ export class Redactor {
 
   /** Learns all that another knows. */
   learnFrom(other: Redactor): void {
-    for (const [form, replacement] of other.#forms) this.#add(form, replacement);
+    for (const [form, replacement] of other.#replacements) this.#add(form, replacement);
   }
 
   /** The text without its secrets. */
@@ -157,6 +159,10 @@ export class Redactor {
     }
   }
 
+  get #forms(): readonly Form[] {
+    return (this.#sorted ??= [...this.#replacements].toSorted(longestFirst));
+  }
+
   get #known(): readonly Form[] {
     const shared = everywhere.#forms;
     if (shared.length === 0 || shared === this.#forms) return this.#forms;
@@ -196,8 +202,9 @@ export class Redactor {
   }
 
   #add(form: string, replacement: string): void {
-    if (this.#forms.some(([known]) => known === form)) return;
-    this.#forms = [...this.#forms, [form, replacement] as const].toSorted(longestFirst);
+    if (this.#replacements.has(form)) return;
+    this.#replacements.set(form, replacement);
+    this.#sorted = undefined;
   }
 }
 
@@ -205,8 +212,11 @@ function longestFirst([one]: Form, [other]: Form): number {
   return other.length - one.length;
 }
 
-/** Secrets of the process that are known at once; a new one beyond them takes the place of the oldest. */
-const mostSecrets = 1_000;
+/** The number of secrets that the process keeps at most. Each text is searched for all of them. */
+const mostSecrets = 512;
+
+/** The number of oldest secrets that are dropped at once, as the others are learned again then. */
+const droppedSecrets = 128;
 
 const secretsOfProcess = new Map<string, "secret" | "url">();
 
@@ -233,8 +243,9 @@ function hide(text: string, kind: "secret" | "url"): void {
   if (secretsOfProcess.has(text)) return;
   secretsOfProcess.set(text, kind);
   if (secretsOfProcess.size <= mostSecrets) return learnAs(everywhere, text, kind);
-  const [oldest] = secretsOfProcess.keys();
-  secretsOfProcess.delete(oldest!);
+  for (const oldest of [...secretsOfProcess.keys()].slice(0, droppedSecrets)) {
+    secretsOfProcess.delete(oldest);
+  }
   everywhere = new Redactor();
   for (const [each, its] of secretsOfProcess) learnAs(everywhere, each, its);
 }

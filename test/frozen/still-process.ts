@@ -16,10 +16,12 @@ export function stillProcess(): Disposable {
     vi.spyOn(Math, "random").mockReturnValue(0.5),
   ];
   const { randomBytes } = crypto;
-  let drawCount = 0;
+  const drawCounts = new Map<number, number>();
+  // Counted by size: one more draw of a kind leaves the others as they are.
   const countedBytes = (size: number): Buffer => {
-    drawCount += 1;
-    const block = crypto.createHash("sha512").update(`draw ${drawCount}`).digest();
+    const count = (drawCounts.get(size) ?? 0) + 1;
+    drawCounts.set(size, count);
+    const block = crypto.createHash("sha512").update(`draw ${count} of ${size}`).digest();
     return Buffer.alloc(size, block);
   };
   crypto.randomBytes = countedBytes as typeof randomBytes;

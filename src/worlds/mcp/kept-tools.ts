@@ -31,15 +31,15 @@ export async function keepListedTools(
   });
   if (text !== undefined) return readKept(file, text);
   const listed = await list();
-  // Only what is used of them, and by the same schema: read again, they are the same.
-  const kept = new Redactor().clean(keptSchema.parse(listed));
+  // Only the members that are used. Read again, they are the same.
+  const used = exactOf(keptSchema.parse(listed));
+  const kept = new Redactor().text(stringifyPythonJson(used, { ensureAscii: false, indent: 2 }));
   try {
-    const text = stringifyPythonJson(exactOf(kept), { ensureAscii: false, indent: 2 });
-    await writeFile(file, `${text}\n`);
+    await writeFile(file, `${kept}\n`);
   } catch (error) {
     throw new UsageError(`Cannot write ${file}: ${describeError(error)}`, { cause: error });
   }
-  return kept as readonly ListedTool[];
+  return readKept(file, kept);
 }
 
 function readKept(file: string, text: string): readonly ListedTool[] {

@@ -25,7 +25,7 @@ async function open(pages: Readonly<Record<string, Page>>, options: Partial<McpT
   const tools = await mcpTools({
     command: process.execPath,
     args: [script, JSON.stringify({ pages })],
-    onTrouble: (trouble) => troubles.push(trouble.replace(/^MCP server .*\}: /s, "")),
+    onTrouble: (trouble) => troubles.push(trouble.replace(/^MCP server [^:]*: /, "")),
     ...options,
   } as McpToolsOptions);
   opened.push(tools);

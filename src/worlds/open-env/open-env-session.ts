@@ -230,6 +230,7 @@ function describeProblems(errors: unknown): string | undefined {
 }
 
 function brief(value: unknown): string {
-  const text = typeof value === "string" ? value : writeExactJson(value ?? "nothing");
+  const text =
+    typeof value === "string" ? value : value == null ? "nothing" : writeExactJson(value);
   return text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : text;
 }
