@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici";
+import { decodeText } from "./decode-text.ts";
 import { decodeBody, readContentCodings, TooLargeError } from "./content-coding.ts";
 
 /** Larger replies are refused, in bytes. */
@@ -10,6 +11,7 @@ export const plainReply = { "accept-encoding": "identity" } as const;
 /**
  * Reads the text of a reply, also of one that is compressed although that was not asked for.
  *
+ * @throws TypeError for a text that is not UTF-8.
  * @throws ContentCodingError for a coding that is not read here, and for broken bytes.
  * @throws TooLargeError above 64 MiB.
  */
@@ -30,7 +32,7 @@ export async function readReplyText({
       }
       pieces.push(piece);
     }
-    return Buffer.concat(pieces).toString("utf8");
+    return decodeText(Buffer.concat(pieces));
   } catch (error) {
     body.destroy();
     throw error;

@@ -5,7 +5,6 @@ import { plainReply, readReplyText } from "../../internal/read-reply.ts";
 import type { ObjectSchema } from "../../environment/standard-schema.ts";
 import { shownUrl } from "../../internal/find-secrets.ts";
 import type { OpenEnvPlace } from "./open-env-session.ts";
-import { decodeText } from "../../internal/decode-text.ts";
 import { parseExactJson } from "../../python/exact-json.ts";
 
 /** What a server says of itself. */
