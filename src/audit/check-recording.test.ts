@@ -57,7 +57,7 @@ async function check(lines: readonly string[], of = episodes) {
 
 test("a recording that is whole is one, whether or not its end says how long it is", async () => {
   expect(await check([begin(), ...inputs(3), end(3)])).toEqual([1]);
-  // As earlier versions wrote them.
+  // The end need not say how many parts there were.
   expect(await check([begin(), ...inputs(3), end()])).toEqual([1]);
 });
 

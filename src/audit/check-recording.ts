@@ -101,7 +101,7 @@ function follow(
 
 function differencesOf(begin: BeginLine, episode: EpisodeFacts | undefined): readonly string[] {
   const { fields } = episode ?? {};
-  // Another attempt was not recorded; episodes of earlier versions do not say which attempt they are of.
+  // Another attempt was not recorded.
   if (fields === undefined || fields.attempt !== begin.attempt) return [];
   return shared
     .filter((name) => fields[name] !== undefined && fields[name] !== begin[name])
@@ -128,9 +128,9 @@ function faultsOf({ lines, isBegun, differences, lostAt, lastAt }: Attempt): rea
   return faults;
 }
 
-/** Whether its episode, of that attempt as far as it says so, is recorded to its end. */
+/** Returns true if the episode of this attempt is recorded to its end. */
 function isWhole({ attempt, lines, isBegun }: Attempt, episode: EpisodeFacts | undefined): boolean {
   // All inputs are on the disk before the episode is; what ends the attempt comes behind it.
   if (!isBegun || lines.isUnrecorded || episode === undefined) return false;
-  return (episode.fields.attempt ?? attempt) === attempt;
+  return episode.fields.attempt === attempt;
 }

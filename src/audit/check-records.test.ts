@@ -31,7 +31,7 @@ test.each([
       return findings.filter(({ rule }) => rule === "run").map(({ detail }) => detail);
     };
     expect(await check(begun)).toEqual(expected);
-    // A start of an earlier version told of neither.
+    // A program's own event need not name them.
     expect(await check({ configuration: {} })).toEqual([]);
   },
 );

@@ -61,9 +61,7 @@ export function checkSummary(
   }
   if (known.planned !== undefined) compare("planned", planned, known.planned);
   const slimeRows = isRow(slime) ? slime["rows"] : undefined;
-  // `eval` of earlier versions wrote the sums without slime's.
-  const isLeftOut = slime === undefined && "evaluation" in summary;
-  if ("slimeRows" in known && !isLeftOut) compare("slime.rows", slimeRows, known.slimeRows);
+  if ("slimeRows" in known) compare("slime.rows", slimeRows, known.slimeRows);
   for (const name of [...sums, ...moreSums]) {
     if (isDeepStrictEqual(summary[name], expected[name])) continue;
     const detail = `${name} is ${quote(summary[name])}, expected ${quote(expected[name])}`;
@@ -88,12 +86,9 @@ function isClose(stated: unknown, wanted: number | undefined): boolean {
 
 /** Holds how the run ended by `summary.json` against the last event, which is written right before. */
 function compareEnd(summary: Summary, ended: unknown): readonly Finding[] {
-  // A crash came in between, or it was written without one, by `report` of an earlier version.
+  // A crash came between the two.
   if (summary === undefined) return [];
-  if (summary !== "damaged") {
-    const isKnown = ended !== undefined && !("evaluation" in summary && !("end" in summary));
-    if (!isKnown || summary["end"] === ended) return [];
-  }
+  if (summary !== "damaged" && (ended === undefined || summary["end"] === ended)) return [];
   const detail =
     summary === "damaged"
       ? "the file is no JSON object"
@@ -195,7 +190,7 @@ function compareStart(started: RawRow | undefined, manifest: RawRow): readonly F
   if (!isRow(manifest["configuration"])) return [];
   const found = (["configuration", "identity"] as const).flatMap((part): Violation[] => {
     const [told, stated] = [started?.[part], manifest[part]];
-    // Runs of earlier versions have no identity.
+    // A run that a program started need not have an identity.
     if (!isRow(told)) return [];
     const now = isRow(stated) ? stated : {};
     const names = [...new Set([...Object.keys(told), ...Object.keys(now)])];
@@ -208,7 +203,6 @@ function compareStart(started: RawRow | undefined, manifest: RawRow): readonly F
   });
   for (const name of ["runId", "promptTime"] as const) {
     const [told, stated] = [started?.[name], manifest[name]];
-    // Runs of earlier versions have neither.
     if (told === undefined || told === stated) continue;
     const values = `${quote(stated)}, and the run was started with ${quote(told)}`;
     found.push({ rule: "run", detail: `${name} is ${values}` });

@@ -796,14 +796,6 @@ describe("verifyRun()", () => {
     expect(await rulesOf(dir)).toEqual([]);
   });
 
-  test("finds nothing where `eval` of an earlier version left slime's sums out", async () => {
-    const dir = await damaged(({ summary }) => {
-      delete summary!["slime"];
-      summary!["evaluation"] = { format: 1 };
-    });
-    expect(await rulesOf(dir)).toEqual([]);
-  });
-
   test("finds nothing where a call is closed by the stop, which is not in the text", async () => {
     const dir = path.join(scratch, "closed-by-stop");
     await writeSoundRun(dir, { attempt: { span: [0, 19], tokenSpan: [0, 4] } });

@@ -45,7 +45,7 @@ function checkFields(row: RawRow): Violation[] {
   const { userUsage } = row;
   const { costUsd = 0 } = isRow(userUsage) ? userUsage : {};
   const wrong = [
-    ...(row["format"] === 1 || row["format"] === 2 ? [] : ["format"]),
+    ...(row["format"] === 1 ? [] : ["format"]),
     ...texts.filter((field) => typeof row[field] !== "string" || row[field] === ""),
     ...counts.filter((field) => !isCount(row[field])),
     ...(Number.isInteger(row["seed"]) ? [] : ["seed"]),

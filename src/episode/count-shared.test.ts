@@ -16,7 +16,9 @@ const shared = {
 
 test("what a fork shares is what its turns say, and a part of what it has", () => {
   expect(sharedFault({ ...episode, shared })).toBeUndefined();
-  expect(sharedFault(episode)).toBeUndefined();
+  const { forkedFrom: _place, ...alone } = episode;
+  expect(sharedFault(alone)).toBeUndefined();
+  expect(sharedFault(episode)).toBe("shared is undefined");
 });
 
 test.each<[shared: unknown, fault: string]>([

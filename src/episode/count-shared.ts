@@ -27,7 +27,7 @@ export function countShared(
  */
 export function sharedFault(episode: RawRow): string | undefined {
   const { shared, forkedFrom, turns } = episode;
-  if (shared === undefined) return undefined;
+  if (shared === undefined && forkedFrom === undefined) return undefined;
   if (!isRow(shared) || !isRow(shared["userUsage"])) return `shared is ${quote(shared)}`;
   if (!isRow(forkedFrom)) return "shared is there, and it parted from none";
   const before = (turns as readonly TurnRecord[]).slice(0, forkedFrom["turnIndex"] as number);

@@ -15,6 +15,7 @@ export function episodeRow(
     environment,
     split,
     seed: 0,
+    attempt: 1,
     outcome: "completed",
     stopReason: "user-left",
     counts: {

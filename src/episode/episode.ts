@@ -143,17 +143,17 @@ export interface TreeTurn {
 /** One attempt at a task, finished: the whole story, as `episodes.jsonl` holds it. JSON-able. */
 export interface Episode extends RolloutIdentity, RolloutEnd {
   /** Version of this format. */
-  readonly format: 1 | 2;
+  readonly format: 1;
   readonly environment: string;
   readonly split: string;
   readonly taskIndex: number;
-  /** 0-based place of the group within the run; absent in rows of format 1. */
+  /** 0-based place of the group within the run; absent if the program that played the episode counts no groups. */
   readonly groupIndex?: number;
   /** 0-based place within the group. */
   readonly sampleIndex: number;
   readonly seed: number;
-  /** How often it was played until it ended so, from 1; absent in rows of format 1. */
-  readonly attempt?: number;
+  /** The number of this play of the attempt, from 1. A play that failed is followed by another. */
+  readonly attempt: number;
   /** How the reward came about, in the environment's words; absent where nothing scored. */
   readonly rewardDetails?: Readonly<Record<string, unknown>>;
   /**
@@ -165,7 +165,7 @@ export interface Episode extends RolloutIdentity, RolloutEnd {
   readonly userUsage: UserUsage;
   /**
    * What of `counts` and `userUsage` comes before the turn with which it parted from another, whose own it is:
-   * a run's sums leave it out. Absent where it parted from none, and in rows of earlier versions.
+   * a run's sums leave it out. Absent if the episode is no fork.
    */
   readonly shared?: SharedCounts;
   /** Milliseconds since the epoch. */

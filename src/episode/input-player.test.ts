@@ -389,7 +389,7 @@ describe("an episode and its recording", () => {
 
   test("is played again to the byte, with no engine, model or clock", async () => {
     const { episode, recorded } = await play({});
-    expect(episode).toMatchObject({ outcome: "completed", reward: 1, format: 2 });
+    expect(episode).toMatchObject({ outcome: "completed", reward: 1, format: 1 });
     expect(episode.userUsage).toMatchObject({ callCount: 3, costUsd: 1.5 });
     expect(episode.durationMs).toBeGreaterThan(0);
     const again = await play(nothing, { past: stored(recorded), atEnd: "replay" });
@@ -745,7 +745,7 @@ describe("an episode and its recording", () => {
       expect(caught).toEqual(["TimeoutError: It is late"]);
     });
 
-    test("a recording of an earlier version does not say who gave up: it is the user's failure", async () => {
+    test("a recording that does not note who stopped waiting has the user fail", async () => {
       const { recorded } = await play(givingUp());
       const inputs = recorded.inputs.map((input) => {
         if (input.type !== "outside") return input;
@@ -1419,7 +1419,7 @@ describe("an episode and its recording", () => {
       });
     });
 
-    test("a recording of an earlier version that has one differs by the environment", async () => {
+    test("a recorded call at that place is the environment's divergence", async () => {
       const { recorded } = await play({});
       const past = stored(recorded);
       const turns = past.inputs.flatMap(({ type }, place) =>

@@ -244,8 +244,6 @@ export class InputPlayer {
 
   #nextGeneration(promptHash: string): Extract<Input, { type: "generation" }> {
     const input = this.#past[this.#place]!;
-    // All that was answered so far is as before: it is the agent who makes something else of it, unless a
-    // recording of an earlier version has a call that was made between two answers.
     if (input.type !== "generation") {
       const what = `the episode comes to a policy call where it came to ${nameOf(input)}`;
       throw this.diverge(input.type === "outside" ? "environment" : "agent", what);

@@ -23,7 +23,7 @@ export interface RecordedError {
   readonly cause?: RecordedError;
   /**
    * What led to any other error where that is no error, as JSON has it: a text, or the reply of a service. Absent
-   * where JSON cannot say it, and in recordings of earlier versions.
+   * if JSON cannot represent it.
    */
   readonly causeValue?: unknown;
   readonly retryable?: true;
@@ -48,7 +48,7 @@ export type Input =
       readonly outcome: Outcome<Generation>;
       /**
        * When it was answered, milliseconds since the epoch, which is no reading of the clock: whoever goes on behind
-       * it counts from there. Absent for failures, and in recordings of earlier versions.
+       * it counts from there. Absent for failures.
        */
       readonly endedAtMs?: number;
       /** The episode's time was over when the answer came. */
@@ -64,13 +64,12 @@ export type Input =
       readonly what: string;
       readonly outcome: Outcome<unknown>;
       /**
-       * How many calls of the episode had begun when it was handed over; absent where it was the last of them,
-       * and in recordings of earlier versions.
+       * How many calls of the episode had begun when it was handed over; absent where it was the last of them.
        */
       readonly begun?: number;
       /**
        * The world gave up the wait for the line that this was called for, by a signal of its own: what was thrown
-       * is the end of that wait, and no failure of the user's. Absent in recordings of earlier versions.
+       * is the end of that wait, and no failure of the user's.
        */
       readonly isGivenUp?: true;
     }
@@ -81,8 +80,7 @@ export type Input =
       /** What came back, by its hash where it can be worked out again and by its value where not. */
       readonly outcome: Outcome<unknown> | { readonly hash: string };
       /**
-       * How many calls of `Outside` had begun by then over the episode; absent where all of them had ended, and in
-       * recordings of earlier versions.
+       * How many calls of `Outside` had begun by then over the episode; absent where all of them had ended.
        */
       readonly begun?: number;
     }

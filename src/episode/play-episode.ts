@@ -164,7 +164,7 @@ async function playThrough(
   const durationMs = player.now() - startedAtMs;
   player.flush();
   return {
-    format: 2,
+    format: 1,
     rolloutId: assignment.rolloutId,
     groupId: assignment.groupId,
     taskId: task.id,

@@ -151,7 +151,8 @@ function whyElsewhere(
     taskIndex,
     split,
     seed,
-    format: 2,
+    attempt: assignment.attempt ?? 1,
+    format: 1,
   };
   for (const [name, wanted] of Object.entries(place)) {
     if (story[name] !== wanted) return `${name} is ${quote(story[name])}`;
@@ -159,11 +160,10 @@ function whyElsewhere(
   if (!isSamePlace(story["forkedFrom"], forkedFrom)) {
     return `forkedFrom is ${quote(story["forkedFrom"])}`;
   }
-  const { environment, attempt = assignment.attempt ?? 1, outcome } = story;
+  const { environment, outcome } = story;
   if (environment !== setup.environment.name && environment !== task.environment) {
     return `environment is ${quote(environment)}`;
   }
-  if (attempt !== (assignment.attempt ?? 1)) return `attempt is ${quote(attempt)}`;
   // It would be left to a next start that nobody has a reason to make.
   return outcome === "aborted" && interrupt?.aborted !== true
     ? "outcome is aborted, and nobody interrupted it"

@@ -4,10 +4,11 @@ const count = z.number().min(0);
 
 /** What an episode must have for a run to count it, and for a later start to go on from its line. */
 export const storyShape = z.looseObject({
-  format: z.union([z.literal(1), z.literal(2)]),
+  format: z.literal(1),
   rolloutId: z.string(),
   taskIndex: count,
   sampleIndex: count,
+  attempt: z.number().int().min(1),
   groupIndex: count.optional(),
   outcome: z.enum(["completed", "truncated", "failed", "aborted"]),
   stopReason: z.string(),

@@ -37,7 +37,7 @@ function emptyEpisode(
 ): Episode {
   const { rolloutId, groupId, groupIndex, sampleIndex, seed, task, attempt = 1 } = assignment;
   return {
-    format: 2,
+    format: 1,
     rolloutId,
     groupId,
     taskId: task.id,

@@ -41,7 +41,7 @@ export async function findAttempts(
 interface EpisodePlace {
   readonly rolloutId: string;
   readonly groupId: string;
-  /** Absent in runs of earlier versions, and where nobody counted groups. */
+  /** Absent in a gateway's runs, which count no groups. */
   readonly groupIndex?: number;
   readonly taskIndex: number;
   readonly sampleIndex: number;

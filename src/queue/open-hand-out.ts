@@ -19,7 +19,7 @@ export interface OpenHandOutOptions extends Pick<
   readonly config: QueueConfig;
   /** The folder that the run is written to: it keeps the run's id in the queue. */
   readonly dir: string;
-  /** The run's own id, for which alone the folder's id in the queue is good. Default: whatever run is in the folder. */
+  /** The run's own id. The folder's id in the queue is valid for this run alone. Absent for a service. */
   readonly runId?: string | undefined;
   readonly manifest: RunManifest;
   readonly redactor: Redactor;

@@ -12,7 +12,7 @@ const queueFile = "queue.json";
 const queueFileSchema = z.object({
   queue: z.literal(1),
   run: z.string().regex(/^[\w-]{1,100}$/),
-  /** The run's own id. Absent in the files of earlier versions. */
+  /** The run's own `runId`. Absent for a service, whose folder is no run's. */
   of: z.string().optional(),
 });
 
@@ -21,17 +21,13 @@ const queueFileSchema = z.object({
  * in which another run was begun, such as by other settings before anything was played, has another: what workers
  * still play of the first is not its own.
  *
- * @param runId - The run's own id. Default: whatever run is in the folder.
  * @throws UsageError where the file that keeps it is damaged.
  */
 export async function queueIdOf(dir: string, runId: string | undefined): Promise<string> {
   const file = path.join(dir, queueFile);
   const known = await readQueueFile(file);
-  const isSame = known?.of === undefined || runId === undefined || known.of === runId;
-  const isComplete = known?.of !== undefined || runId === undefined;
-  if (known !== undefined && isSame && isComplete) return known.run;
-  // A file of an earlier version is its run's from now on, and no longer that of whichever run comes next.
-  const run = known !== undefined && isSame ? known.run : randomUUID().slice(0, 13);
+  if (known !== undefined && known.of === runId) return known.run;
+  const run = randomUUID().slice(0, 13);
   await writeWholeJson(file, { queue: 1, run, ...given({ of: runId }) }, { files: diskFiles });
   return run;
 }

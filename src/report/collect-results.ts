@@ -1,4 +1,3 @@
-import type { RunManifest } from "../run/run-manifest.ts";
 import { findBranches, type BranchPlace } from "./find-branches.ts";
 import { addResult, type ResultEntry, type TaskRewards } from "./task-rewards.ts";
 
@@ -24,12 +23,8 @@ export interface AttemptEntry extends ResultEntry, BranchPlace {
 }
 
 /** What a comparison reads of a run's attempts, wherever they were read from. */
-export function collectResults(
-  source: string,
-  attempts: readonly AttemptEntry[],
-  manifest: Pick<RunManifest, "configuration">,
-): RunResults {
-  const branches = findBranches(attempts, manifest);
+export function collectResults(source: string, attempts: readonly AttemptEntry[]): RunResults {
+  const branches = findBranches(attempts);
   const scopes = new Set<string>();
   const tasks = new Map<string, TaskRewards>();
   for (const attempt of attempts) {

@@ -111,7 +111,7 @@ describe("collectResults()", () => {
       episodeRow({ taskIndex: 3, sampleIndex: 1, reward: 1, forkedFrom }),
       episodeRow({ taskIndex: 3, sampleIndex: 0, reward: 0.5, split: "train" }),
     ];
-    const collected = collectResults("a", attempts, { configuration: {} });
+    const collected = collectResults("a", attempts);
     expect(collected).toEqual({
       ...{ source: "a", scopes: ["shop/test", "shop/train"], branchCount: 1 },
       tasks: new Map([

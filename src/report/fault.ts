@@ -46,8 +46,8 @@ export interface JudgedEpisode {
   /** Party `grader`. Absent where there is a fault. */
   readonly failure?: Failure;
   readonly usage: JudgeUsage;
-  /** The name of who judged it; absent in lines of earlier versions. */
-  readonly judge?: string;
-  /** Of the episode's row that was judged (see `hashRow()`); absent in lines of earlier versions. */
-  readonly episodeHash?: string;
+  /** The judge model's name. */
+  readonly judge: string;
+  /** The `hashRow()` of the episode's row that was judged. */
+  readonly episodeHash: string;
 }

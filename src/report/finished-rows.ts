@@ -16,7 +16,7 @@ import type { Sample } from "../trajectory/sample.ts";
  */
 export async function* readFinishedRows(
   file: string,
-  episodes: () => AsyncIterable<Pick<EpisodeRow, "rolloutId" | "sampleHashes">>,
+  episodes: () => AsyncIterable<Pick<EpisodeRow, "sampleHashes">>,
   isWanted: (line: string) => boolean = () => true,
 ): AsyncGenerator<Sample, void, undefined> {
   // Before the rows: those of all episodes that are found are there by then.
@@ -58,8 +58,6 @@ export async function* readFinishedRows(
 /** Which rows finished episodes name, until they are found. */
 class NamedRows {
   readonly #hashes = new Set<string>();
-  /** Episodes of earlier versions, which do not name their rows: all of their id are theirs. */
-  readonly #unnamed = new Set<string>();
 
   /** How many named rows were not found. */
   get leftCount(): number {
@@ -71,10 +69,8 @@ class NamedRows {
     return [...this.#hashes].filter((named) => others.#hashes.has(named)).length;
   }
 
-  add({ rolloutId, sampleHashes }: Pick<EpisodeRow, "rolloutId" | "sampleHashes">): void {
-    const hashes = sampleHashes as readonly string[] | undefined;
-    if (hashes === undefined) this.#unnamed.add(rolloutId);
-    else for (const named of hashes) this.#hashes.add(named);
+  add({ sampleHashes }: Pick<EpisodeRow, "sampleHashes">): void {
+    for (const named of sampleHashes) this.#hashes.add(named);
   }
 
   /**
@@ -86,9 +82,8 @@ class NamedRows {
     const row = JSON.parse(line) as Sample | null;
     const isNamed =
       this.#hashes.delete(hash("sha256", line, "hex")) ||
-      // Another program may have spelled it anew.
-      this.#hashes.delete(hashRow(row)) ||
-      this.#unnamed.has(row?.rolloutId ?? "");
+      // Another program may have written the same values in another form.
+      this.#hashes.delete(hashRow(row));
     return row !== null && isNamed ? row : undefined;
   }
 }

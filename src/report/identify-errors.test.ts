@@ -236,18 +236,6 @@ describe("identifyErrors()", () => {
     expect(summary.byParty).toEqual({ user: 1, environment: 1 });
   });
 
-  test("judges anew what a line of an earlier version says, which names no judge", async () => {
-    const { rolloutId, taskId, taskIndex } = missed(0);
-    const fault = { party: "user", reason: "of an earlier version" };
-    const usage = { callCount: 1, inputTokenCount: 1, outputTokenCount: 1 };
-    const old = { rolloutId, taskId, taskIndex, trial: 0, reward: 0, fault, usage };
-    await writeFile(path.join(dir, "errors.jsonl"), `${JSON.stringify(old)}\n`);
-    const { summary } = await identify([missed(0)], ['{"answer": "environment", "reason": ""}']);
-    expect(summary.byParty).toEqual({ environment: 1 });
-    const [first] = (await readFile(path.join(dir, "errors.jsonl"), "utf8")).split("\n");
-    expect(JSON.parse(first!)).toEqual(old);
-  });
-
   test("gives up on answers that cannot be read after the second", async () => {
     const { summary, judge } = await identify([missed(0)], ["perhaps", '{"answer": "nobody"}']);
     expect(summary.failures).toEqual({ "grader/bad-reply": 1 });

@@ -63,8 +63,7 @@ const failedReward = 1e-3;
  * Lets a judge say who is to blame for each unsuccessful episode of a run, and for what. Each verdict
  * is on the disk as soon as it is there; a second call with the same judge goes on, and asks again only
  * where the judge failed. A verdict is that judge's on that episode, which it names by its id: its number among
- * the attempts at its task may change while the run goes on. Those of others stay in the file and are not counted, and
- * neither are those of earlier versions, which do not say whose they are. Episodes without a score have their failure
+ * the attempts at its task may change while the run goes on. Those of others stay in the file and are not counted. Episodes without a score have their failure
  * already and are not judged.
  *
  * @throws the signal's reason where it is aborted.
@@ -108,8 +107,8 @@ async function readJudged(
   for await (const value of readJsonl(file)) {
     const judged = value as JudgedEpisode;
     const { rolloutId, episodeHash } = judged;
-    const isOfEpisode = episodeHash !== undefined && episodeHash === hashes.get(rolloutId);
-    if (isOfEpisode && judged.judge === judge) known.set(rolloutId, judged);
+    if (episodeHash === hashes.get(rolloutId) && judged.judge === judge)
+      known.set(rolloutId, judged);
   }
   return known;
 }
@@ -130,8 +129,8 @@ async function unsuccessful(
   return new Map(found.slice(0, maxCount).map(({ rolloutId, hash }) => [rolloutId, hash]));
 }
 
-/** What the judge of a call said of an episode. */
-type Verdict = JudgedEpisode & Required<Pick<JudgedEpisode, "episodeHash">>;
+/** The judge's answer about an episode. */
+type Verdict = Omit<JudgedEpisode, "judge">;
 
 /** Reads conversations one after the other, so that only those being judged are held. */
 async function judgeAll(

@@ -39,7 +39,7 @@ describe("numberTrials()", () => {
     });
   });
 
-  test("numbers attempts of earlier versions, which counted no groups, by their places", async () => {
+  test("numbers attempts of a gateway's run, which counts no groups, by their places", async () => {
     const rows = [1, 0].map((sampleIndex) => episodeRow({ taskIndex: 0, sampleIndex }));
     expect(await trialsOf(rows)).toEqual({ "shop/test/0#0": 0, "shop/test/0#1": 1 });
   });
@@ -81,9 +81,6 @@ describe("numberTrials()", () => {
     expect(await numberTrials(runOf(whole))).toEqual(
       new Map([...isBranch, ["shop/test/0#0", { trial: 0 }]]),
     );
-    // Forks of another run's episode, which had the same id.
-    const forks = await numberTrials(runOf(rows, { forkedFrom: { ...forkedFrom, seed: 1 } }));
-    expect(forks.get("shop/test/0#1")).toEqual({ trial: 1 });
   });
 
   test("refuses an attempt that is there twice", async () => {

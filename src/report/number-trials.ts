@@ -40,7 +40,7 @@ export async function numberTrials(
     const forked = forkedFrom === undefined ? {} : { forkedFrom };
     attempts.push({ rolloutId, taskId, groupId, sampleIndex, ...counted, ...forked });
   }
-  const branches = findBranches(attempts, run.manifest);
+  const branches = findBranches(attempts);
   const trials = new Map<string, TrialPlace>();
   for (const [taskId, groups] of groupsByTask(attempts)) {
     let count = 0;
@@ -59,8 +59,8 @@ export async function numberTrials(
 type GroupKey = number | string;
 
 /**
- * The groups of each task in their order, with their attempts in theirs. Rows of earlier versions do not count groups:
- * such a group has the index that later attempts of it name, and stands before all others where none does.
+ * The groups of each task in their order, with their attempts in theirs. The rows of a gateway's
+ * sessions count no groups. Such a group stands before all others.
  */
 function groupsByTask(attempts: readonly Attempt[]) {
   const indexes = new Map<string, number>();

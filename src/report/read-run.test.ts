@@ -144,16 +144,6 @@ describe("rows of samples", () => {
     expect(await logprobsOf(readFinishedRows(rowsFile(), episodes))).toEqual([["a", -1]]);
   });
 
-  test("of episodes of earlier versions, which do not name them, are all of their ids", async () => {
-    await writeEpisodes(episode("a"));
-    await writeFile(rowsFile(), [row("a", -1), row("b", -1), row("a", -2)].join("\n"));
-    const run = await openStoredRun(dir);
-    expect(await logprobsOf(run.samples())).toEqual([
-      ["a", -1],
-      ["a", -2],
-    ]);
-  });
-
   test("are read without a last one that is torn, and refused where another one is", async () => {
     const [sound, torn] = [row("a", -1), row("a", -2).slice(0, -4)];
     await writeEpisodes(named("a", [hashOf(sound)]));

@@ -26,7 +26,7 @@ async function readFolder(source: string): Promise<RunResults> {
     const attempt = { rolloutId, groupId, taskId, taskIndex, reward, environment, split };
     attempts.push({ ...attempt, ...forked });
   }
-  return collectResults(source, attempts, run.manifest);
+  return collectResults(source, attempts);
 }
 
 async function readResultsFile(source: string): Promise<RunResults> {

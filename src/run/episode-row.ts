@@ -37,8 +37,7 @@ export interface FinishedEpisode extends Pick<
 
 /** What a row must have for a run to go on from it. */
 const rowSchema = storyShape.extend({
-  // Runs of earlier versions have none.
-  sampleHashes: z.array(z.string()).optional(),
+  sampleHashes: z.array(z.string()),
 });
 
 /** The episode that a line of `episodes.jsonl` holds; `undefined` where the line is damaged. */

@@ -144,7 +144,7 @@ export class GroupBook {
     const { length = Infinity } = options.source;
     const before: FinishedEpisode[] = [];
     for (const row of options.finished) {
-      const groupIndex = row.groupIndex ?? this.#source.placeOf?.(row.taskIndex);
+      const { groupIndex } = row;
       if (groupIndex === undefined || row.sampleIndex >= this.#begun) continue;
       before.push(row);
       if (groupIndex >= length) this.#furtherCount += 1;
@@ -392,16 +392,11 @@ export class GroupBook {
     for (const [groupIndex, sourced] of given) this.#givenBefore.set(groupIndex, sourced);
   }
 
-  /**
-   * The places of what earlier starts finished or began, in order. Those between are asked for on the way, for they
-   * are played as well; not of a list, which earlier versions may have played any of, and which can be asked anywhere.
-   */
+  /** Returns each place up to the last that earlier starts finished or began, in order. */
   #placesBefore(): readonly number[] {
-    const places = [...new Set([...this.#earlier.keys(), ...this.#begunBefore.keys()])];
-    const inOrder = places.toSorted((one, other) => one - other);
-    const last = inOrder.at(-1);
-    if (last === undefined || this.#source.placeOf !== undefined) return inOrder;
-    return Array.from({ length: last + 1 }, (_, place) => place);
+    const places = [...this.#earlier.keys(), ...this.#begunBefore.keys()];
+    const count = places.reduce((most, place) => Math.max(most, place + 1), 0);
+    return Array.from({ length: count }, (_, place) => place);
   }
 
   /**

@@ -49,8 +49,8 @@ function wasPlanned(
   const { groupIndex, hasOwnName = false, rolloutId, sampleIndex, taskIndex } = row;
   return (
     row.split === split &&
-    // Earlier versions counted no groups.
-    (groupIndex === undefined || taskIndexes[groupIndex] === taskIndex) &&
+    groupIndex !== undefined &&
+    taskIndexes[groupIndex] === taskIndex &&
     (groupId === undefined ? !hasOwnName : rolloutId === `${groupId}#${sampleIndex}`)
   );
 }

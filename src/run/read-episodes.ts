@@ -46,9 +46,7 @@ export async function indexEpisodes(dir: string, files: Files): Promise<EpisodeI
       });
       return rows.flatMap(({ sampleHashes, ...story }) => {
         const own = samples.get(story.rolloutId) ?? [];
-        // Runs of earlier versions keep no hashes.
-        const rowCount = (sampleHashes as readonly string[] | undefined)?.length ?? own.length;
-        if (own.length !== rowCount) return [];
+        if (own.length !== sampleHashes.length) return [];
         const inOrder = own.toSorted((one, other) => one.segment - other.segment);
         return [{ ...story, segments: inOrder.map(toSegment) }];
       });

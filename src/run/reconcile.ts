@@ -6,7 +6,7 @@ import { type Files, readBytes, withFile } from "./files.ts";
 import { groupIdOf } from "./group-id.ts";
 import { keepLines } from "./keep-lines.ts";
 import { type LineRange, type ScannedLine, scanLines } from "./line-ranges.ts";
-import { type InspectedRow, inspectSampleLine, rolloutIdOfLine } from "./sample-line.ts";
+import { inspectSampleLine, rolloutIdOfLine } from "./sample-line.ts";
 import { setAside, setAsideName } from "./set-aside.ts";
 import { storageError } from "./storage-error.ts";
 import { readTold, type ToldGrouping, type UntoldEpisode } from "./told-episodes.ts";
@@ -52,9 +52,8 @@ export interface ReconcileOptions {
 /** A line of `episodes.jsonl` that claims its episode to be finished. */
 interface Claim extends LineRange {
   readonly finished: FinishedEpisode;
-  readonly sampleHashes: readonly string[] | undefined;
-  /** Absent in rows of format 1. */
-  readonly attempt: number | undefined;
+  readonly sampleHashes: readonly string[];
+  readonly attempt: number;
   /** The hash of the line where no event tells it; `undefined` where one does. */
   readonly untoldHash: string | undefined;
 }
@@ -112,7 +111,7 @@ export async function reconcile(
     if (id === undefined) return undefined;
     const claim = claims.lines.get(id)?.[0];
     const hash = hashLine(bytes);
-    const claimed = claim?.sampleHashes?.find((other) => other === hash);
+    const claimed = claim?.sampleHashes.find((other) => other === hash);
     return { id: claim?.finished.rolloutId ?? id, line: { hash: claimed ?? hash, start, end } };
   });
   const kept: Claim[] = [];
@@ -146,7 +145,7 @@ export async function reconcile(
     hash === undefined ? [] : [{ ...episode, hash }],
   );
   const laterAttempts = new Map(
-    kept.flatMap(({ finished: { rolloutId }, attempt = 1 }) =>
+    kept.flatMap(({ finished: { rolloutId }, attempt }) =>
       attempt === 1 ? [] : [[rolloutId, attempt] as const],
     ),
   );
@@ -255,9 +254,8 @@ async function choose(candidates: readonly Claim[], found: FoundRows): Promise<C
 /** The rows with these hashes, in this order; `undefined` where one is missing. */
 function matchHashes(
   places: readonly RowPlace[],
-  hashes: readonly string[] | undefined,
+  hashes: readonly string[],
 ): readonly RowPlace[] | undefined {
-  if (hashes === undefined) return undefined;
   const left = [...places];
   const found: RowPlace[] = [];
   for (const wanted of hashes) {
@@ -268,41 +266,23 @@ function matchHashes(
   return found;
 }
 
-/**
- * The rows where they were written otherwise: by another program, with the same values, or by an
- * earlier version, whose episodes keep no hashes.
- */
+/** Finds the rows by their values, for a file that another program wrote again in another form. */
 async function inspectRows(
   claim: Claim,
   { files, path, rolloutId, places }: FoundRows,
 ): Promise<readonly RowPlace[] | undefined> {
-  const whole: { readonly place: RowPlace; readonly inspected: InspectedRow }[] = [];
+  const rewritten: RowPlace[] = [];
   try {
     await withFile(files, path, async (file) => {
       for (const place of places) {
         const inspected = inspectSampleLine(await readBytes(file, place));
-        if (inspected?.rolloutId === rolloutId) whole.push({ place, inspected });
+        if (inspected?.rolloutId === rolloutId) rewritten.push({ ...place, hash: inspected.hash });
       }
     });
   } catch (error) {
     throw storageError("read", path, error);
   }
-  if (claim.sampleHashes === undefined) {
-    return whole.length === places.length ? joinSegments(claim, whole) : undefined;
-  }
-  const spelledAnew = whole.map(({ place, inspected: { hash } }) => ({ ...place, hash }));
-  return matchHashes(spelledAnew, claim.sampleHashes);
-}
-
-/** All rows in the order of their segments, where each is there once and none lacks. */
-function joinSegments(
-  { finished }: Claim,
-  rows: readonly { readonly place: RowPlace; readonly inspected: InspectedRow }[],
-): readonly RowPlace[] | undefined {
-  const whole = rows.toSorted((left, right) => left.inspected.segment - right.inspected.segment);
-  if (whole.some(({ inspected }, index) => inspected.segment !== index)) return undefined;
-  const tokenCount = whole.reduce((sum, { inspected }) => sum + inspected.tokenCount, 0);
-  return tokenCount === finished.counts.tokenCount ? whole.map(({ place }) => place) : undefined;
+  return matchHashes(rewritten, claim.sampleHashes);
 }
 
 function inOrder(ranges: readonly LineRange[]): readonly LineRange[] {

@@ -28,11 +28,11 @@ export interface BeginLine {
   readonly samplingSeed?: number;
   readonly split: string;
   readonly taskIndex: number;
-  /** The task that was given, where the environment draws another one in its place; absent in older recordings. */
+  /** The task that was given, if the environment draws another one in its place. */
   readonly ownTask?: OwnTask;
   /** Absent for what is no fork. */
   readonly forkedFrom?: ForkPlace;
-  /** The `runId` of its run's `run.json`; absent in recordings of earlier versions. */
+  /** The `runId` of the run's `run.json`; absent if the recording was made outside a run's folder. */
   readonly run?: string;
   /** Milliseconds since the epoch. */
   readonly atMs: number;
@@ -51,19 +51,18 @@ export function describeCopy({ run }: Pick<BeginLine, "run">, here: string | und
   return `it was recorded in another run, ${run}, and its recording was copied into this one, ${here}`;
 }
 
-/** Whether an attempt was played after the one that is recorded, and was not recorded itself. */
+/** Returns true if a later attempt was played and not recorded. */
 export function isOfOtherAttempt(
   { attempt }: Pick<BeginLine, "attempt">,
-  row: { readonly attempt?: number } | undefined,
+  row: { readonly attempt: number } | undefined,
 ): boolean {
-  // Rows of earlier versions do not say which attempt they are of.
-  return row?.attempt !== undefined && row.attempt !== attempt;
+  return row !== undefined && row.attempt !== attempt;
 }
 
 /** Says that a recording is of an attempt that came before the finished one. */
 export function describeOtherAttempt(
   { attempt }: Pick<BeginLine, "attempt">,
-  row: { readonly attempt?: number } | undefined,
+  row: { readonly attempt: number } | undefined,
 ): string {
   return (
     `its recording is of attempt ${attempt}, and the episode is attempt ${row?.attempt}: a start that records ` +
@@ -103,7 +102,7 @@ export interface EndLine extends Pick<InputsLine, "recording" | "rolloutId" | "a
    * its beginning. Where the row is lost, it is gone on with.
    */
   readonly isUnrecorded?: true;
-  /** How many lines of inputs it has; absent with `isUnrecorded`, and in recordings of earlier versions. */
+  /** The number of the attempt's lines of inputs; absent with `isUnrecorded`. */
   readonly partCount?: number;
 }
 

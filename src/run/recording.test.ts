@@ -284,7 +284,7 @@ describe("what is recorded", () => {
     expect(joinLines([lines[0]!, lines[1]!, odd], "this")).toMatchObject({
       ...{ partCount: 1, inputs: { times: [1] } },
     });
-    // Those of earlier versions do not say whose they are.
+    // A recording that names no run is taken as this one's.
     const nameless = lines.map((line) => Buffer.from(line.toString().replace(',"run":"this"', "")));
     expect(joinLines(nameless.slice(0, 2), "third")!.inputs.times).toEqual([1]);
   });

@@ -40,7 +40,7 @@ export interface StoredEpisode {
   /** Absent where it was not finished. */
   readonly row?: EpisodeRow;
   readonly samples: readonly Sample[];
-  /** Of the run in whose folder both are; absent in runs of earlier versions. */
+  /** The `runId` of the run in whose folder both are. */
   readonly runId?: string;
 }
 
@@ -125,10 +125,7 @@ export async function replayEpisode(
       : "it is damaged, or a start that records nothing went on with it and was killed";
     return { type: "diverged", reason: `${error.message}, and the episode went on: ${why}` };
   }
-  const { shared: _shared, ...alone } = played;
-  // Earlier versions did not say what a fork shares.
-  const isOlder = row !== undefined && row.shared === undefined;
-  const episode = await redactEpisode(isOlder ? alone : played, redactor);
+  const episode = await redactEpisode(played, redactor);
   if (row === undefined) return { type: "unfinished", reason: "it is not among the finished ones" };
   const rows = episodeSamples(episode);
   const place =

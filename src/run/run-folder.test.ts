@@ -599,26 +599,6 @@ describe("RunFolder with damaged files", () => {
     expect(idsOf(again)).toEqual(["t#0", "t#1"]);
   });
 
-  test("goes on with the rows of earlier versions, which name no hashes", async () => {
-    const withoutExtent = (text: string): string =>
-      text.replaceAll(/,"sampleHashes":\[[^\]]*\]/g, "");
-    await write([
-      testEpisode(0, { segmentCount: 2 }),
-      testEpisode(1),
-      testEpisode(2, { segmentCount: 0 }),
-    ]);
-    await edit("episodes.jsonl", withoutExtent);
-    expect(await readFile(file("episodes.jsonl"), "utf8")).not.toContain("sampleHashes");
-    {
-      await using again = await open();
-      expect(idsOf(again)).toEqual(["t#0", "t#1", "t#2"]);
-    }
-    // The sum of the ids tells that a row lacks.
-    await edit("samples.jsonl", (text) => text.replace(/.*"segment":1.*\n/, ""));
-    await using again = await open();
-    expect(idsOf(again)).toEqual(["t#1", "t#2"]);
-  });
-
   test("of two lines that claim the same episode, keeps the one whose samples are there", async () => {
     await write([testEpisode(0)]);
     const other = path.join(scratch, "other");
@@ -681,48 +661,6 @@ describe("RunFolder and its manifest", () => {
     await using again = await RunFolder.open(dir, newer, { retryFailed: false });
     expect(idsOf(again)).toEqual(["t#0"]);
     expect(again.manifest.identity).toEqual({ tokenizer: "t1", engine: "sglang", tools: "x" });
-  });
-
-  const begun = (identity: Readonly<Record<string, string>>): RunManifest => ({
-    ...testManifest,
-    identity: { ...testManifest.identity, ...identity },
-  });
-
-  async function goOn(
-    before: Readonly<Record<string, string>>,
-    now: Readonly<Record<string, string>>,
-  ): Promise<RunManifest["identity"]> {
-    await write([testEpisode(0)]);
-    await writeFile(file("run.json"), JSON.stringify(begun(before)));
-    await using folder = await RunFolder.open(dir, begun(now), { retryFailed: false });
-    expect(idsOf(folder)).toEqual(["t#0"]);
-    expect(JSON.parse(await readFile(file("run.json"), "utf8"))).toEqual(folder.manifest);
-    return folder.manifest.identity;
-  }
-
-  test("takes what earlier builds of its version did not note from this start", async () => {
-    const now = { templateVariables: "v1", scorer: "none", weights: "w1" };
-    expect(await goOn({ servedModel: "m" }, now)).toEqual(
-      begun({ servedModel: "m", ...now }).identity,
-    );
-    for (const [name, value] of Object.entries(now)) {
-      const other = begun({ servedModel: "m", ...now, [name]: "other" });
-      await expect(RunFolder.open(dir, other, { retryFailed: false })).rejects.toThrow(
-        `: ${name} was "${value}" and is "other"; bring`,
-      );
-    }
-    await expect(RunFolder.open(dir, begun({}), { retryFailed: false })).rejects.toThrow(
-      'templateVariables was "v1" and is undefined; scorer was "none" and is undefined; weights was "w1" and',
-    );
-  });
-
-  test("takes a hash of no files for none, whoever begins with the true one", async () => {
-    const nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-    const before = { weights: nothing, environmentData: nothing, policyText: nothing };
-    const now = { weights: "w1", environmentData: "d1", policyText: nothing };
-    expect(await goOn(before, now)).toEqual(begun(now).identity);
-    const edited = RunFolder.open(dir, begun({ ...now, policyText: "p1" }), { retryFailed: false });
-    await expect(edited).rejects.toThrow(`policyText was "${nothing}" and is "p1"`);
   });
 
   describe("whose engine says how long a context is, and what its logprobs are of", () => {
@@ -798,23 +736,6 @@ describe("RunFolder and its manifest", () => {
     });
   });
 
-  test("compares what only a later version counts among what decides with what was noted", async () => {
-    const found = { settings: { env: "e", "max-turns": 3, concurrency: 2 } };
-    const old = { ...testManifest, found };
-    const later = (turns: number) => ({
-      ...old,
-      configuration: { ...old.configuration, "max-turns": turns },
-    });
-    {
-      await using folder = await RunFolder.open(dir, old, { retryFailed: false });
-      await folder.writeEpisode(testEpisode(0));
-    }
-    const other = RunFolder.open(dir, later(30), { retryFailed: false });
-    await expect(other).rejects.toThrow("max-turns was 3 and is 30");
-    await using again = await RunFolder.open(dir, later(3), { retryFailed: false });
-    expect(idsOf(again)).toEqual(["t#0"]);
-  });
-
   test("compares what is named as members that every object has", async () => {
     await write([testEpisode(0)]);
     const odd = { ...testManifest, identity: { ...testManifest.identity, toString: "t9" } };
@@ -822,17 +743,13 @@ describe("RunFolder and its manifest", () => {
     await expect(open()).rejects.toThrow('toString was "t9" and is undefined');
   });
 
-  test("takes the identity of this start for that of a run that noted none, and says so", async () => {
+  test("takes the identity of this start for a run that a program started without one", async () => {
     await write([testEpisode(0)]);
     const { identity: _identity, ...old } = testManifest;
     await writeFile(file("run.json"), JSON.stringify(old));
     {
       await using again = await open();
       expect(again.manifest).toEqual({ ...testManifest, runId: "drawn" });
-      expect(again.notes).toEqual([
-        `${dir} was begun by a version that did not note which tokenizer, engine it played with: ` +
-          "those of this start are taken for the same",
-      ]);
     }
     const identity = { tokenizer: "t2", engine: "sglang" };
     const other = RunFolder.open(dir, { ...testManifest, identity }, { retryFailed: false });
@@ -868,27 +785,22 @@ describe("RunFolder and its manifest", () => {
       },
     );
 
-    test.each(["has none, as in earlier versions", "is lost", "is damaged"])(
-      "by its first start where run.json %s",
-      async (what) => {
-        {
-          await using folder = await openAt(begunMs);
-          const { promptTime: _noted, ...manifest } = folder.manifest;
-          for (const day of [0, 1]) {
-            await folder.writeEvent({ type: "run-started", atMs: begunMs + day * dayMs, manifest });
-          }
-          await folder.writeEpisode(testEpisode(0));
-          if (what === "is lost") await rm(file("run.json"));
-          else if (what === "is damaged")
-            await edit("run.json", (text) => text.replace("T10", "?"));
-          else await writeFile(file("run.json"), JSON.stringify(manifest));
+    test.each(["is lost", "is damaged"])("by its first start where run.json %s", async (what) => {
+      {
+        await using folder = await openAt(begunMs);
+        const { manifest } = folder;
+        for (const day of [0, 1]) {
+          await folder.writeEvent({ type: "run-started", atMs: begunMs + day * dayMs, manifest });
         }
-        for (const day of [2, 3]) {
-          await using folder = await openAt(begunMs + day * dayMs);
-          expect(folder.manifest.promptTime).toBe("2026-11-23T10:05:00.000");
-        }
-      },
-    );
+        await folder.writeEpisode(testEpisode(0));
+        if (what === "is lost") await rm(file("run.json"));
+        else await edit("run.json", (text) => text.replace("T10", "?"));
+      }
+      for (const day of [2, 3]) {
+        await using folder = await openAt(begunMs + day * dayMs);
+        expect(folder.manifest.promptTime).toBe("2026-11-23T10:05:00.000");
+      }
+    });
   });
 
   test.each([

@@ -37,7 +37,13 @@ import { groupIdOf } from "./group-id.ts";
 import { indexEpisodes, type EpisodeIndex } from "./read-episodes.ts";
 import { closedEarly } from "./closed-early.ts";
 import { type LockOptions, RunLock } from "./run-lock.ts";
-import { type RunManifest, type RunPlace, claimManifest, writeManifest } from "./run-manifest.ts";
+import {
+  type FolderManifest,
+  type RunManifest,
+  type RunPlace,
+  claimManifest,
+  writeManifest,
+} from "./run-manifest.ts";
 import { isRow } from "../trajectory/violation.ts";
 import { rolloutIdOfLine } from "./sample-line.ts";
 import type { BegunAttempt } from "./same-groups.ts";
@@ -100,7 +106,7 @@ export class RunFolder implements AsyncDisposable {
   /** What whoever opened it says was found, in the words of this start. */
   readonly askedFound: unknown;
   readonly #files: Files;
-  #manifest: RunManifest;
+  #manifest: FolderManifest;
   readonly #lock: RunLock;
   readonly #episodes: JsonlJournal;
   readonly #events: JsonlJournal;
@@ -175,7 +181,7 @@ export class RunFolder implements AsyncDisposable {
   }
 
   /** What holds for the folder: that of the first start. */
-  get manifest(): RunManifest {
+  get manifest(): FolderManifest {
     return this.#manifest;
   }
 

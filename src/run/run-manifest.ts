@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { EpisodeLimits } from "../episode/limits.ts";
@@ -17,24 +17,21 @@ import { writeWholeJson } from "./write-whole.ts";
 export interface RunManifest {
   readonly format: 1;
   readonly turnwright: string;
-  /**
-   * Drawn when the folder became that of a run: recordings name it, so that one of another run is known
-   * for that. Absent before, and in runs of earlier versions until they are gone on with.
-   */
+  /** Drawn when the folder is created. Recordings name it. Absent in a manifest that has no folder yet. */
   readonly runId?: string;
   /**
    * What chat templates that print the date take for today in all of the run's prompts, whoever renders them and
    * when: the moment at which it began, as the clock on the wall showed it there, such as
-   * `2026-11-23T10:05:00.000`: without a zone (`toISOString()` ends in one). Absent in runs of earlier versions
-   * until they are gone on with.
+   * `2026-11-23T10:05:00.000`: without a zone (`toISOString()` ends in one). Absent in a manifest that has no
+   * folder yet.
    */
   readonly promptTime?: string;
   /** What was asked for. Two runs with different ones cannot share a folder. */
   readonly configuration: Readonly<Record<string, unknown>>;
   /**
    * Hashes or names of what was found and decides tokens and rewards: tokenizer, chat template, tools,
-   * data, engine and so on. Two runs with different ones cannot share a folder either. Absent in runs
-   * of earlier versions.
+   * data, engine and so on. Two runs with different ones cannot share a folder either. Absent if
+   * a program started the run and named none.
    */
   readonly identity?: Readonly<Record<string, string>>;
   /**
@@ -46,9 +43,12 @@ export interface RunManifest {
   readonly found: Readonly<Record<string, unknown>>;
 }
 
+/** The manifest of a run's folder. */
+export type FolderManifest = RunManifest & Required<Pick<RunManifest, "runId" | "promptTime">>;
+
 /** The manifest that holds for a folder, and what there is to tell about it. */
 export interface ClaimedManifest {
-  readonly manifest: RunManifest;
+  readonly manifest: FolderManifest;
   readonly notes: readonly string[];
 }
 
@@ -69,17 +69,6 @@ export const contextMember = "max-context";
 const toldByEngine: ReadonlySet<string> = new Set([
   ...[contextMember, "logprobConvention", "weightsFile", "servedModel"],
 ]);
-
-/** Members of `identity` that are hashes of many files. Earlier builds saw none of them where all were links. */
-const hashedFiles: readonly string[] = ["weights", "environmentData"];
-
-/**
- * Members of `identity` that earlier builds of the same version did not note for every run: where the folder has
- * none, nothing differs.
- */
-const notedLate: ReadonlySet<string> = new Set(["templateVariables", "scorer", ...hashedFiles]);
-
-const hashOfNothing = createHash("sha256").digest("hex");
 
 /**
  * Makes a folder that of a run: writes `run.json` where the folder is new, and compares it where there
@@ -117,23 +106,19 @@ export async function claimManifest(
       return { manifest, notes: [] };
     }
   }
-  const { last: told, firstAtMs } = await readStarts(files, dir);
+  const told = await readLastStart(files, dir);
   if (!(await holdsSampled(files, dir))) {
     // The tasks that were begun name the run.
     const before = told !== undefined && isAlike(told, manifest) ? told : undefined;
     if (before === undefined) await dropRecording(files, dir);
-    const { runId } = before ?? {};
-    const begun = {
-      ...manifest,
-      ...(runId !== undefined && { runId }),
-      ...(before && { promptTime: promptTimeOf(before, firstAtMs) ?? promptTime }),
-    };
+    const { runId = manifest.runId, promptTime: first = promptTime } = before ?? {};
+    const begun = { ...manifest, runId, promptTime: first };
     await writeWholeJson(file, begun, { files });
     return { manifest: begun, notes: [] };
   }
   if (told === undefined) throw cannotRecover(name, stored);
-  const { identity, turnwright, configuration, runId = manifest.runId } = told;
-  const first = promptTimeOf(told, firstAtMs) ?? promptTime;
+  const { identity, turnwright, configuration } = told;
+  const { runId = manifest.runId, promptTime: first = promptTime } = told;
   const recovered = { ...manifest, turnwright, configuration, runId, promptTime: first };
   const known = identity === undefined ? recovered : { ...recovered, identity };
   const resumed = await resume({ dir, name }, { stored: known, manifest, files });
@@ -229,39 +214,27 @@ async function dropRecording(files: Files, dir: string): Promise<void> {
   }
 }
 
-/** When the run's prompts say that it is: where nobody noted that, when it was first started. */
-function promptTimeOf({ promptTime }: RunManifest, firstAtMs: number | undefined) {
-  if (promptTime !== undefined || firstAtMs === undefined) return promptTime;
-  return toPromptTime(new Date(firstAtMs));
-}
-
-/** What the last start in `events.jsonl` says it was to play, and when the first one was. */
-async function readStarts(
-  files: Files,
-  dir: string,
-): Promise<{ readonly last: RunManifest | undefined; readonly firstAtMs: number | undefined }> {
+/** Returns the manifest that the last start noted in `events.jsonl`. */
+async function readLastStart(files: Files, dir: string): Promise<RunManifest | undefined> {
   const file = path.join(dir, "events.jsonl");
   let last: RunManifest | undefined;
-  let firstAtMs: number | undefined;
   try {
     await scanLines(files, file, ({ bytes }) => {
       if (!bytes.includes('"run-started"')) return;
       const event = parseJson(bytes) as
         | {
             readonly type?: unknown;
-            readonly atMs?: unknown;
             readonly manifest?: Partial<RunManifest>;
           }
         | null
         | undefined;
       if (event?.type !== "run-started") return;
-      if (Number.isFinite(event.atMs)) firstAtMs ??= event.atMs as number;
       if (isManifest(event.manifest)) last = event.manifest;
     });
   } catch (error) {
     throw storageError("read", file, error);
   }
-  return { last, firstAtMs };
+  return last;
 }
 
 function cannotRecover(name: string, state: "missing" | "damaged"): UsageError {
@@ -276,7 +249,7 @@ async function resume(
   { dir, name }: RunPlace,
   run: {
     readonly stored: RunManifest;
-    readonly manifest: RunManifest & { readonly runId: string; readonly promptTime: string };
+    readonly manifest: FolderManifest;
     readonly files: Files;
   },
 ): Promise<ClaimedManifest> {
@@ -287,51 +260,29 @@ async function resume(
       `Cannot resume ${name}: ${listed(asked)}; start with the same settings or choose another --out`,
     );
   }
-  const { identity, runId, promptTime } = manifest;
-  const told = toldIn(stored.identity);
-  if (identity !== undefined && told !== undefined) {
-    requireSame(name, { stored, manifest }, differences(told, identity));
+  const { identity } = manifest;
+  if (identity !== undefined && stored.identity !== undefined) {
+    requireSame(name, { stored, manifest }, differences(stored.identity, identity));
   }
   const known = completeIdentity(stored.identity, identity);
-  const isKnown = known === stored.identity;
-  if (stored.runId !== undefined && stored.promptTime !== undefined && isKnown) {
-    return { manifest: stored, notes: [] };
-  }
-  // It was begun by an earlier version, or its engine did not tell all.
-  const { firstAtMs } = await readStarts(files, dir);
-  const completed = {
-    ...{ ...manifest, ...stored, runId: stored.runId ?? runId },
-    promptTime: promptTimeOf(stored, firstAtMs) ?? promptTime,
-    ...(known && { identity: known }),
-  };
+  if (known === stored.identity && isOfFolder(stored)) return { manifest: stored, notes: [] };
+  const completed = { ...manifest, ...stored, ...(known && { identity: known }) };
   await writeWholeJson(path.join(dir, fileName), completed, { files });
-  if (stored.identity !== undefined || identity === undefined)
-    return { manifest: completed, notes: [] };
-  const names = Object.keys(identity).join(", ");
-  const note =
-    `${name} was begun by a version that did not note which ${names} it played with: ` +
-    "those of this start are taken for the same";
-  return { manifest: completed, notes: [note] };
+  return { manifest: completed, notes: [] };
 }
 
-/** What a run is known by from now on: what no start before was told is what this one is. */
+function isOfFolder(manifest: RunManifest): manifest is FolderManifest {
+  return manifest.runId !== undefined && manifest.promptTime !== undefined;
+}
+
+/** Adds the members that no earlier start found, because the engine did not report them. */
 function completeIdentity(
   before: RunManifest["identity"],
   now: RunManifest["identity"],
 ): RunManifest["identity"] {
   if (before === undefined || now === undefined) return before ?? now;
-  const told = toldIn(before) ?? {};
-  const late = Object.entries(now).filter(([name]) => !Object.hasOwn(told, name));
-  return late.length === 0 ? before : { ...told, ...Object.fromEntries(late) };
-}
-
-/** Without hashes of nothing: they are the same for everything. */
-function toldIn(identity: RunManifest["identity"]): RunManifest["identity"] {
-  if (identity === undefined) return undefined;
-  const told = Object.entries(identity).filter(
-    ([name, value]) => !hashedFiles.includes(name) || value !== hashOfNothing,
-  );
-  return Object.fromEntries(told);
+  const late = Object.entries(now).filter(([name]) => !Object.hasOwn(before, name));
+  return late.length === 0 ? before : { ...before, ...Object.fromEntries(late) };
 }
 
 /** Whether two say that the same is played with the same. */
@@ -347,7 +298,9 @@ function requireSame(
   differing: readonly Difference[],
 ): void {
   const isOneVersion = stored.turnwright === manifest.turnwright;
-  const found = differing.filter((each) => each.isNamedByBoth || (isOneVersion && !isUntold(each)));
+  const found = differing.filter(
+    (each) => each.isNamedByBoth || (isOneVersion && !toldByEngine.has(each.name)),
+  );
   if (found.length === 0) return;
   const limit = canTakeLimit(stored, manifest)
     ? `, give --${contextMember} ${stored.identity?.[contextMember]}`
@@ -356,11 +309,6 @@ function requireSame(
     `Cannot resume ${name}: what its episodes were played with has changed: ${listed(found)}; ` +
       `bring back what was there${limit} or choose another --out`,
   );
-}
-
-/** Whether one of two starts may have been silent about what was the same. */
-function isUntold({ name, isNew }: Difference): boolean {
-  return toldByEngine.has(name) || (isNew && notedLate.has(name));
 }
 
 /** Whether a setting brings the former context limit back: an engine with a shorter one cannot hold it. */
@@ -376,23 +324,9 @@ function canTakeLimit({ identity: before }: RunManifest, now: RunManifest): bool
  */
 function askedDifferences(stored: RunManifest, manifest: RunManifest): readonly Difference[] {
   const isFound = [stored, manifest].every(({ identity }) => identity?.[contextMember]);
-  return differences(configurationOf(stored, manifest), manifest.configuration).filter(
+  return differences(stored.configuration, manifest.configuration).filter(
     ({ name, isNamedByBoth }) => isNamedByBoth || name !== contextMember || !isFound,
   );
-}
-
-/**
- * What a stored run was asked for. A setting that its version did not count among what decides stands
- * with all others among what was found.
- */
-function configurationOf(stored: RunManifest, manifest: RunManifest): RunManifest["configuration"] {
-  const settings: unknown = (stored.found as RunManifest["found"] | undefined)?.["settings"];
-  const known = Object.entries(isRow(settings) ? settings : {});
-  const names = Object.keys(manifest.configuration);
-  return {
-    ...Object.fromEntries(known.filter(([name]) => names.includes(name))),
-    ...stored.configuration,
-  };
 }
 
 interface Difference {
@@ -401,8 +335,6 @@ interface Difference {
   readonly text: string;
   /** Another version may name more or fewer things than this one. */
   readonly isNamedByBoth: boolean;
-  /** Whether the earlier one did not name it. */
-  readonly isNew: boolean;
 }
 
 function differences(
@@ -417,7 +349,6 @@ function differences(
       name: key,
       text: `${key} was ${JSON.stringify(was.get(key))} and is ${JSON.stringify(is.get(key))}`,
       isNamedByBoth: was.get(key) !== undefined && is.get(key) !== undefined,
-      isNew: was.get(key) === undefined,
     }));
 }
 

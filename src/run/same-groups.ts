@@ -78,7 +78,7 @@ export function requireSameGroup(
   const [finished] = inOrder(earlier.filter(isOther));
   if (finished !== undefined)
     throw otherGroup(groupId, groupIndex, `${finished.rolloutId} is finished`);
-  // A start that was refused too late, by an earlier version, may have begun others beside them.
+  // Two lists may both have started attempts in a place, so one attempt of this group is enough.
   if (earlier.length > 0 || !begun.every(isOther)) return;
   const [first] = inOrder(begun);
   if (first !== undefined) throw otherGroup(groupId, groupIndex, `${first.rolloutId} was begun`);

@@ -2,16 +2,14 @@ import { hashRow } from "../trajectory/hash-row.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { parseJson } from "./episode-row.ts";
 
-/** What a whole row of `samples.jsonl` says of its place. */
+/** The identity of a complete row of `samples.jsonl`. */
 export interface InspectedRow {
   readonly rolloutId: string;
-  readonly segment: number;
-  readonly tokenCount: number;
-  /** What `hashRow()` says of it, however it is spelled. */
+  /** The row's `hashRow()`, which does not depend on how the JSON is written. */
   readonly hash: string;
 }
 
-/** Reads a line of `samples.jsonl`; `undefined` where it is damaged. */
+/** Reads a line of `samples.jsonl`. Returns `undefined` if the line is damaged. */
 export function inspectSampleLine(line: Uint8Array): InspectedRow | undefined {
   const row = parseJson(line) as Partial<Sample> | null | undefined;
   const { rolloutId, segment, tokenIds, lossMask, logprobs, policyVersions } = row ?? {};
@@ -21,7 +19,7 @@ export function inspectSampleLine(line: Uint8Array): InspectedRow | undefined {
   );
   const tokenCount = lengths[0];
   if (tokenCount === undefined || lengths.some((length) => length !== tokenCount)) return undefined;
-  return { rolloutId, segment, tokenCount, hash: hashRow(row) };
+  return { rolloutId, hash: hashRow(row) };
 }
 
 /** A line's first members up to its own `rolloutId`, where they are texts, numbers and the like. */

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -176,29 +176,6 @@ describe("groups that wait to be handed out, of a source that was repeatable", (
       [0, 1, 2, 3].map((index) => [index, lampTask(index)]),
     );
     expect(groups.map(({ episodes }) => episodes.length)).toEqual([2, 2, 2, 2]);
-  });
-
-  test("are handed out by their places where their lines say none, as those of the first version", async () => {
-    await playThree();
-    const strip = async (name: string, member: RegExp): Promise<void> => {
-      const file = path.join(dir, name);
-      await writeFile(file, (await readFile(file, "utf8")).replaceAll(member, ""));
-    };
-    await strip("episodes.jsonl", /"groupIndex":\d+,/g);
-    await strip("events.jsonl", /,"episodeHash":"[^"]*"/g);
-    await rm(path.join(dir, "recording.jsonl"));
-    await using folder = await openLamps(dir);
-    const asked: string[] = [];
-    const engine = switchingEngine(({ requestId }) => void asked.push(requestId));
-    const groups = await takeAll(startLamps({ folder, engine, redeliver: true }));
-    expect(asked).toEqual([]);
-    expect(groups.map(({ groupIndex, groupId }) => [groupIndex, groupId])).toEqual([
-      ...[
-        [0, "lamp/test/0"],
-        [1, "lamp/test/1"],
-        [2, "lamp/test/2"],
-      ],
-    ]);
   });
 
   test.each<[what: string, draw: (task: Task) => Task, why: string]>([

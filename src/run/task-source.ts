@@ -56,8 +56,6 @@ export interface TaskSource {
     groupIndex: number,
     options: { readonly signal: AbortSignal; readonly givenUp?: AbortSignal },
   ): SourcedTask | undefined | Promise<SourcedTask | undefined>;
-  /** The place of the group of a task, for runs of earlier versions; absent where it cannot tell. */
-  placeOf?(taskIndex: number): number | undefined;
   /**
    * The index of the task of the group at a place, told without making it. Places are asked for in order. A group that
    * has ended, is of that task, and lies between others of earlier starts is not asked for again. Absent, or nothing,
@@ -75,7 +73,6 @@ export interface TaskSource {
 /** The tasks of a plan, each once, in their order. */
 export function planSource(plan: RunPlan): TaskSource {
   const { taskIndexes, sampleCount } = plan.scope;
-  let places: ReadonlyMap<number, number> | undefined;
   return {
     length: taskIndexes.length,
     repeatable: true,
@@ -83,10 +80,6 @@ export function planSource(plan: RunPlan): TaskSource {
       groupIndex < taskIndexes.length
         ? { task: plan.at(groupIndex * sampleCount).task }
         : undefined,
-    placeOf: (taskIndex) => {
-      places ??= new Map(taskIndexes.map((index, place) => [index, place]));
-      return places.get(taskIndex);
-    },
     taskIndexAt: (groupIndex) => taskIndexes[groupIndex],
   };
 }

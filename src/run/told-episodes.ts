@@ -15,7 +15,7 @@ export interface ToldEpisode {
   readonly isFailed: boolean;
 }
 
-/** How a start grouped attempts; what is absent was not said, as by earlier versions. */
+/** The grouping of a start's attempts, as far as the start noted it. */
 export interface ToldGrouping {
   /** Scored attempts that make a group whole. At least 1. */
   readonly size?: number;

@@ -262,7 +262,6 @@ async function describeGateway(
   };
 }
 
-/** Without one it says so, since a folder of an earlier version may have none noted that it had. */
 async function describeScorer(file: string | undefined): Promise<string | undefined> {
   return file === undefined ? "none" : await fingerprintModule(path.resolve(file));
 }

@@ -88,7 +88,7 @@ export function makeEpisode(
   const [, task = "0", sample = "0"] = /(\d+)#(\d+)$/.exec(rolloutId) ?? [];
   return {
     ...{ format: 1, rolloutId, groupId, taskId: groupId, environment: "shop", split: "test" },
-    ...{ taskIndex: Number(task), sampleIndex: Number(sample), seed: 5 },
+    ...{ taskIndex: Number(task), sampleIndex: Number(sample), seed: 5, attempt: 1 },
     ...{ outcome: "completed", stopReason: "user-left", reward: 0 },
     counts: {
       ...{ turnCount: turns.length, sampledTokenCount: 20, tokenCount: 100 },

@@ -43,7 +43,7 @@ export function simulatedSource(
     const { isRepeatable, ...given } = wanted;
     if (!isRepeatable) return feed([given], noted, { clock, random });
     const at = (): SourcedTask => given;
-    return { length: 1, repeatable: true, at, placeOf: () => 0 };
+    return { length: 1, repeatable: true, at };
   }
   const { count, source } = wanted;
   const countNow = source === "growing" && !isLast ? random.between(1, count) : count;

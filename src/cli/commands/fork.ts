@@ -147,7 +147,6 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
       length: 1,
       repeatable: true,
       at: () => ({ task, groupId, fork: { place: forkedFrom, inputs, seed } }),
-      placeOf: () => 0,
     },
     signal,
     onEpisode: ({ rolloutId: id, outcome, stopReason, reward }) => {

@@ -14,8 +14,8 @@ export interface TurnEntry {
   readonly sessionId: string;
   /** The session's own number of the turn, by which others name it; no two have the same. */
   readonly index: number;
-  /** How many requests the session had begun by then; absent in journals of earlier versions. */
-  readonly requestCount?: number;
+  /** The number of requests that the session had started by then. */
+  readonly requestCount: number;
   readonly parentIndex?: number;
   readonly cause?: RootCause;
   readonly key: Pick<PlaceKey, "environment" | "holdsAssistant">;
@@ -29,17 +29,17 @@ export interface TurnEntry {
 export interface FinishedEntry {
   readonly type: "finished";
   readonly sessionId: string;
-  /** How many turns it had; absent, as `end`, in journals of earlier versions. */
-  readonly turnCount?: number;
-  readonly end?: Pick<SessionEnd, "reward" | "failure" | "atMs">;
+  /** The number of the session's turns. */
+  readonly turnCount: number;
+  readonly end: Pick<SessionEnd, "reward" | "failure" | "atMs">;
 }
 
 /** What a line of the journal says. */
 export type JournalEntry =
   | {
       readonly type: "opened";
-      /** The `runId` of `run.json`; absent in journals of earlier versions. */
-      readonly run?: string;
+      /** The `runId` of `run.json`. */
+      readonly run: string;
       readonly identity: SessionIdentity;
     }
   | TurnEntry
@@ -55,7 +55,7 @@ const reward = z.looseObject({ reward: z.number() });
 const entrySchema = z.discriminatedUnion("type", [
   z.looseObject({
     type: z.literal("opened"),
-    run: z.string().optional(),
+    run: z.string(),
     identity: z.looseObject({
       ...{ sessionId, tokenHash: z.string(), ownerHash: z.string().optional() },
       ...{ taskId: z.string(), taskIndex: z.number() },
@@ -66,7 +66,7 @@ const entrySchema = z.discriminatedUnion("type", [
   }),
   z.looseObject({
     ...{ type: z.literal("turn"), sessionId, index: count, parentIndex: count.optional() },
-    requestCount: count.optional(),
+    requestCount: count,
     cause: z.enum(rootCauses).optional(),
     key: z.looseObject({ environment: z.string(), holdsAssistant: z.boolean() }),
     tools: z.string().optional(),
@@ -81,14 +81,12 @@ const entrySchema = z.discriminatedUnion("type", [
   z.looseObject({ type: z.literal("delivered"), sessionId, index: count }),
   z.looseObject({ type: z.literal("reward"), sessionId, reward }),
   z.looseObject({
-    ...{ type: z.literal("finished"), sessionId, turnCount: count.optional() },
-    end: z
-      .looseObject({
-        atMs: z.number(),
-        reward: reward.optional(),
-        failure: z.looseObject({ code: z.string(), message: z.string() }).optional(),
-      })
-      .optional(),
+    ...{ type: z.literal("finished"), sessionId, turnCount: count },
+    end: z.looseObject({
+      atMs: z.number(),
+      reward: reward.optional(),
+      failure: z.looseObject({ code: z.string(), message: z.string() }).optional(),
+    }),
   }),
 ]);
 

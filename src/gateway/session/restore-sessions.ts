@@ -37,7 +37,7 @@ export interface RestoredSessions {
 export interface RestoreOptions {
   readonly store: SessionStore;
   /** The folder's own. */
-  readonly runId: string | undefined;
+  readonly runId: string;
   /** The episodes in the folder: a crash may have come before the last line of such a session. */
   readonly written: readonly Pick<FinishedEpisode, "rolloutId" | "taskIndex" | "sampleIndex">[];
 }
@@ -79,7 +79,7 @@ export async function restoreSessions(
     const taskId = rolloutId.slice(0, rolloutId.lastIndexOf("#"));
     store.restoreWritten({ taskId, taskIndex, sampleIndex });
   }
-  const { lost, reopened, incomplete } = sortEnds(store, found);
+  const { lost, incomplete } = sortEnds(store, found);
   const { path } = journal;
   const passedOver =
     passedOverCount === 0 ? "" : `, and so are lines that build on them (${passedOverCount})`;
@@ -91,7 +91,6 @@ export async function restoreSessions(
       ? []
       : [`${path} has sessions of another run (${found.foreign.size}): they are not gone on with`]),
     ...noteOf(lost, `whose episodes are lost are written again from ${path}`),
-    ...noteOf(reopened, `whose episodes are lost are open again, as ${path} has them`),
     ...noteOf(incomplete, `whose episodes are lost stay so, as ${path} lacks turns of them`),
   ];
   return { numbers, lost, notes };
@@ -138,24 +137,20 @@ async function survey(
   return { opened, foreign, rolloutIds, ends, damagedCount, isWritten };
 }
 
-/** Tells which sessions that were finished can be ended once more as they were. */
-function sortEnds(store: SessionStore, { ends, damagedCount }: Survey) {
+/** Sorts finished sessions: `lost` ones can end again as they did, `incomplete` ones lack turns. */
+function sortEnds(store: SessionStore, { ends }: Survey) {
   const lost: LostSession[] = [];
-  const reopened: { readonly session: GatewaySession }[] = [];
   const incomplete: { readonly session: GatewaySession }[] = [];
   for (const [sessionId, { turnCount, end }] of ends) {
     const session = store.byId(sessionId);
     if (session === undefined) continue;
-    // Earlier versions did not say how many turns there were.
-    const isWhole =
-      turnCount === undefined ? damagedCount === 0 : turnCount === session.tree.nodes.length;
-    if (!isWhole) {
+    if (turnCount === session.tree.nodes.length) lost.push({ session, end });
+    else {
       store.remove(session);
       incomplete.push({ session });
-    } else if (end === undefined) reopened.push({ session });
-    else lost.push({ session, end });
+    }
   }
-  return { lost, reopened, incomplete };
+  return { lost, incomplete };
 }
 
 /** Has a session take up what a line says; whether it could. */

@@ -25,14 +25,14 @@ export interface SessionJournalOptions {
  */
 export class SessionJournal implements AsyncDisposable {
   readonly #journal: JsonlJournal;
-  readonly #runId: string | undefined;
+  readonly #runId: string;
   readonly #clean: SessionJournalOptions["clean"];
   readonly #restored: RestoredSessions;
 
   private constructor(
     journal: JsonlJournal,
     about: {
-      readonly runId: string | undefined;
+      readonly runId: string;
       readonly clean: SessionJournalOptions["clean"];
       readonly restored: RestoredSessions;
     },
@@ -71,7 +71,7 @@ export class SessionJournal implements AsyncDisposable {
 
   async opened({ identity }: GatewaySession): Promise<void> {
     const written = { ...identity, metadata: this.#clean(identity.metadata) };
-    await this.#append({ type: "opened", ...given({ run: this.#runId }), identity: written });
+    await this.#append({ type: "opened", run: this.#runId, identity: written });
   }
 
   async turn(

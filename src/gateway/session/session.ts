@@ -173,12 +173,12 @@ export class GatewaySession {
   }
 
   /**
-   * Takes note of requests of an earlier process: their ids and seeds must not come twice.
+   * Notes the requests of an earlier process, so that no id or seed is used twice.
    *
-   * @param count - How many had been begun when a turn was written; absent where an earlier version wrote it.
+   * @param count - The number of requests that had been started when a turn was written.
    */
-  noteRequests(count: number | undefined): void {
-    this.#requestCount = Math.max(this.#requestCount, count ?? this.#requestCount + 1);
+  noteRequests(count: number): void {
+    this.#requestCount = Math.max(this.#requestCount, count);
   }
 
   /** An id that no other request of the gateway has. */

@@ -41,9 +41,9 @@ export function toEpisode(
     .filter((node) => node.record.isFormatError);
   const { taskId, taskIndex, groupId, sampleIndex, seed, openedAtMs } = identity;
   return {
-    format: 2,
+    format: 1,
     rolloutId: `${taskId}#${sampleIndex}`,
-    ...{ groupId, taskId, taskIndex, sampleIndex, seed },
+    ...{ groupId, taskId, taskIndex, sampleIndex, seed, attempt: 1 },
     environment: gatewayEnvironment.name,
     split: gatewayEnvironment.split,
     ...(end.end ?? rolloutEnd(end)),

@@ -5,7 +5,7 @@ import type { AttemptJob } from "./attempt-job.ts";
 import { attemptJobSchema, requireNames, jobIdOf } from "./attempt-job.ts";
 import { answerSchema, readResult } from "./attempt-result.ts";
 
-const episode = { ...testEpisode(3), format: 2, attempt: 1 } as const;
+const episode = { ...testEpisode(3), format: 1, attempt: 1 } as const;
 const { rolloutId, groupId, taskId, split, taskIndex, sampleIndex, seed } = episode;
 const job: AttemptJob = {
   ...{ job: 1, run: "r", handOut: "h", terms: "t", policyRevision: 1, attempt: 1, start: 1 },

@@ -50,7 +50,7 @@ const resultSchema = z.strictObject({
   /** Why a recording was of no use; absent where there was none, or it was. */
   dropped: text.optional(),
   episode: z.looseObject({
-    format: z.literal(2),
+    format: z.literal(1),
     rolloutId: z.string(),
     groupId: z.string(),
     taskId: z.string(),

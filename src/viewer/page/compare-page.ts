@@ -26,7 +26,7 @@ export function comparePage(app: ViewerApp, route: CompareRoute): TemplateResult
 }
 
 function resultsOf({ facts, entries }: EpisodeList): RunResults {
-  return collectResults(facts.key, entries, facts);
+  return collectResults(facts.key, entries);
 }
 
 interface Compared {

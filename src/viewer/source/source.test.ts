@@ -107,7 +107,14 @@ describe("readEpisodeHead()", () => {
   const row = {
     ...{ format: 1, rolloutId: 'a"\\/0#1', groupId: "a/0", taskId: "a/0", taskIndex: 0 },
     ...{ environment: "a", split: "test" },
-    ...{ sampleIndex: 1, seed: 3, outcome: "truncated", stopReason: "max-turns", reward: 0.5 },
+    ...{
+      sampleIndex: 1,
+      seed: 3,
+      attempt: 1,
+      outcome: "truncated",
+      stopReason: "max-turns",
+      reward: 0.5,
+    },
     rewardDetails: { said: '"messages":[', nested: { messages: ["}{"] } },
     counts: {
       turnCount: 2,
