@@ -64,13 +64,13 @@ async function sizesOf(options: Partial<StartRunOptions> = {}): Promise<readonly
 
 describe("whose a line is", () => {
   test.each<[string, string, string | undefined]>([
-    ["as it is written", '{"format":2,"rolloutId":"a#0","more":[1]}', "a#0"],
+    ["as it is written", '{"format":1,"rolloutId":"a#0","more":[1]}', "a#0"],
     ["with spaces", '{"format": 2, "rolloutId" : "a#0", "more": [1]}', "a#0"],
     ["behind another in depth", '{"by":{"rolloutId":"b#1"},"rolloutId":"a#0"}', "a#0"],
     ["behind what is not its own", '{"said":"\\"rolloutId\\":\\"b#1\\"","rolloutId":"a#0"}', "a#0"],
     [
       "of more than 4 kB",
-      `{"format":2,"rolloutId":"${"a".repeat(5000)}#0"}`,
+      `{"format":1,"rolloutId":"${"a".repeat(5000)}#0"}`,
       `${"a".repeat(5000)}#0`,
     ],
     ["far behind", `{"said":"${"x".repeat(5000)}","rolloutId":"a#0"}`, "a#0"],

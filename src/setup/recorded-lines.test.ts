@@ -24,7 +24,7 @@ function linesOf(rolloutId: string) {
       { recording: 1, type: "inputs", ...place, part: 0 },
     ],
     samples: [0, 1].map((segment) => ({ format: 1, rolloutId, segment })),
-    episodes: [{ format: 2, rolloutId }],
+    episodes: [{ format: 1, rolloutId }],
   };
 }
 

@@ -117,7 +117,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
       groups.push(group.groupId);
       for (const { episode, samples } of group.episodes) {
         expect(episode).toMatchObject({
-          ...{ format: 2, environment: "buttons", outcome: "completed", stopReason: "user-left" },
+          ...{ format: 1, environment: "buttons", outcome: "completed", stopReason: "user-left" },
           ...{ reward: 1, attempt: 1 },
           counts: { turnCount: 2, toolCallCount: 1 },
         });

@@ -119,7 +119,7 @@ test("the journal keeps a root's tools", () => {
   expect(writtenTools(read)).toBe(`[${shown}]`);
   const entry = {
     ...{ type: "turn", sessionId: "s", index: 0, key: { environment: "", holdsAssistant: false } },
-    ...{ tools: writtenTools(read), parts: [] },
+    ...{ tools: writtenTools(read), parts: [], requestCount: 1 },
     record: {
       ...{ replyId: "r", environment: [], prompt: { type: "whole" } },
       generation: { outputIds: [], logprobs: [] },

@@ -126,6 +126,7 @@ describe("readEpisodeHead()", () => {
     userUsage: { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 },
     ...{ startedAtMs: 5, durationMs: 6 },
     messages: [{ role: "user", content: "x".repeat(1_000) }],
+    sampleHashes: [],
   };
   const expected = {
     ...{ order: 4, rolloutId: 'a"\\/0#1', groupId: "a/0", taskId: "a/0", taskIndex: 0 },
