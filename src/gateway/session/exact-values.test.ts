@@ -114,6 +114,13 @@ test.each([
   }
 });
 
+test("arguments keep their numbers in a body that has its messages twice", () => {
+  const call = '{"type":"tool_use","id":"c","name":"f","input":{"n":9007199254740993}}';
+  const items = `{"role":"assistant","content":[${call}]},{"role":"user","content":"go"}`;
+  const asked = reader("messages")(Buffer.from(`{"messages":[],"messages":[${items}]}`));
+  expect(asked.messages[0]).toMatchObject({ calls: [{ argumentsText: '{"n":9007199254740993}' }] });
+});
+
 test("the journal keeps a root's tools", () => {
   const { tools: read } = reader("chat")(bodyOf("chat", [user]));
   expect(writtenTools(read)).toBe(`[${shown}]`);

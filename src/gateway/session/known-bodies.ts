@@ -139,7 +139,10 @@ export class KnownBodies {
     const value = parseBody(bytes);
     const items = (value as Readonly<Record<string, unknown>> | null)?.[dialect.historyField];
     if (!Array.isArray(items) || items.length === 0) return dialect.decode(value, recollection);
-    const place = findList(bytes, dialect.historyField);
+    const found = findList(bytes, dialect.historyField);
+    // A field that is there twice counts as the last has it, and the first was found.
+    const isOne = found !== undefined && this.#fieldsAround(bytes, found, dialect) !== undefined;
+    const place = isOne ? found : undefined;
     if (place === undefined) rememberAll(value, items, bytes);
     else rememberArguments(items, bytes.subarray(place.start - 1, place.end + 1));
     let steps: readonly History[];
@@ -151,9 +154,7 @@ export class KnownBodies {
       throw error;
     }
     const asked = dialect.decode(value, recollection, steps.at(-1));
-    if (!keeps) return asked;
-    if (place === undefined || this.#fieldsAround(bytes, place, dialect) === undefined)
-      return asked;
+    if (!keeps || place === undefined) return asked;
     const { messages } = steps.at(-1)!;
     const cuts = cutsAt(new PrefixHash(bytes), place.itemEnds, steps.slice(1));
     this.#keep({ dialect, hash, start: place.start, messages, cuts });
