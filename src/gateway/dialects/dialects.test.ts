@@ -244,6 +244,22 @@ describe("decoders", () => {
     ]);
   });
 
+  test("say that a result of Messages without a text is an error", () => {
+    const result = (more: object) => ({ type: "tool_result", tool_use_id: "a", ...more });
+    const { messages } = messagesDialect.decode({
+      messages: [
+        {
+          role: "user",
+          content: [
+            ...[result({ is_error: true }), result({ is_error: true, content: "No file" })],
+            result({ content: "" }),
+          ],
+        },
+      ],
+    });
+    expect(messages.map(({ content }) => content)).toEqual(["Error", "No file", ""]);
+  });
+
   test("put the conversation of an earlier reply in front, without its instructions", () => {
     const earlier = [{ role: "user", content: "Hi" }] as const;
     const asked = responsesDialect.decode(

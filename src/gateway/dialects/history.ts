@@ -22,15 +22,18 @@ export interface TurnForm {
   /**
    * Decides for a turn that has made no call yet; one that has made a call is open until a result comes.
    *
-   * @param mark - The last mark of the turn.
+   * @param last - The last mark and the last text of the turn.
    */
-  readonly goesOn: (mark: string | undefined, next: ClientAssistant) => boolean;
+  readonly goesOn: (last: LastOfTurn, next: ClientAssistant) => boolean;
   /** Text between the texts of two items. */
   readonly separator: string;
 }
 
-/** The form of dialects in which a message is a turn. */
-export const oneMessageTurns: TurnForm = { goesOn: () => false, separator: "\n" };
+/** The end of a turn as far as it is read. */
+export interface LastOfTurn {
+  readonly mark: string | undefined;
+  readonly text: string;
+}
 
 /**
  * Adds messages to a history. All that an assistant says and calls before the results of its calls come
@@ -66,6 +69,7 @@ class TurnPieces {
   #pieces: ClientAssistant[] = [];
   #hasCalls = false;
   #lastMark: string | undefined;
+  #lastText = "";
 
   constructor(form: TurnForm, openTurn: ClientAssistant | undefined) {
     this.#form = form;
@@ -74,13 +78,16 @@ class TurnPieces {
 
   takes(next: ClientAssistant): boolean {
     if (this.#pieces.length === 0) return false;
-    return this.#hasCalls || this.#form.goesOn(this.#lastMark, next);
+    return (
+      this.#hasCalls || this.#form.goesOn({ mark: this.#lastMark, text: this.#lastText }, next)
+    );
   }
 
   add(piece: ClientAssistant): void {
     this.#pieces.push(piece);
     this.#hasCalls ||= piece.calls.length > 0;
     this.#lastMark = piece.marks.at(-1) ?? this.#lastMark;
+    this.#lastText = piece.content;
   }
 
   /** @returns the whole turn; `undefined` where there is none. */
@@ -89,6 +96,7 @@ class TurnPieces {
     this.#pieces = [];
     this.#hasCalls = false;
     this.#lastMark = undefined;
+    this.#lastText = "";
     return pieces.length > 1 ? joinPieces(pieces, this.#form.separator) : pieces[0];
   }
 }
