@@ -14,6 +14,7 @@ import { NamedResults } from "./named-results.ts";
 import { readChatTool, readOlderFunction } from "./openai-tools.ts";
 import {
   flagOf,
+  givenArguments,
   invalid,
   isAbsent,
   listOf,
@@ -213,8 +214,7 @@ function readAssistant(message: Json, place: string): ClientMessage {
   }
   const { said, thought } = readContent(content, `${place}.content`, turnForm);
   const refusal = optionalText(message["refusal"], `${place}.refusal`) ?? "";
-  const told = message["reasoning_content"] ?? message["reasoning"];
-  const reasoning = typeof told === "string" && told !== "" ? told : thought;
+  const reasoning = toldThought(message) || thought;
   return {
     role: "assistant",
     content: withRefusal(said, refusal),
@@ -230,6 +230,32 @@ function readAssistant(message: Json, place: string): ClientMessage {
   };
 }
 
+/**
+ * What an assistant thought, in the members that servers tell it in.
+ *
+ * **Source:** openrouter.ai/docs/use-cases/reasoning-tokens (`reasoning_details`); BerriAI/litellm
+ * docs/reasoning_content.md (`thinking_blocks`).
+ */
+function toldThought(message: Json): string {
+  for (const name of ["reasoning_content", "reasoning"]) {
+    const told = message[name];
+    if (typeof told === "string" && told !== "") return told;
+  }
+  for (const name of ["reasoning_details", "thinking_blocks"]) {
+    const blocks = message[name];
+    const told = Array.isArray(blocks) ? blocks.map(blockThought).join("") : "";
+    if (told !== "") return told;
+  }
+  return "";
+}
+
+/** The text of a block; empty where it is encrypted. */
+function blockThought(block: unknown): string {
+  const { text, summary, thinking } = (block ?? {}) as Json;
+  const told = text ?? summary ?? thinking;
+  return typeof told === "string" ? told : "";
+}
+
 /** Some clients say a refusal twice, in the content and in the member of its own. */
 function withRefusal(said: string, refusal: string): string {
   if (refusal === "" || refusal === said) return said;
@@ -239,7 +265,7 @@ function withRefusal(said: string, refusal: string): string {
 function readCall(call: Json, { index, place }: { index: number; place: string }): ClientCall {
   // A client that drops ids is told from others by the place of the call.
   const id = optionalText(call["id"], `${place}.id`) || `#${index}`;
-  const type = call["type"] ?? "function";
+  const type = call["type"] || "function";
   switch (type) {
     case "function":
       return { id, ...calledFunction(call["function"], `${place}.function`) };
@@ -260,7 +286,7 @@ function calledFunction(value: unknown, place: string): Omit<ClientCall, "id"> {
   const { name, arguments: text } = objectOf(value, place);
   return {
     name: textOf(name, `${place}.name`),
-    argumentsText: typeof text === "string" ? text : writeExactJson(text ?? {}),
+    argumentsText: typeof text === "string" ? givenArguments(text) : writeExactJson(text ?? {}),
   };
 }
 

@@ -37,6 +37,11 @@ export function optionalText(value: unknown, place: string): string | undefined 
   return isAbsent(value) ? undefined : textOf(value, place);
 }
 
+/** The arguments of a call. Some clients write those of a tool without parameters as an empty text. */
+export function givenArguments(text: string): string {
+  return text.trim() === "" ? "{}" : text;
+}
+
 /** A number within bounds, or nothing where it is absent or null. */
 export function optionalNumber(
   value: unknown,

@@ -3,14 +3,22 @@ import type { ClientCall, ClientResult } from "../conversation.ts";
 import { contentText } from "./content-text.ts";
 import type { Recollection } from "./dialect.ts";
 import { askedForm, responsesParts } from "./message-parts.ts";
-import { isAbsent, listOf, objectOf, optionalText, textOf, type Json } from "./read-body.ts";
+import {
+  givenArguments,
+  isAbsent,
+  listOf,
+  objectOf,
+  optionalText,
+  textOf,
+  type Json,
+} from "./read-body.ts";
 import { flatName } from "./tool-namespaces.ts";
 
 /** Reads an item that is a call of a tool; `undefined` for other items. */
 export function readCallItem(item: Json, place: string): ClientCall | undefined {
   switch (item["type"]) {
     case "function_call": {
-      const argumentsText = textOf(item["arguments"], `${place}.arguments`);
+      const argumentsText = givenArguments(textOf(item["arguments"], `${place}.arguments`));
       return { id: callId(item, place), name: nameOf(item, place), argumentsText };
     }
     case "custom_tool_call": {
