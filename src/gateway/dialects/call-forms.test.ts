@@ -135,6 +135,17 @@ describe("a call of Responses that is no function", () => {
       { role: "tool", callId: "call_1", content: "a" },
     ]);
   });
+
+  test("names a call of ours by the id of its item, too", () => {
+    const recollection = { item: (id: string) => (id === "item_1" ? items[0]![1] : undefined) };
+    const input = ["item_1", "call_1", "fc_9"].map((call_id) => {
+      return { type: "function_call_output", call_id, output: "a" };
+    });
+    const { messages } = responsesDialect.decode({ input }, recollection);
+    expect(messages.map((message) => message.role === "tool" && message.callId)).toEqual([
+      ...["call_1", "call_1", "fc_9"],
+    ]);
+  });
 });
 
 function chatMessage(reply: Reply): Record<string, unknown> {

@@ -49,17 +49,14 @@ export function readResultItem(
   { place, recollection }: { readonly place: string; readonly recollection: Recollection },
 ): ClientResult | undefined {
   const result = (content: string): ClientResult => {
-    return { role: "tool", callId: callId(item, place), content };
+    return { role: "tool", callId: answeredId(item, { place, recollection }), content };
   };
   const { output } = item;
   switch (item["type"]) {
     case "function_call_output":
     case "custom_tool_call_output":
+    case "local_shell_call_output":
       return result(contentText(output, `${place}.output`, outputForm));
-    case "local_shell_call_output": {
-      const content = contentText(output, `${place}.output`, outputForm);
-      return { role: "tool", callId: shellCallId(item, { place, recollection }), content };
-    }
     case "shell_call_output":
       return result(shellOutput(output, `${place}.output`));
     case "apply_patch_call_output": {
@@ -103,13 +100,14 @@ function readAction(
   return { id: callId(item, place), name, argumentsText: actionArguments(form, action) };
 }
 
-/** A result of `local_shell` names its call by either of the call's ids. */
-function shellCallId(
+/** The id of the call that a result answers. Clients name our calls by either of their ids. */
+function answeredId(
   item: Json,
   { place, recollection }: { readonly place: string; readonly recollection: Recollection },
 ): string {
-  if (!isAbsent(item["call_id"])) return callId(item, place);
-  const id = textOf(item["id"], `${place}.id`);
+  // A result of `local_shell` has no other id.
+  const isUnnamed = item["type"] === "local_shell_call_output" && isAbsent(item["call_id"]);
+  const id = isUnnamed ? textOf(item["id"], `${place}.id`) : callId(item, place);
   const call = recollection.item?.(id);
   return call === undefined ? id : callId(objectOf(call, place), place);
 }
