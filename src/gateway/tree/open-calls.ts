@@ -51,6 +51,11 @@ export class OpenCalls<Call> {
     return next?.call;
   }
 
+  /** The calls of the newest turn that have no result, in their order. */
+  get open(): readonly Call[] {
+    return this.#newest.flatMap(({ call, isAnswered }) => (isAnswered ? [] : [call])).toReversed();
+  }
+
   /** Whether a call of the newest turn has no result. */
   get hasOpen(): boolean {
     return this.#nextOpen() !== undefined;

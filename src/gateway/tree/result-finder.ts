@@ -57,6 +57,11 @@ export class ResultFinder {
     };
   }
 
+  /** The calls of the newest turn that have no result, in their order. */
+  get open(): readonly CallPlace[] {
+    return this.#calls.open;
+  }
+
   /** Whether a call of the newest turn has no result. */
   get hasOpen(): boolean {
     return this.#calls.hasOpen;
