@@ -14,7 +14,7 @@ export const STOP_MARKER = "###STOP###";
  */
 const nearMarker = /(?:\\?#){2}[ \t]*stop[ \t]*(?:\\?#){2}|^[^\w#]*(?:\\?#){2,}[ \t]*stop\W*$/i;
 
-/** Whether a text holds the stop marker: in exactly its spelling, unless `stop-spelling` is repaired. */
+/** Returns whether a text holds the stop marker: in exactly its spelling, unless `stop-spelling` is repaired. */
 export function hasStopMarker(text: string, repair: UserRepairChoice): boolean {
   return isRepaired(repair, "stop-spelling") ? nearMarker.test(text) : text.includes(STOP_MARKER);
 }

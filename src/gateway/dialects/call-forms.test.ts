@@ -24,7 +24,7 @@ const older = callOf("function-call", "look", '{"a":  1.0}');
 
 const call = { call_id: "call_1", id: "item_1", status: "completed" };
 
-/** What a client reads of a reply of Responses that holds this call. */
+/** The item that a client reads of a reply of Responses that holds this call. */
 const items: readonly (readonly [CallPart, object])[] = [
   [patch, { type: "custom_tool_call", ...call, name: "edit", input: "*** Begin\n" }],
   [wrong, { type: "custom_tool_call", ...call, name: "edit", input: '{"patch": "x"}' }],

@@ -231,7 +231,7 @@ function readAssistant(message: Json, place: string): ClientMessage {
 }
 
 /**
- * What an assistant thought, in the members that servers tell it in.
+ * The thoughts of an assistant, from the members in which servers tell them.
  *
  * **Source:** openrouter.ai/docs/use-cases/reasoning-tokens (`reasoning_details`); BerriAI/litellm
  * docs/reasoning_content.md (`thinking_blocks`).

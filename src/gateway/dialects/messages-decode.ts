@@ -143,7 +143,7 @@ function readUser(content: unknown, place: string): readonly ClientMessage[] {
   return isSilent ? results : [...results, { role: "user", content: said.join(partSeparator) }];
 }
 
-/** What a result says. Clients say an error in its text; one without a text would look like a success. */
+/** Reads what a result says. Clients say an error in its text; one without a text would look like a success. */
 function resultText({ content, is_error: isError }: Json, place: string): string {
   const said = contentText(content, `${place}.content`, textForm);
   return said === "" && isError === true ? "Error" : said;

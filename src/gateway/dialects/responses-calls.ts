@@ -91,7 +91,7 @@ function readAction(
   }: {
     readonly name: string;
     readonly form: ActionForm;
-    /** Where the item holds the object. */
+    /** The member that holds the object. */
     readonly member: string;
     readonly place: string;
   },
@@ -112,7 +112,7 @@ function answeredId(
   return call === undefined ? id : callId(objectOf(call, place), place);
 }
 
-/** What commands printed and how each ended, as the policy reads it. */
+/** The output and the ending of each command, as the policy reads them. */
 function shellOutput(output: unknown, place: string): string {
   if (typeof output === "string") return output;
   const chunks = listOf(output, place).map((value, index) => {

@@ -38,7 +38,7 @@ const knownFields = [
   ...["background", "top_logprobs", "truncation"],
 ];
 
-/** What a request can ask to be in the reply. */
+/** The extras that a request can ask to be in the reply. */
 const included = {
   reasoning: "reasoning.encrypted_content",
   logprobs: "message.output_text.logprobs",

@@ -56,7 +56,7 @@ export class OpenCalls<Call> {
     return this.#newest.flatMap(({ call, isAnswered }) => (isAnswered ? [] : [call])).toReversed();
   }
 
-  /** Whether a call of the newest turn has no result. */
+  /** True where a call of the newest turn has no result. */
   get hasOpen(): boolean {
     return this.#nextOpen() !== undefined;
   }

@@ -62,7 +62,7 @@ export class ResultFinder {
     return this.#calls.open;
   }
 
-  /** Whether a call of the newest turn has no result. */
+  /** True where a call of the newest turn has no result. */
   get hasOpen(): boolean {
     return this.#calls.hasOpen;
   }
