@@ -205,6 +205,18 @@ describe("items of Responses without a call", () => {
     expect(read({ msg_1: "r1", rs_2: "r1", msg_2: "r1", fc_2: "r1" })).toEqual(["OneTwo"]);
   });
 
+  test("stand on lines of their own where nothing stands between them", () => {
+    const input = [said("m1", "One"), said("m2", "Two"), thought, said("m3", "Three"), called];
+    const [turn, ...others] = dialects.responses.decode({ input }).messages;
+    expect(turn?.content).toBe("One\nTwoThree");
+    expect(others).toEqual([]);
+    const { readHistory } = dialects.responses;
+    for (let split = 0; split <= input.length; split++) {
+      const before = readHistory(input.slice(0, split), {}, noHistory);
+      expect(messagesOf(readHistory(input.slice(split), {}, before))).toEqual([turn]);
+    }
+  });
+
   test("are two where they stood in different replies", () => {
     expect(read({ msg_1: "r1", rs_2: "r2", msg_2: "r2", fc_2: "r2" })).toEqual(["One", "Two"]);
   });
