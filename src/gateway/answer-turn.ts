@@ -32,7 +32,7 @@ export interface TurnServices {
   readonly sampling: SamplingParameters;
   /** Whose sampling parameters count: the gateway's, or the client's where it gives any. */
   readonly clientSampling: "pin" | "honour";
-  /** What becomes of tools of servers, tool choices, text formats and other wishes that nothing keeps. */
+  /** The fate of tools of servers, tool choices, text formats and other wishes that nothing keeps. */
   readonly constraints: "ignore" | "refuse";
   /** Names of the model whose turns are trained; absent: all. */
   readonly policyModels?: readonly string[];

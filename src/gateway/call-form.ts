@@ -1,5 +1,5 @@
 /**
- * How a call goes to the client where it is no function with a JSON object:
+ * The form in which a call goes to the client where it is no function with a JSON object:
  *
  * - `custom`: a tool that takes plain text (`custom` of Chat Completions and Responses).
  * - `function-call`: the older `functions` of Chat Completions.

@@ -53,7 +53,7 @@ export interface UnkeptWish {
 export interface ToolSet {
   /** As the policy is shown them. */
   readonly tools: readonly ToolDefinition[];
-  /** How calls go to the client, by the tool's name; absent for functions with a JSON object. */
+  /** The forms in which calls go to the client, by the tool's name; absent for functions with a JSON object. */
   readonly callForms: ReadonlyMap<string, CallForm>;
   /** Tools that the policy is not shown, and what of the others nothing enforces. */
   readonly unkept: readonly UnkeptWish[];
@@ -124,7 +124,7 @@ export type ReplyPart =
       readonly name: string;
       /** A JSON object, exactly as the policy spelled it. */
       readonly text: string;
-      /** How the call goes to the client; absent for a function with a JSON object. */
+      /** The form in which the call goes to the client; absent for a function with a JSON object. */
       readonly form?: CallForm;
     };
 
@@ -160,7 +160,7 @@ export interface ReplyStart {
 
 /** A token of the reply with its logprob, for clients that ask for them. */
 export interface ReplyToken {
-  /** What the token stands for; it may be part of a character. */
+  /** The text that the token stands for; it may be part of a character. */
   readonly bytes: Uint8Array;
   /** Natural logarithm. */
   readonly logprob: number;

@@ -59,12 +59,12 @@ export interface GatewayOptions {
   readonly sampling?: SamplingParameters;
   /** Whose sampling parameters count. Default `pin`: the gateway's, whatever clients ask for. */
   readonly clientSampling?: "pin" | "honour";
-  /** What becomes of tools of servers, tool choices, text formats and other wishes that nothing keeps. Default `ignore`. */
+  /** The fate of tools of servers, tool choices, text formats and other wishes that nothing keeps. Default `ignore`. */
   readonly constraints?: "ignore" | "refuse";
   /** How exactly turns have to come back. Default `calls`. */
   readonly strictness?: Strictness;
   /**
-   * What is taken out of messages before they are compared, without back-references: it runs in linear
+   * Patterns of text that is taken out of messages before they are compared, without back-references: it runs in linear
    * time. Default Claude Code's billing line.
    */
   readonly ignore?: readonly RegExp[];

@@ -115,6 +115,41 @@ describe("a reply's content", () => {
   });
 });
 
+test.each([
+  [{ error: { message: "Rate limit exceeded", code: 429 } }, 429, "Rate limit exceeded"],
+  [{ error: { message: "Provider failed", code: "x" }, choices: null }, 502, "Provider failed"],
+  [
+    {
+      choices: [
+        {
+          message: { role: "assistant", content: "I want to ret" },
+          finish_reason: "error",
+          error: { code: 504, message: "Upstream died" },
+        },
+      ],
+    },
+    504,
+    "Upstream died",
+  ],
+  [{ choices: [{ message: { content: "I w" }, finish_reason: "error" }] }, 502, "its model failed"],
+])(
+  "the error in a reply with the status 200, %j, is the call's",
+  async (body, statusCode, message) => {
+    await using server = await startChatCompletionsServer([
+      { status: 200, body: JSON.stringify(body) },
+    ]);
+    const source = chatEndpointSource(
+      { baseUrl: server.baseUrl, model: "m" },
+      { env: {}, maxConcurrent: 1 },
+    );
+    await expect(source.call({ messages: [] }, { signal })).rejects.toMatchObject({
+      statusCode,
+      message,
+    });
+    await source.close();
+  },
+);
+
 test("says where an address has moved, and does not follow it", async () => {
   const location = "https://elsewhere.example/v1/chat/completions";
   const moved = { status: 308, body: "", headers: { location } };

@@ -75,30 +75,54 @@ function readReply(reply: HttpReply): LanguageModelAnswer {
   if (status < 200 || status >= 300) {
     throw new EndpointError(readErrorMessage(text) || (STATUS_CODES[status] ?? ""), reply);
   }
-  const answer = readCompletion(text);
+  const body = readBody(text);
+  throwInBand(body, reply);
+  const answer = readCompletion(body);
   if (answer === undefined) throw new EndpointError("no completion", reply);
   return answer;
 }
 
+/**
+ * Throws the error that a reply with the status 200 holds. Servers that stand before others have sent the
+ * status before the others fail.
+ *
+ * **Source:** openrouter.ai/docs/api-reference/errors (`error` of the reply, or of its choice).
+ */
+function throwInBand(body: Fields, reply: HttpReply): void {
+  const { error: ofChoice, finish_reason: reason } = firstChoice(body);
+  const error = isFields(body["error"]) ? body["error"] : ofChoice;
+  if (!isFields(error) && reason !== "error") return;
+  const { code, message } = fieldsOf(error);
+  const isStatus = typeof code === "number" && code >= 400 && code < 600;
+  throw new EndpointError(typeof message === "string" ? message : "its model failed", {
+    ...reply,
+    status: isStatus ? code : 502,
+  });
+}
+
 type Fields = Readonly<Record<string, unknown>>;
 
-/** `undefined` for what is no completion. */
-function readCompletion(text: string): LanguageModelAnswer | undefined {
-  let reply: unknown;
+function readBody(text: string): Fields {
   try {
-    reply = JSON.parse(text);
+    return fieldsOf(JSON.parse(text));
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    return undefined;
+    return {};
   }
-  const { choices, usage } = fieldsOf(reply);
-  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
-  const { message, finish_reason: reason } = fieldsOf(choice);
+}
+
+function firstChoice({ choices }: Fields): Fields {
+  return Array.isArray(choices) ? fieldsOf(choices[0]) : {};
+}
+
+/** `undefined` for what is no completion. */
+function readCompletion(body: Fields): LanguageModelAnswer | undefined {
+  const { message, finish_reason: reason } = firstChoice(body);
   if (!isFields(message)) return undefined;
   return {
     ...readContent(message),
     finishReason: toFinishReason(reason),
-    usage: readUsage(usage),
+    usage: readUsage(body["usage"]),
   };
 }
 

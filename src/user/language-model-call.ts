@@ -32,7 +32,7 @@ export interface LanguageModelResult {
 export interface LanguageModelAnswer {
   /** The text parts joined; reasoning and tool calls are left out. */
   readonly text: string;
-  /** What a reply without text holds instead. */
+  /** The content of a reply without text. */
   readonly instead?: "reasoning" | "refusal";
   readonly finishReason: ChatFinishReason;
   /** `null` where the server reports none. */

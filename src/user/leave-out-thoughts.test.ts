@@ -30,6 +30,15 @@ describe("leaveOutThoughts()", () => {
     ["<|channel|>final<|message|>Hi<|return|>", "Hi"],
     ["analysisWe are the user.assistantfinalHi", "Hi"],
     ["assistantfinalHi", "Hi"],
+    ["<analysis>a</analysis>Hi", "Hi"],
+    ["<reflection>a</reflection>Hi", "Hi"],
+    ["<inner_monologue>a</inner_monologue >Hi", "Hi"],
+    ["<|inner_prefix|>a<|inner_suffix|>Hi", "Hi"],
+    ["<unused94>thought\na<unused95>Hi", "Hi"],
+    ["Here is my thought process:\na\nHere is my response:\nHi", "Hi"],
+    ["Here's my thought process: a\n\nHere's my response: Hi", "Hi"],
+    ["<think>\na\n</think>\n<answer>\nHi\n</answer>", "Hi"],
+    ["<answer>Hi", "Hi"],
   ])("leaves the thoughts of %j out", (reply, line) => {
     expect(leaveOutThoughts(reply)).toBe(line);
   });
@@ -41,6 +50,7 @@ describe("leaveOutThoughts()", () => {
     "[THINK]a",
     "<|channel|>analysis<|message|>The PIN",
     "analysisWe need to",
+    "Here is my thought process: the PIN",
   ])("leaves nothing of %j, which is all thought", (reply) => {
     expect(leaveOutThoughts(reply)).toBe("");
   });
@@ -50,6 +60,8 @@ describe("leaveOutThoughts()", () => {
     "I think <b>it</b> broke.",
     "analysis of my bill, please",
     "My order of <thinker> books",
+    "Here is my response: I want it back.",
+    "The form asks for an <answer> to each question.",
   ])("keeps %j as it is", (reply) => {
     expect(leaveOutThoughts(reply)).toBe(reply);
   });

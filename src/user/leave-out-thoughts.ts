@@ -1,8 +1,9 @@
 /** The pairs of tags that models put around their thoughts, in small letters. */
 const tagPairs: readonly (readonly [open: string, close: string])[] = [
-  ...["think", "thinking", "thought", "thoughts", "reasoning", "scratchpad"].map(
-    (name) => [`<${name}>`, `</${name}>`] as const,
-  ),
+  ...[
+    ...["think", "thinking", "thought", "thoughts", "reasoning", "scratchpad", "analysis"],
+    ...["reflection", "inner_monologue"],
+  ].map((name) => [`<${name}>`, `</${name}>`] as const),
   ["<mm:think>", "</mm:think>"],
   ["<seed:think>", "</seed:think>"],
   ["[think]", "[/think]"],
@@ -10,6 +11,8 @@ const tagPairs: readonly (readonly [open: string, close: string])[] = [
   ["<|start_thinking|>", "<|end_thinking|>"],
   ["<|begin_of_thought|>", "<|end_of_thought|>"],
   ["<|channel>thought", "<channel|>"],
+  ["<|inner_prefix|>", "<|inner_suffix|>"],
+  ["<unused94>thought", "<unused95>"],
 ];
 
 const closeOf: ReadonlyMap<string, string> = new Map(tagPairs);
@@ -19,7 +22,7 @@ const anyTag = new RegExp(tagPairs.flat().map(patternOf).join("|"), "gi");
 
 function patternOf(tag: string): string {
   const quoted = tag.replace(/[[\]|]/g, "\\$&");
-  return /^<\/?[a-z:]+>$/.test(tag) ? `${quoted.slice(0, -1)}(?:\\s[^<>]{0,200})?>` : quoted;
+  return /^<\/?[a-z:_]+>$/.test(tag) ? `${quoted.slice(0, -1)}(?:\\s[^<>]{0,200})?>` : quoted;
 }
 
 /**
@@ -28,12 +31,29 @@ function patternOf(tag: string): string {
  * - Each block in thought tags, at any place and in any number. A block without an end is all thought.
  * - What stands before a closing tag that nothing opened: many chat templates open it in the prompt.
  * - Each channel of gpt-oss but the final one, also where the server has removed the special tokens.
+ * - Granite's thought process, which it ends in words; and the tags that Hunyuan puts around its answer.
  *
  * @returns the rest without the white space around the thoughts; `""` where all is thought,
  *   and the reply itself where nothing is.
  */
 export function leaveOutThoughts(reply: string): string {
-  return leaveOutBlocks(leaveOutChannels(reply));
+  return withoutAnswerTags(leaveOutBlocks(afterThoughtProcess(leaveOutChannels(reply))));
+}
+
+/**
+ * Leaves out what Granite thought.
+ *
+ * **Source:** vllm-project/vllm vllm/reasoning/granite_reasoning_parser.py.
+ */
+function afterThoughtProcess(text: string): string {
+  if (!/^\s*here(?: i|')s my thought process:/i.test(text)) return text;
+  const [, ...responses] = text.split(/here(?: i|')s my response:/i);
+  return responses.at(-1)?.trim() ?? "";
+}
+
+/** **Source:** vllm-project/vllm vllm/reasoning/hunyuan_a13b_reasoning_parser.py. */
+function withoutAnswerTags(text: string): string {
+  return /^\s*<answer>([^]*?)(?:<\/answer>\s*)?$/i.exec(text)?.[1]?.trim() ?? text;
 }
 
 function leaveOutBlocks(text: string): string {

@@ -80,17 +80,17 @@ describe("a model conversation", () => {
     expect(await session.retake?.({ signal })).toBe("###stop###");
   });
 
-  test.each(["###stop###.", "Thanks! ### STOP ###", "**##Stop##**"])(
-    "the user leaves by %j where the spelling is repaired",
-    async (text) => {
-      const model = scriptedChatModel(["Hi", text]);
-      const session = llmUser({ model, repair: ["stop-spelling"] }).open(task, { seed: 1 });
-      await session.begin({ signal });
-      expect(await session.reply("x", { signal })).toEqual({ text, leaves: true });
-    },
-  );
+  test.each([
+    ...["###stop###.", "Thanks! ### STOP ###", "**##Stop##**", "###STOP", "**##STOP**"],
+    "Thanks! \\#\\#\\#STOP\\#\\#\\#",
+  ])("the user leaves by %j where the spelling is repaired", async (text) => {
+    const model = scriptedChatModel(["Hi", text]);
+    const session = llmUser({ model, repair: ["stop-spelling"] }).open(task, { seed: 1 });
+    await session.begin({ signal });
+    expect(await session.reply("x", { signal })).toEqual({ text, leaves: true });
+  });
 
-  test.each(["Stop!", "### Stop my order", "# STOP #"])(
+  test.each(["Stop!", "### Stop my order", "# STOP #", "Hi ##STOP"])(
     "the user does not leave by %j",
     async (text) => {
       const model = scriptedChatModel(["Hi", text]);

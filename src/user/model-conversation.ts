@@ -32,7 +32,7 @@ export interface ModelUserOptions {
   readonly seeded?: boolean;
 }
 
-/** How often the first line is asked for where it is a stop. */
+/** The number of times that the first line is asked for where it is a stop. */
 const maxFirstLines = 3;
 
 /** What a strategy works with while it finds the user's next line. */
@@ -104,9 +104,9 @@ export function openModelConversation(
     { role: "system", content: fillInstruction(strategy.systemPrompt, instruction) },
   ];
   const repair = repairsOf(options);
-  /** What the first line answers. */
+  /** The messages that the first line answers. */
   let opening: readonly ChatMessage[] | undefined;
-  /** What the last line answers. */
+  /** The messages that the last line answers. */
   let beforeLine: readonly ChatMessage[] | undefined;
 
   async function takeLine(signal: AbortSignal): Promise<string> {

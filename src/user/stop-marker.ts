@@ -8,10 +8,13 @@ import { isRepaired, type UserRepairChoice } from "./user-repairs.ts";
  */
 export const STOP_MARKER = "###STOP###";
 
-/** The marker as small models write it: in other letters, with spaces, or with fewer signs. */
-const nearMarker = /##[ \t]*stop[ \t]*##/i;
+/**
+ * The marker as small models write it: in other letters, with spaces, with fewer signs, escaped as in
+ * Markdown, or cut where it is all that is said.
+ */
+const nearMarker = /(?:\\?#){2}[ \t]*stop[ \t]*(?:\\?#){2}|^[^\w#]*(?:\\?#){2,}[ \t]*stop\W*$/i;
 
-/** Whether a text holds the stop marker: in exactly its spelling, unless `stop-spelling` is repaired. */
+/** Returns whether a text holds the stop marker: in exactly its spelling, unless `stop-spelling` is repaired. */
 export function hasStopMarker(text: string, repair: UserRepairChoice): boolean {
   return isRepaired(repair, "stop-spelling") ? nearMarker.test(text) : text.includes(STOP_MARKER);
 }

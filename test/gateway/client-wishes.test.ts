@@ -179,7 +179,8 @@ describe("a tool that takes plain text", () => {
 test("older functions are called one at a time, and their turns are gone on from", async () => {
   const { ask, gateway } = await open([twice, "Three"]);
   const functions = [{ name: "add", parameters }];
-  const first = await ask<ChatReply>("chat/completions", { ...hi, functions });
+  // A list without a tool says nothing beside them.
+  const first = await ask<ChatReply>("chat/completions", { ...hi, functions, tools: [] });
   const { message } = first.choices[0]!;
   expect(message).toMatchObject({ function_call: { name: "add", arguments: '{"n": 1}' } });
   const result = { role: "function", name: "add", content: "1" };
@@ -209,6 +210,32 @@ describe("what nothing enforces", () => {
     expect(gateway.warning(0.05)).toBe(
       "requests gave tools of a server, which the policy was not shown: web_search 1",
     );
+  });
+
+  test("is counted where only a server or an engine could keep it", async () => {
+    const { ask, gateway } = await open(["a", "b", "c"]);
+    await ask("chat/completions", {
+      ...{
+        ...hi,
+        web_search_options: {},
+        guided_json: { type: "object" },
+        logit_bias: { 5: -100 },
+      },
+      ...{ ignore_eos: true, structured_outputs: { choice: ["a"] }, grammar: "root ::= x" },
+    });
+    await ask("messages", { ...hi, max_tokens: 9, mcp_servers: [{ type: "url", name: "x" }] });
+    await ask("messages", { ...hi, max_tokens: 9, mcp_servers: [], logit_bias: {} });
+    expect(gateway.counts).toMatchObject({
+      unenforced: {
+        ...{ web_search_options: 1, guided_json: 1, logit_bias: 1, structured_outputs: 1 },
+        ...{ grammar: 1, mcp_servers: 1 },
+      },
+      ignoredFields: { ignore_eos: 1 },
+    });
+    expect(gateway.counts.ignoredFields).not.toHaveProperty("mcp_servers");
+    const strict = await open([], { constraints: "refuse" });
+    const servers = { mcp_servers: [{ type: "url", name: "x" }] };
+    expect((await strict.post("messages", { ...hi, max_tokens: 9, ...servers })).status).toBe(400);
   });
 
   test("is refused where that is asked for", async () => {
@@ -250,6 +277,17 @@ describe("logprobs of tokens", () => {
     expect(choices[0]!.message.content).toBe(`${said} `);
     // One token holds the last space and the first letter of the stop text.
     expect(textOf(choices[0]!.logprobs.content)).toBe(`${said} S`);
+  });
+
+  test.each([
+    ["STOP, STOP again", ""],
+    ["a STOP. a STOP", "a"],
+  ])("end at the first stop text of %j", async (written, tokens) => {
+    const { ask } = await open([written]);
+    const { choices } = await ask<ChatReply>("chat/completions", {
+      ...{ ...hi, logprobs: true, stop: ["STOP"] },
+    });
+    expect(textOf(choices[0]!.logprobs.content).replace(/ S?$/, "")).toBe(tokens);
   });
 
   test("stand with the text of Responses, and not with its calls", async () => {

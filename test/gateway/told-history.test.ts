@@ -29,6 +29,37 @@ describe("a sampled turn with two calls", () => {
     expect(talk.counts()).toMatchObject({ continuedCount: 1, notes: { "results-reordered": 1 } });
   });
 
+  test("goes on where a client of Chat Completions or Messages sends text and call one by one", async () => {
+    const written = `I look.${look("door")}`;
+    const go = { role: "user", content: "go" };
+    await using chat = await tellGateway([written, "done"]);
+    const tools = [{ type: "function", function: { name: "look", parameters } }];
+    const { body } = await chat.chat({ messages: [go], tools });
+    const calls = body.choices[0].message.tool_calls;
+    await chat.chat({
+      tools,
+      messages: [
+        ...[go, { role: "assistant", content: "I look." }],
+        { role: "assistant", content: null, tool_calls: calls },
+        { role: "tool", tool_call_id: calls[0]!.id, content: "A" },
+      ],
+    });
+    await using messages = await tellGateway([written, "done"]);
+    const offered = [{ name: "look", input_schema: parameters }];
+    const reply = await messages.messages({ messages: [go], tools: offered });
+    const { content } = reply.body as unknown as { content: readonly { readonly id: string }[] };
+    await messages.messages({
+      tools: offered,
+      messages: [
+        go,
+        ...content.map((block) => ({ role: "assistant", content: [block] })),
+        { role: "user", content: [{ type: "tool_result", tool_use_id: content[1]!.id }] },
+      ],
+    });
+    const rest = { continuedCount: 1, roots: { first: 1 } };
+    expect([chat.counts(), messages.counts()]).toMatchObject([rest, rest]);
+  });
+
   test("goes on where text stands between the calls in Responses", async () => {
     const written = `${look("door")}\nAnd then\n${look("wall")}`;
     await using talk = await tellGateway([written, "done"]);

@@ -13,7 +13,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** What a command finds in `TURNWRIGHT_TASK` for a first line of this kind; `-` for nothing. */
+/** The text that a command finds in `TURNWRIGHT_TASK` for a first line of this kind; `-` for nothing. */
 async function taskSeen(firstUserText: string): Promise<string> {
   const file = path.join(dir, "seen");
   const run = {

@@ -28,7 +28,7 @@ const bash: TypedTool = {
       command: text("The command to run. Needed unless restart is true."),
       restart: {
         type: "boolean",
-        description: "Starts the shell anew instead of running a command.",
+        description: "Starts the shell again instead of running a command.",
       },
     },
     [],

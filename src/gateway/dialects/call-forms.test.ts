@@ -24,7 +24,7 @@ const older = callOf("function-call", "look", '{"a":  1.0}');
 
 const call = { call_id: "call_1", id: "item_1", status: "completed" };
 
-/** What a client reads of a reply of Responses that holds this call. */
+/** The item that a client reads of a reply of Responses that holds this call. */
 const items: readonly (readonly [CallPart, object])[] = [
   [patch, { type: "custom_tool_call", ...call, name: "edit", input: "*** Begin\n" }],
   [wrong, { type: "custom_tool_call", ...call, name: "edit", input: '{"patch": "x"}' }],
@@ -133,6 +133,17 @@ describe("a call of Responses that is no function", () => {
     const recollection = { item: (id: string) => (id === "item_1" ? items[2]![1] : undefined) };
     expect(responsesDialect.decode({ input: [result] }, recollection).messages).toEqual([
       { role: "tool", callId: "call_1", content: "a" },
+    ]);
+  });
+
+  test("names a call of ours by the id of its item, too", () => {
+    const recollection = { item: (id: string) => (id === "item_1" ? items[0]![1] : undefined) };
+    const input = ["item_1", "call_1", "fc_9"].map((call_id) => {
+      return { type: "function_call_output", call_id, output: "a" };
+    });
+    const { messages } = responsesDialect.decode({ input }, recollection);
+    expect(messages.map((message) => message.role === "tool" && message.callId)).toEqual([
+      ...["call_1", "call_1", "fc_9"],
     ]);
   });
 });

@@ -1,12 +1,20 @@
 import { customArguments } from "../call-form.ts";
-import type { AskedTurn, ClientCall, ClientMessage, ToolSet } from "../conversation.ts";
+import type {
+  AskedTurn,
+  ClientAssistant,
+  ClientCall,
+  ClientMessage,
+  ToolSet,
+} from "../conversation.ts";
 import type { Recollection } from "./dialect.ts";
 import { contentText, partSeparator, readContent } from "./content-text.ts";
 import { askedForm, chatParts, chatSaidParts, saidForm } from "./message-parts.ts";
-import { extendHistory, messagesOf, noHistory, oneMessageTurns, type History } from "./history.ts";
+import { extendHistory, messagesOf, noHistory, type History, type LastOfTurn } from "./history.ts";
+import { NamedResults } from "./named-results.ts";
 import { readChatTool, readOlderFunction } from "./openai-tools.ts";
 import {
   flagOf,
+  givenArguments,
   invalid,
   isAbsent,
   listOf,
@@ -54,7 +62,9 @@ export function decodeChat(
   const choice = readChoice(body);
   return {
     ...fields,
-    messages: messagesOf(history ?? readChatHistory(listOf(body["messages"], "messages"))),
+    messages: messagesOf(
+      history ?? readChatHistory(listOf(body["messages"], "messages"), recollection),
+    ),
     ...{ tools, callForms },
     sampling: samplingOf(body, openAiSampling),
     stop: stopTexts(body["stop"], "stop"),
@@ -72,7 +82,12 @@ export function decodeChat(
       ...[...fields.ignoredFields, ...ofTools.ignoredFields, ...choice.ignoredFields],
       ...[...unreadMembers(options, "stream_options", ["include_usage"]), ...ignoredFields],
     ],
-    unkept: [...ofTools.unkept, ...choice.unkept, ...alternatives(body["top_logprobs"])],
+    unkept: [
+      ...fields.unkept,
+      ...ofTools.unkept,
+      ...choice.unkept,
+      ...alternatives(body["top_logprobs"]),
+    ],
   };
 }
 
@@ -84,7 +99,7 @@ function readTools(body: Json, recollection: Recollection): ToolSet {
     read: readChatTool,
   });
   if (isAbsent(functions)) return set;
-  if (isAbsent(body["tools"])) return toolsOf(functions, { ...olderFunctions, recollection });
+  if (!givesTools(body)) return toolsOf(functions, { ...olderFunctions, recollection });
   const why = "the request gives tools, which stand in the place of functions";
   return { ...set, unkept: [...set.unkept, { what: "functions", why }] };
 }
@@ -95,9 +110,13 @@ const olderFunctions = {
   read: readOlderFunction,
 } as const;
 
+function givesTools({ tools }: Json): boolean {
+  return !isAbsent(tools) && !(Array.isArray(tools) && tools.length === 0);
+}
+
 function readChoice(body: Json) {
-  const { tools, tool_choice: choice, function_call: older } = body;
-  return isAbsent(tools) && isAbsent(choice) ? readFunctionCall(older) : readToolChoice(choice);
+  const { tool_choice: choice, function_call: older } = body;
+  return !givesTools(body) && isAbsent(choice) ? readFunctionCall(older) : readToolChoice(choice);
 }
 
 /** Returns whether a turn may hold several calls, as OpenAI's protocols spell it. */
@@ -112,17 +131,34 @@ export function alternatives(count: unknown): AskedTurn["unkept"] {
   return asked === 0 ? [] : [{ what: "top_logprobs", why }];
 }
 
-/** Reads messages of Chat Completions. */
+/** Reads messages of Chat Completions. Some clients send the text of a turn and its calls one by one. */
 export function readChatHistory(
   items: readonly unknown[],
-  _recollection: Recollection = {},
+  recollection: Recollection = {},
   before: History = noHistory,
 ): History {
+  const results = new NamedResults(messagesOf(before));
   const read = items.map((item, index) => {
     const place = `messages[${before.itemCount + index}]`;
-    return [readMessage(objectOf(item, place), place)];
+    const message = readMessage(objectOf(item, place), { place, results });
+    results.enter(message);
+    return [message];
   });
-  return extendHistory(before, read, oneMessageTurns);
+  return extendHistory(before, read, {
+    goesOn: (last, next) => areCallsOfText(last, next, recollection),
+    separator: "\n",
+  });
+}
+
+/** Calls alone belong to the text before them, unless they were sampled here without it. */
+function areCallsOfText(
+  { text }: LastOfTurn,
+  { content, calls: [first] }: ClientAssistant,
+  recollection: Recollection,
+): boolean {
+  if (first === undefined || content !== "") return false;
+  const sampled = recollection.textBeside?.(first.id);
+  return sampled === undefined || sampled.trim() === text.trim();
 }
 
 /** The parameters that Chat Completions and Responses share. */
@@ -134,7 +170,10 @@ export const openAiSampling = [
 const textForm = askedForm(chatParts);
 const turnForm = saidForm(chatSaidParts);
 
-function readMessage(message: Json, place: string): ClientMessage {
+function readMessage(
+  message: Json,
+  { place, results }: { readonly place: string; readonly results: NamedResults },
+): ClientMessage {
   const { role, content } = message;
   switch (role) {
     case "system":
@@ -146,7 +185,7 @@ function readMessage(message: Json, place: string): ClientMessage {
     case "function":
       return {
         role: "tool",
-        callId: textOf(message["tool_call_id"] ?? message["name"], `${place}.tool_call_id`),
+        callId: resultId(message, { place, results }),
         content: contentText(content, `${place}.content`, textForm),
       };
     case "assistant":
@@ -154,6 +193,15 @@ function readMessage(message: Json, place: string): ClientMessage {
     default:
       throw invalid(`${place}.role`, `there is no role ${JSON.stringify(role)}`);
   }
+}
+
+/** The id of the call that a result answers. Some clients give the tool's name in its place. */
+function resultId(
+  { tool_call_id: id, name }: Json,
+  { place, results }: { readonly place: string; readonly results: NamedResults },
+): string {
+  if (!isAbsent(id) && id !== "") return textOf(id, `${place}.tool_call_id`);
+  return results.idOf(textOf(name ?? id, `${place}.tool_call_id`));
 }
 
 function readAssistant(message: Json, place: string): ClientMessage {
@@ -166,8 +214,7 @@ function readAssistant(message: Json, place: string): ClientMessage {
   }
   const { said, thought } = readContent(content, `${place}.content`, turnForm);
   const refusal = optionalText(message["refusal"], `${place}.refusal`) ?? "";
-  const told = message["reasoning_content"] ?? message["reasoning"];
-  const reasoning = typeof told === "string" && told !== "" ? told : thought;
+  const reasoning = toldThought(message) || thought;
   return {
     role: "assistant",
     content: withRefusal(said, refusal),
@@ -183,6 +230,32 @@ function readAssistant(message: Json, place: string): ClientMessage {
   };
 }
 
+/**
+ * The thoughts of an assistant, from the members in which servers tell them.
+ *
+ * **Source:** openrouter.ai/docs/use-cases/reasoning-tokens (`reasoning_details`); BerriAI/litellm
+ * docs/reasoning_content.md (`thinking_blocks`).
+ */
+function toldThought(message: Json): string {
+  for (const name of ["reasoning_content", "reasoning"]) {
+    const told = message[name];
+    if (typeof told === "string" && told !== "") return told;
+  }
+  for (const name of ["reasoning_details", "thinking_blocks"]) {
+    const blocks = message[name];
+    const told = Array.isArray(blocks) ? blocks.map(blockThought).join("") : "";
+    if (told !== "") return told;
+  }
+  return "";
+}
+
+/** The text of a block; empty where it is encrypted. */
+function blockThought(block: unknown): string {
+  const { text, summary, thinking } = (block ?? {}) as Json;
+  const told = text ?? summary ?? thinking;
+  return typeof told === "string" ? told : "";
+}
+
 /** Some clients say a refusal twice, in the content and in the member of its own. */
 function withRefusal(said: string, refusal: string): string {
   if (refusal === "" || refusal === said) return said;
@@ -191,8 +264,8 @@ function withRefusal(said: string, refusal: string): string {
 
 function readCall(call: Json, { index, place }: { index: number; place: string }): ClientCall {
   // A client that drops ids is told from others by the place of the call.
-  const id = optionalText(call["id"], `${place}.id`) ?? `#${index}`;
-  const type = call["type"] ?? "function";
+  const id = optionalText(call["id"], `${place}.id`) || `#${index}`;
+  const type = call["type"] || "function";
   switch (type) {
     case "function":
       return { id, ...calledFunction(call["function"], `${place}.function`) };
@@ -213,7 +286,7 @@ function calledFunction(value: unknown, place: string): Omit<ClientCall, "id"> {
   const { name, arguments: text } = objectOf(value, place);
   return {
     name: textOf(name, `${place}.name`),
-    argumentsText: typeof text === "string" ? text : writeExactJson(text ?? {}),
+    argumentsText: typeof text === "string" ? givenArguments(text) : writeExactJson(text ?? {}),
   };
 }
 

@@ -10,7 +10,7 @@ import { openAiToolTypes, type OpenAiToolType } from "./openai-tools.ts";
 import { askedFor } from "./sample-reply.fixture.ts";
 import { dialects } from "./registry.ts";
 
-/** What the request's tools are read as. */
+/** Reads the tools of a request. */
 function read(dialect: DialectName, tools: readonly unknown[], more: object = {}) {
   const asked = askedFor(dialects[dialect], { tools, ...more });
   return {

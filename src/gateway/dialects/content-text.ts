@@ -66,7 +66,7 @@ export function readContent(content: unknown, place: string, form: ContentForm):
   return { said: said.join(form.separator), thought: thought.join("") };
 }
 
-/** What the content of a message says. See `readContent()`. */
+/** Reads what the content of a message says. See `readContent()`. */
 export function contentText(content: unknown, place: string, form: ContentForm): string {
   return readContent(content, place, form).said;
 }

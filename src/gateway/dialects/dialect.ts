@@ -24,6 +24,8 @@ export interface Recollection {
   item?(id: string): unknown;
   /** The id of the reply that an item of that id stood in; `undefined` where it is none of ours. */
   replyOf?(itemId: string): string | undefined;
+  /** The text of the reply that made the call of that id; `undefined` where it is none of ours. */
+  textBeside?(callId: string): string | undefined;
   /** The tools of a list that the dialect has read before, or what `read` makes of it. */
   toolsOf?(dialect: DialectName, list: readonly unknown[], read: () => ToolSet): ToolSet;
   /** The whole conversation up to and with the reply of that id. */

@@ -244,6 +244,58 @@ describe("decoders", () => {
     ]);
   });
 
+  test("read an empty text for the arguments of a call as no arguments", () => {
+    const called = { name: "look", arguments: "" };
+    const decoded = [
+      chatDialect.decode({
+        messages: [
+          {
+            ...{ role: "assistant", content: null },
+            tool_calls: [{ id: "a", type: "", function: called }],
+          },
+        ],
+      }),
+      responsesDialect.decode({ input: [{ type: "function_call", call_id: "a", ...called }] }),
+    ];
+    for (const { messages } of decoded) {
+      const calls = [{ id: "a", name: "look", argumentsText: "{}" }];
+      expect(messages).toEqual([{ role: "assistant", content: "", calls, marks: [] }]);
+    }
+  });
+
+  test.each([
+    [{ reasoning_details: [{ type: "reasoning.text", text: "Hm" }, { text: "." }] }, "Hm."],
+    [{ reasoning_details: [{ type: "reasoning.summary", summary: "Hm." }] }, "Hm."],
+    [{ reasoning_details: [{ type: "reasoning.encrypted", data: "x" }, null, 1] }, undefined],
+    [{ thinking_blocks: [{ type: "thinking", thinking: "Hm." }] }, "Hm."],
+    [{ reasoning_content: "", reasoning: "Hm.", reasoning_details: [{ text: "x" }] }, "Hm."],
+    [{ reasoning: { effort: "low" } }, undefined],
+  ])("read what an assistant of Chat Completions thought from %j", (told, reasoning) => {
+    const { messages } = chatDialect.decode({
+      messages: [{ role: "assistant", content: "Hi", ...told }],
+    });
+    const thought = reasoning === undefined ? {} : { reasoning };
+    expect(messages).toEqual([
+      { role: "assistant", content: "Hi", ...thought, calls: [], marks: [] },
+    ]);
+  });
+
+  test("say that a result of Messages without a text is an error", () => {
+    const result = (more: object) => ({ type: "tool_result", tool_use_id: "a", ...more });
+    const { messages } = messagesDialect.decode({
+      messages: [
+        {
+          role: "user",
+          content: [
+            ...[result({ is_error: true }), result({ is_error: true, content: "No file" })],
+            result({ content: "" }),
+          ],
+        },
+      ],
+    });
+    expect(messages.map(({ content }) => content)).toEqual(["Error", "No file", ""]);
+  });
+
   test("put the conversation of an earlier reply in front, without its instructions", () => {
     const earlier = [{ role: "user", content: "Hi" }] as const;
     const asked = responsesDialect.decode(

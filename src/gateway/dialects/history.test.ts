@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { messagesOf, noHistory } from "./history.ts";
 import { dialects } from "./registry.ts";
 
 const call = (id: string) => ({ id, name: "look", argumentsText: "{}" });
@@ -75,7 +76,7 @@ test("turns that made no call, or whose calls have results, stay apart", () => {
     { role: "assistant", content: "Two" },
     {
       role: "assistant",
-      content: "",
+      content: "Calling",
       tool_calls: [{ id: "a", type: "function", function: { name: "look", arguments: "{}" } }],
     },
     { role: "tool", tool_call_id: "a", content: "A" },
@@ -83,8 +84,104 @@ test("turns that made no call, or whose calls have results, stay apart", () => {
   ];
   const read = dialects.chat.decode({ messages }).messages;
   expect(read.map(({ role, content }) => `${role} ${content}`)).toEqual([
-    ...["user Go", "assistant One", "assistant Two", "assistant ", "tool A", "assistant Three"],
+    ...["user Go", "assistant One", "assistant Two", "assistant Calling", "tool A"],
+    "assistant Three",
   ]);
+});
+
+describe("the text of a turn and its calls, sent one by one,", () => {
+  const spoken = { role: "assistant", content: "I look." };
+  const called = {
+    ...{ role: "assistant", content: null, reasoning_content: "Hm." },
+    tool_calls: [{ id: "a", type: "function", function: { name: "look", arguments: "{}" } }],
+  };
+  const messages = [user, spoken, called, { role: "tool", tool_call_id: "a", content: "A" }];
+  const roles = (textBeside?: (id: string) => string | undefined) => {
+    const recollection = textBeside === undefined ? {} : { textBeside };
+    return dialects.chat.decode({ messages }, recollection).messages.map(({ role }) => role);
+  };
+
+  test("are one turn of Chat Completions", () => {
+    const read = dialects.chat.decode({ messages }).messages;
+    const turn = { content: "I look.", reasoning: "Hm.", calls: [call("a")], marks: [] };
+    expect(read[1]).toEqual({ role: "assistant", ...turn });
+    expect(roles((id) => (id === "a" ? "I look. " : undefined))).toEqual(read.map((m) => m.role));
+  });
+
+  test("are two turns of Chat Completions where the calls were sampled without the text", () => {
+    expect(roles(() => "")).toEqual(["user", "assistant", "assistant", "tool"]);
+  });
+
+  test("are one turn of Messages, which puts messages of one role together", () => {
+    const read = dialects.messages.decode({
+      messages: [
+        user,
+        spoken,
+        {
+          role: "assistant",
+          content: [
+            { type: "thinking", thinking: "Hm." },
+            { type: "tool_use", id: "a", name: "look", input: {} },
+          ],
+        },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: "A" }] },
+      ],
+    }).messages;
+    const turn = { content: "I look.", reasoning: "Hm.", calls: [call("a")], marks: [] };
+    expect(read[1]).toEqual({ role: "assistant", ...turn });
+    expect(read).toHaveLength(3);
+  });
+});
+
+describe("results of Chat Completions without an id", () => {
+  const called = (id: string | undefined, name: string) => {
+    return { id, type: "function", function: { name, arguments: "{}" } };
+  };
+  const result = (content: string, name?: string) => {
+    return { role: "tool", tool_call_id: "", name, content };
+  };
+  const idsOf = (calls: readonly object[], results: readonly object[]) => {
+    const messages = [user, { role: "assistant", content: null, tool_calls: calls }, ...results];
+    return dialects.chat
+      .decode({ messages })
+      .messages.flatMap((message) => (message.role === "tool" ? [message.callId] : []));
+  };
+  const ofTwo = [called("a", "look"), called("b", "clock"), called("c", "look")];
+
+  test("belong to the calls of the tools that they name, in any order", () => {
+    const results = [result("12", "clock"), result("A", "look"), result("C", "look")];
+    expect(idsOf(ofTwo, results)).toEqual(["b", "a", "c"]);
+    const bare = ofTwo.map((each) => ({ ...each, id: undefined }));
+    expect(idsOf(bare, results)).toEqual(["#1", "#0", "#2"]);
+    const empty = ofTwo.map((each) => ({ ...each, id: "" }));
+    expect(idsOf(empty, results)).toEqual(["#1", "#0", "#2"]);
+  });
+
+  test("belong to the calls in their order where they name nothing, beside others with an id", () => {
+    const answered = { role: "tool", tool_call_id: "a", content: "A" };
+    expect(idsOf(ofTwo, [answered, result("12"), result("C")])).toEqual(["a", "b", "c"]);
+  });
+
+  test("belong to calls that came one by one, and to those of the newest turn alone", () => {
+    const turn = (...calls: readonly object[]) => {
+      return { role: "assistant", content: null, tool_calls: calls };
+    };
+    const messages = [
+      ...[user, turn(called("x", "look")), { role: "user", content: "Stop" }],
+      ...[turn(called("a", "look")), turn(called("b", "clock"))],
+      ...[result("12", "clock"), result("A", "look"), result("?", "sleep")],
+    ];
+    const read = dialects.chat.decode({ messages }).messages;
+    expect(read.flatMap((each) => (each.role === "tool" ? [each.callId] : []))).toEqual([
+      ...["b", "a", "sleep"],
+    ]);
+    // Reading some messages first comes to the same.
+    const { readHistory } = dialects.chat;
+    for (let split = 0; split <= messages.length; split++) {
+      const before = readHistory(messages.slice(0, split), {}, noHistory);
+      expect(messagesOf(readHistory(messages.slice(split), {}, before))).toEqual(read);
+    }
+  });
 });
 
 describe("items of Responses without a call", () => {
@@ -106,6 +203,18 @@ describe("items of Responses without a call", () => {
   test("are one turn where nothing says otherwise", () => {
     expect(read({})).toEqual(["OneTwo"]);
     expect(read({ msg_1: "r1", rs_2: "r1", msg_2: "r1", fc_2: "r1" })).toEqual(["OneTwo"]);
+  });
+
+  test("stand on lines of their own where nothing stands between them", () => {
+    const input = [said("m1", "One"), said("m2", "Two"), thought, said("m3", "Three"), called];
+    const [turn, ...others] = dialects.responses.decode({ input }).messages;
+    expect(turn?.content).toBe("One\nTwoThree");
+    expect(others).toEqual([]);
+    const { readHistory } = dialects.responses;
+    for (let split = 0; split <= input.length; split++) {
+      const before = readHistory(input.slice(0, split), {}, noHistory);
+      expect(messagesOf(readHistory(input.slice(split), {}, before))).toEqual([turn]);
+    }
   });
 
   test("are two where they stood in different replies", () => {

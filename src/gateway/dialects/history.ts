@@ -7,6 +7,8 @@ export interface History {
   readonly itemCount: number;
   /** A turn that is not among the messages yet: the next item may belong to it. */
   readonly openTurn?: ClientAssistant;
+  /** True where the last item of that turn is a text. */
+  readonly endsInText?: true;
 }
 
 /** Before the first item. */
@@ -22,15 +24,18 @@ export interface TurnForm {
   /**
    * Decides for a turn that has made no call yet; one that has made a call is open until a result comes.
    *
-   * @param mark - The last mark of the turn.
+   * @param last - The last mark and the last text of the turn.
    */
-  readonly goesOn: (mark: string | undefined, next: ClientAssistant) => boolean;
-  /** Text between the texts of two items. */
+  readonly goesOn: (last: LastOfTurn, next: ClientAssistant) => boolean;
+  /** Text between the texts of two items with something else between them. Other texts stand on lines of their own. */
   readonly separator: string;
 }
 
-/** The form of dialects in which a message is a turn. */
-export const oneMessageTurns: TurnForm = { goesOn: () => false, separator: "\n" };
+/** The end of a turn as far as it is read. */
+export interface LastOfTurn {
+  readonly mark: string | undefined;
+  readonly text: string;
+}
 
 /**
  * Adds messages to a history. All that an assistant says and calls before the results of its calls come
@@ -39,12 +44,13 @@ export const oneMessageTurns: TurnForm = { goesOn: () => false, separator: "\n" 
  * @param items - The messages that each item comes to.
  */
 export function extendHistory(
-  { messages: before, itemCount, openTurn }: History,
+  { messages: before, itemCount, openTurn, endsInText }: History,
   items: readonly (readonly ClientMessage[])[],
   form: TurnForm,
 ): History {
   const messages = [...before];
-  const turn = new TurnPieces(form, openTurn);
+  const turn = new TurnPieces(form);
+  if (openTurn !== undefined) turn.add(openTurn, endsInText === true);
   for (const message of items.flat()) {
     if (message.role === "assistant" && turn.takes(message)) {
       turn.add(message);
@@ -55,50 +61,77 @@ export function extendHistory(
     if (message.role === "assistant") turn.add(message);
     else messages.push(message);
   }
+  const isText = turn.endsInText;
   const open = turn.end();
   const history = { messages, itemCount: itemCount + items.length };
-  return open === undefined ? history : { ...history, openTurn: open };
+  if (open === undefined) return history;
+  return { ...history, openTurn: open, ...(isText ? { endsInText: true } : {}) };
 }
 
 /** The pieces of a turn. They are put together once: a client may send thousands. */
 class TurnPieces {
   readonly #form: TurnForm;
   #pieces: ClientAssistant[] = [];
+  /** The texts, with what stands between them. */
+  #texts: string[] = [];
+  #endsInText = false;
   #hasCalls = false;
   #lastMark: string | undefined;
+  #lastText = "";
 
-  constructor(form: TurnForm, openTurn: ClientAssistant | undefined) {
+  constructor(form: TurnForm) {
     this.#form = form;
-    if (openTurn !== undefined) this.add(openTurn);
+  }
+
+  /** True where the last piece that says anything is a text. */
+  get endsInText(): boolean {
+    return this.#endsInText;
   }
 
   takes(next: ClientAssistant): boolean {
     if (this.#pieces.length === 0) return false;
-    return this.#hasCalls || this.#form.goesOn(this.#lastMark, next);
+    return (
+      this.#hasCalls || this.#form.goesOn({ mark: this.#lastMark, text: this.#lastText }, next)
+    );
   }
 
-  add(piece: ClientAssistant): void {
+  /** @param endsInText - Default: as the piece is, read as thought first, then said, then called. */
+  add(piece: ClientAssistant, endsInText?: boolean): void {
+    const { content, reasoning, calls, marks } = piece;
     this.#pieces.push(piece);
-    this.#hasCalls ||= piece.calls.length > 0;
-    this.#lastMark = piece.marks.at(-1) ?? this.#lastMark;
+    if (content !== "") {
+      const isNextText = this.#endsInText && reasoning === undefined;
+      if (this.#texts.length > 0) this.#texts.push(isNextText ? "\n" : this.#form.separator);
+      this.#texts.push(content);
+    }
+    if (calls.length > 0) this.#endsInText = false;
+    else if (content !== "") this.#endsInText = true;
+    else if (reasoning !== undefined) this.#endsInText = false;
+    this.#endsInText = endsInText ?? this.#endsInText;
+    this.#hasCalls ||= calls.length > 0;
+    this.#lastMark = marks.at(-1) ?? this.#lastMark;
+    this.#lastText = content;
   }
 
   /** @returns the whole turn; `undefined` where there is none. */
   end(): ClientAssistant | undefined {
     const pieces = this.#pieces;
+    const text = this.#texts.join("");
     this.#pieces = [];
+    this.#texts = [];
+    this.#endsInText = false;
     this.#hasCalls = false;
     this.#lastMark = undefined;
-    return pieces.length > 1 ? joinPieces(pieces, this.#form.separator) : pieces[0];
+    this.#lastText = "";
+    return pieces.length > 1 ? joinPieces(pieces, text) : pieces[0];
   }
 }
 
-function joinPieces(pieces: readonly ClientAssistant[], separator: string): ClientAssistant {
-  const texts = pieces.map(({ content }) => content).filter((content) => content !== "");
+function joinPieces(pieces: readonly ClientAssistant[], content: string): ClientAssistant {
   const reasoning = pieces.map((piece) => piece.reasoning ?? "").join("");
   return {
     role: "assistant",
-    content: texts.join(separator),
+    content,
     ...(reasoning === "" ? {} : { reasoning }),
     calls: pieces.flatMap(({ calls }) => calls),
     marks: pieces.flatMap(({ marks }) => marks),

@@ -59,7 +59,7 @@ const blocks: Readonly<Record<ContentBlockParam["type"], "user" | "assistant" | 
 
 const user = { role: "user", content: "Go" };
 
-/** What is read of messages: the roles and what each says, or why they are refused. */
+/** Reads messages: the roles and what each says, or why they are refused. */
 function read(dialect: keyof typeof dialects, messages: readonly object[]): string {
   const body = dialect === "responses" ? { input: messages } : { messages };
   try {

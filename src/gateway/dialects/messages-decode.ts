@@ -3,7 +3,7 @@ import { readMessagesTool } from "./anthropic-tools.ts";
 import type { Recollection } from "./dialect.ts";
 import { contentText, partSeparator, unshowable } from "./content-text.ts";
 import { askedForm, messagesParts } from "./message-parts.ts";
-import { extendHistory, messagesOf, noHistory, oneMessageTurns, type History } from "./history.ts";
+import { extendHistory, messagesOf, noHistory, type History } from "./history.ts";
 import {
   invalid,
   isAbsent,
@@ -67,11 +67,14 @@ export function decodeMessages(
       ...[...fields.ignoredFields, ...ofTools.ignoredFields, ...choice.ignoredFields],
       ...ignoredFields,
     ],
-    unkept: [...ofTools.unkept, ...choice.unkept],
+    unkept: [...fields.unkept, ...ofTools.unkept, ...choice.unkept],
   };
 }
 
-/** Reads messages of Messages: each may be several here. */
+/**
+ * Reads messages of Messages: each may be several here. Those of an assistant that follow each other are one
+ * turn, as the protocol has it.
+ */
 export function readMessagesHistory(
   items: readonly unknown[],
   _recollection: Recollection = {},
@@ -81,7 +84,7 @@ export function readMessagesHistory(
     const place = `messages[${before.itemCount + index}]`;
     return readMessage(objectOf(item, place), place);
   });
-  return extendHistory(before, read, oneMessageTurns);
+  return extendHistory(before, read, { goesOn: () => true, separator: "\n" });
 }
 
 /** The schema of the reply's text stands in `output_config.format`, and in `output_format` before. */
@@ -133,11 +136,17 @@ function readUser(content: unknown, place: string): readonly ClientMessage[] {
     results.push({
       role: "tool",
       callId: textOf(block["tool_use_id"], `${where}.tool_use_id`),
-      content: contentText(block["content"], `${where}.content`, textForm),
+      content: resultText(block, where),
     });
   });
   const isSilent = said.length === 0 && results.length > 0;
   return isSilent ? results : [...results, { role: "user", content: said.join(partSeparator) }];
+}
+
+/** Reads what a result says. Clients say an error in its text; one without a text would look like a success. */
+function resultText({ content, is_error: isError }: Json, place: string): string {
+  const said = contentText(content, `${place}.content`, textForm);
+  return said === "" && isError === true ? "Error" : said;
 }
 
 function readAssistant(content: unknown, place: string): ClientMessage {

@@ -119,7 +119,7 @@ function readTool(tool: Json, where: ToolPlace): void {
   }
 }
 
-/** How each tool is read that the client runs. */
+/** The readers of the tools that the client runs. */
 const clientTools: Readonly<Record<ClientToolType, (tool: Json, where: ToolPlace) => void>> = {
   function: readFunction,
   custom: readCustom,

@@ -37,6 +37,11 @@ export function optionalText(value: unknown, place: string): string | undefined 
   return isAbsent(value) ? undefined : textOf(value, place);
 }
 
+/** The arguments of a call. Some clients write those of a tool without parameters as an empty text. */
+export function givenArguments(text: string): string {
+  return text.trim() === "" ? "{}" : text;
+}
+
 /** A number within bounds, or nothing where it is absent or null. */
 export function optionalNumber(
   value: unknown,
@@ -105,7 +110,7 @@ export function sharedFields(
     /** Fields that limit the turn's tokens; the first that is there counts. */
     readonly maxTokens: readonly string[];
   },
-): Pick<AskedTurn, "model" | "isStreamed" | "maxTokens" | "ignoredFields"> {
+): Pick<AskedTurn, "model" | "isStreamed" | "maxTokens" | "ignoredFields" | "unkept"> {
   const maxTokens = limits
     .map((name) => optionalNumber(body[name], name, { min: 1, whole: true }))
     .find((limit) => limit !== undefined);
@@ -113,8 +118,44 @@ export function sharedFields(
     model: optionalText(body["model"], "model") ?? "",
     isStreamed: flagOf(body["stream"], "stream"),
     ...(maxTokens === undefined ? {} : { maxTokens }),
-    ignoredFields: unreadMembers(body, "", known),
+    ...unreadFields(body, known),
   };
+}
+
+/** Fields that no protocol here has, or that only a server can keep: those of a request are wishes. */
+const unkeptFields: Readonly<Record<string, string>> = {
+  ...sameReason("a server would run these tools, and there is none here", [
+    ...["mcp_servers", "web_search_options"],
+  ]),
+  ...sameReason("a form is read from response_format, text.format and output_config.format alone", [
+    ...["guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs"],
+    ...["json_schema", "grammar", "regex", "ebnf"],
+  ]),
+  logit_bias: "the engine is asked for no biases",
+};
+
+function sameReason(why: string, names: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.map((name) => [name, why]));
+}
+
+function unreadFields(
+  body: Json,
+  known: readonly string[],
+): Pick<AskedTurn, "ignoredFields" | "unkept"> {
+  const unread = unreadMembers(body, "", known);
+  const isUnkept = (name: string) => Object.hasOwn(unkeptFields, name);
+  return {
+    ignoredFields: unread.filter((name) => !isUnkept(name)),
+    unkept: unread
+      .filter((name) => isUnkept(name) && saysSomething(name, body[name]))
+      .map((what) => ({ what, why: unkeptFields[what]! })),
+  };
+}
+
+function saysSomething(name: string, value: unknown): boolean {
+  // An empty object asks for a search with the server's own settings.
+  if (name === "web_search_options") return true;
+  return typeof value !== "object" || value === null || Object.keys(value).length > 0;
 }
 
 /** Numbers of a body by the names that they have in the conversation; those that are absent are not. */

@@ -3,14 +3,22 @@ import type { ClientCall, ClientResult } from "../conversation.ts";
 import { contentText } from "./content-text.ts";
 import type { Recollection } from "./dialect.ts";
 import { askedForm, responsesParts } from "./message-parts.ts";
-import { isAbsent, listOf, objectOf, optionalText, textOf, type Json } from "./read-body.ts";
+import {
+  givenArguments,
+  isAbsent,
+  listOf,
+  objectOf,
+  optionalText,
+  textOf,
+  type Json,
+} from "./read-body.ts";
 import { flatName } from "./tool-namespaces.ts";
 
 /** Reads an item that is a call of a tool; `undefined` for other items. */
 export function readCallItem(item: Json, place: string): ClientCall | undefined {
   switch (item["type"]) {
     case "function_call": {
-      const argumentsText = textOf(item["arguments"], `${place}.arguments`);
+      const argumentsText = givenArguments(textOf(item["arguments"], `${place}.arguments`));
       return { id: callId(item, place), name: nameOf(item, place), argumentsText };
     }
     case "custom_tool_call": {
@@ -41,17 +49,14 @@ export function readResultItem(
   { place, recollection }: { readonly place: string; readonly recollection: Recollection },
 ): ClientResult | undefined {
   const result = (content: string): ClientResult => {
-    return { role: "tool", callId: callId(item, place), content };
+    return { role: "tool", callId: answeredId(item, { place, recollection }), content };
   };
   const { output } = item;
   switch (item["type"]) {
     case "function_call_output":
     case "custom_tool_call_output":
+    case "local_shell_call_output":
       return result(contentText(output, `${place}.output`, outputForm));
-    case "local_shell_call_output": {
-      const content = contentText(output, `${place}.output`, outputForm);
-      return { role: "tool", callId: shellCallId(item, { place, recollection }), content };
-    }
     case "shell_call_output":
       return result(shellOutput(output, `${place}.output`));
     case "apply_patch_call_output": {
@@ -86,7 +91,7 @@ function readAction(
   }: {
     readonly name: string;
     readonly form: ActionForm;
-    /** Where the item holds the object. */
+    /** The member that holds the object. */
     readonly member: string;
     readonly place: string;
   },
@@ -95,18 +100,19 @@ function readAction(
   return { id: callId(item, place), name, argumentsText: actionArguments(form, action) };
 }
 
-/** A result of `local_shell` names its call by either of the call's ids. */
-function shellCallId(
+/** The id of the call that a result answers. Clients name our calls by either of their ids. */
+function answeredId(
   item: Json,
   { place, recollection }: { readonly place: string; readonly recollection: Recollection },
 ): string {
-  if (!isAbsent(item["call_id"])) return callId(item, place);
-  const id = textOf(item["id"], `${place}.id`);
+  // A result of `local_shell` has no other id.
+  const isUnnamed = item["type"] === "local_shell_call_output" && isAbsent(item["call_id"]);
+  const id = isUnnamed ? textOf(item["id"], `${place}.id`) : callId(item, place);
   const call = recollection.item?.(id);
   return call === undefined ? id : callId(objectOf(call, place), place);
 }
 
-/** What commands printed and how each ended, as the policy reads it. */
+/** The output and the ending of each command, as the policy reads them. */
 function shellOutput(output: unknown, place: string): string {
   if (typeof output === "string") return output;
   const chunks = listOf(output, place).map((value, index) => {

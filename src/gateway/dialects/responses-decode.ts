@@ -38,7 +38,7 @@ const knownFields = [
   ...["background", "top_logprobs", "truncation"],
 ];
 
-/** What a request can ask to be in the reply. */
+/** The extras that a request can ask to be in the reply. */
 const included = {
   reasoning: "reasoning.encrypted_content",
   logprobs: "message.output_text.logprobs",
@@ -97,7 +97,12 @@ export function decodeResponses(
       ...[...ignoredFields, ...ignoredInclude(include)],
     ],
     unkept: [
-      ...[...ofTools.unkept, ...choice.unkept, ...alternatives(body["top_logprobs"])],
+      ...[
+        ...fields.unkept,
+        ...ofTools.unkept,
+        ...choice.unkept,
+        ...alternatives(body["top_logprobs"]),
+      ],
       ...truncation(body["truncation"]),
     ],
   };
@@ -186,7 +191,7 @@ export function readResponsesHistory(
     return said === undefined ? readOtherItem(item, { place, recollection }) : [said];
   });
   return extendHistory(before, read, {
-    goesOn: (mark, next) => isSameReply(mark, next, recollection),
+    goesOn: ({ mark }, next) => isSameReply(mark, next, recollection),
     separator: "",
   });
 }

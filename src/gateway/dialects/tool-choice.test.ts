@@ -8,7 +8,7 @@ type OpenAiChoice =
   | OpenAI.Chat.ChatCompletionToolChoiceOption
   | NonNullable<OpenAI.Responses.ResponseCreateParams["tool_choice"]>;
 
-/** What names the kind of a choice in an object. */
+/** The names of the kinds of choices in an object. */
 type OpenAiChoiceType = Extract<OpenAiChoice, { readonly type: string }>["type"];
 
 const look = { type: "function", name: "look" } as const;

@@ -13,7 +13,7 @@ import {
 } from "./read-body.ts";
 import { flatName } from "./tool-namespaces.ts";
 
-/** What a request says about calls. */
+/** A request's wishes about calls. */
 export interface ReadChoice {
   readonly toolChoice: ToolChoice;
   readonly unkept: readonly UnkeptWish[];

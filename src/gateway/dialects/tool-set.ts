@@ -22,7 +22,7 @@ interface GivenTool {
   readonly description?: unknown;
   /** A JSON Schema; absent: the tool has no parameters. */
   readonly parameters?: unknown;
-  /** How its calls go to the client; absent for a function with a JSON object. */
+  /** The form in which its calls go to the client; absent for a function with a JSON object. */
   readonly form?: CallForm;
   /** The group that it stands in; absent where it stands in none. */
   readonly namespace?: string | undefined;
@@ -97,7 +97,7 @@ export class ToolCollector {
 /** Members of tools that change nothing that the policy or the client could notice. */
 const harmlessMembers = ["type", "strict", "cache_control", "eager_input_streaming"];
 
-/** A tool's own read members, whatever its type. */
+/** Reads a tool of any type. */
 export type ReadTool = (tool: Json, place: string, into: ToolCollector) => void;
 
 /**
@@ -114,7 +114,7 @@ export function toolsOf(
   }: {
     readonly dialect: DialectName;
     readonly recollection: Recollection;
-    /** Where the list stands in the body. */
+    /** The field of the body that holds the list. */
     readonly field?: string;
     readonly read: ReadTool;
   },

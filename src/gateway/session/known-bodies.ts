@@ -27,6 +27,8 @@ interface Cut {
   readonly itemCount: number;
   readonly messageCount: number;
   readonly openTurn: ClientAssistant | undefined;
+  /** See `History`. */
+  readonly endsInText: boolean;
 }
 
 /** What is kept of a body. Not its text: what was read of it is in memory for other reasons. */
@@ -184,11 +186,12 @@ interface ReadOptions {
 }
 
 function historyAt({ messages }: KnownBody, cut: Cut): History {
-  const { itemCount, messageCount, openTurn } = cut;
+  const { itemCount, messageCount, openTurn, endsInText } = cut;
   return {
     messages: messageCount === messages.length ? messages : messages.slice(0, messageCount),
     itemCount,
     ...(openTurn === undefined ? {} : { openTurn }),
+    ...(endsInText ? { endsInText } : {}),
   };
 }
 
@@ -214,10 +217,10 @@ function cutsAt(
   itemEnds: readonly number[],
   steps: readonly History[],
 ): readonly Cut[] {
-  return steps.map(({ messages, itemCount, openTurn }, index) => {
+  return steps.map(({ messages, itemCount, openTurn, endsInText = false }, index) => {
     const length = itemEnds[itemEnds.length - steps.length + index]!;
     const hash = walk.upTo(length);
-    return { length, hash, itemCount, messageCount: messages.length, openTurn };
+    return { length, hash, itemCount, messageCount: messages.length, openTurn, endsInText };
   });
 }
 

@@ -61,7 +61,7 @@ function remember(place: string, read: () => void): void {
   }
 }
 
-/** Whether an item holds arguments that are no text, with a number or a key that looks like one. */
+/** Returns whether an item holds arguments that are no text, with a number or a key that looks like one. */
 function mayBeChanged(item: unknown): boolean {
   const { content, tool_calls: calls } = (item ?? {}) as Json;
   const blocks = Array.isArray(content) ? (content as readonly (Json | null)[]) : [];

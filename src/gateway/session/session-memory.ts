@@ -13,6 +13,7 @@ export class SessionMemory implements Recollection {
   readonly #replies = new Map<string, TurnNode<GatewayTurn>>();
   readonly #replyIds = new Map<string, string>();
   readonly #callIds = new Map<string, string>();
+  readonly #turns = new Map<string, TurnNode<GatewayTurn>["turn"]>();
   readonly #tools: ToolBook;
 
   /** @param tools - Shared by the sessions of a gateway: their agents are mostly the same. */
@@ -29,7 +30,10 @@ export class SessionMemory implements Recollection {
     }
     this.#replies.set(replyId, node);
     const { toolCalls = [] } = node.record.message;
-    node.turn.calls.forEach(({ id }, place) => this.#callIds.set(id, toolCalls[place]!.id));
+    node.turn.calls.forEach(({ id }, place) => {
+      this.#callIds.set(id, toolCalls[place]!.id);
+      this.#turns.set(id, node.turn);
+    });
   }
 
   /** Ids under which the policy knows the calls that it made, by the ids that clients were sent. */
@@ -45,6 +49,10 @@ export class SessionMemory implements Recollection {
 
   item(id: string): object | undefined {
     return this.#items.get(id);
+  }
+
+  textBeside(callId: string): string | undefined {
+    return this.#turns.get(callId)?.text;
   }
 
   replyOf(itemId: string): string | undefined {

@@ -74,6 +74,14 @@ describe("results of calls", () => {
     expect(order(twice)).toEqual({ texts: "A,B,U,new", notes: [] });
   });
 
+  test("under ids that no call has stand in the places of the calls without a result", () => {
+    const messages = [turn("a", "b", "c"), result("?", "A"), result("b", "B"), result("!", "C")];
+    expect(order([...messages, user("U"), result("-", "D")])).toEqual({
+      texts: "A,B,C,U,D",
+      notes: ["result-without-call", "call-without-result"],
+    });
+  });
+
   test("are the same from the beginning as from a turn on", () => {
     const messages = [
       turn("a", "b"),

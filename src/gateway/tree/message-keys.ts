@@ -47,8 +47,10 @@ export interface KeyedMessage {
   readonly index: number;
   /** Made when it is asked for first: a turn that was sampled here is not known by it. */
   readonly key: () => string;
-  /** The call that it is a result of; absent where it is none, or no call has its id. */
+  /** The call that it is a result of; absent where it is none. */
   readonly answers?: CallPlace;
+  /** True for a result whose id no call has: it is taken for that of a call without a result. */
+  readonly isOrphan?: true;
 }
 
 /** Something that was noticed between two turns. */
@@ -86,16 +88,13 @@ export function keyMessages(
     const stretch = orderStretch(messages, { start: index, end, finder, rules, book });
     const isReordered = stretch.some((each, place) => each.index !== index + place);
     if (isReordered) noted.push({ index, note: "results-reordered" });
-    if (stretch.some(isOrphan)) noted.push({ index, note: "result-without-call" });
+    if (stretch.some((each) => each.isOrphan === true))
+      noted.push({ index, note: "result-without-call" });
     if (finder.hasOpen) noted.push({ index, note: "call-without-result" });
     for (const each of stretch) keyed.push(each);
     index = end;
   }
   return { keyed, noted };
-}
-
-function isOrphan({ message, answers }: KeyedMessage): boolean {
-  return message.role === "tool" && answers === undefined;
 }
 
 function endOfStretch(messages: readonly ClientMessage[], start: number): number {
@@ -104,7 +103,7 @@ function endOfStretch(messages: readonly ClientMessage[], start: number): number
   return end;
 }
 
-/** The messages between two turns: first results of calls come first, everything else stays in its order. */
+/** The messages between two turns: first results of calls come first, all others stay in their order. */
 function orderStretch(
   messages: readonly ClientMessage[],
   options: {
@@ -117,6 +116,7 @@ function orderStretch(
 ): readonly KeyedMessage[] {
   const { start, end, finder, rules, book } = options;
   const results: (KeyedMessage & { readonly answers: CallPlace })[] = [];
+  const orphans: KeyedMessage[] = [];
   const others: KeyedMessage[] = [];
   for (let index = start; index < end; index++) {
     const message = messages[index]!;
@@ -127,10 +127,18 @@ function orderStretch(
     const found = finder.find(message.callId);
     const name = found?.name ?? textKey("id", message.callId);
     const key = once(() => `tool ${name} ${book.digest(message.content)};`);
-    if (found === undefined) others.push({ message, index, key });
+    if (found === undefined) orphans.push({ message, index, key, isOrphan: true });
     else if (found.isFirst) results.push({ message, index, key, answers: found });
     else others.push({ message, index, key, answers: found });
   }
+  // The template takes them for the results of these calls, one by one.
+  const open = orphans.length === 0 ? [] : finder.open;
+  orphans.forEach((orphan, place) => {
+    const call = open[place];
+    if (call === undefined) others.push(orphan);
+    else results.push({ ...orphan, answers: call });
+  });
+  if (orphans.length > open.length) others.sort((left, right) => left.index - right.index);
   results.sort(
     ({ answers: left }, { answers: right }) => left.at - right.at || left.place - right.place,
   );

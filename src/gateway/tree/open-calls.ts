@@ -51,7 +51,12 @@ export class OpenCalls<Call> {
     return next?.call;
   }
 
-  /** Whether a call of the newest turn has no result. */
+  /** The calls of the newest turn that have no result, in their order. */
+  get open(): readonly Call[] {
+    return this.#newest.flatMap(({ call, isAnswered }) => (isAnswered ? [] : [call])).toReversed();
+  }
+
+  /** True where a call of the newest turn has no result. */
   get hasOpen(): boolean {
     return this.#nextOpen() !== undefined;
   }

@@ -57,7 +57,12 @@ export class ResultFinder {
     };
   }
 
-  /** Whether a call of the newest turn has no result. */
+  /** The calls of the newest turn that have no result, in their order. */
+  get open(): readonly CallPlace[] {
+    return this.#calls.open;
+  }
+
+  /** True where a call of the newest turn has no result. */
   get hasOpen(): boolean {
     return this.#calls.hasOpen;
   }

@@ -5,16 +5,16 @@ import type { Renderer } from "../../renderer/renderer.ts";
 
 /** The way in which a chat template shows calls and their results. */
 export interface CallHabits {
-  /** Whether it accepts ids of any length; otherwise it accepts nine letters and digits, as Mistral's do. */
+  /** True where it accepts ids of any length; otherwise it accepts nine letters and digits, as Mistral's do. */
   readonly takesAnyId: boolean;
   /**
-   * Whether it shows a call as `functions.NAME:PLACE`, its id notwithstanding, and the result under the id that
+   * True where it shows a call as `functions.NAME:PLACE`, its id notwithstanding, and the result under the id that
    * the result has, as Kimi K2's does.
    */
   readonly numbersCalls: boolean;
-  /** Whether it looks a result's call up in the whole conversation, so that no id may come twice. */
+  /** True where it looks a result's call up in the whole conversation, so that no id may come twice. */
   readonly looksUpIds: boolean;
-  /** Whether it shows all calls of a turn; otherwise it refuses those after the first, or leaves them out. */
+  /** True where it shows all calls of a turn; otherwise it refuses those after the first, or leaves them out. */
   readonly showsAllCalls: boolean;
 }
 

@@ -83,7 +83,7 @@ export class ReplySequencer {
   }
 }
 
-/** What the ids of items begin with that hold a call. */
+/** The beginnings of the ids of items that hold a call. */
 const itemPrefixes: Readonly<Record<CallForm, string>> = {
   custom: "ctc_",
   "function-call": "fc_",

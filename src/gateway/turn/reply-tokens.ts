@@ -21,7 +21,10 @@ export async function replyTokens(
   const whole = Buffer.concat(pieces);
   // What was said before the stop text goes to the client; the rest does not.
   const said = parts.at(-1)?.type === "text" ? parts.at(-1)!.text : "";
-  const cut = whole.lastIndexOf(said + finish.text);
+  const end = said + finish.text;
+  // What was sampled after the stop text may hold it again, and markup before the text may hold it too.
+  const isTextAlone = parts.every(({ type }) => type === "text");
+  const cut = isTextAlone ? whole.indexOf(end) : whole.lastIndexOf(end);
   return cut === -1 ? tokens : tokensUpTo(tokens, cut + Buffer.byteLength(said));
 }
 

@@ -40,7 +40,7 @@ export interface SampledReply {
   readonly isFormatError: boolean;
   /** Ids that the model gave its calls, in their order. */
   readonly writtenIds: readonly (string | undefined)[];
-  /** How many calls the client does not get, because it takes one alone. */
+  /** The number of calls that the client does not get, because it takes one alone. */
   readonly leftOutCallCount: number;
 }
 

@@ -32,7 +32,7 @@ function splitTurn(
   const answers = turn.calls.map((): ClientResult[] => []);
   const others: ClientResult[] = [];
   for (const result of results) {
-    const place = open.answer(result.callId)?.call;
+    const place = open.answer(result.callId)?.call ?? open.answerNext();
     (place === undefined ? others : answers[place]!).push(result);
   }
   const { reasoning: _thought, ...silent } = { ...turn, content: "" };

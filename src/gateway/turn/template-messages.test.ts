@@ -128,6 +128,16 @@ describe("calls that were not sampled", () => {
     ).toEqual(["assistant: <f00000000|look{}>", "result f00000000 look seen"]);
   });
 
+  test.each(["printing", "single"] as const)(
+    "have the results under unknown ids that come in their places, in the template %s",
+    async (template) => {
+      const renamed = twoCalls.map((message) =>
+        message.role === "tool" ? { ...message, callId: `other_${message.callId}` } : message,
+      );
+      expect(await show(template, renamed)).toEqual(await show(template, twoCalls));
+    },
+  );
+
   test("keep the ids under which the policy sampled them before", async () => {
     const sampled = new Map([["call_Xz81", "functions.look:7"]]);
     expect(await show("printing", twoCalls, sampled)).toEqual([

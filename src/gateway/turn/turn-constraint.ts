@@ -44,7 +44,7 @@ export function wantedForm(asked: AskedTurn, forms: TurnForms): WantedForm {
   return hold(what, forms, () => ({ type: "json-schema", schema }));
 }
 
-/** Everything that a request asks for and that no turn here is held to, whatever the engine can. */
+/** Everything that a request asks for and that no turn here is held to, with any engine. */
 export function unkeptWishes({ unkept, textFormat, toolChoice }: AskedTurn): readonly UnkeptWish[] {
   const isCallNeeded = toolChoice.type === "required" || toolChoice.type === "named";
   if (textFormat === undefined || !isCallNeeded) return unkept;

@@ -30,7 +30,7 @@ export interface TurnToStream {
   readonly formats: ReplyFormats;
   /** Calls are looked for only where there are any. */
   readonly tools: readonly ToolDefinition[];
-  /** How calls go to the client, by the tool's name; see `ToolSet.callForms`. */
+  /** The forms in which calls go to the client, by the tool's name; see `ToolSet.callForms`. */
   readonly callForms?: ReadonlyMap<string, CallForm>;
   /** True where the client takes several calls; else it gets the first one alone. Default true. */
   readonly parallelCalls?: boolean;
@@ -89,7 +89,7 @@ export class TurnReader {
     return this.#attempts;
   }
 
-  /** How many calls the client does not get, because it takes one alone. */
+  /** The number of calls that the client does not get, because it takes one alone. */
   get leftOutCount(): number {
     return this.#leftOutCount;
   }

@@ -1,0 +1,83 @@
+import type { ClientCall, ClientMessage } from "../conversation.ts";
+
+interface OpenCall {
+  readonly id: string;
+  isAnswered: boolean;
+}
+
+/** Finds the calls that results answer which give the name of a tool, and no id. */
+export class NamedResults {
+  #all = new CallQueue();
+  #byId = new Map<string, CallQueue>();
+  #byName = new Map<string, CallQueue>();
+  #isTurnOver = false;
+
+  /** @param before - The conversation before the first result. */
+  constructor(before: readonly ClientMessage[]) {
+    const start = before.findLastIndex(({ role }) => role === "assistant");
+    if (start === -1) return;
+    for (const message of before.slice(start)) this.enter(message);
+  }
+
+  /** Enters the next message of the conversation. */
+  enter(message: ClientMessage): void {
+    if (message.role !== "assistant") {
+      if (message.role === "tool") this.#byId.get(message.callId)?.answer();
+      this.#isTurnOver = true;
+      return;
+    }
+    // Calls that come one by one, before their results, are of one turn.
+    if (this.#isTurnOver) {
+      this.#all = new CallQueue();
+      this.#byId = new Map();
+      this.#byName = new Map();
+    }
+    this.#isTurnOver = false;
+    for (const call of message.calls) this.#open(call);
+  }
+
+  #open({ id, name }: ClientCall): void {
+    const call = { id, isAnswered: false };
+    this.#all.push(call);
+    queueOf(this.#byId, id).push(call);
+    queueOf(this.#byName, name).push(call);
+  }
+
+  /**
+   * The id of the first call of the tool that has no result.
+   *
+   * @param name - The tool's; empty where a result gives none: then the first call of all.
+   * @returns the name itself where there is no such call.
+   */
+  idOf(name: string): string {
+    const queue = name === "" ? this.#all : this.#byName.get(name);
+    return queue?.next?.id ?? name;
+  }
+}
+
+function queueOf(queues: Map<string, CallQueue>, key: string): CallQueue {
+  const queue = queues.get(key) ?? new CallQueue();
+  queues.set(key, queue);
+  return queue;
+}
+
+/** Calls in their order. */
+class CallQueue {
+  readonly #calls: OpenCall[] = [];
+  #place = 0;
+
+  push(call: OpenCall): void {
+    this.#calls.push(call);
+  }
+
+  /** The first call without a result. */
+  get next(): OpenCall | undefined {
+    while (this.#calls[this.#place]?.isAnswered === true) this.#place += 1;
+    return this.#calls[this.#place];
+  }
+
+  answer(): void {
+    const { next } = this;
+    if (next !== undefined) next.isAnswered = true;
+  }
+}
