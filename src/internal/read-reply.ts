@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici";
+import { decodeText } from "./decode-text.ts";
 import { decodeBody, readContentCodings, TooLargeError } from "./content-coding.ts";
 
 /** Larger replies are refused, in bytes. */
@@ -12,6 +13,7 @@ export const plainReply = { "accept-encoding": "identity" } as const;
  *
  * @throws ContentCodingError for a coding that is not read here, and for broken bytes.
  * @throws TooLargeError above 64 MiB.
+ * @throws TypeError where it is not UTF-8.
  */
 export async function readReplyText({
   headers,
@@ -30,7 +32,7 @@ export async function readReplyText({
       }
       pieces.push(piece);
     }
-    return Buffer.concat(pieces).toString("utf8");
+    return decodeText(Buffer.concat(pieces), { mark: "drop" });
   } catch (error) {
     body.destroy();
     throw error;

@@ -31,7 +31,7 @@ export class ExactMessages {
     const text = bytes.toString("utf8").replace(new RegExp(`^${byteOrderMark}`), "");
     try {
       if (!isUtf8(bytes)) return refusalOf(parsePythonJson(text), "its message is not UTF-8");
-      if (!/"(?:structuredContent|inputSchema)"|NaN|Infinity/.test(text)) return text;
+      if (!/"(?:structuredContent|inputSchema)"|NaN|Infinity|:\s*null/.test(text)) return text;
       return writeCompactJson(this.#hide(parsePythonJson(text)));
     } catch (error) {
       // What is no JSON is for the client to judge.
@@ -59,7 +59,14 @@ export class ExactMessages {
   #hide(message: PyValue): PyValue {
     const result = isPyDict(message) ? message.get("result") : undefined;
     if (!isPyDict(message) || !isPyDict(result)) return message;
-    const shown = new Map(result);
+    const shown = withoutNulls(result);
+    const content = shown.get("content");
+    if (isPyList(content)) {
+      shown.set(
+        "content",
+        content.map((part) => (isPyDict(part) ? withoutNulls(part) : part)),
+      );
+    }
     const structured = result.get("structuredContent");
     if (isPyDict(structured)) shown.set("structuredContent", this.#textIn(structured));
     const tools = result.get("tools");
@@ -81,6 +88,15 @@ export class ExactMessages {
   #textIn(value: PyDict): PyDict {
     return new Map([[this.#name, writeCompactJson(value)]]);
   }
+}
+
+/** Members that a result or a part of it may leave out; some servers send null all the same, which the client refuses. */
+const optional: ReadonlySet<string> = new Set([
+  ...["content", "structuredContent", "isError", "nextCursor", "_meta", "annotations"],
+]);
+
+function withoutNulls(members: PyDict): Map<string, PyValue> {
+  return new Map([...members].filter(([name, value]) => value !== null || !optional.has(name)));
 }
 
 /** An answer that cannot be read, as the error that the server should have answered. */
