@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { byteOrderMark } from "../../internal/decode-text.ts";
+import { endOfString } from "../../internal/json-change.ts";
 import { rememberExact, writeCompactJson } from "../../python/exact-json.ts";
 import { parsePythonJson } from "../../python/json-parse.ts";
 import { PythonError } from "../../python/python-error.ts";
@@ -14,7 +15,7 @@ import { isPyDict, isPyList, type PyDict, type PyValue } from "../../python/valu
 export class ExactMessages {
   /** No server knows it. */
   readonly #name = `exact-${crypto.randomUUID()}`;
-  readonly #carried = new RegExp(`\\{"${this.#name}":("(?:[^"\\\\]|\\\\.)*")\\}`);
+  readonly #head = `{"${this.#name}":`;
 
   /** What stands in a message for an object that is sent. */
   carry(value: PyDict): Readonly<Record<string, unknown>> {
@@ -23,7 +24,13 @@ export class ExactMessages {
 
   /** The text of a message as it is sent. */
   outgoing(text: string): string {
-    return text.replace(this.#carried, (_, literal: string) => JSON.parse(literal) as string);
+    const at = text.indexOf(this.#head);
+    if (at === -1) return text;
+    const start = at + this.#head.length;
+    const end = endOfString(text, start);
+    const carried = JSON.parse(text.slice(start, end)) as string;
+    // The brace that closes what was carried goes, too.
+    return text.slice(0, at) + carried + text.slice(end + 1);
   }
 
   /** The text of a message as the client is to read it. */
