@@ -110,6 +110,28 @@ describe("hf:OWNER/NAME", () => {
     await expect(fetch("hf:acme/small@v2")).rejects.toThrow("cannot be reached: it answers 503");
   });
 
+  test("finds a model that was renamed, and tells no other host the token", async () => {
+    const { port } = hub.address() as AddressInfo;
+    answer = ({ url = "" }, reply) => {
+      if (!url.includes("/acme/old")) return false;
+      const location = url.replace("/acme/old", "/acme/small");
+      // The hub gives a path; a mirror may lead to another host.
+      const host = url.startsWith("/api/") ? "" : `http://localhost:${port}`;
+      reply.writeHead(307, { location: `${host}${location}` }).end();
+      return true;
+    };
+    const dir = await fetch("hf:acme/old", { HF_TOKEN: "hf_secret" });
+    expect(await readFile(path.join(dir, "tokenizer.json"), "utf8")).toBe(tokenizer);
+    const told = asked.filter((line) => line.includes("Bearer hf_secret"));
+    expect(told.filter((line) => line.startsWith("/acme/small"))).toEqual([]);
+    answer = ({ url = "" }, reply) => {
+      if (!url.startsWith("/api/")) return false;
+      reply.writeHead(308, { location: url }).end();
+      return true;
+    };
+    await expect(fetch("hf:acme/round")).rejects.toThrow("more than 5 redirects");
+  });
+
   test("goes on where a connection broke, and tells no other host the token", async () => {
     const { port } = hub.address() as AddressInfo;
     let isBroken = false;

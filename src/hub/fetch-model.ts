@@ -1,6 +1,7 @@
 import path from "node:path";
 import { EnvHttpProxyAgent, request } from "undici";
 import { UsageError, describeError } from "../errors.ts";
+import { followRedirects } from "../internal/follow-redirects.ts";
 import { plainReply, readReplyText } from "../internal/read-reply.ts";
 import { fetchFile } from "./fetch-file.ts";
 import { readHubPlace, readHubToken, type HubPlace, type HubVariables } from "./hub-place.ts";
@@ -131,11 +132,16 @@ async function askRepository(
     bodyTimeout: listTimeoutMs,
   });
   try {
-    const reply = await request(url, {
-      dispatcher,
-      signal: how.signal,
-      headers: { "user-agent": "turnwright", ...plainReply, ...how.headers },
-    });
+    // A model that was renamed is found under its new name, and a mirror may lead to the hub.
+    const reply = await followRedirects(
+      url,
+      async (target, { isOwn }) =>
+        await request(target, {
+          dispatcher,
+          signal: how.signal,
+          headers: { "user-agent": "turnwright", ...plainReply, ...(isOwn ? how.headers : {}) },
+        }),
+    );
     const { statusCode } = reply;
     const text = await readReplyText(reply);
     if (statusCode >= 500 || statusCode === 429) throw new Error(`it answers ${statusCode}`);

@@ -181,6 +181,8 @@ test.each([
   ["identity", plain, text],
   ["lz4", plain, 'the content coding "lz4" is not read here'],
   ["gzip", zlib.gzipSync(plain).subarray(0, 100), "the body is not the gzip"],
+  ["identity", Buffer.from("\uFEFF{}"), "{}"],
+  ["identity", Buffer.from('"\u00e9"', "latin1"), "line 1 is not UTF-8"],
 ])("readReplyText() reads a reply in %s, or says why not", async (coding, bytes, expected) => {
   const server = createServer((_request, response) => {
     response.writeHead(200, { "content-encoding": coding }).end(bytes);

@@ -38,10 +38,20 @@ export async function readTextFile(
   return decodeText(await readFile(file, signal && { signal }), options);
 }
 
+/** The bytes that compressed data begins with. */
+const compressions = [
+  { name: "gzip", magic: [0x1f, 0x8b] },
+  { name: "zstd", magic: [0x28, 0xb5, 0x2f, 0xfd] },
+] as const;
+
 function describeWrongBytes(bytes: Uint8Array): string {
   const [first, second] = bytes;
   const isUtf16 = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
   if (isUtf16) return "it is UTF-16, expected UTF-8 (save the text as UTF-8)";
+  const coding = compressions.find(({ magic }) => magic.every((byte, at) => bytes[at] === byte));
+  if (coding !== undefined) {
+    return `it is compressed (${coding.name}), expected UTF-8, or over HTTP a Content-Encoding that says so`;
+  }
   let line = 1;
   for (let start = 0; start < bytes.length; line++) {
     const found = bytes.indexOf(0x0a, start);

@@ -4,6 +4,7 @@ import type { Dispatcher } from "undici";
 import { UsageError, describeError } from "../errors.ts";
 import { backOffMs } from "./back-off.ts";
 import { systemClock } from "./clock.ts";
+import { followRedirects } from "./follow-redirects.ts";
 
 /** What to download, and where to. */
 export interface DownloadOptions {
@@ -24,7 +25,6 @@ export interface DownloadOptions {
 
 /** Time without any byte after which a connection counts as broken, in milliseconds. */
 const silenceMs = 60_000;
-const maxRedirects = 5;
 
 /**
  * Downloads a file through the proxy that `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` name, if any. A
@@ -155,32 +155,20 @@ async function ask(
   { request, dispatcher }: ProxyAgent,
   there: { readonly bytes: number; readonly tag: string } | undefined,
 ): Promise<Dispatcher.ResponseData> {
-  let target = new URL(url);
-  for (let redirects = 0; redirects <= maxRedirects; redirects++) {
-    const reply = await request(target, {
-      dispatcher,
-      signal,
-      headers: {
-        "user-agent": "turnwright",
-        ...(target.origin === new URL(url).origin ? headers : {}),
-        "accept-encoding": "identity",
-        ...(there === undefined ? {} : { range: `bytes=${there.bytes}-`, "if-range": there.tag }),
-      },
-    });
-    const { location } = reply.headers;
-    if (![301, 302, 303, 307, 308].includes(reply.statusCode) || typeof location !== "string") {
-      return reply;
-    }
-    await reply.body.dump();
-    const next = new URL(location, target);
-    if (target.protocol === "https:" && next.protocol !== "https:") {
-      throw new UsageError(
-        `Cannot download ${url}: it leads to ${next.origin}, which is not HTTPS`,
-      );
-    }
-    target = next;
-  }
-  throw new UsageError(`Cannot download ${url}: more than ${maxRedirects} redirects`);
+  return await followRedirects(
+    url,
+    async (target, { isOwn }) =>
+      await request(target, {
+        dispatcher,
+        signal,
+        headers: {
+          "user-agent": "turnwright",
+          ...(isOwn ? headers : {}),
+          "accept-encoding": "identity",
+          ...(there === undefined ? {} : { range: `bytes=${there.bytes}-`, "if-range": there.tag }),
+        },
+      }),
+  );
 }
 
 function rangeStart(contentRange: string | string[] | undefined): number | undefined {

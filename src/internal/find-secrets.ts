@@ -82,7 +82,7 @@ function within(value: string): FoundSecrets {
       ),
     );
   }
-  const pairs = [...value.matchAll(/([\w.-]+)=([^;&\s"']+)/g)];
+  const pairs = [...value.matchAll(/(?<![\w.-])([\w.-]+)=([^;&\s"']+)/g)];
   const secrets = pairs.flatMap(([, name = "", its = ""]) => (isSecretName(name) ? [its] : []));
   return { secrets, urls: [] };
 }

@@ -74,7 +74,8 @@ function isKept(literal: string, number: number): boolean {
   return BigInt(literal) === BigInt(number);
 }
 
-function endOfString(text: string, start: number): number {
+/** The place after the string of a JSON text that begins there. */
+export function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
   return end + 1;

@@ -29,7 +29,8 @@ function mayNest(text: string, depth: number): boolean {
   return false;
 }
 
-function isDeeper(value: unknown, depth: number): boolean {
+/** Tells if lists and objects nest deeper than so many levels. */
+export function isDeeper(value: unknown, depth: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   return depth === 0 || Object.values(value).some((member) => isDeeper(member, depth - 1));
 }

@@ -32,7 +32,7 @@ export async function readReplyText({
       }
       pieces.push(piece);
     }
-    return decodeText(Buffer.concat(pieces));
+    return decodeText(Buffer.concat(pieces), { mark: "drop" });
   } catch (error) {
     body.destroy();
     throw error;

@@ -81,6 +81,8 @@ describe("compilePattern() refuses what linear time does not allow, and what is 
     ["\\p{Nonsense}", "it holds a character class that JavaScript does not know"],
     ["\\Qa.b\\E", "it holds the escape \\Q"],
     ["(?:a{1,1000}){1,1000}", "its repetitions come to more than 10000 characters"],
+    // Each copy of a look-around has instructions of its own.
+    ["(?:(?=a{100})){101}", "its repetitions come to more than 10000 characters"],
     ["(".repeat(300) + ")".repeat(300), "it holds groups deeper than 200"],
     ["a".repeat(30_000), "it is longer than 20000 characters"],
   ])("%s", (source, message) => {

@@ -44,8 +44,13 @@ export function compilePattern(source: string, flags: PatternFlags = {}): Linear
   const find = (text: string, from: number, budget: StepBudget): PatternMatch | undefined => {
     const search = new PatternSearch(text, budget);
     for (let start = from; start <= text.length; start++) {
-      if (prefix !== "") start = text.indexOf(prefix, start);
-      if (start === -1) return undefined;
+      if (prefix !== "") {
+        const found = text.indexOf(prefix, start);
+        // Far less than a step for each character.
+        budget.spend(((found === -1 ? text.length : found) - start) >>> 3);
+        if (found === -1) return undefined;
+        start = found;
+      }
       // Not in the middle of a character.
       if (start > from && (text.codePointAt(start - 1) ?? 0) > 0xffff) continue;
       const match = search.run(program, start);

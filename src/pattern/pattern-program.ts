@@ -18,51 +18,62 @@ export interface Program {
   readonly isBackward: boolean;
 }
 
-/** Most instructions of a program, with its repetitions written out. */
+/** Most instructions of a pattern, with its repetitions written out and its look-arounds counted in. */
 const maxInstructions = 10_000;
+
+/** The instructions of a whole pattern so far. */
+interface Size {
+  count: number;
+}
 
 /**
  * Writes a pattern as instructions.
  *
  * @throws PatternError where its repetitions make it too large.
  */
-export function toProgram(node: PatternNode, isBackward = false): Program {
-  const instructions: Instruction[] = [];
-  emit(node, { instructions, isBackward });
-  push(instructions, { type: "match" });
-  return { instructions, isBackward };
+export function toProgram(node: PatternNode): Program {
+  return draftProgram(node, { isBackward: false, size: { count: 0 } });
+}
+
+function draftProgram(node: PatternNode, of: Omit<Draft, "instructions">): Program {
+  const draft: Draft = { ...of, instructions: [] };
+  emit(node, draft);
+  push(draft, { type: "match" });
+  return draft;
 }
 
 interface Draft {
   readonly instructions: Instruction[];
   readonly isBackward: boolean;
+  readonly size: Size;
 }
 
-function push(instructions: Instruction[], instruction: Instruction): void {
-  if (instructions.length >= maxInstructions) {
+function push({ instructions, size }: Draft, instruction: Instruction): void {
+  size.count += 1;
+  if (size.count > maxInstructions) {
     throw new PatternError(`its repetitions come to more than ${maxInstructions} characters`);
   }
   instructions.push(instruction);
 }
 
 function emit(node: PatternNode, draft: Draft): void {
-  const { instructions, isBackward } = draft;
+  const { isBackward, size } = draft;
   switch (node.type) {
     case "one":
-      return push(instructions, { type: "take", accepts: node.accepts });
+      return push(draft, { type: "take", accepts: node.accepts });
     case "edge":
-      return push(instructions, { type: "edge", holds: node.holds });
+      return push(draft, { type: "edge", holds: node.holds });
     case "look": {
-      const program = toProgram(node.part, !node.isAhead);
-      return push(instructions, { type: "look", program, isNegated: node.isNegated });
+      const program = draftProgram(node.part, { isBackward: !node.isAhead, size });
+      return push(draft, { type: "look", program, isNegated: node.isNegated });
     }
     case "sequence":
       for (const part of isBackward ? node.parts.toReversed() : node.parts) emit(part, draft);
       return;
     case "capture":
-      push(instructions, { type: "note", name: node.name, isStart: !isBackward });
+      push(draft, { type: "note", name: node.name, isStart: !isBackward });
       emit(node.part, draft);
-      return push(instructions, { type: "note", name: node.name, isStart: isBackward });
+      return push(draft, { type: "note", name: node.name, isStart: isBackward });
     case "choice":
       return emitChoice(node.branches, draft);
     case "repeat":
@@ -79,10 +90,10 @@ function emitChoice(branches: readonly PatternNode[], draft: Draft): void {
       break;
     }
     const split = { type: "split" as const, first: instructions.length + 1, second: 0 };
-    push(instructions, split);
+    push(draft, split);
     emit(branch, draft);
     const jump = { type: "jump" as const, target: 0 };
-    push(instructions, jump);
+    push(draft, jump);
     ends.push(jump);
     split.second = instructions.length;
   }
@@ -96,7 +107,7 @@ function emitRepeat(node: PatternNode & { type: "repeat" }, draft: Draft): void 
   const splits: { first: number; second: number }[] = [];
   const leave = (): number => {
     const split = { type: "split" as const, first: 0, second: 0 };
-    push(instructions, split);
+    push(draft, split);
     splits.push(split);
     split.first = instructions.length;
     return instructions.length - 1;
@@ -104,7 +115,7 @@ function emitRepeat(node: PatternNode & { type: "repeat" }, draft: Draft): void 
   if (max === Infinity) {
     const start = leave();
     emit(part, draft);
-    push(instructions, { type: "jump", target: start });
+    push(draft, { type: "jump", target: start });
   } else {
     for (let count = min; count < max; count++) {
       leave();
@@ -121,7 +132,7 @@ function emitRepeat(node: PatternNode & { type: "repeat" }, draft: Draft): void 
 function emitCounted(part: PatternNode, draft: Draft): void {
   const before = draft.instructions.length;
   emit(part, draft);
-  if (draft.instructions.length === before) push(draft.instructions, noop);
+  if (draft.instructions.length === before) push(draft, noop);
 }
 
 const noop: Instruction = { type: "edge", holds: () => true };

@@ -6,6 +6,7 @@ import {
   isSchema,
   partAt,
   quietly,
+  spendOnNames,
   surelyFits,
   type RuleCheck,
   type SchemaCheck,
@@ -155,6 +156,7 @@ export const unevaluatedItems: SchemaRule = {
   make: (given) => (check) => {
     if (!isPyList(check.value) || check.evaluated === undefined) return true;
     const { evaluated } = check;
+    spendOnNames(check, check.value.length);
     let fits = true;
     for (const [index, item] of check.value.entries()) {
       if (evaluated.hasIndex(index)) continue;

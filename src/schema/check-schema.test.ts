@@ -245,20 +245,55 @@ describe("checkSchema() does not check what it cannot use", () => {
 });
 
 describe("checkSchema() ends for every schema", () => {
-  const doubling = (depth: number): PlainJson => ({
+  const doubling = (depth: number, combining = "allOf", last: PlainJson = {}): PlainJson => ({
     $ref: "#/$defs/d0",
     $defs: Object.fromEntries(
       Array.from({ length: depth }, (_, n) => [
         `d${n}`,
         n + 1 === depth
-          ? {}
-          : { allOf: [{ $ref: `#/$defs/d${n + 1}` }, { $ref: `#/$defs/d${n + 1}` }] },
+          ? last
+          : { [combining]: [{ $ref: `#/$defs/d${n + 1}` }, { $ref: `#/$defs/d${n + 1}` }] },
       ]),
     ),
+  });
+  const names = Array.from({ length: 5_000 }, (_, n) => `p${n}`);
+  const listOf = (items: PlainJson) => ({ properties: { a: { items } } });
+  const manyOf = (length: number, make: (n: number) => PlainJson) => ({
+    properties: { a: { anyOf: Array.from({ length }, (_, n) => make(n)) } },
   });
 
   test.each<[string, PlainJson, PlainJson, string]>([
     ["references that double", doubling(40), {}, "it takes more than 1000000 steps"],
+    [
+      "alternatives that double and fit none",
+      doubling(40, "anyOf", false),
+      {},
+      "it takes more than 1000000 steps",
+    ],
+    [
+      "many properties of many objects",
+      listOf({ properties: Object.fromEntries(names.map((name) => [name, {}])) }),
+      { a: Array.from({ length: 2_000 }, () => ({})) },
+      "it takes more than 1000000 steps",
+    ],
+    [
+      "many required names of many objects",
+      listOf({ not: { not: { required: names } } }),
+      { a: Array.from({ length: 2_000 }, () => ({})) },
+      "it takes more than 1000000 steps",
+    ],
+    [
+      "many lengths of a long text",
+      manyOf(400, (n) => ({ minLength: 200_000 + n })),
+      { a: "a".repeat(100_000) },
+      "it takes more than 1000000 steps",
+    ],
+    [
+      "many patterns that begin with a text, on a long one",
+      manyOf(100, (n) => ({ pattern: `zz${n}` })),
+      { a: "z".repeat(100_000) },
+      "it takes more than 1000000 steps",
+    ],
     ["a reference to itself", { $ref: "#" }, {}, "it leads through more than 500 schemas"],
     [
       "a pattern on a long text",
@@ -273,6 +308,15 @@ describe("checkSchema() ends for every schema", () => {
   test("a pattern that would backtrack for years is checked", () => {
     const schema = { properties: { a: { pattern: "^(a+)+$" } } };
     expect(check(schema, { a: `${"a".repeat(5_000)}!` })).toHaveLength(1);
+  });
+
+  test("no more than 100 mismatches are listed", () => {
+    const schema = listOf({ type: "string" });
+    const { mismatches } = checkSchema(
+      dict(schema),
+      toPyValue({ a: Array.from({ length: 50_000 }, () => 1) }),
+    );
+    expect(mismatches).toHaveLength(100);
   });
 
   test("a schema and a value that nest deeply", () => {

@@ -6,6 +6,7 @@ import { applies, ruleRanks, schemaRules } from "./schema-rules.ts";
 import {
   fail,
   passOver,
+  spendOnNames,
   type Mismatch,
   type RuleCheck,
   type SchemaCheck,
@@ -19,7 +20,7 @@ export interface SchemaResult {
   readonly unchecked?: string;
 }
 
-/** Steps of one check: some ten milliseconds, where a call of a tool takes a few hundred steps. */
+/** Steps of one check: well below a second, where a call of a tool takes a few hundred steps. */
 const maxSteps = 1_000_000;
 
 /** Documents by their schema, and what was made of each part. */
@@ -87,7 +88,10 @@ class Run implements SchemaRun {
   #applyTracked(schema: PyDict, check: SchemaCheck): boolean {
     const evaluated = new EvaluatedParts();
     const fits = this.#applyRules(schema, { ...check, evaluated });
-    if (fits) check.evaluated?.addAll(evaluated);
+    if (fits && check.evaluated !== undefined) {
+      spendOnNames(check, evaluated.count);
+      check.evaluated.addAll(evaluated);
+    }
     return fits;
   }
 

@@ -2,6 +2,7 @@ import { isPyList, type PyDict, type PyValue } from "../python/value.ts";
 import type { SchemaDocument, Target } from "./schema-document.ts";
 import {
   fail,
+  failAll,
   isSchema,
   isText,
   passOver,
@@ -39,7 +40,7 @@ const anyOf: SchemaRule = {
       if (fits && evaluated === undefined) return true;
     }
     if (fits) return true;
-    if (mismatches !== undefined) check.mismatches?.push(...mismatches);
+    failAll(check, mismatches);
     return fail(check, "must match a schema in anyOf");
   },
 };
@@ -56,7 +57,7 @@ const oneOf: SchemaRule = {
       if (fits !== false) count += 1;
     }
     if (count === 1 || (count > 1 && !isSure)) return true;
-    if (count === 0 && mismatches !== undefined) check.mismatches?.push(...mismatches);
+    if (count === 0) failAll(check, mismatches);
     return fail(check, "must match exactly one schema in oneOf");
   },
 };

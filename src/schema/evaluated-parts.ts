@@ -5,6 +5,11 @@ export class EvaluatedParts {
   #hasAllNames = false;
   #hasAllIndexes = false;
 
+  /** Names and indexes that stand for themselves. */
+  get count(): number {
+    return this.#names.size + this.#indexes.size;
+  }
+
   addName(name: string): void {
     this.#names.add(name);
   }

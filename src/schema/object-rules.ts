@@ -9,6 +9,7 @@ import {
   partAt,
   passOver,
   quietly,
+  spendOnNames,
   type RuleCheck,
   type SchemaRule,
 } from "./schema-rule.ts";
@@ -20,14 +21,18 @@ const anObject = { expected: "an object", isUsable: isPyDict };
 const required: SchemaRule = {
   expected: "a list of names (of the object that has the property, not beside its type)",
   isUsable: isTextList,
-  make: (given) => (check) => {
-    const { value } = check;
-    if (!isPyDict(value)) return true;
-    let fits = true;
-    for (const name of new Set(given as readonly string[])) {
-      if (!value.has(name)) fits = fail(check, `must have required property '${name}'`);
-    }
-    return fits;
+  make(given) {
+    const names = new Set(given as readonly string[]);
+    return (check) => {
+      const { value } = check;
+      if (!isPyDict(value)) return true;
+      spendOnNames(check, names.size);
+      let fits = true;
+      for (const name of names) {
+        if (!value.has(name)) fits = fail(check, `must have required property '${name}'`);
+      }
+      return fits;
+    };
   },
 };
 
@@ -52,6 +57,7 @@ const properties: SchemaRule = {
   make: (given) => (check) => {
     const { value } = check;
     if (!isPyDict(value)) return true;
+    spendOnNames(check, (given as PyDict).size);
     let fits = true;
     for (const [name, schema] of given as PyDict) {
       const member = value.get(name);
@@ -104,6 +110,7 @@ const additionalProperties: SchemaRule = {
     if (hasUnusable || isOther(named) || isOther(patterns)) return passOver;
     return (check) => {
       if (!isPyDict(check.value)) return true;
+      spendOnNames(check, check.value.size);
       let fits = true;
       for (const [name, member] of check.value) {
         if (isPyDict(named) && named.has(name)) continue;
@@ -141,6 +148,7 @@ function checkDependencies(given: PyDict): RuleCheck {
   return (check) => {
     const { value } = check;
     if (!isPyDict(value)) return true;
+    spendOnNames(check, given.size);
     let fits = true;
     for (const [name, demand] of given) {
       if (!value.has(name)) continue;
@@ -148,6 +156,7 @@ function checkDependencies(given: PyDict): RuleCheck {
         fits = check.run.apply(demand, check) && fits;
         continue;
       }
+      spendOnNames(check, demand.length);
       for (const other of demand) {
         if (value.has(other)) continue;
         fits = fail(check, `must have property ${other} when property ${name} is present`);
@@ -195,6 +204,7 @@ export const unevaluatedProperties: SchemaRule = {
   make: (given) => (check) => {
     if (!isPyDict(check.value) || check.evaluated === undefined) return true;
     const { evaluated } = check;
+    spendOnNames(check, check.value.size);
     let fits = true;
     for (const [name, member] of check.value) {
       if (evaluated.hasName(name)) continue;

@@ -56,14 +56,33 @@ export interface SchemaRule {
   readonly until?: SchemaDraft;
 }
 
+/** Most mismatches that are listed of one check. */
+const maxListed = 100;
+
 /** Notes what does not fit, and returns `false`. */
 export function fail(check: SchemaCheck, message: string, choices?: readonly PyValue[]): false {
-  check.mismatches?.push({
-    path: pathOf(check.place),
-    message,
-    ...(choices === undefined ? {} : { choices }),
-  });
+  const { mismatches, place } = check;
+  if (mismatches !== undefined && mismatches.length < maxListed) {
+    mismatches.push({
+      path: pathOf(place),
+      message,
+      ...(choices === undefined ? {} : { choices }),
+    });
+  }
   return false;
+}
+
+/** Lists what did not fit in the branches of a check. */
+export function failAll(check: SchemaCheck, found: readonly Mismatch[] | undefined): void {
+  const { mismatches, run } = check;
+  if (mismatches === undefined || found === undefined) return;
+  run.budget.spend(found.length);
+  mismatches.push(...found.slice(0, Math.max(0, maxListed - mismatches.length)));
+}
+
+/** Counts the steps of going through names, each of which costs less than a schema does. */
+export function spendOnNames({ run }: SchemaCheck, count: number): void {
+  run.budget.spend(count >>> 2);
 }
 
 function pathOf(place: ValuePlace | undefined): readonly (string | number)[] {

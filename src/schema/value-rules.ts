@@ -2,7 +2,14 @@ import { isPyDict, isPyList, type PyValue } from "../python/value.ts";
 import { canonicalText } from "./canonical-text.ts";
 import { isMultipleOf } from "./decimal.ts";
 import { patternOf, unusablePattern } from "./schema-pattern.ts";
-import { fail, isCount, isNumber, isText, type SchemaRule } from "./schema-rule.ts";
+import {
+  fail,
+  isCount,
+  isNumber,
+  isText,
+  type SchemaCheck,
+  type SchemaRule,
+} from "./schema-rule.ts";
 
 const types: ReadonlyMap<string, (value: PyValue) => boolean> = new Map([
   ["string", isText],
@@ -56,13 +63,13 @@ const constant: SchemaRule = {
 
 /** A bound of a number, or of what a value has several of. */
 function bound(
-  measure: (value: PyValue) => bigint | number | undefined,
+  measure: (check: SchemaCheck) => bigint | number | undefined,
   isWithin: (measured: bigint | number, limit: bigint | number) => boolean,
   describe: (limit: bigint | number) => string,
 ): Pick<SchemaRule, "make"> {
   return {
     make: (given) => (check) => {
-      const measured = measure(check.value);
+      const measured = measure(check);
       const limit = given as bigint | number;
       const fits = measured === undefined || isWithin(measured, limit);
       return fits || fail(check, describe(limit));
@@ -70,7 +77,7 @@ function bound(
   };
 }
 
-const numberOf = (value: PyValue) => (isNumber(value) ? value : undefined);
+const numberOf = ({ value }: SchemaCheck) => (isNumber(value) ? value : undefined);
 const aNumber = { expected: "a number", isUsable: isNumber };
 
 const minimum: SchemaRule = {
@@ -134,7 +141,11 @@ const multipleOf: SchemaRule = {
 };
 
 const aCount = { expected: "a whole number from 0 on", isUsable: isCount };
-const lengthOf = (value: PyValue) => (isText(value) ? countCharacters(value) : undefined);
+function lengthOf(check: SchemaCheck): number | undefined {
+  if (!isText(check.value)) return undefined;
+  check.run.budget.spend(check.value.length >>> 5);
+  return countCharacters(check.value);
+}
 
 function countCharacters(text: string): number {
   let count = 0;

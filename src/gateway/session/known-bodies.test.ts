@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { describeError } from "../../errors.ts";
@@ -17,6 +16,7 @@ import {
   spellings,
   type BodyPlan,
 } from "./random-bodies.fixture.ts";
+import { decodeText } from "../../internal/decode-text.ts";
 import { rememberExact } from "../../python/exact-json.ts";
 
 const recollection: Recollection = {
@@ -41,8 +41,7 @@ function readWhole(name: DialectName, bytes: Uint8Array): Outcome {
   return outcomeOf(() => {
     let value: unknown;
     try {
-      if (!isUtf8(bytes)) throw new TypeError("it is not UTF-8");
-      const text = Buffer.from(bytes).toString();
+      const text = decodeText(bytes);
       value = JSON.parse(text);
       rememberExact(value, text);
     } catch (error) {

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { describeError } from "../../errors.ts";
+import { decodeText } from "../../internal/decode-text.ts";
 import { ClientError } from "../client-error.ts";
 import type { AskedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
 import type { GatewayDialect, Recollection } from "../dialects/dialect.ts";
@@ -236,8 +237,7 @@ function isUnreadable(error: unknown): boolean {
 
 function parseBody(bytes: Uint8Array): unknown {
   try {
-    if (!isUtf8(bytes)) throw new TypeError("it is not UTF-8");
-    const body: unknown = JSON.parse(textOf(bytes, 0, bytes.length));
+    const body: unknown = JSON.parse(decodeText(bytes));
     rememberTools(body, bytes);
     return body;
   } catch (error) {

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { byteOrderMark } from "../../internal/decode-text.ts";
+import { endOfString } from "../../internal/json-change.ts";
 import { rememberExact, writeCompactJson } from "../../python/exact-json.ts";
 import { parsePythonJson } from "../../python/json-parse.ts";
 import { PythonError } from "../../python/python-error.ts";
@@ -14,7 +15,7 @@ import { isPyDict, isPyList, type PyDict, type PyValue } from "../../python/valu
 export class ExactMessages {
   /** No server knows it. */
   readonly #name = `exact-${crypto.randomUUID()}`;
-  readonly #carried = new RegExp(`\\{"${this.#name}":("(?:[^"\\\\]|\\\\.)*")\\}`);
+  readonly #head = `{"${this.#name}":`;
 
   /** What stands in a message for an object that is sent. */
   carry(value: PyDict): Readonly<Record<string, unknown>> {
@@ -23,7 +24,13 @@ export class ExactMessages {
 
   /** The text of a message as it is sent. */
   outgoing(text: string): string {
-    return text.replace(this.#carried, (_, literal: string) => JSON.parse(literal) as string);
+    const at = text.indexOf(this.#head);
+    if (at === -1) return text;
+    const start = at + this.#head.length;
+    const end = endOfString(text, start);
+    const carried = JSON.parse(text.slice(start, end)) as string;
+    // The brace that closes what was carried goes, too.
+    return text.slice(0, at) + carried + text.slice(end + 1);
   }
 
   /** The text of a message as the client is to read it. */
@@ -31,7 +38,7 @@ export class ExactMessages {
     const text = bytes.toString("utf8").replace(new RegExp(`^${byteOrderMark}`), "");
     try {
       if (!isUtf8(bytes)) return refusalOf(parsePythonJson(text), "its message is not UTF-8");
-      if (!/"(?:structuredContent|inputSchema)"|NaN|Infinity/.test(text)) return text;
+      if (!/"(?:structuredContent|inputSchema)"|NaN|Infinity|:\s*null/.test(text)) return text;
       return writeCompactJson(this.#hide(parsePythonJson(text)));
     } catch (error) {
       // What is no JSON is for the client to judge.
@@ -59,7 +66,14 @@ export class ExactMessages {
   #hide(message: PyValue): PyValue {
     const result = isPyDict(message) ? message.get("result") : undefined;
     if (!isPyDict(message) || !isPyDict(result)) return message;
-    const shown = new Map(result);
+    const shown = withoutNulls(result);
+    const content = shown.get("content");
+    if (isPyList(content)) {
+      shown.set(
+        "content",
+        content.map((part) => (isPyDict(part) ? withoutNulls(part) : part)),
+      );
+    }
     const structured = result.get("structuredContent");
     if (isPyDict(structured)) shown.set("structuredContent", this.#textIn(structured));
     const tools = result.get("tools");
@@ -81,6 +95,15 @@ export class ExactMessages {
   #textIn(value: PyDict): PyDict {
     return new Map([[this.#name, writeCompactJson(value)]]);
   }
+}
+
+/** Members that a result or a part of it may leave out; some servers send null all the same, which the client refuses. */
+const optional: ReadonlySet<string> = new Set([
+  ...["content", "structuredContent", "isError", "nextCursor", "_meta", "annotations"],
+]);
+
+function withoutNulls(members: PyDict): Map<string, PyValue> {
+  return new Map([...members].filter(([name, value]) => value !== null || !optional.has(name)));
 }
 
 /** An answer that cannot be read, as the error that the server should have answered. */

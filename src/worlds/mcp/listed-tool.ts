@@ -1,3 +1,5 @@
+import { isDeeper, maxValueDepth } from "../../internal/nesting.ts";
+
 /** A tool of a server, as it is used. */
 export interface ListedTool {
   readonly name: string;
@@ -25,6 +27,10 @@ export function readListedTool(sent: unknown): ListedTool | UnusableTool {
   const { name, title, description } = sent;
   if (typeof name !== "string" || name === "") {
     return { problem: "an entry of its list has no name" };
+  }
+  if (isDeeper(sent["inputSchema"], maxValueDepth)) {
+    const problem = `the schema of tool ${JSON.stringify(name)} nests deeper than ${maxValueDepth} levels`;
+    return { problem };
   }
   const inputSchema = readInputSchema(sent["inputSchema"]);
   if (inputSchema === undefined) {

@@ -142,6 +142,21 @@ describe("each tool of an MCP server stands alone", () => {
     );
   });
 
+  test("a result may have null for what it leaves out", async () => {
+    const { tools } = await openPage(tool("nulls"));
+    expect(await observe(tools, "nulls", "{}")).toBe("nulls {}");
+  });
+
+  test("a schema that nests too deeply leaves its tool out", async () => {
+    let deep: object = {};
+    for (let depth = 0; depth < 1_000; depth++) deep = { not: deep };
+    const { names, troubles } = await openPage(plain, tool("deep", { a: deep }));
+    expect(names).toEqual(["plain"]);
+    expect(troubles.join()).toContain(
+      'a tool is left out: the schema of tool "deep" nests deeper than 400 levels',
+    );
+  });
+
   test("members that are not as the protocol has them are not read", async () => {
     const odd = {
       ...plain,

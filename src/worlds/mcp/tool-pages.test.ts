@@ -35,6 +35,14 @@ test("readPages() reads a page without tools, and what comes after it", async ()
   expect(await readPages(read, isRefusal)).toEqual({ tools: [{ name: "one" }] });
 });
 
+test("readPages() reads a tool that nests too deeply to be written", async () => {
+  let deep: object = {};
+  for (let depth = 0; depth < 100_000; depth++) deep = { deep };
+  const page = { tools: [deep, { name: "one" }], nextCursor: undefined };
+  const { tools } = await readPages(async () => page, isRefusal);
+  expect(tools).toHaveLength(2);
+});
+
 test("readPages() hands on an outage, which may cost tools", async () => {
   const readPage = async (cursor: string | undefined): Promise<ToolPage> => {
     if (cursor !== undefined) throw new Error("gone");

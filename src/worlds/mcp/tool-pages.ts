@@ -29,7 +29,7 @@ export async function readPages(
   readPage: (cursor: string | undefined) => Promise<ToolPage>,
   isRefusal: (error: unknown) => boolean,
 ): Promise<ToolListing> {
-  const tools = new Map<string, unknown>();
+  const tools = new Map<unknown, unknown>();
   const followed = new Set<string>();
   let cursor: string | undefined;
   let idleCount = 0;
@@ -44,7 +44,7 @@ export async function readPages(
     }
     const before = tools.size;
     // The same tool again, word for word, is no other one.
-    for (const tool of page.tools) tools.set(JSON.stringify(tool), tool);
+    for (const tool of page.tools) tools.set(keyOf(tool), tool);
     const isIdle = tools.size === before;
     idleCount = isIdle ? idleCount + 1 : 0;
     const next = page.nextCursor;
@@ -62,6 +62,15 @@ export async function readPages(
     cursor = next;
   }
   return cutAfter(`its list has no end after ${mostPages} pages`);
+}
+
+/** The same for two tools that are the same word for word; one that nests too deeply to be written stands alone. */
+function keyOf(tool: unknown): unknown {
+  try {
+    return JSON.stringify(tool);
+  } catch {
+    return tool;
+  }
 }
 
 function brief(value: unknown): string {
