@@ -41,7 +41,45 @@ describe("secretsOfNamed()", () => {
   });
 });
 
+describe("secretsOfNamed() tells names of secrets from names that hold the same letters", () => {
+  test.each([
+    ...[{ GIT_AUTHOR_NAME: "Training Agent" }, { AUTHOR: "Mia Okafor" }, { AUTH_MODE: "required" }],
+    ...[{ PRIMARY_KEY: "order_id" }, { primaryKey: "order_id" }, { tokenType: "personal" }],
+    ...[{ TOKENIZER: "Qwen/Qwen3-8B" }, { MAX_TOKENS: "20000000" }, { KEYBOARD: "german-layout" }],
+    ...[{ KEY_PREFIX: "storefront" }, { SSH_AUTH_SOCK: "/tmp/ssh-socket" }],
+    ...[{ NOW: "2026-07-29T10:00:00Z" }, { NOW: "2026-07-29T10:00:00.000+02:00" }],
+  ] as readonly Readonly<Record<string, string>>[])("%j holds none", (values) => {
+    expect(secretsOfNamed(values)).toEqual({ secrets: [], urls: [] });
+  });
+
+  test.each([
+    ...["SMTP_PASS", "dbPass", "GITHUB_PAT", "ACCESS_TOKENS", "AUTHORIZATION", "x-functions-key"],
+    ...["BEARER", "PRIVATE_KEY", "AWS_SECRET_ACCESS_KEY", "SESSION_COOKIE", "OAUTH_CLIENT_SECRET"],
+  ])("%s holds one", (name) => {
+    expect(secretsOfNamed({ [name]: "correct-horse" }).secrets).toContain("correct-horse");
+  });
+
+  test("a key of several lines is one under any name, and so is a session in a cookie", () => {
+    const pem = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\n-----END PRIVATE KEY-----\n";
+    expect(secretsOfNamed({ PEM: pem }).secrets).toEqual([pem]);
+    expect(secretsOfNamed({ Cookie: "sid=a1b2c3d4e5f6a7b8; theme=dark" }).secrets).toContain(
+      "a1b2c3d4e5f6a7b8",
+    );
+  });
+});
+
 describe("secretsOfArguments()", () => {
+  test("leaves a model's name and an author as they are", () => {
+    const args = [
+      "--tokenizer",
+      "Qwen/Qwen3-8B",
+      "--author=Mia Okafor",
+      "--max-tokens",
+      "20000000",
+    ];
+    expect(secretsOfArguments(args)).toEqual({ secrets: [], urls: [] });
+  });
+
   test("finds values of flags, variables, headers and addresses", () => {
     const url = "https://host/mcp?key=abc";
     expect(

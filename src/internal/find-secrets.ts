@@ -66,7 +66,11 @@ export function shownUrl(url: string): string {
 function ofNamed(name: string, value: string): FoundSecrets {
   const found = ofUrl(value);
   if (isSecretName(name)) {
-    return { ...found, secrets: [...found.secrets, ...credentialsOf(value)] };
+    const cookies = /cookie/i.test(name) ? value.split(/[;=]\s*/) : [];
+    return {
+      ...found,
+      secrets: [...found.secrets, ...credentialsOf(value), ...cookies.filter(isKey)],
+    };
   }
   if (found.urls.length > 0) return found;
   return isKey(value) ? { ...found, secrets: [value] } : within(value);
@@ -100,6 +104,9 @@ function credentialsOf(value: string): readonly string[] {
 const marked =
   /^(?:[sprk]k[-_]|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|hf_|AKIA|ASIA|AIza|eyJ|ya29\.|npm_|pypi-|SG\.|tw-)/;
 
+/** A point of time, such as the one at which a server's clock is to stand. */
+const time = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)?$/;
+
 /** A part of a name such as `gpt-4o-mini-2024-07-18` or `us-east-1`: a word, a number, or both if it is short. */
 const namePart = /^(?:[a-z]+\d{0,2}|\d{1,8}|[a-z\d]{1,4})$/i;
 
@@ -108,9 +115,11 @@ const namePart = /^(?:[a-z]+\d{0,2}|\d{1,8}|[a-z\d]{1,4})$/i;
  * mixed, and which is no path, file, package or name.
  */
 function isKey(text: string): boolean {
+  if (/^-----BEGIN [A-Z ]*PRIVATE KEY/.test(text)) return true;
   if (text.length < 8 || /[\s/\\;{]|=[^=]/.test(text) || text.startsWith("-")) return false;
   if (marked.test(text)) return true;
-  if (text.length < 12 || text.includes("@") || /\.[a-z]\w{0,4}$/i.test(text)) return false;
+  if (text.length < 12 || text.includes("@") || time.test(text) || /\.[a-z]\w{0,4}$/i.test(text))
+    return false;
   return !text.split(/[-_.:]/).every((part) => part === "" || namePart.test(part));
 }
 
