@@ -47,13 +47,24 @@ describe("secretsOfNamed() tells names of secrets from names that hold the same 
     ...[{ PRIMARY_KEY: "order_id" }, { primaryKey: "order_id" }, { tokenType: "personal" }],
     ...[{ TOKENIZER: "Qwen/Qwen3-8B" }, { MAX_TOKENS: "20000000" }, { KEYBOARD: "german-layout" }],
     ...[{ KEY_PREFIX: "storefront" }, { SSH_AUTH_SOCK: "/tmp/ssh-socket" }],
+    ...[{ PWD: "/work/desk-orders" }, { BASE_COMMIT: "0f3a9c1d2b4e5f60718293a4b5c6d7e8f9012345" }],
     ...[{ NOW: "2026-07-29T10:00:00Z" }, { NOW: "2026-07-29T10:00:00.000+02:00" }],
   ] as readonly Readonly<Record<string, string>>[])("%j holds none", (values) => {
     expect(secretsOfNamed(values)).toEqual({ secrets: [], urls: [] });
   });
 
   test.each([
-    ...["SMTP_PASS", "dbPass", "GITHUB_PAT", "ACCESS_TOKENS", "AUTHORIZATION", "x-functions-key"],
+    ...[
+      "SMTP_PASS",
+      "MYSQL_PWD",
+      "AUTHZ",
+      "GOOGLE_OAUTH",
+      "dbPass",
+      "GITHUB_PAT",
+      "ACCESS_TOKENS",
+      "AUTHORIZATION",
+      "x-functions-key",
+    ],
     ...["BEARER", "PRIVATE_KEY", "AWS_SECRET_ACCESS_KEY", "SESSION_COOKIE", "OAUTH_CLIENT_SECRET"],
   ])("%s holds one", (name) => {
     expect(secretsOfNamed({ [name]: "correct-horse" }).secrets).toContain("correct-horse");

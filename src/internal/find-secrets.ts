@@ -1,5 +1,5 @@
 import { parseJsonText } from "./parse-json.ts";
-import { isSecretName } from "./secret-name.ts";
+import { isDigestName, isSecretName } from "./secret-name.ts";
 
 /** What is to be hidden: texts, and URLs whose users, passwords and keys are. */
 export interface FoundSecrets {
@@ -27,6 +27,7 @@ export function secretsOfArguments(args: readonly string[]): FoundSecrets {
       const isNamed = sign === "=" || /^:\s/.test(sign ?? "") || isSecretName(name ?? "");
       if (name !== undefined && value !== undefined && isNamed) return ofNamed(name, value);
       const isValue = /^--?\w[^=]*$/.test(before) && !argument.startsWith("-");
+      if (isValue && isDigest(before, argument)) return { secrets: [], urls: [] };
       const isSecret = (isValue && isSecretName(before)) || isKey(argument);
       if (isSecret) return { secrets: [argument], urls: [] };
       const found = ofUrl(argument);
@@ -73,7 +74,12 @@ function ofNamed(name: string, value: string): FoundSecrets {
     };
   }
   if (found.urls.length > 0) return found;
+  if (isDigest(name, value)) return found;
   return isKey(value) ? { ...found, secrets: [value] } : within(value);
+}
+
+function isDigest(name: string, value: string): boolean {
+  return isDigestName(name) && /^(?:sha\d+:)?[\da-f]{7,128}$/i.test(value);
 }
 
 /** Finds the secrets within a value that is a JSON object, or has pairs such as `Host=db;Password=X`. */
