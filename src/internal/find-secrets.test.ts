@@ -5,6 +5,7 @@ import {
   secretsOfCommand,
   secretsOfNamed,
   shownUrl,
+  withoutSecretsOf,
 } from "./find-secrets.ts";
 
 describe("secretsOfNamed()", () => {
@@ -123,6 +124,17 @@ describe("secretsOfArguments()", () => {
       ["a b"],
     );
   });
+});
+
+test("withoutSecretsOf() takes what is secret of repeated arguments out of a complaint", () => {
+  for (const [word, shown] of [
+    ["--api-key=sk-one-two-three", "--api-key=[redacted]"],
+    ["sk-proj-abcdefghij", "[redacted]"],
+    ["http://me:pass-word@host:1", "http://[redacted]@host:1"],
+    ["--modle=Qwen3-8B", "--modle=Qwen3-8B"],
+  ] as const) {
+    expect(withoutSecretsOf([word], `unknown option '${word}'`)).toBe(`unknown option '${shown}'`);
+  }
 });
 
 test("shownUrl() leaves out what may be secret in a URL", () => {

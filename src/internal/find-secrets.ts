@@ -1,4 +1,5 @@
 import { parseJsonText } from "./parse-json.ts";
+import { Redactor } from "./redactor.ts";
 import { isDigestName, isSecretName } from "./secret-name.ts";
 
 /** What is to be hidden: texts, and URLs whose users, passwords and keys are. */
@@ -42,6 +43,14 @@ export function secretsOfCommand(line: string): FoundSecrets {
     word.replaceAll(/["']/g, ""),
   );
   return secretsOfArguments(words);
+}
+
+/** Takes out of a complaint what is secret of the arguments, or of the settings, that it repeats. */
+export function withoutSecretsOf(args: readonly string[], complaint: string): string {
+  const { secrets, urls } = secretsOfArguments(args);
+  const redactor = new Redactor(secrets);
+  for (const url of urls) redactor.learnUrl(url);
+  return redactor.text(complaint);
 }
 
 /** Finds what is secret in a URL: also the parts of its path that look like keys. */
