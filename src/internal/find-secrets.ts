@@ -69,7 +69,7 @@ export function shownUrl(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   let shown = `${protocol}//${host}${pathname}`;
   for (const secret of ofUrl(url).secrets) shown = shown.replace(secret, "…");
-  // A slash that nobody wrote is not shown.
+  // The URL adds a slash that was not written: it is not shown.
   return pathname === "/" && !/^[^?#]*\/\/[^/?#]*\//.test(url) ? shown.slice(0, -1) : shown;
 }
 
@@ -106,7 +106,7 @@ function within(value: string): FoundSecrets {
   return { secrets, urls: [] };
 }
 
-/** A value with what stands behind a scheme such as `Bearer`, and a pair in base64 as a pair. */
+/** A value with what follows a scheme such as `Bearer`, and a pair in base64 as a pair. */
 function credentialsOf(value: string): readonly string[] {
   const [, scheme = "", rest] = /^(\w+) (.+)$/.exec(value) ?? [];
   if (rest === undefined) return [value];

@@ -161,7 +161,7 @@ export class Redactor {
       const clean = this.#clean(value);
       Object.defineProperty(error, name, { value: clean, configurable: true, writable: true });
     } catch {
-      // Whoever writes its texts cleans them once more (see `text()`).
+      // What writes its texts cleans them once more (see `text()`).
     }
   }
 
