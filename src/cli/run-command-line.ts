@@ -4,6 +4,7 @@ import { readVersion } from "../setup/version.ts";
 import { commandTable } from "./command-table.ts";
 import { isInterruption } from "./interrupt.ts";
 import { narrowHelp } from "./narrow-help.ts";
+import { withoutSecretsOf } from "../internal/find-secrets.ts";
 import { writeError } from "./write-out.ts";
 
 /**
@@ -68,7 +69,8 @@ function writeComplaint(text: string): void {
     .trim()
     .replace(/^error: /, "")
     .replaceAll(/\s*\n\s*/g, " ");
-  writeError(`turnwright: ${complaint} (see --help)\n`);
+  const repeated = [...complaint.matchAll(/'([^']*)'/g)].map(([, word = ""]) => word);
+  writeError(`turnwright: ${withoutSecretsOf(repeated, complaint)} (see --help)\n`);
 }
 
 function allCommands(command: Command): Command[] {

@@ -1,5 +1,6 @@
 import { parseJsonText } from "./parse-json.ts";
-import { isSecretName } from "./secret-name.ts";
+import { Redactor } from "./redactor.ts";
+import { isDigestName, isSecretName } from "./secret-name.ts";
 
 /** What is to be hidden: texts, and URLs whose users, passwords and keys are. */
 export interface FoundSecrets {
@@ -27,6 +28,7 @@ export function secretsOfArguments(args: readonly string[]): FoundSecrets {
       const isNamed = sign === "=" || /^:\s/.test(sign ?? "") || isSecretName(name ?? "");
       if (name !== undefined && value !== undefined && isNamed) return ofNamed(name, value);
       const isValue = /^--?\w[^=]*$/.test(before) && !argument.startsWith("-");
+      if (isValue && isDigest(before, argument)) return { secrets: [], urls: [] };
       const isSecret = (isValue && isSecretName(before)) || isKey(argument);
       if (isSecret) return { secrets: [argument], urls: [] };
       const found = ofUrl(argument);
@@ -41,6 +43,14 @@ export function secretsOfCommand(line: string): FoundSecrets {
     word.replaceAll(/["']/g, ""),
   );
   return secretsOfArguments(words);
+}
+
+/** Takes out of a complaint what is secret of the arguments, or of the settings, that it repeats. */
+export function withoutSecretsOf(args: readonly string[], complaint: string): string {
+  const { secrets, urls } = secretsOfArguments(args);
+  const redactor = new Redactor(secrets);
+  for (const url of urls) redactor.learnUrl(url);
+  return redactor.text(complaint);
 }
 
 /** Finds what is secret in a URL: also the parts of its path that look like keys. */
@@ -59,17 +69,26 @@ export function shownUrl(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   let shown = `${protocol}//${host}${pathname}`;
   for (const secret of ofUrl(url).secrets) shown = shown.replace(secret, "…");
-  // A slash that nobody wrote is not shown.
+  // The URL adds a slash that was not written: it is not shown.
   return pathname === "/" && !/^[^?#]*\/\/[^/?#]*\//.test(url) ? shown.slice(0, -1) : shown;
 }
 
 function ofNamed(name: string, value: string): FoundSecrets {
   const found = ofUrl(value);
   if (isSecretName(name)) {
-    return { ...found, secrets: [...found.secrets, ...credentialsOf(value)] };
+    const cookies = /cookie/i.test(name) ? value.split(/[;=]\s*/) : [];
+    return {
+      ...found,
+      secrets: [...found.secrets, ...credentialsOf(value), ...cookies.filter(isKey)],
+    };
   }
   if (found.urls.length > 0) return found;
+  if (isDigest(name, value)) return found;
   return isKey(value) ? { ...found, secrets: [value] } : within(value);
+}
+
+function isDigest(name: string, value: string): boolean {
+  return isDigestName(name) && /^(?:sha\d+:)?[\da-f]{7,128}$/i.test(value);
 }
 
 /** Finds the secrets within a value that is a JSON object, or has pairs such as `Host=db;Password=X`. */
@@ -87,7 +106,7 @@ function within(value: string): FoundSecrets {
   return { secrets, urls: [] };
 }
 
-/** A value with what stands behind a scheme such as `Bearer`, and a pair in base64 as a pair. */
+/** A value with what follows a scheme such as `Bearer`, and a pair in base64 as a pair. */
 function credentialsOf(value: string): readonly string[] {
   const [, scheme = "", rest] = /^(\w+) (.+)$/.exec(value) ?? [];
   if (rest === undefined) return [value];
@@ -100,6 +119,9 @@ function credentialsOf(value: string): readonly string[] {
 const marked =
   /^(?:[sprk]k[-_]|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|hf_|AKIA|ASIA|AIza|eyJ|ya29\.|npm_|pypi-|SG\.|tw-)/;
 
+/** A point of time, such as the one at which a server's clock is to stand. */
+const time = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)?$/;
+
 /** A part of a name such as `gpt-4o-mini-2024-07-18` or `us-east-1`: a word, a number, or both if it is short. */
 const namePart = /^(?:[a-z]+\d{0,2}|\d{1,8}|[a-z\d]{1,4})$/i;
 
@@ -108,9 +130,11 @@ const namePart = /^(?:[a-z]+\d{0,2}|\d{1,8}|[a-z\d]{1,4})$/i;
  * mixed, and which is no path, file, package or name.
  */
 function isKey(text: string): boolean {
+  if (/^-----BEGIN [A-Z ]*PRIVATE KEY/.test(text)) return true;
   if (text.length < 8 || /[\s/\\;{]|=[^=]/.test(text) || text.startsWith("-")) return false;
   if (marked.test(text)) return true;
-  if (text.length < 12 || text.includes("@") || /\.[a-z]\w{0,4}$/i.test(text)) return false;
+  if (text.length < 12 || text.includes("@") || time.test(text) || /\.[a-z]\w{0,4}$/i.test(text))
+    return false;
   return !text.split(/[-_.:]/).every((part) => part === "" || namePart.test(part));
 }
 

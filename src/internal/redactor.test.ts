@@ -184,4 +184,17 @@ describe("hideEverywhere()", () => {
     expect(redactor.text("secret-0-of-many")).toBe("secret-0-of-many");
     expect(redactor.text("secret-700-of-many secret-1000-of-many")).toBe("[redacted] [redacted]");
   });
+
+  test("takes out a secret that was read from a file with the end of its line", () => {
+    hideEverywhere({ secrets: ["line-secret-1\n"] });
+    expect(new Redactor().text("key: line-secret-1, more")).toBe("key: [redacted], more");
+  });
+
+  // Sorting all spellings for each of them would take minutes.
+  test("learns many secrets one after another", () => {
+    for (let index = 0; index < 2_000; index++) {
+      hideEverywhere({ secrets: [`secret-${index}-of-episodes`] });
+    }
+    expect(new Redactor().text("secret-1999-of-episodes")).toBe("[redacted]");
+  });
 });

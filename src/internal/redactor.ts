@@ -18,14 +18,10 @@ type Form = readonly [form: string, replacement: string];
  * a longer text.
  */
 export class Redactor {
-  /** Replacements by the form of a secret that they replace. */
-  readonly #replacements = new Map<string, string>();
-  /** The same, longest first, so that none hides a part of another; absent until it is needed. */
-  #sorted: readonly Form[] | undefined;
-  /** Its own forms with those of the process, as long as both stay as they are. */
-  #merged: { readonly own: unknown; readonly shared: unknown; readonly forms: readonly Form[] } = {
-    ...{ own: undefined, shared: undefined, forms: [] },
-  };
+  /** Looked for beside what the process knows, with what stands in its place. It only grows. */
+  readonly #own = new Map<string, string>();
+  /** Both together, as long as they stay as they are. */
+  #merged = { ownCount: 0, shared: [] as readonly Form[], forms: [] as readonly Form[] };
 
   /** Learns secrets such as API keys. */
   constructor(secrets: Iterable<string> = []) {
@@ -34,36 +30,17 @@ export class Redactor {
 
   /** Learns one more secret; the empty text is none. */
   learn(secret: string): void {
-    if (secret === "") return;
-    for (const form of formsOf(secret)) this.#add(form, redactionMark);
-    this.#add(`Bearer ${secret}`, `Bearer ${redactionMark}`);
+    this.#add(secretForms(secret));
   }
 
   /** Learns what is secret in a URL: user and password, and the values of such keys as `api_key`. */
   learnUrl(address: string): void {
-    if (!URL.canParse(address)) return;
-    const { username, password, searchParams } = new URL(address);
-    if (username !== "" || password !== "") {
-      const user = decode(username);
-      const pair = `${user}:${decode(password)}`;
-      for (const form of [`${username}:${password}@`, `${pair}@`, `${username}@`]) {
-        this.#add(`//${form}`, `//${redactionMark}@`);
-      }
-      this.learn(pair);
-      this.learn(password === "" ? user : decode(password));
-    }
-    for (const [name, value] of searchParams) {
-      if (!isSecretName(name) || value === "") continue;
-      for (const form of [value, encodeURIComponent(value)]) {
-        this.#add(`${name}=${form}`, `${name}=${redactionMark}`);
-      }
-      this.learn(value);
-    }
+    this.#add(urlForms(address));
   }
 
   /** Learns all that another knows. */
   learnFrom(other: Redactor): void {
-    for (const [form, replacement] of other.#replacements) this.#add(form, replacement);
+    this.#add(other.#own);
   }
 
   /** The text without its secrets. */
@@ -159,17 +136,13 @@ export class Redactor {
     }
   }
 
-  get #forms(): readonly Form[] {
-    return (this.#sorted ??= [...this.#replacements].toSorted(longestFirst));
-  }
-
+  /** Longest first, so that none hides a part of another. */
   get #known(): readonly Form[] {
-    const shared = everywhere.#forms;
-    if (shared.length === 0 || shared === this.#forms) return this.#forms;
-    const { own, shared: merged } = this.#merged;
-    if (own !== this.#forms || merged !== shared) {
-      const forms = [...new Map([...shared, ...this.#forms]).entries()].toSorted(longestFirst);
-      this.#merged = { own: this.#forms, shared, forms };
+    const shared = formsOfProcess();
+    const ownCount = this.#own.size;
+    if (ownCount === 0) return shared;
+    if (this.#merged.ownCount !== ownCount || this.#merged.shared !== shared) {
+      this.#merged = { ownCount, shared, forms: sorted([...shared, ...this.#own]) };
     }
     return this.#merged.forms;
   }
@@ -188,7 +161,7 @@ export class Redactor {
       const clean = this.#clean(value);
       Object.defineProperty(error, name, { value: clean, configurable: true, writable: true });
     } catch {
-      // Whoever writes its texts cleans them once more (see `text()`).
+      // What writes its texts cleans them once more (see `text()`).
     }
   }
 
@@ -201,31 +174,68 @@ export class Redactor {
     );
   }
 
-  #add(form: string, replacement: string): void {
-    if (this.#replacements.has(form)) return;
-    this.#replacements.set(form, replacement);
-    this.#sorted = undefined;
+  #add(forms: Iterable<Form>): void {
+    for (const [form, replacement] of forms) {
+      if (!this.#own.has(form)) this.#own.set(form, replacement);
+    }
   }
 }
 
-function longestFirst([one]: Form, [other]: Form): number {
-  return other.length - one.length;
+/** Each form once, longest first. */
+function sorted(forms: Iterable<Form>): readonly Form[] {
+  return [...new Map(forms)].toSorted(([one], [other]) => other.length - one.length);
 }
 
-/** The number of secrets that the process keeps at most. Each text is searched for all of them. */
+/** The spellings of a secret, also without the end of a line that it was read with from a file. */
+function secretForms(secret: string): readonly Form[] {
+  return [...new Set([secret, secret.trim()])].flatMap((text): readonly Form[] =>
+    text === ""
+      ? []
+      : [
+          ...formsOf(text).map((form) => [form, redactionMark] as const),
+          [`Bearer ${text}`, `Bearer ${redactionMark}`],
+        ],
+  );
+}
+
+function urlForms(address: string): readonly Form[] {
+  if (!URL.canParse(address)) return [];
+  const { username, password, searchParams } = new URL(address);
+  const forms: Form[] = [];
+  if (username !== "" || password !== "") {
+    const user = decode(username);
+    const pair = `${user}:${decode(password)}`;
+    for (const form of [`${username}:${password}@`, `${pair}@`, `${username}@`]) {
+      forms.push([`//${form}`, `//${redactionMark}@`]);
+    }
+    forms.push(...secretForms(pair), ...secretForms(password === "" ? user : decode(password)));
+  }
+  for (const [name, value] of searchParams) {
+    if (!isSecretName(name) || value === "") continue;
+    for (const form of [value, encodeURIComponent(value)]) {
+      forms.push([`${name}=${form}`, `${name}=${redactionMark}`]);
+    }
+    forms.push(...secretForms(value));
+  }
+  return forms;
+}
+
+/** The number of secrets that the process keeps, the newest ones. Each text is searched for all of them. */
 const mostSecrets = 512;
 
-/** The number of oldest secrets that are dropped at once, as the others are learned again then. */
-const droppedSecrets = 128;
-
-const secretsOfProcess = new Map<string, "secret" | "url">();
-
 /**
- * Knows what parts of this process were given beside a run's settings, such as the variables of an MCP server
- * that an environment's module starts. One for the process: such a part knows no run, and what it says
- * reaches all of them.
+ * What parts of this process were given beside a run's settings, such as the variables of an MCP server
+ * that an environment's module starts, with its spellings. For the whole process: such a part knows no run, and what
+ * it says reaches all of them.
  */
-let everywhere = new Redactor();
+const secretsOfProcess = new Map<string, readonly Form[]>();
+
+let knownOfProcess: readonly Form[] | undefined = [];
+
+function formsOfProcess(): readonly Form[] {
+  knownOfProcess ??= sorted([...secretsOfProcess.values()].flat());
+  return knownOfProcess;
+}
 
 /** Has every redactor of this process take secrets out, and what is secret in URLs. */
 export function hideEverywhere({
@@ -235,24 +245,18 @@ export function hideEverywhere({
   readonly secrets?: Iterable<string>;
   readonly urls?: Iterable<string>;
 }): void {
-  for (const secret of secrets) hide(secret, "secret");
-  for (const url of urls) hide(url, "url");
+  for (const secret of secrets) hide(secret, secretForms);
+  for (const url of urls) hide(url, urlForms);
 }
 
-function hide(text: string, kind: "secret" | "url"): void {
+function hide(text: string, formsOfText: (text: string) => readonly Form[]): void {
   if (secretsOfProcess.has(text)) return;
-  secretsOfProcess.set(text, kind);
-  if (secretsOfProcess.size <= mostSecrets) return learnAs(everywhere, text, kind);
-  for (const oldest of [...secretsOfProcess.keys()].slice(0, droppedSecrets)) {
-    secretsOfProcess.delete(oldest);
+  secretsOfProcess.set(text, formsOfText(text));
+  if (secretsOfProcess.size > mostSecrets) {
+    const [oldest] = secretsOfProcess.keys();
+    secretsOfProcess.delete(oldest!);
   }
-  everywhere = new Redactor();
-  for (const [each, its] of secretsOfProcess) learnAs(everywhere, each, its);
-}
-
-function learnAs(redactor: Redactor, text: string, kind: "secret" | "url"): void {
-  if (kind === "url") redactor.learnUrl(text);
-  else redactor.learn(text);
+  knownOfProcess = undefined;
 }
 
 function decode(text: string): string {

@@ -1,6 +1,6 @@
 /**
  * Shorter forms would also be found where they are no secrets. A secret that is shorter is hidden only where its
- * place tells it, such as behind `Bearer`.
+ * place tells it, such as after `Bearer`.
  */
 const minSecretLength = 8;
 

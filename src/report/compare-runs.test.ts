@@ -153,6 +153,13 @@ describe("readRunResults()", () => {
       expect([...fromFile.tasks]).toEqual([
         ["3", { taskId: "3", taskIndex: 3, rewards: [0], unscoredCount: 0 }],
       ]);
+      const brokenOff = '{"task_id": 3, "reward": 0.0, "info": {"error": "no answer"}, "trial": 1}';
+      const notANumber = '{"task_id": 3, "reward": NaN, "info": {}, "trial": 2}';
+      const odd = path.join(dir, "odd.json");
+      await writeFile(odd, `[{"task_id": 3, "reward": 1.0}, ${brokenOff}, ${notANumber}]`);
+      expect([...(await readRunResults(odd)).tasks]).toEqual([
+        ["3", { taskId: "3", taskIndex: 3, rewards: [1], unscoredCount: 2 }],
+      ]);
       expect(compareRuns(folder, fromFile).tasks[0]).toMatchObject({
         taskId: "shop/test/3",
         a: 1,

@@ -112,8 +112,12 @@ describe("boundsOf()", () => {
   test.each([
     ["successes and failures", [0, 1, 1], { range: [0, 1], attemptCount: 3 }],
     ["shares", [0, 0.5, 1 + 1e-12], { range: [0, 1] }],
-    ["two values", [-1, 1, 1, -1], { range: [-1, 1], attemptCount: 4 }],
-    ["two values of two attempts", [3, 7], {}],
+    [
+      "two values",
+      [...shares(8, 2), 1].map((value) => 2 * value - 1),
+      { range: [-1, 1], attemptCount: 11 },
+    ],
+    ["two values of few attempts", [3, 4, 3, 4, 4, 3, 3, 3, 4], {}],
     ["one value that is no share", [2, 2, 2], {}],
     ["any numbers", [-1, 0, 1], {}],
   ])("knows those of %s", (_, rewards, bounds) => {

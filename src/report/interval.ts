@@ -40,7 +40,8 @@ export function areSame(a: number, b: number): boolean {
 
 /**
  * Finds the bounds of rewards in the rewards of all attempts: 0 and 1 where all lie between, and the two values where
- * three attempts or more have no others, such as -1 and 1. Others have none.
+ * ten attempts or more have no others, such as -1 and 1. Others have none: few attempts with two values are no sign
+ * that there is no third.
  */
 export function boundsOf(rewards: readonly number[]): ValueBounds {
   let [least, largest] = [Infinity, -Infinity];
@@ -51,7 +52,7 @@ export function boundsOf(rewards: readonly number[]): ValueBounds {
   const isShare = (least >= 0 || areSame(least, 0)) && (largest <= 1 || areSame(largest, 1));
   const range = isShare ? ([0, 1] as const) : ([least, largest] as const);
   const isEither = rewards.every((reward) => range.some((end) => areSame(reward, end)));
-  const isOfTwo = isEither && rewards.length > 2 && !areSame(least, largest);
+  const isOfTwo = isEither && rewards.length >= 10 && !areSame(least, largest);
   if (!isShare && !isOfTwo) return {};
   return { range, ...(isEither ? { attemptCount: rewards.length } : {}) };
 }

@@ -7,7 +7,8 @@ import { addResult, type TaskRewards } from "./task-rewards.ts";
 import { readTextFile } from "../internal/decode-text.ts";
 
 /**
- * Reads the rewards of a run's folder, or of a results file in τ-bench's own format.
+ * Reads the rewards of a run's folder, or of a results file in τ-bench's own format. There an attempt with `info.error`,
+ * or with NaN as its reward, was not scored.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/types.py (`EnvRunResult`).
  *
@@ -41,7 +42,12 @@ async function readResultsFile(source: string): Promise<RunResults> {
         `Cannot read ${source}: [${index}]: expected numbers task_id and reward`,
       );
     }
-    addResult(tasks, { taskIndex, taskId: String(taskIndex), reward });
+    const isScored = !hasError(entry) && !Number.isNaN(reward);
+    addResult(tasks, {
+      taskIndex,
+      taskId: String(taskIndex),
+      ...(isScored ? { reward } : {}),
+    });
   }
   return { source, scopes: [], isByNumber: true, tasks };
 }
@@ -56,6 +62,12 @@ async function readPythonJson(file: string): Promise<PyValue> {
       { cause: error },
     );
   }
+}
+
+/** τ-bench gives an attempt that broke off the reward 0, and says so beside it. */
+function hasError(entry: PyValue): boolean {
+  const info = isPyDict(entry) ? entry.get("info") : undefined;
+  return isPyDict(info) && typeof info.get("error") === "string";
 }
 
 function numberOf(entry: PyValue, name: string): number | undefined {

@@ -1,3 +1,4 @@
+import { withoutSecretsOf } from "../internal/find-secrets.ts";
 import { expectedName } from "../internal/nearest-name.ts";
 import { UsageError } from "../errors.ts";
 
@@ -113,11 +114,12 @@ export function checkSettings(
     }
     const problem = value === undefined ? undefined : checkValue(value, setting.kind);
     if (problem === undefined) continue;
-    throw new UsageError(
+    const complaint =
       file === undefined
         ? `Cannot use --${name} ${problem.shown}: ${problem.expected}`
-        : `Cannot use "${name}"${place}: ${JSON.stringify(value)}, ${problem.expected}`,
-    );
+        : `Cannot use "${name}"${place}: ${JSON.stringify(value)}, ${problem.expected}`;
+    const texts = [value].flat().filter((one) => typeof one === "string");
+    throw new UsageError(withoutSecretsOf(texts, complaint));
   }
 }
 

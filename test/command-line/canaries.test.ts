@@ -248,6 +248,21 @@ describe("a key in the place of a variable's name", () => {
     }
   });
 
+  test("a key that is given to an option of another name is not repeated", async () => {
+    const settings = path.join(scratch, "wrong.json");
+    await writeFile(settings, JSON.stringify({ url: `http://me:${pasted}@127.0.0.1:9` }));
+    for (const args of [
+      ["rollout", `--api-key=${pasted}`],
+      [pasted],
+      ["rollout", "--config", settings],
+    ]) {
+      const { status, stdout, stderr } = await runCli(args);
+      expect(status).toBe(2);
+      expect(stderr).toContain("[redacted]");
+      expect(stdout + stderr).not.toContain(pasted);
+    }
+  });
+
   async function configured(flag: string, value: string): Promise<string> {
     const file = path.join(scratch, "config.json");
     await writeFile(file, JSON.stringify({ [flag.slice(2)]: value }));

@@ -196,6 +196,36 @@ def test_another_server_at_the_address_is_named_at_once(status):
         other.shutdown()
 
 
+def test_an_address_is_named_without_what_is_secret_in_it(closed):
+    secret = closed.replace("//", "//bob:pass-word-7@") + "/turns?key=query-key-7"
+    with pytest.raises(ServiceUnreachable, match=f"Nothing answers at {closed}/turns [(]") as caught:
+        Client(secret, sleep=lambda seconds: None).health()
+    assert "word-7" not in str(caught.value) and "key-7" not in str(caught.value)
+    with pytest.raises(ValueError, match="Cannot use 'ftp://host'") as refused:
+        Client("ftp://bob:pass-word-7@host?key=query-key-7")
+    assert "7" not in str(refused.value)
+
+
+def test_a_redirect_is_not_followed_and_the_message_says_where_it_leads():
+    class Elsewhere(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(308)
+            self.send_header("Location", "https://desk.example/turns/v1/health?key=query-key-7")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            with pytest.raises(ServiceError, match="leads to https://desk.example/turns/v1/health: give that address"):
+                Client(f"http://127.0.0.1:{server.server_port}", "token").health()
+        finally:
+            server.shutdown()
+
+
 def test_refuses_what_cannot_be_sent_and_asks_nothing(service):
     client, pauses = connect(service)
     asked = {"key": "a", "split": "train", "tasks": [1], "samples": 1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import logging
+import re
 from typing import Any, Callable, Iterator
 from urllib.parse import urlsplit
 
@@ -54,7 +55,7 @@ class HttpCalls:
 
     def __init__(self, url: str, token: str | None, *, timeout: float, retries: int,
                  sleep: Callable[[float], None]) -> None:
-        wrong = ValueError(f"Cannot use {url!r} as the service's address: expected http://host:port")
+        wrong = ValueError(f"Cannot use {shown(url)!r} as the service's address: expected http://host:port")
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -64,7 +65,7 @@ class HttpCalls:
             raise wrong
         if token is not None and not (token.isascii() and token.isprintable()):
             raise ValueError("Cannot use the token: expected printable ASCII, without line breaks")
-        self._url, self._host, self._port, self._path = url, parts.hostname, port, parts.path.rstrip("/")
+        self._url, self._host, self._port, self._path = shown(url), parts.hostname, port, parts.path.rstrip("/")
         self._is_secure = parts.scheme == "https"
         self._token, self._timeout, self._retries, self._sleep = token, timeout, retries, sleep
 
@@ -133,7 +134,7 @@ class HttpCalls:
             _answered.add(self._url)
             if response.status < 300:
                 return connection, response
-            error = _to_error(response.status, response.read(65536))
+            error = self._to_error(response, response.read(65536))
         except (OSError, http.client.HTTPException) as lost:
             connection.close()
             raise _lost(lost) from lost
@@ -156,9 +157,21 @@ class HttpCalls:
         connection.sock.settimeout(self._timeout)
         return connection
 
+    def _to_error(self, response: http.client.HTTPResponse, content: bytes) -> ServiceError:
+        place = response.getheader("Location")
+        if 300 <= response.status < 400 and place is not None:
+            # Followed, it would carry the token elsewhere.
+            return ServiceError(response.status, "redirect", f"{self._url} leads to {shown(place)}: give that address")
+        return _to_error(response.status, content)
+
     def _no_service(self, status: int, content: bytes) -> ServiceError:
         begin = content[:80].decode("utf-8", "replace")
         return ServiceError(status, "bad-answer", f"{self._url} answers {begin!r}: expected Turnwright's service")
+
+
+def shown(url: Any) -> str:
+    """An address as messages show it: without user, password and query."""
+    return re.sub(r"//[^/?#]*@", "//", re.split(r"[?#]", str(url), maxsplit=1)[0])
 
 
 def to_body(body: Body) -> bytes:

@@ -4,6 +4,7 @@ import path from "node:path";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
 import { secretsOfNamed } from "../../internal/find-secrets.ts";
 import { hideEverywhere } from "../../internal/redactor.ts";
+import { removeFolder } from "../../internal/remove-folder.ts";
 import {
   isSameMachine,
   thisMachine,
@@ -138,7 +139,7 @@ class LocalSandbox implements Sandbox {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await killProcessesOf(this.id);
-    await rm(this.#parts.own, { recursive: true, force: true, maxRetries: 3 });
+    await removeFolder(this.#parts.own);
   }
 }
 
@@ -151,7 +152,7 @@ async function sweepDir(dir: string, machine: Machine): Promise<number> {
     if (owner === undefined || !isSameMachine(here, owner)) continue;
     if (await machine.isRunning(owner)) continue;
     await killProcessesOf(id);
-    await rm(path.join(dir, id), { recursive: true, force: true, maxRetries: 3 });
+    await removeFolder(path.join(dir, id));
     count += 1;
   }
   return count;

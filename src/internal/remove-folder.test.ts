@@ -1,0 +1,40 @@
+import { chmod, chown, mkdir, mkdtemp, stat, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { removeFolder } from "./remove-folder.ts";
+
+/** A user who may not do everything, as root may. */
+const plainUser = 65_534;
+
+describe.skipIf(process.platform === "win32")("removeFolder()", () => {
+  let dir = "";
+  beforeEach(async () => {
+    // The tests' own folder is closed to other users.
+    dir = await mkdtemp("/tmp/turnwright-remove-");
+    if (process.getuid?.() !== 0) return;
+    await chown(dir, plainUser, plainUser);
+    process.seteuid?.(plainUser);
+  });
+  afterEach(async () => {
+    if (process.getuid?.() === 0) process.seteuid?.(0);
+    await removeFolder(dir);
+  });
+
+  test("removes folders that may be neither written nor read, and nothing that a link leads to", async () => {
+    const [own, other] = [path.join(dir, "own"), path.join(dir, "other")];
+    await mkdir(path.join(own, "go", "module"), { recursive: true });
+    await mkdir(other);
+    await writeFile(path.join(own, "go", "module", "file"), "");
+    await symlink(other, path.join(own, "go", "link"));
+    await chmod(other, 0o500);
+    await chmod(path.join(own, "go", "module"), 0o500);
+    await chmod(path.join(own, "go"), 0o000);
+    await removeFolder(own);
+    await expect(stat(own)).rejects.toThrow("ENOENT");
+    expect((await stat(other)).mode & 0o777).toBe(0o500);
+  });
+
+  test("finds nothing to do where there is no such folder", async () => {
+    await removeFolder(path.join(dir, "none"));
+  });
+});
