@@ -176,7 +176,8 @@ describe("results of Chat Completions without an id", () => {
       ...["b", "a", "sleep"],
     ]);
     // Reading some messages first comes to the same.
-    const { readHistory } = dialects.chat;
+    const readHistory: typeof dialects.chat.readHistory = (...given) =>
+      dialects.chat.readHistory(...given);
     for (let split = 0; split <= messages.length; split++) {
       const before = readHistory(messages.slice(0, split), {}, noHistory);
       expect(messagesOf(readHistory(messages.slice(split), {}, before))).toEqual(read);
@@ -210,7 +211,8 @@ describe("items of Responses without a call", () => {
     const [turn, ...others] = dialects.responses.decode({ input }).messages;
     expect(turn?.content).toBe("One\nTwoThree");
     expect(others).toEqual([]);
-    const { readHistory } = dialects.responses;
+    const readHistory: typeof dialects.responses.readHistory = (...given) =>
+      dialects.responses.readHistory(...given);
     for (let split = 0; split <= input.length; split++) {
       const before = readHistory(input.slice(0, split), {}, noHistory);
       expect(messagesOf(readHistory(input.slice(split), {}, before))).toEqual([turn]);

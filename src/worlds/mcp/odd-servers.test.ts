@@ -15,7 +15,7 @@ afterEach(async () => {
 });
 
 interface Page {
-  readonly tools: readonly unknown[];
+  readonly tools?: readonly unknown[] | null;
   readonly nextCursor?: unknown;
 }
 
@@ -237,6 +237,12 @@ describe("the pages of an MCP server's tools", () => {
       [],
     ],
     ["null at the end", { first: { tools: [one, two], nextCursor: null } }, []],
+    ["a last page without tools", { first: { tools: [one, two], nextCursor: "b" }, b: {} }, []],
+    [
+      "a last page whose tools are null",
+      { first: { tools: [one, two], nextCursor: "b" }, b: { tools: null } },
+      [],
+    ],
     ["the same page for each cursor", { "*": { tools: [one, two], nextCursor: "" } }, []],
     [
       "a cursor that comes again after other tools",

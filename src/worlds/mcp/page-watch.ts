@@ -31,8 +31,10 @@ export class PageWatch {
     const { result } = message as { readonly result?: unknown };
     if (typeof result !== "object" || result === null) return;
     const page = result as { tools?: unknown; nextCursor?: unknown };
-    if (!Array.isArray(page.tools)) return;
-    this.#page = { tools: page.tools, nextCursor: page.nextCursor };
+    // The last page of some servers names no tools, and the library refuses it.
+    const { tools = null, nextCursor } = page;
+    if (tools !== null && !Array.isArray(tools)) return;
+    this.#page = { tools: tools ?? [], nextCursor };
     page.tools = [];
     delete page.nextCursor;
   }
