@@ -166,6 +166,7 @@ export {
   RunFolder,
   type FinishedEpisode,
   type RunFolderOptions,
+  type FolderManifest,
   type RunManifest,
 } from "./run/run-folder.ts";
 export {

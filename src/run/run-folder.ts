@@ -53,7 +53,7 @@ import { droppedEvent, eventsFile, foundEvent, type ToldGrouping } from "./told-
 import { nextName, writeWholeJson } from "./write-whole.ts";
 
 export type { EpisodeRow, EpisodeStory, FinishedEpisode } from "./episode-row.ts";
-export type { RunManifest } from "./run-manifest.ts";
+export type { FolderManifest, RunManifest } from "./run-manifest.ts";
 
 /** Trainer formats that a run can write beside its own samples. */
 export type SinkFormat = "slime";
