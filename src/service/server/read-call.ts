@@ -2,6 +2,7 @@ import { ClientError } from "../../gateway/client-error.ts";
 import { readBody } from "../../gateway/server/read-request.ts";
 import { ServiceError, type ServiceErrorCode } from "../service-error.ts";
 import { describeError } from "../../errors.ts";
+import { decodeText } from "../../internal/decode-text.ts";
 import { parseStrictJson } from "../../internal/strict-json.ts";
 
 /** Larger bodies are refused, in bytes. */
@@ -18,9 +19,7 @@ export async function readCall(
 ): Promise<object> {
   let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(
-      await readBody(request, { limit: maxBodySize }),
-    );
+    text = decodeText(await readBody(request, { limit: maxBodySize }), { mark: "drop" });
   } catch (cause) {
     if (cause instanceof ClientError)
       throw new ServiceError(codeOf(cause), cause.message, { cause });
