@@ -20,7 +20,8 @@ export default defineConfig({
     globalSetup: ["./test/support/compile.mjs", "./test/support/scratch.mjs"],
     experimental: { viteModuleRunner: false, nodeLoader: false },
     execArgv: [
-      ...["--import", new URL("test/support/run-compiled.mjs", import.meta.url).href],
+      "--import",
+      new URL("test/support/run-compiled.mjs", import.meta.url).href,
       // The lines of errors are those of the sources.
       "--enable-source-maps",
       // Most code runs a few times only: compiling it for speed, as early as is usual, costs more than it

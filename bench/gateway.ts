@@ -84,7 +84,10 @@ async function* benchLength(renderer: Renderer): AsyncGenerator<BenchFigure> {
     if (![20, 250, 500].includes(turn)) continue;
     const value = median(window.slice(-20));
     yield {
-      ...{ bench, figure: "CPU of a turn, its agent's included", unit: "ms", at: turn },
+      bench,
+      figure: "CPU of a turn, its agent's included",
+      unit: "ms",
+      at: turn,
       value: cpuSince(cpu) / 20,
     };
     yield { bench, figure: "added to a continued turn, median of 20", value, unit: "ms", at: turn };
@@ -111,11 +114,17 @@ async function* benchSessions(renderer: Renderer): AsyncGenerator<BenchFigure> {
   const at = sessionCount;
   yield {
     bench,
-    ...{ figure: "turns per second", value: (sessionCount * turnCount) / seconds, unit: "1/s", at },
+    figure: "turns per second",
+    value: (sessionCount * turnCount) / seconds,
+    unit: "1/s",
+    at,
   };
   yield {
     bench,
-    ...{ figure: "resident memory of the whole process", value: peak / 2 ** 20, unit: "MiB", at },
+    figure: "resident memory of the whole process",
+    value: peak / 2 ** 20,
+    unit: "MiB",
+    at,
   };
 }
 
@@ -189,7 +198,10 @@ class Talk implements AsyncDisposable {
     resultLength: number,
   ): Promise<{ readonly addedMs: number; readonly firstMs: number }> {
     const body = JSON.stringify({
-      ...{ model: "policy", stream: true, messages: this.#messages, tools: this.#tools },
+      model: "policy",
+      stream: true,
+      messages: this.#messages,
+      tools: this.#tools,
     });
     this.bodySize = Buffer.byteLength(body);
     const askedAt = performance.now();
@@ -199,7 +211,8 @@ class Talk implements AsyncDisposable {
     const doneAt = performance.now();
     const mark = this.#marks.get(this.#sessionId)!;
     const toolCall = {
-      ...{ id: callId, type: "function" },
+      id: callId,
+      type: "function",
       function: { name: "shop_tool_1", arguments: '{"order_id":"#W1"}' },
     };
     this.#messages.push(

@@ -30,11 +30,15 @@ export function benchIntervalCoverage(): readonly BenchFigure[] {
     ...[5, 10, 32, 115].flatMap((count) => [
       measure("rewards from 0 to 1, even", { count, truth: 0.5, draw: (random) => random() }),
       measure("rewards from 0 to 1, most near 1", {
-        ...{ count, truth: 0.8, draw: (random) => random() ** 0.25 },
+        count,
+        truth: 0.8,
+        draw: (random) => random() ** 0.25,
       }),
       measure("rewards without bounds, normal", { count, truth: 3, draw: normal }),
       measure("rewards without bounds, a long tail", {
-        ...{ count, truth: 1, draw: (random) => -Math.log(1 - random()) },
+        count,
+        truth: 1,
+        draw: (random) => -Math.log(1 - random()),
       }),
       ...(
         [
@@ -44,7 +48,9 @@ export function benchIntervalCoverage(): readonly BenchFigure[] {
         ] as const
       ).map(([a, b]) =>
         measure(`difference of ${a} and ${b}`, {
-          ...{ count, truth: b - a, draw: (random: Random) => hit(b)(random) - hit(a)(random) },
+          count,
+          truth: b - a,
+          draw: (random: Random) => hit(b)(random) - hit(a)(random),
           estimate: (values) => estimateDifference(values, 1),
         }),
       ),

@@ -56,7 +56,11 @@ export async function benchLightLoad(): Promise<BenchFigure[]> {
     const between = median(times.between);
     const asking = median(times.asking) - plain;
     const figure = (name: string, value: number): BenchFigure => ({
-      ...{ bench: "light-load", figure: name, value, unit: "ms", at: concurrency },
+      bench: "light-load",
+      figure: name,
+      value,
+      unit: "ms",
+      at: concurrency,
     });
     return [
       figure("added to a turn, median", between + asking),
@@ -100,7 +104,10 @@ async function playLightly(
     retryFailed: false,
   });
   await runRollouts({
-    ...{ plan: planOf(episodeCount), setup: { ...setup, engine, user }, folder, concurrency },
+    plan: planOf(episodeCount),
+    setup: { ...setup, engine, user },
+    folder,
+    concurrency,
     attempts: 1,
     maxFailuresInRow: 1,
     signal: new AbortController().signal,

@@ -34,7 +34,10 @@ const megabyte = 2 ** 20;
 export async function* benchManyEpisodes(): AsyncGenerator<BenchFigure> {
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
   const figure = (name: string, value: number, unit: string): BenchFigure => ({
-    ...{ bench: "many-episodes", figure: name, value, unit },
+    bench: "many-episodes",
+    figure: name,
+    value,
+    unit,
     at: `${episodeCount} episodes`,
   });
   try {
@@ -101,7 +104,12 @@ async function playAll(dir: string) {
   let earlyHeap = 0;
   let late = 0;
   await runRollouts({
-    ...{ plan, setup, folder, concurrency, attempts: 1, maxFailuresInRow: 1 },
+    plan,
+    setup,
+    folder,
+    concurrency,
+    attempts: 1,
+    maxFailuresInRow: 1,
     signal: new AbortController().signal,
     onEpisode: () => {
       count += 1;

@@ -9,7 +9,11 @@ const [url = "", burnMs = "0"] = process.argv.slice(2);
 const { setup } = await prepareBurning(Number(burnMs));
 await using store = await QueueStore.connect({ url });
 await using _worker = await QueueWorker.start({
-  ...{ store, setup, terms: benchTerms, redactor: new Redactor(), concurrency: 8 },
+  store,
+  setup,
+  terms: benchTerms,
+  redactor: new Redactor(),
+  concurrency: 8,
 });
 process.send?.("ready");
 await once(process, "message");

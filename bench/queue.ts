@@ -50,7 +50,10 @@ async function benchOverhead(url: string): Promise<BenchFigure> {
     await using store = await QueueStore.connect({ url });
     await using workerStore = await QueueStore.connect({ url });
     await using _worker = await QueueWorker.start({
-      ...{ store: workerStore, setup: elsewhere.setup, terms: benchTerms, concurrency: 64 },
+      store: workerStore,
+      setup: elsewhere.setup,
+      terms: benchTerms,
+      concurrency: 64,
       redactor: new Redactor(),
     });
     await using handOut = await handOutOf(store, `cpu-${repetition}`);
@@ -142,7 +145,11 @@ async function memoryOf({ redis }: QueueStore): Promise<number> {
 
 async function handOutOf(store: QueueStore, run: string): Promise<HandOut> {
   return await HandOut.open({
-    ...{ store, run, environment: "storefront", terms: benchTerms, sampling: {} },
+    store,
+    run,
+    environment: "storefront",
+    terms: benchTerms,
+    sampling: {},
     isRecorded: true,
   });
 }
@@ -153,7 +160,12 @@ async function play({ plan, setup }: StorefrontPlay, player?: AttemptPlayer): Pr
     const manifest = { format: 1, turnwright: "bench", configuration: {}, found: {} } as const;
     await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
     await runRollouts({
-      ...{ plan, setup, folder, concurrency: 64, attempts: 1, maxFailuresInRow: 1 },
+      plan,
+      setup,
+      folder,
+      concurrency: 64,
+      attempts: 1,
+      maxFailuresInRow: 1,
       ...(player && { player }),
       signal: new AbortController().signal,
     });

@@ -137,7 +137,10 @@ async function playWritten(
       record,
     });
     await runRollouts({
-      ...{ plan: planOf(episodeCount), setup, folder, concurrency },
+      plan: planOf(episodeCount),
+      setup,
+      folder,
+      concurrency,
       attempts: 1,
       maxFailuresInRow: 1,
       signal: new AbortController().signal,

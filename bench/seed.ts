@@ -36,7 +36,11 @@ export async function benchSeed(): Promise<BenchFigure[]> {
     const { environment, user, agent, renderer } = setup;
     const { chatTemplate } = await readModelFolder(qwen3Folder());
     const seeds = await playTheSeedsWay(planOf(seedsCount), {
-      ...{ environment, user, agent, codec: renderer.codec, engineUrl },
+      environment,
+      user,
+      agent,
+      codec: renderer.codec,
+      engineUrl,
       template: compileChatTemplate(chatTemplate ?? ""),
     });
     return toFigures(ours, seeds);
@@ -56,7 +60,10 @@ async function playOurWay(dir: string, { plan, setup }: Played): Promise<SeedFig
   await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
   const spent = await cpuMs(async () => {
     await runRollouts({
-      ...{ plan, setup, folder, concurrency },
+      plan,
+      setup,
+      folder,
+      concurrency,
       attempts: 1,
       maxFailuresInRow: 1,
       signal: new AbortController().signal,

@@ -47,13 +47,11 @@ export async function benchService(): Promise<BenchFigure[]> {
     const rereadSeconds = (performance.now() - rereadAt) / 1000;
     const stalled = await stallReader(served.url);
     const figure = (name: string, value: number, unit: string): BenchFigure => ({
-      ...{
-        bench: "service",
-        figure: name,
-        value,
-        unit,
-        at: `${sampleCount} x ${tokenCount} tokens`,
-      },
+      bench: "service",
+      figure: name,
+      value,
+      unit,
+      at: `${sampleCount} x ${tokenCount} tokens`,
     });
     return [
       figure("played and read, samples per second", sampleCount / seconds, "1/s"),
@@ -98,26 +96,33 @@ async function openService(dir: string): Promise<RolloutService> {
       now: Date.now,
     },
     manifest: {
-      ...{ format: 1, turnwright: "0", configuration: {}, identity: { tokenizer: "characters" } },
+      format: 1,
+      turnwright: "0",
+      configuration: {},
+      identity: { tokenizer: "characters" },
       found: { vocabularySize: renderer.codec.vocabularySize },
     },
-    ...{ concurrency: 64, attempts: 1, maxQueued: 100_000 },
+    concurrency: 64,
+    attempts: 1,
+    maxQueued: 100_000,
   });
 }
 
 /** One line of the policy, and the user leaves. */
 const farewell: Environment = {
-  ...{ name: "farewell", source: "bench", splits: { train: groupCount }, tools: [] },
-  ...{ policyText: "Say goodbye.", repeatable: true },
+  name: "farewell",
+  source: "bench",
+  splits: { train: groupCount },
+  tools: [],
+  policyText: "Say goodbye.",
+  repeatable: true,
   task: (split, index) => ({
-    ...{
-      id: `farewell/${split}/${index}`,
-      environment: "farewell",
-      split,
-      index,
-      instruction: "",
-      data: {},
-    },
+    id: `farewell/${split}/${index}`,
+    environment: "farewell",
+    split,
+    index,
+    instruction: "",
+    data: {},
   }),
   open: async () => ({
     begin: async () => "Hello.",

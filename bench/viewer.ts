@@ -220,20 +220,39 @@ function episodeLine(rolloutId: string, index: number): string {
   const groupId = rolloutId.replace(/#\d$/, "");
   const turnCount = 10;
   const turn = {
-    ...{ text: "x".repeat(400), finish: "stop", sampledTokenCount: 20, promptTokenCount: 100 },
-    ...{ attemptCounts: {}, engineMs: 5, environmentMs: 1 },
+    text: "x".repeat(400),
+    finish: "stop",
+    sampledTokenCount: 20,
+    promptTokenCount: 100,
+    attemptCounts: {},
+    engineMs: 5,
+    environmentMs: 1,
     steps: [{ source: "user", callId: "c", observation: "y".repeat(400), result: "acted" }],
   };
   return JSON.stringify({
-    ...{ format: 1, rolloutId, groupId, taskId: groupId, environment: "bench", split: "test" },
-    ...{ taskIndex: index >> 2, sampleIndex: index & 3, seed: 0, outcome: "completed" },
-    ...{ stopReason: "user-left", reward: index % 3 === 0 ? 1 : 0 },
+    format: 1,
+    rolloutId,
+    groupId,
+    taskId: groupId,
+    environment: "bench",
+    split: "test",
+    taskIndex: index >> 2,
+    sampleIndex: index & 3,
+    seed: 0,
+    outcome: "completed",
+    stopReason: "user-left",
+    reward: index % 3 === 0 ? 1 : 0,
     counts: {
-      ...{ turnCount, sampledTokenCount: 200, tokenCount: 1_000, toolCallCount: 3 },
-      ...{ formatErrorCount: 0, attemptCounts: {} },
+      turnCount,
+      sampledTokenCount: 200,
+      tokenCount: 1_000,
+      toolCallCount: 3,
+      formatErrorCount: 0,
+      attemptCounts: {},
     },
     userUsage: { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 },
-    ...{ startedAtMs: index, durationMs: 1_000 + index },
+    startedAtMs: index,
+    durationMs: 1_000 + index,
     messages: [{ role: "user", content: "z".repeat(3_000) }],
     turns: Array.from({ length: turnCount }, (_, turnIndex) => ({ turnIndex, ...turn })),
     sampleHashes: [],
@@ -250,17 +269,26 @@ function rowText(tokenCount: number): string {
     const end = Math.min(start + 200, tokenCount);
     turns.push({
       turnIndex: turns.length,
-      ...{ start, end, finish: "stop", promptHash: "0", outputHash: "0" },
+      start,
+      end,
+      finish: "stop",
+      promptHash: "0",
+      outputHash: "0",
     });
   }
   return JSON.stringify({
-    ...{ groupId: "bench/0", taskId: "bench/0", segment: 0 },
+    groupId: "bench/0",
+    taskId: "bench/0",
+    segment: 0,
     tokenIds: list((index) => (index * 7919) % 140_000),
     promptLength: 100,
     lossMask: list((index) => (isSampled(index) ? 1 : 0)),
     logprobs: list((index) => (isSampled(index) ? -((index * 31) % 977) / 100 : 0)),
     policyVersions: list((index) => (isSampled(index) ? "7" : "")),
     turns,
-    ...{ reward: 1, outcome: "completed", stopReason: "user-left", metadata: {} },
+    reward: 1,
+    outcome: "completed",
+    stopReason: "user-left",
+    metadata: {},
   }).slice(1);
 }

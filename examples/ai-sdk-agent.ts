@@ -20,8 +20,13 @@ export async function run(given: ForeignRun): Promise<void> {
   const messages: ModelMessage[] = [{ role: "user", content: firstUserText }];
   for (;;) {
     const turns = streamText({
-      ...{ model: policy("policy"), system: policyText, messages, tools },
-      ...{ stopWhen: stepCountIs(30), abortSignal: signal, maxRetries: 0 },
+      model: policy("policy"),
+      system: policyText,
+      messages,
+      tools,
+      stopWhen: stepCountIs(30),
+      abortSignal: signal,
+      maxRetries: 0,
       onError: ({ error }) => {
         throw error;
       },

@@ -7,7 +7,8 @@ export async function answerRequests(
 ): Promise<ReadonlyMap<string, number>> {
   const source = pushedTasks();
   const run = startRun({
-    ...{ source, setup },
+    source,
+    setup,
     grouping: { size: 2 },
     admission: { concurrency: 8 },
   });

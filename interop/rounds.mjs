@@ -141,9 +141,25 @@ function toRollout({ server, url, dir }, { name, first, count = EVENTFUL_COUNT, 
   const out = path.join(dir, name);
   const tasks = `${first}-${first + count - 1}`;
   const args = [
-    ...["rollout", "--env", "storefront", "--user", "scripted", "--tasks", tasks],
-    ...["--engine", server.name, "--url", url, "--model", modelDir],
-    ...["--concurrency", "8", "--quiet", "--out", out, ...flags],
+    "rollout",
+    "--env",
+    "storefront",
+    "--user",
+    "scripted",
+    "--tasks",
+    tasks,
+    "--engine",
+    server.name,
+    "--url",
+    url,
+    "--model",
+    modelDir,
+    "--concurrency",
+    "8",
+    "--quiet",
+    "--out",
+    out,
+    ...flags,
   ];
   return { out, args };
 }

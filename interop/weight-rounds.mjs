@@ -51,19 +51,25 @@ export function prepare(dir) {
 /** A service in front of the server. */
 export async function startService({ server, url, dir, weights }) {
   const args = [
-    ...[
-      "serve",
-      "--env",
-      "storefront",
-      "--user",
-      "scripted",
-      "--engine",
-      server.name,
-      "--url",
-      url,
-    ],
-    ...["--model", weights.base, "--out", path.join(dir, "service"), "--port", "0"],
-    ...["--concurrency", "4", "--json", "--quiet"],
+    "serve",
+    "--env",
+    "storefront",
+    "--user",
+    "scripted",
+    "--engine",
+    server.name,
+    "--url",
+    url,
+    "--model",
+    weights.base,
+    "--out",
+    path.join(dir, "service"),
+    "--port",
+    "0",
+    "--concurrency",
+    "4",
+    "--json",
+    "--quiet",
   ];
   const child = spawn(process.execPath, [cliFile, ...args], {
     stdio: ["ignore", "pipe", "inherit"],

@@ -64,7 +64,7 @@ export class RolloutError extends Error {
   /** The JSON-able account of this failure. */
   toFailure(): Failure {
     const { party, code, message, discarded } = this;
-    return { party, code, message, ...(discarded.length === 0 ? {} : { discarded }) };
+    return { party, code, message, ...(discarded.length !== 0 && { discarded }) };
   }
 }
 

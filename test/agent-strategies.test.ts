@@ -66,8 +66,19 @@ async function expectRewarded(
 ): Promise<Record<string, unknown>[]> {
   const out = path.join(scratch, name);
   const { status, stdout, stderr } = await callCli([
-    ...["rollout", "--url", server.url, "--parser", "qwen25"],
-    ...["--user", "scripted", "--tasks", `0-${taskCount - 1}`, "--out", out, "--json", ...flags],
+    "rollout",
+    "--url",
+    server.url,
+    "--parser",
+    "qwen25",
+    "--user",
+    "scripted",
+    "--tasks",
+    `0-${taskCount - 1}`,
+    "--out",
+    out,
+    "--json",
+    ...flags,
   ]);
   expect(stderr).toBe("");
   expect(status).toBe(0);
@@ -113,9 +124,16 @@ describe("turnwright rollout with each agent on the built-in shop", () => {
   test("few-shot shows its examples, and calls tools", async () => {
     await using server = await startServer(await demonstrations(), smallModelFolder);
     const episodes = await expectRewarded(server, "few-shot", [
-      ...["--model", smallModelFolder, "--env", "storefront"],
-      ...["--agent", "few-shot", "--few-shot-file", examples],
-      ...["--few-shot-examples", "2"],
+      "--model",
+      smallModelFolder,
+      "--env",
+      "storefront",
+      "--agent",
+      "few-shot",
+      "--few-shot-file",
+      examples,
+      "--few-shot-examples",
+      "2",
     ]);
     const shown = systemMessages(episodes).map((text) => text.slice(text.indexOf("\n\nExample 1")));
     for (const text of shown) {

@@ -43,15 +43,27 @@ const pages = ["README.md", ...docs.filter((name) => name.endsWith(".md")).map((
 
 /** Flags of npm, of inference servers and of trainers. */
 const FOREIGN_FLAGS = [
-  ...["--silent", "--help", "--omit"],
-  ...["--enable-scale-out", "--logprobs-mode", "--flash-attn", "--cache-type-k", "--cache-type-v"],
-  ...["--disable-radix-cache", "--chunked-prefill-size", "--dtype", "--max-num-batched-tokens"],
-  ...["--enable-deterministic-inference"],
+  "--silent",
+  "--help",
+  "--omit",
+  "--enable-scale-out",
+  "--logprobs-mode",
+  "--flash-attn",
+  "--cache-type-k",
+  "--cache-type-v",
+  "--disable-radix-cache",
+  "--chunked-prefill-size",
+  "--dtype",
+  "--max-num-batched-tokens",
+  "--enable-deterministic-inference",
   // Those of slime and of the recipes.
-  ...["--load-debug-rollout-data", "--rollout-batch-size", "--n-samples-per-prompt"],
-  ...["--groups", "--work"],
+  "--load-debug-rollout-data",
+  "--rollout-batch-size",
+  "--n-samples-per-prompt",
+  "--groups",
+  "--work",
   // OpenRLHF's, up to the first dot.
-  ...["--algo"],
+  "--algo",
   // That of `npm run interop`.
   "--weights",
 ];

@@ -413,9 +413,23 @@ describe.skipIf(shared === null)("turnwright rollout finds out all about a model
     });
     const out = path.join(scratch, `${family.name}-${engine}`);
     const result = await callCli([
-      ...["rollout", "--engine", engine, "--url", server.url, "--model", modelDir],
-      ...["--env", "tau-retail", "--data", bundle, "--tasks", taskIndexes.join(",")],
-      ...["--user", "scripted", "--out", out],
+      "rollout",
+      "--engine",
+      engine,
+      "--url",
+      server.url,
+      "--model",
+      modelDir,
+      "--env",
+      "tau-retail",
+      "--data",
+      bundle,
+      "--tasks",
+      taskIndexes.join(","),
+      "--user",
+      "scripted",
+      "--out",
+      out,
       ...Object.entries(family.variables ?? {}).flatMap(([name, value]) => [
         "--template-variable",
         `${name}=${value}`,
@@ -464,8 +478,20 @@ describe("turnwright rollout with a model folder as it comes", () => {
     await using server = await startSglangTestServer({ policy: scriptedPolicy(script) });
     const out = path.join(scratch, `${name}-shop-${more.length}`);
     const { status } = await callCli([
-      ...["rollout", "--url", server.url, "--model", modelFolder(name), "--env", "storefront"],
-      ...["--tasks", "0-5", "--user", "scripted", "--out", out, ...more],
+      "rollout",
+      "--url",
+      server.url,
+      "--model",
+      modelFolder(name),
+      "--env",
+      "storefront",
+      "--tasks",
+      "0-5",
+      "--user",
+      "scripted",
+      "--out",
+      out,
+      ...more,
     ]);
     expect(status).toBe(0);
     const run = await readRun(out);

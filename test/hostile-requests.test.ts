@@ -31,8 +31,15 @@ interface Served {
 }
 
 const names = [
-  ...["serve", "gateway", "view", "env serve", "/metrics"],
-  ...["SGLang test server", "SGLang test router", "vLLM test server", "llama.cpp test server"],
+  "serve",
+  "gateway",
+  "view",
+  "env serve",
+  "/metrics",
+  "SGLang test server",
+  "SGLang test router",
+  "vLLM test server",
+  "llama.cpp test server",
 ] as const;
 const servers = new Map<string, Served>();
 const resources: AsyncDisposable[] = [];
@@ -126,38 +133,41 @@ function upgrade(target: string, more = webSocket): string {
 }
 
 const targets = [
-  ...["//", "///", "//evil.example/x", "http://[", "http://evil.example/ws", "http://", "*"],
-  ...[
-    "/%",
-    "/%ff/%c3",
-    "/%00",
-    "/\u0080\u00ff",
-    "/..%2f..%2fetc/passwd",
-    "/?",
-    "/?%",
-    "/#x",
-    "?",
-    "/\\",
-  ],
-  ...[
-    "/__proto__",
-    "/constructor/tasks",
-    "/s/%/v1/models",
-    `/${"a".repeat(9_000)}`,
-    "javascript:0",
-  ],
+  "//",
+  "///",
+  "//evil.example/x",
+  "http://[",
+  "http://evil.example/ws",
+  "http://",
+  "*",
+  "/%",
+  "/%ff/%c3",
+  "/%00",
+  "/\u0080\u00ff",
+  "/..%2f..%2fetc/passwd",
+  "/?",
+  "/?%",
+  "/#x",
+  "?",
+  "/\\",
+  "/__proto__",
+  "/constructor/tasks",
+  "/s/%/v1/models",
+  `/${"a".repeat(9_000)}`,
+  "javascript:0",
 ];
 
 const raw = [
-  ...[
-    "\r\n\r\n",
-    "GET\r\n\r\n",
-    "\0\0\0\0",
-    "\x16\x03\x01\x02\0",
-    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-  ],
-  ...["GET / HTTP/9.9\r\n\r\n", "GET /\0 HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.1\r\n\r\n"],
-  ...["GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"],
+  "\r\n\r\n",
+  "GET\r\n\r\n",
+  "\0\0\0\0",
+  "\x16\x03\x01\x02\0",
+  "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+  "GET / HTTP/9.9\r\n\r\n",
+  "GET /\0 HTTP/1.1\r\nHost: a\r\n\r\n",
+  "GET / HTTP/1.1\r\n\r\n",
+  "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+  "GET / HTTP/1.0\r\n\r\n",
   `GET /${"a".repeat(40_000)} HTTP/1.1\r\nHost: a\r\n\r\n`,
   `GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ${"a".repeat(40_000)}\r\n\r\n`,
   "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n",

@@ -57,7 +57,11 @@ async function play(engine: Engine): Promise<Episode> {
     return await playEpisode(
       { task, rolloutId: `${task.id}#0`, groupId: task.id, sampleIndex: 0, seed: 0 },
       {
-        ...{ environment, user: environment.user, engine, renderer, agent },
+        environment,
+        user: environment.user,
+        engine,
+        renderer,
+        agent,
         sampling: { temperature: 1 },
         limits: { ...defaultLimits, maxTurns: 6, maxTokensPerTurn: 200, maxContextTokens: 2000 },
         now: () => 0,

@@ -67,8 +67,20 @@ function rolloutArgs(
   { out, more }: { readonly out: string; readonly more: readonly string[] },
 ): string[] {
   return [
-    ...["rollout", "--url", server.url, "--model", modelOf(environment), "--parser", "qwen25"],
-    ...["--env", environment, "--user", "scripted", "--out", out, ...more],
+    "rollout",
+    "--url",
+    server.url,
+    "--model",
+    modelOf(environment),
+    "--parser",
+    "qwen25",
+    "--env",
+    environment,
+    "--user",
+    "scripted",
+    "--out",
+    out,
+    ...more,
   ];
 }
 
@@ -98,7 +110,9 @@ describe.skipIf(shared === null)("turnwright rollout on τ-bench retail", () => 
     const verified = await callCli(["verify", path.join(out, "samples.jsonl")]);
     expect(jsonLines(verified.stdout)).toEqual([
       {
-        ...{ file: path.join(out, "samples.jsonl"), samples: 115, violations: [] },
+        file: path.join(out, "samples.jsonl"),
+        samples: 115,
+        violations: [],
         note: expect.stringContaining("only this file was checked") as string,
       },
     ]);
@@ -201,11 +215,35 @@ describe("turnwright rollout with a user model", () => {
     await using user = await startChatCompletionsServer(["Hi", "###STOP###", "Hi", "###STOP###"]);
     const out = path.join(scratch, "priced");
     const { status, stdout } = await callCli([
-      ...["rollout", "--url", server.url, "--model", smallModelFolder, "--parser", "qwen25"],
-      ...["--env", "storefront", "--tasks", "0-1", "--concurrency", "1", "--out", out],
-      ...["--max-tokens-per-turn", "8", "--on-length", "close-and-continue"],
-      ...["--user", "llm", "--user-url", user.baseUrl, "--user-model", "m"],
-      ...["--user-input-price", "2000", "--user-output-price", "4000"],
+      "rollout",
+      "--url",
+      server.url,
+      "--model",
+      smallModelFolder,
+      "--parser",
+      "qwen25",
+      "--env",
+      "storefront",
+      "--tasks",
+      "0-1",
+      "--concurrency",
+      "1",
+      "--out",
+      out,
+      "--max-tokens-per-turn",
+      "8",
+      "--on-length",
+      "close-and-continue",
+      "--user",
+      "llm",
+      "--user-url",
+      user.baseUrl,
+      "--user-model",
+      "m",
+      "--user-input-price",
+      "2000",
+      "--user-output-price",
+      "4000",
     ]);
     expect(status).toBe(0);
     expect(stdout).toMatch(/user model +4 calls, 40 tokens in, 20 out, \$0\.1600\n/);
@@ -247,8 +285,19 @@ describe("turnwright rollout with trouble on the other side", () => {
       "--json",
     ];
     const { status, stdout } = await callCli([
-      ...["rollout", "--url", server.url, "--model", smallModelFolder, "--parser", "qwen25"],
-      ...["--out", out, "--max-tokens-per-turn", "8", "--on-length", "close-and-continue"],
+      "rollout",
+      "--url",
+      server.url,
+      "--model",
+      smallModelFolder,
+      "--parser",
+      "qwen25",
+      "--out",
+      out,
+      "--max-tokens-per-turn",
+      "8",
+      "--on-length",
+      "close-and-continue",
       ...args,
       ...more,
     ]);
@@ -262,16 +311,14 @@ describe("turnwright rollout with trouble on the other side", () => {
       Array.from({ length: 20 }, () => ({ trouble: "hang" }) as const),
     );
     const { status, summary } = await troubled("hanging-user", [
-      ...[
-        "--user",
-        "llm",
-        "--user-url",
-        user.baseUrl,
-        "--user-model",
-        "m",
-        "--user-timeout",
-        "0.5",
-      ],
+      "--user",
+      "llm",
+      "--user-url",
+      user.baseUrl,
+      "--user-model",
+      "m",
+      "--user-timeout",
+      "0.5",
     ]);
     expect(summary).toMatchObject({
       end: "finished",

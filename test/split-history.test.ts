@@ -56,7 +56,10 @@ async function play(historyPolicy: "keep" | "split") {
   const episode = await playEpisode(
     {
       task: environment.task("test", 0),
-      ...{ rolloutId: "parcel/test/0#0", groupId: "parcel/test/0", sampleIndex: 0, seed: 0 },
+      rolloutId: "parcel/test/0#0",
+      groupId: "parcel/test/0",
+      sampleIndex: 0,
+      seed: 0,
     },
     {
       environment,

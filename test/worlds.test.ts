@@ -53,8 +53,18 @@ describe("docs/worlds.md", () => {
     const env = { MCP_SERVER: script };
     const played = await callCli(
       [
-        ...["rollout", "--env", world, "--user", "scripted", "--quiet", "--out", out],
-        ...["--url", server.url, "--model", smallModelFolder],
+        "rollout",
+        "--env",
+        world,
+        "--user",
+        "scripted",
+        "--quiet",
+        "--out",
+        out,
+        "--url",
+        server.url,
+        "--model",
+        smallModelFolder,
       ],
       { env },
     );
@@ -94,7 +104,11 @@ describe("docs/worlds.md", () => {
     const print = async (options: object) =>
       await box.run(["sh", "-c", "cat; echo $X >&2; exit 3"], { signal, ...options });
     expect(await print({ stdin: "ab", env: { X: "y" }, maxOutputBytes: 1 })).toEqual({
-      ...{ end: "exited", exitCode: 3, stdout: "a", stderr: "y", omittedBytes: 2 },
+      end: "exited",
+      exitCode: 3,
+      stdout: "a",
+      stderr: "y",
+      omittedBytes: 2,
     });
     expect(await box.run(["sleep", "1000"], { signal, timeoutMs: 100 })).toMatchObject({
       end: "out-of-time",

@@ -48,8 +48,11 @@ export async function playSeedsWay(planned: PlannedEpisode, way: SeedsWay): Prom
   for (let turnIndex = 0; ; turnIndex++) {
     const text = await sample(render(messages, { tools, isPrompt: true }, way), turnIndex, way);
     const reading = agent.read({
-      ...{ text: text.replace("<|im_end|>", ""), tools, turnIndex },
-      ...{ finish: "stop", reasoningOpened: false },
+      text: text.replace("<|im_end|>", ""),
+      tools,
+      turnIndex,
+      finish: "stop",
+      reasoningOpened: false,
     });
     const [intent] = reading.intents;
     if (intent?.type !== "act") throw new Error(`Cannot play turn ${turnIndex}: it does nothing`);

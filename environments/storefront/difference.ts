@@ -73,7 +73,7 @@ function toDifferenceCall({ name, arguments: given, error }: MadeCall): Differen
   const brief = [...(briefValue(given) as PyDict)];
   const sorted = brief.toSorted(([left], [right]) => (left < right ? -1 : 1));
   const argumentsText = stringifyPythonJson(new Map(sorted), { ensureAscii: false });
-  return { name, argumentsText, ...(error === undefined ? {} : { error: briefText(error) }) };
+  return { name, argumentsText, ...(error !== undefined && { error: briefText(error) }) };
 }
 
 function orderDifference(id: string, got: Order | undefined, wanted: Order): StateDifference[] {

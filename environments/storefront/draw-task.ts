@@ -54,7 +54,7 @@ export function drawTask(split: Split, index: number): StorefrontData {
     level,
     records: { customers, products, orders: [...owned, ...strange] },
     customer,
-    ...(level >= 3 && random.chance(0.15) ? { wrongPostcode: words.postcode() } : {}),
+    ...(level >= 3 && random.chance(0.15) && { wrongPostcode: words.postcode() }),
     goals,
   };
 }

@@ -41,7 +41,7 @@ export function callDifference({ wanted, made, terminatingTools }: CallsToCompar
     .map(({ name, arguments: given, error }) => ({
       name,
       argumentsText: textOf(given),
-      ...(error === undefined ? {} : { error: briefText(error) }),
+      ...(error !== undefined && { error: briefText(error) }),
     }));
   return { missingCalls, extraCalls };
 }

@@ -76,8 +76,8 @@ function describe(pair: Pair, field: string): Omit<StateDifference, "table" | "r
   const got = pair.got === undefined ? undefined : briefValue(pair.got);
   const place = {
     field,
-    ...(wanted === undefined ? {} : { wanted: toPlainJson(wanted) }),
-    ...(got === undefined ? {} : { got: toPlainJson(got) }),
+    ...(wanted !== undefined && { wanted: toPlainJson(wanted) }),
+    ...(got !== undefined && { got: toPlainJson(got) }),
   };
   if (wanted === undefined || got === undefined) return place;
   const printsAlike = JSON.stringify(place.wanted) === JSON.stringify(place.got);

@@ -131,13 +131,13 @@ export class TauWorld<Database extends Tables> implements World {
     }
     const observation = outcome.observation ?? `${ERROR_PREFIX}${name} returned None`;
     const isError = observation.startsWith(ERROR_PREFIX);
-    this.#made.push({ name, arguments: given, ...(isError ? { error: observation } : {}) });
+    this.#made.push({ name, arguments: given, ...(isError && { error: observation }) });
     return {
       observation,
       from: "tool",
       source: name,
-      ...(isError ? { isError } : {}),
-      ...(terminatingTools.has(name) ? { done: "terminal-tool" as const } : {}),
+      ...(isError && { isError }),
+      ...(terminatingTools.has(name) && { done: "terminal-tool" as const }),
     };
   }
 

@@ -65,7 +65,10 @@ export async function openDesk(index) {
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${server.address().port}`,
-    ...{ firstUserText, policyText: storefront.policyText, counts, say },
+    firstUserText,
+    policyText: storefront.policyText,
+    counts,
+    say,
     toolNames: tools.map(({ function: { name } }) => name),
     get isOver() {
       return isOver;

@@ -35,8 +35,11 @@ const clients = {
       {
         command: [path.join(programs, "claude"), "-p", request, "--allowedTools", "Bash"],
         env: {
-          ...{ ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: key, ANTHROPIC_MODEL: "policy" },
-          ...{ CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", DISABLE_AUTOUPDATER: "1" },
+          ANTHROPIC_BASE_URL: url,
+          ANTHROPIC_AUTH_TOKEN: key,
+          ANTHROPIC_MODEL: "policy",
+          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+          DISABLE_AUTOUPDATER: "1",
           HOME: home,
         },
         makes: "made.txt",
@@ -46,15 +49,26 @@ const clients = {
     serves: ({ url, key, home, desk }) => [
       {
         hears: (text, isFirst) => [
-          ...[path.join(programs, "claude"), "-p", text, ...(isFirst ? [] : ["--continue"])],
-          ...["--append-system-prompt", desk.policyText, "--strict-mcp-config"],
-          ...["--mcp-config", JSON.stringify({ mcpServers: { shop: mcpServer(desk) } })],
-          ...["--allowedTools", "mcp__shop"],
+          path.join(programs, "claude"),
+          "-p",
+          text,
+          ...(isFirst ? [] : ["--continue"]),
+          "--append-system-prompt",
+          desk.policyText,
+          "--strict-mcp-config",
+          "--mcp-config",
+          JSON.stringify({ mcpServers: { shop: mcpServer(desk) } }),
+          "--allowedTools",
+          "mcp__shop",
         ],
         env: {
-          ...{ ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: key, ANTHROPIC_MODEL: "policy" },
-          ...{ CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", DISABLE_AUTOUPDATER: "1" },
-          ...{ HOME: home, ENABLE_TOOL_SEARCH: "false" },
+          ANTHROPIC_BASE_URL: url,
+          ANTHROPIC_AUTH_TOKEN: key,
+          ANTHROPIC_MODEL: "policy",
+          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+          DISABLE_AUTOUPDATER: "1",
+          HOME: home,
+          ENABLE_TOOL_SEARCH: "false",
         },
       },
     ],
@@ -67,8 +81,12 @@ const clients = {
     plays: ({ url, key, home }) => [
       {
         command: [
-          ...[path.join(programs, "codex"), "exec", "--skip-git-repo-check"],
-          ...["--dangerously-bypass-approvals-and-sandbox", ...codexProvider(url), request],
+          path.join(programs, "codex"),
+          "exec",
+          "--skip-git-repo-check",
+          "--dangerously-bypass-approvals-and-sandbox",
+          ...codexProvider(url),
+          request,
         ],
         env: { TW_KEY: key, HOME: home, CODEX_HOME: home },
         makes: "made.txt",
@@ -79,14 +97,22 @@ const clients = {
         hears: (text, isFirst) => {
           const { command, args } = mcpServer(desk);
           return [
-            ...[path.join(programs, "codex"), "exec", ...(isFirst ? [] : ["resume", "--last"])],
-            ...["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"],
+            path.join(programs, "codex"),
+            "exec",
+            ...(isFirst ? [] : ["resume", "--last"]),
+            "--skip-git-repo-check",
+            "--dangerously-bypass-approvals-and-sandbox",
             ...codexProvider(url),
-            ...["-c", `mcp_servers.shop.command=${JSON.stringify(command)}`],
-            ...["-c", `mcp_servers.shop.args=${JSON.stringify(args)}`],
+            "-c",
+            `mcp_servers.shop.command=${JSON.stringify(command)}`,
+            "-c",
+            `mcp_servers.shop.args=${JSON.stringify(args)}`,
             // It asks without the tools where their server takes longer to start than it waits.
-            ...["-c", "mcp_servers.shop.startup_timeout_sec=120"],
-            ...["-c", "mcp_servers.shop.required=true", text],
+            "-c",
+            "mcp_servers.shop.startup_timeout_sec=120",
+            "-c",
+            "mcp_servers.shop.required=true",
+            text,
           ];
         },
         env: { TW_KEY: key, HOME: home, CODEX_HOME: home },
@@ -148,10 +174,18 @@ function mcpServer({ url }) {
 
 function codexProvider(url) {
   return [
-    ...["-c", "model_provider=tw", "-c", "model=policy"],
-    ...["-c", 'model_providers.tw.name="tw"', "-c", 'model_providers.tw.env_key="TW_KEY"'],
-    ...["-c", `model_providers.tw.base_url="${url}/v1"`],
-    ...["-c", 'model_providers.tw.wire_api="responses"'],
+    "-c",
+    "model_provider=tw",
+    "-c",
+    "model=policy",
+    "-c",
+    'model_providers.tw.name="tw"',
+    "-c",
+    'model_providers.tw.env_key="TW_KEY"',
+    "-c",
+    `model_providers.tw.base_url="${url}/v1"`,
+    "-c",
+    'model_providers.tw.wire_api="responses"',
   ];
 }
 
@@ -222,8 +256,20 @@ async function startGateway(url, modelDir, out) {
   const child = spawn(
     process.execPath,
     [
-      ...[path.join(root, "dist/src/cli/main.js"), "gateway", "--url", url, "--model", modelDir],
-      ...["--max-context", "200000", "--out", out, "--port", "0", "--json", "--quiet"],
+      path.join(root, "dist/src/cli/main.js"),
+      "gateway",
+      "--url",
+      url,
+      "--model",
+      modelDir,
+      "--max-context",
+      "200000",
+      "--out",
+      out,
+      "--port",
+      "0",
+      "--json",
+      "--quiet",
     ],
     { stdio: ["ignore", "pipe", "inherit"] },
   );
@@ -341,8 +387,15 @@ async function play(name, client) {
   // The engine is in this process: it has to answer meanwhile.
   const verified = await runProgram(
     [
-      ...[process.execPath, path.join(root, "dist/src/cli/main.js"), "verify", out],
-      ...["--rescore", "--url", engine.url, "--model", modelDir],
+      process.execPath,
+      path.join(root, "dist/src/cli/main.js"),
+      "verify",
+      out,
+      "--rescore",
+      "--url",
+      engine.url,
+      "--model",
+      modelDir,
     ],
     { work: scratch },
   );

@@ -340,8 +340,8 @@ if (given.record !== undefined) {
   const rows = requests.map(({ parser, text, lacks, template }, index) => ({
     parser,
     text,
-    ...(template === undefined ? {} : { template: nameOf(template) }),
-    ...(lacks.length === 0 ? {} : { lacks }),
+    ...(template !== undefined && { template: nameOf(template) }),
+    ...(lacks.length !== 0 && { lacks }),
     ...results[index],
   }));
   const lines = [{ dialect, release, tools: sampleTools }, ...rows].map((row) =>

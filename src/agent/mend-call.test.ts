@@ -9,7 +9,7 @@ function invalid(raw: string, name?: string): Attempt {
     diagnostics: [],
     raw,
     span: [0, raw.length],
-    ...(name === undefined ? {} : { name }),
+    ...(name !== undefined && { name }),
   };
 }
 

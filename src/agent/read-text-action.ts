@@ -84,5 +84,5 @@ function toAction(value: PyValue): TextAction {
 
 function mistake(status: AttemptStatus, what: string, name?: string): TextAction {
   const observation = `Error: ${what}`;
-  return { type: "mistake", status, observation, ...(name === undefined ? {} : { name }) };
+  return { type: "mistake", status, observation, ...(name !== undefined && { name }) };
 }

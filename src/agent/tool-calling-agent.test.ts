@@ -146,7 +146,8 @@ describe("toolCallingAgent()", () => {
     expect(read(text, { toolUsePolicy: toolUsePolicies.one }).intents).toMatchObject([
       { type: "refuse", status: "invalid-json" },
       {
-        ...{ type: "refuse", status: "invalid-json" },
+        type: "refuse",
+        status: "invalid-json",
         observation: "Error: not executed, only one tool call is allowed in a turn",
       },
     ]);

@@ -33,18 +33,16 @@ function read(
   return toolCallingAgent({
     parser: findToolCallParser(family.parser),
     toolUsePolicy: toolUsePolicies.many,
-    ...(reasoning === undefined
-      ? {}
-      : {
-          splitReasoning: (text, { opened: forceReasoning }) => {
-            const options = { forceReasoning, toolCallParserActive: true };
-            const { reasoning: thought, normalText } = reasoning.parse(text, options);
-            return { reasoning: thought, rest: normalText };
-          },
-        }),
-    ...(reasoning?.closer === undefined
-      ? {}
-      : { reasoningMarkup: { opener: reasoning.markers[0]!, closer: reasoning.closer } }),
+    ...(reasoning !== undefined && {
+      splitReasoning: (text, { opened: forceReasoning }) => {
+        const options = { forceReasoning, toolCallParserActive: true };
+        const { reasoning: thought, normalText } = reasoning.parse(text, options);
+        return { reasoning: thought, rest: normalText };
+      },
+    }),
+    ...(reasoning?.closer !== undefined && {
+      reasoningMarkup: { opener: reasoning.markers[0]!, closer: reasoning.closer },
+    }),
     ...more,
   }).read({ ...said, tools, turnIndex: 2, finish, reasoningOpened: opened });
 }

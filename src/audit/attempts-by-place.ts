@@ -26,7 +26,10 @@ export function attemptsByPlace(
     .toSorted(([one], [other]) => one - other)
     .flatMap(([groupIndex, ids]) =>
       ids.map((rolloutId, sampleIndex) => ({
-        ...{ rolloutId, groupIndex, label: rolloutId, isMissing: false },
+        rolloutId,
+        groupIndex,
+        label: rolloutId,
+        isMissing: false,
         index: groupIndex * begun + sampleIndex,
       })),
     );

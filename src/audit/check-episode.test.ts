@@ -24,13 +24,17 @@ async function fullEpisode(): Promise<Json> {
   const { episode } = await play([says(switchCall), says("Goodbye!")]);
   const tree = episode.turns.map(({ promptTokenCount, sampledTokenCount }, turnIndex) => ({
     ...(turnIndex === 0 ? { cause: "first" } : { parent: turnIndex - 1 }),
-    ...{ turnIndex, promptTokenCount, sampledTokenCount },
+    turnIndex,
+    promptTokenCount,
+    sampledTokenCount,
     outputHash: episode.segments[0]!.turns[turnIndex]!.outputHash,
-    ...{ isDelivered: true, model: "policy" },
+    isDelivered: true,
+    model: "policy",
   }));
   return {
     ...episode,
-    ...{ groupIndex: 0, tree },
+    groupIndex: 0,
+    tree,
     userUsage: { ...episode.userUsage, costUsd: 0.5 },
     troubles: [{ party: "user", code: "user/timeout", message: "late" }],
   };
@@ -106,8 +110,12 @@ test("a line in which nothing is found can be gone on from, whatever stands in i
 test("what is taken of another player's is what verify finds nothing in, whatever they changed", async () => {
   const sound = await fullEpisode();
   const assignment = {
-    ...{ task: lampTask, rolloutId: "lamp/test/0#0", groupId: "lamp/test/0" },
-    ...{ groupIndex: 0, sampleIndex: 0, seed: 0 },
+    task: lampTask,
+    rolloutId: "lamp/test/0#0",
+    groupId: "lamp/test/0",
+    groupIndex: 0,
+    sampleIndex: 0,
+    seed: 0,
   };
   const setup = { environment: lamp(), renderer: characterRenderer() };
   const about = { setup, options: {} };

@@ -38,7 +38,10 @@ export function checkPasses(
   const attempts = [...byPlace]
     .toSorted(([one], [other]) => one - other)
     .map(([index, rolloutId]) => ({
-      ...{ rolloutId, index, label: rolloutId, isMissing: false },
+      rolloutId,
+      index,
+      label: rolloutId,
+      isMissing: false,
       groupIndex: Math.floor(index / begun),
     }));
   return { attempts, findings: findingsIn(EpisodeFile.fileName, found) };

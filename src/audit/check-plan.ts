@@ -72,9 +72,7 @@ function compare(
     split: plan.split,
     groupId,
     // A fork has the user, and so the seed, of what it parts from.
-    ...(fields.forkedFrom === undefined
-      ? { seed: plan.seed + groupIndex * begun + sampleIndex }
-      : {}),
+    ...(fields.forkedFrom === undefined && { seed: plan.seed + groupIndex * begun + sampleIndex }),
   };
   const wrong = Object.entries(expected)
     .filter(([field, value]) => fields[field as keyof typeof expected] !== value)

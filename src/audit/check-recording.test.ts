@@ -24,7 +24,11 @@ afterAll(async () => {
 
 const place = { rolloutId: "lamp/test/0#1", attempt: 1 };
 const about = {
-  ...{ groupId: "lamp/test/0", groupIndex: 0, sampleIndex: 1, seed: 7, split: "test" },
+  groupId: "lamp/test/0",
+  groupIndex: 0,
+  sampleIndex: 1,
+  seed: 7,
+  split: "test",
   taskIndex: 0,
 };
 const begin = (start = 1, more: object = {}): string =>
@@ -84,7 +88,8 @@ test("what was copied from another run hides nothing of this one's", async () =>
   const [first, , third] = inputs(3);
   const copied = [begin(1, { run: "another" }), first!, end(1)];
   expect(await check([begin(), first!, third!, end(3), ...copied])).toEqual([
-    ...[0, `3 recording: ${of} ${missing}`],
+    0,
+    `3 recording: ${of} ${missing}`,
   ]);
 });
 
@@ -108,7 +113,8 @@ test("a line whose hash fits and which holds no inputs is damaged", async () => 
   const bad = '{"type":"generation","outcome":{"value":{"ids":"AAA=","logprobs":""}}}';
   for (const held of ["[null]", "{}", "null", `[${bad}]`]) {
     expect(await check([begin(), written(held), end(1)])).toEqual([
-      ...[0, `2 recording: ${of} ${missing}`],
+      0,
+      `2 recording: ${of} ${missing}`,
     ]);
   }
 });
@@ -118,12 +124,14 @@ test("a line that is missing is found, wherever it stood", async () => {
   const whole = [begin(), ...parts, end(3)];
   const without = async (index: number) => await check(whole.toSpliced(index, 1));
   expect(await without(0)).toEqual([
-    ...[0, `4 recording: ${of} the line is missing with which the attempt was begun`],
+    0,
+    `4 recording: ${of} the line is missing with which the attempt was begun`,
   ]);
   expect(await without(1)).toEqual([0, `2 recording: ${of} ${missing}`]);
   expect(await without(2)).toEqual([0, `3 recording: ${of} ${missing}`]);
   expect(await without(3)).toEqual([
-    ...[0, `4 recording: ${of} 2 lines of inputs are there, and there were 3`],
+    0,
+    `4 recording: ${of} 2 lines of inputs are there, and there were 3`,
   ]);
 });
 
@@ -132,13 +140,18 @@ test("a damaged line is none where a later start went on without it, and is one 
   const torn = second!.slice(0, -5);
   expect(await check([begin(), first!, torn, begin(2), second!, third!, end(3)])).toEqual([1]);
   expect(await check([begin(), first!, torn, begin(2), third!, end(3)])).toEqual([
-    ...[0, `5 recording: ${of} ${missing}`],
+    0,
+    `5 recording: ${of} ${missing}`,
   ]);
 });
 
 test("what an attempt was begun with is held against its episode", async () => {
   const changed = {
-    ...{ groupId: "lamp/test/1", groupIndex: 1, sampleIndex: 0, seed: 8, split: "train" },
+    groupId: "lamp/test/1",
+    groupIndex: 1,
+    sampleIndex: 0,
+    seed: 8,
+    split: "train",
     taskIndex: 1,
   };
   const found = [
@@ -156,7 +169,8 @@ test("what an attempt was begun with is held against its episode", async () => {
 
 test("a line of anything else is found", async () => {
   expect(await check([begin(), ...inputs(1), "{}", end(1)])).toEqual([
-    ...[1, "3 recording: the line is none of a recording (a torn line?)"],
+    1,
+    "3 recording: the line is none of a recording (a torn line?)",
   ]);
 });
 

@@ -15,7 +15,7 @@ export function findingsIn(
 ): readonly Finding[] {
   return violations.map(({ line, rule, detail }) => ({
     file,
-    ...(line === undefined ? {} : { line }),
+    ...(line !== undefined && { line }),
     rule,
     detail,
   }));

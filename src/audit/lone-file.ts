@@ -5,8 +5,15 @@ import { UsageError } from "../errors.ts";
 /** Files of a run's folder that hold no samples, with what else checks them. */
 const otherFiles: ReadonlyMap<string, string> = new Map([
   ...[
-    ...["episodes.jsonl", "events.jsonl", "recording.jsonl", "run.json", "summary.json"],
-    ...["evaluation.json", "errors.jsonl", "errors.json", "results.tau-bench.json"],
+    "episodes.jsonl",
+    "events.jsonl",
+    "recording.jsonl",
+    "run.json",
+    "summary.json",
+    "evaluation.json",
+    "errors.jsonl",
+    "errors.json",
+    "results.tau-bench.json",
   ].map((name) => [name, ""] as const),
   ["samples.slime.jsonl", ", or --as slime for this file alone"],
 ]);

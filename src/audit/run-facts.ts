@@ -49,12 +49,12 @@ export async function readRunFacts(
   const { sampling = {}, logprobConvention } = samplingFactsIn(started);
   const facts = {
     sampleFacts: {
-      ...(isCount(vocabularySize) ? { vocabularySize } : {}),
+      ...(isCount(vocabularySize) && { vocabularySize }),
       namesVersions: typeof policyVersion === "string" && policyVersion !== "",
       mayBeCertain: logprobConvention === "processed" && isGreedy(sampling),
     },
     plan: isPlan(plan) ? plan : undefined,
-    ...(isPasses(plan) ? { passes: plan } : {}),
+    ...(isPasses(plan) && { passes: plan }),
     hasSlime: configuration["format"] === "slime",
   };
   return { facts, manifest, found };

@@ -15,8 +15,12 @@ const manifest: RunManifest = {
   turnwright: "0.1.0",
   configuration: { env: "shop", tasks: "0-3", samples: sampleCount, format: "slime" },
   identity: {
-    ...{ tokenizer: "t1", engine: "fake", servedModel: "m", vocabularySize: "200" },
-    ...{ chatTemplate: "c1", stopTokens: "99" },
+    tokenizer: "t1",
+    engine: "fake",
+    servedModel: "m",
+    vocabularySize: "200",
+    chatTemplate: "c1",
+    stopTokens: "99",
   },
   found: {
     template: { templateHash: "c1" },
@@ -94,7 +98,7 @@ export async function writeSoundRun(
     const episodeHash = await folder.writeEpisode(episode);
     tally.episodeFinished(episode);
     const { rolloutId, outcome, stopReason, reward } = episode;
-    const event = { rolloutId, outcome, stopReason, ...(reward === undefined ? {} : { reward }) };
+    const event = { rolloutId, outcome, stopReason, ...(reward !== undefined && { reward }) };
     await folder.writeEvent({ type: "episode-finished", atMs: 1, ...event, episodeHash });
   }
   await folder.sortSamples(attempts.map(({ episode }) => episode.rolloutId));

@@ -63,7 +63,11 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
 
 /** What grows as a run is played, in the order in which it is written of an episode, and what is made of it at last. */
 const writtenFiles = [
-  ...["samples.jsonl", EpisodeFile.fileName, "events.jsonl", recordingFile, "samples.slime.jsonl"],
+  "samples.jsonl",
+  EpisodeFile.fileName,
+  "events.jsonl",
+  recordingFile,
+  "samples.slime.jsonl",
 ];
 
 /**
@@ -127,7 +131,7 @@ export async function auditFolder(files: Files, dir: string): Promise<RunVerific
       missingCount: missing.length,
       missing: missing.slice(0, 10).map(({ label }) => label),
     }),
-    ...(slime?.rows === undefined ? {} : { slimeRows: slime.rows }),
+    ...(slime?.rows !== undefined && { slimeRows: slime.rows }),
     ...(recording && { recorded: recording.recorded }),
     violations: findings,
   };

@@ -19,6 +19,6 @@ export async function planEvaluation(
     split,
     tasks,
     trialCount: sampleCount,
-    ...(prices === undefined ? {} : { prices }),
+    ...(prices !== undefined && { prices }),
   };
 }

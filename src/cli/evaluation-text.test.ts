@@ -6,7 +6,9 @@ import { printEvaluation } from "./evaluation-text.ts";
 /** The lines of as many attempts at one task, each of this reward. */
 function linesOf(trialCount: number, reward: number): readonly string[] {
   const tally = new EvaluationTally({
-    ...{ environment: "shop", split: "test", trialCount },
+    environment: "shop",
+    split: "test",
+    trialCount,
     tasks: [{ taskId: "shop/test/0", taskIndex: 0 }],
   });
   for (let trial = 0; trial < trialCount; trial++) {
@@ -30,7 +32,9 @@ test("printEvaluation() claims no certainty of rewards that are no shares", () =
 
 test("printEvaluation() counts tasks of which nothing was played as failed where it says so", () => {
   const tally = new EvaluationTally({
-    ...{ environment: "shop", split: "test", trialCount: 2 },
+    environment: "shop",
+    split: "test",
+    trialCount: 2,
     tasks: [0, 1, 2, 3].map((taskIndex) => ({ taskId: `shop/test/${taskIndex}`, taskIndex })),
   });
   for (const [taskIndex, sampleIndex, reward] of [
@@ -47,7 +51,10 @@ test("printEvaluation() counts tasks of which nothing was played as failed where
 
 test("printEvaluation() counts nothing as failed where tasks were to have unlike numbers of attempts", () => {
   const tally = new EvaluationTally({
-    ...{ environment: "shop", split: "test", trialCount: 4, isBranching: true },
+    environment: "shop",
+    split: "test",
+    trialCount: 4,
+    isBranching: true,
     tasks: [0, 1].map((taskIndex) => ({ taskId: `shop/test/${taskIndex}`, taskIndex })),
   });
   tally.add({ row: episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 1 }), trial: 0 });

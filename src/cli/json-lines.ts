@@ -17,7 +17,7 @@ export interface LinesInput {
 
 /** Standard input, or the file that `--in` names. */
 export function toLinesInput(file: string | undefined): LinesInput {
-  return { stdin: process.stdin, ...(file === undefined ? {} : { file }) };
+  return { stdin: process.stdin, ...(file !== undefined && { file }) };
 }
 
 /** What a line that cannot be handled says in its place. */

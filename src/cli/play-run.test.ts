@@ -33,8 +33,16 @@ async function told(play: (soFar: () => string) => Promise<void>): Promise<strin
 
 function configOf(name: string) {
   return readRunConfig({
-    ...{ env: "storefront", user: "scripted", engine: "reference", threads: 1, sequences: 2 },
-    ...{ model, tasks: "0", "max-tokens-per-turn": 16, "max-turns": 1, "sampling-seed": 3 },
+    env: "storefront",
+    user: "scripted",
+    engine: "reference",
+    threads: 1,
+    sequences: 2,
+    model,
+    tasks: "0",
+    "max-tokens-per-turn": 16,
+    "max-turns": 1,
+    "sampling-seed": 3,
     out: path.join(scratch, name),
   });
 }

@@ -22,9 +22,9 @@ export async function printEnvironmentCheck(name: string, flags: CheckFlags): Pr
   const environment = await loadEnvironment(name, flags.data);
   const user = await loadOwnUser(name);
   const check = await checkEnvironment(environment, {
-    ...(user === undefined ? {} : { user }),
-    ...(flags.tasks === undefined ? {} : { taskCount: flags.tasks }),
-    ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout * 1000 }),
+    ...(user !== undefined && { user }),
+    ...(flags.tasks !== undefined && { taskCount: flags.tasks }),
+    ...(flags.timeout !== undefined && { timeoutMs: flags.timeout * 1000 }),
     signal: stopOnInterrupt(),
   });
   const { problems, taskCount, totalTaskCount, episodeCount, stepCount } = check;

@@ -8,8 +8,13 @@ function progressOf(planned?: number) {
 }
 
 const played = {
-  ...{ finished: 30, resumed: 10, running: 4, rewardMean: 0.5, sampledTokensPerSecond: 1234.5 },
-  ...{ elapsedMs: 60_000, spentMs: { engine: 800, user: 150, environment: 50 } },
+  finished: 30,
+  resumed: 10,
+  running: 4,
+  rewardMean: 0.5,
+  sampledTokensPerSecond: 1234.5,
+  elapsedMs: 60_000,
+  spentMs: { engine: 800, user: 150, environment: 50 },
 };
 
 describe("describeProgress()", () => {

@@ -41,7 +41,15 @@ export function printQueue({ store, runs, workers }: QueueState): string {
 const runHead = ["run", "environment", "handed out by", "waiting", "playing", "done", "waits for"];
 
 const workerHead = [
-  ...["worker", "host", "state", "plays", "done", "attempts/s", "turns/s", "tokens/s", "busy"],
+  "worker",
+  "host",
+  "state",
+  "plays",
+  "done",
+  "attempts/s",
+  "turns/s",
+  "tokens/s",
+  "busy",
   "waits for",
 ];
 

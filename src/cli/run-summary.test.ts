@@ -48,7 +48,9 @@ test("printRunSummary() says beside the mean what it leaves out, and why", () =>
 test("printRunSummary() tells of what went wrong and cost nothing", () => {
   const tally = new RunTally({ planned: 2, now: () => 0 });
   const trouble = (message: string) => ({
-    ...{ party: "environment" as const, code: "environment/exception" as const, message },
+    party: "environment" as const,
+    code: "environment/exception" as const,
+    message,
   });
   const troubles = [trouble("Cannot dispose of it"), trouble("Cannot dispose of the other")];
   [{ reward: 1 }, { reward: 1, troubles }].forEach((row, taskIndex) => {

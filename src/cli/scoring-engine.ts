@@ -16,8 +16,19 @@ import { hideSecrets } from "./write-out.ts";
 const truncationNames = ["top-p", "top-k", "min-p"] as const;
 
 const engineSettingNames: readonly string[] = [
-  ...["engine", "url", "engine-mode", "engine-api", "served-model", "api-key-env", "gguf"],
-  ...["threads", "sequences", "model", "max-context", "temperature", "engine-timeout"],
+  "engine",
+  "url",
+  "engine-mode",
+  "engine-api",
+  "served-model",
+  "api-key-env",
+  "gguf",
+  "threads",
+  "sequences",
+  "model",
+  "max-context",
+  "temperature",
+  "engine-timeout",
   ...truncationNames,
 ];
 

@@ -1,4 +1,3 @@
-import { given } from "../internal/given.ts";
 import { completeSettings, flag, type GivenSettings, type Setting } from "../setup/setting.ts";
 import { pickSettings, readDisplay, type Display } from "./display-settings.ts";
 
@@ -31,5 +30,9 @@ export interface RunDisplay extends Display {
 export function readRunDisplay(settings: GivenSettings): RunDisplay {
   const values = completeSettings(watchSettings, pickSettings(watchSettings, settings));
   const { view, "metrics-port": metricsPort } = values;
-  return { ...readDisplay(settings), view: view === true, ...given({ metricsPort }) };
+  return {
+    ...readDisplay(settings),
+    view: view === true,
+    ...(metricsPort !== undefined && { metricsPort }),
+  };
 }

@@ -3,8 +3,12 @@ import { checkGeneration } from "./check-sampled.ts";
 import type { Generation } from "./engine.ts";
 
 const request = {
-  ...{ promptIds: [1, 2], sampling: {}, maxNewTokens: 8, stopTokenIds: [9] },
-  ...{ requestId: "r", sessionId: "s" },
+  promptIds: [1, 2],
+  sampling: {},
+  maxNewTokens: 8,
+  stopTokenIds: [9],
+  requestId: "r",
+  sessionId: "s",
 };
 
 test("what an engine writes into its lists later does not reach the turn that it returned", () => {

@@ -1,6 +1,6 @@
 import { RolloutError, type DiscardedSampling } from "../errors.ts";
 import { copyMembers } from "../internal/copy-members.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import type { GenerateRequest, Generation } from "./engine.ts";
 import { isSampledLogprob, logprobRange } from "./logprob-range.ts";
@@ -111,7 +111,7 @@ function copyOf(generation: Generation): Generation {
     // What a turn that was cut short ended with is not looked at.
     finish: copyMembers(finish, finish.type === "stop" ? ["type", "matched"] : ["type"]),
     pieces: pieces.map((piece) => copyMembers(piece, pieceMembers)),
-    ...(hasCounts ? given({ promptTokenCount, cachedTokenCount, queueMs }) : undefined),
+    ...(hasCounts ? withoutUndefined({ promptTokenCount, cachedTokenCount, queueMs }) : undefined),
     discarded: discarded.map(copyOfDiscarded),
   };
 }

@@ -3,8 +3,13 @@ import { restBehind, seedBehind } from "./continued-sampling.ts";
 import type { GenerateRequest } from "./engine.ts";
 
 const request: GenerateRequest = {
-  ...{ promptIds: [1, 2], sampling: { temperature: 0.5, seed: 5 }, maxNewTokens: 9 },
-  ...{ stopTokenIds: [3], vocabularySize: 99, requestId: "r", sessionId: "s" },
+  promptIds: [1, 2],
+  sampling: { temperature: 0.5, seed: 5 },
+  maxNewTokens: 9,
+  stopTokenIds: [3],
+  vocabularySize: 99,
+  requestId: "r",
+  sessionId: "s",
 };
 
 test("a turn of which nothing was sampled is sampled as it was asked for", () => {
@@ -16,7 +21,8 @@ test("a turn of which nothing was sampled is sampled as it was asked for", () =>
 test("a turn that goes on has another seed and less room, and all else as it was", () => {
   expect(restBehind(request, [7])).toEqual({
     ...request,
-    ...{ promptIds: [1, 2, 7], maxNewTokens: 8 },
+    promptIds: [1, 2, 7],
+    maxNewTokens: 8,
     sampling: { temperature: 0.5, seed: 1_327_217_890 },
   });
   const unseeded = { ...request, sampling: { temperature: 0.5 } };

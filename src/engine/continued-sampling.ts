@@ -37,8 +37,8 @@ function samplingBehind(sampling: SamplingParameters, sampledCount: number): Sam
   const { seed, extra } = sampling;
   return {
     ...sampling,
-    ...(seed === undefined ? {} : { seed: seedBehind(seed, sampledCount) }),
-    ...(extra === undefined ? {} : { extra: extraBehind(extra, sampledCount) }),
+    ...(seed !== undefined && { seed: seedBehind(seed, sampledCount) }),
+    ...(extra !== undefined && { extra: extraBehind(extra, sampledCount) }),
   };
 }
 

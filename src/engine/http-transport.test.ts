@@ -25,8 +25,12 @@ async function askEcho(status: number, reply: (key: string) => object): Promise<
   const engine = createSglangEngine({ url: `http://127.0.0.1:${port}`, apiKey });
   const result: unknown = await engine
     .generate({
-      ...{ promptIds: [1], sampling: {}, maxNewTokens: 1, stopTokenIds: [2] },
-      ...{ requestId: "r", sessionId: "s" },
+      promptIds: [1],
+      sampling: {},
+      maxNewTokens: 1,
+      stopTokenIds: [2],
+      requestId: "r",
+      sessionId: "s",
     })
     .catch((thrown: unknown) => thrown);
   await engine.close();
@@ -48,8 +52,10 @@ test("an engine keeps its key out of what it throws and returns where a good rep
 
   const generation = await askEcho(200, (key) => ({
     meta_info: {
-      ...{ weight_version: key, finish_reason: { type: "length" } },
-      ...{ output_token_logprobs: [[-0.1, 5, null]], completion_tokens: 1 },
+      weight_version: key,
+      finish_reason: { type: "length" },
+      output_token_logprobs: [[-0.1, 5, null]],
+      completion_tokens: 1,
     },
   }));
   expect(generation).toMatchObject({ outputIds: [5], logprobs: [-0.1] });
@@ -87,8 +93,11 @@ test("the room of a request's bytes is used again without a byte of another requ
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const transport = createHttpTransport({
-    ...{ url: `http://127.0.0.1:${port}`, connectMs: 60_000, maxConnections: 3 },
-    ...{ maxReplyBytes: 1_000, redactor: new Redactor() },
+    url: `http://127.0.0.1:${port}`,
+    connectMs: 60_000,
+    maxConnections: 3,
+    maxReplyBytes: 1_000,
+    redactor: new Redactor(),
   });
   const { signal } = new AbortController();
   const sent = new Map<string, string>();
@@ -98,7 +107,10 @@ test("the room of a request's bytes is used again without a byte of another requ
     const body = lendBytes(1_000_000 + index).fill(letter);
     if (!isEarly) sent.set(String(index), letter.repeat(body.length));
     await transport.send({
-      ...{ method: "POST", path: `/${index}/${isEarly ? "early" : "late"}`, body, signal },
+      method: "POST",
+      path: `/${index}/${isEarly ? "early" : "late"}`,
+      body,
+      signal,
     });
   };
   for (let round = 0; round < 8; round++) {
@@ -132,7 +144,10 @@ describe("a compressed reply", () => {
     await once(server, "listening");
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const transport = createHttpTransport({
-      ...{ url, connectMs: 5_000, maxConnections: 1, maxReplyBytes: 100_000 },
+      url,
+      connectMs: 5_000,
+      maxConnections: 1,
+      maxReplyBytes: 100_000,
       redactor: new Redactor(),
     });
     return {
@@ -216,7 +231,10 @@ test("a reply that is not UTF-8 is a broken one", async () => {
   await once(server, "listening");
   const transport = createHttpTransport({
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ...{ connectMs: 10_000, maxConnections: 1, maxReplyBytes: 100, redactor: new Redactor() },
+    connectMs: 10_000,
+    maxConnections: 1,
+    maxReplyBytes: 100,
+    redactor: new Redactor(),
   });
   const { signal } = new AbortController();
   const outcome = await transport.send({ method: "GET", path: "/", headers: {}, signal });

@@ -159,7 +159,7 @@ function exchange(
         headers: {
           // Without this, a server may answer in any coding.
           "accept-encoding": "identity",
-          ...(request.body === undefined ? {} : { "content-type": "application/json" }),
+          ...(request.body !== undefined && { "content-type": "application/json" }),
           ...request.headers,
         },
         body: bytes,

@@ -13,6 +13,6 @@ export function joinGenerations(first: Generation, second: Generation): Generati
     finish: second.finish,
     pieces: [...pieces, ...second.pieces],
     discarded: [...first.discarded, ...second.discarded],
-    ...(queued.length === 0 ? {} : { queueMs: queued.reduce((sum, ms) => sum + ms, 0) }),
+    ...(queued.length !== 0 && { queueMs: queued.reduce((sum, ms) => sum + ms, 0) }),
   };
 }

@@ -75,7 +75,7 @@ export function refuseReply(problem: ReplyProblem, tokenCount?: number): FailedR
   return {
     type: "failed",
     failure,
-    ...(tokenCount === undefined ? {} : { tokenCount }),
-    ...(problem instanceof PromptCountProblem ? { isMiscounted: true } : {}),
+    ...(tokenCount !== undefined && { tokenCount }),
+    ...(problem instanceof PromptCountProblem && { isMiscounted: true }),
   };
 }

@@ -79,7 +79,10 @@ export class RepeatedCall implements Disposable {
     this.#context = context;
     const [parents, shared] = [[signal], [closing]];
     this.#deadline = startDeadline({
-      ...{ ms: timeouts.turnMs, parents, shared, clock },
+      ms: timeouts.turnMs,
+      parents,
+      shared,
+      clock,
       isOurs: true,
     });
   }

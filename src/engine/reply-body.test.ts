@@ -15,7 +15,8 @@ test("events are the same wherever the bytes are cut", () => {
     for (const second of [first, first + 1, first + 2, first + 5]) {
       const events: string[] = [];
       const body = openBody(stream, {
-        ...{ limitBytes: 1_000, redactor },
+        limitBytes: 1_000,
+        redactor,
         onEvent: (data) => void events.push(data),
       });
       for (const part of [bytes.subarray(0, first), bytes.subarray(first, second)]) body.add(part);
@@ -29,7 +30,8 @@ test("events are the same wherever the bytes are cut", () => {
 test("events are without secrets", () => {
   const events: string[] = [];
   const body = openBody(stream, {
-    ...{ limitBytes: 1_000, redactor },
+    limitBytes: 1_000,
+    redactor,
     onEvent: (data) => void events.push(data),
   });
   body.add(Buffer.from('data: {"you":"hunter2-hunter2"}\n\n'));
@@ -63,7 +65,8 @@ test("an error is a text, and so is what is not asked for as a stream", () => {
 test("a stream's byte order mark is no part of its first event, and bytes that are not UTF-8 are refused", () => {
   const events: string[] = [];
   const body = openBody(stream, {
-    ...{ limitBytes: 1_000, redactor },
+    limitBytes: 1_000,
+    redactor,
     onEvent: (data) => void events.push(data),
   });
   body.add(Buffer.from("\uFEFFdata: 1\n\n"));

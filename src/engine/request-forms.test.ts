@@ -15,7 +15,9 @@ const tag = { type: "structural_tag", format: { type: "any_text" } };
 function pieceWith(constraint?: SamplingConstraint): PieceRequest {
   const turn = { sampling: {}, stopTokenIds: [2], stopTexts: ["\n\n", "é"], sessionId: "s" };
   return {
-    ...{ requestId: "r", inputIds: [1, 2_000_000], maxNewTokens: 4 },
+    requestId: "r",
+    inputIds: [1, 2_000_000],
+    maxNewTokens: 4,
     turn: constraint === undefined ? turn : { ...turn, constraint },
   };
 }
@@ -54,11 +56,13 @@ describe("stop texts and constraints in a server's own words", () => {
     const options = { wireId: "w", model: undefined, stream: true };
     const streamed = { stream: true, stream_options: { include_usage: true } };
     expect(toJson(encodeGenerateBody(piece, options))).toMatchObject({
-      ...{ token_ids: [1, 2_000_000], sampling_params: sampling },
+      token_ids: [1, 2_000_000],
+      sampling_params: sampling,
       ...streamed,
     });
     expect(toJson(encodeCompletionsBody(piece, options))).toMatchObject({
-      ...{ prompt: [1, 2_000_000], ...sampling },
+      prompt: [1, 2_000_000],
+      ...sampling,
       ...streamed,
     });
   });
@@ -88,8 +92,13 @@ describe("stop texts and constraints in a server's own words", () => {
     "engines in process refuse %j",
     (asked) => {
       const request = {
-        ...{ promptIds: [1], sampling: {}, maxNewTokens: 1, stopTokenIds: [] },
-        ...{ requestId: "r", sessionId: "s", ...asked },
+        promptIds: [1],
+        sampling: {},
+        maxNewTokens: 1,
+        stopTokenIds: [],
+        requestId: "r",
+        sessionId: "s",
+        ...asked,
       };
       const limits = { vocabularySize: 10, contextLength: 10 };
       expect(() => checkGenerateRequest(request, limits)).toThrow(RolloutError);

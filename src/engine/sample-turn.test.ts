@@ -153,7 +153,9 @@ test("what is sampled behind an interruption is sampled with another seed", asyn
     { seed: 5 },
   );
   expect(pieces.map(({ turn }) => turn.sampling.seed)).toEqual([
-    ...[5, 5, (5 + 2 * 1_327_217_885) % 2 ** 31],
+    5,
+    5,
+    (5 + 2 * 1_327_217_885) % 2 ** 31,
   ]);
 });
 
@@ -169,7 +171,9 @@ describe("a turn that is held to a form as a whole", () => {
   test("is asked for anew where it was interrupted", async () => {
     const { generation, pieces } = await sample([interrupted, good], { seed: 5 }, { form });
     expect(generation).toEqual({
-      ...{ outputIds: [10, 2], logprobs: [-1, -1], finish },
+      outputIds: [10, 2],
+      logprobs: [-1, -1],
+      finish,
       pieces: [{ requestId: "r1~a", tokenCount: 2, policyVersion: "", finish: "stop" }],
       discarded: [{ requestId: "a", reason, tokenCount: 2 }],
     });
@@ -186,7 +190,9 @@ describe("a turn that is held to a form as a whole", () => {
     const replies = [interrupted, nothing, nothing];
     const { generation, pieces } = await sample(replies, {}, { form, cutAfter: 3 });
     expect(generation).toEqual({
-      ...{ outputIds: [9, 8], logprobs: [-1, -1], finish: { type: "length" } },
+      outputIds: [9, 8],
+      logprobs: [-1, -1],
+      finish: { type: "length" },
       pieces: [{ requestId: "a", tokenCount: 2, policyVersion: "", finish: "abort" }],
       discarded: [],
     });
@@ -218,7 +224,8 @@ describe("a turn that is held to a form as a whole", () => {
     const onTokens: GenerateOptions["onTokens"] = ({ tokenIds }) => void told.push(...tokenIds);
     const { generation, pieces } = await sample([interrupted], {}, { form, onTokens });
     expect(generation).toMatchObject({
-      ...{ code: "engine/interrupted", retryable: true },
+      code: "engine/interrupted",
+      retryable: true,
       message:
         "Cannot sample on in request a: it was interrupted (new weights) behind tokens that were streamed, " +
         "and constraint (regex) is of the whole turn, expected the turn to be asked for again",
@@ -236,7 +243,8 @@ describe("a turn that is held to a form as a whole", () => {
       { form, onTokens: () => {}, streamed: [9] },
     );
     expect(generation).toMatchObject({
-      ...{ code: "engine/interrupted", retryable: true },
+      code: "engine/interrupted",
+      retryable: true,
       message: expect.stringContaining("it was interrupted (the stream broke) behind") as string,
       discarded: [{ requestId: "a", tokenCount: 1 }],
     });

@@ -57,8 +57,8 @@ export class TurnProgress {
     if (this.#pieces.length === 0) {
       const { promptTokenCount, cachedTokenCount } = sampled;
       this.#counts = {
-        ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
-        ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
+        ...(promptTokenCount !== undefined && { promptTokenCount }),
+        ...(cachedTokenCount !== undefined && { cachedTokenCount }),
       };
     }
     if (sampled.queueMs !== undefined) this.#queueMs = (this.#queueMs ?? 0) + sampled.queueMs;
@@ -86,7 +86,7 @@ export class TurnProgress {
     this.#discarded.push({
       requestId,
       reason,
-      ...(tokenCount === undefined ? {} : { tokenCount }),
+      ...(tokenCount !== undefined && { tokenCount }),
     });
   }
 
@@ -107,7 +107,7 @@ export class TurnProgress {
       finish,
       pieces: this.#pieces,
       ...this.#counts,
-      ...(this.#queueMs === undefined ? {} : { queueMs: this.#queueMs }),
+      ...(this.#queueMs !== undefined && { queueMs: this.#queueMs }),
       discarded: this.#discarded,
     };
   }

@@ -7,7 +7,8 @@ function seedOf(ofRun: number, seed: number, turnIndex: number): number | undefi
 
 test("a turn's seed follows from the run's, the episode's and its index", () => {
   expect(samplingOfTurn({ temperature: 0.5, seed: 7 }, { seed: 2, turnIndex: 3 })).toEqual({
-    ...{ temperature: 0.5, seed: 2_028 },
+    temperature: 0.5,
+    seed: 2_028,
   });
   expect(seedOf(-1, 0, 0)).toBe(-1);
   expect(seedOf(5, 2_128_328, 0)).toBe(2_147_482_957);

@@ -46,7 +46,8 @@ describe("loadOnAll()", () => {
       server("loses", { refuses: ["8"], halfway: true }),
     ];
     await expect(loadOnAll([one, keeps, loses], step8)).rejects.toMatchObject({
-      ...{ code: "engine/server-error", message: "keeps cannot load /step-8" },
+      code: "engine/server-error",
+      message: "keeps cannot load /step-8",
     });
     expect([one, keeps, loses].map((each) => each.has())).toEqual([step7, step7, step7]);
     for (const { asked } of [one, keeps, loses]) {

@@ -12,10 +12,22 @@ import { isObject } from "./reply-reading.ts";
  * tools/server/server-schema.cpp.
  */
 const wholeParameters = [
-  ...["json_schema", "regex", "ebnf", "structural_tag", "choice"],
-  ...["structured_outputs", "response_format", "grammar"],
-  ...["guided_json", "guided_regex", "guided_choice", "guided_grammar", "guided_json_object"],
-  ...["stop", "stop_regex", "bad_words"],
+  "json_schema",
+  "regex",
+  "ebnf",
+  "structural_tag",
+  "choice",
+  "structured_outputs",
+  "response_format",
+  "grammar",
+  "guided_json",
+  "guided_regex",
+  "guided_choice",
+  "guided_grammar",
+  "guided_json_object",
+  "stop",
+  "stop_regex",
+  "bad_words",
 ];
 
 /** What vLLM's `structured_outputs` may hold an output to; whatever else is in it says how. */
@@ -56,7 +68,9 @@ export function cannotGoOn(demand: string): string {
 export function discardPart({ pieces, discarded }: Generation, demand: string): Generation {
   const reason = cannotGoOn(demand);
   const parts: readonly DiscardedSampling[] = pieces.map(({ requestId, tokenCount }) => ({
-    ...{ requestId, reason, tokenCount },
+    requestId,
+    reason,
+    tokenCount,
   }));
   return nothingSampled([...parts, ...discarded]);
 }

@@ -207,8 +207,13 @@ for (const [View, Plain] of [
 
 /** What newer versions of JavaScript have looks at what a Set itself holds, and a view holds nothing itself. */
 const comparisons = [
-  ...["union", "intersection", "difference", "symmetricDifference"],
-  ...["isSubsetOf", "isSupersetOf", "isDisjointFrom"],
+  "union",
+  "intersection",
+  "difference",
+  "symmetricDifference",
+  "isSubsetOf",
+  "isSupersetOf",
+  "isDisjointFrom",
 ];
 for (const name of comparisons) {
   const compare = (Set.prototype as unknown as Record<string, unknown>)[name];

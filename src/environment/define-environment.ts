@@ -95,7 +95,7 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
   const policyOf = typeof policy === "function" ? policy : undefined;
   return {
     name,
-    ...(where === undefined ? {} : { definedAt: where }),
+    ...(where !== undefined && { definedAt: where }),
     repeatable,
     source: options.source ?? "defined by its author",
     splits: tasks.splits,
@@ -137,8 +137,8 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
         resources,
         state,
         own: {
-          ...(toolsOf.shared === undefined ? { tools: definitionsOf(tools) } : {}),
-          ...(policyText === undefined ? {} : { policyText }),
+          ...(toolsOf.shared === undefined && { tools: definitionsOf(tools) }),
+          ...(policyText !== undefined && { policyText }),
         },
       });
     },
@@ -187,8 +187,17 @@ function assertRepeatable<State>(
 }
 
 const partNames = [
-  ...["name", "tasks", "initialState", "policy", "tools", "user", "score"],
-  ...["isDone", "dispose", "source", "repeatable"],
+  "name",
+  "tasks",
+  "initialState",
+  "policy",
+  "tools",
+  "user",
+  "score",
+  "isDone",
+  "dispose",
+  "source",
+  "repeatable",
 ];
 
 /** @throws UsageError naming the first part that is missing or of the wrong kind. */

@@ -122,7 +122,7 @@ export class DefinedWorld<Item, State> implements World {
       observation: text,
       from: "tool",
       source: name,
-      ...(isError ? { isError } : {}),
+      ...(isError && { isError }),
       ...(ends ? { done: "terminal-tool" } : this.#isFinished() ? { done: "finished" } : {}),
     };
   }

@@ -395,7 +395,9 @@ describe("EpisodeState", () => {
         expect([list.indexOf(item, 3), list.lastIndexOf(item, 1)]).toEqual([-1, -1]);
       }
       expect([list.indexOf(sealed), list.indexOf(list[0]!), list.includes({ n: 1 })]).toEqual([
-        ...[3, 0, false],
+        3,
+        0,
+        false,
       ]);
       list[0]!.n = 9;
       expect(list.indexOf(list[0]!)).toBe(0);
@@ -475,10 +477,14 @@ describe("EpisodeState", () => {
       draft.set = new Set([...draft.set].filter(({ n }) => n !== 1));
       const two = [...draft.set][0]!;
       expect([draft.set.has(two), draft.set.has(tea), draft.set.add(two).size]).toEqual([
-        ...[true, true, 3],
+        true,
+        true,
+        3,
       ]);
       expect([draft.set.delete(two), draft.set.delete(two), draft.set.size]).toEqual([
-        ...[true, false, 2],
+        true,
+        false,
+        2,
       ]);
     });
     expect(read()).toEqual([3, 9]);
@@ -563,7 +569,11 @@ describe("EpisodeState", () => {
         const reached = state.close().rows;
         const { columns, "01": odd, "-1": before } = reached;
         expect([reached.length, reached[0], columns, odd, before]).toEqual([
-          ...[length - 1, { place: 5 }, ["place", "name"], { name: "none" }, 7],
+          length - 1,
+          { place: 5 },
+          ["place", "name"],
+          { name: "none" },
+          7,
         ]);
       }
       expect(base.rows.columns).toEqual(["place"]);
@@ -632,7 +642,9 @@ describe("EpisodeState", () => {
         draft.stock.set(item, (draft.stock.get(item) as number) + 1).set(seat, 5);
         draft.stock.set(new Date(0), 6).set("text", 7).set(null, 8);
         expect([draft.stock.get({}), draft.stock.has({}), draft.stock.delete({})]).toEqual([
-          ...[undefined, false, false],
+          undefined,
+          false,
+          false,
         ]);
       });
       const writeKey = (draft: typeof base): void => {
@@ -800,8 +812,13 @@ describe("EpisodeState", () => {
       new Uint8Array(state.list[0]!)[1]! += 1;
     };
     const read = ({ due, board, note, joined, record, map, list }: Held) => [
-      ...[due.toISOString(), [...board], note.toString(), joined.toString()],
-      ...[record.view.getUint8(0), [...map.get("grid")!], [...new Uint8Array(list[0]!)]],
+      due.toISOString(),
+      [...board],
+      note.toString(),
+      joined.toString(),
+      record.view.getUint8(0),
+      [...map.get("grid")!],
+      [...new Uint8Array(list[0]!)],
     ];
     const begun = ["1970-01-01T00:00:00.000Z", [0, 0, 0], "abc", "abcd", 0, [0, 0], [0, 0]];
     const twice = ["1970-01-03T00:00:00.000Z", [0, 2, 0], "cbc", "abcf", 2, [0, 1], [0, 2]];
@@ -823,7 +840,7 @@ describe("EpisodeState", () => {
         expect([read(closed), read(state.initial)]).toEqual([twice, begun]);
         expect(
           [closed.note, closed.joined, closed.board].map((one) => Buffer.isBuffer(one)),
-        ).toEqual([...[true, true, false]]);
+        ).toEqual([true, true, false]);
         // What score() writes is seen by nobody else.
         for (const one of [closed, state.initial]) one.board.fill(7);
         expect(() => closed.due.setTime(1)).toThrow("it is read only");
@@ -871,7 +888,9 @@ describe("EpisodeState", () => {
         await change(state, clear, false);
         const closed = state.close();
         expect([closed.all, closed.part, closed.added[0]].map(String)).toEqual([
-          ...["345!789abcdefghij", "5!7", "!7"],
+          "345!789abcdefghij",
+          "5!7",
+          "!7",
         ]);
         expect([closed.added[1], closed.added[2]].map(String)).toEqual(["1,9,3,4", "9,3"]);
       }
@@ -886,7 +905,8 @@ describe("EpisodeState", () => {
           expect(draft.map.get("due")).toBe(draft.due);
           expect(draft.list[1]).toBe(draft.board);
           expect([draft.list.indexOf(draft.board), draft.list.includes(draft.list[1]!)]).toEqual([
-            ...[0, true],
+            0,
+            true,
           ]);
           draft.due.setTime(5);
           draft.list[0]![1] = 5;
@@ -967,11 +987,9 @@ describe("EpisodeState", () => {
         await change(boards, (draft) => void (draft[0] = 1));
         await change(boards, (draft) => void (draft[1] = 1), false);
         expect([boards.view, boards.close(), boards.initial].map((one) => [...one])).toEqual([
-          ...[
-            [1, 0],
-            [1, 0],
-            [0, 0],
-          ],
+          [1, 0],
+          [1, 0],
+          [0, 0],
         ]);
         const days = new EpisodeState(day);
         await change(days, (draft) => void draft.setTime(3));
@@ -983,7 +1001,10 @@ describe("EpisodeState", () => {
         expect(carts.close().first).toEqual(new Date(4));
       }
       expect([[...board], day, cart.first, [...deep.cells]]).toEqual([
-        ...[[0, 0], new Date(0), new Date(0), [0]],
+        [0, 0],
+        new Date(0),
+        new Date(0),
+        [0],
       ]);
     });
 
@@ -996,7 +1017,9 @@ describe("EpisodeState", () => {
         expect(Object.getPrototypeOf(copy)).toBe(Date.prototype);
         expect([copy, structuredClone(due)]).toEqual([new Date(due), new Date(due)]);
         expect([due instanceof Date, JSON.stringify(due), due > new Date(0)]).toEqual([
-          ...[true, '"2026-11-24T00:00:00.000Z"', true],
+          true,
+          '"2026-11-24T00:00:00.000Z"',
+          true,
         ]);
         expect(Number.isNaN(other.getTime())).toBe(true);
         due.setTime(2);
@@ -1055,9 +1078,7 @@ describe("EpisodeState", () => {
       });
       await change(state, (draft) => void draft.added!.set("b", draft.added!.get("c") + 1));
       const closed = state.close();
-      expect([closed.counts, closed.names, closed.added]).toEqual([
-        ...[base.counts, base.names, added],
-      ]);
+      expect([closed.counts, closed.names, closed.added]).toEqual([base.counts, base.names, added]);
       expect(closed.counts).toBe(base.counts);
       expect([closed.counts.get("a"), added.get("b")]).toEqual([1, 1]);
       const whole = new EpisodeState(new Counts());

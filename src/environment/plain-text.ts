@@ -10,8 +10,18 @@ const maxDepth = 200;
 
 /** What content parts of other frameworks are called that are no text. */
 const mediaTypes = new Set([
-  ...["image", "image_url", "input_image", "image-data", "image-url", "media"],
-  ...["audio", "input_audio", "video", "file", "file-data", "resource"],
+  "image",
+  "image_url",
+  "input_image",
+  "image-data",
+  "image-url",
+  "media",
+  "audio",
+  "input_audio",
+  "video",
+  "file",
+  "file-data",
+  "resource",
 ]);
 
 /**

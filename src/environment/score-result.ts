@@ -67,7 +67,7 @@ export function toScore(result: unknown, episode: ScoredEpisode): Score {
   const isKnown = wanted !== undefined || outputs !== undefined;
   return {
     reward: reward === undefined ? Number(isRight) : toReward(reward, "reward", bad),
-    details: { ...toDetails(details, bad), ...(isKnown ? { difference } : {}) },
+    details: { ...toDetails(details, bad), ...(isKnown && { difference }) },
   };
 }
 
@@ -99,7 +99,7 @@ function differenceOf(
       wanted === undefined ? { state: [], moreState: 0 } : findDifferences(wanted, reached);
     return {
       state: found.state,
-      ...(found.moreState === 0 ? {} : { moreState: found.moreState }),
+      ...(found.moreState !== 0 && { moreState: found.moreState }),
       missingCalls: [],
       extraCalls: [],
       missingOutputs: outputs.filter(

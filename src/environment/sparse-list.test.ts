@@ -99,7 +99,8 @@ test("a refused call that deletes what a list works out leaves it worked out", a
     get(this: unknown[]) {
       return this.length;
     },
-    ...{ enumerable: true, configurable: true },
+    enumerable: true,
+    configurable: true,
   });
   const state = new EpisodeState<{ list: string[] & { size?: number } }>({ list });
   await state.change(

@@ -88,12 +88,17 @@ describe("findDifferences()", () => {
         { table: "files", record: "a", field: "", wanted: { data: "(Uint8Array of 3: 1, 2, 3)" } },
         { table: "list", record: "", field: "", wanted: ["(RegExp /x/)"], got: [] },
         {
-          ...{ table: "account", record: "", field: "" },
+          table: "account",
+          record: "",
+          field: "",
           wanted: "(Account without members that could be compared: a toJSON() gives it some)",
           got: "(Account without members that could be compared: a toJSON() gives it some)",
         },
         {
-          ...{ table: "level", record: "", field: "", got: 5 },
+          table: "level",
+          record: "",
+          field: "",
+          got: 5,
           wanted: "(cannot be written: it is NaN, which JSON does not have)",
         },
       ],
@@ -132,7 +137,10 @@ describe("findDifferences()", () => {
     expect(isAlike(far, listOf(4_000_000_000, { 3_999_999_999: "Ann" }))).toBe(true);
     expect(findDifferences({ hall: { seats: ["Ann"] } }, { hall: { seats: far } }).state).toEqual([
       {
-        ...{ table: "hall", record: "seats", field: "", wanted: ["Ann"] },
+        table: "hall",
+        record: "seats",
+        field: "",
+        wanted: ["Ann"],
         got: "(Array of 4000000000, most of them missing)",
       },
     ]);
@@ -150,7 +158,7 @@ describe("findDifferences()", () => {
     expect(find(new Map([[Object.create(null) as object, 1]]), {})).toThrow(refused);
     expect(isAlike(stock, stock)).toBe(true);
     const named = (n: number): object =>
-      new Map<unknown, number>([...[day, place].map((key) => [key, n] as const)]);
+      new Map<unknown, number>([day, place].map((key) => [key, n] as const));
     expect([isAlike(named(1), named(1)), isAlike(named(1), named(2))]).toEqual([true, false]);
   });
 

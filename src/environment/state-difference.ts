@@ -159,8 +159,8 @@ function toPlace(
     table,
     record,
     field: field.replace(/^\./, ""),
-    ...(wanted === undefined ? {} : { wanted: brief(wanted) }),
-    ...(got === undefined ? {} : { got: brief(got) }),
+    ...(wanted !== undefined && { wanted: brief(wanted) }),
+    ...(got !== undefined && { got: brief(got) }),
   };
 }
 

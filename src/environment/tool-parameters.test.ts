@@ -3,7 +3,9 @@ import { UsageError } from "../errors.ts";
 import { defineForeignTool, defineTool } from "./define-tool.ts";
 
 const options = (properties: object) => ({
-  ...{ name: "buy", description: "Buys.", execute: () => "bought" },
+  name: "buy",
+  description: "Buys.",
+  execute: () => "bought",
   parameters: { type: "object", properties } as const,
 });
 const pattern = { code: { type: "string", pattern: "^(.)\\1$" } };

@@ -106,7 +106,9 @@ test("what it throws is the engine's failure, but for a UsageError", async () =>
     throw cause;
   });
   await expect(askDescription(failing)).rejects.toMatchObject({
-    ...{ name: "RolloutError", code: "engine/exception", cause },
+    name: "RolloutError",
+    code: "engine/exception",
+    cause,
     message: "Cannot describe the engine own: db away",
   });
   const lacking = { ...failing, describe: undefined } as unknown as Engine;
@@ -126,7 +128,8 @@ test("an engine that never answers is waited for within the limit, and told when
   });
   const asked = askDescription(hung, { timeoutMs: 500, clock: createClock(clock) });
   const outcome = expect(asked).rejects.toMatchObject({
-    ...{ code: "engine/timeout", retryable: true },
+    code: "engine/timeout",
+    retryable: true,
     message:
       "Cannot describe the engine own: no answer within 500 ms, expected one (a forgotten resolve in describe()?)",
   });

@@ -2,7 +2,6 @@ import type { Engine, EngineDescription } from "../engine/engine.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
 import { withDeadline } from "../internal/deadline.ts";
-import { given } from "../internal/given.ts";
 import { attribute } from "./boundary.ts";
 import { describe, requireFields, requireObject, requirePlain } from "./foreign-value.ts";
 import { defaultLimits } from "./limits.ts";
@@ -21,7 +20,11 @@ const optionalTexts = ["url", "model", "policyVersion", "weightsFile", "engineVe
 
 /** Members that have a meaning, whether they are an object's own or a getter of its class. */
 const members: readonly string[] = [
-  ...["kind", "logprobConvention", "isConventionAssumed", "contextLength", "warnings"],
+  "kind",
+  "logprobConvention",
+  "isConventionAssumed",
+  "contextLength",
+  "warnings",
   ...optionalTexts,
 ];
 
@@ -53,7 +56,12 @@ export async function askDescription(
   };
   try {
     // An engine may heed no signal.
-    return await withDeadline(ask, { ms: timeoutMs, signal, onLate, ...given({ clock }) });
+    return await withDeadline(ask, {
+      ms: timeoutMs,
+      signal,
+      onLate,
+      ...(clock !== undefined && { clock }),
+    });
   } catch (error) {
     if (signal.aborted || error instanceof UsageError) throw error;
     throw attribute(error, { party: "engine", what: `describe the engine ${kind}` });

@@ -5,8 +5,11 @@ import type { EpisodeTrace, EpisodeTracer } from "./episode-tracer.ts";
 import { lampTask } from "./lamp-episode.fixture.ts";
 
 const assignment = {
-  ...{ task: lampTask, rolloutId: "lamp/test/0#0", groupId: "lamp/test/0" },
-  ...{ sampleIndex: 0, seed: 0 },
+  task: lampTask,
+  rolloutId: "lamp/test/0#0",
+  groupId: "lamp/test/0",
+  sampleIndex: 0,
+  seed: 0,
 };
 
 function fail(): never {

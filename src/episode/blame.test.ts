@@ -82,7 +82,9 @@ test.each([
       where === "step" || text === aloud ? await hang() : { text: "Bye.", leaves: true },
   });
   const playing = play([says("Goodbye!")], {
-    ...{ user, environment: lampThat(askers[where]), clock: createClock(hand) },
+    user,
+    environment: lampThat(askers[where]),
+    clock: createClock(hand),
     limits: { toolTimeoutMs: 777, userTimeoutMs: 777, scoreTimeoutMs: 777 },
   });
   await asked.promise;
@@ -91,7 +93,8 @@ test.each([
   expect(episode.outcome).toBe(where === "dispose" ? "completed" : "failed");
   expect(troubles.map((trouble) => trouble.toFailure())).toEqual([
     {
-      ...{ party: "user", code: "user/timeout" },
+      party: "user",
+      code: "user/timeout",
       message: `Cannot ${what}: no answer within 777 ms`,
     },
   ]);
@@ -124,7 +127,8 @@ describe("a world that does not wait for the line that it asked for", () => {
     const { episode } = await play([says("Hello")], { user, environment });
     const party = where === "score" ? "grader" : "environment";
     expect(episode.failure).toEqual({
-      ...{ party, code: `${party}/outside-not-awaited` },
+      party,
+      code: `${party}/outside-not-awaited`,
       message:
         `Cannot use the answer of ${where}: it came before that of ${called}, which was called through ` +
         "outside, expected it to wait for the user's line, or the episode could not be played again",
@@ -144,7 +148,8 @@ describe("a world that does not wait for the line that it asked for", () => {
     };
     const { episode } = await play([says("Hello")], { user });
     expect(episode.failure).toEqual({
-      ...{ party: "user", code: "user/outside-not-awaited" },
+      party: "user",
+      code: "user/outside-not-awaited",
       message:
         "Cannot use the answer of step say: it came before that of log, which was called through outside, " +
         'expected it to wait (await outside("log", …)), or the episode could not be played again',
@@ -165,7 +170,8 @@ test.each(["begin", "reply"] as const)(
     const { episode } = await play([says("Hi")], { environment, user: llmUser({ model }) });
     const what = method === "begin" ? "first line of" : "reply in";
     expect(episode.failure).toEqual({
-      ...{ party: "environment", code: "environment/exception" },
+      party: "environment",
+      code: "environment/exception",
       message:
         `Cannot begin task lamp/test/0: Cannot hear the user's ${what} task lamp/test/0: the world asks for ` +
         "it without a signal, expected the one that it was called with ({ signal })",
@@ -184,7 +190,9 @@ test.each([
     const clerk = {
       name: "clerk",
       complete: async () => ({
-        ...{ text: "Hi.", inputTokenCount: 1, outputTokenCount: 1 },
+        text: "Hi.",
+        inputTokenCount: 1,
+        outputTokenCount: 1,
         finishReason: "stop" as const,
       }),
     };
@@ -200,7 +208,8 @@ test.each([
     const { episode } = await play([says("Hi")], { environment, user: llmUser({ model: clerk }) });
     const what = method === "begin" ? "first line of" : "reply in";
     expect(episode.failure).toEqual({
-      ...{ party: "environment", code: "environment/exception" },
+      party: "environment",
+      code: "environment/exception",
       message:
         `Cannot begin task lamp/test/0: Cannot hear the user's ${what} task lamp/test/0: the world asks for ` +
         `it with ${shown} as signal, expected the one that it was called with ({ signal })`,
@@ -229,7 +238,8 @@ test.each([
   }));
   const { episode } = await play([says("Hello")], { environment, user });
   expect(episode.failure).toEqual({
-    ...{ party: "environment", code: "environment/exception" },
+    party: "environment",
+    code: "environment/exception",
     message:
       "Cannot pass on what the agent said in task lamp/test/0: Cannot hear the user's reply in task " +
       `lamp/test/0: the world tells them ${shown}, expected a text (what the agent said)`,
@@ -252,7 +262,8 @@ test.each<[call: string, given: readonly unknown[], shown: string]>([
   };
   const { episode } = await play([says("Hello")], { environment });
   expect(episode.failure).toEqual({
-    ...{ party: "environment", code: "environment/exception" },
+    party: "environment",
+    code: "environment/exception",
     message:
       `Cannot open task lamp/test/0: Cannot call ${shown} through outside, expected a text that names the ` +
       "call, and a function that makes it",
@@ -267,7 +278,8 @@ describe("a world that does out of turn what it is handed", () => {
     }));
     const { episode } = await play([says("Hi")], { environment, user: llmUser({ model }) });
     expect(episode.failure).toEqual({
-      ...{ party: "environment", code: "environment/exception" },
+      party: "environment",
+      code: "environment/exception",
       message:
         "Cannot begin task lamp/test/0: Cannot ask the user of task lamp/test/0 for another line: they " +
         "have said none",
@@ -276,7 +288,11 @@ describe("a world that does out of turn what it is handed", () => {
 
   test("fails its episode alone: goes on where a defined world is done", async () => {
     const inner = defineEnvironment({
-      ...{ name: "lamps", tasks: [{ instruction: "On." }], policy: "", tools: {}, score: () => 1 },
+      name: "lamps",
+      tasks: [{ instruction: "On." }],
+      policy: "",
+      tools: {},
+      score: () => 1,
     });
     const environment: Environment = {
       ...lamp(),
@@ -300,7 +316,8 @@ describe("a world that does out of turn what it is handed", () => {
     };
     const { episode } = await play([says("Hi"), says("Hi")], { environment });
     expect(episode.failure).toEqual({
-      ...{ party: "environment", code: "environment/exception" },
+      party: "environment",
+      code: "environment/exception",
       message:
         "Cannot pass on what the agent said in task lamp/test/0: Cannot step task lamps/test/0: it is done",
     });
@@ -356,7 +373,8 @@ describe("who samples by an engine of their own, and finds it down", () => {
   ])("fails by itself, and not by the policy's engine: %s", async (_, party, what, options) => {
     const { episode, troubles } = await play([says(switchCall), says("Goodbye!")], options);
     expect(episode.failure).toEqual({
-      ...{ party, code: `${party}/exception` },
+      party,
+      code: `${party}/exception`,
       message: `Cannot ${what}: Cannot sample judge: nobody listens`,
     });
     expect(troubles.map(({ retryable, cause }) => [retryable, cause])).toEqual([

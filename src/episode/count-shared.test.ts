@@ -10,7 +10,9 @@ const episode = {
   userUsage: { callCount: 5, inputTokenCount: 50, outputTokenCount: 5, costUsd: 0.5 },
 };
 const shared = {
-  ...{ turnCount: 2, toolCallCount: 1, formatErrorCount: 0 },
+  turnCount: 2,
+  toolCallCount: 1,
+  formatErrorCount: 0,
   userUsage: { callCount: 2, inputTokenCount: 20, outputTokenCount: 2, costUsd: 0.2 },
 };
 

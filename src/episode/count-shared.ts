@@ -15,7 +15,9 @@ export function countShared(
     toolCallCount: countToolCalls(turns),
     formatErrorCount,
     userUsage: {
-      ...{ callCount, inputTokenCount, outputTokenCount },
+      callCount,
+      inputTokenCount,
+      outputTokenCount,
       ...(costUsd !== undefined && { costUsd }),
     },
   };

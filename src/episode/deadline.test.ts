@@ -356,7 +356,10 @@ describe("the episode's deadline", () => {
     expect(episode.turns[0]!.steps).toMatchObject([{ source: "switch", observation: "on" }]);
     expect(episode.counts).toMatchObject({ turnCount: 1, toolCallCount: 1 });
     expect(episode.messages.map(({ role }) => role)).toEqual([
-      ...["system", "user", "assistant", "tool"],
+      "system",
+      "user",
+      "assistant",
+      "tool",
     ]);
   });
 

@@ -18,8 +18,12 @@ import { playForeign } from "./play-foreign.ts";
 
 const url = "http://127.0.0.1:9";
 const request: GenerateRequest = {
-  ...{ promptIds: [1, 2], sampling: {}, maxNewTokens: 1, stopTokenIds: [] },
-  ...{ requestId: "judge;", sessionId: "judge" },
+  promptIds: [1, 2],
+  sampling: {},
+  maxNewTokens: 1,
+  stopTokenIds: [],
+  requestId: "judge;",
+  sessionId: "judge",
 };
 const goodTurns = [says(switchCall), says("Goodbye!")];
 const noRoom = "Cannot sample: maxNewTokens is 0, expected a number of at least 1";
@@ -69,7 +73,8 @@ describe("an engine of ours that somebody else calls as nobody can", () => {
   ])("is the failure of whoever does: %s", async (_, ask, message) => {
     const { episode } = await play(goodTurns, { environment: judged(ask) });
     expect(episode.failure).toEqual({
-      ...{ party: "grader", code: "grader/exception" },
+      party: "grader",
+      code: "grader/exception",
       message: `Cannot score task lamp/test/0: ${message}`,
     });
   });
@@ -84,26 +89,33 @@ describe("an engine of ours that somebody else calls as nobody can", () => {
     };
     const { episode } = await play([], { engine });
     expect(episode.failure).toEqual({
-      ...{ party: "engine", code: "engine/exception" },
+      party: "engine",
+      code: "engine/exception",
       message: `Cannot sample turn lamp/test/0#0:1:0;: ${noRoom}`,
     });
   });
 
   test("is the failure of an agent that plays by itself", async () => {
     const setup: EpisodeSetup = {
-      ...{ environment: lamp(), engine: createSglangEngine({ url }) },
+      environment: lamp(),
+      engine: createSglangEngine({ url }),
       user: scriptedUser({ lines: ["Lamp on, please."] }),
       renderer: characterRenderer(),
       agent: toolCallingAgent({
         parser: findToolCallParser("qwen25"),
         toolUsePolicy: toolUsePolicies.many,
       }),
-      ...{ sampling: {}, limits: defaultLimits, now: () => 1000 },
+      sampling: {},
+      limits: defaultLimits,
+      now: () => 1000,
     };
     const options = { signal: new AbortController().signal };
     const assignment = {
-      ...{ task: lampTask, rolloutId: "lamp/test/0#0", groupId: "lamp/test/0" },
-      ...{ sampleIndex: 0, seed: 0 },
+      task: lampTask,
+      rolloutId: "lamp/test/0#0",
+      groupId: "lamp/test/0",
+      sampleIndex: 0,
+      seed: 0,
     };
     const episode = await playForeign(
       async (_assignment, { engine }) =>
@@ -113,7 +125,8 @@ describe("an engine of ours that somebody else calls as nobody can", () => {
       options,
     );
     expect(episode.failure).toEqual({
-      ...{ party: "agent", code: "agent/exception" },
+      party: "agent",
+      code: "agent/exception",
       message: `Cannot play lamp/test/0#0 as agent tool-calling: ${noRoom}`,
     });
   });

@@ -963,7 +963,8 @@ describe("code that is not ours", () => {
       },
     };
     const turns = [
-      ...[says(`${switchCall}\n${switchCall}`), says(`Once more: ${switchCall}`)],
+      says(`${switchCall}\n${switchCall}`),
+      says(`Once more: ${switchCall}`),
       says("Goodbye!"),
     ];
     const { episode } = await play(turns, { agent });
@@ -1159,7 +1160,10 @@ describe("code that is not ours", () => {
     });
     expect(troubles).toEqual([]);
     expect(episode.userUsage).toStrictEqual({
-      ...{ callCount: 1, inputTokenCount: 2, outputTokenCount: 3, costUsd: 0.5 },
+      callCount: 1,
+      inputTokenCount: 2,
+      outputTokenCount: 3,
+      costUsd: 0.5,
       quality: { problems: { empty: 1 }, retakeCount: 1 },
     });
   });

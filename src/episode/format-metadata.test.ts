@@ -18,7 +18,7 @@ function record(turnIndex: number, format?: FormatFacts): TurnRecord {
     steps: [],
     engineMs: 0,
     environmentMs: 0,
-    ...(format === undefined ? {} : { format }),
+    ...(format !== undefined && { format }),
   };
 }
 

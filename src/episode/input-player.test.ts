@@ -123,8 +123,12 @@ async function play(
   const { start = 1, ...rest } = options;
   const episode = await playEpisode(
     {
-      ...{ task: lampTask, rolloutId: "lamp/test/0#0", groupId: "lamp/test/0" },
-      ...{ sampleIndex: 0, seed: 0, start },
+      task: lampTask,
+      rolloutId: "lamp/test/0#0",
+      groupId: "lamp/test/0",
+      sampleIndex: 0,
+      seed: 0,
+      start,
     },
     setup,
     {
@@ -281,10 +285,14 @@ describe("an episode and its recording", () => {
       { past, start: 3 },
     );
     expect(episode.turns.map(({ text }) => text)).toEqual([
-      ...["One moment, please.", switchCall, "Goodbye!"],
+      "One moment, please.",
+      switchCall,
+      "Goodbye!",
     ]);
     expect(episode.turns.map(({ engineMs }) => engineMs)).toEqual([
-      ...[2 * sampleMs, sampleMs, sampleMs],
+      2 * sampleMs,
+      sampleMs,
+      sampleMs,
     ]);
     expect(episode.durationMs).toBe(4 * sampleMs);
     const again = await play(
@@ -326,7 +334,8 @@ describe("an episode and its recording", () => {
           environment,
           user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
           engine: preparedEngine(rest),
-          ...{ clock: createClock({ now: hand.now, sleep: hand.sleep }), now: hand.now },
+          clock: createClock({ now: hand.now, sleep: hand.sleep }),
+          now: hand.now,
           limits: { ...defaultLimits, episodeTimeoutMs: ms, toolTimeoutMs: 10 * ms },
         },
         options,
@@ -343,7 +352,8 @@ describe("an episode and its recording", () => {
     // What it does live takes what is left of it.
     const late = await playIt(calls.slice(2), { past, ms: 500_000 });
     expect(late.episode).toMatchObject({
-      ...{ outcome: "truncated", stopReason: "deadline" },
+      outcome: "truncated",
+      stopReason: "deadline",
       durationMs: 2 * callMs,
     });
   });
@@ -411,7 +421,11 @@ describe("an episode and its recording", () => {
     expect(second.messages).toEqual(episode.messages);
     expect(second.userUsage).toEqual(episode.userUsage);
     expect({ ...second, startedAtMs: 0, durationMs: 0, turns: [], segments: [] }).toEqual({
-      ...{ ...episode, startedAtMs: 0, durationMs: 0, turns: [], segments: [] },
+      ...episode,
+      startedAtMs: 0,
+      durationMs: 0,
+      turns: [],
+      segments: [],
     });
     expect(engine.requests).toHaveLength(3 - calls);
     expect(engine.requests.every(({ requestId }) => requestId.includes(":1.2:"))).toBe(true);
@@ -592,8 +606,16 @@ describe("an episode and its recording", () => {
     const { repeatable: _not, ...odd } = user;
     const { episode, recorded } = await play({ user: odd });
     expect(recorded.inputs.flatMap((input) => ("what" in input ? [input.what] : []))).toEqual([
-      ...["open", "user.begin()", "begin", "user.reply()", "step say", "step switch"],
-      ...["user.reply()", "step say", "score", "usage"],
+      "open",
+      "user.begin()",
+      "begin",
+      "user.reply()",
+      "step say",
+      "step switch",
+      "user.reply()",
+      "step say",
+      "score",
+      "usage",
     ]);
     const { repeatable: _nor, ...silent } = nothing.user;
     const again = await play(
@@ -606,7 +628,8 @@ describe("an episode and its recording", () => {
   test("what a call threw has its name and its code again when it is played again", async () => {
     const cause = Object.assign(new Error("connect refused"), { code: "ECONNREFUSED" });
     const refused = Object.assign(new Error("no answer", { cause }), {
-      ...{ name: "TimeoutError", code: "EAWAY" },
+      name: "TimeoutError",
+      code: "EAWAY",
     });
     const environment: Environment = {
       ...repeatableLamp,
@@ -1268,7 +1291,8 @@ describe("an episode and its recording", () => {
     const judgedBy = (judges: readonly string[]): Environment => {
       const base = lamp();
       return {
-        ...{ ...base, repeatable: true },
+        ...base,
+        repeatable: true,
         async open(task, options) {
           const world = await base.open(task, options);
           world.score = async () => {
@@ -1323,7 +1347,8 @@ describe("an episode and its recording", () => {
     );
     const { episode } = await play({ environment });
     expect(episode.failure).toEqual({
-      ...{ party: "environment", code: "environment/exception" },
+      party: "environment",
+      code: "environment/exception",
       message:
         "Cannot call tool switch in task lamp/test/0: Cannot call find Oslo through outside within the " +
         "work of weather, which is recorded with what it brings, expected it to be called as it is, or before",
@@ -1367,7 +1392,8 @@ describe("an episode and its recording", () => {
       expect(episode).toMatchObject({
         outcome: "failed",
         failure: {
-          ...{ party: "environment", code: "environment/outside-not-awaited" },
+          party: "environment",
+          code: "environment/outside-not-awaited",
           message: `Cannot go on with step switch: ${why("ping")}, or the episode could not be played again`,
         },
       });
@@ -1396,7 +1422,8 @@ describe("an episode and its recording", () => {
         };
         const { episode } = await play({ user, engine: samplingOn(() => ring()) });
         expect(episode.failure).toEqual({
-          ...{ party: "user", code: "user/outside-not-awaited" },
+          party: "user",
+          code: "user/outside-not-awaited",
           message: `Cannot go on with step switch: ${why("remember")}, or the episode could not be played again`,
         });
       },
@@ -1414,7 +1441,8 @@ describe("an episode and its recording", () => {
       };
       const { episode } = await play({ environment, engine: samplingOn(() => ring()) });
       expect(episode.failure).toEqual({
-        ...{ party: "environment", code: "environment/outside-not-awaited" },
+        party: "environment",
+        code: "environment/outside-not-awaited",
         message: `Cannot go on with step switch: ${why("chat clerk")}, or the episode could not be played again`,
       });
     });
@@ -1801,7 +1829,9 @@ describe("an episode and its recording", () => {
   test("records each answer of a world that hands out one object for all", async () => {
     let count = 0;
     const step: { observation: string; from: "tool"; source: string } = {
-      ...{ observation: "", from: "tool", source: "switch" },
+      observation: "",
+      from: "tool",
+      source: "switch",
     };
     const environment = lamp((action) => {
       if (action.type === "say") return undefined;
@@ -1849,7 +1879,8 @@ describe("an episode and its recording", () => {
       expect(episode).toMatchObject({
         outcome: "failed",
         failure: {
-          ...{ party: "environment", code: "environment/outside-not-awaited" },
+          party: "environment",
+          code: "environment/outside-not-awaited",
           message:
             "Cannot use the answer of step switch: it came before that of log, which was called through " +
             'outside, expected it to wait (await outside("log", …)), or the episode could not be played again',
@@ -1932,7 +1963,9 @@ describe("an episode and its recording", () => {
       expect(trunk.turns).toHaveLength(3);
       const { episode } = await play(
         {
-          ...{ ...nothing, ...about, now: ticking() },
+          ...nothing,
+          ...about,
+          now: ticking(),
           agent: refusing({ status: "invalid-json", observation: shown }),
         },
         { past: inputsBefore(joined(batches), forkAt)!, forkAt, start: 2 },
@@ -2138,7 +2171,9 @@ describe("an episode and its recording", () => {
     const user = scriptedUser({ lines: ["Lamp on, please.", "I wait.", leaving] });
     await play({ user }, { onInputs: (more) => handed.push(more) });
     expect(handed.map(({ inputs }) => inputs.map(nameOfInput).at(-1))).toEqual([
-      ...["generation", "generation", "generation"],
+      "generation",
+      "generation",
+      "generation",
       "usage",
     ]);
   });

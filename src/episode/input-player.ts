@@ -273,8 +273,8 @@ export class InputPlayer {
         ...about,
         outcome: { value: generation },
         endedAtMs: this.#liveMs(),
-        ...(isLate ? { isLate } : {}),
-        ...(isPartial ? { isPartial } : {}),
+        ...(isLate && { isLate }),
+        ...(isPartial && { isPartial }),
       });
       this.flush();
       return sampled;
@@ -390,7 +390,8 @@ export class InputPlayer {
       onTurn: () => {
         this.#awaited.delete(index);
         const about = {
-          ...{ index, what },
+          index,
+          what,
           ...(within !== undefined &&
             "thrown" in ended &&
             endedBy(within.signal, ended.thrown) && { isGivenUp: true as const }),

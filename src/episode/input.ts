@@ -106,8 +106,8 @@ export function toRecordedError(error: unknown): RecordedError {
   return {
     code,
     message,
-    ...(retryable ? { retryable } : {}),
-    ...(discarded.length === 0 ? {} : { discarded }),
+    ...(retryable && { retryable }),
+    ...(discarded.length !== 0 && { discarded }),
   };
 }
 

@@ -35,22 +35,28 @@ async function play(
   const troubles: RolloutError[] = [];
   const batches: Inputs[] = [];
   const setup: EpisodeSetup = {
-    ...{ environment: { ...lamp(), repeatable: true }, engine: preparedEngine([]) },
+    environment: { ...lamp(), repeatable: true },
+    engine: preparedEngine([]),
     user: scriptedUser({ lines: ["Lamp on, please.", "And now?"] }),
     renderer: characterRenderer(),
     agent: toolCallingAgent({
       parser: findToolCallParser("qwen25"),
       toolUsePolicy: toolUsePolicies.many,
     }),
-    ...{ sampling: {}, now: () => 1000 },
+    sampling: {},
+    now: () => 1000,
     onTrouble: (trouble) => troubles.push(trouble),
     ...own,
     limits: { ...defaultLimits, maxTurns: 1, ...limits },
   };
   const episode = await playEpisode(
     {
-      ...{ task: lampTask, rolloutId: "lamp/test/0#0", groupId: "lamp/test/0" },
-      ...{ sampleIndex: 0, seed: 0, start: options.past === undefined ? 1 : 2 },
+      task: lampTask,
+      rolloutId: "lamp/test/0#0",
+      groupId: "lamp/test/0",
+      sampleIndex: 0,
+      seed: 0,
+      start: options.past === undefined ? 1 : 2,
     },
     setup,
     { signal: new AbortController().signal, onInputs: (more) => batches.push(more), ...options },
@@ -279,7 +285,8 @@ describe("an engine that hands over nothing when an episode is interrupted", () 
     const rest = preparedEngine([says("Goodbye!"), says("Goodbye!")]);
     const { episode: whole } = await play({ engine: rest, limits }, { past: recorded });
     expect(rest.requests.map(({ requestId }) => requestId)).toEqual([
-      ...["lamp/test/0#0:1.2:1;", "lamp/test/0#0:1.2:2;"],
+      "lamp/test/0#0:1.2:1;",
+      "lamp/test/0#0:1.2:2;",
     ]);
     expect(whole.turns.map(({ text }) => text)).toEqual([switchCall, "Goodbye!", "Goodbye!"]);
     expect(whole.turns.map(({ discarded }) => discarded)).toEqual([
@@ -361,7 +368,8 @@ describe("an engine that hands over nothing when an episode is interrupted", () 
     const rest = preparedEngine([says("Goodbye!"), says("Goodbye!")]);
     const { episode: whole } = await play({ engine: rest, limits }, { past: recorded });
     expect(rest.requests.map(({ requestId }) => requestId)).toEqual([
-      ...["lamp/test/0#0:1.2:1;", "lamp/test/0#0:1.2:2;"],
+      "lamp/test/0#0:1.2:1;",
+      "lamp/test/0#0:1.2:2;",
     ]);
     expect(whole.turns[1]!.discarded).toEqual([
       {
@@ -390,7 +398,10 @@ test("a turn that the episode's time left no room for is none when it is played 
       await hand.advance(5000);
       expect(options?.cutShort?.aborted).toBe(true);
       return {
-        ...{ outputIds: [], logprobs: [], pieces: [], discarded: [] },
+        outputIds: [],
+        logprobs: [],
+        pieces: [],
+        discarded: [],
         finish: { type: "length" },
       };
     },
@@ -414,7 +425,8 @@ describe("a turn that was cut short behind its stop id", () => {
     const first = interruptedEngine(stopped("Hello."));
     const { recorded, episode: left } = await play(
       {
-        ...{ engine: first.engine, limits: { maxTurns: 2 } },
+        engine: first.engine,
+        limits: { maxTurns: 2 },
       },
       first.options,
     );

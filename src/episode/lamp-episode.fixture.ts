@@ -129,7 +129,7 @@ export async function play(
     limits: { ...defaultLimits, ...options.limits },
     now: options.now ?? (() => 1000),
     onTrouble: (trouble) => troubles.push(trouble),
-    ...(options.clock === undefined ? {} : { clock: options.clock }),
+    ...(options.clock !== undefined && { clock: options.clock }),
   };
   const episode = await playEpisode(
     { task: lampTask, rolloutId: "lamp/test/0#0", groupId: "lamp/test/0", sampleIndex: 0, seed: 0 },

@@ -110,7 +110,7 @@ interface WorldFacts {
 function describeWorld({ tools, policyText }: World): WorldFacts {
   return {
     ...(tools && { tools: writeTools(tools) }),
-    ...(policyText === undefined ? {} : { policyText }),
+    ...(policyText !== undefined && { policyText }),
   };
 }
 
@@ -131,10 +131,10 @@ function recordedWorld({ player }: Play, facts: WorldFacts): World {
 
 function readFacts({ tools, policyText }: WorldFacts): Pick<World, "tools" | "policyText"> {
   return {
-    ...(tools === undefined
-      ? {}
-      : { tools: toolsFromOpenAi(parsePythonJson(tools), "recorded tools") }),
-    ...(policyText === undefined ? {} : { policyText }),
+    ...(tools !== undefined && {
+      tools: toolsFromOpenAi(parsePythonJson(tools), "recorded tools"),
+    }),
+    ...(policyText !== undefined && { policyText }),
   };
 }
 

@@ -109,7 +109,12 @@ describe("playEpisode()", () => {
       { source: "switch", callId: "t0000c001", result: "ignored", observation: "" },
     ]);
     expect(episode.messages.map(({ role }) => role)).toEqual([
-      ...["system", "user", "assistant", "tool", "assistant", "user"],
+      "system",
+      "user",
+      "assistant",
+      "tool",
+      "assistant",
+      "user",
     ]);
     expect(episode.counts).toMatchObject({ formatErrorCount: 0, toolCallCount: 1 });
   });

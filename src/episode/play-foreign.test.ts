@@ -17,8 +17,11 @@ import { playForeign } from "./play-foreign.ts";
 import { leaveMs, longestPlayMs } from "./play-within-time.ts";
 
 const assignment = {
-  ...{ task: lampTask, rolloutId: "lamp/test/0#0", groupId: "lamp/test/0" },
-  ...{ sampleIndex: 0, seed: 0 },
+  task: lampTask,
+  rolloutId: "lamp/test/0#0",
+  groupId: "lamp/test/0",
+  sampleIndex: 0,
+  seed: 0,
 };
 
 /** Plays an attempt by a player of somebody's, in a time that moves when it is told to. */
@@ -27,14 +30,18 @@ function start(play: PlayAttempt, own: Partial<EpisodeSetup> = {}) {
   const troubles: RolloutError[] = [];
   const [stop, interrupt] = [new AbortController(), new AbortController()];
   const setup: EpisodeSetup = {
-    ...{ environment: lamp(), engine: preparedEngine([says("Goodbye!")]) },
+    environment: lamp(),
+    engine: preparedEngine([says("Goodbye!")]),
     user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
     renderer: characterRenderer(),
     agent: toolCallingAgent({
       parser: findToolCallParser("qwen25"),
       toolUsePolicy: toolUsePolicies.many,
     }),
-    ...{ sampling: {}, limits: defaultLimits, now: () => 1000, clock: createClock(time) },
+    sampling: {},
+    limits: defaultLimits,
+    now: () => 1000,
+    clock: createClock(time),
     onTrouble: (trouble) => troubles.push(trouble),
     ...own,
   };
@@ -56,7 +63,8 @@ test("a player who never answers fails the attempt when no play can take longer"
   expect(await played).toMatchObject({
     outcome: "failed",
     failure: {
-      ...{ party: "agent", code: "agent/timeout" },
+      party: "agent",
+      code: "agent/timeout",
       message:
         `Cannot play lamp/test/0#0 as agent tool-calling: no answer within ${ms} ms, expected an episode ` +
         "(a forgotten resolve in its play(), or one that heeds no signal?)",
@@ -108,7 +116,10 @@ test("a player who ignores an interruption is waited for as long as leaving can 
   interrupt.abort();
   await time.advance(leaveMs(defaultLimits));
   expect(await played).toMatchObject({
-    ...{ outcome: "aborted", stopReason: "interrupted", turns: [], segments: [] },
+    outcome: "aborted",
+    stopReason: "interrupted",
+    turns: [],
+    segments: [],
   });
   expect(told!.aborted).toBe(true);
   expect(troubles).toMatchObject([{ code: "agent/timeout" }]);
@@ -286,7 +297,8 @@ describe("an episode is refused", () => {
       return { ...episode, ...change(episode) };
     });
     expect((await played).failure).toEqual({
-      ...{ party: "agent", code: "agent/exception" },
+      party: "agent",
+      code: "agent/exception",
       message:
         "Cannot play lamp/test/0#0 as agent tool-calling: what it returned is no episode of this rollout " +
         `(${why}), expected one`,

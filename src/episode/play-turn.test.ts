@@ -32,7 +32,8 @@ test("two malformed calls in a turn that may make one are a format error", async
   const bad = '<tool_call>\n{"name": "switch", "arguments": {]}\n</tool_call>';
   const turn = says(`${bad}\n${bad}`);
   const { episode } = await play([turn, turn], {
-    ...{ toolUsePolicy: toolUsePolicies.one, limits: { maxFormatErrors: 2 } },
+    toolUsePolicy: toolUsePolicies.one,
+    limits: { maxFormatErrors: 2 },
   });
   expect(episode).toMatchObject({ outcome: "truncated", stopReason: "format-errors" });
   expect(episode.counts).toMatchObject({ formatErrorCount: 2, turnCount: 2 });
@@ -217,7 +218,11 @@ describe("the last answer of a world, which no prompt carries", () => {
     const { episode, troubles } = await play([says(switchCall), says("Goodbye!")], { agent });
     expect(episode).toMatchObject({ outcome: "completed", stopReason: "user-left", reward: 1 });
     expect(episode.messages.map(({ role }) => role)).toEqual([
-      ...["system", "user", "assistant", "tool", "assistant"],
+      "system",
+      "user",
+      "assistant",
+      "tool",
+      "assistant",
     ]);
     expect(troubles.map(({ code, message }) => [code, message])).toEqual([
       [
@@ -255,7 +260,10 @@ describe("the last answer of a world, which no prompt carries", () => {
       },
     };
     const playing = play([says(switchCall), says("Goodbye!")], {
-      ...{ agent, environment, clock: createClock(hand), limits: { toolTimeoutMs: 777 } },
+      agent,
+      environment,
+      clock: createClock(hand),
+      limits: { toolTimeoutMs: 777 },
     });
     await shown;
     await hand.advance(777);
@@ -290,10 +298,15 @@ describe("an answer that is too long to be encoded", () => {
     const limits = { maxContextTokens: 10_000 };
     const { episode } = await play([says(switchCall)], { renderer: shortRenderer(1), limits });
     expect(episode).toMatchObject({
-      ...{ outcome: "truncated", stopReason: "context-full", reward: 0 },
+      outcome: "truncated",
+      stopReason: "context-full",
+      reward: 0,
     });
     expect(episode.messages.map(({ role }) => role)).toEqual([
-      ...["system", "user", "assistant", "tool"],
+      "system",
+      "user",
+      "assistant",
+      "tool",
     ]);
   });
 

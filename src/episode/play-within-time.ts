@@ -67,7 +67,8 @@ export async function playWithinTime(
       if (interrupt?.aborted === true) leave();
       else if (interrupt) letGo = onAbort(interrupt, leave);
       const playing = play(assignment, held, {
-        ...{ ...options, signal: time.signal },
+        ...options,
+        signal: time.signal,
         ...(interrupt && { interrupt }),
       });
       // It may be no promise.

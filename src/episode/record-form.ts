@@ -36,11 +36,9 @@ function describeForm(
   const { leakedMarkup, thinkingMalformed } = form;
   const format: FormatFacts = {
     formatOk: error === undefined && !leakedMarkup && !thinkingMalformed,
-    ...(error === undefined
-      ? {}
-      : {
-          firstError: { status: error.status, span: error.span, tokenSpan: error.tokenSpan },
-        }),
+    ...(error !== undefined && {
+      firstError: { status: error.status, span: error.span, tokenSpan: error.tokenSpan },
+    }),
     leakedMarkup,
     thinkingMalformed,
   };

@@ -27,8 +27,11 @@ export function rowsFault(episode: Episode, facts: SampleFacts): string | undefi
     return `segments[${index}] breaks the rule ${violation.rule}: ${violation.detail}`;
   }
   const stated = {
-    ...{ outcome, rowCount: segments.length, turnCount: turns.length },
-    ...{ turnCountBefore: forkedFrom?.turnIndex ?? 0, tokenCount: counts.tokenCount },
+    outcome,
+    rowCount: segments.length,
+    turnCount: turns.length,
+    turnCountBefore: forkedFrom?.turnIndex ?? 0,
+    tokenCount: counts.tokenCount,
   };
   const [wrong] = compareTotals(stated, {
     turns: segments.reduce((sum, segment) => sum + segment.turns.length, 0),

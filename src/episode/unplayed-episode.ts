@@ -47,7 +47,7 @@ function emptyEpisode(
     sampleIndex,
     seed,
     attempt,
-    ...(groupIndex === undefined ? {} : { groupIndex }),
+    ...(groupIndex !== undefined && { groupIndex }),
     ...(assignment.forkedFrom && { forkedFrom: assignment.forkedFrom }),
     ...end,
     counts: countEpisode([], [], 0, undefined),

@@ -9,13 +9,17 @@ import { isSoundFailure } from "./is-sound-failure.ts";
  */
 export function withLostPart(error: unknown, { pieces, discarded }: Generation): unknown {
   const kept = pieces.map(({ requestId, tokenCount }) => ({
-    ...{ requestId, reason: "the turn failed later", tokenCount },
+    requestId,
+    reason: "the turn failed later",
+    tokenCount,
   }));
   const lost = [...kept, ...discarded];
   if (lost.length === 0 || !isSoundFailure(error)) return error;
   const { code, message, cause, retryable, stack } = error;
   const whole = new RolloutError(code, message, {
-    ...{ cause, retryable, discarded: [...lost, ...error.discarded] },
+    cause,
+    retryable,
+    discarded: [...lost, ...error.discarded],
   });
   if (stack !== undefined) whole.stack = stack;
   return whole;

@@ -81,7 +81,7 @@ export async function writeEveryKindRun(dir: string): Promise<void> {
     const episodeHash = await folder.writeEpisode(episode);
     tally.episodeFinished(episode);
     const { rolloutId, outcome, stopReason, reward } = episode;
-    const event = { rolloutId, outcome, stopReason, ...(reward === undefined ? {} : { reward }) };
+    const event = { rolloutId, outcome, stopReason, ...(reward !== undefined && { reward }) };
     await folder.writeEvent({ type: "episode-finished", atMs: 1, ...event, episodeHash });
   }
   await folder.writeSummary({ end: "interrupted", ...tally.progress() });

@@ -23,7 +23,7 @@ async function exported(to: ExportTarget, policyVersion?: number, dir = run) {
   const notes: ExportNote[] = [];
   const { content, summary } = await exportRun(dir, to, {
     onNote: (note) => notes.push(note),
-    ...(policyVersion === undefined ? {} : { policyVersion }),
+    ...(policyVersion !== undefined && { policyVersion }),
   });
   const parts: Uint8Array[] = [];
   for await (const bytes of content) parts.push(bytes);

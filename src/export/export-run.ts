@@ -1,4 +1,4 @@
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { encodeLine } from "../run/encode-line.ts";
 import { columnDocument } from "./column-document.ts";
 import { exportGroups } from "./export-groups.ts";
@@ -48,7 +48,7 @@ export async function exportRun(
   to: ExportTarget,
   { onNote, ...known }: ExportOptions = {},
 ): Promise<RunExport> {
-  const run = await readRunGroups(dir, given(known));
+  const run = await readRunGroups(dir, withoutUndefined(known));
   const { layout } = exporters[to];
   let groups = 0;
   let count = 0;

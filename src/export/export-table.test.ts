@@ -76,7 +76,7 @@ describe("safetensorsShards()", () => {
       const rewards = new Float64Array(tensor("rewards").buffer);
       for (let row = 0; row < rowCount; row++) {
         const [start, end] = [Number(offsets[row]), Number(offsets[row + 1])];
-        found.push({ ids: [...ids.slice(start, end)], reward: rewards[row]! });
+        found.push({ ids: Array.from(ids.slice(start, end)), reward: rewards[row]! });
       }
       expect(header["loss_mask"]).toMatchObject({ dtype: "U8", shape: [tokenCount] });
       expect(headerLength % 8).toBe(0);

@@ -88,7 +88,11 @@ test("groups of one task over several passes are exported each for itself", asyn
   expect(await verifyExport(file, "slime", { run: dir })).toMatchObject({ violations: [] });
   const verl = await exported("verl");
   expect(verl.map((row) => (row["extra_fields"] as { readonly uid: string }).uid)).toEqual([
-    ...[passes[0], passes[0], passes[1], passes[1], passes[2]],
+    passes[0],
+    passes[0],
+    passes[1],
+    passes[1],
+    passes[2],
   ]);
   expect(await (await readRun(dir)).evaluation()).toMatchObject({ trialCount: 5 });
 });

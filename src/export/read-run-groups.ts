@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { diskFiles } from "../run/files.ts";
 import { samplingFactsIn } from "../run/found-sampling.ts";
 import type { PlanRecord } from "../run/plan-run.ts";
@@ -38,7 +38,10 @@ export async function readRunGroups(
   const episodesFile = path.join(dir, "episodes.jsonl");
   const samplesFile = path.join(dir, "samples.jsonl");
   return {
-    surroundings: { ...given({ temperature }), ...given({ ...known }) },
+    surroundings: {
+      ...(temperature !== undefined && { temperature }),
+      ...withoutUndefined({ ...known }),
+    },
     async *groups(wanted) {
       const { grouping } = await readTold(diskFiles, dir);
       const { attempts, size } = await findAttempts(plan, grouping, episodesFile);

@@ -18,8 +18,13 @@ export const skyrlExporter: Exporter = {
   trainer: "SkyRL, GeneratorOutput",
   layout: {
     columns: [
-      ...["prompt_token_ids", "response_ids", "rewards", "loss_masks", "rollout_logprobs"],
-      ...["stop_reasons", "trajectory_ids"],
+      "prompt_token_ids",
+      "response_ids",
+      "rewards",
+      "loss_masks",
+      "rollout_logprobs",
+      "stop_reasons",
+      "trajectory_ids",
     ],
     rest: { rollout_metrics: {} },
   },

@@ -11,7 +11,10 @@ describe("toClientError()", () => {
       const error = new RolloutError(code, "Cannot use it: its process ended with SIGKILL");
       const told = toClientError(error);
       expect(told).toMatchObject({
-        ...{ kind: "unavailable", status: 503, retryAfterS: 1, cause: error },
+        kind: "unavailable",
+        status: 503,
+        retryAfterS: 1,
+        cause: error,
         message: `The ${who} did not answer (${code}); the gateway's own output says why`,
       });
     }

@@ -2,7 +2,6 @@ import type { Engine, SamplingConstraint, SamplingParameters } from "../engine/e
 import { RolloutError, UsageError } from "../errors.ts";
 import type { Clock } from "../internal/clock.ts";
 import { startDeadline } from "../internal/deadline.ts";
-import { given } from "../internal/given.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { ClientError } from "./client-error.ts";
 import type { AskedTurn, ReplyEvent, ReplyStart, ReplyToken } from "./conversation.ts";
@@ -171,7 +170,7 @@ async function sampleAndWrite(
         sampling,
         maxNewTokens,
         stopTokenIds: renderer.stopTokenIds,
-        ...(held === undefined ? {} : { constraint: held }),
+        ...(held !== undefined && { constraint: held }),
         vocabularySize: renderer.codec.vocabularySize,
         requestId: session.nextRequestId(),
         sessionId: session.identity.sessionId,
@@ -179,7 +178,8 @@ async function sampleAndWrite(
       read: {
         formats,
         tools: asked.toolChoice.type === "none" ? [] : asked.tools,
-        ...{ callForms: asked.callForms, parallelCalls: asked.parallelCalls },
+        callForms: asked.callForms,
+        parallelCalls: asked.parallelCalls,
         reasoningOpened: built.reasoningOpened,
         stops: asked.stop,
         ids: { mint, callPrefix: dialect.idPrefixes.call },
@@ -196,7 +196,7 @@ async function sampleAndWrite(
   });
   const record = {
     ...toRecord(services, { request, placement, built, start, reply, sampling }),
-    ...given({ constraint }),
+    ...(constraint !== undefined && { constraint }),
   };
   const engineMs = clock.now() - startedAt;
   const turn = toSentTurn(reply.parts);
@@ -382,7 +382,7 @@ class ReplyOutput {
       cachedTokenCount: Math.min(generation.cachedTokenCount ?? 0, start.promptTokenCount),
       sampledTokenCount: generation.outputIds.length,
     };
-    const ending = { finish, usage, ...(tokens === undefined ? {} : { tokens }) };
+    const ending = { finish, usage, ...(tokens !== undefined && { tokens }) };
     if (this.#writer !== undefined) {
       this.#begin(this.#writer);
       this.#feed.write(this.#writer.end(ending));

@@ -37,7 +37,9 @@ describe("toAction()", () => {
     expect(JSON.parse(actionArguments("local-shell", echoed))).toEqual(JSON.parse(written));
     expect(JSON.parse(sentArguments("local-shell", written))).toEqual(JSON.parse(written));
     expect(toAction("shell", '{"commands": ["ls"]}')).toEqual({
-      ...{ commands: ["ls"], timeout_ms: null, max_output_length: null },
+      commands: ["ls"],
+      timeout_ms: null,
+      max_output_length: null,
     });
   });
 

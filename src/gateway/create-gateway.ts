@@ -101,11 +101,12 @@ export async function openInProcess({
   const rules = {
     opensSessions,
     checksHost: false,
-    ...(adminToken === undefined ? {} : { adminToken }),
+    ...(adminToken !== undefined && { adminToken }),
   };
   const app = createGatewayApp(gateway, rules);
   return {
-    ...{ gateway, warnings },
+    gateway,
+    warnings,
     // A request that is one already is read as it is.
     fetch: async (input, init) =>
       await app.fetch(

@@ -137,13 +137,18 @@ export class Gateway implements AsyncDisposable {
     };
     this.store = new SessionStore({ rules, limits: this.#limits, clock, now });
     this.#services = {
-      ...{ engine, renderer, clock, now, limits: this.#limits, counters: this.#counters },
+      engine,
+      renderer,
+      clock,
+      now,
+      limits: this.#limits,
+      counters: this.#counters,
       builder: new PromptBuilder(renderer),
       formats: replyFormats(renderer),
       sampling: options.sampling ?? {},
       clientSampling: options.clientSampling ?? "pin",
       constraints: options.constraints ?? "ignore",
-      ...(options.policyModels === undefined ? {} : { policyModels: options.policyModels }),
+      ...(options.policyModels !== undefined && { policyModels: options.policyModels }),
       mint: options.mint ?? createMintId(),
       onFailure: (error) => this.#options.onFailure?.(error),
       whenOpen: (signal) => this.#gate.whenOpen(signal),
@@ -332,7 +337,7 @@ export class Gateway implements AsyncDisposable {
       session.reward = end.reward;
       await this.#journal?.reward(session, end.reward);
     }
-    await Promise.allSettled([...(this.#running.get(session) ?? [])]);
+    await Promise.allSettled(this.#running.get(session) ?? []);
     const scored = end.failure === undefined ? await this.#score(session) : end;
     return await this.#end(session, { ...scored, atMs: this.#now() });
   }
@@ -354,14 +359,14 @@ export class Gateway implements AsyncDisposable {
   /** Ends a session that somebody else makes an episode of: nothing is scored, told or journaled. */
   async close(session: GatewaySession): Promise<void> {
     session.finish();
-    await Promise.allSettled([...(this.#running.get(session) ?? [])]);
+    await Promise.allSettled(this.#running.get(session) ?? []);
     this.store.remove(session);
   }
 
   /** The training rows of a session as they are by now. */
   samples(session: GatewaySession): readonly Sample[] {
     const end = {
-      ...(session.reward === undefined ? {} : { reward: session.reward }),
+      ...(session.reward !== undefined && { reward: session.reward }),
       atMs: this.#now(),
     };
     return episodeSamples(toEpisode(session, end, this.#options.rows));
@@ -490,8 +495,13 @@ function scoredSession(session: GatewaySession): ScoredSession {
 
 /** Headers in which clients name their conversations. */
 const labelHeaders = [
-  ...["x-claude-code-session-id", "x-claude-code-agent-id", "session-id", "thread-id"],
-  ...["x-codex-window-id", "x-session-id", "x-parent-session-id"],
+  "x-claude-code-session-id",
+  "x-claude-code-agent-id",
+  "session-id",
+  "thread-id",
+  "x-codex-window-id",
+  "x-session-id",
+  "x-parent-session-id",
 ];
 
 /** Longer names than this are cut. */

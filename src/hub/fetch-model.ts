@@ -139,7 +139,7 @@ async function askRepository(
         await request(target, {
           dispatcher,
           signal: how.signal,
-          headers: { "user-agent": "turnwright", ...plainReply, ...(isOwn ? how.headers : {}) },
+          headers: { "user-agent": "turnwright", ...plainReply, ...(isOwn && how.headers) },
         }),
     );
     const { statusCode } = reply;

@@ -163,9 +163,9 @@ async function ask(
         signal,
         headers: {
           "user-agent": "turnwright",
-          ...(isOwn ? headers : {}),
+          ...(isOwn && headers),
           "accept-encoding": "identity",
-          ...(there === undefined ? {} : { range: `bytes=${there.bytes}-`, "if-range": there.tag }),
+          ...(there !== undefined && { range: `bytes=${there.bytes}-`, "if-range": there.tag }),
         },
       }),
   );

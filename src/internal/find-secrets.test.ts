@@ -19,8 +19,14 @@ describe("secretsOfNamed()", () => {
         DATABASE_PASSWORD: "p",
       }).secrets,
     ).toEqual([
-      ...["abcdefgh", "Bearer tok-1", "tok-1", `Basic ${basic}`, basic, "me:pass-word-7"],
-      ...["pass-word-7", "p"],
+      "abcdefgh",
+      "Bearer tok-1",
+      "tok-1",
+      `Basic ${basic}`,
+      basic,
+      "me:pass-word-7",
+      "pass-word-7",
+      "p",
     ]);
   });
 
@@ -34,9 +40,16 @@ describe("secretsOfNamed()", () => {
 
   test("leaves names, paths, numbers and words as they are", () => {
     const plain = {
-      ...{ NODE_ENV: "production", MODEL: "gpt-4o-mini-2024-07-18", REGION: "us-central1-a" },
-      ...{ LANG: "en_US.UTF-8", TZ: "Europe/Berlin", ROOT: "/data/work", PORT: "8080" },
-      ...{ accept: "application/json", PROMPT: "You are kind to 3 customers.", SMALL: "a1b2c3" },
+      NODE_ENV: "production",
+      MODEL: "gpt-4o-mini-2024-07-18",
+      REGION: "us-central1-a",
+      LANG: "en_US.UTF-8",
+      TZ: "Europe/Berlin",
+      ROOT: "/data/work",
+      PORT: "8080",
+      accept: "application/json",
+      PROMPT: "You are kind to 3 customers.",
+      SMALL: "a1b2c3",
     };
     expect(secretsOfNamed(plain)).toEqual({ secrets: [], urls: [] });
   });
@@ -44,29 +57,40 @@ describe("secretsOfNamed()", () => {
 
 describe("secretsOfNamed() tells names of secrets from names that hold the same letters", () => {
   test.each([
-    ...[{ GIT_AUTHOR_NAME: "Training Agent" }, { AUTHOR: "Mia Okafor" }, { AUTH_MODE: "required" }],
-    ...[{ PRIMARY_KEY: "order_id" }, { primaryKey: "order_id" }, { tokenType: "personal" }],
-    ...[{ TOKENIZER: "Qwen/Qwen3-8B" }, { MAX_TOKENS: "20000000" }, { KEYBOARD: "german-layout" }],
-    ...[{ KEY_PREFIX: "storefront" }, { SSH_AUTH_SOCK: "/tmp/ssh-socket" }],
-    ...[{ PWD: "/work/desk-orders" }, { BASE_COMMIT: "0f3a9c1d2b4e5f60718293a4b5c6d7e8f9012345" }],
-    ...[{ NOW: "2026-07-29T10:00:00Z" }, { NOW: "2026-07-29T10:00:00.000+02:00" }],
+    { GIT_AUTHOR_NAME: "Training Agent" },
+    { AUTHOR: "Mia Okafor" },
+    { AUTH_MODE: "required" },
+    { PRIMARY_KEY: "order_id" },
+    { primaryKey: "order_id" },
+    { tokenType: "personal" },
+    { TOKENIZER: "Qwen/Qwen3-8B" },
+    { MAX_TOKENS: "20000000" },
+    { KEYBOARD: "german-layout" },
+    { KEY_PREFIX: "storefront" },
+    { SSH_AUTH_SOCK: "/tmp/ssh-socket" },
+    { PWD: "/work/desk-orders" },
+    { BASE_COMMIT: "0f3a9c1d2b4e5f60718293a4b5c6d7e8f9012345" },
+    { NOW: "2026-07-29T10:00:00Z" },
+    { NOW: "2026-07-29T10:00:00.000+02:00" },
   ] as readonly Readonly<Record<string, string>>[])("%j holds none", (values) => {
     expect(secretsOfNamed(values)).toEqual({ secrets: [], urls: [] });
   });
 
   test.each([
-    ...[
-      "SMTP_PASS",
-      "MYSQL_PWD",
-      "AUTHZ",
-      "GOOGLE_OAUTH",
-      "dbPass",
-      "GITHUB_PAT",
-      "ACCESS_TOKENS",
-      "AUTHORIZATION",
-      "x-functions-key",
-    ],
-    ...["BEARER", "PRIVATE_KEY", "AWS_SECRET_ACCESS_KEY", "SESSION_COOKIE", "OAUTH_CLIENT_SECRET"],
+    "SMTP_PASS",
+    "MYSQL_PWD",
+    "AUTHZ",
+    "GOOGLE_OAUTH",
+    "dbPass",
+    "GITHUB_PAT",
+    "ACCESS_TOKENS",
+    "AUTHORIZATION",
+    "x-functions-key",
+    "BEARER",
+    "PRIVATE_KEY",
+    "AWS_SECRET_ACCESS_KEY",
+    "SESSION_COOKIE",
+    "OAUTH_CLIENT_SECRET",
   ])("%s holds one", (name) => {
     expect(secretsOfNamed({ [name]: "correct-horse" }).secrets).toContain("correct-horse");
   });
@@ -96,9 +120,22 @@ describe("secretsOfArguments()", () => {
     const url = "https://host/mcp?key=abc";
     expect(
       secretsOfArguments([
-        ...["-y", "@scope/server-files@1.2.3", "--root", "/data", "--port", "8080"],
-        ...["--api-key", "one", "--token=two", "-e", "DB_PASSWORD=three", "--verbose"],
-        ...["--header", "Authorization: Bearer four", url, "sk-five-555"],
+        "-y",
+        "@scope/server-files@1.2.3",
+        "--root",
+        "/data",
+        "--port",
+        "8080",
+        "--api-key",
+        "one",
+        "--token=two",
+        "-e",
+        "DB_PASSWORD=three",
+        "--verbose",
+        "--header",
+        "Authorization: Bearer four",
+        url,
+        "sk-five-555",
       ]),
     ).toEqual({
       secrets: ["one", "two", "three", "Bearer four", "four", "sk-five-555"],
@@ -110,12 +147,21 @@ describe("secretsOfArguments()", () => {
     const headers = JSON.stringify({ Authorization: "Bearer one-token", deep: { apiKey: "two" } });
     expect(
       secretsOfArguments([
-        ...["run", "--env=API_KEY=three", "-eTOKEN=four", "--config", headers],
-        ...["--header", "X-Api-Key:five", "--db", "Host=db;Password=six;Port=1"],
+        "run",
+        "--env=API_KEY=three",
+        "-eTOKEN=four",
+        "--config",
+        headers,
+        "--header",
+        "X-Api-Key:five",
+        "--db",
+        "Host=db;Password=six;Port=1",
       ]).secrets,
     ).toEqual(["three", "four", "Bearer one-token", "one-token", "two", "five", "six"]);
     expect(secretsOfNamed({ OPENAPI_HEADERS: headers }).secrets).toEqual([
-      ...["Bearer one-token", "one-token", "two"],
+      "Bearer one-token",
+      "one-token",
+      "two",
     ]);
   });
 

@@ -31,13 +31,16 @@ test("a timer that is shortened fires when so much time has passed, and none is 
   const start = (name: string, ms: number) =>
     startPausableTimer(ms, () => fired.push(name), createClock(clock));
   const [long, short, endless, paused] = [
-    ...[start("long", 1000), start("short", 50), start("endless", Infinity), start("paused", 1000)],
+    start("long", 1000),
+    start("short", 50),
+    start("endless", Infinity),
+    start("paused", 1000),
   ];
   paused!.pause();
   await clock.advance(10);
   for (const timer of [long, short, endless, paused]) timer!.shorten(100);
   expect([long, short, endless, paused].map((timer) => timer!.leftMs())).toEqual([
-    ...[100, 40, 100, 100],
+    100, 40, 100, 100,
   ]);
   await clock.advance(99);
   expect(fired).toEqual(["short"]);

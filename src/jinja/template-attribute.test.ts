@@ -9,8 +9,25 @@ import type { TemplateValue } from "./template-value.ts";
 import { isDict, Markup, Tuple, Undefined } from "./template-value.ts";
 
 const names = fc.constantFrom(
-  ...["role", "content", "x", "", "items", "get", "pop", "upper", "append", "count", "real"],
-  ...["__class__", "__init__", "__x__", "__", "_", "translate", "call", "call_x"],
+  "role",
+  "content",
+  "x",
+  "",
+  "items",
+  "get",
+  "pop",
+  "upper",
+  "append",
+  "count",
+  "real",
+  "__class__",
+  "__init__",
+  "__x__",
+  "__",
+  "_",
+  "translate",
+  "call",
+  "call_x",
 );
 
 const plain = fc.oneof(

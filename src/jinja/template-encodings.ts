@@ -31,11 +31,28 @@ const encodings: Readonly<Record<string, Encoding>> = {
 
 /** Other names that Python knows, without their signs. */
 const aliases: Readonly<Record<string, string>> = {
-  ...{ u8: "utf8", utf: "utf8", cp65001: "utf8", u16: "utf16", u32: "utf32" },
-  ...{ utf16lele: "utf16le", unicodelittleunmarked: "utf16le", unicodebigunmarked: "utf16be" },
-  ...{ usascii: "ascii", us: "ascii", "646": "ascii", iso646us: "ascii", ansix341968: "ascii" },
-  ...{ iso88591: "latin1", "88591": "latin1", l1: "latin1", latin: "latin1", cp819: "latin1" },
-  ...{ iso8859: "latin1", "8859": "latin1", ibm819: "latin1", isoir100: "latin1" },
+  u8: "utf8",
+  utf: "utf8",
+  cp65001: "utf8",
+  u16: "utf16",
+  u32: "utf32",
+  utf16lele: "utf16le",
+  unicodelittleunmarked: "utf16le",
+  unicodebigunmarked: "utf16be",
+  usascii: "ascii",
+  us: "ascii",
+  "646": "ascii",
+  iso646us: "ascii",
+  ansix341968: "ascii",
+  iso88591: "latin1",
+  "88591": "latin1",
+  l1: "latin1",
+  latin: "latin1",
+  cp819: "latin1",
+  iso8859: "latin1",
+  "8859": "latin1",
+  ibm819: "latin1",
+  isoir100: "latin1",
 };
 
 /** Encodings of Python's that are not written here, by the beginnings of their names. */

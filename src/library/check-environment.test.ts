@@ -13,7 +13,7 @@ test.each([
   ["the shop", createStorefront() as Environment, storefrontUser()],
 ])("checkEnvironment() finds no error in %s", async (_, environment, user) => {
   const { problems, taskCount, stepCount } = await checkEnvironment(environment, {
-    ...(user === undefined ? {} : { user }),
+    ...(user !== undefined && { user }),
     taskCount: 2,
   });
   expect(problems.filter(({ severity }) => severity === "error")).toEqual([]);
@@ -23,7 +23,9 @@ test.each([
 
 test("checkEnvironment() finds no error in a state with binary data", async () => {
   const environment = defineEnvironment({
-    ...{ name: "grid", tasks: [{ instruction: "Set it." }], policy: "Set what is asked for." },
+    name: "grid",
+    tasks: [{ instruction: "Set it." }],
+    policy: "Set what is asked for.",
     initialState: () => ({ cells: new Uint8Array(4), note: Buffer.from("abc") }),
     tools: {
       set: {
@@ -181,7 +183,10 @@ describe("checkEnvironment() says what would spoil a run:", () => {
 
   test("a reward for doing nothing", async () => {
     const generous = defineEnvironment({
-      ...{ name: "generous", tasks: [{ instruction: "Hello." }], policy: "", tools: {} },
+      name: "generous",
+      tasks: [{ instruction: "Hello." }],
+      policy: "",
+      tools: {},
       score: () => 1,
     });
     expect((await checkEnvironment(generous as Environment)).problems).toEqual([
@@ -195,7 +200,9 @@ describe("checkEnvironment() says what would spoil a run:", () => {
 
   test("what every task meets once, with how many do", async () => {
     const clumsy = defineEnvironment({
-      ...{ name: "clumsy", policy: "", score: () => 0 },
+      name: "clumsy",
+      policy: "",
+      score: () => 0,
       tasks: ["One.", "Two.", "Three.", "Four."].map((instruction) => ({ instruction })),
       tools: { forget: { description: "Forget.", execute: () => undefined } },
     });

@@ -46,7 +46,7 @@ export async function evaluate({
     split: plan.scope.split,
     tasks: await listTasks(plan),
     trialCount: plan.scope.sampleCount,
-    ...(prices === undefined ? {} : { prices }),
+    ...(prices !== undefined && { prices }),
   });
   for await (const { segments: _ids, ...episode } of playPlan(parts, options)) {
     if (dir !== undefined) continue;

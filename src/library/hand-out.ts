@@ -1,6 +1,6 @@
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { UsageError } from "../errors.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { readVariable } from "../internal/read-variable.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { readQueueConfig, type QueueConfig } from "../queue/queue-settings.ts";
@@ -68,7 +68,7 @@ export async function openHandedOut(
   }
   const config = readRunConfig({ user: "scripted", ...asked });
   const { openQueuedRun } = await import("../queue/open-queued-run.ts");
-  const run = await createRun(config, given({ now, signal }));
+  const run = await createRun(config, withoutUndefined({ now, signal }));
   const told = hearOf(onQueue);
   const opened: AsyncDisposable[] = [told, run];
   const close = async (): Promise<void> => {
@@ -113,7 +113,7 @@ function hearOf(
 
 function readQueue({ queue, queuePasswordEnv, shared }: RolloutOptions): QueueConfig {
   const settings = { queue, "queue-password-env": queuePasswordEnv, shared };
-  const config = readQueueConfig(given(settings));
+  const config = readQueueConfig(withoutUndefined(settings));
   if (config !== undefined) return config;
   throw new UsageError("Missing queue: the Valkey or Redis that attempts are handed out by");
 }

@@ -29,7 +29,7 @@ import { readSampling } from "../setup/sampling-config.ts";
 import { readEnvironmentConfig, readScopeConfig } from "../setup/scope-config.ts";
 import { readUserConfig } from "../setup/user-config.ts";
 import { runSettings, type RunSettings } from "../setup/run-config.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { completeSettings } from "../setup/setting.ts";
 import { describeIdentity, type NamedParts } from "../setup/run-identity.ts";
 import { toRunScope } from "../setup/run-scope.ts";
@@ -92,7 +92,7 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
         : withParsers(options.renderer, values);
     const user = isPart(options.user) ? options.user : await openUser(values, environment, own);
     const { data: dataDir } = values;
-    const place = { renderer, environment, ...given({ dataDir }) };
+    const place = { renderer, environment, ...(dataDir !== undefined && { dataDir }) };
     const { agent, play } = await openAgent(options.agent, agentConfig, { place, own });
     const asked = readLimitsConfig(values);
     const { signal, clock } = options;
@@ -112,9 +112,13 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
       ...namesOfGiven(options, parts),
     });
     return {
-      ...{ values, plan, conduct, engine: description, redactor },
+      values,
+      plan,
+      conduct,
+      engine: description,
+      redactor,
       identity,
-      setup: { ...parts, ...given({ clock: options.clock, play }) },
+      setup: { ...parts, ...withoutUndefined({ clock: options.clock, play }) },
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {
@@ -245,7 +249,10 @@ function isForeign(agent: Agent | ForeignAgent): agent is ForeignAgent {
 
 /** A renderer that is given reads calls by the parsers that the settings name, else by its own. */
 function withParsers(renderer: Renderer, values: RunSettings): Renderer {
-  const named = given({ parser: values.parser, reasoningParser: values["reasoning-parser"] });
+  const named = withoutUndefined({
+    parser: values.parser,
+    reasoningParser: values["reasoning-parser"],
+  });
   return { ...renderer, card: { ...renderer.card, ...named } };
 }
 

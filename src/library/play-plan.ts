@@ -12,7 +12,7 @@ import type { RunResult } from "../run/live-run.ts";
 import { startRun } from "../run/start-run.ts";
 import { describePlan, sourceOf } from "../setup/run-passes.ts";
 import { readScopeConfig } from "../setup/scope-config.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { describeSettings } from "../setup/stored-settings.ts";
 import { readVersion } from "../setup/version.ts";
 import type { OpenParts } from "./open-parts.ts";
@@ -103,13 +103,16 @@ async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
   const { traceSetup } = await import("../run/run-tracer.ts");
   const run = startRun({
     setup: traceSetup(setup, parts.engine.model),
-    ...{ seed, maxFailuresInRow, redactor },
+    seed,
+    maxFailuresInRow,
+    redactor,
     source: sourceOf(scope, plan, setup.environment, folder?.finished),
-    grouping: { size: sampleCount, attempts, ...given({ branchAt: scope.branchAt }) },
-    admission: { concurrency, ...given({ gate }) },
-    ...{ signal: told.signal, onEpisode: told.onEpisode },
-    ...given({ folder, onProgress: told.onProgress }),
-    ...given({ player: handedOut?.player, redactor: handedOut?.redactor }),
+    grouping: { size: sampleCount, attempts, ...withoutUndefined({ branchAt: scope.branchAt }) },
+    admission: { concurrency, ...(gate !== undefined && { gate }) },
+    signal: told.signal,
+    onEpisode: told.onEpisode,
+    ...withoutUndefined({ folder, onProgress: told.onProgress }),
+    ...withoutUndefined({ player: handedOut?.player, redactor: handedOut?.redactor }),
   });
   // Where nobody takes its groups, they are not held until it ends.
   for await (const group of run) told.onGroup?.(group);
@@ -129,16 +132,20 @@ async function openFolder(parts: OpenParts, dir: string, signal: AbortSignal): P
     configuration,
     identity: await parts.identity(),
     found: {
-      ...{ engine, template: renderer.card, plan: planned, settings },
+      engine,
+      template: renderer.card,
+      plan: planned,
+      settings,
       vocabularySize: renderer.codec.vocabularySize,
     },
     ...(promptTime && { promptTime: toPromptTime(promptTime) }),
   } as const;
   const { retryFailed, record, format } = conduct;
   return await RunFolder.open(dir, redactor.clean(manifest), {
-    ...{ retryFailed, record },
+    retryFailed,
+    record,
     lock: { signal, onWait: (why) => process.emitWarning(why) },
-    ...given({ format }),
+    ...(format !== undefined && { format }),
   });
 }
 

@@ -45,7 +45,7 @@ export async function readRun(dir: string): Promise<ReadRun> {
     samplesOf: (rolloutId) => run.samplesOf(rolloutId),
     async evaluation({ prices } = {}) {
       const plan = isOpenRun(run) ? await planOpenRun(run) : await planOf(run);
-      const tally = new EvaluationTally({ ...plan, ...(prices === undefined ? {} : { prices }) });
+      const tally = new EvaluationTally({ ...plan, ...(prices !== undefined && { prices }) });
       for await (const each of numberedEpisodes(run, await numberTrials(run))) tally.add(each);
       return tally.evaluation();
     },

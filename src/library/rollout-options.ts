@@ -83,9 +83,22 @@ export interface RolloutGroup {
 }
 
 const objectKeys = new Set([
-  ...["environment", "engine", "renderer", "user", "agent", "tasks", "url"],
-  ...["signal", "onProgress", "now", "clock", "group"],
-  ...["queue", "queuePasswordEnv", "shared", "onQueue"],
+  "environment",
+  "engine",
+  "renderer",
+  "user",
+  "agent",
+  "tasks",
+  "url",
+  "signal",
+  "onProgress",
+  "now",
+  "clock",
+  "group",
+  "queue",
+  "queuePasswordEnv",
+  "shared",
+  "onQueue",
 ]);
 
 /**

@@ -6,7 +6,11 @@ import { startMetricsServer } from "./metrics-server.ts";
 const empty = new RunTally({ now: () => 0 }).progress();
 const progress: RunProgress = {
   ...empty,
-  ...{ planned: 9, running: 3, scored: 2, rewardMean: 0.25, turnCount: 12 },
+  planned: 9,
+  running: 3,
+  scored: 2,
+  rewardMean: 0.25,
+  turnCount: 12,
   outcomes: { completed: 2, truncated: 1, failed: 4 },
   failures: { "engine/unreachable": 3, "user/timeout": 1 },
   spentMs: { engine: 12_500, user: 250, environment: 4_000 },
@@ -28,8 +32,10 @@ describe("startMetricsServer()", () => {
     const lines = await linesOf(server.url);
     expect(lines).toEqual(
       expect.arrayContaining([
-        ...['turnwright_episodes_total{outcome="failed"} 4', "turnwright_turns_total 12"],
-        ...["turnwright_episodes_planned 9", "turnwright_reward_mean 0.25"],
+        'turnwright_episodes_total{outcome="failed"} 4',
+        "turnwright_turns_total 12",
+        "turnwright_episodes_planned 9",
+        "turnwright_reward_mean 0.25",
         'turnwright_failures_total{party="engine",code="engine/unreachable"} 3',
         'turnwright_failures_total{party="user",code="user/timeout"} 1',
         'turnwright_wait_seconds_total{on="engine"} 12.5',
@@ -57,11 +63,13 @@ describe("startMetricsServer()", () => {
     const lines = await linesOf(server.url);
     expect(lines).toEqual(
       expect.arrayContaining([
-        ...['turnwright_turn_wait_seconds_bucket{le="0.1",on="engine"} 1'],
-        ...['turnwright_turn_wait_seconds_bucket{le="1",on="engine"} 2'],
-        ...['turnwright_turn_wait_seconds_count{on="tool"} 1'],
-        ...['turnwright_reward_bucket{le="0.25"} 0', 'turnwright_reward_bucket{le="0.5"} 1'],
-        ...["turnwright_episode_seconds_count 2", "turnwright_episode_seconds_sum 20.9"],
+        'turnwright_turn_wait_seconds_bucket{le="0.1",on="engine"} 1',
+        'turnwright_turn_wait_seconds_bucket{le="1",on="engine"} 2',
+        'turnwright_turn_wait_seconds_count{on="tool"} 1',
+        'turnwright_reward_bucket{le="0.25"} 0',
+        'turnwright_reward_bucket{le="0.5"} 1',
+        "turnwright_episode_seconds_count 2",
+        "turnwright_episode_seconds_sum 20.9",
       ]),
     );
   });

@@ -152,15 +152,22 @@ const waitBuckets = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 /** How what is known of single turns and episodes is spread, since this start. */
 function createHistograms(registers: Registry[]): RunMetrics["observe"] {
   const wait = new Histogram({
-    ...{ name: "turnwright_turn_wait_seconds", registers, labelNames: ["on"] },
-    ...{ help: "What the turns of finished episodes have waited for", buckets: waitBuckets },
+    name: "turnwright_turn_wait_seconds",
+    registers,
+    labelNames: ["on"],
+    help: "What the turns of finished episodes have waited for",
+    buckets: waitBuckets,
   });
   const reward = new Histogram({
-    ...{ name: "turnwright_reward", registers, help: "Rewards of the scored episodes" },
+    name: "turnwright_reward",
+    registers,
+    help: "Rewards of the scored episodes",
     buckets: [-1, 0, 0.1, 0.25, 0.5, 0.75, 0.9, 1],
   });
   const duration = new Histogram({
-    ...{ name: "turnwright_episode_seconds", registers, help: "How long episodes took" },
+    name: "turnwright_episode_seconds",
+    registers,
+    help: "How long episodes took",
     buckets: [0.1, 0.5, 1, 5, 15, 60, 180, 600, 1800, 7200],
   });
   return ({ turns, shared, reward: earned, durationMs }) => {
@@ -190,7 +197,10 @@ export function createRunMetrics({ progress, admission }: MetricsSource): RunMet
   for (const definition of counters) {
     const { name, help, labels = [] } = definition;
     const counter = new Counter({
-      ...{ name, help, labelNames: [...labels], registers: [registry] },
+      name,
+      help,
+      labelNames: [...labels],
+      registers: [registry],
       collect() {
         // The sums are kept elsewhere: a counter can be counted up only.
         counter.reset();
@@ -201,7 +211,10 @@ export function createRunMetrics({ progress, admission }: MetricsSource): RunMet
   for (const definition of gauges) {
     const { name, help, labels = [] } = definition;
     const gauge = new Gauge({
-      ...{ name, help, labelNames: [...labels], registers: [registry] },
+      name,
+      help,
+      labelNames: [...labels],
+      registers: [registry],
       collect() {
         gauge.reset();
         const values = valuesOf(definition, progress());
@@ -212,7 +225,9 @@ export function createRunMetrics({ progress, admission }: MetricsSource): RunMet
     });
   }
   const queue = new Gauge({
-    ...{ name: "turnwright_admission", registers: [registry], labelNames: ["state"] },
+    name: "turnwright_admission",
+    registers: [registry],
+    labelNames: ["state"],
     help: "Episodes that were admitted, that wait to be, and that may be at once by the engine's load",
     collect() {
       for (const [state, count] of Object.entries(admission?.() ?? {})) queue.set({ state }, count);

@@ -149,8 +149,8 @@ export function chooseParser(templateSource: string, servedBy: Dialect = "sglang
     templateSource,
   );
   return {
-    ...(toolCallParser === undefined ? {} : { toolCallParser }),
-    ...(reasoningParser === undefined ? {} : { reasoningParser }),
+    ...(toolCallParser !== undefined && { toolCallParser }),
+    ...(reasoningParser !== undefined && { reasoningParser }),
   };
 }
 

@@ -55,7 +55,7 @@ export function defineParser(grammar: Grammar): ToolCallParser {
     aliases: grammar.aliases,
     dialects,
     markers: grammar.markers,
-    ...(grammar.closingStops === undefined ? {} : { closingStops: grammar.closingStops }),
+    ...(grammar.closingStops !== undefined && { closingStops: grammar.closingStops }),
     parse: (text, options) => parse(grammar, text, options),
     createStream: (options) => {
       const { dialect } = createParseContext(options);

@@ -56,7 +56,7 @@ export function splitMuseTurn(text: string): MusePiece[] {
     const { bodyEnd, end } = findBodyEnd(text, bodyStart);
     pieces.push({
       type: "channel",
-      ...(isUnframed ? {} : { recipient: readRecipient(text.slice(start, marker)) }),
+      ...(!isUnframed && { recipient: readRecipient(text.slice(start, marker)) }),
       header: text.slice(headerStart, bodyStart),
       body: text.slice(bodyStart, bodyEnd),
       bodyStart,

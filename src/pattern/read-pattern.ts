@@ -40,7 +40,11 @@ function isEcma(source: string): boolean {
 const pythonOnly = /\(\?P<|\(\?[aimsuL]+\)|\\[AZ]/;
 
 const controls: Readonly<Partial<Record<string, number>>> = {
-  ...{ n: 10, r: 13, t: 9, f: 12, v: 11 },
+  n: 10,
+  r: 13,
+  t: 9,
+  f: 12,
+  v: 11,
 };
 
 const textStart: Edge = (_, place) => place === 0;

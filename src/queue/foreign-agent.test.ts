@@ -15,7 +15,8 @@ beforeEach(() => {
   player = createForeignPlayer({
     async run({ fetch, baseUrl, apiKey, policyText, firstUserText, say, signal }) {
       const reply = await fetch(`${baseUrl}/v1/chat/completions`, {
-        ...{ method: "POST", signal },
+        method: "POST",
+        signal,
         headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
         body: JSON.stringify({
           model: "policy",

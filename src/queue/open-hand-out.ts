@@ -48,12 +48,16 @@ export async function openHandOut(options: OpenHandOutOptions): Promise<OpenedHa
   const { environment, sampling, isRecorded, isMarked, policy, onNews, onContact } = options;
   const place = await openSharedPlace(config.shared, env);
   const store = await QueueStore.connect(config, {
-    ...{ env, redactor },
+    env,
+    redactor,
     ...(onContact && { onContact }),
   });
   try {
     const handOut = await HandOut.open({
-      ...{ store, environment, sampling, isRecorded },
+      store,
+      environment,
+      sampling,
+      isRecorded,
       run: await queueIdOf(dir, runId),
       terms: termsOf(redactor.clean(manifest)),
       ...(place && { place }),

@@ -39,8 +39,15 @@ export async function openQueuedRun(
   const { config, setup, manifest } = run;
   const redactor = createRunRedactor(config, env);
   const opened = await openHandOut({
-    ...{ config: queue, dir: folder.dir, runId: folder.manifest.runId, manifest, redactor, env },
-    ...{ environment: setup.environment.name, sampling: config.sampling, limits: setup.limits },
+    config: queue,
+    dir: folder.dir,
+    runId: folder.manifest.runId,
+    manifest,
+    redactor,
+    env,
+    environment: setup.environment.name,
+    sampling: config.sampling,
+    limits: setup.limits,
     isRecorded: config.conduct.record !== "none",
     onNews: (news) => {
       // A disk that refuses this refuses the next episode, too, and that ends the run.

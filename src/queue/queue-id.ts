@@ -3,7 +3,6 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import { UsageError, describeError } from "../errors.ts";
-import { given } from "../internal/given.ts";
 import { diskFiles } from "../run/files.ts";
 import { writeWholeJson } from "../run/write-whole.ts";
 
@@ -28,7 +27,11 @@ export async function queueIdOf(dir: string, runId: string | undefined): Promise
   const known = await readQueueFile(file);
   if (known !== undefined && known.of === runId) return known.run;
   const run = randomUUID().slice(0, 13);
-  await writeWholeJson(file, { queue: 1, run, ...given({ of: runId }) }, { files: diskFiles });
+  await writeWholeJson(
+    file,
+    { queue: 1, run, ...(runId !== undefined && { of: runId }) },
+    { files: diskFiles },
+  );
   return run;
 }
 

@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
 import { shownUrl } from "../internal/find-secrets.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import {
   completeSettings,
   text,
@@ -64,7 +64,7 @@ export function readQueueConfig(settings: GivenSettings): QueueConfig | undefine
     return undefined;
   }
   checkUrl(url);
-  return { url, ...given({ passwordEnv, shared }) };
+  return { url, ...withoutUndefined({ passwordEnv, shared }) };
 }
 
 function checkUrl(url: string): void {

@@ -123,7 +123,10 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const asked: string[] = [];
     // The first worker comes as far as its second turn.
     await bench.worker({
-      ...{ url: proxy.url, place, concurrency: 1, leaseMs: 3_000 },
+      url: proxy.url,
+      place,
+      concurrency: 1,
+      leaseMs: 3_000,
       engine: lampEngine(async (request, turn) => {
         asked.push(`one ${turn}`);
         if (turn === 0) return;
@@ -141,7 +144,8 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     );
     proxy.swallow();
     await bench.worker({
-      ...{ place, concurrency: 4 },
+      place,
+      concurrency: 4,
       engine: lampEngine((_, turn) => void asked.push(`two ${turn}`)),
     });
     const [group] = await all(run);
@@ -151,8 +155,11 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(asked).toEqual(["one 0", "one 1", "two 1", "two 0", "two 1"]);
     expect(bench.news).toContainEqual(
       expect.objectContaining({
-        ...{ type: "attempt-played-again", rolloutId: "lamp/test/0#0", attempt: 1 },
-        ...{ from: "recording", recordedTurns: 1 },
+        type: "attempt-played-again",
+        rolloutId: "lamp/test/0#0",
+        attempt: 1,
+        from: "recording",
+        recordedTurns: 1,
       }),
     );
   });
@@ -179,7 +186,9 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const reached = withResolvers();
     const slow = withResolvers();
     await bench.worker({
-      ...{ url: proxy.url, concurrency: 1, leaseMs: 3_000 },
+      url: proxy.url,
+      concurrency: 1,
+      leaseMs: 3_000,
       engine: lampEngine(async (_, turn) => {
         if (turn === 0) return;
         reached.resolve();
@@ -432,7 +441,8 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     }
     await using folder = await bench.folder("run");
     const rest = bench.start(1, {
-      ...{ folder, ...one },
+      folder,
+      ...one,
       engine: lampEngine(({ promptIds }) => {
         asked.push(promptIds.length);
         return "dbye!";
@@ -566,7 +576,8 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
       const second = withResolvers();
       const leave = new AbortController();
       const run = bench.start(1, {
-        ...{ folder: here, ...one },
+        folder: here,
+        ...one,
         engine: lampEngine(async (_, turn) => {
           if (turn === 0) return;
           second.resolve();
@@ -754,7 +765,9 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     await until(async () => (await store.redis.zcard(`${queue}:prioritized`)) === 2);
     await store.redis.hset(`${queue}:evil1`, { name: "x", data: "{", opts: "{", timestamp: "1" });
     await store.redis.hset(`${queue}:evil2`, {
-      ...{ name: "x", opts: "{}", timestamp: "1" },
+      name: "x",
+      opts: "{}",
+      timestamp: "1",
       data: '{"__proto__":{"evil":1},"job":1}',
     });
     await store.redis.zadd(`${queue}:prioritized`, 1, "evil1", 1, "evil2", 1, "evil3");
@@ -816,7 +829,9 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const reached = withResolvers();
     const never = withResolvers();
     const worker = await bench.worker({
-      ...{ place, leaseMs: 600_000, concurrency: 1 },
+      place,
+      leaseMs: 600_000,
+      concurrency: 1,
       engine: lampEngine(async (_, turn) => {
         if (turn === 0) return;
         reached.resolve();
@@ -846,7 +861,8 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const redactor = new Redactor([key]);
     const place = await bench.place();
     await bench.worker({
-      ...{ place, redactor },
+      place,
+      redactor,
       engine: lampEngine((_, turn) => (turn === 1 ? `Goodbye! ${key}` : undefined)),
     });
     const handOut = await bench.handOut({ place });

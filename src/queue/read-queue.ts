@@ -90,7 +90,14 @@ export class QueueWatch {
       const waiting = (counts["wait"] ?? 0) + (counts["prioritized"] ?? 0);
       const playing = counts["active"] ?? 0;
       return {
-        ...{ run, environment, host, pid, landed, isHandedOut: isAlive, waiting, playing },
+        run,
+        environment,
+        host,
+        pid,
+        landed,
+        isHandedOut: isAlive,
+        waiting,
+        playing,
         answered: counts["completed"] ?? 0,
         waitsFor: runWaitsFor({ run, isAlive, waiting, playing }, workers),
       };
@@ -136,8 +143,19 @@ function describeWorker(entry: WorkerEntry, before: WorkerEntry | undefined): Wo
   const rate = (name: "played" | "turns" | "sampledTokens"): number =>
     Math.max(0, entry[name] - (before?.[name] ?? 0)) / seconds;
   return {
-    ...{ worker, host, pid, state, concurrency, played, turnwright, refuses, busy, playing },
-    ...{ attemptRate: rate("played"), turnRate: rate("turns"), tokenRate: rate("sampledTokens") },
+    worker,
+    host,
+    pid,
+    state,
+    concurrency,
+    played,
+    turnwright,
+    refuses,
+    busy,
+    playing,
+    attemptRate: rate("played"),
+    turnRate: rate("turns"),
+    tokenRate: rate("sampledTokens"),
     waitsFor: workerWaitsFor(entry, before, playing),
   };
 }

@@ -83,7 +83,7 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
       parsers: parts.parsers ?? {},
       variables: parts.variables ?? new Map(),
       vocabulary: codec.addedTokens.map(({ content }) => content),
-      ...(parts.responseTemplate === undefined ? {} : { responseTemplate: parts.responseTemplate }),
+      ...(parts.responseTemplate !== undefined && { responseTemplate: parts.responseTemplate }),
       overrides: [
         ...namesOfChoices(parts.parsers),
         ...(parts.transformers === undefined ? [] : ["transformers"]),
@@ -93,7 +93,7 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
     }),
     codec,
     stopTokenIds,
-    ...(parts.responseTemplate === undefined ? {} : { responseTemplate: parts.responseTemplate }),
+    ...(parts.responseTemplate !== undefined && { responseTemplate: parts.responseTemplate }),
     async prompt({ messages, tools, addGenerationPrompt = true, variables, now }) {
       const bound = bindFor({ variables, now }, template);
       const definitions = toTemplateTools(tools);
@@ -159,8 +159,8 @@ async function promptAnew(
   return await renderer.prompt({
     messages: [...history, assistant, ...environment],
     tools,
-    ...(variables === undefined ? {} : { variables }),
-    ...(now === undefined ? {} : { now }),
+    ...(variables !== undefined && { variables }),
+    ...(now !== undefined && { now }),
   });
 }
 

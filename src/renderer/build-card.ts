@@ -44,39 +44,35 @@ export function buildCard(profile: TemplateProfile, facts: CardFacts): Capabilit
           reasoningParser: reasoningParser === "none" ? undefined : reasoningParser,
           ...release,
           stops: stops.sampled,
-          ...(vocabulary === undefined ? {} : { vocabulary }),
-          ...(facts.responseTemplate === undefined
-            ? {}
-            : { responseTemplate: facts.responseTemplate }),
+          ...(vocabulary !== undefined && { vocabulary }),
+          ...(facts.responseTemplate !== undefined && { responseTemplate: facts.responseTemplate }),
         });
   return {
     source,
     templateHash: createHash("sha256").update(template.source, "utf8").digest("hex"),
     stopLiterals: stops.sampled,
     stopIds,
-    ...(stops.openers.length === 0 ? {} : { stopOpeners: stops.openers }),
+    ...(stops.openers.length !== 0 && { stopOpeners: stops.openers }),
     history: edits,
-    ...(keepThinking === undefined
-      ? {}
-      : {
-          keepThinking: {
-            variable: keepThinking.variable,
-            value: keepThinking.value,
-            isSet: profile.setsKeepThinking,
-          },
-        }),
+    ...(keepThinking !== undefined && {
+      keepThinking: {
+        variable: keepThinking.variable,
+        value: keepThinking.value,
+        isSet: profile.setsKeepThinking,
+      },
+    }),
     transformers: template.transformers,
     showsTools: profile.showsTools,
     opensReasoning: profile.opensReasoning,
     deltaBase: delta.plan.base,
     deltaNeedsTools: delta.plan.needsTools,
     supports: delta.supports,
-    ...(toolCallParser === undefined ? {} : { parser: toolCallParser }),
-    ...(reasoningParser === undefined ? {} : { reasoningParser }),
+    ...(toolCallParser !== undefined && { parser: toolCallParser }),
+    ...(reasoningParser !== undefined && { reasoningParser }),
     ...release,
-    ...(ownCalls === undefined ? {} : { ownCalls: ownCalls.type }),
-    ...(variables.size === 0 ? {} : { variables: plainOf(variables) }),
-    ...(overrides.length === 0 ? {} : { overrides }),
+    ...(ownCalls !== undefined && { ownCalls: ownCalls.type }),
+    ...(variables.size !== 0 && { variables: plainOf(variables) }),
+    ...(overrides.length !== 0 && { overrides }),
     warnings: [
       ...profile.warnings,
       ...(ownCalls?.type === "misread"

@@ -429,7 +429,11 @@ describe("control-token guard where a token is looked for in normalised text", (
   test("literals beyond ASCII do not become it either, and single characters are text", async () => {
     const { added_tokens: added, ...document } = documentOf({ type: "NFC" });
     const more = ["<é>", "é"].map((content, index) => ({
-      ...{ ...added[0], id: 900 + index, content, special: false, normalized: true },
+      ...added[0],
+      id: 900 + index,
+      content,
+      special: false,
+      normalized: true,
     }));
     const composed = await codecOfDocument({ ...document, added_tokens: [...added, ...more] });
     const [word] = await composed.encode("<e\u0301>");

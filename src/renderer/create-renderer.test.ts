@@ -129,7 +129,7 @@ function qwenTurn(
     text:
       said.endsWith("\n") || said === "" ? said + markup.join("\n") : [said, ...markup].join("\n"),
     stopId: 151645,
-    message: { role: "assistant", content: said, ...(toolCalls.length > 0 ? { toolCalls } : {}) },
+    message: { role: "assistant", content: said, ...(toolCalls.length > 0 && { toolCalls }) },
     answers,
   };
 }
@@ -621,7 +621,10 @@ describe("createRenderer() with templates of other families", () => {
       const modelDir = await folderWith(`long ${what}`, source);
       const templateLimits = { steps: 10_000 };
       const renderer = await createRenderer({
-        ...{ modelDir, codec, templateLimits, historyPolicy: "split" },
+        modelDir,
+        codec,
+        templateLimits,
+        historyPolicy: "split",
       });
       const history = Array.from({ length: 12 }, () => [...ask("And?"), reasoned(1)]).flat();
       const fresh = renderer.rerender?.({

@@ -81,14 +81,14 @@ export async function createRenderer(options: RendererOptions): Promise<Renderer
     historyPolicy,
     guardPolicy,
     guardSystem: options.guardSystem ?? false,
-    ...(options.variables === undefined ? {} : { variables: options.variables }),
-    ...(options.parsers === undefined ? {} : { parsers: options.parsers }),
-    ...(options.transformers === undefined ? {} : { transformers: options.transformers }),
-    ...(folder.responseTemplate === undefined ? {} : { responseTemplate: folder.responseTemplate }),
-    ...(options.stopTokens === undefined
-      ? {}
-      : { stopIds: options.stopTokens.map((token) => findStopId(token, codec)) }),
-    ...(options.deltaBase === undefined ? {} : { deltaBase: options.deltaBase }),
+    ...(options.variables !== undefined && { variables: options.variables }),
+    ...(options.parsers !== undefined && { parsers: options.parsers }),
+    ...(options.transformers !== undefined && { transformers: options.transformers }),
+    ...(folder.responseTemplate !== undefined && { responseTemplate: folder.responseTemplate }),
+    ...(options.stopTokens !== undefined && {
+      stopIds: options.stopTokens.map((token) => findStopId(token, codec)),
+    }),
+    ...(options.deltaBase !== undefined && { deltaBase: options.deltaBase }),
   });
   return options.now === undefined ? renderer : { ...renderer, now: options.now };
 }

@@ -22,8 +22,12 @@ const codec: TokenCodec = {
 async function assemble(): Promise<Renderer> {
   return await assembleRenderer({
     template: bindTemplate(compileChatTemplate(sampleTemplates.clearing), new Map(), new Date(0)),
-    ...{ codec, source: "test", endIds: [1], historyPolicy: "keep" },
-    ...{ guardPolicy: "neutralise", guardSystem: false },
+    codec,
+    source: "test",
+    endIds: [1],
+    historyPolicy: "keep",
+    guardPolicy: "neutralise",
+    guardSystem: false,
   });
 }
 
@@ -34,7 +38,9 @@ test("a delta whose template goes on from a turn alone does not ask for the hist
     get history(): never {
       throw new Error("nobody needs it");
     },
-    ...{ assistant: { role: "assistant", content: "" }, tools: [], lastSampledId: 1 },
+    assistant: { role: "assistant", content: "" },
+    tools: [],
+    lastSampledId: 1,
     environment: [{ role: "user", content: "Hi" }],
   });
   expect(delta.text).toContain("Hi");

@@ -40,7 +40,7 @@ const opening = [systemMessage("Be a helpful carrier."), userMessage("Where is m
 const searching = assistantMessage({ content: "", calls: [call] });
 const moving = toolMessage(call, "moving");
 const said = (content: string, reasoning?: string): PyDict =>
-  assistantMessage({ content, ...(reasoning === undefined ? {} : { reasoning }) });
+  assistantMessage({ content, ...(reasoning !== undefined && { reasoning }) });
 
 function scenario(
   history: readonly PyDict[],

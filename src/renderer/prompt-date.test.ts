@@ -19,7 +19,10 @@ test("a conversation has the date that it is given, in its prompt and behind eac
   const { text } = await renderer.prompt({ messages: opening, tools: [], now: then });
   expect(text).toContain("<|im_start|>user 03 Feb 2001\nHello?");
   const delta = await renderer.delta({
-    ...{ history: opening, tools: [], lastSampledId: undefined, now: then },
+    history: opening,
+    tools: [],
+    lastSampledId: undefined,
+    now: then,
     assistant: { role: "assistant", content: "Yes.", toolCalls: [] },
     environment: [{ role: "user", content: "Good." }],
   });
@@ -41,7 +44,9 @@ test("a renderer for conversations of one day prints that, and leaves the other 
   expect((await there.prompt(conversation)).text).toContain("user 03 Feb 2001\nHello?");
   expect((await renderer.prompt(conversation)).text).not.toContain("2001");
   const delta = await there.delta({
-    ...{ history: opening, tools: [], lastSampledId: undefined },
+    history: opening,
+    tools: [],
+    lastSampledId: undefined,
     assistant: { role: "assistant", content: "Yes.", toolCalls: [] },
     environment: [{ role: "user", content: "Good." }],
   });

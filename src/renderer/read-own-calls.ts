@@ -90,16 +90,16 @@ function readTurn({ text, opened }: WrittenTurn, parsers: ReadingParsers): OwnCa
       : findReasoningParser(reasoningParser).parse(said, {
           forceReasoning: opened,
           toolCallParserActive: true,
-          ...(dialect === undefined ? {} : { dialect }),
+          ...(dialect !== undefined && { dialect }),
           ...own,
         }).normalText;
   // Some families always reason, and their templates leave that out of what was said before.
   const { attempts } = parser.parse(rest === "" ? said : rest, {
     tools,
     finishReason: "stop",
-    ...(dialect === undefined ? {} : { dialect }),
-    ...(engineVersion === undefined ? {} : { engineVersion }),
-    ...(vocabulary === undefined ? {} : { vocabulary }),
+    ...(dialect !== undefined && { dialect }),
+    ...(engineVersion !== undefined && { engineVersion }),
+    ...(vocabulary !== undefined && { vocabulary }),
     ...own,
   });
   const [attempt] = attempts;

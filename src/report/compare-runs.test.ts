@@ -113,7 +113,9 @@ describe("collectResults()", () => {
     ];
     const collected = collectResults("a", attempts);
     expect(collected).toEqual({
-      ...{ source: "a", scopes: ["shop/test", "shop/train"], branchCount: 1 },
+      source: "a",
+      scopes: ["shop/test", "shop/train"],
+      branchCount: 1,
       tasks: new Map([
         ["shop/test/3", { taskId: "shop/test/3", taskIndex: 3, rewards: [0], unscoredCount: 0 }],
         [
@@ -176,7 +178,8 @@ describe("readRunResults()", () => {
       ]);
       expect(compareRuns(mixed, folder)).toMatchObject({ onlyInA: 1, onlyInB: 0, tieCount: 1 });
       expect(compareRuns(mixed, mixed).tasks.map(({ taskId }) => taskId)).toEqual([
-        ...["shop/test/3", "shop/train/3"],
+        "shop/test/3",
+        "shop/train/3",
       ]);
       expect(() => compareRuns(mixed, fromFile)).toThrow(
         `Cannot compare ${dir} with a results file, which knows tasks by their numbers alone: shop/test/3 and ` +

@@ -95,7 +95,7 @@ export function compareRuns(a: RunResults, b: RunResults): RunComparison {
     onlyInA: left.size - tasks.length,
     onlyInB: right.size - tasks.length,
     unscored: { a: unscored(a), b: unscored(b) },
-    ...(branches.a + branches.b === 0 ? {} : { branches }),
+    ...(branches.a + branches.b !== 0 && { branches }),
     tasks,
   };
 }

@@ -60,7 +60,10 @@ describe("EvaluationTally", () => {
 
   test("leaves attempts without a score out of the figures, and says so", () => {
     expect(evaluation.episodes).toEqual({
-      ...{ planned: 6, finished: 5, scored: 4, unscored: 2 },
+      planned: 6,
+      finished: 5,
+      scored: 4,
+      unscored: 2,
       unscoredBy: { "failed/user": 1, "not-played": 1 },
     });
     expect(evaluation.averageReward).toMatchObject({ value: 0.5, taskCount: 2 });
@@ -140,7 +143,9 @@ describe("EvaluationTally", () => {
 
   test("counts what was played beyond the plan as planned, so that none without a score is lost", () => {
     const tally = new EvaluationTally({
-      ...{ environment: "shop", split: "test", trialCount: 1 },
+      environment: "shop",
+      split: "test",
+      trialCount: 1,
       tasks: [0, 1].map((taskIndex) => ({ taskId: `shop/test/${taskIndex}`, taskIndex })),
     });
     const failure = { party: "user", code: "user/timeout", message: "no reply" } as const;
@@ -150,14 +155,19 @@ describe("EvaluationTally", () => {
       tally.add({ row: episodeRow({ taskIndex: 0, sampleIndex: trial, ...end }), trial });
     }
     expect(tally.evaluation().episodes).toEqual({
-      ...{ planned: 4, finished: 3, scored: 1, unscored: 3 },
+      planned: 4,
+      finished: 3,
+      scored: 1,
+      unscored: 3,
       unscoredBy: { "failed/user": 2, "not-played": 1 },
     });
   });
 
   test("leaves branches out of all figures, and counts them", () => {
     const tally = new EvaluationTally({
-      ...{ environment: "shop", split: "test", trialCount: 3 },
+      environment: "shop",
+      split: "test",
+      trialCount: 3,
       tasks: [0, 1].map((taskIndex) => ({ taskId: `shop/test/${taskIndex}`, taskIndex })),
     });
     for (const taskIndex of [0, 1]) {
@@ -168,7 +178,11 @@ describe("EvaluationTally", () => {
     }
     const evaluation = tally.evaluation();
     expect(evaluation.episodes).toEqual({
-      ...{ planned: 4, finished: 2, scored: 2, unscored: 2, branches: 2 },
+      planned: 4,
+      finished: 2,
+      scored: 2,
+      unscored: 2,
+      branches: 2,
       unscoredBy: { "not-played": 2 },
     });
     expect(evaluation.averageReward).toMatchObject({ value: 0.5, taskCount: 2 });
@@ -187,7 +201,11 @@ describe("EvaluationTally", () => {
       taskIndex,
     }));
     const tally = new EvaluationTally({
-      ...{ environment: "shop", split: "test", trialCount: 4, tasks, isBranching: true },
+      environment: "shop",
+      split: "test",
+      trialCount: 4,
+      tasks,
+      isBranching: true,
     });
     const failure = { party: "engine", code: "engine/unreachable", message: "gone" } as const;
     const failed = { outcome: "failed", stopReason: "failure", failure } as const;
@@ -200,7 +218,11 @@ describe("EvaluationTally", () => {
       tally.add({ row, trial, isBranch: true });
     }
     expect(tally.evaluation().episodes).toEqual({
-      ...{ planned: 1 + 1 + 4 + 1, finished: 3, scored: 2, unscored: 5, branches: 2 },
+      planned: 1 + 1 + 4 + 1,
+      finished: 3,
+      scored: 2,
+      unscored: 5,
+      branches: 2,
       unscoredBy: { "failed/engine": 1, "not-played": 4 },
     });
   });
@@ -242,26 +264,38 @@ describe("renderMarkdownReport()", () => {
 
   test("counts what forks share with what they parted from for nobody: it was played and paid for once", () => {
     const turn = {
-      ...{ text: "", finish: "stop" as const, attemptCounts: {}, steps: [] },
-      ...{ sampledTokenCount: 20, promptTokenCount: 80, cachedTokenCount: 50 },
-      ...{ engineMs: 100, environmentMs: 10 },
+      text: "",
+      finish: "stop" as const,
+      attemptCounts: {},
+      steps: [],
+      sampledTokenCount: 20,
+      promptTokenCount: 80,
+      cachedTokenCount: 50,
+      engineMs: 100,
+      environmentMs: 10,
     };
     const turns = [0, 1, 2].map((turnIndex) => ({ ...turn, turnIndex }));
     const usage = { callCount: 2, inputTokenCount: 10, outputTokenCount: 4 };
     const row = episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 1, turns, userUsage: usage });
     const counts = { ...row.counts, turnCount: 3, toolCallCount: 3, formatErrorCount: 1 };
     const shared = {
-      ...{ turnCount: 2, toolCallCount: 2, formatErrorCount: 1 },
+      turnCount: 2,
+      toolCallCount: 2,
+      formatErrorCount: 1,
       userUsage: { callCount: 1, inputTokenCount: 6, outputTokenCount: 3 },
     };
     const tally = new EvaluationTally({
-      ...{ environment: "shop", split: "test", trialCount: 2 },
+      environment: "shop",
+      split: "test",
+      trialCount: 2,
       tasks: [{ taskId: "shop/test/0", taskIndex: 0 }],
       prices: { inputUsd: 1_000_000, outputUsd: 0 },
     });
     for (const trial of [0, 1]) tally.add({ row: { ...row, counts, shared }, trial });
     expect(tally.evaluation()).toMatchObject({
-      ...{ turnCount: 2, toolCallCount: 2, formatErrorCount: 0 },
+      turnCount: 2,
+      toolCallCount: 2,
+      formatErrorCount: 0,
       tokens: { prompt: 160, cachedPrompt: 100, userInput: 8, userOutput: 2 },
       costUsd: { policy: 160 },
     });

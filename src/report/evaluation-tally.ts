@@ -36,7 +36,9 @@ const maxMisses = 200;
 
 /** What an episode shares that parted from none. */
 const nothingShared: SharedCounts = {
-  ...{ turnCount: 0, toolCallCount: 0, formatErrorCount: 0 },
+  turnCount: 0,
+  toolCallCount: 0,
+  formatErrorCount: 0,
   userUsage: noSpending,
 };
 
@@ -81,10 +83,10 @@ export class EvaluationTally {
     trials.push({
       trial,
       rolloutId: row.rolloutId,
-      ...(reward === undefined ? {} : { reward }),
+      ...(reward !== undefined && { reward }),
       outcome,
       stopReason,
-      ...(failure === undefined ? {} : { failure: failure.code }),
+      ...(failure !== undefined && { failure: failure.code }),
     });
     this.#outcomes[outcome] = (this.#outcomes[outcome] ?? 0) + 1;
     count(this.#stopReasons, stopReason);
@@ -156,7 +158,7 @@ export class EvaluationTally {
     const notPlayed = planned - finished;
     const unscoredBy = {
       ...this.#unscoredBy,
-      ...(notPlayed === 0 ? {} : { "not-played": notPlayed }),
+      ...(notPlayed !== 0 && { "not-played": notPlayed }),
     };
     return {
       format: 1,
@@ -165,15 +167,19 @@ export class EvaluationTally {
       taskCount: tasks.length,
       trialCount,
       episodes: {
-        ...{ planned, finished, scored, unscored: planned - scored, unscoredBy },
-        ...(branchCount === 0 ? {} : { branches: branchCount }),
+        planned,
+        finished,
+        scored,
+        unscored: planned - scored,
+        unscoredBy,
+        ...(branchCount !== 0 && { branches: branchCount }),
       },
-      ...(averageReward === undefined ? {} : { averageReward }),
+      ...(averageReward !== undefined && { averageReward }),
       ...passes(tasks, trialCount),
       // Its formula takes all tasks to have as many trials, and counts those that are missing as failed.
-      ...(finished === 0 || branchCount > 0 || (isOpen === true && areUneven(tasks))
-        ? {}
-        : { tauBench: tauBenchMetrics(asTauBench(tasks)) }),
+      ...(!(finished === 0 || branchCount > 0 || (isOpen === true && areUneven(tasks))) && {
+        tauBench: tauBenchMetrics(asTauBench(tasks)),
+      }),
       outcomes: this.#outcomes,
       stopReasons: this.#stopReasons,
       failures: { byParty: this.#byParty, byCode: this.#byCode },
@@ -183,7 +189,7 @@ export class EvaluationTally {
       tokens: this.#tokens,
       costUsd: this.#cost(),
       time: {
-        ...(finished === 0 ? {} : { episodeMs: describeDurations(this.#durations) }),
+        ...(finished !== 0 && { episodeMs: describeDurations(this.#durations) }),
         ...this.#time,
         spanMs: finished === 0 ? 0 : this.#lastEndMs - this.#firstStartMs,
       },
@@ -221,7 +227,7 @@ export class EvaluationTally {
       trials,
       scoredCount: rewards.length,
       successCount: rewards.filter(isSuccess).length,
-      ...(rewards.length === 0 ? {} : { averageReward: sum(rewards) / rewards.length }),
+      ...(rewards.length !== 0 && { averageReward: sum(rewards) / rewards.length }),
     };
   }
 
@@ -230,10 +236,10 @@ export class EvaluationTally {
     const user = this.#userCostUsd;
     const { prompt, sampled } = this.#tokens;
     return {
-      ...(prices === undefined
-        ? {}
-        : { policy: (prompt * prices.inputUsd + sampled * prices.outputUsd) / 1e6 }),
-      ...(user === undefined ? {} : { user }),
+      ...(prices !== undefined && {
+        policy: (prompt * prices.inputUsd + sampled * prices.outputUsd) / 1e6,
+      }),
+      ...(user !== undefined && { user }),
     };
   }
 }

@@ -61,9 +61,9 @@ export class UsageMeter {
       callCount: before.callCount + 1,
       inputTokenCount: before.inputTokenCount + inputTokenCount,
       outputTokenCount: before.outputTokenCount + outputTokenCount,
-      ...(costUsd === undefined && before.costUsd === undefined
-        ? {}
-        : { costUsd: (before.costUsd ?? 0) + (costUsd ?? 0) }),
+      ...((costUsd !== undefined || before.costUsd !== undefined) && {
+        costUsd: (before.costUsd ?? 0) + (costUsd ?? 0),
+      }),
     };
   }
 

@@ -80,7 +80,10 @@ describe("identifyErrors()", () => {
     const summary = await identifyErrors(run, {
       judge: scriptedChatModel(['{"answer": "user", "reason": "says sk-of-the-judge"}']),
       taskInfo: () => new Map(),
-      ...{ concurrency: 1, maxCount: 1, signal, redactor: new Redactor(["sk-of-the-judge"]) },
+      concurrency: 1,
+      maxCount: 1,
+      signal,
+      redactor: new Redactor(["sk-of-the-judge"]),
       onJudged: (judged) => told.push(judged),
     });
     const names = ["errors.jsonl", "errors.json", "errors.tau-bench.json"];

@@ -200,7 +200,7 @@ function summarise(
     byType,
     failures,
     ...total,
-    ...(costUsd === undefined ? {} : { costUsd }),
+    ...(costUsd !== undefined && { costUsd }),
   };
 }
 

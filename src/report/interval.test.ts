@@ -129,7 +129,11 @@ describe("estimateDifference()", () => {
   test("claims no certainty where nothing differs", () => {
     const others = 1 - 0.025 ** (1 / 20);
     expect(estimateDifference(Array<number>(20).fill(0), 1)).toEqual({
-      ...{ value: 0, low: -others, high: others, method: "all-alike", taskCount: 20 },
+      value: 0,
+      low: -others,
+      high: others,
+      method: "all-alike",
+      taskCount: 20,
     });
     expect(estimateDifference([0, 0])).toEqual({ value: 0, method: "none", taskCount: 2 });
   });

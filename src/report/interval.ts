@@ -54,7 +54,7 @@ export function boundsOf(rewards: readonly number[]): ValueBounds {
   const isEither = rewards.every((reward) => range.some((end) => areSame(reward, end)));
   const isOfTwo = isEither && rewards.length >= 10 && !areSame(least, largest);
   if (!isShare && !isOfTwo) return {};
-  return { range, ...(isEither ? { attemptCount: rewards.length } : {}) };
+  return { range, ...(isEither && { attemptCount: rewards.length }) };
 }
 
 /**

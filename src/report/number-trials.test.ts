@@ -33,7 +33,11 @@ describe("numberTrials()", () => {
       attempt(0, 0, 1),
     ];
     expect(await trialsOf(rows)).toEqual({
-      ...{ "g0#0": 0, "g0#1": 1, "g2#1": 2, "g4#0": 3, "g4#1": 4 },
+      "g0#0": 0,
+      "g0#1": 1,
+      "g2#1": 2,
+      "g4#0": 3,
+      "g4#1": 4,
       // The first attempt of its only group is still being played.
       "g1#1": 1,
     });
@@ -52,8 +56,10 @@ describe("numberTrials()", () => {
       { ...attempt(0, 0, 0), groupId: "shop/test/0~2" },
     ];
     expect(await trialsOf(rows)).toEqual({
-      ...{ "shop/test/0#0": 0, "shop/test/0#1": 1 },
-      ...{ "g0#0": 2, "g0#1": 3 },
+      "shop/test/0#0": 0,
+      "shop/test/0#1": 1,
+      "g0#0": 2,
+      "g0#1": 3,
     });
   });
 

@@ -135,7 +135,8 @@ describe("rows of samples", () => {
     const lines = [row("a", -1), row("b", -1)];
     await writeFile(rowsFile(), lines[0]!);
     const [sound, failed] = ["a", "b"].map((rolloutId, place) => ({
-      ...{ rolloutId, sampleHashes: [hashOf(lines[place]!)] },
+      rolloutId,
+      sampleHashes: [hashOf(lines[place]!)],
     }));
     const found = [[sound!, failed!], [sound!]];
     const episodes = async function* () {

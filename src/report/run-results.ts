@@ -46,7 +46,7 @@ async function readResultsFile(source: string): Promise<RunResults> {
     addResult(tasks, {
       taskIndex,
       taskId: String(taskIndex),
-      ...(isScored ? { reward } : {}),
+      ...(isScored && { reward }),
     });
   }
   return { source, scopes: [], isByNumber: true, tasks };

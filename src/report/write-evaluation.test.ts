@@ -45,7 +45,9 @@ test("an evaluation stands in files of its own, beside what the run says of itse
   const [names, summary] = [await readdir(dir), await read("summary.json")];
   const evaluation = await writeEvaluation(await openStoredRun(dir), { plan });
   expect((await readdir(dir)).filter((name) => !names.includes(name)).toSorted()).toEqual([
-    ...["evaluation.json", "report.md", "results.tau-bench.json"],
+    "evaluation.json",
+    "report.md",
+    "results.tau-bench.json",
   ]);
   expect(JSON.parse(await read("evaluation.json"))).toEqual(JSON.parse(JSON.stringify(evaluation)));
   expect(await read("summary.json")).toEqual(summary);
@@ -60,12 +62,9 @@ test("attempts at a task that comes again have numbers of their own, in every fi
     }),
   );
   const evaluation = await evaluateOpenRun(rows);
-  expect(evaluation.tasks[0]?.trials.map(({ trial, rolloutId }) => [trial, rolloutId])).toEqual([
-    ...[0, 1, 2, 3, 4, 5].map((trial) => [
-      trial,
-      `shop/test/0~${Math.floor(trial / 2)}#${trial % 2}`,
-    ]),
-  ]);
+  expect(evaluation.tasks[0]?.trials.map(({ trial, rolloutId }) => [trial, rolloutId])).toEqual(
+    [0, 1, 2, 3, 4, 5].map((trial) => [trial, `shop/test/0~${Math.floor(trial / 2)}#${trial % 2}`]),
+  );
   expect(evaluation.misses.map(({ rolloutId }) => rolloutId)).toEqual(
     [0, 1, 2].map((groupIndex) => `shop/test/0~${groupIndex}#0`),
   );
@@ -91,7 +90,11 @@ test("a run that leaves open which episodes there will be has none that was not 
   const evaluation = await evaluateOpenRun(rows);
   expect(evaluation).toMatchObject({ taskCount: 2, trialCount: 4 });
   expect(evaluation.episodes).toEqual({
-    ...{ planned: 6, finished: 6, scored: 6, unscored: 0, unscoredBy: {} },
+    planned: 6,
+    finished: 6,
+    scored: 6,
+    unscored: 0,
+    unscoredBy: {},
   });
   // It would count two attempts that nobody planned as failed.
   expect(evaluation).not.toHaveProperty("tauBench");
@@ -133,7 +136,12 @@ test("branches are no trials in any file, and readRun() says the same", async ()
   });
   const evaluation = await evaluateOpenRun(rows);
   expect(evaluation.episodes).toEqual({
-    ...{ planned: 1, finished: 1, scored: 1, unscored: 0, unscoredBy: {}, branches: 2 },
+    planned: 1,
+    finished: 1,
+    scored: 1,
+    unscored: 0,
+    unscoredBy: {},
+    branches: 2,
   });
   expect(Object.keys(evaluation.passHatK)).toEqual(["1"]);
   const results = JSON.parse(await read("results.tau-bench.json")) as { readonly trial: number }[];
@@ -151,6 +159,10 @@ test("branches that are not played yet are planned as no trials", async () => {
   await writeFile(path.join(dir, "episodes.jsonl"), `${JSON.stringify(first)}\n`);
   const { episodes } = await (await readRun(dir)).evaluation();
   expect(episodes).toEqual({
-    ...{ planned: 2, finished: 1, scored: 1, unscored: 1, unscoredBy: { "not-played": 1 } },
+    planned: 2,
+    finished: 1,
+    scored: 1,
+    unscored: 1,
+    unscoredBy: { "not-played": 1 },
   });
 });

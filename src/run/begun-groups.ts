@@ -1,5 +1,4 @@
 import path from "node:path";
-import { given } from "../internal/given.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { parseJson } from "./episode-row.ts";
 import type { Files } from "./files.ts";
@@ -99,7 +98,11 @@ class GroupNotes implements ToldGroups {
     if (type === "group-taken") this.taken.add(groupIndex);
     if (type === "group-begun" && groupId !== "" && task !== undefined) {
       const { isDrawnAgain, hash } = event;
-      const noted = { task, ...given({ hash }), ...(isDrawnAgain === true && { isDrawnAgain }) };
+      const noted = {
+        task,
+        ...(hash !== undefined && { hash }),
+        ...(isDrawnAgain === true && { isDrawnAgain }),
+      };
       this.begun.push({ groupIndex, groupId, ...noted, ...(fork && { fork: readFork(fork) }) });
     }
     if (type !== "group-finished" && type !== "group-left-out") return;

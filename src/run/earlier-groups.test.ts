@@ -71,7 +71,10 @@ async function play(
   const setup = lampSetup({ environment, engine });
   const played: string[] = [];
   const run = startLamps({
-    ...{ setup, folder, grouping: { size: 1 }, ...(source && { source }) },
+    setup,
+    folder,
+    grouping: { size: 1 },
+    ...(source && { source }),
     admission: { concurrency: 1 },
     onEpisode: ({ rolloutId }) => void played.push(rolloutId),
     ...rest,
@@ -343,7 +346,9 @@ describe("a start whose source waits for groups to end before it gives others", 
   test("hands out again the tasks of its own that were recorded, and asks for those that were not", async () => {
     const asked: number[] = [];
     const own = (): TaskSource => ({
-      ...{ length: 2, repeatable: true, told: () => {} },
+      length: 2,
+      repeatable: true,
+      told: () => {},
       at: (place) => {
         asked.push(place);
         return { task: { ...fiftyLamps.task("test", place), instruction: `Lamp ${place} off.` } };
@@ -560,8 +565,10 @@ function namedEngine(version: () => number): Engine {
       const stops = request.promptIds.filter((id) => id === stop).length;
       const { outputIds = [] } = says(stops < 4 ? switchCall : "Goodbye!");
       const piece = {
-        ...{ requestId: request.requestId, tokenCount: outputIds.length },
-        ...{ policyVersion: String(version()), finish: "stop" as const },
+        requestId: request.requestId,
+        tokenCount: outputIds.length,
+        policyVersion: String(version()),
+        finish: "stop" as const,
       };
       const reply = { outputIds, pieces: [piece] };
       return await preparedEngine([reply]).generate(request, options);
@@ -579,7 +586,9 @@ test.each(["drop", "mask", "mark"] as const)(
       version = current;
       await using folder = await openLamps(dir);
       const run = startLamps({
-        ...{ engine, folder, redeliver: true },
+        engine,
+        folder,
+        redeliver: true,
         staleness: { max: 1, beyond },
       });
       if (current === 3) await run.result;
@@ -621,7 +630,10 @@ test("a group that was stopped at its score is as old as the engine says, too", 
     };
     await using folder = await openLamps(dir);
     const run = startLamps({
-      ...{ folder, redeliver: true, signal: stop.signal, source: lampList(1) },
+      folder,
+      redeliver: true,
+      signal: stop.signal,
+      source: lampList(1),
       setup: lampSetup({ environment, engine }),
       grouping: { size: 1 },
       staleness: { max: 1, beyond: "mark" },

@@ -7,11 +7,18 @@ import { createClock } from "../internal/clock.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 
 const request = {
-  ...{ promptIds: [1], sampling: {}, maxNewTokens: 1, stopTokenIds: [2] },
-  ...{ requestId: "r", sessionId: "s" },
+  promptIds: [1],
+  sampling: {},
+  maxNewTokens: 1,
+  stopTokenIds: [2],
+  requestId: "r",
+  sessionId: "s",
 };
 const generation: Generation = {
-  ...{ outputIds: [2], logprobs: [0], finish: { type: "stop" }, discarded: [] },
+  outputIds: [2],
+  logprobs: [0],
+  finish: { type: "stop" },
+  discarded: [],
   pieces: [{ requestId: "r", tokenCount: 1, policyVersion: "", finish: "stop" }],
 };
 

@@ -71,10 +71,10 @@ export function toFinishedEpisode(row: EpisodeRow, rolloutId = row.rolloutId): F
     stopReason,
     counts: { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount },
     userUsage,
-    ...(groupIndex === undefined ? {} : { groupIndex }),
-    ...(reward === undefined ? {} : { reward }),
-    ...(failure === undefined ? {} : { failure }),
-    ...(troubles === undefined ? {} : { troubles }),
-    ...(shared === undefined ? {} : { shared }),
+    ...(groupIndex !== undefined && { groupIndex }),
+    ...(reward !== undefined && { reward }),
+    ...(failure !== undefined && { failure }),
+    ...(troubles !== undefined && { troubles }),
+    ...(shared !== undefined && { shared }),
   };
 }

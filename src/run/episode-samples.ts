@@ -47,5 +47,5 @@ function branchMetadata(
   const { parent } = tree[node]!;
   const behindTurn = parent === undefined ? undefined : tree[parent]?.turnIndex;
   const cause = tree[root]?.cause ?? "";
-  return { branch: { cause, node, ...(behindTurn === undefined ? {} : { behindTurn }) } };
+  return { branch: { cause, node, ...(behindTurn !== undefined && { behindTurn }) } };
 }

@@ -3,7 +3,7 @@ import type { LogprobConvention, SamplingParameters } from "../engine/engine.ts"
 import { askDescription } from "../episode/ask-description.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { RolloutError, UsageError } from "../errors.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { isRow } from "../trajectory/violation.ts";
 import type { RunManifest } from "./run-manifest.ts";
 
@@ -37,7 +37,7 @@ export function samplingFactsIn(found: unknown): SamplingFacts {
   const told = isRow(engine) ? engine["logprobConvention"] : undefined;
   const convention = told ?? logprobConvention;
   return {
-    ...given({ sampling: isRow(sampling) ? numbersOf(sampling) : samplingOf(settings) }),
+    ...withoutUndefined({ sampling: isRow(sampling) ? numbersOf(sampling) : samplingOf(settings) }),
     ...(conventions.includes(convention) && {
       logprobConvention: convention as LogprobConvention,
     }),
@@ -91,7 +91,11 @@ export async function newSamplingFacts(
   const differing = isDeepStrictEqual(told.sampling, seen) ? {} : { sampling: seen };
   if (told.logprobConvention !== undefined || !isGreedy(seen)) return differing;
   try {
-    const asked = { signal, timeoutMs: limits.engineTimeoutMs, ...given({ clock }) };
+    const asked = {
+      signal,
+      timeoutMs: limits.engineTimeoutMs,
+      ...(clock !== undefined && { clock }),
+    };
     const { logprobConvention } = await askDescription(engine, asked);
     return { ...differing, logprobConvention };
   } catch (error) {

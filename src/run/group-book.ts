@@ -328,7 +328,8 @@ export class GroupBook {
         continue;
       }
       requireSameGroup(groupId, {
-        ...{ groupIndex, earlier },
+        groupIndex,
+        earlier,
         begun: this.#begunBefore.get(groupIndex) ?? [],
       });
       this.#pass(groupIndex);

@@ -160,7 +160,7 @@ export class GroupOutlet {
   /** The group with how old its oldest token is by now. */
   #aged(group: EpisodeGroup): EpisodeGroup {
     const staleness = this.#options.versions.stalenessOf(group);
-    return { ...group, ...(staleness === undefined ? {} : { staleness }) };
+    return { ...group, ...(staleness !== undefined && { staleness }) };
   }
 
   async #leaveOut({ groupIndex, groupId, staleness }: EpisodeGroup, reason: string): Promise<void> {

@@ -233,7 +233,9 @@ export class JobDesk {
     try {
       // An engine may be anyone's, and heed no signal.
       const described = await withDeadline(async (signal) => await engine.describe({ signal }), {
-        ...{ ms: askVersion.mostMs, signal: this.#ending.signal, clock },
+        ms: askVersion.mostMs,
+        signal: this.#ending.signal,
+        clock,
         onLate: () => undefined,
       });
       versions.seeDescribed(described?.policyVersion, outlet);

@@ -71,7 +71,7 @@ export async function readStanding(judge: LockJudge, file: string): Promise<Stan
   // running is gone at once only where both were started at the same moment, too.
   const isGone = isOver || (!isRunning && holder !== undefined && isSameStart(judge.here, holder));
   const state = isGone ? "gone" : isRunning ? "running" : "elsewhere";
-  return { id, ...(holder === undefined ? {} : { holder }), state, seenAtMs };
+  return { id, ...(holder !== undefined && { holder }), state, seenAtMs };
 }
 
 /**

@@ -57,7 +57,10 @@ async function play({
     return sessionId === failing ? new Error("down") : undefined;
   });
   const run = startLamps({
-    ...{ source: lampList(2), folder, engine, admission: { concurrency: 1 } },
+    source: lampList(2),
+    folder,
+    engine,
+    admission: { concurrency: 1 },
     grouping: { size: 1, begun: 2, attempts: 1 },
     ...options,
   });
@@ -139,7 +142,9 @@ test("a group that was taken is not handed out again by what is brought back of 
     await using folder = await openLamps(dir);
     endTogether(folder, 4);
     const run = startLamps({
-      ...{ ...about, source: lampList(2), folder },
+      ...about,
+      source: lampList(2),
+      folder,
       grouping: { size: 1, begun: 2, attempts: 1 },
     });
     await run.result;

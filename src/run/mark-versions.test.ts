@@ -10,8 +10,12 @@ import { lampSetup } from "./lamp-run.fixture.ts";
 import { markVersions } from "./mark-versions.ts";
 
 const request = {
-  ...{ promptIds: [1], sampling: {}, maxNewTokens: 9, stopTokenIds: [2] },
-  ...{ requestId: "r", sessionId: "s" },
+  promptIds: [1],
+  sampling: {},
+  maxNewTokens: 9,
+  stopTokenIds: [2],
+  requestId: "r",
+  sessionId: "s",
 };
 
 function pieceOf(policyVersion: string): GenerationPiece {
@@ -31,7 +35,12 @@ test.each([
     const generation = await engine.generate(request);
     expect(generation.pieces).toEqual(expected.map((name) => pieceOf(name)));
     expect(pieces.map(({ policyVersion }) => policyVersion)).toEqual([
-      ...["", "default", "3", "0", "0x10", "v3"],
+      "",
+      "default",
+      "3",
+      "0",
+      "0x10",
+      "v3",
     ]);
   },
 );

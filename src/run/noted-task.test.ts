@@ -166,9 +166,11 @@ describe("a noted task that holds a known key", () => {
     const place = { rolloutId: "lamp/test/3#0", turnIndex: 1 };
     const group = { groupIndex: 0, groupId: "mine", task: brighter };
     expect(begunEvent({ ...group, fork: { place, inputs, seed: 3 } }, redactor)).toEqual({
-      ...{ type: "group-begun", ...group },
+      type: "group-begun",
+      ...group,
       fork: {
-        ...{ place, seed: 3 },
+        place,
+        seed: 3,
         inputs: { inputs: [{ type: "outside", name: "GET [redacted]" }], times: [7] },
       },
     });
@@ -196,7 +198,8 @@ describe("a task that is another than the environment draws under its name", () 
 
   /** A source that gives it at each start. */
   const sourceOf = (task: Task): TaskSource => ({
-    ...{ length: 1, repeatable: true },
+    length: 1,
+    repeatable: true,
     at: () => ({ task, groupId: "own" }),
   });
 
@@ -213,7 +216,9 @@ describe("a task that is another than the environment draws under its name", () 
     const index = await indexRecordings(dir, { files, wants: () => true });
     const { ranges } = index.get("own#0")!;
     const recorded = await readRecording(dir, {
-      ...{ files, rolloutId: "own#0", ranges },
+      files,
+      rolloutId: "own#0",
+      ranges,
       runId: undefined,
     });
     const [line] = await rows.read("own#0");

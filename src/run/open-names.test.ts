@@ -52,7 +52,10 @@ describe("a known key that is a part of a name", () => {
       const run = startLamps({
         source: taskList(named, { split: "test", taskIndexes: [0, 1] }),
         setup: lampSetup({ environment: named, engine }),
-        ...{ folder, redactor, signal: stop.signal, admission: { concurrency: 1 } },
+        folder,
+        redactor,
+        signal: stop.signal,
+        admission: { concurrency: 1 },
       });
       return { groups: await takeAll(run), result: await run.result };
     };
@@ -66,8 +69,11 @@ describe("a known key that is a part of a name", () => {
     ]);
     expect(groups.flatMap(({ episodes }) => episodes)).toMatchObject(
       ids.map((rolloutId, index) => ({
-        ...{ rolloutId, environment: "lamp", split: "test" },
-        ...{ groupId: rolloutId.slice(0, -2), taskId: rolloutId.slice(0, -2) },
+        rolloutId,
+        environment: "lamp",
+        split: "test",
+        groupId: rolloutId.slice(0, -2),
+        taskId: rolloutId.slice(0, -2),
         taskIndex: Math.floor(index / 2),
       })),
     );
@@ -90,7 +96,9 @@ describe("a known key that is a part of a name", () => {
     await using folder = await openLamps(dir);
     const start = () =>
       startLamps({
-        ...{ folder, source: lampList(1), redactor: new Redactor([key]) },
+        folder,
+        source: lampList(1),
+        redactor: new Redactor([key]),
         setup: lampSetup({ environment, engine: switchingEngine() }),
       });
     expect(start).toThrow(

@@ -440,7 +440,8 @@ test("what a fork shares was sampled by no start of its folder", async () => {
   }
   await rm(dir, { recursive: true });
   const source: TaskSource = {
-    ...{ repeatable: true, length: 1 },
+    repeatable: true,
+    length: 1,
     at: () => ({
       task: fiftyLamps.task("test", 0),
       groupId: "fork",
@@ -523,7 +524,9 @@ test.each<[string, Engine["describe"], object]>([
 ])("logprobs that are all 0 are found where the engine %s", async (_, describe, told) => {
   const found = await playSampled({ temperature: 0 }, { engine: certainEngine(describe) });
   expect(found).toEqual({
-    ...{ plan: { isOpen: true }, vocabularySize, sampling: { temperature: 0 } },
+    plan: { isOpen: true },
+    vocabularySize,
+    sampling: { temperature: 0 },
     ...told,
   });
   const { violations } = await verifyRun(dir);

@@ -25,8 +25,20 @@ async function collect(start?: number): Promise<readonly PlacedLine[]> {
 
 /** Lines that end right before, at and behind the ends of the blocks in which a file is read. */
 const lengths = [
-  ...[0, 1, 16 * 1024 - 3, 0, 5, 16 * 1024 - 1, 16 * 1024, 16 * 1024 + 1],
-  ...[256 * 1024 - 1, 256 * 1024, 256 * 1024 + 1, 700_000, 0, 3],
+  0,
+  1,
+  16 * 1024 - 3,
+  0,
+  5,
+  16 * 1024 - 1,
+  16 * 1024,
+  16 * 1024 + 1,
+  256 * 1024 - 1,
+  256 * 1024,
+  256 * 1024 + 1,
+  700_000,
+  0,
+  3,
 ];
 
 test.each([

@@ -48,16 +48,19 @@ describe("planRun()", () => {
     );
     expect(plan.length).toBe(4);
     expect([0, 1, 2, 3].map((index) => plan.placeAt(index))).toEqual([
-      ...[{ taskIndex: 3, sampleIndex: 0 }],
-      ...[{ taskIndex: 3, sampleIndex: 1 }],
-      ...[{ taskIndex: 1, sampleIndex: 0 }],
-      ...[{ taskIndex: 1, sampleIndex: 1 }],
+      { taskIndex: 3, sampleIndex: 0 },
+      { taskIndex: 3, sampleIndex: 1 },
+      { taskIndex: 1, sampleIndex: 0 },
+      { taskIndex: 1, sampleIndex: 1 },
     ]);
     expect(drawn).toEqual([]);
     expect(plan.at(3)).toMatchObject({
       rolloutId: "lamp/test/1#1",
       groupId: "lamp/test/1",
-      ...{ sampleIndex: 1, groupIndex: 1, index: 3, seed: 13 },
+      sampleIndex: 1,
+      groupIndex: 1,
+      index: 3,
+      seed: 13,
     });
     expect(drawn).toEqual([1]);
     const [first, second] = plan;

@@ -207,9 +207,9 @@ async function playOnce(
     groupIndex,
     sampleIndex,
     seed,
-    ...(samplingSeed === undefined ? {} : { samplingSeed }),
+    ...(samplingSeed !== undefined && { samplingSeed }),
     ...(forkedFrom && { forkedFrom }),
-    ...(run === undefined ? {} : { run }),
+    ...(run !== undefined && { run }),
     split: task.split,
     taskIndex: task.index,
     ...(own && { ownTask: own }),
@@ -330,8 +330,8 @@ export function episodeEvent(type: string, episode: Episode, atMs: number) {
     rolloutId,
     outcome,
     stopReason,
-    ...(reward === undefined ? {} : { reward }),
-    ...(failure === undefined ? {} : { failure }),
+    ...(reward !== undefined && { reward }),
+    ...(failure !== undefined && { failure }),
     durationMs,
   };
 }

@@ -14,8 +14,12 @@ import { manualClock } from "../testing/manual-clock.ts";
 import { PolicyGate } from "./policy-gate.ts";
 
 const request = {
-  ...{ promptIds: [1], sampling: {}, maxNewTokens: 1, stopTokenIds: [2] },
-  ...{ requestId: "r", sessionId: "s" },
+  promptIds: [1],
+  sampling: {},
+  maxNewTokens: 1,
+  stopTokenIds: [2],
+  requestId: "r",
+  sessionId: "s",
 };
 
 describe("PolicyGate", () => {
@@ -39,7 +43,10 @@ describe("PolicyGate", () => {
   test("keeps what was sampled before an update where the engine takes no more behind it", async () => {
     const piece = { requestId: "r", tokenCount: 2, policyVersion: "1", finish: "abort" } as const;
     const part: Generation = {
-      ...{ outputIds: [7, 8], logprobs: [-1, -1], pieces: [piece], discarded: [] },
+      outputIds: [7, 8],
+      logprobs: [-1, -1],
+      pieces: [piece],
+      discarded: [],
       finish: { type: "length" },
     };
     const tooLong = new RolloutError("engine/prompt-too-long", "no room");
@@ -77,8 +84,10 @@ describe("PolicyGate", () => {
         outputIds.push(...ids);
         logprobs.push(...ids.map((id) => -id / 100));
         pieces.push({
-          ...{ requestId, tokenCount: ids.length },
-          ...{ policyVersion: isFirst ? "1" : "2", finish: isFirst ? "abort" : "stop" },
+          requestId,
+          tokenCount: ids.length,
+          policyVersion: isFirst ? "1" : "2",
+          finish: isFirst ? "abort" : "stop",
         });
         const finish = isFirst ? ("length" as const) : ("stop" as const);
         return { outputIds, logprobs, pieces, finish: { type: finish }, discarded: [] };
@@ -123,7 +132,10 @@ describe("PolicyGate", () => {
   test("gives whoever is cut short while it is closed what was sampled, and asks nobody", async () => {
     const piece = { requestId: "r", tokenCount: 2, policyVersion: "1", finish: "abort" } as const;
     const part: Generation = {
-      ...{ outputIds: [7, 8], logprobs: [-1, -1], pieces: [piece], discarded: [] },
+      outputIds: [7, 8],
+      logprobs: [-1, -1],
+      pieces: [piece],
+      discarded: [],
       finish: { type: "length" },
     };
     let askedCount = 0;
@@ -169,11 +181,15 @@ describe("PolicyGate", () => {
         asked.push(request);
         if (asked.length === 1) await untilCut(options);
         return {
-          ...{ outputIds, logprobs: outputIds.map(() => -1), discarded: [] },
+          outputIds,
+          logprobs: outputIds.map(() => -1),
+          discarded: [],
           pieces: [
             {
-              ...{ requestId: request.requestId, tokenCount: outputIds.length },
-              ...{ policyVersion: "1", finish: "abort" },
+              requestId: request.requestId,
+              tokenCount: outputIds.length,
+              policyVersion: "1",
+              finish: "abort",
             },
           ],
           finish: { type: "length" },
@@ -211,7 +227,9 @@ describe("PolicyGate", () => {
       await gate.close("interrupt");
       gate.open();
       expect(await generating).toEqual({
-        ...{ outputIds: [7, 9, 2], logprobs: [-1, -1, -1], finish: { type: "length" } },
+        outputIds: [7, 9, 2],
+        logprobs: [-1, -1, -1],
+        finish: { type: "length" },
         pieces: [{ requestId: "rw1;", tokenCount: 3, policyVersion: "1", finish: "abort" }],
         discarded: [{ requestId: "r", reason, tokenCount: 2 }],
       });
@@ -247,7 +265,8 @@ describe("PolicyGate", () => {
       const generating = gate.engine.generate(held, { onTokens });
       asked[0]!.options.onTokens!({ tokenIds: [11], logprobs: [-1] });
       const failed = expect(generating).rejects.toMatchObject({
-        ...{ code: "engine/interrupted", retryable: true },
+        code: "engine/interrupted",
+        retryable: true,
         message:
           "Cannot sample on in request r: it was interrupted (the policy's weights were changed) behind tokens " +
           "that were streamed, and constraint (regex) is of the whole turn, expected the turn to be asked for again",
@@ -318,7 +337,10 @@ describe("PolicyGate", () => {
         cut.abort();
         await hand.advance(100);
         expect(await generating).toMatchObject({
-          ...{ outputIds: [7, 8], logprobs: [-1, -2], finish: { type: "length" }, pieces: [piece] },
+          outputIds: [7, 8],
+          logprobs: [-1, -2],
+          finish: { type: "length" },
+          pieces: [piece],
         });
         expect(asked.map(({ promptIds, requestId }) => [requestId, promptIds])).toEqual([
           ["r", [1]],
@@ -350,8 +372,11 @@ describe("PolicyGate", () => {
       const broken = new RolloutError("engine/unreachable", "gone", more);
       const { gate, generating } = gateBeforeCut(() => Promise.reject(broken));
       const failed = expect(generating).rejects.toMatchObject({
-        ...{ code: "engine/unreachable", message: "gone", retryable: true },
-        ...{ cause, stack: broken.stack },
+        code: "engine/unreachable",
+        message: "gone",
+        retryable: true,
+        cause,
+        stack: broken.stack,
         discarded: [
           { requestId: "r", reason: "the turn failed later", tokenCount: 2 },
           { requestId: "q", reason: "NaN happened", tokenCount: 1 },
@@ -485,7 +510,9 @@ describe("PolicyGate", () => {
     });
     expect(told).toEqual([11, 12, 13, 21, 2]);
     expect(asked[1]!.request).toMatchObject({
-      ...{ requestId: "rw1;", promptIds: [1, 11, 12, 13], maxNewTokens: 6 },
+      requestId: "rw1;",
+      promptIds: [1, 11, 12, 13],
+      maxNewTokens: 6,
     });
   });
 
@@ -619,7 +646,9 @@ describe("PolicyGate", () => {
       const generating = gate.engine.generate({ ...request, maxNewTokens: 9 }, options);
       cut.abort(new DOMException("the time is over", "TimeoutError"));
       expect(await generating).toMatchObject({
-        ...{ outputIds: [11], logprobs: [-1], finish: { type: "length" } },
+        outputIds: [11],
+        logprobs: [-1],
+        finish: { type: "length" },
         pieces: [{ requestId: "r", tokenCount: 1, policyVersion: "4", finish: "abort" }],
       });
       expect(asked).toHaveLength(1);
@@ -674,7 +703,9 @@ describe("PolicyGate", () => {
     await gate.close("interrupt");
     gate.open();
     expect(await generating).toEqual({
-      ...{ outputIds: [7, 2], logprobs: [-1, -1], discarded: [] },
+      outputIds: [7, 2],
+      logprobs: [-1, -1],
+      discarded: [],
       finish: { type: "stop", matched: 2 },
       pieces: [{ requestId: "r", tokenCount: 2, policyVersion: "1", finish: "stop" }],
     });

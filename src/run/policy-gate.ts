@@ -74,7 +74,7 @@ export class PolicyGate {
   async close(mode: UpdateMode): Promise<void> {
     if (mode === "finish") return;
     this.#closed ??= withResolvers();
-    if (mode === "interrupt") for (const cut of [...this.#cuts]) cut();
+    if (mode === "interrupt") for (const cut of Array.from(this.#cuts)) cut();
     if (this.#cuts.size === 0) return;
     this.#idle ??= withResolvers();
     await this.#idle.promise;

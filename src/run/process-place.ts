@@ -35,8 +35,8 @@ export const thisMachine: Machine = {
       ...(bootId === undefined
         ? { bootedAtMs: Date.now() - Math.round(uptime() * 1000) }
         : { bootId: bootId.trim() }),
-      ...(pidNamespace === undefined ? {} : { pidNamespace }),
-      ...(own === undefined ? {} : { processStart: own.start }),
+      ...(pidNamespace !== undefined && { pidNamespace }),
+      ...(own !== undefined && { processStart: own.start }),
     };
   },
   isRunning: async ({ pid, processStart }) => {

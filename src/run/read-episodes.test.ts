@@ -99,7 +99,8 @@ describe("groups with attempts that an earlier start finished are handed out who
   test("where ids have more than 4 kB, and no recorded turn is sampled again", async () => {
     const groupId = "g".repeat(5000);
     const source: TaskSource = {
-      ...{ length: 1, repeatable: true },
+      length: 1,
+      repeatable: true,
       at: () => ({ task: fiftyLamps.task("test", 0), groupId }),
     };
     const stop = new AbortController();

@@ -91,7 +91,8 @@ export class RecordingJournal {
       },
       end: () => {
         const line: EndLine = {
-          ...{ recording: recordingFormat, type: "end" },
+          recording: recordingFormat,
+          type: "end",
           ...place,
           partCount: part,
         };

@@ -91,8 +91,16 @@ async function eventsOf(type: string): Promise<readonly Record<string, unknown>[
 }
 
 const start: RecordingStart = {
-  ...{ rolloutId: "lamp/test/0#0", attempt: 1, start: 1, groupId: "lamp/test/0", groupIndex: 0 },
-  ...{ sampleIndex: 0, seed: 0, split: "test", taskIndex: 0, atMs: 0 },
+  rolloutId: "lamp/test/0#0",
+  attempt: 1,
+  start: 1,
+  groupId: "lamp/test/0",
+  groupIndex: 0,
+  sampleIndex: 0,
+  seed: 0,
+  split: "test",
+  taskIndex: 0,
+  atMs: 0,
 };
 
 const late: Inputs = { inputs: [{ type: "late" }], times: [1] };
@@ -140,7 +148,8 @@ describe("what is recorded", () => {
     const seen: RunProgress[] = [];
     const episodes = await playOn(folder, { setup, onProgress: (progress) => seen.push(progress) });
     expect(episodes.map(({ turns }) => turns.map(({ engineMs }) => engineMs > 0))).toEqual([
-      ...[[true], [true]],
+      [true],
+      [true],
     ]);
     const { finished, sampledTokenCount, sampledTokensPerSecond, spentMs } = seen.at(-1)!;
     expect({ finished, sampledTokenCount }).toEqual({ finished: 2, sampledTokenCount: 18 });
@@ -282,7 +291,8 @@ describe("what is recorded", () => {
     // Only the first start of a play begins it; whatever another one says, it goes on.
     const odd = Buffer.from(lines[0]!.toString().replace('"start":1', '"start":0'));
     expect(joinLines([lines[0]!, lines[1]!, odd], "this")).toMatchObject({
-      ...{ partCount: 1, inputs: { times: [1] } },
+      partCount: 1,
+      inputs: { times: [1] },
     });
     // A recording that names no run is taken as this one's.
     const nameless = lines.map((line) => Buffer.from(line.toString().replace(',"run":"this"', "")));
@@ -481,7 +491,9 @@ describe("what is recorded", () => {
       },
     } as unknown as JsonlJournal;
     const recording = new RecordingJournal({
-      ...{ journal, clock: { after: () => () => {} }, onFailure: () => {} },
+      journal,
+      clock: { after: () => () => {} },
+      onFailure: () => {},
     });
     recording.begin(start);
     void recording.flush();

@@ -14,7 +14,11 @@ export async function redactEpisode(
   const { rolloutId, groupId, taskId, forkedFrom, environment, split } = story;
   return {
     ...(await redactor.cleanInTurns(story)),
-    ...{ rolloutId, groupId, taskId, environment, split },
+    rolloutId,
+    groupId,
+    taskId,
+    environment,
+    split,
     ...(forkedFrom && { forkedFrom }),
     segments,
   };

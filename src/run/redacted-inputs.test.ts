@@ -100,7 +100,10 @@ async function play(repeatable: boolean, stopAtTurn?: number) {
   const episodes: Episode[] = [];
   const run = startRun({
     source: taskList(environment, { split: "test", taskIndexes: [0] }),
-    ...{ setup, folder, signal: stop.signal, redactor: new Redactor([secret]) },
+    setup,
+    folder,
+    signal: stop.signal,
+    redactor: new Redactor([secret]),
     grouping: { size: 1 },
     admission: { concurrency: 1 },
     onEpisode: (episode) => episodes.push(episode),

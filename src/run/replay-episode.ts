@@ -71,7 +71,7 @@ export function recordedAssignment(
   return {
     task,
     ...place,
-    ...(samplingSeed === undefined ? {} : { samplingSeed }),
+    ...(samplingSeed !== undefined && { samplingSeed }),
     ...(forkedFrom && { forkedFrom }),
   };
 }

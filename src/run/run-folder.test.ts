@@ -84,8 +84,8 @@ describe("RunFolder", () => {
     const place = { ...named, taskIndex: 0, counts, userUsage, reward: 1 };
     expect(again.finished).toEqual(
       [
-        ...[{ rolloutId: "t#0", sampleIndex: 0, outcome: "completed", stopReason: "user-left" }],
-        ...[{ rolloutId: "t#1", sampleIndex: 1, ...failedEnd }],
+        { rolloutId: "t#0", sampleIndex: 0, outcome: "completed", stopReason: "user-left" },
+        { rolloutId: "t#1", sampleIndex: 1, ...failedEnd },
       ].map((row) => ({ ...place, ...row })),
     );
     expect(again.notes).toEqual([]);
@@ -141,14 +141,29 @@ describe("RunFolder after a crash", () => {
   test("tells what was begun and sampled of groups of which nothing is finished, by its ids alone", async () => {
     await write([testEpisode(0)]);
     const begin = (groupId: string, sampleIndex: number, more: object = {}) => ({
-      ...{ recording: 1, type: "begin", rolloutId: `${groupId}#${sampleIndex}`, attempt: 1 },
-      ...{ start: 1, groupId, groupIndex: groupId === "t" ? 0 : 1, sampleIndex, seed: 1 },
-      ...{ split: "test", taskIndex: 0, run: "drawn", atMs: 1, ...more },
+      recording: 1,
+      type: "begin",
+      rolloutId: `${groupId}#${sampleIndex}`,
+      attempt: 1,
+      start: 1,
+      groupId,
+      groupIndex: groupId === "t" ? 0 : 1,
+      sampleIndex,
+      seed: 1,
+      split: "test",
+      taskIndex: 0,
+      run: "drawn",
+      atMs: 1,
+      ...more,
     });
     const ownTask = { task: { id: "u", index: 0, split: "test", prompt: "x".repeat(10_000) } };
     const lines = [
-      ...[begin("t", 0), begin("t", 1), begin("u", 0, { ownTask }), begin("u", 1)],
-      ...[begin("v", 0, { run: "another" }), begin("w", 0, { groupIndex: -1 })],
+      begin("t", 0),
+      begin("t", 1),
+      begin("u", 0, { ownTask }),
+      begin("u", 1),
+      begin("v", 0, { run: "another" }),
+      begin("w", 0, { groupIndex: -1 }),
     ];
     const holding = (rolloutId: string, input: object) => {
       return { recording: 1, type: "inputs", rolloutId, attempt: 1, part: 0, inputs: [input] };
@@ -226,15 +241,21 @@ describe("RunFolder after a crash", () => {
     }
     await using _again = await open();
     expect((await readdir(dir)).toSorted()).toEqual([
-      ...["episodes.jsonl", "events.jsonl", "run.json", "run.lock", "samples.jsonl"],
+      "episodes.jsonl",
+      "events.jsonl",
+      "run.json",
+      "run.lock",
+      "samples.jsonl",
     ]);
   });
 
   const names = ["episodes.jsonl", "samples.jsonl"];
   test.each(names)("%s, cut at any byte, costs only the episodes that were cut", async (name) => {
     const episodes = [
-      ...[testEpisode(0), testEpisode(1, { segmentCount: 0 })],
-      ...[testEpisode(2, { segmentCount: 2 }), testEpisode(3, failedEnd)],
+      testEpisode(0),
+      testEpisode(1, { segmentCount: 0 }),
+      testEpisode(2, { segmentCount: 2 }),
+      testEpisode(3, failedEnd),
     ];
     await write(episodes, { format: "slime" });
     const whole = path.join(scratch, "whole");
@@ -273,7 +294,10 @@ describe("RunFolder after a crash", () => {
         );
       }
       expect((await rolloutIdsIn(dir, "episodes.jsonl")).toSorted()).toEqual([
-        ...["t#0", "t#1", "t#2", "t#3"],
+        "t#0",
+        "t#1",
+        "t#2",
+        "t#3",
       ]);
       await rm(dir, { recursive: true });
     }

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Episode } from "../episode/episode.ts";
 import { inputsBefore, type Input } from "../episode/input.ts";
 import { UsageError } from "../errors.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import {
   writeSlimeFile,
   type SlimeAttempt,
@@ -252,7 +252,11 @@ export class RunFolder implements AsyncDisposable {
     const journals = await openJournals(dir, names, { files, guard: () => lock.confirm() });
     const folder = new RunFolder(
       {
-        ...{ dir, name, finished, grouping, notes },
+        dir,
+        name,
+        finished,
+        grouping,
+        notes,
         manifest: claimed.manifest,
         askedFound: manifest.found,
       },
@@ -333,7 +337,7 @@ export class RunFolder implements AsyncDisposable {
    */
   async noteFound(known: RunManifest["found"]): Promise<void> {
     const { found }: { readonly found: unknown } = this.#manifest;
-    const all = given({ ...(isRow(found) && found), ...known });
+    const all = withoutUndefined({ ...(isRow(found) && found), ...known });
     const manifest = { ...this.#manifest, found: all };
     await this.#whileHeld(
       async () => await writeManifest(this.dir, manifest, { files: this.#files }),
@@ -410,7 +414,9 @@ export class RunFolder implements AsyncDisposable {
     const { runId } = this.manifest;
     const known = new Set(this.finished.map(({ rolloutId }) => groupIdOf(rolloutId)));
     const begins = await readBegins(this.dir, {
-      ...{ files: this.#files, index: this.#recordings, runId },
+      files: this.#files,
+      index: this.#recordings,
+      runId,
       wants: (rolloutId) => !known.has(groupIdOf(rolloutId)),
     });
     // Nothing says that what they name is whole.

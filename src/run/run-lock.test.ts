@@ -220,7 +220,8 @@ describe("RunLock", () => {
       const sleep = async (): Promise<void> => await first.renew();
       const second = RunLock.take(dir, {
         ...nameOnly(8),
-        ...{ sleep, onWait: (why) => told.push(why) },
+        sleep,
+        onWait: (why) => told.push(why),
       });
       await expect(second).rejects.toThrow("process 7 on mac.local");
       expect(told).toEqual([

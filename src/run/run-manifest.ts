@@ -67,7 +67,10 @@ export const contextMember = "max-context";
 
 /** Members of `identity` that an engine does not tell at each start: where it did not, nothing differs. */
 const toldByEngine: ReadonlySet<string> = new Set([
-  ...[contextMember, "logprobConvention", "weightsFile", "servedModel"],
+  contextMember,
+  "logprobConvention",
+  "weightsFile",
+  "servedModel",
 ]);
 
 /**

@@ -164,20 +164,20 @@ export class RunTally {
     const elapsedMs = Math.max(this.#now() - this.#startedAtMs, 0);
     const finished = Object.values(this.#outcomes).reduce((sum, count) => sum + count, 0);
     return {
-      ...(this.#planned === undefined ? {} : { planned: this.#planned }),
+      ...(this.#planned !== undefined && { planned: this.#planned }),
       finished,
       resumed: this.#resumed,
       running: this.#running,
       outcomes: { ...this.#outcomes },
       stopReasons: { ...this.#stopReasons },
       failures: { ...this.#failures },
-      ...(this.#firstFailure === undefined ? {} : { firstFailure: this.#firstFailure }),
+      ...(this.#firstFailure !== undefined && { firstFailure: this.#firstFailure }),
       troubles: { ...this.#troubles },
-      ...(this.#firstTrouble === undefined ? {} : { firstTrouble: this.#firstTrouble }),
+      ...(this.#firstTrouble !== undefined && { firstTrouble: this.#firstTrouble }),
       retried: this.#retried,
       scored: this.#scored,
       unscored: { ...this.#unscored },
-      ...(this.#scored === 0 ? {} : { rewardMean: this.#rewardSum / this.#scored }),
+      ...(this.#scored !== 0 && { rewardMean: this.#rewardSum / this.#scored }),
       turnCount: this.#turnCount,
       toolCallCount: this.#toolCallCount,
       formatErrorCount: this.#formatErrorCount,
@@ -185,14 +185,12 @@ export class RunTally {
       tokenCount: this.#tokenCount,
       userUsage: this.#userUsage,
       groups: { ...this.#groups },
-      ...(this.#agedCount === 0
-        ? {}
-        : {
-            staleness: {
-              mean: this.#stalenessSum / this.#agedCount,
-              most: this.#stalenessMost,
-            },
-          }),
+      ...(this.#agedCount !== 0 && {
+        staleness: {
+          mean: this.#stalenessSum / this.#agedCount,
+          most: this.#stalenessMost,
+        },
+      }),
       spentMs: { ...this.#spentMs },
       elapsedMs,
       sampledTokensPerSecond: elapsedMs === 0 ? 0 : (this.#liveTokenCount * 1000) / elapsedMs,

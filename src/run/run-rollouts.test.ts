@@ -182,7 +182,9 @@ describe("runRollouts()", () => {
     await using folder = await open({ lock: { machine: fakeMachine({ pid: 2 }) } });
     const { end } = await playLamps(folder, environment);
     expect([end, await readFile(report, "utf8"), await readFile(evaluation, "utf8")]).toEqual([
-      ...["finished", "mine", '{"accuracy":1}'],
+      "finished",
+      "mine",
+      '{"accuracy":1}',
     ]);
   });
 
@@ -285,7 +287,9 @@ describe("runRollouts()", () => {
     const { progress } = await playLamps(folder, clumsy);
     const message = "Cannot dispose of the world of task lamp/test/0: the container is gone";
     expect(progress).toMatchObject({
-      ...{ finished: 2, scored: 2, outcomes: { failed: 0 } },
+      finished: 2,
+      scored: 2,
+      outcomes: { failed: 0 },
       troubles: { "environment/exception": 2 },
     });
     const rows = (await readFile(path.join(dir, "episodes.jsonl"), "utf8")).trimEnd().split("\n");

@@ -36,7 +36,9 @@ function noteSpans(onEnd: (name: string) => void = () => {}): readonly NotedSpan
   ) => {
     const parent = parentContext && trace.getSpan(parentContext);
     const noted: NotedSpan = {
-      ...{ name, parent: parent && names.get(parent), hasEnded: false },
+      name,
+      parent: parent && names.get(parent),
+      hasEnded: false,
       statuses: [],
       attributes: { ...options.attributes },
     };
@@ -97,20 +99,27 @@ describe("traceSetup()", () => {
     expect(spans.every(({ hasEnded }) => hasEnded)).toBe(true);
     const [episode, , turn, tool] = spans;
     expect(episode!.attributes).toEqual({
-      ...{ "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "tool-calling" },
-      ...{ "gen_ai.conversation.id": "lamp/0#1", "turnwright.task.id": "lamp/test/0" },
-      ...{ "turnwright.environment": "lamp", "turnwright.outcome": "completed" },
-      ...{ "turnwright.stop_reason": "user-left", "turnwright.reward": 1 },
+      "gen_ai.operation.name": "invoke_agent",
+      "gen_ai.agent.name": "tool-calling",
+      "gen_ai.conversation.id": "lamp/0#1",
+      "turnwright.task.id": "lamp/test/0",
+      "turnwright.environment": "lamp",
+      "turnwright.outcome": "completed",
+      "turnwright.stop_reason": "user-left",
+      "turnwright.reward": 1,
       "turnwright.turn_count": 2,
     });
     expect(turn!.attributes).toMatchObject({
-      ...{ "gen_ai.operation.name": "text_completion", "gen_ai.request.model": "qwen" },
-      ...{ "gen_ai.conversation.id": "lamp/0#1", "gen_ai.request.temperature": 0.5 },
+      "gen_ai.operation.name": "text_completion",
+      "gen_ai.request.model": "qwen",
+      "gen_ai.conversation.id": "lamp/0#1",
+      "gen_ai.request.temperature": 0.5,
       "gen_ai.usage.output_tokens": characterIds(switchCall).length,
       "gen_ai.response.finish_reasons": ["stop"],
     });
     expect(tool!.attributes).toEqual({
-      ...{ "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "switch" },
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.tool.name": "switch",
     });
   });
 

@@ -102,7 +102,9 @@ describe("a run that failures in a row have stopped", () => {
     await using folder = await openLamps(dir, { files });
     const run = startLamps({
       setup: lampSetup({ environment, engine: switchingEngine() }),
-      ...{ folder, maxFailuresInRow: 1, grouping: { size: 1, attempts: 1 } },
+      folder,
+      maxFailuresInRow: 1,
+      grouping: { size: 1, attempts: 1 },
       admission: { concurrency: 2 },
       ...more,
       onEpisode: (episode) => {
@@ -137,7 +139,8 @@ describe("a run that failures in a row have stopped", () => {
     };
     run = startLamps({
       setup: lampSetup({ environment, engine: switchingEngine() }),
-      ...{ maxFailuresInRow: 1, grouping: { size: 1, attempts: 1 } },
+      maxFailuresInRow: 1,
+      grouping: { size: 1, attempts: 1 },
       admission: { concurrency: 1 },
     });
     expect(await run.result).toMatchObject({
@@ -159,8 +162,10 @@ describe("a run that failures in a row have stopped", () => {
       const { engine = switchingEngine(), ...more } = options;
       const run = startLamps({
         setup: lampSetup({ environment, engine }),
-        ...{ maxFailuresInRow: 2, grouping: { size: 4, attempts: 1 } },
-        ...{ admission: { concurrency: 1 }, ...more },
+        maxFailuresInRow: 2,
+        grouping: { size: 4, attempts: 1 },
+        admission: { concurrency: 1 },
+        ...more,
       });
       const { length } = await takeAll(run);
       const { end, progress } = await run.result;
@@ -192,7 +197,9 @@ describe("a run that failures in a row have stopped", () => {
       const scope = { split: "test", taskIndexes: [0], seed: 0 };
       const played = await play({ source: endlessTasks(environment, scope), maxFailuresInRow: 3 });
       expect(played).toEqual({
-        ...{ end: "too-many-failures", groups: 2, completed: 0 },
+        end: "too-many-failures",
+        groups: 2,
+        completed: 0,
         failed: 2 * 4 + 1,
       });
     });
@@ -200,7 +207,8 @@ describe("a run that failures in a row have stopped", () => {
     test("each failure of the engine", async () => {
       const away = new RolloutError("engine/unreachable", "no connection");
       const played = await play({
-        ...{ source: tasksFrom([fiftyLamps.task("test", 1)]), maxFailuresInRow: 3 },
+        source: tasksFrom([fiftyLamps.task("test", 1)]),
+        maxFailuresInRow: 3,
         engine: switchingEngine(() => away),
       });
       expect(played).toEqual({ end: "too-many-failures", groups: 0, completed: 0, failed: 3 });
@@ -209,7 +217,9 @@ describe("a run that failures in a row have stopped", () => {
     test("those of the engine beside those of a broken task", async () => {
       const away = new RolloutError("engine/unreachable", "no connection");
       const played = await play({
-        ...{ source: lampList(2), maxFailuresInRow: 3, engine: switchingEngine(() => away) },
+        source: lampList(2),
+        maxFailuresInRow: 3,
+        engine: switchingEngine(() => away),
       });
       expect(played).toEqual({ end: "too-many-failures", groups: 1, completed: 0, failed: 4 + 2 });
     });
@@ -251,7 +261,10 @@ describe("an interrupted play that ends by", () => {
       await begun.promise;
       const { end, progress } = await run.interrupt();
       expect([end, progress.finished, progress.retried, progress.failures]).toEqual([
-        ...["interrupted", 0, 0, {}],
+        "interrupted",
+        0,
+        0,
+        {},
       ]);
     }
     expect(count).toBe(4);
@@ -263,7 +276,7 @@ describe("an interrupted play that ends by", () => {
     expect(folder.finished).toEqual([]);
     const groups = await takeAll(startLamps({ folder }));
     expect(groups.flatMap(({ episodes }) => episodes.map(({ reward }) => reward))).toEqual([
-      ...[1, 1, 1, 1, 1, 1],
+      1, 1, 1, 1, 1, 1,
     ]);
   });
 
@@ -428,7 +441,8 @@ describe("an engine that ends its call when it is cut short, as by fetch()", () 
       const run = startLamps({ ...options, folder, engine });
       await waiting;
       expect(await run.interrupt()).toMatchObject({
-        ...{ end: "interrupted", progress: { finished: 0, retried: 0, failures: {} } },
+        end: "interrupted",
+        progress: { finished: 0, retried: 0, failures: {} },
       });
     }
     await using folder = await openLamps(dir);
@@ -488,7 +502,9 @@ test("slime is given no group of which a further attempt is still to come", asyn
   {
     await using folder = await openLamps(dir, { format: "slime" });
     const run = startLamps({
-      ...{ folder, signal: stop.signal, admission: { concurrency: 1 } },
+      folder,
+      signal: stop.signal,
+      admission: { concurrency: 1 },
       onEpisode: () => stop.abort(),
     });
     expect(await run.result).toMatchObject({ end: "interrupted", progress: { finished: 1 } });

@@ -504,7 +504,10 @@ describe("startRun()", () => {
       await using folder = await open();
       const stop = new AbortController();
       const run = start({
-        ...{ source: source(0), folder, redeliver: true, signal: stop.signal },
+        source: source(0),
+        folder,
+        redeliver: true,
+        signal: stop.signal,
         admission: { concurrency: how.concurrency },
         onEpisode: () => how.leaves && stop.abort(),
       });
@@ -605,7 +608,9 @@ describe("startRun()", () => {
     await using folder = await open();
     expect(folder.finished).toHaveLength(2);
     const again = start({
-      ...{ source: source(), folder, redeliver: true },
+      source: source(),
+      folder,
+      redeliver: true,
       grouping: { size: 1, begun: 2 },
     });
     expect((await all(again)).map(({ episodes }) => episodes.length)).toEqual([1]);
@@ -699,12 +704,17 @@ describe("startRun()", () => {
         pid += 1;
         const lock = { machine: fakeMachine({ pid }) };
         await using folder = await RunFolder.open(path.join(dir, at), testManifest, {
-          ...{ retryFailed: false, lock, files: isFirst ? files : plain },
+          retryFailed: false,
+          lock,
+          files: isFirst ? files : plain,
         });
         isOpen = true;
         const { end } = await start({
           source: taskList(environment, { split: "test", taskIndexes: [0, 1] }),
-          ...{ folder, redeliver: true, signal: stop.signal, admission: { concurrency: 2 } },
+          folder,
+          redeliver: true,
+          signal: stop.signal,
+          admission: { concurrency: 2 },
         }).result;
         if (end === "finished") break;
         expect([isFirst, end]).toEqual([true, "interrupted"]);
@@ -728,7 +738,9 @@ describe("startRun()", () => {
       await using folder = await RunFolder.open(where, testManifest, { retryFailed: false, lock });
       const run = start({
         source: taskList(environment, { split: "test", taskIndexes: indexes }),
-        ...{ setup, folder, grouping: { size: 2, branchAt: [1] } },
+        setup,
+        folder,
+        grouping: { size: 2, branchAt: [1] },
       });
       expect((await run.result).end).toBe("finished");
       const names = ["samples.jsonl", "summary.json"];
@@ -796,7 +808,9 @@ describe("startRun()", () => {
       const run = start({
         source: tasksFrom(folder.finished.length > 0 || stopsAt > 1 ? [] : [given]),
         setup: lampSetup({ environment: withSets, engine }),
-        ...{ folder, signal: stop.signal, admission: { concurrency: 1 } },
+        folder,
+        signal: stop.signal,
+        admission: { concurrency: 1 },
       });
       return await run.result;
     };
@@ -938,7 +952,9 @@ describe("startRun()", () => {
             const said = messages.filter(({ role }) => role === "assistant").length;
             return {
               text: said >= 3 ? "###STOP###" : "Go on.",
-              ...{ inputTokenCount: 100, outputTokenCount: 10, costUsd: 1 },
+              inputTokenCount: 100,
+              outputTokenCount: 10,
+              costUsd: 1,
               finishReason: "stop",
             };
           },
@@ -971,7 +987,10 @@ describe("startRun()", () => {
       expect([askedCount, turnCount]).toEqual([4 + 2 * 2, 5 + 2 * 2]);
       for (const progress of ended) {
         expect(progress).toMatchObject({
-          ...{ finished: 3, turnCount, toolCallCount: 1, formatErrorCount: 1 },
+          finished: 3,
+          turnCount,
+          toolCallCount: 1,
+          formatErrorCount: 1,
           userUsage: { callCount: 8, inputTokenCount: 800, outputTokenCount: 80, costUsd: 8 },
         });
       }
@@ -983,7 +1002,9 @@ describe("startRun()", () => {
         if (forkedFrom === undefined) expect(shared).toBeUndefined();
         else {
           expect(shared).toEqual({
-            ...{ turnCount: 3, toolCallCount: 1, formatErrorCount: 1 },
+            turnCount: 3,
+            toolCallCount: 1,
+            formatErrorCount: 1,
             userUsage: { callCount: 2, inputTokenCount: 200, outputTokenCount: 20, costUsd: 2 },
           });
         }
@@ -1587,10 +1608,8 @@ describe("startRun()", () => {
       const about = { source: again, grouping: { size: 2, branchAt: [1] } };
       const groups = await all(start({ ...about, folder, redeliver: true }));
       expect(groups.map(({ groupId, episodes }) => [groupId, episodes.length])).toEqual([
-        ...[
-          ["lamp/test/3", 2],
-          ["lamp/test/4", 2],
-        ],
+        ["lamp/test/3", 2],
+        ["lamp/test/4", 2],
       ]);
     });
 
@@ -1617,7 +1636,10 @@ describe("startRun()", () => {
       const play = async (branchAt: readonly number[] | undefined, stopAt?: string) => {
         await using folder = await open();
         const run = start({
-          ...{ source: source(), folder, signal: stop.signal, admission: { concurrency: 1 } },
+          source: source(),
+          folder,
+          signal: stop.signal,
+          admission: { concurrency: 1 },
           grouping: { size: 3, ...(branchAt && { branchAt }) },
           onEpisode: ({ rolloutId }) => {
             if (rolloutId === stopAt) stop.abort(new Error("enough"));
@@ -1711,7 +1733,8 @@ describe("startRun()", () => {
     expect(broken).toMatchObject({
       outcome: "failed",
       failure: {
-        ...{ party: "agent", code: "agent/exception" },
+        party: "agent",
+        code: "agent/exception",
         message: "Cannot play lamp/test/0#0 as agent tool-calling: a bug of the agent's",
       },
     });
@@ -1742,8 +1765,13 @@ describe("startRun()", () => {
       {
         segments: [
           {
-            ...{ tokenIds: [1], lossMask: [1], logprobs: [Number.NaN], policyVersions: [""] },
-            ...{ spans: [], turns: [], promptLength: 0 },
+            tokenIds: [1],
+            lossMask: [1],
+            logprobs: [Number.NaN],
+            policyVersions: [""],
+            spans: [],
+            turns: [],
+            promptLength: 0,
           },
         ],
       },
@@ -1754,8 +1782,13 @@ describe("startRun()", () => {
       {
         segments: [
           {
-            ...{ tokenIds: [1, 2], lossMask: [0, 1], logprobs: [0, -1e308] },
-            ...{ policyVersions: ["", "1"], spans: [], turns: [], promptLength: 1 },
+            tokenIds: [1, 2],
+            lossMask: [0, 1],
+            logprobs: [0, -1e308],
+            policyVersions: ["", "1"],
+            spans: [],
+            turns: [],
+            promptLength: 1,
           },
         ],
       },
@@ -1766,8 +1799,13 @@ describe("startRun()", () => {
       {
         segments: [
           {
-            ...{ tokenIds: [1], lossMask: [0], logprobs: [0], policyVersions: [""] },
-            ...{ spans: [], turns: [], promptLength: 2 },
+            tokenIds: [1],
+            lossMask: [0],
+            logprobs: [0],
+            policyVersions: [""],
+            spans: [],
+            turns: [],
+            promptLength: 2,
           },
         ],
       },
@@ -2291,8 +2329,11 @@ describe("startRun()", () => {
       },
     };
     const setup = (by: Engine): StartRunOptions["setup"] => ({
-      ...{ ...setupWith(by), environment: told },
-      ...{ limits, clock: createClock(clock), now: clock.now },
+      ...setupWith(by),
+      environment: told,
+      limits,
+      clock: createClock(clock),
+      now: clock.now,
     });
     const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
     const grouping = { size: 1 };
@@ -2332,7 +2373,9 @@ describe("startRun()", () => {
       }
       const stop = new AbortController();
       const run = start({
-        ...{ source: tasksFrom(tasks()), signal: stop.signal, grouping: { size: 1 } },
+        source: tasksFrom(tasks()),
+        signal: stop.signal,
+        grouping: { size: 1 },
         setup: { ...setupWith(lampEngine()), clock: createClock(clock) },
         onEpisode: () => played.resolve(),
       });
@@ -2589,7 +2632,9 @@ describe("startRun()", () => {
     });
     const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
     const run = start({
-      ...{ engine, source, admission: { concurrency: 2 } },
+      engine,
+      source,
+      admission: { concurrency: 2 },
       staleness: { max: 1, beyond: "wait", groupsPerVersion: 2 },
     });
     run.announcePolicy(1);
@@ -2609,7 +2654,8 @@ describe("startRun()", () => {
     async (how) => {
       const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
       const run = start({
-        ...{ engine: lampEngine(undefined, () => "default"), source },
+        engine: lampEngine(undefined, () => "default"),
+        source,
         admission: { concurrency: 2 },
         staleness: { max: 0, beyond: "wait", groupsPerVersion: 2 },
       });
@@ -2718,7 +2764,8 @@ describe("startRun()", () => {
   test("begins another group for each that is left out while it waits for the trainer", async () => {
     const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
     const run = start({
-      ...{ source, admission: { concurrency: 2 } },
+      source,
+      admission: { concurrency: 2 },
       grouping: { size: 2, keep: ({ groupIndex }) => groupIndex !== 1 },
       staleness: { max: 0, beyond: "wait", groupsPerVersion: 2 },
     });
@@ -2737,7 +2784,9 @@ describe("startRun()", () => {
     for (let round = 0; round < 2; round++) {
       await using folder = await open();
       const run = start({
-        ...{ source: source(), folder, admission: { concurrency: 2 } },
+        source: source(),
+        folder,
+        admission: { concurrency: 2 },
         staleness: { max: 2, beyond: "wait", groupsPerVersion: 1 },
       });
       run.announcePolicy(1);
@@ -2753,7 +2802,8 @@ describe("startRun()", () => {
   test("counts the trainer's versions from those that sampled what is handed out again", async () => {
     const options = {
       source: taskList(environment, { split: "test", taskIndexes: [0, 1, 2] }),
-      ...{ admission: { concurrency: 1 }, redeliver: true },
+      admission: { concurrency: 1 },
+      redeliver: true,
       staleness: { max: 0, beyond: "wait", groupsPerVersion: 1 },
     } as const;
     const seen: number[] = [];
@@ -2774,7 +2824,9 @@ describe("startRun()", () => {
     let version = 9;
     const engine = lampEngine(undefined, () => String(version));
     const options = {
-      ...{ engine, redeliver: true, admission: { concurrency: 1, ahead: 1 } },
+      engine,
+      redeliver: true,
+      admission: { concurrency: 1, ahead: 1 },
       grouping: { size: 1 },
       staleness: { max: 1, beyond: "drop" },
     } as const;
@@ -2807,7 +2859,9 @@ describe("startRun()", () => {
       const engine = lampEngine(undefined, () => String(version));
       const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
       const run = start({
-        ...{ engine, source, admission: { concurrency: 1, ahead: 1 } },
+        engine,
+        source,
+        admission: { concurrency: 1, ahead: 1 },
         grouping: { size: 1 },
         staleness: { max: 1, beyond, groupsPerVersion: 1 },
       });
@@ -2961,7 +3015,8 @@ describe("startRun()", () => {
   test("many policy calls at once are no leak to be warned of", async () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     const source = taskList(environment, {
-      ...{ split: "test", taskIndexes: Array.from({ length: 20 }, (_, index) => index) },
+      split: "test",
+      taskIndexes: Array.from({ length: 20 }, (_, index) => index),
     });
     await all(start({ source, admission: { concurrency: 40 } }));
     expect(warned).not.toHaveBeenCalled();
@@ -3197,7 +3252,9 @@ describe("startRun()", () => {
       const [group] = await all(start({ source, grouping, player: changing(change) }));
       const [episode] = group!.episodes;
       expect(episode).toMatchObject({
-        ...{ rolloutId: "lamp/test/0#0", outcome: "failed", segments: [] },
+        rolloutId: "lamp/test/0#0",
+        outcome: "failed",
+        segments: [],
         failure: { code: "internal/exception" },
       });
       expect(episode).not.toHaveProperty("reward");

@@ -3,7 +3,7 @@ import type { Episode } from "../episode/episode.ts";
 import { describeError, UsageError } from "../errors.ts";
 import { createAbortController } from "../internal/abort-controller.ts";
 import { measuring, systemClock, type Clock } from "../internal/clock.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { takeTurn } from "../internal/take-turn.ts";
 import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
 import type { Task } from "../task.ts";
@@ -133,7 +133,11 @@ class GroupRun implements LiveRun {
       ...(player && { player: guardPlayer(player, this.#listeners) }),
     };
     this.#outlet = new GroupOutlet({
-      ...{ ...options, versions, tally, onRoom, onWithdrawn },
+      ...options,
+      versions,
+      tally,
+      onRoom,
+      onWithdrawn,
       listeners: this.#listeners,
     });
     this.#desk = new JobDesk({ ...options, book, outlet: this.#outlet, versions });
@@ -411,7 +415,10 @@ class GroupRun implements LiveRun {
     const lost = begin && describeLostTask(begin);
     if (repeatable && (begin === undefined || lost !== undefined)) return undefined;
     const { environment } = this.#setup;
-    return redrawTask(episode, { environment, ...given({ recorded: begin?.ownTask?.task, lost }) });
+    return redrawTask(episode, {
+      environment,
+      ...withoutUndefined({ recorded: begin?.ownTask?.task, lost }),
+    });
   }
 
   /**

@@ -51,7 +51,10 @@ async function play(
   for (const index of indexes) source.push({ task: environment.task("test", index) });
   source.end();
   const run = startLamps({
-    ...{ source, folder, grouping: { size: 1 }, admission: { concurrency: 1 } },
+    source,
+    folder,
+    grouping: { size: 1 },
+    admission: { concurrency: 1 },
     setup: lampSetup({ environment, engine: switchingEngine(onRequest) }),
     ...more,
   });
@@ -83,7 +86,9 @@ test.each<[how: string, change: (task: Task) => Task]>([
   let requestCount = 0;
   // The first has ended, and the second goes on with the next start.
   await play(3, [0, 1, 2], {
-    ...{ environment, redactor, signal: stop.signal },
+    environment,
+    redactor,
+    signal: stop.signal,
     onRequest: () => ++requestCount === 3 && stop.abort(),
   });
   const again = await play(3, [0, 1, 2], { environment, redactor });

@@ -91,7 +91,8 @@ describe("a task that no later start could read is refused", () => {
 
 describe("groups that are handed out again", () => {
   const sourceWith = (odd: () => unknown): TaskSource => ({
-    ...{ length: 3, repeatable: true },
+    length: 3,
+    repeatable: true,
     at: async (index) => (index === 1 ? ((await odd()) as never) : { task: lampTask(index) }),
   });
   /** Three groups, which nobody has taken. */
@@ -142,7 +143,10 @@ describe("groups that are handed out again", () => {
         const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
         const stop = new AbortController();
         const run = startLamps({
-          ...{ folder, source, redeliver: true, signal: stop.signal },
+          folder,
+          source,
+          redeliver: true,
+          signal: stop.signal,
           setup: { ...setup, clock: createClock(clock) },
         });
         await asked.promise;
@@ -214,7 +218,8 @@ describe("groups that wait to be handed out, of a source that was repeatable", (
 test("groups that wait are handed out with the task that was recorded of them", async () => {
   const variant = (index: number): Task => ({ ...lampTask(index), instruction: "Lamp off." });
   const source: TaskSource = {
-    ...{ length: 2, repeatable: true },
+    length: 2,
+    repeatable: true,
     at: (place) => ({ task: variant(place) }),
   };
   {
@@ -230,7 +235,8 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
   const listOf = (...taskIndexes: number[]): TaskSource =>
     taskList(fiftyLamps, { split: "test", taskIndexes });
   const withoutIndexes = (...taskIndexes: number[]): TaskSource => ({
-    ...{ length: taskIndexes.length, repeatable: true },
+    length: taskIndexes.length,
+    repeatable: true,
     at: (place) => ({ task: lampTask(taskIndexes[place]!) }),
   });
   const scope = { split: "test", taskIndexes: [0, 1, 2] };
@@ -242,10 +248,12 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
   };
   const remedy = "start with the same tasks in the same order, or in another folder";
   const lampsNamed = (name: string): Environment => ({
-    ...{ ...fiftyLamps, name, splits: { test: 50, train: 50 } },
+    ...fiftyLamps,
+    name,
+    splits: { test: 50, train: 50 },
     task: (split, index) => {
       const id = `${name}/${split}/${index}`;
-      return { ...lampTask(index), ...{ id, environment: name, split } };
+      return { ...lampTask(index), id, environment: name, split };
     },
   });
 
@@ -553,7 +561,9 @@ describe("an id that was there before", () => {
     {
       await using folder = await openLamps(dir);
       const run = startLamps({
-        ...{ folder, source: tasksFrom(tasks), redeliver: true },
+        folder,
+        source: tasksFrom(tasks),
+        redeliver: true,
         admission: { concurrency: 1, ahead: 1 },
       });
       for await (const { groupId } of run) {

@@ -92,8 +92,8 @@ export function foundEvent(
     rolloutId,
     outcome,
     stopReason,
-    ...(reward === undefined ? {} : { reward }),
-    ...(failure === undefined ? {} : { failure }),
+    ...(reward !== undefined && { reward }),
+    ...(failure !== undefined && { failure }),
     isFoundLater: true,
     episodeHash: hash,
   };

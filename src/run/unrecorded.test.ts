@@ -210,6 +210,7 @@ test("nobody parts from an attempt before the finished one", async () => {
     .map((line) => JSON.parse(line) as EpisodeRow)
     .filter(({ forkedFrom }) => forkedFrom !== undefined);
   expect(parted.map(({ rolloutId }) => rolloutId).toSorted()).toEqual([
-    ...["lamp/test/1#1", "lamp/test/2#1"],
+    "lamp/test/1#1",
+    "lamp/test/2#1",
   ]);
 });

@@ -425,7 +425,10 @@ test.each([1, 3])(
     let version = 1;
     await using folder = await openLamps(dir);
     const run = startLamps({
-      ...{ source: source(12), grouping: { size: 1 }, folder, redeliver: true },
+      source: source(12),
+      grouping: { size: 1 },
+      folder,
+      redeliver: true,
       staleness: { max, beyond: "wait", groupsPerVersion: 1 },
       onEpisode: () => run.announcePolicy(version),
     });

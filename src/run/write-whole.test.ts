@@ -34,12 +34,10 @@ test("writeWhole() syncs the contents before the rename, and the folder after it
   });
   await writeWhole(file, "new", { files });
   expect(calls.filter((call) => /write|sync|rename/.test(call))).toEqual([
-    ...[
-      "write a.json.next",
-      "sync a.json.next",
-      "rename a.json",
-      `syncFolder ${path.basename(dir)}`,
-    ],
+    "write a.json.next",
+    "sync a.json.next",
+    "rename a.json",
+    `syncFolder ${path.basename(dir)}`,
   ]);
 });
 
@@ -95,7 +93,11 @@ test("writeWhole() lets each of several who write at once write a file of its ow
 test("writeWhole() takes away what killed writers left, and nothing of a living one's", async () => {
   const old = new Date(Date.now() - 2 * 3_600_000);
   const left = [
-    ...["a.json.next", "a.json.2.next", "a.json.3.next", "b.json.next", "a.json.b.next"],
+    "a.json.next",
+    "a.json.2.next",
+    "a.json.3.next",
+    "b.json.next",
+    "a.json.b.next",
     // Those whose numbers came between have ended.
     "a.json.17.next",
   ];
@@ -105,7 +107,10 @@ test("writeWhole() takes away what killed writers left, and nothing of a living 
   }
   await writeWhole(file, "new");
   expect((await readdir(dir)).toSorted()).toEqual([
-    ...["a.json", "a.json.2.next", "a.json.b.next", "b.json.next"],
+    "a.json",
+    "a.json.2.next",
+    "a.json.b.next",
+    "b.json.next",
   ]);
   expect(await readFile(file, "utf8")).toBe("new");
 });

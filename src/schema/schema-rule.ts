@@ -66,7 +66,7 @@ export function fail(check: SchemaCheck, message: string, choices?: readonly PyV
     mismatches.push({
       path: pathOf(place),
       message,
-      ...(choices === undefined ? {} : { choices }),
+      ...(choices !== undefined && { choices }),
     });
   }
   return false;

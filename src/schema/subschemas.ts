@@ -1,13 +1,26 @@
 import { isPyDict, isPyList, type PyDict, type PyValue } from "../python/value.ts";
 
 const single: ReadonlySet<string> = new Set([
-  ...["items", "additionalItems", "contains", "unevaluatedItems", "additionalProperties"],
-  ...["propertyNames", "unevaluatedProperties", "not", "if", "then", "else"],
+  "items",
+  "additionalItems",
+  "contains",
+  "unevaluatedItems",
+  "additionalProperties",
+  "propertyNames",
+  "unevaluatedProperties",
+  "not",
+  "if",
+  "then",
+  "else",
 ]);
 const lists: ReadonlySet<string> = new Set(["items", "prefixItems", "allOf", "anyOf", "oneOf"]);
 const maps: ReadonlySet<string> = new Set([
-  ...["properties", "patternProperties", "dependentSchemas", "dependencies"],
-  ...["$defs", "definitions"],
+  "properties",
+  "patternProperties",
+  "dependentSchemas",
+  "dependencies",
+  "$defs",
+  "definitions",
 ]);
 
 /** A schema inside another one, and the keys that lead to it. */

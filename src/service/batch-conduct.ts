@@ -58,7 +58,10 @@ export class BatchConduct {
         dir: batchFolder(options.dir, batch.id),
         // One that was named and is not there any more is waited for; a batch that is late samples nothing.
         setup: { ...setup, engine: policy.engineAt(batch.request.engine) ?? policy.engineAt()! },
-        ...{ manifest, concurrency, attempts, places },
+        manifest,
+        concurrency,
+        attempts,
+        places,
         folder: { ...(record && { record }), ...(lock && { lock }) },
         ...(redactor && { redactor }),
         ...(player && { player }),

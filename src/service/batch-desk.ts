@@ -24,7 +24,10 @@ export class BatchDesk {
     this.#memory = memory;
     this.#conduct = new BatchConduct(parts);
     this.#schedule = new BatchSchedule({
-      ...{ concurrency, clock, now: setup.now, stopped },
+      concurrency,
+      clock,
+      now: setup.now,
+      stopped,
       mayBegin: (batch) => this.#mayBegin(batch),
       play: async (batch) => await memory.orFail(this.#conduct.play(batch)).catch(() => {}),
       onRest: (batch) => this.book.forgetEnded(batch),
@@ -61,7 +64,7 @@ export class BatchDesk {
   /** Cancels what an earlier start was asked for by someone who does not wait any more. */
   async dropUnawaited(): Promise<void> {
     const { takers } = this.#parts.options;
-    for (const batch of [...this.book.open]) {
+    for (const batch of Array.from(this.book.open)) {
       if (takerOf(batch, takers)?.waitsOn === false) await this.cancel(batch.id);
     }
   }

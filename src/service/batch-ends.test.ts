@@ -148,7 +148,9 @@ describe("what is wrong with one batch", () => {
       'Cannot play lamp: its task 7 of "test" cannot be drawn: EIO: read /disk?key=[redacted]';
     {
       await using service = await openLamps(dir, {
-        ...{ engine, environment, concurrency: 64 },
+        engine,
+        environment,
+        concurrency: 64,
         ...options,
       });
       await service.submit({ ...request, key: "good", tasks: [10, 11] });
@@ -183,7 +185,9 @@ describe("what is wrong with one batch", () => {
       { type: "end", state: "failed", reason },
     ]);
     expect((await service.submit({ ...request, deadlineS: 3600 })).status).toMatchObject({
-      ...{ state: "failed", finishedGroups: 1, reason },
+      state: "failed",
+      finishedGroups: 1,
+      reason,
     });
   });
 
@@ -229,7 +233,9 @@ describe("what is wrong with one batch", () => {
     const takers = { [gymTaker]: gym.taker };
     await using service = await openLamps(dir, { environment, takers, onTrouble: () => {} });
     const { status, body } = await caller(service, { gym })("POST", "/run", {
-      ...{ task_index: 4, split: "test", agent_ref: { name: "turnwright" } },
+      task_index: 4,
+      split: "test",
+      agent_ref: { name: "turnwright" },
       responses_create_params: { input: [] },
     });
     expect([status, body]).toEqual([

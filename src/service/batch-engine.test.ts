@@ -53,20 +53,31 @@ describe("a batch that names its engine", () => {
     await using listed = await openLamps(dir, { engine: own, batchEngines });
     const callListed = caller(listed);
     for (const engine of [
-      ...["http://10.0.0.5:30001", "https://10.0.0.5:30000", "http://10.0.0.5:30000/v1"],
-      ...["http://169.254.169.254/latest/meta-data", "http://10.0.0.5.evil.example:30000"],
+      "http://10.0.0.5:30001",
+      "https://10.0.0.5:30000",
+      "http://10.0.0.5:30000/v1",
+      "http://169.254.169.254/latest/meta-data",
+      "http://10.0.0.5.evil.example:30000",
     ]) {
       const answer = await callListed("POST", "/v1/batches", { ...twoLamps, engine });
       expect([answer.status, answer.body]).toMatchObject([403, refusal]);
       expect(JSON.stringify(answer.body)).not.toContain("10.0.0.5");
     }
     for (const engine of [
-      ...["", "10.0.0.5:30000", "file:///etc/passwd", "http://user:key@10.0.0.5:30000"],
-      ...["http://10.0.0.5:30000?x=1", "http://10.0.0.5:30000#x", 7, [other], null],
+      "",
+      "10.0.0.5:30000",
+      "file:///etc/passwd",
+      "http://user:key@10.0.0.5:30000",
+      "http://10.0.0.5:30000?x=1",
+      "http://10.0.0.5:30000#x",
+      7,
+      [other],
+      null,
     ]) {
       const answer = await callListed("POST", "/v1/batches", { ...twoLamps, engine });
       expect([engine, answer.status, answer.body]).toMatchObject([
-        ...[engine, 400],
+        engine,
+        400,
         { error: { code: "bad-request" } },
       ]);
     }
@@ -77,7 +88,8 @@ describe("a batch that names its engine", () => {
     const own = counting();
     const allowed = counting();
     await using service = await openLamps(dir, {
-      ...{ engine: own, batchEngines: new Map([[other, allowed]]) },
+      engine: own,
+      batchEngines: new Map([[other, allowed]]),
     });
     const call = caller(service);
     await call("POST", "/v1/policy", { version: 4 });
@@ -144,7 +156,8 @@ test("--batch-engine wants addresses, and an engine that has one", () => {
   const server = { ...shop, engine: "sglang", url: ["http://127.0.0.1:1"] };
   const named = { "batch-engine": ["http://a:1/", "http://A:1", "http://b:2"] };
   expect(readServiceConfig({ ...server, ...named }).batchEngines).toEqual([
-    ...["http://a:1", "http://b:2"],
+    "http://a:1",
+    "http://b:2",
   ]);
   expect(readServiceConfig(server).batchEngines).toEqual([]);
   expect(() => readServiceConfig({ ...server, "batch-engine": ["a:1"] })).toThrow(

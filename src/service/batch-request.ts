@@ -86,7 +86,11 @@ export function readBatchRequest(body: object): BatchRequest {
     throw new ServiceError("bad-request", `"seed" is wrong: the attempts' seeds pass 2^53`);
   }
   return {
-    ...{ key, split, tasks, samples, seed },
+    key,
+    split,
+    tasks,
+    samples,
+    seed,
     sampling: readSampling(sampling, "sampling."),
     ...(deadlineS !== undefined && { deadlineS }),
     ...(minPolicyVersion !== undefined && { minPolicyVersion }),

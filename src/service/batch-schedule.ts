@@ -65,7 +65,7 @@ export class BatchSchedule {
   /** Begins the oldest batches that may be played, as far as there are places. */
   advance(): void {
     const { stopped, mayBegin } = this.#options;
-    for (const batch of [...this.#queue]) {
+    for (const batch of Array.from(this.#queue)) {
       if (this.#isFull || stopped.aborted) return;
       if (mayBegin(batch)) this.#begin(batch);
     }

@@ -63,7 +63,9 @@ export class Batch {
 
   get status(): BatchStatus {
     return {
-      ...{ batch: this.id, key: this.request.key, state: this.state },
+      batch: this.id,
+      key: this.request.key,
+      state: this.state,
       groups: this.request.tasks.length,
       finishedGroups: this.delivered.size,
       ...(this.reason !== undefined && { reason: this.reason }),

@@ -26,8 +26,14 @@ test("each key that a service is given is known as one that nobody is told", asy
     TEST_LIGHTNING_KEY: "agl-0123456789",
   };
   const config = readServiceConfig({
-    ...{ env: "storefront", user: "scripted", model, parser: "qwen25", out: dir },
-    ...{ url: [engine.url], "api-key-env": "TEST_ENGINE_KEY", "token-env": "TEST_TOKEN" },
+    env: "storefront",
+    user: "scripted",
+    model,
+    parser: "qwen25",
+    out: dir,
+    url: [engine.url],
+    "api-key-env": "TEST_ENGINE_KEY",
+    "token-env": "TEST_TOKEN",
     "agent-lightning": "http://reader:s3cret-word@127.0.0.1:1",
     "agent-lightning-key-env": "TEST_LIGHTNING_KEY",
   });

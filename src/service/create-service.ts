@@ -15,7 +15,7 @@ import { describeEngine } from "../setup/describe-engine.ts";
 import { loadEnvironment } from "../setup/environments.ts";
 import { readRunConfig } from "../setup/run-config.ts";
 import { createRunRedactor } from "../setup/run-secrets.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { AglBridge, aglTaker } from "./agent-lightning/agl-bridge.ts";
 import { AglStore } from "./agent-lightning/agl-store.ts";
 import { GymAgent, gymTaker } from "./nemo-gym/gym-agent.ts";
@@ -77,8 +77,8 @@ export async function createService(
   const environment = await loadEnvironment(config.environment.name, config.environment.dataDir);
   // What is put together wants a scope; batches bring their own.
   const [split = "test"] = Object.keys(environment.splits);
-  const scoped = readRunConfig({ ...given(config.settings), split, tasks: "all" });
-  const run = await createRun(scoped, { env, ...given({ signal }) });
+  const scoped = readRunConfig({ ...withoutUndefined(config.settings), split, tasks: "all" });
+  const run = await createRun(scoped, { env, ...(signal !== undefined && { signal }) });
   const batchEngines = new Map<string, Engine>();
   const close = async (): Promise<void> => {
     for (const engine of batchEngines.values()) await engine.close();
@@ -110,13 +110,24 @@ export async function createService(
       ...(agentLightning && { [aglTaker]: agentLightning.taker }),
     };
     const service = await RolloutService.open({
-      ...{ dir, setup: run.setup, manifest: run.manifest },
-      ...{ concurrency, attempts, maxQueued, record },
-      ...{ redactor, takers, batchEngines, onTrouble: note },
-      ...given({ weights, lock, openRemote }),
+      dir,
+      setup: run.setup,
+      manifest: run.manifest,
+      concurrency,
+      attempts,
+      maxQueued,
+      record,
+      redactor,
+      takers,
+      batchEngines,
+      onTrouble: note,
+      ...withoutUndefined({ weights, lock, openRemote }),
     });
     return {
-      ...{ service, gym, redactor, ...given({ agentLightning }) },
+      service,
+      gym,
+      redactor,
+      ...(agentLightning !== undefined && { agentLightning }),
       warnings: run.warnings,
       async [Symbol.asyncDispose]() {
         try {
@@ -153,7 +164,7 @@ function openBridge(
   const store = new AglStore({
     url,
     attempt: `turnwright-${place.slice(0, 12)}`,
-    ...given({ key }),
+    ...(key !== undefined && { key }),
   });
   return new AglBridge({ store, model, note });
 }
@@ -177,8 +188,15 @@ async function openQueue(
   // Those who play elsewhere know these alone, and the run must read the same to them.
   const shared = createRunRedactor(config, env);
   const opened = await openHandOut({
-    ...{ config: queue, dir, manifest, redactor: shared, env },
-    ...{ policy, environment: setup.environment.name, sampling: config.sampling, isMarked: true },
+    config: queue,
+    dir,
+    manifest,
+    redactor: shared,
+    env,
+    policy,
+    environment: setup.environment.name,
+    sampling: config.sampling,
+    isMarked: true,
     limits: setup.limits,
     isRecorded: config.conduct.record !== "none",
     onNews: (news) => {
@@ -214,7 +232,7 @@ async function weightLoader(
   if (config.kind !== "sglang" && config.kind !== "vllm") return undefined;
   const apiKey = config.apiKeyEnv === undefined ? undefined : env[config.apiKeyEnv];
   const urls = [...new Set([...config.urls.map((url) => engineAddress(url) ?? url), ...named])];
-  const servers = { urls, ...given({ apiKey }) };
+  const servers = { urls, ...(apiKey !== undefined && { apiKey }) };
   if (config.kind === "vllm") {
     const { createVllmWeightLoader } = await import("../engine/vllm/load-weights.ts");
     const loader = createVllmWeightLoader(servers);

@@ -24,16 +24,23 @@ function describeAttempt(episode: Episode): object {
   const sum = (of: (turn: Episode["turns"][number]) => number): number =>
     turns.reduce((total, turn) => total + of(turn), 0);
   return {
-    ...{ rolloutId, sampleIndex, seed, outcome, stopReason },
+    rolloutId,
+    sampleIndex,
+    seed,
+    outcome,
+    stopReason,
     ...(reward !== undefined && { reward }),
     ...(failure !== undefined && { failure }),
     rows: episodeSamples(episode),
-    ...{ environment, turnCount: counts.turnCount },
+    environment,
+    turnCount: counts.turnCount,
     engineMs: sum(({ engineMs }) => engineMs),
     environmentMs: sum(({ environmentMs }) => environmentMs),
     promptTokenCount: sum(({ promptTokenCount }) => promptTokenCount),
     cachedTokenCount: sum(({ cachedTokenCount = 0 }) => cachedTokenCount),
-    ...{ durationMs, ...(rewardDetails !== undefined && { rewardDetails }), userUsage },
+    durationMs,
+    ...(rewardDetails !== undefined && { rewardDetails }),
+    userUsage,
   };
 }
 

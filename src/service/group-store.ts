@@ -169,7 +169,7 @@ export class GroupStore {
 
   /** Lets all who wait look again. */
   wake(): void {
-    for (const wake of [...this.#waiting]) wake();
+    for (const wake of Array.from(this.#waiting)) wake();
   }
 
   /** Waits until there is something new or the time is over, which is false. */

@@ -1,4 +1,3 @@
-import { given } from "../internal/given.ts";
 import { systemClock, type Clock } from "../internal/clock.ts";
 import { encodeLine } from "../run/encode-line.ts";
 import { hasEnded } from "./batch.ts";
@@ -108,7 +107,7 @@ async function* linesOf(
     const told = batch === undefined ? undefined : service.batch(batch);
     if (told !== undefined && hasEnded(told)) {
       const { state, reason } = told;
-      yield write({ type: "end", cursor, state, ...given({ reason }) });
+      yield write({ type: "end", cursor, state, ...(reason !== undefined && { reason }) });
       return;
     }
     if (service.stopping.aborted) {

@@ -180,7 +180,8 @@ describe("what the service refuses", () => {
     const call = caller(service, { redactor: new Redactor([key]) });
     const { status, body } = await call("POST", "/v1/policy", { version: 1, weights: "/w" });
     expect([status, body]).toEqual([
-      ...[502, { error: { code: "engine-failed", message: "no access with [redacted]" } }],
+      502,
+      { error: { code: "engine-failed", message: "no access with [redacted]" } },
     ]);
   });
 

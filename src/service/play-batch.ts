@@ -57,7 +57,9 @@ export async function playBatch(batch: Batch, play: BatchPlay): Promise<boolean>
   if (!batch.isLate) await deliverStored(batch, { play, plan, folder, ended, isGivenUp: false });
   if (!batch.stop.signal.aborted) {
     await playRest(batch, {
-      ...{ play, plan, folder },
+      play,
+      plan,
+      folder,
       onEpisode: ({ rolloutId, taskIndex }) => ended.set(rolloutId, taskIndex),
     });
   }
@@ -91,7 +93,9 @@ async function playRest(
     seed: batch.request.seed,
     // What failed is told as failed; whoever asked decides whether to go on.
     maxFailuresInRow: Infinity,
-    ...{ folder, redeliver: true, signal: batch.stop.signal },
+    folder,
+    redeliver: true,
+    signal: batch.stop.signal,
     ...(redactor && { redactor }),
     ...(player && { player }),
     onEpisode,
@@ -185,7 +189,10 @@ function storedAttempt(
 function manifestOf({ request }: Batch, { manifest, setup }: BatchPlay): RunManifest {
   const { split, tasks, samples, seed, sampling, engine } = request;
   const settings = {
-    ...{ split, tasks: tasks.join(","), samples, seed },
+    split,
+    tasks: tasks.join(","),
+    samples,
+    seed,
     ...(sampling.temperature !== undefined && { temperature: sampling.temperature }),
     ...(sampling.topP !== undefined && { "top-p": sampling.topP }),
     ...(sampling.topK !== undefined && { "top-k": sampling.topK }),

@@ -21,8 +21,12 @@ function refusingRemote(): { readonly told: string[]; readonly remote: RemoteSam
 }
 
 const request = {
-  ...{ promptIds: [1], sampling: {}, maxNewTokens: 90, stopTokenIds: [2] },
-  ...{ requestId: "r", sessionId: "s" },
+  promptIds: [1],
+  sampling: {},
+  maxNewTokens: 90,
+  stopTokenIds: [2],
+  requestId: "r",
+  sessionId: "s",
 };
 
 describe("where the workers cannot be told to pause", () => {

@@ -1,5 +1,4 @@
 import type { KnownPolicy } from "../queue/run/policy-state.ts";
-import { given } from "../internal/given.ts";
 import type { ServiceEntry } from "./service-journal.ts";
 
 /** Weights that the engine was had to load, or was being had to. */
@@ -35,7 +34,7 @@ export function readPolicyMemory(entries: readonly ServiceEntry[]): PolicyMemory
       announced = { version, ...(path !== undefined && { weights: { version, path } }) };
     }
   }
-  return { ...announced, isPaused, ...given({ loading }) };
+  return { ...announced, isPaused, ...(loading !== undefined && { loading }) };
 }
 
 /**
@@ -50,5 +49,8 @@ export function policyAtStart(
   const mayBeMixed = canLoad && loading !== undefined;
   const mayBeLost = canLoad && weights !== undefined;
   const unpaused = mayBeLost ? "hold" : "open";
-  return { gate: isPaused || mayBeMixed ? "interrupt" : unpaused, ...given({ version }) };
+  return {
+    gate: isPaused || mayBeMixed ? "interrupt" : unpaused,
+    ...(version !== undefined && { version }),
+  };
 }

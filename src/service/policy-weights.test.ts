@@ -49,8 +49,12 @@ test("a disk that refuses while lost weights are loaded again is told, and no re
   });
   await weights.announce({ version: 3, weights: "/step-3" }, () => false);
   const request = {
-    ...{ promptIds: [1], sampling: {}, maxNewTokens: 90, stopTokenIds: [2] },
-    ...{ requestId: "r", sessionId: "s" },
+    promptIds: [1],
+    sampling: {},
+    maxNewTokens: 90,
+    stopTokenIds: [2],
+    requestId: "r",
+    sessionId: "s",
   };
   await expect(policy.engineAt()!.generate(request)).rejects.toThrow("started again");
   expect(await told.promise).toBe(full);

@@ -100,7 +100,10 @@ describe("a service that starts again", () => {
     }
     await using service = await openLamps(dir);
     expect(service.health).toMatchObject({
-      ...{ state: "paused", policyVersion: 3, batches: 0, unreadGroups: 0 },
+      state: "paused",
+      policyVersion: 3,
+      batches: 0,
+      unreadGroups: 0,
     });
     expect(service.batches.map(({ state }) => state)).toEqual(["finished", "cancelled"]);
     const call = caller(service);

@@ -50,8 +50,10 @@ export class RolloutService implements AsyncDisposable {
     const { journal, remote } = open;
     const memory = new ServiceMemory(journal);
     const policy = new PolicyControl(engine, {
-      ...{ ...(others && { others }), remote: remote?.policy },
-      ...{ graceMs: setup.limits.graceTimeoutMs, ...(setup.clock && { clock: setup.clock }) },
+      ...(others && { others }),
+      remote: remote?.policy,
+      graceMs: setup.limits.graceTimeoutMs,
+      ...(setup.clock && { clock: setup.clock }),
     });
     const append: ServiceJournal["append"] = async (entry) => await memory.append(entry);
     this.#options = options;
@@ -60,7 +62,10 @@ export class RolloutService implements AsyncDisposable {
     this.#memory = memory;
     this.#policy = policy;
     this.#weights = new PolicyWeights({
-      ...{ policy, control, engineKind: engine.kind, append },
+      policy,
+      control,
+      engineKind: engine.kind,
+      append,
       orFail: async (work) => await memory.orFail(work),
     });
     this.#places = createAdmissionGate({ concurrency });
@@ -203,7 +208,9 @@ export class RolloutService implements AsyncDisposable {
     const { dir, setup } = this.#options;
     const temperature = request.sampling.temperature ?? setup.sampling.temperature ?? 1;
     return {
-      ...{ folder: batchFolder(dir, id), groupIndex, temperature },
+      folder: batchFolder(dir, id),
+      groupIndex,
+      temperature,
       ...(!isAlone && { batchNumber: number }),
     };
   }

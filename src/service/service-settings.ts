@@ -2,7 +2,7 @@ import { UsageError } from "../errors.ts";
 import { engineAddress } from "./engine-address.ts";
 import { queueSettings, readQueueConfig, type QueueConfig } from "../queue/queue-settings.ts";
 import { readRunConfig, runSettings, type RunConfig } from "../setup/run-config.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import {
   completeSettings,
   count,
@@ -68,7 +68,13 @@ const ownSettings = [
 
 /** What each batch says for itself, or does not go together with a service. */
 const notServed: ReadonlySet<string> = new Set([
-  ...["split", "tasks", "samples", "seed", "format", "retry-failed", "max-failures"],
+  "split",
+  "tasks",
+  "samples",
+  "seed",
+  "format",
+  "retry-failed",
+  "max-failures",
 ]);
 
 const sharedSettings: readonly Setting[] = runSettings.filter(({ name }) => !notServed.has(name));
@@ -124,9 +130,10 @@ export function readServiceConfig(settings: GivenSettings): ServiceConfig {
   }
   if (port > 65_535) throw new UsageError(`Cannot use --port ${port}: at most 65535`);
   const dir = run.conduct.dir ?? "runs/service";
-  const agentLightning = url === undefined ? undefined : { url, ...given({ keyEnv }) };
+  const agentLightning =
+    url === undefined ? undefined : { url, ...(keyEnv !== undefined && { keyEnv }) };
   const batchEngines = readBatchEngines(values["batch-engine"] ?? [], { run, queue });
-  const optional = given({ tokenEnv, agentLightning, queue });
+  const optional = withoutUndefined({ tokenEnv, agentLightning, queue });
   return { run, dir, host, port, maxQueued, batchEngines, ...optional };
 }
 

@@ -42,9 +42,12 @@ test("its metrics say what it plays, and how its process does", async () => {
   };
   const own = (lines: readonly string[]) => lines.filter((line) => line.startsWith("turnwright_"));
   expect(own(await read())).toEqual([
-    ...["turnwright_service_unfinished_batches 0", "turnwright_service_queued_attempts 0"],
-    ...["turnwright_service_running_attempts 0", "turnwright_service_unread_groups 0"],
-    ...["turnwright_service_acknowledged_cursor 0", "turnwright_service_paused 0"],
+    "turnwright_service_unfinished_batches 0",
+    "turnwright_service_queued_attempts 0",
+    "turnwright_service_running_attempts 0",
+    "turnwright_service_unread_groups 0",
+    "turnwright_service_acknowledged_cursor 0",
+    "turnwright_service_paused 0",
     "turnwright_service_groups_total 0",
   ]);
   const call = caller(service);
@@ -57,7 +60,8 @@ test("its metrics say what it plays, and how its process does", async () => {
     const lines = await read();
     expect(lines).toEqual(
       expect.arrayContaining([
-        ...["turnwright_service_policy_version 3", "turnwright_service_unread_groups 1"],
+        "turnwright_service_policy_version 3",
+        "turnwright_service_unread_groups 1",
         'turnwright_service_attempts_total{outcome="completed"} 4',
         "turnwright_service_groups_total 2",
       ]),
@@ -101,7 +105,11 @@ describe("the rollout service", () => {
       expect(verifySample((rows as readonly unknown[])[0])).toEqual([]);
     }
     expect((await call("GET", "/v1/batches/b1")).body).toEqual({
-      ...{ batch: "b1", key: "step-1", state: "finished", groups: 2, finishedGroups: 2 },
+      batch: "b1",
+      key: "step-1",
+      state: "finished",
+      groups: 2,
+      finishedGroups: 2,
     });
   });
 
@@ -182,7 +190,9 @@ describe("the rollout service", () => {
     const reader = streamGroups(service, { cursor: 0 }).getReader();
     const { value } = await reader.read();
     expect(JSON.parse(Buffer.from(value!).toString())).toMatchObject({
-      ...{ type: "group", cursor: 1, group: { taskIndex: 4 } },
+      type: "group",
+      cursor: 1,
+      group: { taskIndex: 4 },
     });
     expect((await call("GET", "/v1/batches/b1")).body).toMatchObject({ state: "running" });
     held.resolve();
@@ -243,7 +253,8 @@ describe("the rollout service", () => {
     expect((await again("GET", "/v1/health")).body).toMatchObject({ unreadGroups: 0 });
     expect(await readdir(path.join(dir, "groups"))).toEqual([]);
     expect((await again("POST", "/v1/groups/ack", { batch: "b2" })).body).toEqual({
-      ...{ cursor: 4, batch: "b2" },
+      cursor: 4,
+      batch: "b2",
     });
     expect((await again("POST", "/v1/groups/ack", {})).status).toBe(400);
     await again("POST", "/v1/pause", {});

@@ -95,12 +95,15 @@ describe("groups in a trainer's form", () => {
     let groupIndex = 0;
     for await (const members of run.groups()) {
       const attempts = members.map(({ rolloutId, episode, samples }, sampleIndex) => ({
-        ...{ rolloutId, sampleIndex, rows: samples },
+        rolloutId,
+        sampleIndex,
+        rows: samples,
         outcome: episode?.outcome ?? "aborted",
       }));
       const place = { folder: dir, groupIndex, temperature: 1 };
       const formed = (await forms.toForm({ batch: "b1", attempts }, place, {
-        ...{ to, policyVersion: 7 },
+        to,
+        policyVersion: 7,
       })) as FormedGroup;
       expect(formed.refused).toBeUndefined();
       records.push(...formed.records);

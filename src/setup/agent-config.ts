@@ -146,7 +146,7 @@ export function readAgentConfig(values: AgentValues, seed: number): AgentConfig 
     count: values["few-shot-examples"],
     draw: values["few-shot-draw"],
     seed,
-    ...(file === undefined ? {} : { file }),
+    ...(file !== undefined && { file }),
   };
   return { strategy, ...calling, examples };
 }
@@ -164,8 +164,15 @@ function readStrategy(name: string): (typeof strategies)[number] {
 
 /** Settings of the built-in strategies, which another agent has no use for. */
 const ownSettings = [
-  ...["tool-use", "unknown-tools", "execute-calls", "refuse-calls", "repair-calls"],
-  ...["invalid-action", "few-shot-examples", "few-shot-file", "few-shot-draw"],
+  "tool-use",
+  "unknown-tools",
+  "execute-calls",
+  "refuse-calls",
+  "repair-calls",
+  "invalid-action",
+  "few-shot-examples",
+  "few-shot-file",
+  "few-shot-draw",
 ] as const;
 
 function readForeignAgent(values: AgentValues): ForeignAgentConfig | undefined {

@@ -2,7 +2,7 @@ import type { RecordPolicy } from "../run/read-recording.ts";
 import type { SinkFormat } from "../run/run-folder.ts";
 import { requireBranchRecord } from "../internal/require-branch-record.ts";
 import type { EngineConfig } from "./engine-config.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { count, flag, text, type Setting, type SettingValues } from "./setting.ts";
 
 /** How the run is carried out, and where it is written. */
@@ -108,6 +108,6 @@ export function readConductConfig(
     maxFailuresInRow: values["max-failures"],
     record: values.record,
     retryFailed: values["retry-failed"] === true,
-    ...given({ dir: values.out, format: values.format }),
+    ...withoutUndefined({ dir: values.out, format: values.format }),
   };
 }

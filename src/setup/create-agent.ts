@@ -86,11 +86,11 @@ function toolCallingOptions(
     toolUsePolicy: toolUse,
     parallelResults: card.supports.parallelTools,
     ...calls,
-    ...(responseTemplate === undefined ? {} : { responseTemplate }),
-    ...(dialect === undefined ? {} : { dialect }),
-    ...(engineVersion === undefined ? {} : { engineVersion }),
-    ...(splitReasoning === undefined ? {} : { splitReasoning }),
-    ...(markup === undefined ? {} : { reasoningMarkup: markup }),
+    ...(responseTemplate !== undefined && { responseTemplate }),
+    ...(dialect !== undefined && { dialect }),
+    ...(engineVersion !== undefined && { engineVersion }),
+    ...(splitReasoning !== undefined && { splitReasoning }),
+    ...(markup !== undefined && { reasoningMarkup: markup }),
   };
 }
 
@@ -112,7 +112,7 @@ async function createTextActionAgent(
     strategy,
     prompt: prompts[strategy],
     invalidAction,
-    ...(splitReasoning === undefined ? {} : { splitReasoning }),
+    ...(splitReasoning !== undefined && { splitReasoning }),
   });
 }
 
@@ -160,9 +160,9 @@ function buildSplitReasoning(
     const { reasoning, normalText } = parser.parse(text, {
       ...options,
       forceReasoning: opened,
-      ...(dialect === undefined ? {} : { dialect }),
-      ...(isSglang ? { engineVersion } : {}),
-      ...(responseTemplate === undefined ? {} : { responseTemplate }),
+      ...(dialect !== undefined && { dialect }),
+      ...(isSglang && { engineVersion }),
+      ...(responseTemplate !== undefined && { responseTemplate }),
     });
     return { reasoning, rest: normalText };
   };

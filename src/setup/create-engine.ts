@@ -2,7 +2,7 @@ import { readVariable } from "../internal/read-variable.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { HttpEngineOptions } from "../engine/http-engine-options.ts";
 import type { EngineConfig } from "./engine-config.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 
 /** Environment variables: keys are read from them. */
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -16,27 +16,39 @@ export async function createEngine(config: EngineConfig, env: Variables): Promis
   switch (config.kind) {
     case "sglang": {
       const { createSglangEngine } = await import("../engine/sglang/sglang-engine.ts");
-      return createSglangEngine({ ...serverOptions(config, env), ...given({ mode: config.mode }) });
+      return createSglangEngine({
+        ...serverOptions(config, env),
+        ...withoutUndefined({ mode: config.mode }),
+      });
     }
     case "vllm": {
       const { createVllmEngine } = await import("../engine/vllm/vllm-engine.ts");
       const { servedModel: model, api } = config;
-      return createVllmEngine({ ...serverOptions(config, env), ...given({ model, api }) });
+      return createVllmEngine({
+        ...serverOptions(config, env),
+        ...withoutUndefined({ model, api }),
+      });
     }
     case "llama-cpp": {
       const { createLlamaCppEngine } = await import("../engine/llama-cpp/llama-cpp-engine.ts");
       const { servedModel: model } = config;
-      return createLlamaCppEngine({ ...serverOptions(config, env), ...given({ model }) });
+      return createLlamaCppEngine({
+        ...serverOptions(config, env),
+        ...(model !== undefined && { model }),
+      });
     }
     case "llama": {
       const { createLlamaEngine } = await import("../engine/llama/llama-engine.ts");
       const { file, sequenceCount: sequences, threadCount: threads, contextLength } = config;
-      return await createLlamaEngine({ file, ...given({ sequences, threads, contextLength }) });
+      return await createLlamaEngine({
+        file,
+        ...withoutUndefined({ sequences, threads, contextLength }),
+      });
     }
     case "reference": {
       const { createReferenceEngine } = await import("../engine/reference/index.ts");
       const { modelDir, threadCount: threads, sequenceCount: maxBatch } = config;
-      return await createReferenceEngine({ modelDir, ...given({ threads, maxBatch }) });
+      return await createReferenceEngine({ modelDir, ...withoutUndefined({ threads, maxBatch }) });
     }
   }
 }
@@ -50,6 +62,6 @@ function serverOptions(
     timeouts: { turnMs: turnTimeoutMs },
     // About two and a half minutes: an engine that is restarted has to load its weights again.
     retry: { maxAttempts: 20 },
-    ...given({ apiKey: readVariable(env, apiKeyEnv, "--api-key-env") }),
+    ...withoutUndefined({ apiKey: readVariable(env, apiKeyEnv, "--api-key-env") }),
   };
 }

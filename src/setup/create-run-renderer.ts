@@ -15,8 +15,8 @@ export async function createRunRenderer({
 }: Pick<RunConfig, "renderer" | "agent">): Promise<Renderer> {
   return await createRenderer({
     ...renderer,
-    ...("toolUse" in agent
-      ? { editTemplate: (source: string) => instructTemplate(source, agent.toolUse) }
-      : {}),
+    ...("toolUse" in agent && {
+      editTemplate: (source: string) => instructTemplate(source, agent.toolUse),
+    }),
   });
 }

@@ -10,7 +10,6 @@ import type { Variables } from "./create-engine.ts";
 import { isTauName } from "./environment-names.ts";
 import { findBundle, loadOwnUser } from "./environments.ts";
 import type { EnvironmentConfig } from "./scope-config.ts";
-import { given } from "../internal/given.ts";
 import type { UserConfig } from "./user-config.ts";
 
 /**
@@ -42,7 +41,7 @@ export async function createRunUser(
       return createUser(config, { input: process.stdin, output: process.stderr });
     default: {
       const prompts = await findPrompts(environment);
-      return createUser({ ...config, ...given({ prompts }) }, { env });
+      return createUser({ ...config, ...(prompts !== undefined && { prompts }) }, { env });
     }
   }
 }

@@ -13,7 +13,10 @@ import type { GivenSettings } from "./setting.ts";
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 
 const referenceConfig: EngineConfig = {
-  ...{ kind: "reference", modelDir: model, threadCount: 1, sequenceCount: 1 },
+  kind: "reference",
+  modelDir: model,
+  threadCount: 1,
+  sequenceCount: 1,
 };
 
 let scratch = "";
@@ -50,8 +53,16 @@ describe("createRun()", () => {
   test("plays what a configuration describes, from the library", async () => {
     const out = path.join(scratch, "run");
     const config = readRunConfig({
-      ...{ env: "storefront", user: "scripted", engine: "reference", threads: 1, sequences: 2 },
-      ...{ model, tasks: "0-1", "max-tokens-per-turn": 64, "sampling-seed": 3, out },
+      env: "storefront",
+      user: "scripted",
+      engine: "reference",
+      threads: 1,
+      sequences: 2,
+      model,
+      tasks: "0-1",
+      "max-tokens-per-turn": 64,
+      "sampling-seed": 3,
+      out,
     });
     const rewards: (number | undefined)[] = [];
     await using run = await createRun(config, { now: () => 1_000 });
@@ -114,8 +125,14 @@ describe("createRun()", () => {
 
   test("refuses a folder whose turns were sampled within another context, or with other logprobs", async () => {
     const settings = {
-      ...{ env: "storefront", user: "scripted", url: ["http://127.0.0.1:9"], model, tasks: "0-1" },
-      ...{ "max-turns": 1, "max-tokens-per-turn": 8, concurrency: 1 },
+      env: "storefront",
+      user: "scripted",
+      url: ["http://127.0.0.1:9"],
+      model,
+      tasks: "0-1",
+      "max-turns": 1,
+      "max-tokens-per-turn": 8,
+      concurrency: 1,
       out: path.join(scratch, "contexts"),
     };
     const start = async (told: Partial<EngineDescription>, more: GivenSettings = {}) => {
@@ -152,8 +169,14 @@ describe("createRun()", () => {
 
   test("plays within the context that an earlier start was told, where this one is told none", async () => {
     const config = readRunConfig({
-      ...{ env: "storefront", user: "scripted", url: ["http://127.0.0.1:9"], model, tasks: "0-1" },
-      ...{ "max-tokens-per-turn": 8, concurrency: 1, out: path.join(scratch, "silent") },
+      env: "storefront",
+      user: "scripted",
+      url: ["http://127.0.0.1:9"],
+      model,
+      tasks: "0-1",
+      "max-tokens-per-turn": 8,
+      concurrency: 1,
+      out: path.join(scratch, "silent"),
     });
     const start = async (contextLength?: number): Promise<readonly string[]> => {
       const reasons: string[] = [];
@@ -163,7 +186,8 @@ describe("createRun()", () => {
         kind: own.kind,
         generate: own.generate.bind(own),
         describe: async () => ({
-          ...{ kind: "own", logprobConvention: "tempered" },
+          kind: "own",
+          logprobConvention: "tempered",
           ...(contextLength !== undefined && { contextLength }),
         }),
         close: async () => await own.close(),
@@ -193,6 +217,10 @@ describe("createRun()", () => {
 });
 
 const request = {
-  ...{ promptIds: [1], sampling: {}, maxNewTokens: 1, stopTokenIds: [2] },
-  ...{ requestId: "r", sessionId: "s" },
+  promptIds: [1],
+  sampling: {},
+  maxNewTokens: 1,
+  stopTokenIds: [2],
+  requestId: "r",
+  sessionId: "s",
 };

@@ -26,7 +26,7 @@ import { describeIdentity } from "./run-identity.ts";
 import { requireVariables } from "./require-variables.ts";
 import { createRunRedactor } from "./run-secrets.ts";
 import { describeSettings } from "./stored-settings.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import type { Redactor } from "../internal/redactor.ts";
 import { readVersion } from "./version.ts";
 
@@ -116,7 +116,11 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     opened.push(engine);
     const renderer = await createRunRenderer(config);
     opened.push(renderer.codec);
-    const place = { renderer, environment, ...given({ dataDir: config.environment.dataDir }) };
+    const place = {
+      renderer,
+      environment,
+      ...withoutUndefined({ dataDir: config.environment.dataDir }),
+    };
     const { agent, play } = await openAgent(config.agent, place, opened);
     const { engineTimeoutMs: timeoutMs } = config.limits;
     const description = await describeEngine(engine, { signal, timeoutMs });
@@ -125,7 +129,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     const { sampling } = config;
     const promptTime = new Date(now());
     const parts = { environment, user, engine, renderer, agent, sampling, limits, now, promptTime };
-    const setup = { ...parts, ...given({ play }) };
+    const setup = { ...parts, ...(play !== undefined && { play }) };
     const facts = { environment, scope, renderer, engine: description, limits };
     const manifest = redactor.clean(await describeRun(config, facts));
     return {
@@ -141,7 +145,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       async openFolder(onWait = () => {}, { isOpen = false, manifest: told = manifest } = {}) {
         const { dir = newFolder(environment, now), retryFailed, record, format } = config.conduct;
         const command = around.command && redactor.text(around.command);
-        const lock = { onWait, ...given({ signal, command }) };
+        const lock = { onWait, ...withoutUndefined({ signal, command }) };
         const begun = {
           promptTime: toPromptTime(promptTime),
           ...told,
@@ -151,7 +155,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
           retryFailed,
           record,
           lock,
-          ...given({ format }),
+          ...(format !== undefined && { format }),
         });
       },
       async play(folder, options) {
@@ -165,7 +169,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
           folder,
           redactor,
           ...conduct,
-          ...given({ model: description.model, branchAt: config.scope.branchAt }),
+          ...withoutUndefined({ model: description.model, branchAt: config.scope.branchAt }),
           ...options,
         });
       },

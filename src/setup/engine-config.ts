@@ -2,7 +2,7 @@ import type { SglangEngineOptions } from "../engine/sglang/sglang-options.ts";
 import type { VllmEngineOptions } from "../engine/vllm/vllm-options.ts";
 import { UsageError } from "../errors.ts";
 import type { limitSettings } from "./limits-config.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { count, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
 
 /** The engines that settings can name. */
@@ -139,17 +139,29 @@ const ownSettings = {
 export function readEngineConfig(values: EngineValues): EngineConfig {
   const { engine: kind, gguf, model, "served-model": servedModel } = values;
   checkOwnSettings(values);
-  const computing = given({ threadCount: values.threads, sequenceCount: values.sequences });
+  const computing = withoutUndefined({
+    threadCount: values.threads,
+    sequenceCount: values.sequences,
+  });
   switch (kind) {
     case "sglang":
-      return { kind, ...readServer(values), ...given({ mode: values["engine-mode"] }) };
+      return { kind, ...readServer(values), ...withoutUndefined({ mode: values["engine-mode"] }) };
     case "vllm":
-      return { kind, ...readServer(values), ...given({ servedModel, api: values["engine-api"] }) };
+      return {
+        kind,
+        ...readServer(values),
+        ...withoutUndefined({ servedModel, api: values["engine-api"] }),
+      };
     case "llama-cpp":
-      return { kind, ...readServer(values), ...given({ servedModel }) };
+      return { kind, ...readServer(values), ...(servedModel !== undefined && { servedModel }) };
     case "llama": {
       const file = requireSetting(gguf, "gguf", "the model, a GGUF file or hf:owner/repo:file");
-      return { kind, file, ...computing, ...given({ contextLength: values["max-context"] }) };
+      return {
+        kind,
+        file,
+        ...computing,
+        ...withoutUndefined({ contextLength: values["max-context"] }),
+      };
     }
     case "reference": {
       const remedy = "the model's folder, with config.json and weights";
@@ -179,6 +191,6 @@ function readServer(values: EngineValues): ServerConfig {
   return {
     urls,
     turnTimeoutMs: values["engine-timeout"] * 1000,
-    ...given({ apiKeyEnv: values["api-key-env"] }),
+    ...withoutUndefined({ apiKeyEnv: values["api-key-env"] }),
   };
 }

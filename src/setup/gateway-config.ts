@@ -4,7 +4,7 @@ import { engineSettings, readEngineConfig, type EngineConfig } from "./engine-co
 import { limitSettings } from "./limits-config.ts";
 import { readRendererConfig, rendererSettings, type RendererConfig } from "./renderer-config.ts";
 import { readSampling, samplingSettings } from "./sampling-config.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import {
   completeSettings,
   count,
@@ -207,7 +207,7 @@ export function readGatewayConfig(settings: GivenSettings): GatewayConfig {
       idleTimeoutMs: values["idle-timeout"] * 1000,
       // The engine's own limit comes first: it can say what it had tried.
       engineTimeoutMs: values["engine-timeout"] * 1000 + 60_000,
-      ...given({ maxContextTokens: values["max-context"] }),
+      ...withoutUndefined({ maxContextTokens: values["max-context"] }),
     },
     host: values.host,
     port: values.port,
@@ -217,7 +217,7 @@ export function readGatewayConfig(settings: GivenSettings): GatewayConfig {
     clientSampling: values["client-sampling"],
     constraints: values.constraints,
     holdMs: values.hold * 1000,
-    ...given({
+    ...withoutUndefined({
       ignore: ignore.length === 0 ? undefined : ignore.map(readPattern),
       adminTokenEnv: values["admin-token-env"],
       dir: values.out,

@@ -18,7 +18,7 @@ import { createEngine, type Variables } from "./create-engine.ts";
 import { requireVariables } from "./require-variables.ts";
 import { createRunRedactor } from "./run-secrets.ts";
 import { describeIdentity, fingerprintModule } from "./run-identity.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { type Setting } from "./setting.ts";
 import { readVersion } from "./version.ts";
 import { Gateway } from "../gateway/gateway.ts";
@@ -147,9 +147,13 @@ async function openParts(
   const { maxContextTokens } = withNotedContext(told, folder.manifest);
   const gateway = new Gateway(
     {
-      ...{ engine: watch.engine, renderer, now, onTrouble: report, onFailure: report },
+      engine: watch.engine,
+      renderer,
+      now,
+      onTrouble: report,
+      onFailure: report,
       ...pick(config),
-      ...given({ scorer }),
+      ...(scorer !== undefined && { scorer }),
       onEpisode: async (episode) => await writeEpisode(folder, tally, { episode, redactor, now }),
     },
     maxContextTokens,
@@ -174,8 +178,10 @@ async function openParts(
       const warning = gateway.warning(warningShare);
       await folder.writeEvent({ type: "run-ended", atMs: now(), end });
       await folder.writeSummary({
-        ...{ end, ...tally.progress(), gateway: gateway.counts },
-        ...(warning === undefined ? {} : { warning }),
+        end,
+        ...tally.progress(),
+        gateway: gateway.counts,
+        ...(warning !== undefined && { warning }),
       });
     },
     [Symbol.asyncDispose]: async () => await closeAll(opened),
@@ -185,8 +191,14 @@ async function openParts(
 function pick(config: GatewayConfig) {
   const { sampling, clientSampling, constraints, strictness, rows, limits, holdMs } = config;
   return {
-    ...{ sampling, clientSampling, constraints, strictness, rows, limits, holdMs },
-    ...given({ ignore: config.ignore, policyModels: config.policyModels }),
+    sampling,
+    clientSampling,
+    constraints,
+    strictness,
+    rows,
+    limits,
+    holdMs,
+    ...withoutUndefined({ ignore: config.ignore, policyModels: config.policyModels }),
   };
 }
 
@@ -207,9 +219,14 @@ async function writeEpisode(
   tally.episodeFinished(episode);
   const { rolloutId, outcome, stopReason, reward, failure, durationMs } = episode;
   await folder.writeEvent({
-    ...{ type: "episode-finished", atMs: now(), rolloutId, outcome, stopReason },
-    ...given({ reward, failure }),
-    ...{ durationMs, episodeHash },
+    type: "episode-finished",
+    atMs: now(),
+    rolloutId,
+    outcome,
+    stopReason,
+    ...withoutUndefined({ reward, failure }),
+    durationMs,
+    episodeHash,
   });
 }
 
@@ -236,7 +253,8 @@ async function describeGateway(
   const { engine, scorerFile, limits } = config;
   const { contextLength = Infinity } = description;
   const parts = {
-    ...{ renderer, engine: description },
+    renderer,
+    engine: description,
     limits: { maxContextTokens: limits.maxContextTokens ?? contextLength },
   };
   const kept = Object.entries(config.settings).filter(([, value]) => value !== undefined);
@@ -249,7 +267,7 @@ async function describeGateway(
     configuration: Object.fromEntries(kept.filter(([name]) => fixed.has(name))),
     identity: {
       ...(await describeIdentity({ engine, renderer: config.renderer, limits }, parts)),
-      ...given({ scorer: await describeScorer(scorerFile) }),
+      ...withoutUndefined({ scorer: await describeScorer(scorerFile) }),
     },
     found: {
       engine: description,

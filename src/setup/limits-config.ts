@@ -1,5 +1,5 @@
 import { defaultLimits, type EpisodeLimits } from "../episode/limits.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { count, seconds, type Setting, type SettingValues } from "./setting.ts";
 
 /** How far an episode may go. */
@@ -98,6 +98,6 @@ export function readLimitsConfig(
     userTimeoutMs: values["user-timeout"] * 1000,
     toolTimeoutMs: values["tool-timeout"] * 1000,
     onLength: values["on-length"],
-    ...given({ maxContextTokens: values["max-context"] }),
+    ...withoutUndefined({ maxContextTokens: values["max-context"] }),
   };
 }

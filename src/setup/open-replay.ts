@@ -2,7 +2,7 @@ import path from "node:path";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
 import { gatewayEnvironment } from "../gateway/session/to-episode.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { parseEpisodeRow, parseJson, type EpisodeRow } from "../run/episode-row.ts";
 import { diskFiles } from "../run/files.ts";
 import { scanLines } from "../run/line-ranges.ts";
@@ -87,7 +87,9 @@ function openBundle(bundle: Bundle): RecordedRun {
     rolloutIds: [rolloutId],
     unrecordedIds: [],
     read: async (wanted) =>
-      wanted === rolloutId ? { recorded, samples, ...given({ row: episode, runId }) } : undefined,
+      wanted === rolloutId
+        ? { recorded, samples, ...withoutUndefined({ row: episode, runId }) }
+        : undefined,
     bundle: async () => bundle,
   };
 }
@@ -109,7 +111,9 @@ async function openFolder(name: string): Promise<RecordedRun> {
     async read(rolloutId) {
       const found = await lines.read(rolloutId);
       const recorded = joinLines(found.recording, runId);
-      return recorded && { recorded, ...parseEpisode(found), ...given({ runId }) };
+      return (
+        recorded && { recorded, ...parseEpisode(found), ...(runId !== undefined && { runId }) }
+      );
     },
     async bundle(rolloutId) {
       const found = await lines.read(rolloutId);
@@ -132,7 +136,10 @@ async function openFolder(name: string): Promise<RecordedRun> {
 function parseEpisode({ episodes, samples }: RecordedLines): Omit<StoredEpisode, "recorded"> {
   const row = episodes.map((line) => parseEpisodeRow(line)).at(-1);
   const rows = samples.map((line) => parseJson(line) as Sample);
-  return { ...given({ row }), samples: rows.toSorted((a, b) => a.segment - b.segment) };
+  return {
+    ...(row !== undefined && { row }),
+    samples: rows.toSorted((a, b) => a.segment - b.segment),
+  };
 }
 
 async function firstStart(dir: string): Promise<number | undefined> {

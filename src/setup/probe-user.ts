@@ -29,11 +29,12 @@ export async function probeUser(
       method: "POST",
       headers: {
         "content-type": "application/json",
-        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+        ...(key !== undefined && { authorization: `Bearer ${key}` }),
       },
       body: "{}",
-      ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
-      ...(signal === undefined ? {} : { signal }),
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+      ...(signal !== undefined && { signal }),
     });
     await body.dump();
     status = statusCode;

@@ -4,7 +4,7 @@ import { parsePythonJson } from "../python/json-parse.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { RendererOptions } from "../renderer/create-renderer.ts";
 import type { EngineName } from "./engine-config.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
 
 /** How conversations become ids, and who reads what is sampled. */
@@ -122,7 +122,7 @@ export function readTemplateChoices(
 ): TemplateChoices {
   const stopTokens = values["stop-token"] ?? [];
   return {
-    parsers: given({
+    parsers: withoutUndefined({
       toolCallParser: values.parser,
       reasoningParser: values["reasoning-parser"],
       dialect: values.dialect,
@@ -131,9 +131,9 @@ export function readTemplateChoices(
     }),
     variables: readVariables(values["template-variable"] ?? []),
     historyPolicy: values.history,
-    ...(stopTokens.length === 0 ? {} : { stopTokens: stopTokens.map(readStopToken) }),
-    ...(values["delta-base"] === "full" ? { deltaBase: "full" } : {}),
-    ...given({ transformers: values.transformers }),
+    ...(stopTokens.length !== 0 && { stopTokens: stopTokens.map(readStopToken) }),
+    ...(values["delta-base"] === "full" && { deltaBase: "full" }),
+    ...withoutUndefined({ transformers: values.transformers }),
   };
 }
 

@@ -31,13 +31,19 @@ describe("readRunConfig()", () => {
     const llama = { env: "storefront", model: "m", engine: "llama", gguf: "w.gguf", sequences: 3 };
     const talking = { "user-url": "http://h/v1", "user-model": "u", "user-output-price": 2 };
     const { engine, user, agent, conduct } = readRunConfig({
-      ...{ ...llama, user: "llm", ...talking, agent: "react", "user-timeout": 5 },
+      ...llama,
+      user: "llm",
+      ...talking,
+      agent: "react",
+      "user-timeout": 5,
     });
     expect(engine).toEqual({ kind: "llama", file: "w.gguf", sequenceCount: 3 });
     expect(user).toEqual({
       strategy: "llm",
       model: {
-        ...{ baseUrl: "http://h/v1", model: "u", maxConcurrent: 32 },
+        baseUrl: "http://h/v1",
+        model: "u",
+        maxConcurrent: 32,
         prices: { inputUsd: 0, outputUsd: 2 },
       },
     });
@@ -90,20 +96,32 @@ describe("the settings of a run", () => {
       "data",
       // A run without end goes on as long as it is asked to.
       "groups",
-      ...["url", "engine-mode", "engine-api", "api-key-env", "gguf", "threads", "sequences"],
-      ...["model", "few-shot-file"],
-      ...["user-url", "user-api-key-env", "user-concurrency"],
-      ...["user-input-price", "user-output-price", "user-script"],
-      ...["episode-timeout", "user-timeout", "tool-timeout", "engine-timeout"],
-      ...[
-        "concurrency",
-        "follow-load",
-        "attempts",
-        "max-failures",
-        "out",
-        "record",
-        "retry-failed",
-      ],
+      "url",
+      "engine-mode",
+      "engine-api",
+      "api-key-env",
+      "gguf",
+      "threads",
+      "sequences",
+      "model",
+      "few-shot-file",
+      "user-url",
+      "user-api-key-env",
+      "user-concurrency",
+      "user-input-price",
+      "user-output-price",
+      "user-script",
+      "episode-timeout",
+      "user-timeout",
+      "tool-timeout",
+      "engine-timeout",
+      "concurrency",
+      "follow-load",
+      "attempts",
+      "max-failures",
+      "out",
+      "record",
+      "retry-failed",
     ]);
   });
 

@@ -48,8 +48,10 @@ async function identify(
   { engine = described, world = environment, card = {}, maxContextTokens = 4096 } = {},
 ) {
   const config = readRunConfig({
-    ...{ env: "storefront", user: "scripted", model },
-    ...(settings["engine"] === undefined ? { url: ["http://h"] } : {}),
+    env: "storefront",
+    user: "scripted",
+    model,
+    ...(settings["engine"] === undefined && { url: ["http://h"] }),
     ...settings,
   });
   const renderer = characterRenderer();

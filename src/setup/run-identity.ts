@@ -15,7 +15,7 @@ import { fingerprintFile, fingerprintFiles, hashOf, listFiles } from "./fingerpr
 import { findModuleFiles } from "./module-files.ts";
 import type { RunConfig } from "./run-config.ts";
 import type { EnvironmentConfig } from "./scope-config.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 
 /** What a run's settings name; whatever is left out was given to a program as it is. */
 export type NamedParts = Partial<
@@ -53,7 +53,7 @@ export async function describeIdentity(
     stopTokens: stopTokenIds.join(" "),
     chatTemplate: card.templateHash,
     ...(environment && describeWorld(environment)),
-    ...given({
+    ...withoutUndefined({
       environmentData: await fingerprintEnvironment(named.environment),
       agentModule: await fingerprintAgent(named.agent),
       fewShotFile: await fingerprintGiven(fewShotFileOf(named)),
@@ -120,10 +120,10 @@ async function describeModel(
     case "llama":
       return {
         weights: (await fingerprintFile(config.file)) ?? config.file,
-        ...given({ weightsFile: await fingerprintGiven(weightsFile) }),
+        ...withoutUndefined({ weightsFile: await fingerprintGiven(weightsFile) }),
       };
     default:
-      return given({ servedModel: model });
+      return withoutUndefined({ servedModel: model });
   }
 }
 

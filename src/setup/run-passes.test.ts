@@ -17,8 +17,16 @@ afterAll(async () => {
 });
 
 const settings = {
-  ...{ env: "storefront", user: "scripted", engine: "reference", threads: 1, sequences: 2 },
-  ...{ model, tasks: "0-1", "max-tokens-per-turn": 16, "max-turns": 1, "sampling-seed": 3 },
+  env: "storefront",
+  user: "scripted",
+  engine: "reference",
+  threads: 1,
+  sequences: 2,
+  model,
+  tasks: "0-1",
+  "max-tokens-per-turn": 16,
+  "max-turns": 1,
+  "sampling-seed": 3,
 } as const;
 
 async function play(out: string, more: Readonly<Record<string, unknown>>) {
@@ -47,8 +55,12 @@ describe("passes over the tasks", () => {
       readonly found: { readonly plan: unknown };
     };
     expect(found.plan).toEqual({
-      ...{ environment: "storefront", split: "test", seed: 0, sampleCount: 1 },
-      ...{ isOpen: true, passOver: [0, 1] },
+      environment: "storefront",
+      split: "test",
+      seed: 0,
+      sampleCount: 1,
+      isOpen: true,
+      passOver: [0, 1],
     });
     expect((await verifyRun(out)).violations).toEqual([]);
     const { tasks, episodes } = await (await readRun(out)).evaluation();
@@ -61,7 +73,9 @@ describe("passes over the tasks", () => {
     await writeFile(path.join(out, "episodes.jsonl"), [moved, ...others, ""].join("\n"));
     const { violations } = await verifyRun(out);
     expect(violations).toContainEqual({
-      ...{ file: "episodes.jsonl", line: 1, rule: "plan" },
+      file: "episodes.jsonl",
+      line: 1,
+      rule: "plan",
       detail: expect.stringContaining(`groupId is "another~9", expected "${groupId}"`) as string,
     });
   });

@@ -49,6 +49,6 @@ export function readSampling(
     topP: values["top-p"],
     topK: values["top-k"],
     minP: values["min-p"],
-    ...(seed === undefined ? {} : { seed }),
+    ...(seed !== undefined && { seed }),
   };
 }

@@ -94,7 +94,7 @@ type ScopeValues = SettingValues<(typeof scopeSettings)[number]>;
 export function readEnvironmentConfig({ env, data }: ScopeValues): EnvironmentConfig {
   const name = requireSetting(env, "env", "the environment to play (see `env list`)");
   if (!isModulePath(name)) readEnvironmentName(name);
-  return { name, ...(data === undefined ? {} : { dataDir: data }) };
+  return { name, ...(data !== undefined && { dataDir: data }) };
 }
 
 /**

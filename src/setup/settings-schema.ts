@@ -20,7 +20,7 @@ export function settingsSchema(table: readonly Setting[]): SettingsSchema {
     {
       description: help,
       ...schemaOf(kind),
-      ...(fallback === undefined ? {} : { default: fallback }),
+      ...(fallback !== undefined && { default: fallback }),
     },
   ]);
   return {
@@ -49,7 +49,7 @@ function schemaOf(kind: SettingKind): Readonly<Record<string, PlainJson>> {
       return {
         type: kind.whole === true ? "integer" : "number",
         minimum: kind.min,
-        ...(kind.max === Infinity ? {} : { maximum: kind.max }),
+        ...(kind.max !== Infinity && { maximum: kind.max }),
       };
   }
 }

@@ -13,7 +13,11 @@ test("storedSettings() has how a program's run drew tokens", () => {
   const sampling = { temperature: 0.6, topP: 0.9, topK: 5, minP: 0.1, seed: 3 };
   const settings = { temperature: 1, env: "storefront" };
   expect(storedSettings({ ...testManifest, found: { sampling, settings } })).toEqual({
-    ...{ env: "storefront", temperature: 0.6, "top-p": 0.9, "top-k": 5, "min-p": 0.1 },
+    env: "storefront",
+    temperature: 0.6,
+    "top-p": 0.9,
+    "top-k": 5,
+    "min-p": 0.1,
     "sampling-seed": 3,
   });
   const table = [

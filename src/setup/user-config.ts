@@ -1,6 +1,6 @@
 import type { ChatPrices } from "../user/chat-budget.ts";
 import type { ChatModelConfig } from "../user/chat-model-config.ts";
-import { given } from "../internal/given.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { count, price, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
 
 /** Who the agent talks to. */
@@ -99,16 +99,16 @@ export function readUserConfig(values: UserValues): UserConfig {
   );
   if (strategy === "human") return { strategy };
   if (strategy === "scripted") {
-    return { strategy, ...given({ scriptFile: values["user-script"] }) };
+    return { strategy, ...withoutUndefined({ scriptFile: values["user-script"] }) };
   }
   const endpoint = "the user model's endpoint, such as http://127.0.0.1:8000/v1";
   const model = {
     baseUrl: requireSetting(values["user-url"], "user-url", endpoint),
     model: requireSetting(values["user-model"], "user-model", "the name of the user model"),
     maxConcurrent: values["user-concurrency"],
-    ...given({ apiKeyEnv: values["user-api-key-env"], prices: readPrices(values) }),
+    ...withoutUndefined({ apiKeyEnv: values["user-api-key-env"], prices: readPrices(values) }),
   };
-  return { strategy, model, ...given({ temperature: values["user-temperature"] }) };
+  return { strategy, model, ...withoutUndefined({ temperature: values["user-temperature"] }) };
 }
 
 /** A price that is not given beside the other is 0. */

@@ -68,7 +68,7 @@ export async function writeSlimeFile(
     }
   }
   await writeWhole(file, lines(), files && { files });
-  return { groups, rows, ...(Object.keys(leftOut).length === 0 ? {} : { leftOut }) };
+  return { groups, rows, ...(Object.keys(leftOut).length !== 0 && { leftOut }) };
 }
 
 /** The attempts that made a group whole of which more were begun; all of them where it is not whole. */

@@ -126,7 +126,10 @@ describe("toSlimeGroup()", () => {
     recorder.openSegment([1, 2, 3, 10, 11, 20, 21]);
     recorder.beginFork();
     recorder.appendTurn({
-      ...{ outputIds: [12, 99], logprobs: [-0.3, -0.4], finish: { type: "stop" }, discarded: [] },
+      outputIds: [12, 99],
+      logprobs: [-0.3, -0.4],
+      finish: { type: "stop" },
+      discarded: [],
       pieces: [{ requestId: "r", tokenCount: 2, policyVersion: "8", finish: "stop" }],
     });
     const forkedFrom = { rolloutId: "t#1", turnIndex: 1 };
@@ -134,7 +137,9 @@ describe("toSlimeGroup()", () => {
     expect(group).toMatchObject({
       rows: [
         {
-          ...{ response: "done", response_length: 2, non_generation_time: 0.25 },
+          response: "done",
+          response_length: 2,
+          non_generation_time: 0.25,
           prefix_cache_info: { cached_tokens: 2, total_prompt_tokens: 7 },
         },
       ],

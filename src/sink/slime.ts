@@ -132,7 +132,7 @@ export function toSlimeRow(episode: EpisodeStory, sample: Sample, place: SlimePl
       source_name: episode.environment,
       stop_reason: episode.stopReason,
       user_usage: episode.userUsage,
-      ...(episode.rewardDetails === undefined ? {} : { reward_details: episode.rewardDetails }),
+      ...(episode.rewardDetails !== undefined && { reward_details: episode.rewardDetails }),
     },
   };
 }

@@ -111,7 +111,9 @@ const PAGES: Readonly<Record<string, (state: ServerState) => unknown>> = {
 /** As many slots are busy as there are sequences in work. */
 function toSlots({ slotCount, contextLength, scheduler }: ServerState): unknown {
   return Array.from({ length: slotCount }, (_, id) => ({
-    ...{ id, n_ctx: contextLength, speculative: false },
+    id,
+    n_ctx: contextLength,
+    speculative: false,
     is_processing: id < scheduler.runningCount,
   }));
 }

@@ -81,7 +81,9 @@ describe("a policy scores", () => {
     const sampled = ids(whole);
     const scores = whole.map(({ logprob }) => logprob);
     expect(score(policy, [1, 2, 3, ...sampled])).toEqual([
-      ...[expect.any(Number), expect.any(Number), expect.any(Number)],
+      expect.any(Number),
+      expect.any(Number),
+      expect.any(Number),
       ...scores,
     ]);
     const [first = 0] = scores;

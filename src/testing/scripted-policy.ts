@@ -147,6 +147,6 @@ function toTokens({ outputIds, logprobs, matched }: ScriptedTurn): PolicyToken[]
   return outputIds.map((id, index) => ({
     id,
     logprob: logprobs?.[index] ?? -(index + 1) / 16,
-    ...(matched !== undefined && index === outputIds.length - 1 ? { matched } : {}),
+    ...(matched !== undefined && index === outputIds.length - 1 && { matched }),
   }));
 }

@@ -130,7 +130,7 @@ async function loadTextPolicy(options: unknown): Promise<PolicyParts> {
   const renderer = await createRenderer({ modelDir });
   const policy = await textPolicy(turns, {
     renderer,
-    ...(otherwise === undefined ? {} : { otherwise }),
+    ...(otherwise !== undefined && { otherwise }),
   });
   return { policy, endTokenIds: renderer.stopTokenIds };
 }

@@ -19,8 +19,11 @@ async function main(): Promise<void> {
     },
   });
   const server = await serveTestServer({
-    ...{ protocol: values.protocol, port: Number(values.port), policy: values.policy },
-    ...{ policyOptions: values["policy-options"], options: values.options },
+    protocol: values.protocol,
+    port: Number(values.port),
+    policy: values.policy,
+    policyOptions: values["policy-options"],
+    options: values.options,
     workers: values.workers?.split(","),
   });
   process.stdout.write(`${JSON.stringify({ url: server.url })}\n`);

@@ -118,8 +118,8 @@ async function route(exchange: HttpExchange, state: ServerState): Promise<void> 
 function routesOf({ apis, isDevelopment, traits }: ServerState): typeof CONTROL_ROUTES {
   return {
     ...CONTROL_ROUTES,
-    ...(traits.hasTokensOutput && apis.includes("generate") ? TOKENS_ROUTES : {}),
-    ...(isDevelopment ? DEVELOPMENT_ROUTES : {}),
+    ...(traits.hasTokensOutput && apis.includes("generate") && TOKENS_ROUTES),
+    ...(isDevelopment && DEVELOPMENT_ROUTES),
   };
 }
 

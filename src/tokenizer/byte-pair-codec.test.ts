@@ -80,7 +80,8 @@ const flags = {
 };
 const vocab = {
   ...Object.fromEntries(byteSpellings.map((spelling, byte) => [spelling, byte])),
-  ...{ ab: 256, "<x>": 257 },
+  ab: 256,
+  "<x>": 257,
 };
 const document = {
   version: "1.0",
@@ -102,8 +103,14 @@ const document = {
     | object
     | null,
   model: {
-    ...{ type: "BPE", dropout: null, unk_token: null, continuing_subword_prefix: null },
-    ...{ end_of_word_suffix: null, fuse_unk: false, byte_fallback: false, ignore_merges: false },
+    type: "BPE",
+    dropout: null,
+    unk_token: null,
+    continuing_subword_prefix: null,
+    end_of_word_suffix: null,
+    fuse_unk: false,
+    byte_fallback: false,
+    ignore_merges: false,
     vocab: vocab as object,
     merges: [["a", "b"]] as readonly unknown[],
   } as object,
@@ -149,7 +156,8 @@ describe("a small model", () => {
     });
     expect(await gap?.encode("ab<x>")).toEqual([256, 300]);
     const between = await codecOf({
-      ...{ post_processor: template("<x>", "$A") as never, truncation: cut() as never },
+      post_processor: template("<x>", "$A") as never,
+      truncation: cut() as never,
       added_tokens: [{ id: 258, content: "<Y>", ...flags, normalized: true }],
     });
     expect(await between?.encode("ab<Y>".repeat(9000))).toEqual(

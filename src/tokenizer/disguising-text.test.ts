@@ -2,7 +2,9 @@ import { expect, test } from "vitest";
 import { findDisguisingText } from "./disguising-text.ts";
 
 const replace = (from: string, content: string) => ({
-  ...{ type: "Replace", pattern: { String: from }, content },
+  type: "Replace",
+  pattern: { String: from },
+  content,
 });
 const sequence = (...normalizers: readonly object[]) => ({ type: "Sequence", normalizers });
 

@@ -73,7 +73,13 @@ function mayFoldCase({ type, lowercase }: JsonObject): boolean {
 
 const keepingWords: ReadonlySet<unknown> = new Set([
   ...normalForms,
-  ...["Lowercase", "Precompiled", "BertNormalizer", "StripAccents", "Nmt", "Strip", "Prepend"],
+  "Lowercase",
+  "Precompiled",
+  "BertNormalizer",
+  "StripAccents",
+  "Nmt",
+  "Strip",
+  "Prepend",
 ]);
 
 /** Whether words of small letters come out of the step as they are, but for what it puts before them. */

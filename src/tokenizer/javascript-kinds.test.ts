@@ -20,15 +20,26 @@ async function fileOf(document: object): Promise<TokenizerFile> {
 
 const bytes = { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: false };
 const split = {
-  ...{ type: "Split", pattern: { Regex: String.raw`\s+` }, behavior: "Isolated", invert: false },
+  type: "Split",
+  pattern: { Regex: String.raw`\s+` },
+  behavior: "Isolated",
+  invert: false,
 };
 const end = {
-  ...{ id: 256, content: "<|end|>", special: true, single_word: false },
-  ...{ lstrip: false, rstrip: false, normalized: false },
+  id: 256,
+  content: "<|end|>",
+  special: true,
+  single_word: false,
+  lstrip: false,
+  rstrip: false,
+  normalized: false,
 };
 const ofBytes = {
   version: "1.0",
-  ...{ truncation: null, padding: null, normalizer: null, post_processor: null },
+  truncation: null,
+  padding: null,
+  normalizer: null,
+  post_processor: null,
   added_tokens: [end],
   pre_tokenizer: { type: "Sequence", pretokenizers: [split, bytes] },
   decoder: bytes,
@@ -45,7 +56,10 @@ const ofSpaces = {
   ...llama2Steps,
   pre_tokenizer: null,
   model: {
-    ...{ type: "BPE", unk_token: "<unk>", fuse_unk: true, byte_fallback: true },
+    type: "BPE",
+    unk_token: "<unk>",
+    fuse_unk: true,
+    byte_fallback: true,
     vocab: Object.fromEntries(
       ["<unk>", ...spelledBytes, "▁", "a", "▁a"].map((spelling, id) => [spelling, id]),
     ),

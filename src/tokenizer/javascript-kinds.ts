@@ -83,11 +83,15 @@ function isOfSpelledSpaces(file: TokenizerFile): boolean {
 const spellSpaces = { type: "Replace", pattern: { String: " " }, content: "▁" };
 const spaceBefore = { type: "Prepend", prepend: "▁" };
 const cutAtSpaces = {
-  ...{ type: "Split", pattern: { String: " " }, behavior: "MergedWithPrevious", invert: false },
+  type: "Split",
+  pattern: { String: " " },
+  behavior: "MergedWithPrevious",
+  invert: false,
 };
 const readSpaces = [
   { type: "Replace", pattern: { String: "▁" }, content: " " },
-  ...[{ type: "ByteFallback" }, { type: "Fuse" }],
+  { type: "ByteFallback" },
+  { type: "Fuse" },
 ];
 const noSpaceBefore = { type: "Strip", content: " ", start: 1, stop: 0 };
 

@@ -5,13 +5,28 @@
  */
 const knownAlternatives: ReadonlySet<string> = new Set([
   // GPT-2 and its heirs: endings, words, numbers, punctuation, white space
-  ...["'s", "'t", "'re", "'ve", "'m", "'ll", "'d", "(?i:'s|'t|'re|'ve|'m|'ll|'d)"],
-  ...[String.raw`\p{L}+`, String.raw` ?\p{L}+`, String.raw`[^\r\n\p{L}\p{N}]?\p{L}+`],
-  ...[String.raw`\p{N}`, String.raw`\p{N}+`, String.raw`\p{N}{1,3}`, String.raw` ?\p{N}+`],
+  "'s",
+  "'t",
+  "'re",
+  "'ve",
+  "'m",
+  "'ll",
+  "'d",
+  "(?i:'s|'t|'re|'ve|'m|'ll|'d)",
+  String.raw`\p{L}+`,
+  String.raw` ?\p{L}+`,
+  String.raw`[^\r\n\p{L}\p{N}]?\p{L}+`,
+  String.raw`\p{N}`,
+  String.raw`\p{N}+`,
+  String.raw`\p{N}{1,3}`,
+  String.raw` ?\p{N}+`,
   String.raw` ?[^\s\p{L}\p{N}]+`,
   String.raw` ?[^\s\p{L}\p{N}]+[\r\n]*`,
   String.raw` ?[^\s\p{L}\p{N}]+[\r\n/]*`,
-  ...[String.raw`\s*[\r\n]+`, "\\s*[\r\n]+", String.raw`\s+(?!\S)`, String.raw`\s+`],
+  String.raw`\s*[\r\n]+`,
+  "\\s*[\r\n]+",
+  String.raw`\s+(?!\S)`,
+  String.raw`\s+`,
   // Qwen 3.5: marks belong to words
   String.raw`[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+`,
   String.raw` ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*`,
@@ -26,7 +41,8 @@ const knownAlternatives: ReadonlySet<string> = new Set([
   "[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+",
   " ?[\\p{P}\\p{S}]+[\r\n]*",
   // the model that comes with this package
-  ...[String.raw`[ _]?\p{Ll}+`, String.raw` ?\p{Lu}\p{Ll}*`],
+  String.raw`[ _]?\p{Ll}+`,
+  String.raw` ?\p{Lu}\p{Ll}*`,
   String.raw`[^\s\p{L}\p{N}]+(?: [^\s\p{L}\p{N}]+)*`,
 ]);
 

@@ -5,13 +5,21 @@ import { codecOfDocument } from "./metaspace-tokenizer.fixture.ts";
 
 function addedToken(id: number, content: string) {
   return {
-    ...{ id, content, special: true, single_word: false, lstrip: false, rstrip: false },
+    id,
+    content,
+    special: true,
+    single_word: false,
+    lstrip: false,
+    rstrip: false,
     normalized: false,
   };
 }
 
 const byteLevel = {
-  ...{ type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: false },
+  type: "ByteLevel",
+  add_prefix_space: false,
+  trim_offsets: true,
+  use_regex: false,
 };
 
 const byteIds = Object.fromEntries(byteSpellings.map((spelling, byte) => [spelling, byte]));
@@ -20,7 +28,10 @@ function documentOf({ pattern = String.raw`\s+`, vocab = byteIds, added = [] as 
   const split = { type: "Split", pattern: { Regex: pattern }, behavior: "Isolated", invert: false };
   return {
     version: "1.0",
-    ...{ truncation: null, padding: null, normalizer: null, post_processor: null },
+    truncation: null,
+    padding: null,
+    normalizer: null,
+    post_processor: null,
     added_tokens: added,
     pre_tokenizer: { type: "Sequence", pretokenizers: [split, byteLevel] },
     decoder: byteLevel,
@@ -69,7 +80,9 @@ describe.each([
 describe("what a library cannot answer", () => {
   const spelled = (model: object) => ({
     ...documentOf(),
-    ...{ pre_tokenizer: null, decoder: null, model },
+    pre_tokenizer: null,
+    decoder: null,
+    model,
   });
 
   test.each([

@@ -134,7 +134,8 @@ test("a long piece is merged as a short one is, in turns", async () => {
   expect(await merger.merge(Buffer.from("a".repeat(129)))).toEqual([...new Array(64).fill(259), a]);
   expect(await merger.merge(Buffer.from(`${"abc".repeat(5000)}bb`))).toEqual([
     ...new Array(5000).fill(258),
-    ...[b, b],
+    b,
+    b,
   ]);
   for (let count = 0; count < 2000; count++) {
     const letters = Array.from({ length: 1 + draw(40) }, () => a + draw(3));

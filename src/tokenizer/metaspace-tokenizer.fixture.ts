@@ -22,8 +22,13 @@ export function idOfSpelling(spelling: string): number {
 
 function addedToken(content: string) {
   return {
-    ...{ id: idOfSpelling(content), content, special: specialTokens.includes(content) },
-    ...{ single_word: false, lstrip: false, rstrip: false, normalized: false },
+    id: idOfSpelling(content),
+    content,
+    special: specialTokens.includes(content),
+    single_word: false,
+    lstrip: false,
+    rstrip: false,
+    normalized: false,
   };
 }
 
@@ -33,7 +38,10 @@ function addedToken(content: string) {
  */
 export const metaspaceTokenizer = {
   version: "1.0",
-  ...{ truncation: null, padding: null, pre_tokenizer: null, post_processor: null },
+  truncation: null,
+  padding: null,
+  pre_tokenizer: null,
+  post_processor: null,
   added_tokens: ["0", "▁▁", "▁▁▁", "\n\n", ...specialTokens, ...otherTokens].map(addedToken),
   normalizer: { type: "Replace", pattern: { String: " " }, content: "▁" },
   decoder: {
@@ -41,8 +49,14 @@ export const metaspaceTokenizer = {
     decoders: [{ type: "Replace", pattern: { String: "▁" }, content: " " }, { type: "Fuse" }],
   },
   model: {
-    ...{ type: "BPE", dropout: null, unk_token: "<pad>", continuing_subword_prefix: null },
-    ...{ end_of_word_suffix: null, fuse_unk: false, byte_fallback: false, ignore_merges: false },
+    type: "BPE",
+    dropout: null,
+    unk_token: "<pad>",
+    continuing_subword_prefix: null,
+    end_of_word_suffix: null,
+    fuse_unk: false,
+    byte_fallback: false,
+    ignore_merges: false,
     vocab: Object.fromEntries(vocabulary.map((spelling, id) => [spelling, id])),
     merges: [
       ["▁", "▁"],
@@ -75,7 +89,9 @@ export const llama2Steps = {
   decoder: {
     type: "Sequence",
     decoders: [
-      ...[toSpaces, { type: "ByteFallback" }, { type: "Fuse" }],
+      toSpaces,
+      { type: "ByteFallback" },
+      { type: "Fuse" },
       { type: "Strip", content: " ", start: 1, stop: 0 },
     ],
   },
@@ -85,7 +101,8 @@ const fallbackVocabulary = [
   "<unk>",
   ...spelledBytes,
   ...characters.filter((character) => character !== "\n"),
-  ...["é", "東"],
+  "é",
+  "東",
 ];
 
 /**
@@ -98,7 +115,9 @@ export const byteFallbackTokenizer = {
   ...llama2Steps,
   model: {
     ...metaspaceTokenizer.model,
-    ...{ unk_token: "<unk>", byte_fallback: true, merges: [] },
+    unk_token: "<unk>",
+    byte_fallback: true,
+    merges: [],
     vocab: Object.fromEntries(fallbackVocabulary.map((spelling, id) => [spelling, id])),
   },
 };
@@ -130,11 +149,17 @@ const metaspace = { type: "Metaspace", replacement: "▁", prepend_scheme: "neve
 export const scoredTokenizer = {
   ...metaspaceTokenizer,
   added_tokens: ["<unk>", "</s>", "▁▁"].map((content) => ({
-    ...{ id: idOfScored(content), content, special: content !== "▁▁" },
-    ...{ single_word: false, lstrip: false, rstrip: false, normalized: false },
+    id: idOfScored(content),
+    content,
+    special: content !== "▁▁",
+    single_word: false,
+    lstrip: false,
+    rstrip: false,
+    normalized: false,
   })),
   normalizer: null,
-  ...{ pre_tokenizer: metaspace, decoder: metaspace },
+  pre_tokenizer: metaspace,
+  decoder: metaspace,
   model: { type: "Unigram", unk_id: 0, byte_fallback: false, vocab: scoredPieces },
 };
 

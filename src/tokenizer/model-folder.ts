@@ -57,7 +57,7 @@ export async function readModelFolder(dir: string): Promise<ModelFolder> {
       readIds(config["eos_token_id"]) ??
       readIds(textConfig["eos_token_id"]) ??
       [],
-    ...(typeof contextLength === "number" ? { contextLength } : {}),
+    ...(typeof contextLength === "number" && { contextLength }),
     ...(await readResponseTemplate(dir, tokenizerConfig)),
   };
 }

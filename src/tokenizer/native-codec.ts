@@ -126,7 +126,7 @@ export async function createIsolatedCodec(
     encodePlain: async (text) => checkPlain(await remote.encode("plain", text)),
     decode: async (ids) =>
       (await bytes?.decode(ids)) ?? (ids.length === 0 ? "" : await remote.decode(ids)),
-    ...(bytes === undefined ? {} : { decodeNow: (ids) => bytes.decodeNow(ids) }),
+    ...(bytes !== undefined && { decodeNow: (ids) => bytes.decodeNow(ids) }),
     close: () => remote.close(),
   };
 }
@@ -141,6 +141,6 @@ function nativeElsewhere(
     serve: serveNative,
     library: "tokenizers",
     documents: { full: () => file.fullText(), plain: () => file.plainText() },
-    ...(deadlineMs === undefined ? {} : { deadlineMs }),
+    ...(deadlineMs !== undefined && { deadlineMs }),
   });
 }

@@ -19,7 +19,10 @@ class FakeElsewhere {
 
   create(options: { readonly atOnce?: number; readonly deadlineMs?: number }): RemoteTokenizer {
     return new RemoteTokenizer({
-      ...{ atOnce: 2, ...options, serve: () => {}, library: "tokenizers" },
+      atOnce: 2,
+      ...options,
+      serve: () => {},
+      library: "tokenizers",
       documents: { full: () => "{}", plain: () => "{}" },
       open: (_program, listener) => {
         const asked: NumberedRequest[] = [];

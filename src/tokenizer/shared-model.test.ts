@@ -176,7 +176,11 @@ function cut() {
 
 function pad() {
   return {
-    ...{ strategy: { Fixed: 9 }, direction: "Right", pad_to_multiple_of: null },
-    ...{ pad_id: 0, pad_type_id: 0, pad_token: "<unk>" },
+    strategy: { Fixed: 9 },
+    direction: "Right",
+    pad_to_multiple_of: null,
+    pad_id: 0,
+    pad_type_id: 0,
+    pad_token: "<unk>",
   } as never;
 }

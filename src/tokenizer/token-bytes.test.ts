@@ -38,7 +38,15 @@ async function bytesOf(spellings: readonly string[], ids: readonly number[], tex
 test("tokenBytes() reads single bytes and spaces as SentencePiece spells them", async () => {
   const spellings = ["▁Hi", "▁", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "<0x0A>", "▁a"];
   expect(await bytesOf(spellings, [0, 1, 2, 3, 4, 5, 6, 7, 99], "Hi 😀\n a</s>")).toEqual([
-    ...["4869", "20", "f0", "9f", "98", "80", "0a", "2061", "3c2f733e"],
+    "4869",
+    "20",
+    "f0",
+    "9f",
+    "98",
+    "80",
+    "0a",
+    "2061",
+    "3c2f733e",
   ]);
   // Behind other text the space is the text's own.
   expect(await bytesOf(spellings, [7, 0], " a Hi")).toEqual(["2061", "204869"]);

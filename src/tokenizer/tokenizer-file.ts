@@ -137,7 +137,8 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
     outline,
     bytes,
     model: {
-      ...{ vocabulary, hasIdsAlone: ids !== undefined },
+      vocabulary,
+      hasIdsAlone: ids !== undefined,
       ...(ids?.spellings && { spellings: ids.spellings }),
       ...(parts.has("merges") && { merges: parts.get("merges") as Extent }),
       ...(merges && { mergeTable: merges.table }),
@@ -198,7 +199,9 @@ function readAddedTokens(document: JsonObject, file: string): readonly AddedToke
     const disguise =
       normalized === true ? findDisguisingText(content, document["normalizer"]) : undefined;
     return {
-      ...{ id, content, special: special === true },
+      id,
+      content,
+      special: special === true,
       ...(isUnknown && { unknown: true }),
       ...(disguise && { disguise }),
     };

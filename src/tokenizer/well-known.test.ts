@@ -14,7 +14,10 @@ function fileOf(outline: object): TokenizerFile {
 }
 
 const byteLevel = {
-  ...{ type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: false },
+  type: "ByteLevel",
+  add_prefix_space: false,
+  trim_offsets: true,
+  use_regex: false,
 };
 const template = {
   type: "TemplateProcessing",
@@ -24,12 +27,16 @@ const template = {
 };
 
 const bertNormalizer = {
-  ...{ type: "BertNormalizer", clean_text: true, handle_chinese_chars: true },
-  ...{ strip_accents: null, lowercase: true },
+  type: "BertNormalizer",
+  clean_text: true,
+  handle_chinese_chars: true,
+  strip_accents: null,
+  lowercase: true,
 };
 const emptying = [
   { type: "Strip", strip_left: true, strip_right: true },
-  ...[{ type: "StripAccents" }, { type: "Nmt" }],
+  { type: "StripAccents" },
+  { type: "Nmt" },
 ];
 
 describe("isWellKnown()", () => {
@@ -48,8 +55,13 @@ describe("isWellKnown()", () => {
         ...llama2Steps,
         post_processor: template,
         model: {
-          ...{ type: "BPE", dropout: null, unk_token: "<unk>", continuing_subword_prefix: null },
-          ...{ end_of_word_suffix: null, fuse_unk: true, byte_fallback: true },
+          type: "BPE",
+          dropout: null,
+          unk_token: "<unk>",
+          continuing_subword_prefix: null,
+          end_of_word_suffix: null,
+          fuse_unk: true,
+          byte_fallback: true,
         },
       },
     ],
@@ -58,7 +70,9 @@ describe("isWellKnown()", () => {
       {
         normalizer: fromSpaces,
         pre_tokenizer: {
-          ...{ type: "Split", pattern: { String: " " }, behavior: "MergedWithPrevious" },
+          type: "Split",
+          pattern: { String: " " },
+          behavior: "MergedWithPrevious",
           invert: false,
         },
         post_processor: template,
@@ -68,7 +82,10 @@ describe("isWellKnown()", () => {
       "Mistral",
       {
         pre_tokenizer: {
-          ...{ type: "Metaspace", replacement: "▁", prepend_scheme: "first", split: false },
+          type: "Metaspace",
+          replacement: "▁",
+          prepend_scheme: "first",
+          split: false,
         },
       },
     ],
@@ -80,8 +97,10 @@ describe("isWellKnown()", () => {
           type: "Sequence",
           pretokenizers: [
             {
-              ...{ type: "Split", pattern: { Regex: String.raw`\p{N}{1,3}` } },
-              ...{ behavior: "Isolated", invert: false },
+              type: "Split",
+              pattern: { Regex: String.raw`\p{N}{1,3}` },
+              behavior: "Isolated",
+              invert: false,
             },
             byteLevel,
           ],
@@ -95,8 +114,11 @@ describe("isWellKnown()", () => {
       {
         pre_tokenizer: { type: "ByteLevel", add_prefix_space: false, trim_offsets: true },
         model: {
-          ...{ dropout: null, unk_token: null, continuing_subword_prefix: "" },
-          ...{ end_of_word_suffix: "", fuse_unk: false },
+          dropout: null,
+          unk_token: null,
+          continuing_subword_prefix: "",
+          end_of_word_suffix: "",
+          fuse_unk: false,
         },
       },
     ],
@@ -121,7 +143,9 @@ describe("isWellKnown()", () => {
           ],
         },
         post_processor: {
-          ...{ add_prefix_space: true, trim_offsets: false, use_regex: true },
+          add_prefix_space: true,
+          trim_offsets: false,
+          use_regex: true,
           ...template,
         },
         decoder: byteLevel,
@@ -153,7 +177,8 @@ describe("isWellKnown()", () => {
     { normalizer: { type: "Sequence", normalizers: [{ type: "Prepend", prepend: "" }] } },
     { normalizer: { type: "NFC", more: 1 } },
     ...[bertNormalizer, ...emptying].map((normalizer) => ({
-      ...{ normalizer, added_tokens: [{ id: 0, content: "\u0301", normalized: true }] },
+      normalizer,
+      added_tokens: [{ id: 0, content: "\u0301", normalized: true }],
     })),
     { normalizer: { type: "NFC", more: "true" } },
     { normalizer: { type: "Sequence", more: true } },
@@ -164,7 +189,10 @@ describe("isWellKnown()", () => {
     { pre_tokenizer: { type: "Sequence", pretokenizers: [{ type: "FixedLength", length: 0 }] } },
     {
       pre_tokenizer: {
-        ...{ type: "Split", pattern: { String: "" }, behavior: "Isolated", invert: false },
+        type: "Split",
+        pattern: { String: "" },
+        behavior: "Isolated",
+        invert: false,
       },
     },
     { decoder: { type: "Strip", content: " ", start: 0, stop: 1 } },

@@ -85,17 +85,26 @@ const isBehavior: IsHarmless = (value) =>
 const replacing: Arguments = { pattern: isFound, content: isCharacter };
 
 const byteLevel: Arguments = {
-  ...{ add_prefix_space: isFlag, trim_offsets: isFlag, use_regex: isFlag },
+  add_prefix_space: isFlag,
+  trim_offsets: isFlag,
+  use_regex: isFlag,
 };
 
 const metaspace: Arguments = {
-  ...{ replacement: isCharacter, str_rep: isAbsentOr(isCharacter) },
-  ...{ prepend_scheme: isText, add_prefix_space: isFlag, split: isFlag },
+  replacement: isCharacter,
+  str_rep: isAbsentOr(isCharacter),
+  prepend_scheme: isText,
+  add_prefix_space: isFlag,
+  split: isFlag,
 };
 
 /** None of them makes nothing of an added token. */
 const normalizers: Readonly<Record<string, Arguments>> = {
-  ...{ NFC: {}, NFD: {}, NFKC: {}, NFKD: {}, Lowercase: {} },
+  NFC: {},
+  NFD: {},
+  NFKC: {},
+  NFKD: {},
+  Lowercase: {},
   Prepend: { prepend: isShort },
   Replace: replacing,
 };
@@ -103,10 +112,14 @@ const normalizers: Readonly<Record<string, Arguments>> = {
 /** They make nothing of some texts, and the library aborts where it does so of an added token. */
 const emptyingNormalizers: Readonly<Record<string, Arguments>> = {
   BertNormalizer: {
-    ...{ clean_text: isFlag, handle_chinese_chars: isFlag },
-    ...{ strip_accents: isFlag, lowercase: isFlag },
+    clean_text: isFlag,
+    handle_chinese_chars: isFlag,
+    strip_accents: isFlag,
+    lowercase: isFlag,
   },
-  ...{ Nmt: {}, Strip: { strip_left: isFlag, strip_right: isFlag }, StripAccents: {} },
+  Nmt: {},
+  Strip: { strip_left: isFlag, strip_right: isFlag },
+  StripAccents: {},
 };
 
 function normalizersOf(outline: JsonObject): Readonly<Record<string, Arguments>> {
@@ -123,11 +136,15 @@ const preTokenizers: Readonly<Record<string, Arguments>> = {
   Split: { pattern: isFound, behavior: isBehavior, invert: isFlag },
   Digits: { individual_digits: isFlag },
   Punctuation: { behavior: isAbsentOr(isBehavior) },
-  ...{ Whitespace: {}, WhitespaceSplit: {} },
+  Whitespace: {},
+  WhitespaceSplit: {},
 };
 
 const decoders: Readonly<Record<string, Arguments>> = {
-  ...{ ByteLevel: byteLevel, Metaspace: metaspace, ByteFallback: {}, Fuse: {} },
+  ByteLevel: byteLevel,
+  Metaspace: metaspace,
+  ByteFallback: {},
+  Fuse: {},
   Replace: replacing,
   // From the end the library strips more than there is.
   Strip: { content: isCharacter, start: isNumber, stop: (value) => value === 0 },
@@ -144,14 +161,22 @@ const postProcessors: Readonly<Record<string, Arguments>> = {
   TemplateProcessing: { single: hasTextOnce, pair: () => true, special_tokens: () => true },
   BertProcessing: { sep: () => true, cls: () => true },
   RobertaProcessing: {
-    ...{ sep: () => true, cls: () => true, trim_offsets: isFlag, add_prefix_space: isFlag },
+    sep: () => true,
+    cls: () => true,
+    trim_offsets: isFlag,
+    add_prefix_space: isFlag,
   },
 };
 
 /** Older files do not say of which type they are. */
 const model: Arguments = {
   type: isAbsentOr((type) => ["BPE", "Unigram", "WordLevel"].includes(type as string)),
-  ...{ dropout: isAbsent, continuing_subword_prefix: isNothing, end_of_word_suffix: isNothing },
-  ...{ unk_token: isText, unk_id: isNumber },
-  ...{ fuse_unk: isFlag, byte_fallback: isFlag, ignore_merges: isFlag },
+  dropout: isAbsent,
+  continuing_subword_prefix: isNothing,
+  end_of_word_suffix: isNothing,
+  unk_token: isText,
+  unk_id: isNumber,
+  fuse_unk: isFlag,
+  byte_fallback: isFlag,
+  ignore_merges: isFlag,
 };

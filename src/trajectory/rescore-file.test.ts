@@ -78,8 +78,14 @@ describe("rescoreFile()", () => {
       skipped: [],
       meanDifference: 0,
       largest: {
-        ...{ line: 1, rolloutId: "a", turnIndex: 0, index: 3, tokenId: 10 },
-        ...{ recorded: -0.375, rescored: -0.375, difference: 0 },
+        line: 1,
+        rolloutId: "a",
+        turnIndex: 0,
+        index: 3,
+        tokenId: 10,
+        recorded: -0.375,
+        rescored: -0.375,
+        difference: 0,
       },
       tolerance: 0,
       beyondToleranceCount: 0,
@@ -98,8 +104,14 @@ describe("rescoreFile()", () => {
     ]);
     const options = { engine: scoringEngine([]), temperature: 1, tolerance: 0.01, concurrency: 1 };
     const worst = {
-      ...{ line: 3, rolloutId: "b", turnIndex: 0, index: 4, tokenId: 11 },
-      ...{ recorded: -0.75, rescored: -0.5, difference: 0.25 },
+      line: 3,
+      rolloutId: "b",
+      turnIndex: 0,
+      index: 4,
+      tokenId: 11,
+      recorded: -0.75,
+      rescored: -0.5,
+      difference: 0.25,
     };
     expect(await rescoreFile(file, options)).toMatchObject({
       tokenCount: 6,

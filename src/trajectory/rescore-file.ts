@@ -209,9 +209,10 @@ class RescoreTally {
       rowCount: this.#rowCount,
       emptyCount: this.emptyCount,
       skipped: this.skipped,
-      ...(this.#largest === undefined
-        ? {}
-        : { meanDifference: this.#sum / this.#tokenCount, largest: this.#largest }),
+      ...(this.#largest !== undefined && {
+        meanDifference: this.#sum / this.#tokenCount,
+        largest: this.#largest,
+      }),
       tolerance: this.#tolerance,
       beyondToleranceCount: this.#beyondCount,
       beyondTolerance: this.#beyond.toSorted((left, right) => left.line - right.line),

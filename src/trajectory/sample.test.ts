@@ -318,7 +318,10 @@ describe("verifyFile()", () => {
   test("holds what a fork shares with what it parts from against the ids of that", async () => {
     const end = { outcome: "completed", stopReason: "user-left", reward: 1 } as const;
     const turn = (outputIds: readonly number[]): Generation => ({
-      ...{ outputIds, logprobs: [-0.5, -0.5], finish: { type: "stop" }, discarded: [] },
+      outputIds,
+      logprobs: [-0.5, -0.5],
+      finish: { type: "stop" },
+      discarded: [],
       pieces: [{ requestId: "r", tokenCount: 2, policyVersion: "1", finish: "stop" }],
     });
     const rowOf = (rolloutId: string, shared: readonly number[], from?: string): string => {
@@ -350,7 +353,8 @@ describe("verifyFile()", () => {
     );
     expect((await verifyFile(file)).violations).toEqual([
       {
-        ...{ line: 2, rule: "fork" },
+        line: 2,
+        rule: "fork",
         detail: 'the ids before turn 1 are not those before turn 1 of "t#0", from which t#2 parts',
       },
     ]);

@@ -86,7 +86,7 @@ export function toSamples(
     rolloutId: identity.rolloutId,
     groupId: identity.groupId,
     taskId: identity.taskId,
-    ...(identity.forkedFrom === undefined ? {} : { forkedFrom: identity.forkedFrom }),
+    ...(identity.forkedFrom !== undefined && { forkedFrom: identity.forkedFrom }),
     segment: index,
     tokenIds: segment.tokenIds,
     promptLength: segment.promptLength,
@@ -94,10 +94,10 @@ export function toSamples(
     logprobs: segment.logprobs,
     policyVersions: segment.policyVersions,
     turns: segment.turns,
-    ...(end.reward === undefined ? {} : { reward: end.reward }),
+    ...(end.reward !== undefined && { reward: end.reward }),
     outcome: end.outcome,
     stopReason: end.stopReason,
-    ...(end.failure === undefined ? {} : { failure: end.failure }),
+    ...(end.failure !== undefined && { failure: end.failure }),
     metadata,
   }));
 }

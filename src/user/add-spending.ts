@@ -35,6 +35,6 @@ export function addSpending(one: UserSpending, other: UserSpending): UserSpendin
     callCount: one.callCount + other.callCount,
     inputTokenCount: one.inputTokenCount + other.inputTokenCount,
     outputTokenCount: one.outputTokenCount + other.outputTokenCount,
-    ...(costs.length === 0 ? {} : { costUsd: costs.reduce((sum, costUsd) => sum + costUsd, 0) }),
+    ...(costs.length !== 0 && { costUsd: costs.reduce((sum, costUsd) => sum + costUsd, 0) }),
   };
 }

@@ -170,7 +170,7 @@ async function completeWithRetries(call: ChatCall): Promise<ChatReply> {
       text,
       inputTokenCount,
       outputTokenCount,
-      ...(costUsd === undefined ? {} : { costUsd }),
+      ...(costUsd !== undefined && { costUsd }),
       finishReason,
     };
   }, call);

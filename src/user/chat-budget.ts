@@ -95,7 +95,7 @@ export function createBudgetMeter({
     spent: () => ({
       inputTokenCount,
       outputTokenCount,
-      ...(prices === undefined ? {} : { costUsd }),
+      ...(prices !== undefined && { costUsd }),
     }),
   };
 }

@@ -140,14 +140,12 @@ function completion({
         finish_reason: finishReason,
       },
     ],
-    ...(usage === null
-      ? {}
-      : {
-          usage: {
-            prompt_tokens: usage[0],
-            completion_tokens: usage[1],
-            total_tokens: usage[0] + usage[1],
-          },
-        }),
+    ...(usage !== null && {
+      usage: {
+        prompt_tokens: usage[0],
+        completion_tokens: usage[1],
+        total_tokens: usage[0] + usage[1],
+      },
+    }),
   };
 }

@@ -69,8 +69,8 @@ export function chatModelFromConfig(
   const endpoint = {
     baseUrl,
     model,
-    ...(apiKeyEnv === undefined ? {} : { apiKeyEnv }),
-    ...(headers === undefined ? {} : { headers }),
+    ...(apiKeyEnv !== undefined && { apiKeyEnv }),
+    ...(headers !== undefined && { headers }),
   };
   return endpointChatModel({ ...calls, endpoint, env, party });
 }

@@ -32,7 +32,9 @@ test.each(replies)("asks and reads as the AI SDK's client does: %j", async (repl
       { role: "assistant", content: "é" },
       { role: "user", content: "" },
     ],
-    ...{ temperature: 0.5, maxTokens: 3, seed: 7 },
+    temperature: 0.5,
+    maxTokens: 3,
+    seed: 7,
   } as const;
   const source = chatEndpointSource({ baseUrl, model: "m" }, { env: {}, maxConcurrent: 1 });
   const sdk = createOpenAICompatible({ name: "endpoint", baseURL: baseUrl }).chatModel("m");

@@ -52,9 +52,9 @@ export async function callLanguageModel(
   const { messages, temperature, maxTokens, seed } = request;
   const result = await model.doGenerate({
     prompt: messages.map(toPromptMessage),
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
-    ...(seed === undefined ? {} : { seed }),
+    ...(temperature !== undefined && { temperature }),
+    ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
+    ...(seed !== undefined && { seed }),
     abortSignal: signal,
   });
   const text = result.content.map(textOf).join("");

@@ -1,8 +1,15 @@
 /** The pairs of tags that models put around their thoughts, in small letters. */
 const tagPairs: readonly (readonly [open: string, close: string])[] = [
   ...[
-    ...["think", "thinking", "thought", "thoughts", "reasoning", "scratchpad", "analysis"],
-    ...["reflection", "inner_monologue"],
+    "think",
+    "thinking",
+    "thought",
+    "thoughts",
+    "reasoning",
+    "scratchpad",
+    "analysis",
+    "reflection",
+    "inner_monologue",
   ].map((name) => [`<${name}>`, `</${name}>`] as const),
   ["<mm:think>", "</mm:think>"],
   ["<seed:think>", "</seed:think>"],

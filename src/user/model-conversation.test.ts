@@ -81,7 +81,11 @@ describe("a model conversation", () => {
   });
 
   test.each([
-    ...["###stop###.", "Thanks! ### STOP ###", "**##Stop##**", "###STOP", "**##STOP**"],
+    "###stop###.",
+    "Thanks! ### STOP ###",
+    "**##Stop##**",
+    "###STOP",
+    "**##STOP**",
     "Thanks! \\#\\#\\#STOP\\#\\#\\#",
   ])("the user leaves by %j where the spelling is repaired", async (text) => {
     const model = scriptedChatModel(["Hi", text]);

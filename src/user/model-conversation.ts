@@ -191,9 +191,9 @@ function countedCalls(
       askedCount += 1;
       const request = {
         messages: messages.slice(),
-        ...(temperature === undefined ? {} : { temperature }),
-        ...(maxTokens === undefined ? {} : { maxTokens }),
-        ...(seeded ? { seed: callSeed } : {}),
+        ...(temperature !== undefined && { temperature }),
+        ...(maxTokens !== undefined && { maxTokens }),
+        ...(seeded && { seed: callSeed }),
       };
       const reply = await outside(
         `chat ${model.name}`,

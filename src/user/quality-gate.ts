@@ -23,9 +23,9 @@ export interface QualityGateOptions {
 export function withQualityGate(user: User, options: QualityGateOptions = {}): User {
   return {
     strategy: user.strategy,
-    ...(user.repeatable === undefined ? {} : { repeatable: user.repeatable }),
+    ...(user.repeatable !== undefined && { repeatable: user.repeatable }),
     open: (task, start) => watch(user.open(task, start), task, options),
-    ...(user.close === undefined ? {} : { close: async () => await user.close?.() }),
+    ...(user.close !== undefined && { close: async () => await user.close?.() }),
   };
 }
 
@@ -60,13 +60,11 @@ function watch(session: UserSession, task: Task, options: QualityGateOptions): U
       lastAgentText = agentText;
       return await check(await session.reply(agentText, call), agentText, call);
     },
-    ...(session.retake === undefined
-      ? {}
-      : {
-          async retake(call: { signal: AbortSignal }) {
-            return await check((await session.retake?.(call)) as UserLine, lastAgentText, call);
-          },
-        }),
+    ...(session.retake !== undefined && {
+      async retake(call: { signal: AbortSignal }) {
+        return await check((await session.retake?.(call)) as UserLine, lastAgentText, call);
+      },
+    }),
     usage: () => ({ ...session.usage(), quality: { problems: { ...problems }, retakeCount } }),
   };
 }

@@ -52,29 +52,34 @@ export async function makeSample(
     if (promptLength === 0) promptLength = ids.length;
     if (version === undefined) continue;
     turns.push({
-      ...{
-        turnIndex: turns.length,
-        start,
-        end: ids.length,
-        finish,
-        promptHash: "",
-        outputHash: "",
-      },
-      ...(droppedStopId === undefined ? {} : { droppedStopId, droppedStopLogprob: -1 }),
+      turnIndex: turns.length,
+      start,
+      end: ids.length,
+      finish,
+      promptHash: "",
+      outputHash: "",
+      ...(droppedStopId !== undefined && { droppedStopId, droppedStopLogprob: -1 }),
     });
   }
   const isSampled = (index: number): boolean =>
     turns.some(({ start, end }) => index >= start && index < end);
   const groupId = rolloutId.replace(/#\d+$/, "");
   return {
-    ...{ format: 1, rolloutId, groupId, taskId: groupId, segment: 0 },
+    format: 1,
+    rolloutId,
+    groupId,
+    taskId: groupId,
+    segment: 0,
     tokenIds: ids,
     promptLength,
     lossMask: ids.map((_, index) => (isSampled(index) ? 1 : 0)),
     logprobs: ids.map((_, index) => (isSampled(index) ? logprobAt(index) : 0)),
     policyVersions,
     turns,
-    ...{ reward: 0, outcome: "completed", stopReason: "user-left", metadata: {} },
+    reward: 0,
+    outcome: "completed",
+    stopReason: "user-left",
+    metadata: {},
   };
 }
 
@@ -87,23 +92,45 @@ export function makeEpisode(
   const groupId = rolloutId.replace(/#\d+$/, "");
   const [, task = "0", sample = "0"] = /(\d+)#(\d+)$/.exec(rolloutId) ?? [];
   return {
-    ...{ format: 1, rolloutId, groupId, taskId: groupId, environment: "shop", split: "test" },
-    ...{ taskIndex: Number(task), sampleIndex: Number(sample), seed: 5, attempt: 1 },
-    ...{ outcome: "completed", stopReason: "user-left", reward: 0 },
+    format: 1,
+    rolloutId,
+    groupId,
+    taskId: groupId,
+    environment: "shop",
+    split: "test",
+    taskIndex: Number(task),
+    sampleIndex: Number(sample),
+    seed: 5,
+    attempt: 1,
+    outcome: "completed",
+    stopReason: "user-left",
+    reward: 0,
     counts: {
-      ...{ turnCount: turns.length, sampledTokenCount: 20, tokenCount: 100 },
-      ...{ toolCallCount: 1, formatErrorCount: 0, attemptCounts: {} },
+      turnCount: turns.length,
+      sampledTokenCount: 20,
+      tokenCount: 100,
+      toolCallCount: 1,
+      formatErrorCount: 0,
+      attemptCounts: {},
     },
     userUsage: { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 },
-    ...{ startedAtMs: 1_000, durationMs: 2_500 },
+    startedAtMs: 1_000,
+    durationMs: 2_500,
     ...more,
     messages: more.messages ?? [
       { role: "system", content: "Be brief." },
       { role: "user", content: "Cancel my order." },
     ],
     turns: turns.map((turn, turnIndex) => ({
-      ...{ turnIndex, text: "", finish: "stop", sampledTokenCount: 4, promptTokenCount: 9 },
-      ...{ attemptCounts: {}, steps: [], engineMs: 20, environmentMs: 5 },
+      turnIndex,
+      text: "",
+      finish: "stop",
+      sampledTokenCount: 4,
+      promptTokenCount: 9,
+      attemptCounts: {},
+      steps: [],
+      engineMs: 20,
+      environmentMs: 5,
       ...turn,
     })),
     sampleHashes: [],
@@ -118,7 +145,9 @@ export async function writeViewedRun(
 ): Promise<void> {
   await mkdir(dir, { recursive: true });
   const manifest: RunManifest = {
-    ...{ format: 1, turnwright: "0.1.0", configuration: { env: "shop", split: "test" } },
+    format: 1,
+    turnwright: "0.1.0",
+    configuration: { env: "shop", split: "test" },
     found: {
       engine: { kind: "reference", model },
       template: { stopIds },

@@ -22,8 +22,12 @@ test("a call leaves the process as it was, also where it throws", async () => {
   const dir = await realpath(await mkdtemp(path.join(tmpdir(), "turnwright-call-")));
   onTestFinished(async () => await rm(dir, { recursive: true }));
   const state = () => ({
-    ...{ argv: process.argv, cwd: process.cwd(), exitCode: process.exitCode },
-    ...{ stdin: process.stdin, stdout: process.stdout, stderr: process.stderr },
+    argv: process.argv,
+    cwd: process.cwd(),
+    exitCode: process.exitCode,
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
     variable: process.env["TURNWRIGHT_CALLED"],
     listeners: process.listenerCount("SIGINT"),
   });

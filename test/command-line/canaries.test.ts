@@ -37,8 +37,12 @@ const inJson = (text: string) => JSON.stringify(text).slice(1, -1);
 
 function formsOf(secret: string): readonly string[] {
   return [
-    ...[secret, inJson(secret), inJson(inJson(secret)), encodeURIComponent(secret)],
-    ...[base64(secret).replace(/=+$/, "").slice(0, -2), base64(`me:${secret}`).slice(8, -4)],
+    secret,
+    inJson(secret),
+    inJson(inJson(secret)),
+    encodeURIComponent(secret),
+    base64(secret).replace(/=+$/, "").slice(0, -2),
+    base64(`me:${secret}`).slice(8, -4),
   ];
 }
 
@@ -160,16 +164,36 @@ describe("no secret of any part is in a run's folder or in what a command prints
     const out = path.join(scratch, "run");
     const printed = await runCli(
       [
-        ...["rollout", "--env", path.join(scratch, "world.mjs"), ...played, "--out", out],
-        ...["--samples", "2", "--attempts", "1", "--url", engine.url, "--record", "all"],
-        ...["--api-key-env", "TEST_ENGINE_KEY", "--user-api-key-env", "TEST_USER_KEY"],
+        "rollout",
+        "--env",
+        path.join(scratch, "world.mjs"),
+        ...played,
+        "--out",
+        out,
+        "--samples",
+        "2",
+        "--attempts",
+        "1",
+        "--url",
+        engine.url,
+        "--record",
+        "all",
+        "--api-key-env",
+        "TEST_ENGINE_KEY",
+        "--user-api-key-env",
+        "TEST_USER_KEY",
       ],
       {
         env: {
-          ...{ CANARIES: JSON.stringify(canaries), ECHO: echo.place, SCRATCH: scratch },
-          ...{ TEST_ENGINE_KEY: canaries.engineKey, TEST_USER_KEY: canaries.userKey },
-          ...{ HF_TOKEN: canaries.hubToken, HF_ENDPOINT: `http://${echo.place}` },
-          ...{ HF_HOME: path.join(scratch, "hub"), MCP_SERVER: server },
+          CANARIES: JSON.stringify(canaries),
+          ECHO: echo.place,
+          SCRATCH: scratch,
+          TEST_ENGINE_KEY: canaries.engineKey,
+          TEST_USER_KEY: canaries.userKey,
+          HF_TOKEN: canaries.hubToken,
+          HF_ENDPOINT: `http://${echo.place}`,
+          HF_HOME: path.join(scratch, "hub"),
+          MCP_SERVER: server,
         },
       },
     );
@@ -202,9 +226,22 @@ describe("no secret of any part is in a run's folder or in what a command prints
     const command = `${process.execPath} ${agent} --api-key ${canaries.mcpFlag} --name shop`;
     const printed = await runCli(
       [
-        ...["rollout", "--env", "storefront", "--tasks", "0", "--attempts", "1", ...played],
-        ...["--url", engine.url, "--api-key-env", "TEST_ENGINE_KEY", "--out", out],
-        ...["--agent-command", command],
+        "rollout",
+        "--env",
+        "storefront",
+        "--tasks",
+        "0",
+        "--attempts",
+        "1",
+        ...played,
+        "--url",
+        engine.url,
+        "--api-key-env",
+        "TEST_ENGINE_KEY",
+        "--out",
+        out,
+        "--agent-command",
+        command,
       ],
       { env: { TEST_ENGINE_KEY: canaries.engineKey, OPEN: "yes" } },
     );

@@ -32,7 +32,10 @@ describe("turnwright demo", () => {
     expect(status, stdout).toBe(0);
     const summary = JSON.parse(await read("demo", "summary.json")) as { rewardMean: number };
     expect(summary).toMatchObject({
-      ...{ end: "finished", planned: 128, finished: 128, scored: 128 },
+      end: "finished",
+      planned: 128,
+      finished: 128,
+      scored: 128,
       outcomes: { failed: 0 },
     });
     // Far from perfect, and far from hopeless.
@@ -107,7 +110,13 @@ describe("turnwright demo", () => {
     const file = path.join(scratch, "demo", "first-samples.jsonl");
     await writeFile(file, `${rows.join("\n")}\n`);
     const { status, stdout } = await callCli([
-      ...["verify", "--rescore", file, "--temperature", "0.5", "--tolerance", "0.01"],
+      "verify",
+      "--rescore",
+      file,
+      "--temperature",
+      "0.5",
+      "--tolerance",
+      "0.01",
     ]);
     expect(status).toBe(1);
     const rescore = jsonLines(stdout)[0]!["rescore"] as FileRescoring;
@@ -132,9 +141,27 @@ describe("turnwright demo", () => {
 describe("turnwright rollout --engine reference", () => {
   async function play(name: string, more: readonly string[]): Promise<readonly string[]> {
     const { status, stdout } = await callCli([
-      ...["rollout", "--engine", "reference", "--model", modelDir, "--env", "storefront"],
-      ...["--tasks", "0-5", "--samples", "2", "--user", "scripted", "--sampling-seed", "7"],
-      ...["--max-tokens-per-turn", "128", "--format", "slime", "--out", path.join(scratch, name)],
+      "rollout",
+      "--engine",
+      "reference",
+      "--model",
+      modelDir,
+      "--env",
+      "storefront",
+      "--tasks",
+      "0-5",
+      "--samples",
+      "2",
+      "--user",
+      "scripted",
+      "--sampling-seed",
+      "7",
+      "--max-tokens-per-turn",
+      "128",
+      "--format",
+      "slime",
+      "--out",
+      path.join(scratch, name),
       ...more,
     ]);
     expect(status, stdout).toBe(0);
@@ -142,7 +169,8 @@ describe("turnwright rollout --engine reference", () => {
     // What was measured differs from start to start.
     const repeatable = slime.map((row) => ({
       ...(row as object),
-      ...{ non_generation_time: undefined, prefix_cache_info: undefined },
+      non_generation_time: undefined,
+      prefix_cache_info: undefined,
     }));
     return [await read(name, "samples.jsonl"), JSON.stringify(repeatable)];
   }
@@ -155,8 +183,17 @@ describe("turnwright rollout --engine reference", () => {
 
   test("refuses settings of other engines", async () => {
     const { status, stderr } = await callCli([
-      ...["rollout", "--engine", "reference", "--model", modelDir, "--env", "storefront"],
-      ...["--user", "scripted", "--url", "http://127.0.0.1:9"],
+      "rollout",
+      "--engine",
+      "reference",
+      "--model",
+      modelDir,
+      "--env",
+      "storefront",
+      "--user",
+      "scripted",
+      "--url",
+      "http://127.0.0.1:9",
     ]);
     expect(stderr).toBe(
       "turnwright: Cannot use --url with --engine reference: it belongs to sglang, vllm, llama-cpp\n",

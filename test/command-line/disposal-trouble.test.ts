@@ -44,8 +44,14 @@ test("a disposal that fails is told of by the summary, by `show`, by `eval`, and
   });
   const out = path.join(scratch, "run");
   const flags = [
-    ...["--env", path.join(scratch, "leaky.mjs"), "--user", "scripted", "--url", server.url],
-    ...["--model", smallModelFolder],
+    "--env",
+    path.join(scratch, "leaky.mjs"),
+    "--user",
+    "scripted",
+    "--url",
+    server.url,
+    "--model",
+    smallModelFolder,
   ];
   const told = "  troubles   environment/exception ×2; no episode was lost to them\n";
   const sums = {

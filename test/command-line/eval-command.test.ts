@@ -67,7 +67,9 @@ describe("turnwright eval", () => {
     expect(text).toMatch(/pass\^1 +1\.000 {2}\(95 %: 0\.292 to 1\.000, Clopper-Pearson\)/);
     const { violations, isFinished, slimeRows } = await verifyRun(out);
     expect({ violations, isFinished, slimeRows }).toEqual({
-      ...{ violations: [], isFinished: true, slimeRows: 6 },
+      violations: [],
+      isFinished: true,
+      slimeRows: 6,
     });
     const evaluation = await readFile(path.join(out, "evaluation.json"), "utf8");
     expect(JSON.parse(evaluation)).toMatchObject({

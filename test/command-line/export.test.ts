@@ -95,7 +95,8 @@ test("export takes a run's temperature where run.json does not say it, for prime
   await writeFile(path.join(untold, "run.json"), JSON.stringify({ ...manifest, found: rest }));
   const refused = await callCli(["export", untold, "--to", "prime-rl"]);
   expect([refused.status, refused.stderr]).toEqual([
-    ...[2, expect.stringContaining("; give it with --temperature T\n")],
+    2,
+    expect.stringContaining("; give it with --temperature T\n"),
   ]);
   const file = path.join(scratch, "prime-rl.jsonl");
   const warm = ["--temperature", "0.6"];

@@ -207,7 +207,9 @@ const mistakes: Readonly<Record<string, Mistake>> = {
   },
   "a user's model whose key is wrong": {
     flags: {
-      ...{ user: "llm", "user-model": "x", "user-url": "{401}/v1" },
+      user: "llm",
+      "user-model": "x",
+      "user-url": "{401}/v1",
       "user-api-key-env": "SOME_KEY",
     },
     env: { SOME_KEY: "wrong" },
@@ -301,8 +303,17 @@ const mistakes: Readonly<Record<string, Mistake>> = {
   },
   "an engine whose package is missing": {
     command: [
-      ...["rollout", "--engine", "llama", "--gguf", "hf:nobody/nothing:q4", "--env", "storefront"],
-      ...["--user", "scripted", "--model", model],
+      "rollout",
+      "--engine",
+      "llama",
+      "--gguf",
+      "hf:nobody/nothing:q4",
+      "--env",
+      "storefront",
+      "--user",
+      "scripted",
+      "--model",
+      model,
     ],
     env: { NODE_OPTIONS: "--import=./without-package.mjs", MISSING: "node-llama-cpp" },
     line: /^Cannot load the llama engine: the optional package node-llama-cpp does not load .*npm i node-llama-cpp@/,
@@ -359,7 +370,12 @@ function filled(text: string): string {
 }
 
 const good = {
-  ...{ env: "storefront", user: "scripted", tasks: "0", model, url: "{engine}", out: "run" },
+  env: "storefront",
+  user: "scripted",
+  tasks: "0",
+  model,
+  url: "{engine}",
+  out: "run",
 };
 
 test.each(Object.entries(mistakes))("%s is answered in one line", async (_, mistake) => {

@@ -25,8 +25,20 @@ afterAll(async () => {
 });
 
 const given = [
-  ...["--env", "storefront", "--user", "scripted", "--tasks", "0", "--threads", "1"],
-  ...["--engine", "reference", "--model", modelDir, "--json", "--quiet"],
+  "--env",
+  "storefront",
+  "--user",
+  "scripted",
+  "--tasks",
+  "0",
+  "--threads",
+  "1",
+  "--engine",
+  "reference",
+  "--model",
+  modelDir,
+  "--json",
+  "--quiet",
 ];
 
 test("`rollout --agent` plays the example with the shipped policy, and its rows pass verify", async () => {
@@ -44,7 +56,10 @@ test("`rollout --agent` plays the example with the shipped policy, and its rows 
   const verified = await callCli(["verify", out, "--rescore"]);
   expect(verified.status, verified.stdout).toBe(0);
   expect(JSON.parse(verified.stdout)).toMatchObject({
-    ...{ episodes: 2, planned: 2, isFinished: true, violations: [] },
+    episodes: 2,
+    planned: 2,
+    isFinished: true,
+    violations: [],
     rescore: { beyondToleranceCount: 0 },
   });
 
@@ -65,7 +80,8 @@ test("`eval --agent-command` reports on a program, and says what it wrote when i
   expect(status).toBe(1);
   const [episode] = jsonLines(stdout);
   expect(episode).toMatchObject({
-    ...{ type: "episode", outcome: "failed" },
+    type: "episode",
+    outcome: "failed",
     failure: {
       party: "agent",
       code: "agent/exit",

@@ -24,10 +24,28 @@ beforeAll(async () => {
   run = path.join(scratch, "run");
   await using server = await startServer();
   await callCli([
-    ...["rollout", "--env", "storefront", "--engine", "sglang", "--url", server.url],
-    ...["--model", smallModelFolder, "--user", "scripted", "--tasks", "0", "--samples", "1"],
+    "rollout",
+    "--env",
+    "storefront",
+    "--engine",
+    "sglang",
+    "--url",
+    server.url,
+    "--model",
+    smallModelFolder,
+    "--user",
+    "scripted",
+    "--tasks",
+    "0",
+    "--samples",
+    "1",
     // What the run was started with decides nothing of a fork.
-    ...["--max-turns", "3", "--retry-failed", "--quiet", "--out", run],
+    "--max-turns",
+    "3",
+    "--retry-failed",
+    "--quiet",
+    "--out",
+    run,
   ]);
 });
 afterAll(async () => {
@@ -45,7 +63,12 @@ test("a fork has exactly those settings of how a run is carried out that it heed
   const { stdout } = await callCli(["fork", "--help"]);
   const offered = conductSettings.filter(({ name }) => stdout.includes(`--${name} `));
   expect(offered.map(({ name }) => name)).toEqual([
-    ...["concurrency", "follow-load", "attempts", "max-failures", "out", "format"],
+    "concurrency",
+    "follow-load",
+    "attempts",
+    "max-failures",
+    "out",
+    "format",
     "retry-failed",
   ]);
 });
@@ -56,8 +79,24 @@ test("a fork stops at failures in a row, and plays failed branches again where i
   await using server = await startServer(Array.from({ length: 2 }, () => refusal));
   const fork = async (...more: string[]) =>
     await callCli([
-      ...["fork", run, "0#0", "--turn", "0", "--samples", "3", "--out", dir, "--seed", "5"],
-      ...["--url", server.url, "--attempts", "1", "--concurrency", "1", ...more],
+      "fork",
+      run,
+      "0#0",
+      "--turn",
+      "0",
+      "--samples",
+      "3",
+      "--out",
+      dir,
+      "--seed",
+      "5",
+      "--url",
+      server.url,
+      "--attempts",
+      "1",
+      "--concurrency",
+      "1",
+      ...more,
     ]);
   const [one, two, three] = [0, 1, 2].map((index) => `storefront/test/0#0@0.5#${index}`);
 

@@ -66,7 +66,8 @@ describe("turnwright init", () => {
     // Else Node takes itself for a test of the runner that runs this one.
     delete env["NODE_TEST_CONTEXT"];
     const child = spawn(process.execPath, ["--test"], {
-      ...{ cwd: project, env },
+      cwd: project,
+      env,
       stdio: ["ignore", "pipe", "pipe"],
     });
     let output = "";
@@ -109,9 +110,20 @@ describe("turnwright init", () => {
     });
     const out = path.join(project, "runs/first");
     const { status, stderr } = await callCli([
-      ...["rollout", "--config", path.join(project, "turnwright.json"), "--quiet"],
-      ...["--env", path.join(project, "my-environment.js"), "--out", out],
-      ...["--url", server.url, "--model", smallModelFolder, "--samples", "3"],
+      "rollout",
+      "--config",
+      path.join(project, "turnwright.json"),
+      "--quiet",
+      "--env",
+      path.join(project, "my-environment.js"),
+      "--out",
+      out,
+      "--url",
+      server.url,
+      "--model",
+      smallModelFolder,
+      "--samples",
+      "3",
     ]);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(await callCli(["verify", out])).toMatchObject({ status: 0 });

@@ -53,8 +53,21 @@ describe("Ctrl-C ends a command that has not begun to play", () => {
     const out = path.join(scratch, "silent");
     const ended = await interrupt(
       [
-        ...["rollout", "--env", "storefront", "--user", "scripted", "--tasks", "0"],
-        ...["--engine", "sglang", "--url", url, "--model", smallModelFolder, "--out", out],
+        "rollout",
+        "--env",
+        "storefront",
+        "--user",
+        "scripted",
+        "--tasks",
+        "0",
+        "--engine",
+        "sglang",
+        "--url",
+        url,
+        "--model",
+        smallModelFolder,
+        "--out",
+        out,
       ],
       (_stderr, pressed) => (press = pressed),
     );
@@ -66,9 +79,24 @@ describe("Ctrl-C ends a command that has not begun to play", () => {
   test("while another machine holds the folder of its branches", async () => {
     const run = path.join(scratch, "run");
     await callCli([
-      ...["rollout", "--env", "storefront", "--engine", "reference", "--model", smallModelFolder],
-      ...["--user", "scripted", "--tasks", "0", "--max-turns", "2", "--threads", "1"],
-      ...["--quiet", "--out", run],
+      "rollout",
+      "--env",
+      "storefront",
+      "--engine",
+      "reference",
+      "--model",
+      smallModelFolder,
+      "--user",
+      "scripted",
+      "--tasks",
+      "0",
+      "--max-turns",
+      "2",
+      "--threads",
+      "1",
+      "--quiet",
+      "--out",
+      run,
     ]);
     const out = path.join(scratch, "fork");
     await mkdir(out);

@@ -60,16 +60,20 @@ describe("turnwright template", () => {
 
   test("shows what is chosen in the place of it", async () => {
     const card = await readCard(smallModelFolder, [
-      ...["--parser", "hermes", "--reasoning-parser", "none", "--dialect", "vllm"],
-      ...[
-        "--stop-token",
-        "<|endoftext|>",
-        "--stop-token",
-        String(smallModelEndId),
-        "--delta-base",
-        "full",
-      ],
-      ...["--template-variable", "enable_thinking=false"],
+      "--parser",
+      "hermes",
+      "--reasoning-parser",
+      "none",
+      "--dialect",
+      "vllm",
+      "--stop-token",
+      "<|endoftext|>",
+      "--stop-token",
+      String(smallModelEndId),
+      "--delta-base",
+      "full",
+      "--template-variable",
+      "enable_thinking=false",
     ]);
     expect(card).toMatchObject({
       parser: "hermes",
@@ -120,8 +124,17 @@ describe("turnwright template", () => {
 describe("turnwright rollout with a template that it cannot play with", () => {
   async function refuse(name: string, template: string, more: readonly string[] = []) {
     const { status, stdout, stderr } = await callCli([
-      ...["rollout", "--url", "http://127.0.0.1:9", "--model", await writeModel(name, template)],
-      ...["--env", "storefront", "--user", "scripted", "--out", path.join(scratch, "never")],
+      "rollout",
+      "--url",
+      "http://127.0.0.1:9",
+      "--model",
+      await writeModel(name, template),
+      "--env",
+      "storefront",
+      "--user",
+      "scripted",
+      "--out",
+      path.join(scratch, "never"),
       ...more,
     ]);
     expect(stdout).toBe("");

@@ -33,10 +33,34 @@ async function argsFor(server: SglangTestServer, out: string): Promise<string[]>
   const lines = path.join(scratch, "lines.json");
   await writeFile(lines, JSON.stringify(["Hi", { text: "Bye.", leaves: true }]));
   return [
-    ...["rollout", "--url", server.url, "--engine-mode", "direct", "--model", smallModelFolder],
-    ...["--parser", "qwen25", "--env", "storefront", "--tasks", "0-5", "--concurrency", "2"],
-    ...["--user", "scripted", "--user-script", lines, "--max-tokens-per-turn", "4"],
-    ...["--on-length", "close-and-continue", "--out", out, "--json", "--engine-timeout", "300"],
+    "rollout",
+    "--url",
+    server.url,
+    "--engine-mode",
+    "direct",
+    "--model",
+    smallModelFolder,
+    "--parser",
+    "qwen25",
+    "--env",
+    "storefront",
+    "--tasks",
+    "0-5",
+    "--concurrency",
+    "2",
+    "--user",
+    "scripted",
+    "--user-script",
+    lines,
+    "--max-tokens-per-turn",
+    "4",
+    "--on-length",
+    "close-and-continue",
+    "--out",
+    out,
+    "--json",
+    "--engine-timeout",
+    "300",
   ];
 }
 

@@ -102,7 +102,8 @@ describe("the lamps of docs/environments.md", () => {
     )!;
     const { wish } = lamps.task("test", index).data;
     const line = {
-      ...{ split: "test", taskIndex: index },
+      split: "test",
+      taskIndex: index,
       actions: [{ name: "set_lamp", arguments: wish }],
     };
     const { stdout } = await callCli(["env", "play", lampsFile], { input: JSON.stringify(line) });
@@ -300,8 +301,20 @@ export function createEnvironment() {
     await using server = await startServer({ tasks: 4, samples: 1 });
     const out = path.join(scratch, "forgetful");
     const { status, stdout, stderr } = await runCli([
-      ...["rollout", "--env", file, "--tasks", "0-3", "--user", "scripted", "--quiet"],
-      ...["--url", server.url, "--model", smallModelFolder, "--out", out],
+      "rollout",
+      "--env",
+      file,
+      "--tasks",
+      "0-3",
+      "--user",
+      "scripted",
+      "--quiet",
+      "--url",
+      server.url,
+      "--model",
+      smallModelFolder,
+      "--out",
+      out,
     ]);
     expect(told(stderr)).toEqual(lines.map((line) => `turnwright: ${line}`).toSorted());
     expect(stdout).toContain("4 of 4: 4 completed, 0 truncated, 0 failed");

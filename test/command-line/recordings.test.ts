@@ -16,10 +16,34 @@ const run = (): string => path.join(scratch, "run");
 beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-recordings-"));
   await callCli([
-    ...["rollout", "--env", "storefront", "--engine", "reference", "--model", model],
-    ...["--user", "scripted", "--tasks", "0-1", "--samples", "3", "--branch-at", "1,2"],
-    ...["--temperature", "1", "--sampling-seed", "1", "--max-turns", "5", "--format", "slime"],
-    ...["--threads", "1", "--quiet", "--out", run()],
+    "rollout",
+    "--env",
+    "storefront",
+    "--engine",
+    "reference",
+    "--model",
+    model,
+    "--user",
+    "scripted",
+    "--tasks",
+    "0-1",
+    "--samples",
+    "3",
+    "--branch-at",
+    "1,2",
+    "--temperature",
+    "1",
+    "--sampling-seed",
+    "1",
+    "--max-turns",
+    "5",
+    "--format",
+    "slime",
+    "--threads",
+    "1",
+    "--quiet",
+    "--out",
+    run(),
   ]);
 });
 afterAll(async () => {
@@ -112,10 +136,34 @@ describe("a run with branches", () => {
   test("verifies over several passes", async () => {
     const out = path.join(scratch, "passes");
     await callCli([
-      ...["rollout", "--env", "storefront", "--engine", "reference", "--model", model],
-      ...["--user", "scripted", "--tasks", "0-1", "--samples", "2", "--branch-at", "1"],
-      ...["--passes", "2", "--sampling-seed", "1", "--max-turns", "2", "--threads", "1"],
-      ...["--max-tokens-per-turn", "8", "--quiet", "--out", out],
+      "rollout",
+      "--env",
+      "storefront",
+      "--engine",
+      "reference",
+      "--model",
+      model,
+      "--user",
+      "scripted",
+      "--tasks",
+      "0-1",
+      "--samples",
+      "2",
+      "--branch-at",
+      "1",
+      "--passes",
+      "2",
+      "--sampling-seed",
+      "1",
+      "--max-turns",
+      "2",
+      "--threads",
+      "1",
+      "--max-tokens-per-turn",
+      "8",
+      "--quiet",
+      "--out",
+      out,
     ]);
     expect((await episodes(out)).filter(({ forkedFrom }) => forkedFrom).length).toBe(4);
     expect(await findings(out)).toEqual([]);
@@ -167,7 +215,8 @@ describe("a run with branches", () => {
     const { stdout, status } = await callCli(["replay", later]);
     expect(stdout).toContain(`${rolloutId}: not recorded: ${why}`);
     expect([stdout.split("\n").at(-2), status]).toEqual([
-      ...["5 identical, 0 differ, 1 not recorded", 0],
+      "5 identical, 0 differ, 1 not recorded",
+      0,
     ]);
     const rescored = await callCli(["replay", later, "--rescore-reward"]);
     expect(rescored.stdout).toBe(
@@ -176,11 +225,13 @@ describe("a run with branches", () => {
     const alone = await callCli(["replay", later, rolloutId, "--rescore-reward"]);
     expect(alone.stdout).toContain(`${rolloutId}: not recorded: ${why}`);
     expect([alone.stdout.split("\n").at(-2), alone.status]).toEqual([
-      ...["0 scored anew, 0 rewards change, 0 cannot be played again, 1 not recorded", 1],
+      "0 scored anew, 0 rewards change, 0 cannot be played again, 1 not recorded",
+      1,
     ]);
     const forked = await callCli(["fork", later, rolloutId, "--turn", "1"]);
     expect([forked.status, forked.stderr]).toEqual([
-      ...[2, expect.stringContaining(`Cannot fork ${rolloutId}: ${why}`)],
+      2,
+      expect.stringContaining(`Cannot fork ${rolloutId}: ${why}`),
     ]);
   });
 

@@ -95,8 +95,18 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     const out = path.join(scratch, "engine");
     const printed = await runCli(
       [
-        ...["eval", ...shop, "--user", "scripted", "--model", model, "--out", out],
-        ...["--url", `http://127.0.0.1:${echo.port}`, "--api-key-env", "TEST_ENGINE_KEY"],
+        "eval",
+        ...shop,
+        "--user",
+        "scripted",
+        "--model",
+        model,
+        "--out",
+        out,
+        "--url",
+        `http://127.0.0.1:${echo.port}`,
+        "--api-key-env",
+        "TEST_ENGINE_KEY",
       ],
       { env: secrets },
     );
@@ -113,9 +123,18 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     await using echo = await startEcho(() => undefined);
     const { status, stderr } = await runCli(
       [
-        ...["rollout", ...shop, "--user", "scripted", "--model", model],
-        ...["--url", `http://127.0.0.1:${echo.port}`, "--api-key-env", "TEST_ENGINE_KEY"],
-        ...["--out", path.join(scratch, "never")],
+        "rollout",
+        ...shop,
+        "--user",
+        "scripted",
+        "--model",
+        model,
+        "--url",
+        `http://127.0.0.1:${echo.port}`,
+        "--api-key-env",
+        "TEST_ENGINE_KEY",
+        "--out",
+        path.join(scratch, "never"),
       ],
       { env: secrets },
     );
@@ -130,9 +149,22 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     const out = path.join(scratch, "user");
     const printed = await runCli(
       [
-        ...["rollout", ...shop, "--model", model, "--out", out, "--url", engine.url],
-        ...["--user", "llm", "--user-url", `http://127.0.0.1:${echo.port}/v1`],
-        ...["--user-model", "m", "--user-api-key-env", "TEST_USER_KEY"],
+        "rollout",
+        ...shop,
+        "--model",
+        model,
+        "--out",
+        out,
+        "--url",
+        engine.url,
+        "--user",
+        "llm",
+        "--user-url",
+        `http://127.0.0.1:${echo.port}/v1`,
+        "--user-model",
+        "m",
+        "--user-api-key-env",
+        "TEST_USER_KEY",
       ],
       { env: secrets },
     );
@@ -163,9 +195,24 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     const out = path.join(scratch, "environment");
     const printed = await runCli(
       [
-        ...["eval", ...shop, "--env", file, "--split", "test", "--user", "scripted"],
-        ...["--user-script", script, "--model", model, "--out", out],
-        ...["--url", engine.url, "--api-key-env", "TEST_ENGINE_KEY"],
+        "eval",
+        ...shop,
+        "--env",
+        file,
+        "--split",
+        "test",
+        "--user",
+        "scripted",
+        "--user-script",
+        script,
+        "--model",
+        model,
+        "--out",
+        out,
+        "--url",
+        engine.url,
+        "--api-key-env",
+        "TEST_ENGINE_KEY",
       ],
       { env: secrets },
     );
@@ -188,9 +235,22 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     const [run, forks] = [path.join(scratch, "telling"), path.join(scratch, "telling-forks")];
     await runCli(
       [
-        ...["rollout", ...shop, "--user", "scripted", "--user-script", script, "--model", model],
-        ...["--url", engine.url, "--api-key-env", "TEST_ENGINE_KEY", "--max-turns", "2"],
-        ...["--out", run],
+        "rollout",
+        ...shop,
+        "--user",
+        "scripted",
+        "--user-script",
+        script,
+        "--model",
+        model,
+        "--url",
+        engine.url,
+        "--api-key-env",
+        "TEST_ENGINE_KEY",
+        "--max-turns",
+        "2",
+        "--out",
+        run,
       ],
       { env: secrets },
     );
@@ -212,8 +272,16 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
   test("the password and the key in an address", async () => {
     const out = path.join(scratch, "address");
     const printed = await runCli([
-      ...["rollout", ...shop, "--user", "scripted", "--model", model, "--out", out],
-      ...["--url", "http://me:open%20sesame@127.0.0.1:9/?api_key=key-89012345"],
+      "rollout",
+      ...shop,
+      "--user",
+      "scripted",
+      "--model",
+      model,
+      "--out",
+      out,
+      "--url",
+      "http://me:open%20sesame@127.0.0.1:9/?api_key=key-89012345",
     ]);
     const said = new Map(Object.entries({ stdout: printed.stdout, stderr: printed.stderr }));
     expect(placesOf(said, ["open sesame", "open%20sesame", "key-89012345"])).toEqual([]);

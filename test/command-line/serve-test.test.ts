@@ -41,8 +41,22 @@ describe("turnwright serve-test", () => {
     const server = await serve(["--protocol", protocol, ...policy]);
     const out = path.join(scratch, protocol);
     const { status, stderr } = await callCli([
-      ...["rollout", "--env", "storefront", "--user", "scripted", "--tasks", "0", "--quiet"],
-      ...["--engine", protocol, "--url", server.url, "--model", smallModelFolder, "--out", out],
+      "rollout",
+      "--env",
+      "storefront",
+      "--user",
+      "scripted",
+      "--tasks",
+      "0",
+      "--quiet",
+      "--engine",
+      protocol,
+      "--url",
+      server.url,
+      "--model",
+      smallModelFolder,
+      "--out",
+      out,
     ]);
     expect(stderr).toBe("");
     expect(status).toBe(0);

@@ -76,9 +76,26 @@ function rollout(
   { out, more = [] }: { out: string; more?: readonly string[] },
 ): Promise<CliResult> {
   return callCli([
-    ...["rollout", ...engine, "--url", address, "--model", smallModelFolder, "--parser", "qwen25"],
-    ...["--env", "storefront", "--tasks", "0-2", "--samples", "2", "--user", "scripted"],
-    ...["--out", out, "--quiet", ...more],
+    "rollout",
+    ...engine,
+    "--url",
+    address,
+    "--model",
+    smallModelFolder,
+    "--parser",
+    "qwen25",
+    "--env",
+    "storefront",
+    "--tasks",
+    "0-2",
+    "--samples",
+    "2",
+    "--user",
+    "scripted",
+    "--out",
+    out,
+    "--quiet",
+    ...more,
   ]);
 }
 

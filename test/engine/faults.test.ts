@@ -114,7 +114,9 @@ describe.each(INTERRUPTED_ENGINES)("$name, interrupted,", (engine) => {
       { requestId: "r2~a", tokenCount: 4, policyVersion, finish: "stop" },
     ]);
     expect(tested.server.requests.map(({ rid }) => rid)).toEqual([
-      ...["0.5-0~a", "0.5-1~r1~a", "0.5-2~r2~a"],
+      "0.5-0~a",
+      "0.5-1~r1~a",
+      "0.5-2~r2~a",
     ]);
     expect(backOff(tested.clock)).toEqual([250, 500]);
   });

@@ -124,8 +124,11 @@ describe("describe()", () => {
     await using server = await startLlamaCppTestServer({ modelPath: "a b", contextLength: 1_024 });
     // Source: ggml-org/llama.cpp tools/server/server-models.cpp (get_router_props).
     const own = {
-      ...{ role: "router", model_alias: "llama-server", model_path: "none" },
-      ...{ default_generation_settings: { params: {}, n_ctx: 0 }, build_info: "b0-test" },
+      role: "router",
+      model_alias: "llama-server",
+      model_path: "none",
+      default_generation_settings: { params: {}, n_ctx: 0 },
+      build_info: "b0-test",
     };
     const asked: (string | undefined)[] = [];
     const router = await listen(0, (request, response) => {
@@ -139,7 +142,8 @@ describe("describe()", () => {
     });
     const unnamed = createLlamaCppEngine({ url: router.url });
     expect(await failureOf(unnamed.describe())).toEqual({
-      ...{ code: "engine/bad-request", retryable: false },
+      code: "engine/bad-request",
+      retryable: false,
       message:
         `Cannot use the engine at ${router.url}: it is llama.cpp's router, which samples nothing by itself, ` +
         "expected the name of one of its models as the option model (--served-model); /v1/models lists them",

@@ -270,10 +270,34 @@ describe("turnwright rollout --engine llama", () => {
 
   function play(gguf: readonly string[], out: string) {
     return runCli([
-      ...["rollout", "--env", "storefront", "--user", "scripted", "--engine", "llama", ...gguf],
-      ...["--model", qwen3Folder(), "--parser", "qwen25", "--tasks", "0,1", "--samples", "2"],
-      ...["--max-turns", "2", "--max-tokens-per-turn", "12", "--max-context", "6000"],
-      ...["--sampling-seed", "3", "--threads", "1", "--out", path.join(folder, out)],
+      "rollout",
+      "--env",
+      "storefront",
+      "--user",
+      "scripted",
+      "--engine",
+      "llama",
+      ...gguf,
+      "--model",
+      qwen3Folder(),
+      "--parser",
+      "qwen25",
+      "--tasks",
+      "0,1",
+      "--samples",
+      "2",
+      "--max-turns",
+      "2",
+      "--max-tokens-per-turn",
+      "12",
+      "--max-context",
+      "6000",
+      "--sampling-seed",
+      "3",
+      "--threads",
+      "1",
+      "--out",
+      path.join(folder, out),
     ]);
   }
 
@@ -315,7 +339,9 @@ describe("turnwright rollout --engine llama", () => {
         const verified = await runCli(["verify", "--rescore", samplesFile]);
         expect(jsonLines(verified.stdout)).toMatchObject([
           {
-            ...{ file: samplesFile, samples: 4, violations: [] },
+            file: samplesFile,
+            samples: 4,
+            violations: [],
             rescore: { engine: "llama", skipped: [], beyondToleranceCount: 0 },
           },
         ]);

@@ -104,8 +104,11 @@ describe.skipIf(shared === null)("recorded metrics pages", () => {
   test("of SGLang 0.5.23", () => {
     expect(readSglangMetrics(read("sglang-0.5.23/get_metrics.json"), "http://a")).toEqual([
       {
-        ...{ url: "http://a", runningCount: 0, waitingCount: 0 },
-        ...{ keyValueUse: 0, keyValueTokens: 65_536 },
+        url: "http://a",
+        runningCount: 0,
+        waitingCount: 0,
+        keyValueUse: 0,
+        keyValueTokens: 65_536,
       },
     ]);
   });

@@ -25,9 +25,10 @@ async function start(options: SglangTestServerOptions = {}) {
   const server = await startSglangTestServer(options);
   const send = (path: string, body?: unknown, init: RequestInit = {}): Promise<Response> =>
     fetch(server.url + path, {
-      ...(body === undefined
-        ? {}
-        : { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body) }),
+      ...(body !== undefined && {
+        method: "POST",
+        body: typeof body === "string" ? body : JSON.stringify(body),
+      }),
       ...init,
     });
   const generate = async (body: unknown): Promise<Reply> =>

@@ -36,7 +36,9 @@ describe("what is sent", () => {
     async (api) => {
       await using server = await startVllmTestServer({ policy: echoPolicy(), apis: [api] });
       const engine = createVllmEngine({
-        ...{ url: `${server.url}/`, model: "test-model", random: () => 0.5 },
+        url: `${server.url}/`,
+        model: "test-model",
+        random: () => 0.5,
       });
       await engine.generate(
         toRequest({

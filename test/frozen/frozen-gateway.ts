@@ -26,7 +26,8 @@ const bodies: Readonly<Record<string, readonly object[]>> = {
         { role: "system", content: "You help customers of a small shop." },
         { role: "user", content: greeting },
       ],
-      ...{ tools: chatTools, logprobs: true },
+      tools: chatTools,
+      logprobs: true,
     },
     { messages: [{ role: "oracle", content: "Hello." }] },
     { messages: "Hello." },
@@ -48,7 +49,9 @@ const bodies: Readonly<Record<string, readonly object[]>> = {
   "/v1/messages": [
     { max_tokens: 40, messages: [{ role: "user", content: greeting }] },
     {
-      ...{ max_tokens: 40, system: "You help customers of a small shop.", tools: messagesTools },
+      max_tokens: 40,
+      system: "You help customers of a small shop.",
+      tools: messagesTools,
       messages: [
         { role: "user", content: greeting },
         {
@@ -69,8 +72,12 @@ const bodies: Readonly<Record<string, readonly object[]>> = {
 /** Asks a gateway in each dialect and finishes the session. Returns each request with the bytes of its reply. */
 export async function askGateway(scratch: string): Promise<string> {
   const config = readGatewayConfig({
-    ...{ engine: "reference", model: smallModelFolder, out: path.join(scratch, "run"), threads: 1 },
-    ...{ temperature: 0, "sampling-seed": 5 },
+    engine: "reference",
+    model: smallModelFolder,
+    out: path.join(scratch, "run"),
+    threads: 1,
+    temperature: 0,
+    "sampling-seed": 5,
   });
   await using run = await createGatewayRun(config, { env: {} });
   const { gateway } = run;

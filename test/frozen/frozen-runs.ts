@@ -34,9 +34,26 @@ const plan = { split: "test", taskIndexes: [0, 1, 2], sampleCount: 2, seed: 0 } 
 
 /** The flags of each run: three tasks of the shop, two attempts at each, one after the other. */
 const flags = [
-  ...["--env", "storefront", "--user", "scripted", "--model", smallModelFolder],
-  ...["--tasks", "0-2", "--samples", "2", "--concurrency", "1", "--format", "slime"],
-  ...["--sampling-seed", "7", "--max-tokens-per-turn", "96", "--max-turns", "12"],
+  "--env",
+  "storefront",
+  "--user",
+  "scripted",
+  "--model",
+  smallModelFolder,
+  "--tasks",
+  "0-2",
+  "--samples",
+  "2",
+  "--concurrency",
+  "1",
+  "--format",
+  "slime",
+  "--sampling-seed",
+  "7",
+  "--max-tokens-per-turn",
+  "96",
+  "--max-turns",
+  "12",
 ];
 
 const textAgents = ["act", "react"] as const;

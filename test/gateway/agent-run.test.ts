@@ -60,13 +60,17 @@ function pressingEngine(fails: () => RolloutError | undefined = () => undefined)
       onTokens?.({ tokenIds: outputIds, logprobs });
       const piece = { requestId, tokenCount: outputIds.length, policyVersion: "v1" };
       return {
-        ...{ outputIds, logprobs, finish: { type: "stop", matched: stopTokenIds[0]! } },
+        outputIds,
+        logprobs,
+        finish: { type: "stop", matched: stopTokenIds[0]! },
         pieces: [{ ...piece, finish: "stop" }],
         discarded: [],
       };
     },
     describe: async () => ({
-      ...{ kind: "pressing", logprobConvention: "tempered", contextLength: 4000 },
+      kind: "pressing",
+      logprobConvention: "tempered",
+      contextLength: 4000,
       policyVersion: "v1",
     }),
     close: async () => {},
@@ -84,8 +88,13 @@ afterEach(async () => {
 });
 
 const base = (): RolloutOptions => ({
-  ...{ environment, renderer, engine: pressingEngine(), agent: aiSdk },
-  ...{ user: "scripted", attempts: 1, "max-failures": 100 },
+  environment,
+  renderer,
+  engine: pressingEngine(),
+  agent: aiSdk,
+  user: "scripted",
+  attempts: 1,
+  "max-failures": 100,
 });
 
 const aiSdk: ForeignAgent = { run: aiSdkAgent };
@@ -117,8 +126,12 @@ describe("rollout() with an agent that was written elsewhere", () => {
       groups.push(group.groupId);
       for (const { episode, samples } of group.episodes) {
         expect(episode).toMatchObject({
-          ...{ format: 1, environment: "buttons", outcome: "completed", stopReason: "user-left" },
-          ...{ reward: 1, attempt: 1 },
+          format: 1,
+          environment: "buttons",
+          outcome: "completed",
+          stopReason: "user-left",
+          reward: 1,
+          attempt: 1,
           counts: { turnCount: 2, toolCallCount: 1 },
         });
         expect(samples).toHaveLength(1);
@@ -166,7 +179,8 @@ describe("rollout() with an agent that was written elsewhere", () => {
       },
     });
     expect(episode).toMatchObject({
-      ...{ outcome: "failed", failure: { party: "agent", code: "agent/exception" } },
+      outcome: "failed",
+      failure: { party: "agent", code: "agent/exception" },
       tree: [{ cause: "first", turnIndex: 0 }],
     });
     expect(samples[0]).toMatchObject({ outcome: "failed" });
@@ -207,8 +221,11 @@ describe("rollout() with an agent that was written elsewhere", () => {
         { environment: environmentThatEnds },
       );
       expect(episode).toMatchObject({
-        ...{ outcome: "completed", stopReason: "terminal-tool", reward: 1 },
-        ...{ counts: { turnCount: 1 }, tree: { length: 1 } },
+        outcome: "completed",
+        stopReason: "terminal-tool",
+        reward: 1,
+        counts: { turnCount: 1 },
+        tree: { length: 1 },
       });
       expect(samples).toHaveLength(1);
     }
@@ -261,7 +278,9 @@ describe("rollout() with an agent that was written elsewhere", () => {
 
   test("what the environment does not do is not the agent's failure", async () => {
     const broken = defineEnvironment({
-      ...{ name: "broken", tasks: [{ instruction: "Press button 0." }], policy: "" },
+      name: "broken",
+      tasks: [{ instruction: "Press button 0." }],
+      policy: "",
       tools: {
         press: {
           description: "Press a button.",

@@ -35,7 +35,9 @@ test("docs/agents.md: an agent of the AI SDK has rows that hold after what the p
     });
     told = stdout;
     expect(await post(`/sessions/${sessionId}/finish`, { reward: 1 }, ownerToken)).toMatchObject({
-      ...{ outcome: "completed", reward: 1, rows: 1 },
+      outcome: "completed",
+      reward: 1,
+      rows: 1,
     });
     await run.end();
   }

@@ -53,7 +53,11 @@ describe.each(Object.keys(providers))("the AI SDK over %s", (name) => {
       let deltaCount = 0;
       while (!open.desk.isDone) {
         const options = {
-          ...{ model, messages, tools, system: storefront.policyText, maxRetries: 0 },
+          model,
+          messages,
+          tools,
+          system: storefront.policyText,
+          maxRetries: 0,
           stopWhen: stepCountIs(20),
         };
         let text: string;

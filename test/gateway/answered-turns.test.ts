@@ -63,7 +63,8 @@ test("two calls that the policy wrote under one id are told apart, and so are th
   const asked = { role: "user", content: "go" };
   const answer = await talk.ask([asked]);
   const results = answer.tool_calls!.map(({ id, function: called }) => ({
-    ...{ role: "tool", tool_call_id: id },
+    role: "tool",
+    tool_call_id: id,
     content: `result of ${called.arguments}`,
   }));
   await talk.ask([asked, answer, ...results]);

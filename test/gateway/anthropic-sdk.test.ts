@@ -9,7 +9,8 @@ function client({ gateway, apiKey }: OpenDesk): Anthropic {
 }
 
 const tools = openAiTools.map(({ function: { name, description, parameters } }) => ({
-  ...{ name, description },
+  name,
+  description,
   input_schema: parameters as unknown as Anthropic.Tool.InputSchema,
 }));
 

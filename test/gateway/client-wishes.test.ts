@@ -27,7 +27,9 @@ async function open(texts: readonly string[], options: Partial<GatewayOptions> =
       const logprobs = outputIds.map((_, place) => -(place + 1) / 16);
       onTokens?.({ tokenIds: outputIds, logprobs });
       return {
-        ...{ outputIds, logprobs, finish: { type: "stop", matched: outputIds.at(-1)! } },
+        outputIds,
+        logprobs,
+        finish: { type: "stop", matched: outputIds.at(-1)! },
         pieces: [{ requestId, tokenCount: outputIds.length, policyVersion: "1", finish: "stop" }],
         discarded: [],
       };
@@ -103,16 +105,21 @@ describe("a client that takes one call a turn", () => {
   test("gets the first alone, and what it does not get is counted", async () => {
     const { gateway, ask } = await open([twice, twice, twice], { constraints: "refuse" });
     const chat = await ask<ChatReply>("chat/completions", {
-      ...{ ...hi, tools: [add], parallel_tool_calls: false },
+      ...hi,
+      tools: [add],
+      parallel_tool_calls: false,
     });
     expect(chat.choices[0]!.message.tool_calls).toHaveLength(1);
     const responses = await ask<ResponsesReply>("responses", {
-      ...{ input: "Hi", tools: [{ type: "function", name: "add", parameters }] },
+      input: "Hi",
+      tools: [{ type: "function", name: "add", parameters }],
       parallel_tool_calls: false,
     });
     expect(responses.output.map(({ type }) => type)).toEqual(["function_call"]);
     const messages = await ask<{ content: readonly { type: string }[] }>("messages", {
-      ...{ ...hi, max_tokens: 100, tools: [{ name: "add", input_schema: parameters }] },
+      ...hi,
+      max_tokens: 100,
+      tools: [{ name: "add", input_schema: parameters }],
       tool_choice: { type: "auto", disable_parallel_tool_use: true },
     });
     expect(messages.content.map(({ type }) => type)).toEqual(["tool_use"]);
@@ -215,20 +222,24 @@ describe("what nothing enforces", () => {
   test("is counted where only a server or an engine could keep it", async () => {
     const { ask, gateway } = await open(["a", "b", "c"]);
     await ask("chat/completions", {
-      ...{
-        ...hi,
-        web_search_options: {},
-        guided_json: { type: "object" },
-        logit_bias: { 5: -100 },
-      },
-      ...{ ignore_eos: true, structured_outputs: { choice: ["a"] }, grammar: "root ::= x" },
+      ...hi,
+      web_search_options: {},
+      guided_json: { type: "object" },
+      logit_bias: { 5: -100 },
+      ignore_eos: true,
+      structured_outputs: { choice: ["a"] },
+      grammar: "root ::= x",
     });
     await ask("messages", { ...hi, max_tokens: 9, mcp_servers: [{ type: "url", name: "x" }] });
     await ask("messages", { ...hi, max_tokens: 9, mcp_servers: [], logit_bias: {} });
     expect(gateway.counts).toMatchObject({
       unenforced: {
-        ...{ web_search_options: 1, guided_json: 1, logit_bias: 1, structured_outputs: 1 },
-        ...{ grammar: 1, mcp_servers: 1 },
+        web_search_options: 1,
+        guided_json: 1,
+        logit_bias: 1,
+        structured_outputs: 1,
+        grammar: 1,
+        mcp_servers: 1,
       },
       ignoredFields: { ignore_eos: 1 },
     });
@@ -272,7 +283,9 @@ describe("logprobs of tokens", () => {
   test("end where a stop text begins", async () => {
     const { ask } = await open([`${said} STOP and more`]);
     const { choices } = await ask<ChatReply>("chat/completions", {
-      ...{ ...hi, logprobs: true, stop: ["STOP"] },
+      ...hi,
+      logprobs: true,
+      stop: ["STOP"],
     });
     expect(choices[0]!.message.content).toBe(`${said} `);
     // One token holds the last space and the first letter of the stop text.
@@ -285,7 +298,9 @@ describe("logprobs of tokens", () => {
   ])("end at the first stop text of %j", async (written, tokens) => {
     const { ask } = await open([written]);
     const { choices } = await ask<ChatReply>("chat/completions", {
-      ...{ ...hi, logprobs: true, stop: ["STOP"] },
+      ...hi,
+      logprobs: true,
+      stop: ["STOP"],
     });
     expect(textOf(choices[0]!.logprobs.content).replace(/ S?$/, "")).toBe(tokens);
   });

@@ -29,8 +29,17 @@ async function start(): Promise<string> {
   child = spawn(
     process.execPath,
     [
-      ...[program, "gateway", ...given, "--out", dir, "--port", "0", "--json"],
-      ...["--open-sessions", "--admin-token-env", "BOSS"],
+      program,
+      "gateway",
+      ...given,
+      "--out",
+      dir,
+      "--port",
+      "0",
+      "--json",
+      "--open-sessions",
+      "--admin-token-env",
+      "BOSS",
     ],
     { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, BOSS: "the-admin-token" } },
   );
@@ -77,7 +86,8 @@ test("a gateway that is killed in mid-stream goes on where it was, and loses no 
   };
   expect(stats.roots).toEqual({});
   const ended = await fetch(`${url}/sessions/${sessionId}/finish`, {
-    ...{ method: "POST", headers: admin },
+    method: "POST",
+    headers: admin,
     body: '{"reward": 1}',
   });
   expect(ended.status).toBe(200);

@@ -42,9 +42,11 @@ const shopAgent: ForeignAgent = {
     ];
     for (let turn = 0; turn < 30; turn++) {
       const { choices } = await openai.chat.completions.create({
-        ...{ model: "policy", messages },
+        model: "policy",
+        messages,
         tools: tools.map(({ name, description, parameters }) => ({
-          ...{ type: "function" as const, function: { name, description, parameters } },
+          type: "function" as const,
+          function: { name, description, parameters },
         })),
       });
       const { message } = choices[0]!;
@@ -67,10 +69,16 @@ async function play(open: OpenDesk, agent: ForeignAgent, more: object = {}, arou
   const task = storefront.task("test", 0);
   const assignment = { task, rolloutId: `${task.id}#2`, groupId: task.id, sampleIndex: 2, seed: 0 };
   const setup = {
-    ...{ environment: storefront, user: storefrontUser(), limits: defaultLimits },
-    ...{ engine: open.engine, renderer: await deskRenderer(), sampling: {}, now: () => 0 },
+    environment: storefront,
+    user: storefrontUser(),
+    limits: defaultLimits,
+    engine: open.engine,
+    renderer: await deskRenderer(),
+    sampling: {},
+    now: () => 0,
     agent: toolCallingAgent({
-      ...{ parser: findToolCallParser("qwen25"), vocabulary: [] },
+      parser: findToolCallParser("qwen25"),
+      vocabulary: [],
       toolUsePolicy: toolUsePolicies.many,
     }),
     ...more,
@@ -115,8 +123,14 @@ describe("createForeignPlayer()", () => {
     await using open = await openDesk(0);
     const episode = await play(open, mirrored(open, shopAgent));
     expect(episode).toMatchObject({
-      ...{ rolloutId: "storefront/test/0#2", environment: "storefront", split: "test" },
-      ...{ taskIndex: 0, sampleIndex: 2, outcome: "completed", stopReason: "user-left", reward: 1 },
+      rolloutId: "storefront/test/0#2",
+      environment: "storefront",
+      split: "test",
+      taskIndex: 0,
+      sampleIndex: 2,
+      outcome: "completed",
+      stopReason: "user-left",
+      reward: 1,
     });
     const samples = episodeSamples(episode);
     expect(samples).toHaveLength(1);
@@ -179,11 +193,17 @@ describe("createForeignPlayer()", () => {
         await player.play(
           { task, rolloutId: `${name}#0`, groupId: name, sampleIndex: 0, seed: 0 },
           {
-            ...{ environment: storefront, user: storefrontUser(), engine: noting, now: () => 0 },
+            environment: storefront,
+            user: storefrontUser(),
+            engine: noting,
+            now: () => 0,
             limits: { ...defaultLimits, maxTokensPerTurn: 10 + temperature },
-            ...{ renderer: dated, sampling: { temperature }, promptTime: new Date(day) },
+            renderer: dated,
+            sampling: { temperature },
+            promptTime: new Date(day),
             agent: toolCallingAgent({
-              ...{ parser: findToolCallParser("qwen25"), vocabulary: [] },
+              parser: findToolCallParser("qwen25"),
+              vocabulary: [],
               toolUsePolicy: toolUsePolicies.many,
             }),
           },
@@ -272,7 +292,10 @@ describe("createForeignPlayer()", () => {
     const redactor = new Redactor([key]);
     const { failure } = await play(open, curious, { environment: leaking }, { redactor });
     expect(seen.slice(0, 4)).toEqual([
-      ...["Use [redacted].", "I have [redacted].", "[redacted]", "[redacted]"],
+      "Use [redacted].",
+      "I have [redacted].",
+      "[redacted]",
+      "[redacted]",
     ]);
     expect(JSON.stringify([seen, failure])).not.toContain(key);
     expect(failure?.message).toContain("401: [redacted] is no key");
@@ -405,7 +428,8 @@ describe("createForeignPlayer()", () => {
     };
     const { failure } = await play(open, mirrored(open, shopAgent), { environment, user, limits });
     expect(failure).toEqual({
-      ...{ party: "user", code: "user/timeout" },
+      party: "user",
+      code: "user/timeout",
       message: `Cannot hear the user's ${what} task storefront/test/0: no answer within 5 ms`,
     });
   });
@@ -512,7 +536,9 @@ describe("createForeignPlayer()", () => {
     });
     const around = { environment: heeding, limits, clock: createClock(hand) };
     expect(await play(open, insisting, around)).toMatchObject({
-      ...{ outcome: "truncated", stopReason: "max-turns", reward: 0 },
+      outcome: "truncated",
+      stopReason: "max-turns",
+      reward: 0,
     });
   });
 

@@ -23,7 +23,11 @@ let nowMs = 1_800_000_000_000;
 
 async function start(more: Readonly<Record<string, unknown>> = {}): Promise<GatewayRun> {
   const config = readGatewayConfig({
-    ...{ engine: "reference", model: modelDir, out: dir, threads: 1, temperature: 1 },
+    engine: "reference",
+    model: modelDir,
+    out: dir,
+    threads: 1,
+    temperature: 1,
     ...more,
   });
   const env = { BOSS: "the-admin-token" };

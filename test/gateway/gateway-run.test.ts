@@ -32,7 +32,11 @@ afterEach(async () => {
 
 async function start(more: Readonly<Record<string, unknown>> = {}): Promise<GatewayRun> {
   const config = readGatewayConfig({
-    ...{ engine: "reference", model: modelDir, out: dir, threads: 1, "sampling-seed": 5 },
+    engine: "reference",
+    model: modelDir,
+    out: dir,
+    threads: 1,
+    "sampling-seed": 5,
     ...more,
   });
   return await createGatewayRun(config, { env: { BOSS: "the-admin-token" } });
@@ -120,7 +124,9 @@ describe("a gateway with a run's folder", () => {
     const ask = async (messages: ChatMessage[], tools?: typeof openAiTools) =>
       (
         await openai.chat.completions.create({
-          ...{ model: "policy", messages, max_completion_tokens: 4 },
+          model: "policy",
+          messages,
+          max_completion_tokens: 4,
           ...(tools && { tools }),
         })
       ).choices[0]!.message;
@@ -132,9 +138,7 @@ describe("a gateway with a run's folder", () => {
     const [session] = [...run.gateway.store.open];
     await run.gateway.finish(session!, { reward: { reward: 0 } });
     const episode = JSON.parse(await readFile(path.join(dir, "episodes.jsonl"), "utf8")) as Episode;
-    const places = episode.tree?.map(({ parent, cause, turnIndex }) => [
-      ...[parent, cause, turnIndex],
-    ]);
+    const places = episode.tree?.map(({ parent, cause, turnIndex }) => [parent, cause, turnIndex]);
     expect(places).toEqual([
       [undefined, "first", 0],
       [0, undefined, 2],
@@ -143,7 +147,9 @@ describe("a gateway with a run's folder", () => {
     ]);
     expect(episode.turns.map(({ steps }) => steps)).toEqual([
       [{ source: "user", callId: "", observation: "Two.", result: "acted" }],
-      ...[[], [], []],
+      [],
+      [],
+      [],
     ]);
     expect(await verifyRun(dir)).toMatchObject({ samples: 3, violations: [] });
   });
@@ -185,7 +191,10 @@ describe("a gateway with a run's folder", () => {
     const stored = await openStoredRun(dir);
     expect(isOpenRun(stored)).toBe(true);
     expect(await planOpenRun(stored)).toEqual({
-      ...{ environment: "gateway", split: "live", trialCount: 1, isOpen: true },
+      environment: "gateway",
+      split: "live",
+      trialCount: 1,
+      isOpen: true,
       tasks: [{ taskId: "t", taskIndex: 0 }],
     });
     const row = JSON.parse(await readFile(path.join(dir, "samples.jsonl"), "utf8")) as object;
@@ -199,7 +208,8 @@ describe("a gateway with a run's folder", () => {
     const server = await startSglangTestServer({ policy: echoPolicy() });
     const config = readGatewayConfig({ url: [server.url], model: modelDir, out: dir });
     await using run = await createGatewayRun(config, {
-      ...{ env: {}, clock: createClock(time) },
+      env: {},
+      clock: createClock(time),
       onEngine: (each) => void news.push(each),
     });
     const { sessionId } = await run.gateway.openSession();
@@ -240,8 +250,14 @@ describe("readGatewayConfig()", () => {
 
   test("has the defaults that the help names", () => {
     expect(readGatewayConfig(given)).toMatchObject({
-      ...{ host: "127.0.0.1", port: 8484, opensSessions: false, rows: "all", holdMs: 300_000 },
-      ...{ clientSampling: "pin", constraints: "ignore", strictness: "calls" },
+      host: "127.0.0.1",
+      port: 8484,
+      opensSessions: false,
+      rows: "all",
+      holdMs: 300_000,
+      clientSampling: "pin",
+      constraints: "ignore",
+      strictness: "calls",
       limits: { maxTurns: 1000, maxTokensPerTurn: 4096, idleTimeoutMs: 3_600_000 },
     });
   });

@@ -33,7 +33,9 @@ const engine: Engine = {
       if (text.length < 1000) await new Promise((resolve) => setImmediate(resolve));
     }
     return {
-      ...{ outputIds, logprobs: outputIds.map(() => -1), discarded: [] },
+      outputIds,
+      logprobs: outputIds.map(() => -1),
+      discarded: [],
       finish: { type: "stop", matched: outputIds.at(-1)! },
       pieces: [{ requestId, tokenCount: outputIds.length, policyVersion: "1", finish: "stop" }],
     };
@@ -46,7 +48,9 @@ beforeEach(async () => {
   [turns, troubles] = [[], []];
   const limits = { maxContextTokens: 40_000_000, maxTokensPerTurn: 40_000_000 };
   gateway = new Gateway({
-    ...{ engine, renderer: characterRenderer(), limits },
+    engine,
+    renderer: characterRenderer(),
+    limits,
     onTrouble: (error) => void troubles.push(error),
   });
   served = await serveGateway(gateway, { host: "127.0.0.1", port: 0, opensSessions: true });
@@ -87,8 +91,11 @@ function open(lines: readonly string[]): Socket {
 
 const streamed = JSON.stringify({ ...hi, stream: true });
 const asking = (length: number | string): readonly string[] => [
-  ...["POST /v1/chat/completions HTTP/1.1", "host: 127.0.0.1", "authorization: Bearer slow"],
-  ...["content-type: application/json", `content-length: ${length}`],
+  "POST /v1/chat/completions HTTP/1.1",
+  "host: 127.0.0.1",
+  "authorization: Bearer slow",
+  "content-type: application/json",
+  `content-length: ${length}`,
 ];
 
 describe("a client over a socket", () => {
@@ -135,7 +142,10 @@ describe("a client over a socket", () => {
   test("that sends 64 MiB and more, without saying so, is told that it is too much", async () => {
     const { port } = new URL(served.url);
     const request = httpRequest({
-      ...{ host: "127.0.0.1", port, method: "POST", path: "/v1/chat/completions" },
+      host: "127.0.0.1",
+      port,
+      method: "POST",
+      path: "/v1/chat/completions",
       headers: { authorization: "Bearer large", "transfer-encoding": "chunked" },
     });
     const replied = once(request, "response");
@@ -200,7 +210,9 @@ describe("a client over a socket", () => {
 
   test("that sends far too much again and again takes no memory with it", async () => {
     await using small = new Gateway({
-      ...{ engine, renderer: characterRenderer(), limits: { maxContextTokens: 1000 } },
+      engine,
+      renderer: characterRenderer(),
+      limits: { maxContextTokens: 1000 },
     });
     const collect = (): number => {
       setFlagsFromString("--expose-gc");
@@ -255,8 +267,10 @@ describe("a client over a socket", () => {
       ["POST /v1/chat/completions HTTP/1.1", "host: 127.0.0.1", "origin: https://evil.example"],
       ["POST /v1/chat/completions HTTP/1.1", "host: 127.0.0.1", "content-length: 1, 2"],
       [
-        ...["POST /v1/chat/completions HTTP/1.1", "host: 127.0.0.1"],
-        ...["content-length: 2", "transfer-encoding: chunked"],
+        "POST /v1/chat/completions HTTP/1.1",
+        "host: 127.0.0.1",
+        "content-length: 2",
+        "transfer-encoding: chunked",
       ],
       ["GET /s/%2e%2e/sessions HTTP/1.1", "host: 127.0.0.1"],
       ["GET http://evil.example/health HTTP/1.1", "host: evil.example"],

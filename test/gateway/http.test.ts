@@ -82,9 +82,9 @@ async function post(
 ): Promise<Response> {
   return await gateway.fetch(base + path, {
     method: "POST",
-    headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
+    headers: { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers },
     body: typeof body === "string" ? body : JSON.stringify(body),
-    ...(signal === undefined ? {} : { signal }),
+    ...(signal !== undefined && { signal }),
   });
 }
 
@@ -97,7 +97,8 @@ async function get(
 }
 
 const notTheOwner = [
-  ...[401, "authentication_error"],
+  401,
+  "authentication_error",
   "Only a session's ownerToken, which POST /sessions returned, or the admin token scores, shows and ends it",
 ];
 
@@ -123,12 +124,14 @@ describe("who may ask", () => {
   test("no key and a wrong key are refused in the words of the dialect", async () => {
     const { gateway } = await open([]);
     expect(await errorOf(await post(gateway, hi))).toEqual([
-      ...[401, "authentication_error"],
+      401,
+      "authentication_error",
       "No session: give its token as the API key or in the URL",
     ]);
     const wrong = await post(gateway, hi, { token: "tw-wrong", path: "/v1/messages" });
     expect(await errorOf(wrong)).toEqual([
-      ...[401, "authentication_error"],
+      401,
+      "authentication_error",
       "There is no session of this token: open one with POST /sessions",
     ]);
   });
@@ -136,8 +139,10 @@ describe("who may ask", () => {
   describe.each([undefined, "boss"])("the key of an agent, with the admin token %s", (admin) => {
     const options = admin === undefined ? {} : { adminToken: admin };
     const rights: readonly (readonly [method: "GET" | "POST", path: string])[] = [
-      ...[["GET", ""] as const, ["GET", "/samples"] as const],
-      ...[["POST", "/reward"] as const, ["POST", "/finish"] as const],
+      ["GET", ""] as const,
+      ["GET", "/samples"] as const,
+      ["POST", "/reward"] as const,
+      ["POST", "/finish"] as const,
     ];
 
     test("samples, and neither scores, ends nor shows a session, its own or another", async () => {
@@ -153,8 +158,9 @@ describe("who may ask", () => {
             {},
           ]) {
             const answer = await gateway.fetch(`${base}/sessions/${id}${right}`, {
-              ...{ method, headers },
-              ...(method === "POST" ? { body: '{"reward": 1}' } : {}),
+              method,
+              headers,
+              ...(method === "POST" && { body: '{"reward": 1}' }),
             });
             expect(await errorOf(answer)).toEqual(notTheOwner);
           }
@@ -263,7 +269,8 @@ describe("who may ask", () => {
 
   test("a key of its own opens a session that only the admin ends", async () => {
     const { gateway, token, ownerToken } = await open(["a", "b"], {
-      ...{ opensSessions: true, adminToken: "boss" },
+      opensSessions: true,
+      adminToken: "boss",
     });
     expect((await post(gateway, hi, { token: "my-own-key" })).status).toBe(200);
     expect((await post(gateway, hi, { token: "my-own-key" })).status).toBe(200);
@@ -338,7 +345,8 @@ describe("what is refused", () => {
     const { gateway, token } = await open([], { limits: { maxContextTokens: 10 } });
     const length = "user\nHi".length + 2 + "assistant\n".length + 1;
     expect(await errorOf(await post(gateway, hi, { token, path: "/v1/messages" }))).toEqual([
-      ...[400, "invalid_request_error"],
+      400,
+      "invalid_request_error",
       `prompt is too long: ${length} tokens > 9 maximum`,
     ]);
     const chat = await post(gateway, hi, { token });
@@ -349,7 +357,8 @@ describe("what is refused", () => {
     const { gateway, token, session } = await open(["a"], { limits: { maxTurns: 1 } });
     await (await post(gateway, hi, { token })).text();
     expect((await errorOf(await post(gateway, hi, { token }))) as unknown[]).toEqual([
-      ...[410, "turnwright_finished"],
+      410,
+      "turnwright_finished",
       "This session has used up its 1 turns",
     ]);
     await gateway.gateway.finish(session, { reward: { reward: 1 } });
@@ -362,7 +371,8 @@ describe("what is refused", () => {
     const asked = { ...hi, tools, response_format: { type: "json_object" } };
     const { gateway, token } = await open(["a"], { constraints: "refuse" });
     expect(await errorOf(await post(gateway, asked, { token }))).toEqual([
-      ...[400, "invalid_request_error"],
+      400,
+      "invalid_request_error",
       "Cannot enforce text format json-object: there are tools, which the policy may call",
     ]);
     const other = await open(["a"]);
@@ -394,7 +404,8 @@ describe("a form that the engine holds a turn to", () => {
     expect(session.tree.nodes[0]!.record).not.toHaveProperty("constraint");
     const strict = await open([unknown()], { constraints: "refuse" });
     expect(await errorOf(await post(strict.gateway, asked, { token: strict.token }))).toEqual([
-      ...[400, "invalid_request_error"],
+      400,
+      "invalid_request_error",
       "Cannot enforce text format json-object: the engine does not accept this form",
     ]);
   });
@@ -422,7 +433,8 @@ describe("an engine in trouble", () => {
     const failed = await post(gateway, { ...hi, stream: true }, { token });
     expect(failed.headers.get("retry-after")).toBe("1");
     expect(await errorOf(failed)).toEqual([
-      ...[503, "server_error"],
+      503,
+      "server_error",
       "The engine did not answer (engine/unreachable); the gateway's own output says why",
     ]);
     expect(failures).toEqual([gone]);
@@ -520,7 +532,9 @@ describe("a pause", () => {
     while (!hand.sleeps.includes(500)) await new Promise((resolve) => setImmediate(resolve));
     await hand.advance(500);
     expect(await errorOf(await asked)).toEqual([
-      ...[529, "overloaded_error", "The policy's weights are being exchanged"],
+      529,
+      "overloaded_error",
+      "The policy's weights are being exchanged",
     ]);
   });
 });
@@ -539,7 +553,11 @@ describe("the end of a session", () => {
     expect(rows.flatMap((row) => verifySample(row))).toEqual([]);
     const ended = await post(gateway, {}, at("/finish"));
     expect(await ended.json()).toMatchObject({
-      ...{ rolloutId: "t#0", outcome: "completed", stopReason: "finished", reward: 0.5, rows: 1 },
+      rolloutId: "t#0",
+      outcome: "completed",
+      stopReason: "finished",
+      reward: 0.5,
+      rows: 1,
     });
   });
 
@@ -549,7 +567,9 @@ describe("the end of a session", () => {
     expect((await post(gateway, {}, { path, token: ownerToken })).status).toBe(200);
     for (const key of [ownerToken, "boss"]) {
       expect(await errorOf(await post(gateway, {}, { path, token: key }))).toEqual([
-        ...[410, "turnwright_finished", "This session is finished"],
+        410,
+        "turnwright_finished",
+        "This session is finished",
       ]);
     }
     const elsewhere = "/sessions/s9-0/finish";

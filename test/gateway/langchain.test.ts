@@ -10,12 +10,19 @@ import { openAiTools, openDesk, storefront, type OpenDesk } from "./storefront-d
 const models = {
   openai: ({ gateway: { fetch }, apiKey }: OpenDesk, streaming: boolean) =>
     new ChatOpenAI({
-      ...{ model: "policy", apiKey, streaming, maxRetries: 0 },
+      model: "policy",
+      apiKey,
+      streaming,
+      maxRetries: 0,
       configuration: { baseURL: `${inProcessUrl}/v1`, fetch },
     }),
   anthropic: ({ gateway: { fetch }, apiKey }: OpenDesk, streaming: boolean) =>
     new ChatAnthropic({
-      ...{ model: "policy", apiKey, streaming, maxRetries: 0, maxTokens: 1000 },
+      model: "policy",
+      apiKey,
+      streaming,
+      maxRetries: 0,
+      maxTokens: 1000,
       anthropicApiUrl: inProcessUrl,
       clientOptions: { fetch },
     }),
@@ -31,11 +38,14 @@ describe("langchain", () => {
     await using open = await openDesk(streams ? 12 : 13);
     const tools = openAiTools.map(({ function: { name: called, description, parameters } }) =>
       tool(async (given: unknown) => await open.desk.call(called, given), {
-        ...{ name: called, description, schema: parameters as never },
+        name: called,
+        description,
+        schema: parameters as never,
       }),
     );
     const agent = createAgent({
-      ...{ model: models[name](open, streams), tools: tools as never },
+      model: models[name](open, streams),
+      tools: tools as never,
       systemPrompt: storefront.policyText,
     });
     let messages: unknown[] = [{ role: "user", content: await open.desk.begin() }];

@@ -30,7 +30,9 @@ async function createClient({ gateway, apiKey }: OpenDesk): Promise<ChatClient> 
 function createAgent(open: OpenDesk, model: OpenAIChatCompletionsModel | OpenAIResponsesModel) {
   const tools = openAiTools.map(({ function: { name, description, parameters } }) =>
     tool({
-      ...{ name, description, strict: false },
+      name,
+      description,
+      strict: false,
       parameters: { ...parameters, additionalProperties: true } as never,
       execute: async (given: unknown) => await open.desk.call(name, given),
     }),

@@ -75,7 +75,9 @@ describe("openai", () => {
     let messages: ChatMessage[] = [opening, { role: "user", content: await open.desk.begin() }];
     while (!open.desk.isDone) {
       const runner = openai.chat.completions.runTools({
-        ...{ model: "policy", messages, stream: true },
+        model: "policy",
+        messages,
+        stream: true,
         tools: runnable as never,
       });
       const text = await runner.finalContent();
@@ -93,7 +95,8 @@ describe("openai", () => {
       { role: "user", content: await open.desk.begin() },
     ];
     const flat = openAiTools.map(({ function: about }) => ({
-      ...{ type: "function" as const, strict: false },
+      type: "function" as const,
+      strict: false,
       ...about,
     }));
     while (!open.desk.isDone) {
@@ -119,7 +122,8 @@ describe("openai", () => {
     await using open = await openDesk(4);
     const openai = client(open);
     const flat = openAiTools.map(({ function: about }) => ({
-      ...{ type: "function" as const, strict: false },
+      type: "function" as const,
+      strict: false,
       ...about,
     }));
     let input: OpenAI.Responses.ResponseInputItem[] = [
@@ -128,8 +132,11 @@ describe("openai", () => {
     let previous: string | undefined;
     while (!open.desk.isDone) {
       const reply: OpenAI.Responses.Response = await openai.responses.create({
-        ...{ model: "policy", instructions: storefront.policyText, input, tools: flat },
-        ...(previous === undefined ? {} : { previous_response_id: previous }),
+        model: "policy",
+        instructions: storefront.policyText,
+        input,
+        tools: flat,
+        ...(previous !== undefined && { previous_response_id: previous }),
       });
       previous = reply.id;
       input = [];
@@ -149,15 +156,19 @@ describe("openai", () => {
     await using open = await openDesk(0);
     const openai = client(open);
     const begun = await openai.chat.completions.create({
-      ...{ model: "policy", tools },
+      model: "policy",
+      tools,
       messages: [opening, { role: "user", content: await open.desk.begin() }],
     });
     const answer = (await open.desk.say(begun.choices[0]!.message.content ?? "")) ?? "";
     const reply = await openai.responses.create({
-      ...{ model: "policy", previous_response_id: begun.id, input: answer },
+      model: "policy",
+      previous_response_id: begun.id,
+      input: answer,
       instructions: storefront.policyText,
       tools: openAiTools.map(({ function: about }) => ({
-        ...{ type: "function" as const, strict: false },
+        type: "function" as const,
+        strict: false,
         ...about,
       })),
     });

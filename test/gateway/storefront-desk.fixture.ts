@@ -182,7 +182,8 @@ export async function openDesk(
   const engine = deskEngine(made, () => desk.nextTurn());
   const episodes: Episode[] = [];
   const opened = await openInProcess({
-    ...{ engine, renderer: made },
+    engine,
+    renderer: made,
     onEpisode: async (episode) => void episodes.push(episode),
     onTrouble: (error) => {
       throw error;
@@ -195,7 +196,12 @@ export async function openDesk(
   };
   const { token: apiKey, sessionId } = await gateway.openSession({ taskId: `desk-${index}` });
   return {
-    ...{ desk, gateway, engine, apiKey, sessionId, episodes },
+    desk,
+    gateway,
+    engine,
+    apiKey,
+    sessionId,
+    episodes,
     [Symbol.asyncDispose]: async () => await opened.gateway[Symbol.asyncDispose](),
   };
 }

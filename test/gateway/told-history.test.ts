@@ -39,7 +39,8 @@ describe("a sampled turn with two calls", () => {
     await chat.chat({
       tools,
       messages: [
-        ...[go, { role: "assistant", content: "I look." }],
+        go,
+        { role: "assistant", content: "I look." },
         { role: "assistant", content: null, tool_calls: calls },
         { role: "tool", tool_call_id: calls[0]!.id, content: "A" },
       ],
@@ -112,7 +113,9 @@ describe("instructions of Responses", () => {
     await using talk = await tellGateway(["Hello", "Ann"]);
     const { body } = await talk.responses({ input: "I am Ann.", ...fields });
     const { status } = await talk.responses({
-      ...{ input: "Who am I?", previous_response_id: body.id, ...fields },
+      input: "Who am I?",
+      previous_response_id: body.id,
+      ...fields,
     });
     expect(status).toBe(200);
     expect((await talk.prompts())[1]).toBe(
@@ -127,7 +130,9 @@ describe("instructions of Responses", () => {
       await using talk = await tellGateway(["Hello", "Ann", "Bye"]);
       const first = await talk.responses({ input: "I am Ann.", instructions: "Be brief." });
       const second = await talk.responses({
-        ...{ input: "Who am I?", previous_response_id: first.body.id, ...fields },
+        input: "Who am I?",
+        previous_response_id: first.body.id,
+        ...fields,
       });
       await talk.responses({ input: "Bye", previous_response_id: second.body.id, ...fields });
       const system = "instructions" in fields && fields.instructions ? "system\nBe long.\n" : "";
@@ -191,7 +196,8 @@ describe("a message that cannot be shown", () => {
       "messages",
       {
         messages: [
-          ...[hi, { role: "assistant", content: [{ type: "tool_use", ...called, input: deep }] }],
+          hi,
+          { role: "assistant", content: [{ type: "tool_use", ...called, input: deep }] },
           {
             role: "user",
             content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "A" }],
@@ -206,10 +212,12 @@ describe("a message that cannot be shown", () => {
         messages: [
           hi,
           {
-            ...{ role: "assistant", content: null },
+            role: "assistant",
+            content: null,
             tool_calls: [
               {
-                ...{ id: "a", type: "function" },
+                id: "a",
+                type: "function",
                 function: { name: "look", arguments: `${"[".repeat(50_000)}${"]".repeat(50_000)}` },
               },
             ],

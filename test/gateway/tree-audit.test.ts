@@ -173,7 +173,10 @@ describe("verify", () => {
   test("holds a run's rows against the trees of its episodes", async () => {
     const plan = { environment: "gateway", split: "live", isOpen: true };
     const manifest = {
-      ...{ format: 1 as const, turnwright: "0", configuration: {}, identity: {} },
+      format: 1 as const,
+      turnwright: "0",
+      configuration: {},
+      identity: {},
       found: { plan, vocabularySize: 100_000 },
     };
     {

@@ -45,7 +45,7 @@ test.skipIf(why !== undefined)("pass_hat_k() of the Python package is the report
   const tally = new EvaluationTally(plan);
   for (const [taskIndex, own] of rewards.entries()) {
     for (const [sampleIndex, reward] of own.entries()) {
-      const row = episodeRow({ taskIndex, sampleIndex, ...(reward === null ? {} : { reward }) });
+      const row = episodeRow({ taskIndex, sampleIndex, ...(reward !== null && { reward }) });
       tally.add({ row, trial: sampleIndex });
     }
   }

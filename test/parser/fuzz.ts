@@ -119,7 +119,7 @@ function chooseOptions(
     forwardUnknownTools: random.below(6) === 0,
     engineVersion,
     responseTemplate,
-    ...(finishReason === undefined ? {} : { finishReason }),
+    ...(finishReason !== undefined && { finishReason }),
   };
 }
 
@@ -234,7 +234,7 @@ function fuzzReasoning(
     toolCallParserActive: random.below(2) === 0,
     forceNonemptyContent: random.below(4) === 0,
     responseTemplate,
-    ...(force === undefined ? {} : { forceReasoning: force }),
+    ...(force !== undefined && { forceReasoning: force }),
   };
   const facts = { parser: `reasoning ${parser.name}`, options, text };
   explain(facts, () => {

@@ -44,7 +44,7 @@ function readVectors(): Vector[] {
 function optionsOf({ init }: Vector, engineVersion: string): ReasoningOptions {
   return {
     engineVersion,
-    ...(init?.force_reasoning === undefined ? {} : { forceReasoning: init.force_reasoning }),
+    ...(init?.force_reasoning !== undefined && { forceReasoning: init.force_reasoning }),
     toolCallParserActive: init?.tool_call_parser_active ?? false,
     forceNonemptyContent: init?.force_nonempty_content ?? false,
   };

@@ -59,8 +59,11 @@ test.each([
   for (const { parser, text, lacks = [], template, raises, normal = "", calls = [] } of rows) {
     const known = vocabulary.filter((token) => !lacks.includes(token));
     const options = {
-      ...{ tools, dialect, engineVersion: release, vocabulary: known },
-      ...(template === undefined ? {} : { responseTemplate: templates.get(template)! }),
+      tools,
+      dialect,
+      engineVersion: release,
+      vocabulary: known,
+      ...(template !== undefined && { responseTemplate: templates.get(template)! }),
     };
     const { compat } = findToolCallParser(parser).parse(text, options);
     const found = calls.map(([called, argumentsText, toolIndex]) => {

@@ -32,8 +32,10 @@ describe.skipIf(missingStore !== undefined)("a program of one's own that hands o
     const policy = await textPolicy(() => [], { modelDir: smallModelFolder });
     const server = await startSglangTestServer({ policy });
     const both = {
-      ...{ queue: store.url, shared: place("shared") },
-      ...{ url: server.url, model: smallModelFolder },
+      queue: store.url,
+      shared: place("shared"),
+      url: server.url,
+      model: smallModelFolder,
     };
     const settings = Object.entries({ ...both, env: desk, user: "scripted" });
     const flags = settings.flatMap(([name, value]) => [`--${name}`, value]);
@@ -61,7 +63,8 @@ describe.skipIf(missingStore !== undefined)("a program of one's own that hands o
     expect(worker.told.match(/joins run/g)).toHaveLength(1);
     const measured = await evaluate({ ...options, out: place("measure"), trials: 2 });
     expect((await readRun(place("measure"))).manifest.found["plan"]).toMatchObject({
-      ...{ taskIndexes: [0, 1], sampleCount: 2 },
+      taskIndexes: [0, 1],
+      sampleCount: 2,
     });
     expect(measured).toMatchObject({ averageReward: { value: 0 }, trialCount: 2 });
     expect(worker.told.match(/joins run/g)).toHaveLength(2);

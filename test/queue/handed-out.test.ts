@@ -11,8 +11,22 @@ import { jsonLines, runCli } from "../support/run-cli.ts";
 
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 const what = [
-  ...["--env", "storefront", "--user", "scripted", "--engine", "reference", "--model", model],
-  ...["--threads", "1", "--seed", "7", "--sampling-seed", "7", "--max-turns", "3"],
+  "--env",
+  "storefront",
+  "--user",
+  "scripted",
+  "--engine",
+  "reference",
+  "--model",
+  model,
+  "--threads",
+  "1",
+  "--seed",
+  "7",
+  "--sampling-seed",
+  "7",
+  "--max-turns",
+  "3",
 ];
 const scope = ["--tasks", "0-5", "--samples", "2"];
 
@@ -43,8 +57,12 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
     await using one = new Started([...work, "--name", "one"]);
     await using two = new Started([...work, "--name", "two"]);
     await using run = new Started([
-      ...["rollout", ...what, ...scope, ...shared],
-      ...["--out", path.join(scratch, "handed-out")],
+      "rollout",
+      ...what,
+      ...scope,
+      ...shared,
+      "--out",
+      path.join(scratch, "handed-out"),
     ]);
     await one.until("joins run");
     await two.until("joins run");
@@ -74,14 +92,23 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
     await using store = await startStore();
     const queue = ["--queue", store.url];
     await using run = new Started([
-      ...["rollout", ...what, "--tasks", "0", "--samples", "1", ...queue],
-      ...["--out", path.join(scratch, "waits")],
+      "rollout",
+      ...what,
+      "--tasks",
+      "0",
+      "--samples",
+      "1",
+      ...queue,
+      "--out",
+      path.join(scratch, "waits"),
     ]);
     await run.until("waiting: no worker is there: start one with `turnwright worker`");
     await using other = new Started([
       "worker",
       ...what.map((flag) => (flag === "3" ? "4" : flag)),
-      ...[...queue, "--name", "other"],
+      ...queue,
+      "--name",
+      "other",
     ]);
     await other.until("refuses run");
     expect(other.told).toMatch(
@@ -96,8 +123,16 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
   test("takes nothing that was played for a start of other settings, of which nothing was written", async () => {
     const out = path.join(scratch, "other-settings");
     const play = (temperature: string, to: string): string[] => [
-      ...["rollout", ...what, "--tasks", "0", "--samples", "1"],
-      ...["--temperature", temperature, "--out", to],
+      "rollout",
+      ...what,
+      "--tasks",
+      "0",
+      "--samples",
+      "1",
+      "--temperature",
+      temperature,
+      "--out",
+      to,
     ];
     const queueId = async (): Promise<unknown> =>
       (JSON.parse(await readFile(path.join(out, "queue.json"), "utf8")) as { run: unknown }).run;
@@ -125,9 +160,21 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
     const secret = "correct-horse-battery";
     const place = (name: string): string => path.join(scratch, name);
     const made = spawnSync("openssl", [
-      ...["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"],
-      ...["-keyout", place("key.pem"), "-out", place("cert.pem"), "-subj", "/CN=localhost"],
-      ...["-addext", "subjectAltName=DNS:localhost"],
+      "req",
+      "-x509",
+      "-newkey",
+      "rsa:2048",
+      "-nodes",
+      "-days",
+      "2",
+      "-keyout",
+      place("key.pem"),
+      "-out",
+      place("cert.pem"),
+      "-subj",
+      "/CN=localhost",
+      "-addext",
+      "subjectAltName=DNS:localhost",
     ]);
     if (made.status !== 0) context.skip("openssl is not installed");
     // The plain port stays for those who start it; what is tested is the other.
@@ -137,8 +184,10 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
     await using _store = await startStore([...tls, ...files, "--requirepass", secret]);
     const env = { NODE_EXTRA_CA_CERTS: place("cert.pem"), QUEUE_PASSWORD: secret };
     const queue = [
-      ...["--queue", `rediss://localhost:${tlsPort}`],
-      ...["--queue-password-env", "QUEUE_PASSWORD"],
+      "--queue",
+      `rediss://localhost:${tlsPort}`,
+      "--queue-password-env",
+      "QUEUE_PASSWORD",
     ];
     await using worker = new Started(["worker", ...what, ...queue], env);
     const out = place("by-tls");

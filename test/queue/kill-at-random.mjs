@@ -103,7 +103,7 @@ const proxyServer = net.createServer((socket) => {
 await new Promise((resolve) => proxyServer.listen(0, "127.0.0.1", resolve));
 const url = `redis://127.0.0.1:${proxyServer.address().port}`;
 const cut = () => {
-  for (const socket of [...proxy.sockets]) socket.destroy();
+  for (const socket of Array.from(proxy.sockets)) socket.destroy();
 };
 
 function linesOf(out, name) {

@@ -98,7 +98,11 @@ function manifestOf(
   // Nobody knows what will be fed.
   const isOpen = wanted.type === "fork" ? !wanted.isRepeatable : wanted.source === "feed";
   const plan = {
-    ...{ environment: "tally", split: "test", taskIndexes, sampleCount: size, seed },
+    environment: "tally",
+    split: "test",
+    taskIndexes,
+    sampleCount: size,
+    seed,
     ...groupId,
     ...(isOpen && { isOpen: true, taskIndexes: undefined }),
   };

@@ -37,13 +37,13 @@ export class SimulatedProcess {
   /** Nothing of it happens any more. */
   die(): void {
     this.isDead = true;
-    for (const callOff of [...this.#waits]) callOff();
+    for (const callOff of Array.from(this.#waits)) callOff();
   }
 
   /** It does nothing for so long; what was due then happens all at once, in any order. */
   freeze(ms: number): void {
     this.#frozenUntilMs = this.#world.now() + ms;
-    for (const hold of [...this.#held]) hold();
+    for (const hold of Array.from(this.#held)) hold();
   }
 
   get isFrozen(): boolean {

@@ -77,7 +77,11 @@ export class SimulatedQueue {
     try {
       const place = this.#placeOf(process, troubles);
       const handOut = await HandOut.open({
-        ...{ store, run: this.#run, environment: "tally", terms, isRecorded: true },
+        store,
+        run: this.#run,
+        environment: "tally",
+        terms,
+        isRecorded: true,
         sampling: { seed: samplingSeed },
         ...(place && { place }),
       });
@@ -105,7 +109,8 @@ export class SimulatedQueue {
     const isTroubled = (chance: number): boolean =>
       !this.#isCalm && random.chance(chance * troubles);
     const line: StoreLine = {
-      ...{ store: this.store, process },
+      store: this.store,
+      process,
       note: () => clock.note(),
       delayMs: () => (random.chance(0.1) ? random.between(1, isTroubled(0.1) ? 3000 : 30) : 0),
       lostForMs: () => (isTroubled(0.01) ? random.between(1, 3000) : undefined),
@@ -113,7 +118,9 @@ export class SimulatedQueue {
         isTroubled(0.1) ? undefined : random.chance(0.2) ? random.between(1, 50) : 0,
     };
     return await QueueStore.connect(config, {
-      ...{ clients: memoryClients(line), clock: process.clock, env: {} },
+      clients: memoryClients(line),
+      clock: process.clock,
+      env: {},
       wallNow: () => Math.floor(1_000_000 + clock.now()),
     });
   }
@@ -141,8 +148,12 @@ export class SimulatedQueue {
       const asking = { count: 0 };
       const engine = countCalls(setup.engine, asking);
       const worker = await QueueWorker.start({
-        ...{ store, setup: { ...setup, engine }, terms, redactor: new Redactor() },
-        ...{ concurrency, leaseMs },
+        store,
+        setup: { ...setup, engine },
+        terms,
+        redactor: new Redactor(),
+        concurrency,
+        leaseMs,
         ...(place && { place }),
       });
       worker.failed.catch((error: unknown) => {

@@ -117,7 +117,9 @@ export class SimulatedRun {
     const { clock, disk, random, wrong } = this.#world;
     const { isUndisturbed } = this.#scenario;
     const life: Life = {
-      ...{ number, isCalm, process: new SimulatedProcess(clock) },
+      number,
+      isCalm,
+      process: new SimulatedProcess(clock),
       troubles: isCalm || isUndisturbed ? 0 : random.next(),
       stop: new AbortController(),
       disk: { callCount: 0, faultCount: 0, hasOpened: false, hasLeft: false },
@@ -249,7 +251,10 @@ export class SimulatedRun {
     const { clock } = process;
     return startRun({
       source: simulatedSource(wanted, {
-        ...{ environment, world: this.#world, isLast: isCalm, clock },
+        environment,
+        world: this.#world,
+        isLast: isCalm,
+        clock,
         noted: this.#notedGroups(),
       }),
       setup,

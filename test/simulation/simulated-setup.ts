@@ -19,7 +19,9 @@ export function simulatedSetup(
   const { clock } = process;
   const { agent, isUndisturbed, taskCount } = scenario;
   const around: Surroundings = {
-    ...{ random, clock, troubles },
+    random,
+    clock,
+    troubles,
     draw: isUndisturbed ? () => 0 : draw,
   };
   const jump = (): number => (!isUndisturbed && random.chance(0.01) ? 3_600_000 : 0);

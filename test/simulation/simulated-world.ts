@@ -100,7 +100,8 @@ export class SimulatedWorld {
         };
       },
       describe: async () => ({
-        ...{ kind: "simulated", logprobConvention: "tempered" },
+        kind: "simulated",
+        logprobConvention: "tempered",
         policyVersion: String(this.version),
       }),
       close: async () => {},

@@ -56,8 +56,12 @@ export function tallyEnvironment(
     policyText: "You add up.",
     repeatable: true,
     task: (split, index) => ({
-      ...{ id: `${name}/${split}/${index}`, environment: name, split, index },
-      ...{ instruction: "Add up.", data: undefined },
+      id: `${name}/${split}/${index}`,
+      environment: name,
+      split,
+      index,
+      instruction: "Add up.",
+      data: undefined,
     }),
     async open(_task, { user, outside }) {
       let sum = 0;

@@ -44,7 +44,8 @@ async function call(
   Object.assign(process.env, env);
   const streams = {
     stdin: Readable.from(input === "" ? [] : [Buffer.from(input)], { objectMode: false }),
-    ...{ stdout, stderr },
+    stdout,
+    stderr,
   };
   const restoreStreams = Object.entries(streams).map(([name, stream]) => replace(name, stream));
   const listeners = signals.map((signal) => process.listeners(signal));

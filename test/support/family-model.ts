@@ -66,7 +66,7 @@ export async function writeFamilyModel(
     "tokenizer.json": JSON.stringify({ ...base, added_tokens: added }),
     "tokenizer_config.json": JSON.stringify({
       eos_token: family.eosToken,
-      ...(family.bosToken === undefined ? {} : { bos_token: family.bosToken }),
+      ...(family.bosToken !== undefined && { bos_token: family.bosToken }),
     }),
     "generation_config.json": JSON.stringify({ eos_token_id: family.endTokens.map(idOf) }),
     "chat_template.jinja": template,

@@ -48,5 +48,5 @@ export function recordedObservation({
   obs_len,
 }: RecordedObservation): RecordedObservation {
   if (obs_sha256 === undefined) return { obs: obs ?? null };
-  return { obs_sha256, ...(obs_len === undefined ? {} : { obs_len }) };
+  return { obs_sha256, ...(obs_len !== undefined && { obs_len }) };
 }

@@ -308,8 +308,8 @@ function recordedForm(message: RecordedMessage): unknown {
   return {
     role,
     content: content ?? "",
-    ...(calls.length === 0 ? {} : { calls }),
-    ...(name === undefined ? {} : { tool: name }),
+    ...(calls.length !== 0 && { calls }),
+    ...(name !== undefined && { tool: name }),
   };
 }
 

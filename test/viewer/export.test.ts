@@ -50,7 +50,14 @@ describe("turnwright view --export", () => {
   test("writes a file that needs nothing but a browser", async (context) => {
     const file = path.join(scratch, "exported.html");
     const { status, stdout, stderr } = await callCli([
-      ...["view", run, "--export", file, "--episode", "0#1", "7#3", "0#1"],
+      "view",
+      run,
+      "--export",
+      file,
+      "--episode",
+      "0#1",
+      "7#3",
+      "0#1",
     ]);
     expect(stderr).toBe("");
     expect(status).toBe(0);

@@ -173,9 +173,12 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
         await page.locator(`[data-token="${index}"]`).click();
         const fields = await fieldsOf(page);
         expect(fields).toMatchObject({
-          ...{ index: String(index), id: String(sample.tokenIds[index]) },
-          ...{ mask: "1 · trained", turn: `turn ${turnIndex}` },
-          ...{ logprob: String(sample.logprobs[index]), version: sample.policyVersions[index] },
+          index: String(index),
+          id: String(sample.tokenIds[index]),
+          mask: "1 · trained",
+          turn: `turn ${turnIndex}`,
+          logprob: String(sample.logprobs[index]),
+          version: sample.policyVersions[index],
         });
         expect(await page.locator(".turn.selected").getAttribute("data-turn")).toBe(
           String(turnIndex),
@@ -199,7 +202,8 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     const isSampled = (index: number): boolean => index >= promptLength;
     const large: Sample = {
       ...sample,
-      ...{ tokenIds, promptLength },
+      tokenIds,
+      promptLength,
       lossMask: tokenIds.map((_, index) => (isSampled(index) ? 1 : 0)),
       logprobs: tokenIds.map((_, index) => (isSampled(index) ? logprobAt(index) : 0)),
       policyVersions: tokenIds.map((_, index) => (isSampled(index) ? "7" : "")),
@@ -329,7 +333,10 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     };
     const texts = ["Good morning.", "First way.", "Second way.", ""];
     const treeTurn = {
-      ...{ promptTokenCount: 1, sampledTokenCount: 1, outputHash: "", isDelivered: true },
+      promptTokenCount: 1,
+      sampledTokenCount: 1,
+      outputHash: "",
+      isDelivered: true,
       model: "policy",
     };
     const row = makeEpisode(
@@ -423,7 +430,14 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       page.locator(`[data-turn-time="${turn}"] td[data-lane]`).allInnerTexts();
     await page.locator("[data-turn-time]").first().waitFor();
     expect(await page.locator(".lanes thead th").allInnerTexts()).toEqual([
-      ...["", "", "queue", "engine", "parse", "environment", "user", "tokens in → out"],
+      "",
+      "",
+      "queue",
+      "engine",
+      "parse",
+      "environment",
+      "user",
+      "tokens in → out",
     ]);
     expect(await cells(0)).toEqual(["15 ms", "25 ms", "7 ms", "5 ms", "1.1 s"]);
     expect(await cells(1)).toEqual(["–", "20 ms", "–", "5 ms", "–"]);
@@ -466,10 +480,15 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     const fork = await otherEpisode("shop/test/0#1", "again", 1);
     const failure = { party: "engine", code: "engine/unreachable", message: "gone" } as const;
     const { reward: _none, ...failed } = makeEpisode("shop/test/3#0", [], {
-      ...{ outcome: "failed", stopReason: "failure" },
+      outcome: "failed",
+      stopReason: "failure",
       counts: {
-        ...{ turnCount: 0, sampledTokenCount: 0, tokenCount: 0, toolCallCount: 0 },
-        ...{ formatErrorCount: 0, attemptCounts: {} },
+        turnCount: 0,
+        sampledTokenCount: 0,
+        tokenCount: 0,
+        toolCallCount: 0,
+        formatErrorCount: 0,
+        attemptCounts: {},
       },
     });
     await writeViewedRun(dir, [

@@ -75,7 +75,7 @@ export async function importTauBench({ from, to }: ImportOptions): Promise<Bundl
     benchmark: "tau-bench",
     source: pinnedSource.repository,
     commit,
-    ...(changed.length > 0 && commit === pinnedSource.commit ? { changed: [...changed] } : {}),
+    ...(changed.length > 0 && commit === pinnedSource.commit && { changed: [...changed] }),
     license: license?.toString("utf8").startsWith("MIT License") === true ? "MIT" : "unknown",
     inputs,
     files: Object.fromEntries([...files].map(([name, content]) => [name, sha256Of(content)])),

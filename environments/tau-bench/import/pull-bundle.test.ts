@@ -77,10 +77,10 @@ function archiveServer({ breaks = 0, tag = '"v1"', content = archive }): {
       const body = content.subarray(start);
       response.writeHead(isRest ? 206 : 200, {
         "content-length": body.length,
-        ...(tag === "" ? {} : { etag: tag }),
-        ...(isRest
-          ? { "content-range": `bytes ${start}-${content.length - 1}/${content.length}` }
-          : {}),
+        ...(tag !== "" && { etag: tag }),
+        ...(isRest && {
+          "content-range": `bytes ${start}-${content.length - 1}/${content.length}`,
+        }),
       });
       if (ranges.length > breaks) {
         response.end(body);

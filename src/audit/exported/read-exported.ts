@@ -46,7 +46,7 @@ function readerOf(layout: Layout): Reader {
       rows: [row],
       reward: memberAt(record, layout.reward),
       group: memberAt(record, layout.group),
-      ...(layout.rollout === undefined ? {} : { rollout: memberAt(record, layout.rollout) }),
+      ...(layout.rollout !== undefined && { rollout: memberAt(record, layout.rollout) }),
       found,
     };
   };

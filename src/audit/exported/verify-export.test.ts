@@ -51,7 +51,8 @@ async function changed(as: ExportTarget, change: (records: Loose[]) => void): Pr
 
 test("looks at special tokens where the model is known, in every form", async () => {
   const special = {
-    ...{ vocabularySize: 200, stops: new Set([99]) },
+    vocabularySize: 200,
+    stops: new Set([99]),
     controls: new Map([
       [60, "<|im_start|>"],
       [99, "<|im_end|>"],

@@ -71,8 +71,8 @@ async function answer(line: PyDict, renderer: Renderer) {
     ids,
     text,
     closeSynthesised,
-    ...(droppedStopId === undefined ? {} : { droppedStopId }),
-    ...(foreignStopId === undefined ? {} : { foreignStopId }),
+    ...(droppedStopId !== undefined && { droppedStopId }),
+    ...(foreignStopId !== undefined && { foreignStopId }),
   };
 }
 

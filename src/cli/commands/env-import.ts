@@ -59,7 +59,7 @@ async function pullBundle(benchmark: string, { to, url }: PullFlags): Promise<vo
   try {
     const { manifest, isNew } = await pullTauBench({
       to,
-      ...(url === undefined ? {} : { url }),
+      ...(url !== undefined && { url }),
       signal: controller.signal,
       onProgress: (received, total) => {
         if (received - shownBytes < progressBytes) return;

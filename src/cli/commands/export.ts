@@ -12,7 +12,7 @@ import {
 } from "../../export/export-table.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import { sayNote } from "../../export/say-note.ts";
-import { given } from "../../internal/given.ts";
+import { withoutUndefined } from "../../internal/without-undefined.ts";
 import { makeFolder } from "../../internal/make-folder.ts";
 import type { Setting } from "../../setup/setting.ts";
 import { writeWhole } from "../../run/write-whole.ts";
@@ -123,7 +123,7 @@ async function exportToTrainer(
   const { content, summary } = await exportRun(dir, to, {
     onNote,
     ...(codec && { spell: async (ids) => await codec.decode(ids) }),
-    ...given({ policyVersion, temperature }),
+    ...withoutUndefined({ policyVersion, temperature }),
     versionRemedy: "--policy-version N",
     temperatureRemedy: "--temperature T",
   });

@@ -31,8 +31,17 @@ import { hideSecrets, writeError, writeOut } from "../write-out.ts";
 
 /** Settings of the run that a fork keeps: they decide what the conversation so far looks like. */
 const keptNames: readonly string[] = [
-  ...["env", "split", "tasks", "samples", "seed", "out", "user"],
-  ...["passes", "groups", "branch-at", "record"],
+  "env",
+  "split",
+  "tasks",
+  "samples",
+  "seed",
+  "out",
+  "user",
+  "passes",
+  "groups",
+  "branch-at",
+  "record",
 ];
 
 const forkSettings: readonly Setting[] = runSettings.filter(
@@ -109,7 +118,11 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
     ...defaultUser,
     ...stored,
     ...(await givenSettings(forkSettings, flags)),
-    ...{ split, tasks: String(taskIndex), samples: size, out: dir, record: "all" },
+    split,
+    tasks: String(taskIndex),
+    samples: size,
+    out: dir,
+    record: "all",
   });
   hideSecrets(createRunRedactor(config, process.env));
   const signal = stopOnInterrupt();

@@ -40,7 +40,8 @@ async function serveAgents(config: GatewayConfig, display: Display): Promise<voi
   const adminToken = readVariable(process.env, config.adminTokenEnv, "--admin-token-env");
   const onTrouble = (error: unknown): void => writeError(`trouble: ${describeError(error)}\n`);
   await using run = await createGatewayRun(config, {
-    ...{ signal, onTrouble },
+    signal,
+    onTrouble,
     onEngine: (news) => note(describeNews(news)),
   });
   for (const text of [...run.warnings, ...run.notes]) note(text);
@@ -55,7 +56,7 @@ async function serveAgents(config: GatewayConfig, display: Display): Promise<voi
       host,
       port,
       opensSessions,
-      ...(adminToken === undefined ? {} : { adminToken }),
+      ...(adminToken !== undefined && { adminToken }),
     };
     await using served = await serveGateway(run.gateway, place);
     await writeOut(introduction(served.url, run.folder.name, { config, display }));

@@ -128,7 +128,7 @@ function createJudge(values: JudgeValues) {
     model: requireSetting(values["judge-model"], "judge-model", "the name of the judge model"),
     maxConcurrent,
     timeoutMs: values["judge-timeout"] * 1000,
-    ...(apiKeyEnv === undefined ? {} : { apiKeyEnv }),
+    ...(apiKeyEnv !== undefined && { apiKeyEnv }),
   };
   const redactor = new Redactor(key === undefined ? [] : [key]);
   redactor.learnUrl(config.baseUrl);

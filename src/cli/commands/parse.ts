@@ -102,8 +102,8 @@ function optionsOf(line: PyDict, flags: ParseFlags): ParseOptions {
     dialect: flags.dialect,
     forwardUnknownTools: flags.forwardUnknownTools ?? isTrue(setting),
     vocabulary: isPyList(vocabulary) ? vocabulary.map(String) : [],
-    ...(flags.engineVersion === undefined ? {} : { engineVersion: flags.engineVersion }),
-    ...(finish === "length" || finish === "stop" ? { finishReason: finish } : {}),
+    ...(flags.engineVersion !== undefined && { engineVersion: flags.engineVersion }),
+    ...((finish === "length" || finish === "stop") && { finishReason: finish }),
   };
 }
 
@@ -155,16 +155,14 @@ function toAnswer({ compat, attempts }: ParseResult): Readonly<Record<string, Pl
       arguments: argumentsText,
       toolIndex,
     })),
-    ...(compat.raises ? { raises: true } : {}),
+    ...(compat.raises && { raises: true }),
     attempts: attempts.map(({ status, raw, span, name, argumentsText, diagnostics }) => ({
       status,
       raw,
       span: [...span],
-      ...(name === undefined ? {} : { name }),
-      ...(argumentsText === undefined ? {} : { argumentsText }),
-      ...(diagnostics.length === 0
-        ? {}
-        : { diagnostics: diagnostics.map((item) => ({ ...item })) }),
+      ...(name !== undefined && { name }),
+      ...(argumentsText !== undefined && { argumentsText }),
+      ...(diagnostics.length !== 0 && { diagnostics: diagnostics.map((item) => ({ ...item })) }),
     })),
   };
 }

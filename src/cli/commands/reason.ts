@@ -45,9 +45,9 @@ export function defineReason(command: Command): void {
       const parser = findReasoningParser(name);
       const template = await readResponseTemplate(files.responseTemplate);
       const options: ReasoningOptions = {
-        ...(dialect === undefined ? {} : { dialect }),
-        ...(engineVersion === undefined ? {} : { engineVersion }),
-        ...(force === undefined ? {} : { forceReasoning: force }),
+        ...(dialect !== undefined && { dialect }),
+        ...(engineVersion !== undefined && { engineVersion }),
+        ...(force !== undefined && { forceReasoning: force }),
         ...template,
       };
       // What is wrong with the flags is said once, and not of each line.

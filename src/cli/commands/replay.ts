@@ -131,9 +131,10 @@ function describeVerdict(verdict: ReplayVerdict, reward: RewardChange | undefine
 function toEvent(rolloutId: string, verdict: ReplayVerdict, reward: RewardChange | undefined) {
   const { type } = verdict;
   return {
-    ...{ type, rolloutId },
-    ...("place" in verdict ? { place: verdict.place } : {}),
-    ...("reason" in verdict ? { reason: verdict.reason } : {}),
+    type,
+    rolloutId,
+    ...("place" in verdict && { place: verdict.place }),
+    ...("reason" in verdict && { reason: verdict.reason }),
     ...(reward && { reward: { before: reward.before, now: reward.now } }),
   };
 }

@@ -44,9 +44,12 @@ export function defineServeTest(command: Command): void {
     .option("--workers <urls>", "be a router in front of these servers instead, as SGLang's is")
     .action(async (flags: Partial<ServeFlags>) => {
       const server = await serveTestServer({
-        ...{ protocol: flags.protocol ?? "sglang", port: flags.port ?? 30_000 },
-        ...{ policy: flags.policy ?? "seeded", policyOptions: flags.policyOptions ?? "{}" },
-        ...{ options: flags.options ?? "{}", workers: flags.workers?.split(",") },
+        protocol: flags.protocol ?? "sglang",
+        port: flags.port ?? 30_000,
+        policy: flags.policy ?? "seeded",
+        policyOptions: flags.policyOptions ?? "{}",
+        options: flags.options ?? "{}",
+        workers: flags.workers?.split(","),
       });
       await writeOut(`${JSON.stringify({ url: server.url })}\n`);
       writeError("It samples what its policy says; no model is behind it. Ctrl-C ends it.\n");

@@ -48,9 +48,12 @@ async function serve(config: ServiceConfig, display: Display): Promise<void> {
   const { batches, queuedAttempts } = service.health;
   if (batches > 0) note(`${batches} batches of an earlier start go on: ${queuedAttempts} attempts`);
   await using served = await serveRollouts(service, {
-    ...{ host: config.host, port: config.port, version: await readVersion() },
+    host: config.host,
+    port: config.port,
+    version: await readVersion(),
     ...(token !== undefined && { token }),
-    ...{ gym, redactor },
+    gym,
+    redactor,
     onTrouble: (error) => writeError(`trouble: ${describeError(error)}\n`),
   });
   const { url } = served;

@@ -72,7 +72,7 @@ async function showRows(
     const text = await showTokens(sample, {
       style,
       full,
-      ...(codec === undefined ? {} : { codec }),
+      ...(codec !== undefined && { codec }),
     });
     await writeOut(`${text}\n\n`);
   }

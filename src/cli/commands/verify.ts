@@ -10,7 +10,6 @@ import {
 } from "../../audit/lone-file.ts";
 import { verifyRun } from "../../audit/verify-run.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
-import { given } from "../../internal/given.ts";
 import { isFolder } from "../../report/read-run.ts";
 import { rescoreFile, type FileRescoring } from "../../trajectory/rescore-file.ts";
 import { verifyFile } from "../../trajectory/verify-file.ts";
@@ -111,11 +110,11 @@ async function verifyExports(
   const { loadTokenCodec } = await import("../../tokenizer/load-codec.ts");
   const codec = promptText === undefined ? undefined : await loadTokenCodec(promptText);
   const known = {
-    ...(model === undefined ? {} : { special: await readSpecialTokens(model) }),
+    ...(model !== undefined && { special: await readSpecialTokens(model) }),
     ...(codec && { spell: async (ids: readonly number[]) => await codec.decode(ids) }),
-    ...(run === undefined ? {} : { run }),
-    ...(policyVersion === undefined ? {} : { policyVersion: Number(policyVersion) }),
-    ...given({ temperature }),
+    ...(run !== undefined && { run }),
+    ...(policyVersion !== undefined && { policyVersion: Number(policyVersion) }),
+    ...(temperature !== undefined && { temperature }),
     versionRemedy: "--policy-version N",
     temperatureRemedy: "--temperature T",
   };

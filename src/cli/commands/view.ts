@@ -45,7 +45,7 @@ async function view(dirs: readonly string[], flags: ViewFlags): Promise<void> {
     if (run === undefined || others.length > 0) {
       throw new UsageError("Cannot export several runs into one file: name one");
     }
-    const named = { wanted: episode ?? [], ...(model === undefined ? {} : { model }) };
+    const named = { wanted: episode ?? [], ...(model !== undefined && { model }) };
     const { html, episodeCount } = await exportHtml(run, named);
     await writeFile(flags.export, html);
     await writeOut(`${flags.export}: ${episodeCount} episodes, ${Buffer.byteLength(html)} bytes\n`);
@@ -61,8 +61,9 @@ async function view(dirs: readonly string[], flags: ViewFlags): Promise<void> {
   await using scoring = await openEngines(flags.rescore === true ? runs : [], signal);
   const { rescorings } = scoring;
   await using viewer = await startViewer(runs, {
-    ...{ port, rescorings },
-    ...(model === undefined ? {} : { model }),
+    port,
+    rescorings,
+    ...(model !== undefined && { model }),
   });
   await writeOut(`${viewer.url}\n`);
   writeError("open this address in a browser; Ctrl-C ends the viewer\n");

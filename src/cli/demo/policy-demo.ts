@@ -26,9 +26,19 @@ export async function playPolicyDemo(demo: {
 }): Promise<void> {
   const { model, out, seed } = demo;
   const config = readRunConfig({
-    ...{ engine: "reference", model, env: "storefront", split: "test", user: "scripted" },
-    ...{ tasks: `0-${taskCount - 1}`, samples: sampleCount, concurrency: taskCount * sampleCount },
-    ...{ "max-tokens-per-turn": 128, seed, "sampling-seed": seed, format: "slime", out },
+    engine: "reference",
+    model,
+    env: "storefront",
+    split: "test",
+    user: "scripted",
+    tasks: `0-${taskCount - 1}`,
+    samples: sampleCount,
+    concurrency: taskCount * sampleCount,
+    "max-tokens-per-turn": 128,
+    seed,
+    "sampling-seed": seed,
+    format: "slime",
+    out,
   });
   await writeOut(introduction());
   await rollout(config, { json: false, quiet: false });

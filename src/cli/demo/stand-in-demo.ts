@@ -35,8 +35,17 @@ export async function playStandInDemo(demo: StandInDemo): Promise<void> {
   const model = demo.model ?? findQwen3Folder();
   const { out, seed } = demo;
   const settings = {
-    ...{ env, data, model, out, seed, split: "test", tasks: `0-${taskCount - 1}` },
-    ...{ samples: sampleCount, "engine-mode": "direct", user: "scripted", parser: "qwen25" },
+    env,
+    data,
+    model,
+    out,
+    seed,
+    split: "test",
+    tasks: `0-${taskCount - 1}`,
+    samples: sampleCount,
+    "engine-mode": "direct",
+    user: "scripted",
+    parser: "qwen25",
     format: "slime",
   };
   await writeOut(introduction(env));

@@ -77,8 +77,8 @@ export function encodeScoringBody(
 /** Text that ends the turn, and the form that it is held to. */
 function encodeEnds({ stopTexts = [], constraint }: PieceRequest["turn"]): Record<string, unknown> {
   return {
-    ...(stopTexts.length === 0 ? {} : { stop: stopTexts }),
-    ...(constraint?.type === "json-schema" ? { json_schema: constraint.schema } : {}),
+    ...(stopTexts.length !== 0 && { stop: stopTexts }),
+    ...(constraint?.type === "json-schema" && { json_schema: constraint.schema }),
   };
 }
 
@@ -90,10 +90,10 @@ function encodeRest(
   { settings: { model, slotAffinity }, leavesTextUnparsed }: BodyOptions,
 ): Record<string, unknown> {
   return {
-    ...(model === undefined ? {} : { model }),
+    ...(model !== undefined && { model }),
     // The server takes it modulo the number of its slots.
-    ...(slotAffinity === "session" ? { id_slot: hashText(sessionId) >>> 1 } : {}),
-    ...(leavesTextUnparsed ? { chat_parser: ACCEPT_ALL } : {}),
+    ...(slotAffinity === "session" && { id_slot: hashText(sessionId) >>> 1 }),
+    ...(leavesTextUnparsed && { chat_parser: ACCEPT_ALL }),
     cache_prompt: true,
     return_tokens: true,
     post_sampling_probs: false,

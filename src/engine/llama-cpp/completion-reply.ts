@@ -66,7 +66,7 @@ export function readCompletionReply(text: string, request: PieceRequest): Comple
     logprobs: logprobs.slice(0, length),
     finish: findStop(ids, request.turn) ?? readFinish(reply, ids),
     surplusCount: sampled.length - length,
-    ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
+    ...(cachedTokenCount !== undefined && { cachedTokenCount }),
   };
 }
 

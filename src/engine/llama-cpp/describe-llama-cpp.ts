@@ -54,11 +54,11 @@ export async function describeLlamaCpp(
     return {
       kind: "llama-cpp",
       url: worker.url,
-      ...(typeof model === "string" ? { model } : {}),
-      ...(typeof engineVersion === "string" ? { engineVersion } : {}),
-      ...(policyVersion === "" ? {} : { policyVersion }),
+      ...(typeof model === "string" && { model }),
+      ...(typeof engineVersion === "string" && { engineVersion }),
+      ...(policyVersion !== "" && { policyVersion }),
       logprobConvention: "raw",
-      ...(typeof contextLength === "number" ? { contextLength } : {}),
+      ...(typeof contextLength === "number" && { contextLength }),
     };
   });
 }

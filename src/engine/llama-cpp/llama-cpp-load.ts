@@ -1,7 +1,7 @@
 import type { ControlContext } from "../control-call.ts";
 import { getPage } from "../control-call.ts";
 import type { WorkerLoad } from "../engine.ts";
-import { given } from "../../internal/given.ts";
+import { withoutUndefined } from "../../internal/without-undefined.ts";
 import { readMetrics, sumOf } from "../prometheus-text.ts";
 import { isObject, parseLenientObject } from "../reply-reading.ts";
 import type { Worker } from "../worker-set.ts";
@@ -32,5 +32,5 @@ export async function loadOfLlamaCpp(
     keyValueTokens:
       lengths.length === 0 ? undefined : lengths.reduce((sum, length) => sum + length, 0),
   };
-  return [{ url: worker.url, runningCount: processing ?? busyCount, ...given(rest) }];
+  return [{ url: worker.url, runningCount: processing ?? busyCount, ...withoutUndefined(rest) }];
 }

@@ -60,10 +60,10 @@ export function createLlamaCppProtocol(settings: LlamaCppSettings): SamplingProt
             logprobs: scored.logprobs,
             versions: [{ tokenCount: ids.length, policyVersion: settings.policyVersion() }],
             promptTokenCount: piece.inputIds.length,
-            ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
+            ...(cachedTokenCount !== undefined && { cachedTokenCount }),
           },
           finish,
-          ...(surplusCount === 0 ? {} : { surplus: { tokenCount: surplusCount, reason } }),
+          ...(surplusCount !== 0 && { surplus: { tokenCount: surplusCount, reason } }),
         };
       });
     },

@@ -97,8 +97,8 @@ export async function createLlamaEngine({
       description: {
         kind: "llama",
         model: file,
-        ...(isRemote ? { weightsFile: modelPath } : {}),
-        ...(policyVersion === undefined ? {} : { policyVersion }),
+        ...(isRemote && { weightsFile: modelPath }),
+        ...(policyVersion !== undefined && { policyVersion }),
         engineVersion: `node-llama-cpp ${await library.getModuleVersion()}, llama.cpp ${release}`,
         logprobConvention: "tempered",
         contextLength: context.contextSize,
@@ -207,7 +207,7 @@ async function load(
   try {
     return await llama.loadModel({
       modelPath,
-      ...(signal === undefined ? {} : { loadSignal: signal }),
+      ...(signal !== undefined && { loadSignal: signal }),
     });
   } catch (error) {
     if (signal?.aborted) throw signal.reason;

@@ -81,7 +81,7 @@ export async function createReferenceEngine({
     description: {
       kind: "reference",
       model: modelDir,
-      ...(policyVersion === undefined ? {} : { policyVersion }),
+      ...(policyVersion !== undefined && { policyVersion }),
       logprobConvention: "tempered",
       contextLength,
     },

@@ -55,10 +55,10 @@ async function describeWorker(
   return {
     kind: "sglang",
     url: worker.url,
-    ...(typeof name === "string" ? { model: name } : {}),
-    ...(typeof version === "string" ? { policyVersion: version } : {}),
+    ...(typeof name === "string" && { model: name }),
+    ...(typeof version === "string" && { policyVersion: version }),
     logprobConvention: context.settings.logprobConvention,
-    ...(contextLength === undefined ? {} : { contextLength }),
+    ...(contextLength !== undefined && { contextLength }),
   };
 }
 

@@ -30,7 +30,7 @@ export function encodeGenerateBody(
     },
     return_logprob: true,
     logprob_start_len: -1,
-    ...(listsPrompt ? { return_prompt_token_ids: true } : {}),
+    ...(listsPrompt && { return_prompt_token_ids: true }),
     stream,
   };
   return jsonWithIds(fields, { name: "input_ids", ids: piece.inputIds });
@@ -73,7 +73,7 @@ function encodeSampling(sampling: SamplingParameters): Record<string, unknown> {
     frequency_penalty: sampling.frequencyPenalty ?? 0,
     presence_penalty: sampling.presencePenalty ?? 0,
     repetition_penalty: sampling.repetitionPenalty ?? 1,
-    ...(sampling.seed === undefined ? {} : { sampling_seed: sampling.seed }),
+    ...(sampling.seed !== undefined && { sampling_seed: sampling.seed }),
     ...sampling.extra,
   };
 }

@@ -4,15 +4,22 @@ import { TurnProgress } from "../turn-progress.ts";
 import { readGenerateReply } from "./generate-reply.ts";
 
 const turn = {
-  ...{ promptIds: [1, 2], sampling: {}, maxNewTokens: 8, stopTokenIds: [9] },
-  ...{ requestId: "r", sessionId: "s" },
+  promptIds: [1, 2],
+  sampling: {},
+  maxNewTokens: 8,
+  stopTokenIds: [9],
+  requestId: "r",
+  sessionId: "s",
 };
 const request = { requestId: "r", inputIds: [1, 2], maxNewTokens: 8, turn };
 
 function read(more: object) {
   const meta = {
-    ...{ finish_reason: { type: "stop", matched: 9 }, prompt_tokens: 2 },
-    ...{ output_token_logprobs: [[-0.5, 9, null]], weight_version: "1", ...more },
+    finish_reason: { type: "stop", matched: 9 },
+    prompt_tokens: 2,
+    output_token_logprobs: [[-0.5, 9, null]],
+    weight_version: "1",
+    ...more,
   };
   const reply = readGenerateReply(JSON.stringify({ output_ids: [9], meta_info: meta }), request);
   if (reply.type !== "finished") throw new Error(reply.type);

@@ -100,9 +100,9 @@ function readPiece(reply: JsonObject, meta: JsonObject, request: PieceRequest): 
     ids,
     logprobs,
     versions: readVersionRuns(meta, ids.length),
-    ...(queueMs === undefined ? {} : { queueMs }),
-    ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
-    ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
+    ...(queueMs !== undefined && { queueMs }),
+    ...(promptTokenCount !== undefined && { promptTokenCount }),
+    ...(cachedTokenCount !== undefined && { cachedTokenCount }),
   };
 }
 

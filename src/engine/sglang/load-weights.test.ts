@@ -29,7 +29,9 @@ describe("loadSglangWeights()", () => {
 
   test("gives the others back what they had where one server refuses", async () => {
     await using one = await startSglangTestServer({
-      ...{ policy: seededPolicy({ seed: 1 }), weightVersion: "7", modelPath: "/shared/step-7" },
+      policy: seededPolicy({ seed: 1 }),
+      weightVersion: "7",
+      modelPath: "/shared/step-7",
     });
     await using refusing = await answeringServer(({ path, body }) => {
       if (path === "/model_info") return { body: at7 };
@@ -41,7 +43,8 @@ describe("loadSglangWeights()", () => {
     const { url } = refusing;
     const urls = [one.url, url];
     await expect(loadSglangWeights({ urls }, { path: "/w", version: "8" })).rejects.toMatchObject({
-      ...{ code: "engine/server-error", message: `Cannot load /w at ${url}: no such folder` },
+      code: "engine/server-error",
+      message: `Cannot load /w at ${url}: no such folder`,
     });
     const info = await (await fetch(`${one.url}/model_info`)).json();
     expect(info).toMatchObject({ weight_version: "7", model_path: "/shared/step-7" });
@@ -111,7 +114,9 @@ describe("loadSglangWeights()", () => {
 
   test("the test server answers as SGLang does where somebody's request still runs", async () => {
     await using server = await startSglangTestServer({
-      ...{ policy: seededPolicy({ seed: 1 }), weightVersion: "7", modelPath: "/shared/step-7" },
+      policy: seededPolicy({ seed: 1 }),
+      weightVersion: "7",
+      modelPath: "/shared/step-7",
       tokenLatencyMs: 60_000,
     });
     const body = JSON.stringify({ input_ids: [1], sampling_params: { max_new_tokens: 2 } });
@@ -124,7 +129,9 @@ describe("loadSglangWeights()", () => {
     while (!(await loads()).includes('"num_running_reqs":1')) await setImmediate();
     const update = { model_path: "/shared/step-8", weight_version: "8" };
     const reply = await fetch(`${server.url}/update_weights_from_disk`, {
-      ...{ method: "POST", headers, body: JSON.stringify(update) },
+      method: "POST",
+      headers,
+      body: JSON.stringify(update),
     });
     expect([reply.status, await reply.json()]).toEqual([400, unflushed]);
     expect(await (await fetch(`${server.url}/model_info`)).json()).toMatchObject(at7);

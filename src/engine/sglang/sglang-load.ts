@@ -1,7 +1,7 @@
 import type { ControlContext } from "../control-call.ts";
 import { getPage } from "../control-call.ts";
 import type { WorkerLoad } from "../engine.ts";
-import { given } from "../../internal/given.ts";
+import { withoutUndefined } from "../../internal/without-undefined.ts";
 import { meanOf, readMetrics, sumOf } from "../prometheus-text.ts";
 import { isObject, parseLenientObject } from "../reply-reading.ts";
 import type { JsonObject } from "../reply-reading.ts";
@@ -59,7 +59,9 @@ function readRanks(ranks: readonly unknown[], url: string): readonly WorkerLoad[
   const keyValueTokens = sumOfField(read, "max_total_num_tokens");
   const usages = sumOfField(read, "token_usage");
   const keyValueUse = usages === undefined ? undefined : usages / read.length;
-  return [{ url, runningCount, ...given({ waitingCount, keyValueUse, keyValueTokens }) }];
+  return [
+    { url, runningCount, ...withoutUndefined({ waitingCount, keyValueUse, keyValueTokens }) },
+  ];
 }
 
 function sumOfField(objects: readonly JsonObject[], name: string): number | undefined {
@@ -82,5 +84,5 @@ export function readSglangMetrics(text: string, url: string): readonly WorkerLoa
     keyValueUse: meanOf(samples, "sglang:token_usage"),
     keyValueTokens: sumOf(samples, "sglang:max_total_num_tokens"),
   };
-  return [{ url, runningCount, ...given(rest) }];
+  return [{ url, runningCount, ...withoutUndefined(rest) }];
 }

@@ -49,12 +49,12 @@ export async function describeVllm(
       kind: "vllm",
       url: worker.url,
       model: model.id,
-      ...(engineVersion === undefined ? {} : { engineVersion }),
-      ...(policyVersion === "" ? {} : { policyVersion }),
+      ...(engineVersion !== undefined && { engineVersion }),
+      ...(policyVersion !== "" && { policyVersion }),
       logprobConvention: convention,
-      ...(assumption === undefined ? {} : { isConventionAssumed: true }),
-      ...(model.contextLength === undefined ? {} : { contextLength: model.contextLength }),
-      ...(warnings.length === 0 ? {} : { warnings }),
+      ...(assumption !== undefined && { isConventionAssumed: true }),
+      ...(model.contextLength !== undefined && { contextLength: model.contextLength }),
+      ...(warnings.length !== 0 && { warnings }),
     };
   });
 }

@@ -69,9 +69,13 @@ describe("createVllmWeightLoader()", () => {
       ...(ends ? [`/update_weight_version ${step}`] : []),
     ];
     expect(told).toEqual([
-      ...["/pause?mode=abort", ...load(8, false)],
+      "/pause?mode=abort",
+      ...load(8, false),
       // Nobody samples before all is as it was: what a failed load leaves ends the server then.
-      ...["/pause?mode=abort", ...load(7, true), ...load(7, true), "/resume"],
+      "/pause?mode=abort",
+      ...load(7, true),
+      ...load(7, true),
+      "/resume",
     ]);
   });
 

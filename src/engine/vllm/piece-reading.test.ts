@@ -3,8 +3,13 @@ import type { PieceRequest } from "../piece-request.ts";
 import { readVllmReply } from "./piece-reading.ts";
 
 const turn = {
-  ...{ promptIds: [1], sampling: {}, maxNewTokens: 2, stopTokenIds: [2], vocabularySize: 10 },
-  ...{ requestId: "r", sessionId: "s" },
+  promptIds: [1],
+  sampling: {},
+  maxNewTokens: 2,
+  stopTokenIds: [2],
+  vocabularySize: 10,
+  requestId: "r",
+  sessionId: "s",
 };
 const request = { inputIds: [1], maxNewTokens: 2, turn } as unknown as PieceRequest;
 

@@ -231,7 +231,7 @@ function checkPiece({
     versions: readVersionSpans(choice, { tokenCount: ids.length, place: PLACE }) ?? [
       { tokenCount: ids.length, policyVersion: "" },
     ],
-    ...(promptTokenCount === undefined ? {} : { promptTokenCount }),
-    ...(cachedTokenCount === undefined ? {} : { cachedTokenCount }),
+    ...(promptTokenCount !== undefined && { promptTokenCount }),
+    ...(cachedTokenCount !== undefined && { cachedTokenCount }),
   };
 }

@@ -25,8 +25,8 @@ export function encodeGenerateBody(
 ): Uint8Array {
   const fields = {
     request_id: wireId,
-    ...(model === undefined ? {} : { model }),
-    ...(listsPrompt ? { return_token_ids: true } : {}),
+    ...(model !== undefined && { model }),
+    ...(listsPrompt && { return_token_ids: true }),
     sampling_params: encodeSampling(piece),
     ...encodeStream(stream),
   };
@@ -46,7 +46,7 @@ export function encodeCompletionsBody(
   const fields = {
     ...encodeSampling(piece),
     request_id: wireId,
-    ...(model === undefined ? {} : { model }),
+    ...(model !== undefined && { model }),
     add_special_tokens: false,
     echo: false,
     return_token_ids: true,
@@ -119,7 +119,7 @@ function encodeParameters(sampling: SamplingParameters): Record<string, unknown>
     frequency_penalty: sampling.frequencyPenalty ?? 0,
     presence_penalty: sampling.presencePenalty ?? 0,
     repetition_penalty: sampling.repetitionPenalty ?? 1,
-    ...(sampling.seed === undefined ? {} : { seed: sampling.seed }),
+    ...(sampling.seed !== undefined && { seed: sampling.seed }),
     ...sampling.extra,
   };
 }

@@ -17,6 +17,6 @@ export function readServedModels(text: string): readonly ServedModel[] | undefin
   if (!Array.isArray(list)) return undefined;
   return list.filter(isObject).flatMap(({ id, max_model_len: length }) => {
     if (typeof id !== "string") return [];
-    return [{ id, ...(typeof length === "number" ? { contextLength: length } : {}) }];
+    return [{ id, ...(typeof length === "number" && { contextLength: length }) }];
   });
 }

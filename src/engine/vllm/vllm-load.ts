@@ -1,7 +1,7 @@
 import type { ControlContext } from "../control-call.ts";
 import { getPage } from "../control-call.ts";
 import type { WorkerLoad } from "../engine.ts";
-import { given } from "../../internal/given.ts";
+import { withoutUndefined } from "../../internal/without-undefined.ts";
 import { meanOf, readMetrics, sumOf } from "../prometheus-text.ts";
 import { parseLenientObject } from "../reply-reading.ts";
 import type { Worker } from "../worker-set.ts";
@@ -43,5 +43,5 @@ export function readVllmMetrics(text: string, url: string): readonly WorkerLoad[
     keyValueTokens:
       capacities.length === 0 ? undefined : capacities.reduce((sum, tokens) => sum + tokens, 0),
   };
-  return [{ url, runningCount, ...given(rest) }];
+  return [{ url, runningCount, ...withoutUndefined(rest) }];
 }

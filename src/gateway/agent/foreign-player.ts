@@ -4,7 +4,7 @@ import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "../../episode/episode-setup.ts";
 import type { EpisodeLimits } from "../../episode/limits.ts";
 import { RolloutError } from "../../errors.ts";
-import { given } from "../../internal/given.ts";
+import { withoutUndefined } from "../../internal/without-undefined.ts";
 import { startDeadline } from "../../internal/deadline.ts";
 import { renderAt } from "../../renderer/render-at.ts";
 import { inProcessUrl } from "../create-gateway.ts";
@@ -94,7 +94,11 @@ class Player {
     try {
       const place = { baseUrl, apiKey: opened.token, fetch };
       const played = await this.#attempt(assignment, setup, {
-        ...{ session, place, signal, interrupt, redactor },
+        session,
+        place,
+        signal,
+        interrupt,
+        redactor,
       });
       await gateway.close(session);
       if (this.#crash !== undefined) throw this.#crash.error;
@@ -170,13 +174,22 @@ class Player {
     const renderer = renderAt(setup.renderer, promptTime);
     const engine = this.#dispatch(setup.engine);
     const onTrouble = (error: unknown): void => void (this.#crash ??= { error });
-    const options = { engine, renderer, sampling, now, onTrouble, ...given({ clock }) };
+    const options = {
+      engine,
+      renderer,
+      sampling,
+      now,
+      onTrouble,
+      ...(clock !== undefined && { clock }),
+    };
     const gateway = new Gateway({ ...options, limits: toSessionLimits(limits) });
     const deskOf = (session: GatewaySession) => this.#desks.get(session);
     const app = createGatewayApp(gateway, { opensSessions: false, checksHost: false }, deskOf);
     const place = { host: "127.0.0.1", port: 0, opensSessions: false };
     return {
-      ...{ setup, attemptCount: 0, gateway },
+      setup,
+      attemptCount: 0,
+      gateway,
       fetch: async (input, init) => await app.fetch(new Request(input, init)),
       served: this.#agent.needsAddress === true ? serveGateway(gateway, place, deskOf) : undefined,
     };
@@ -239,10 +252,15 @@ function toSessionLimits(limits: EpisodeLimits): Partial<SessionLimits> {
   const { maxTurns, maxTokensPerTurn, maxEpisodeTokens, maxContextTokens, engineTimeoutMs } =
     limits;
   return {
-    ...{ maxTurns, maxTokensPerTurn, maxContextTokens, engineTimeoutMs },
+    maxTurns,
+    maxTokensPerTurn,
+    maxContextTokens,
+    engineTimeoutMs,
     maxSessionTokens: maxEpisodeTokens,
     // A run bounds these itself.
-    ...{ maxRequests: Infinity, maxSessions: Infinity, idleTimeoutMs: Infinity },
+    maxRequests: Infinity,
+    maxSessions: Infinity,
+    idleTimeoutMs: Infinity,
   };
 }
 
@@ -260,9 +278,17 @@ function describe(
   const episode = toEpisode(session, { end: played.end, atMs: now() });
   return {
     ...episode,
-    ...{ rolloutId, groupId, taskId: task.id, taskIndex: task.index, sampleIndex, seed, attempt },
-    ...given({ groupIndex, userUsage: played.userUsage }),
-    ...{ environment: task.environment, split: task.split, startedAtMs },
+    rolloutId,
+    groupId,
+    taskId: task.id,
+    taskIndex: task.index,
+    sampleIndex,
+    seed,
+    attempt,
+    ...withoutUndefined({ groupIndex, userUsage: played.userUsage }),
+    environment: task.environment,
+    split: task.split,
+    startedAtMs,
     durationMs: Math.max(0, now() - startedAtMs),
   };
 }

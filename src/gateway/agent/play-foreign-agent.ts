@@ -9,7 +9,6 @@ import { scoredEnd } from "../../episode/scored-end.ts";
 import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "../../episode/episode-setup.ts";
 import { RolloutError, type Party } from "../../errors.ts";
-import { given } from "../../internal/given.ts";
 import { systemClock, type Clock } from "../../internal/clock.ts";
 import { startDeadline } from "../../internal/deadline.ts";
 import type { Redactor } from "../../internal/redactor.ts";
@@ -159,8 +158,12 @@ async function runAgent(
   // has no part in.
   const onDone = (): void => session.finish(`the world of task ${task.id} is done`);
   const desk = new WorldDesk(about, {
-    ...{ world, watch, hearing, limits, onDone },
-    ...given({ redactor }),
+    world,
+    watch,
+    hearing,
+    limits,
+    onDone,
+    ...(redactor !== undefined && { redactor }),
   });
   const tools = await cross(play, reading, () => desk.tools);
   useDesk(desk);
@@ -312,7 +315,7 @@ function boundaryOf(
   [party, does, timeoutMs, suspect]: Crossing,
 ): Boundary {
   const what = `${does} task ${assignment.task.id}`;
-  return { party, what, timeoutMs, ...given({ suspect }) };
+  return { party, what, timeoutMs, ...(suspect !== undefined && { suspect }) };
 }
 
 function placeOf({ assignment: { task }, setup }: Attempt, what: string): string {

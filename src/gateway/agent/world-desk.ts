@@ -78,7 +78,9 @@ export class WorldDesk {
     return this.about.tools.map((tool) => {
       const { description, parameters } = describeTool(tool);
       return {
-        ...{ name: tool.name, description, parameters },
+        name: tool.name,
+        description,
+        parameters,
         execute: async (given) => (await this.call(tool.name, given)).observation,
       };
     });
@@ -155,7 +157,8 @@ export class WorldDesk {
     return await crossBoundary(
       this.#watch,
       {
-        ...{ party: "environment", what },
+        party: "environment",
+        what,
         waitsFor: this.#hearing.listen(this.#watch),
         timeoutMs: isSaid ? userTimeoutMs : toolTimeoutMs,
       },

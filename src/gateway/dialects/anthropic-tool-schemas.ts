@@ -9,10 +9,16 @@ export interface TypedTool {
 const text = (description: string) => ({ type: "string", description });
 const whole = (description: string) => ({ type: "integer", description });
 const pair = (description: string) => ({
-  ...{ type: "array", items: { type: "integer" }, minItems: 2, maxItems: 2, description },
+  type: "array",
+  items: { type: "integer" },
+  minItems: 2,
+  maxItems: 2,
+  description,
 });
 const oneOf = (description: string, values: readonly string[]) => ({
-  ...{ type: "string", enum: values, description },
+  type: "string",
+  enum: values,
+  description,
 });
 
 /** A tool of which the member `member` says what is to be done. */
@@ -96,11 +102,24 @@ const memory: TypedTool = {
 };
 
 const firstActions = [
-  ...["key", "type", "mouse_move", "left_click", "left_click_drag", "right_click"],
-  ...["middle_click", "double_click", "screenshot", "cursor_position"],
+  "key",
+  "type",
+  "mouse_move",
+  "left_click",
+  "left_click_drag",
+  "right_click",
+  "middle_click",
+  "double_click",
+  "screenshot",
+  "cursor_position",
 ];
 const laterActions = [
-  ...["left_mouse_down", "left_mouse_up", "triple_click", "scroll", "hold_key", "wait"],
+  "left_mouse_down",
+  "left_mouse_up",
+  "triple_click",
+  "scroll",
+  "hold_key",
+  "wait",
 ];
 
 function computer({ hasScroll = false, hasZoom = false } = {}): TypedTool {
@@ -124,7 +143,10 @@ function computer({ hasScroll = false, hasZoom = false } = {}): TypedTool {
         }),
         ...(hasZoom && {
           region: {
-            ...{ type: "array", items: { type: "integer" }, minItems: 4, maxItems: 4 },
+            type: "array",
+            items: { type: "integer" },
+            minItems: 4,
+            maxItems: 4,
             description: "For zoom: the left, upper, right and lower edge in pixels.",
           },
         }),
@@ -132,7 +154,9 @@ function computer({ hasScroll = false, hasZoom = false } = {}): TypedTool {
       ["action"],
     ),
     settings: [
-      ...["display_width_px", "display_height_px", "display_number"],
+      "display_width_px",
+      "display_height_px",
+      "display_number",
       ...(hasZoom ? ["enable_zoom"] : []),
     ],
   };

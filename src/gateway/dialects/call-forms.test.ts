@@ -12,7 +12,7 @@ type CallPart = Extract<ReplyPart, { readonly type: "call" }>;
 
 /** The only call of a reply, in a form. */
 function callOf(form: CallForm, name: string, text: string): CallPart {
-  return { ...{ type: "call", id: "item_1", callId: "call_1", name, text }, form };
+  return { type: "call", id: "item_1", callId: "call_1", name, text, form };
 }
 
 const patch = callOf("custom", "edit", '{"input":  "*** Begin\\n"}');
@@ -31,14 +31,17 @@ const items: readonly (readonly [CallPart, object])[] = [
   [
     program,
     {
-      ...{ type: "local_shell_call", ...call },
+      type: "local_shell_call",
+      ...call,
       action: { type: "exec", env: {}, command: ["ls"], timeout_ms: 9 },
     },
   ],
   [
     commands,
     {
-      ...{ type: "shell_call", ...call, environment: { type: "local" } },
+      type: "shell_call",
+      ...call,
+      environment: { type: "local" },
       action: { commands: ["ls", "pwd"], timeout_ms: null, max_output_length: null },
     },
   ],
@@ -74,8 +77,10 @@ describe("a call of Responses that is no function", () => {
     const events = streamOf(responsesDialect, sampleReply(responsesDialect, [patch]));
     const read = events.map(({ data }) => JSON.parse(data) as Record<string, unknown>);
     expect(read.slice(2).map(({ type }) => type)).toEqual([
-      ...["response.output_item.added", "response.custom_tool_call_input.delta"],
-      ...["response.custom_tool_call_input.done", "response.output_item.done"],
+      "response.output_item.added",
+      "response.custom_tool_call_input.delta",
+      "response.custom_tool_call_input.done",
+      "response.output_item.done",
       "response.completed",
     ]);
     const place = { item_id: "item_1", output_index: 0 };
@@ -102,7 +107,8 @@ describe("a call of Responses that is no function", () => {
     [{ type: "custom_tool_call_output", call_id: "call_1", output: "Done" }, "Done"],
     [
       {
-        ...{ type: "custom_tool_call_output", call_id: "call_1" },
+        type: "custom_tool_call_output",
+        call_id: "call_1",
         output: [{ type: "input_text", text: "Done" }],
       },
       "Done",
@@ -110,7 +116,8 @@ describe("a call of Responses that is no function", () => {
     [{ type: "local_shell_call_output", id: "call_1", output: '{"output":"a"}' }, '{"output":"a"}'],
     [
       {
-        ...{ type: "shell_call_output", call_id: "call_1" },
+        type: "shell_call_output",
+        call_id: "call_1",
         output: [
           { stdout: "a", stderr: "", outcome: { type: "exit", exit_code: 0 } },
           { stdout: "", stderr: "b", outcome: { type: "timeout" } },
@@ -143,7 +150,9 @@ describe("a call of Responses that is no function", () => {
     });
     const { messages } = responsesDialect.decode({ input }, recollection);
     expect(messages.map((message) => message.role === "tool" && message.callId)).toEqual([
-      ...["call_1", "call_1", "fc_9"],
+      "call_1",
+      "call_1",
+      "fc_9",
     ]);
   });
 });
@@ -163,7 +172,9 @@ describe("a call of Chat Completions that is no function", () => {
   test("goes out with its text, and comes back as the turn that was sampled", () => {
     const message = chatMessage(sampleReply(chatDialect, [patch]));
     expect(message).toEqual({
-      ...{ role: "assistant", content: null, refusal: null },
+      role: "assistant",
+      content: null,
+      refusal: null,
       tool_calls: [
         { id: "call_1", type: "custom", custom: { name: "edit", input: "*** Begin\n" } },
       ],
@@ -191,7 +202,9 @@ describe("a call of Chat Completions that is no function", () => {
     const reply = sampleReply(chatDialect, [part]);
     const message = chatMessage(reply);
     expect(message).toEqual({
-      ...{ role: "assistant", content: null, refusal: null },
+      role: "assistant",
+      content: null,
+      refusal: null,
       function_call: { name: "look", arguments: '{"a":  1.0}' },
     });
     expect(chatDialect.encodeReply(reply)).toMatchObject({

@@ -35,10 +35,28 @@ import { readFunctionCall, readToolChoice } from "./tool-choice.ts";
 import { toolsOf } from "./tool-set.ts";
 
 const knownFields = [
-  ...["model", "messages", "tools", "tool_choice", "stream", "stream_options", "stop", "n"],
-  ...["temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty"],
-  ...["max_tokens", "max_completion_tokens", "response_format", "logprobs", "top_logprobs"],
-  ...["parallel_tool_calls", "functions", "function_call"],
+  "model",
+  "messages",
+  "tools",
+  "tool_choice",
+  "stream",
+  "stream_options",
+  "stop",
+  "n",
+  "temperature",
+  "top_p",
+  "top_k",
+  "seed",
+  "frequency_penalty",
+  "presence_penalty",
+  "max_tokens",
+  "max_completion_tokens",
+  "response_format",
+  "logprobs",
+  "top_logprobs",
+  "parallel_tool_calls",
+  "functions",
+  "function_call",
 ];
 
 /** Reads a request of Chat Completions. */
@@ -65,7 +83,8 @@ export function decodeChat(
     messages: messagesOf(
       history ?? readChatHistory(listOf(body["messages"], "messages"), recollection),
     ),
-    ...{ tools, callForms },
+    tools,
+    callForms,
     sampling: samplingOf(body, openAiSampling),
     stop: stopTexts(body["stop"], "stop"),
     toolChoice: choice.toolChoice,
@@ -73,14 +92,17 @@ export function decodeChat(
     parallelCalls:
       parallelCallsOf(body["parallel_tool_calls"]) &&
       ![...callForms.values()].includes("function-call"),
-    ...(textFormat === undefined ? {} : { textFormat }),
+    ...(textFormat !== undefined && { textFormat }),
     includesUsage: flagOf(options["include_usage"], "stream_options.include_usage"),
     includesLogprobs: flagOf(body["logprobs"], "logprobs"),
     includesEncryptedReasoning: false,
     echo: {},
     ignoredFields: [
-      ...[...fields.ignoredFields, ...ofTools.ignoredFields, ...choice.ignoredFields],
-      ...[...unreadMembers(options, "stream_options", ["include_usage"]), ...ignoredFields],
+      ...fields.ignoredFields,
+      ...ofTools.ignoredFields,
+      ...choice.ignoredFields,
+      ...unreadMembers(options, "stream_options", ["include_usage"]),
+      ...ignoredFields,
     ],
     unkept: [
       ...fields.unkept,
@@ -95,7 +117,8 @@ export function decodeChat(
 function readTools(body: Json, recollection: Recollection): ToolSet {
   const { functions } = body;
   const set = toolsOf(body["tools"], {
-    ...{ dialect: "chat", recollection },
+    dialect: "chat",
+    recollection,
     read: readChatTool,
   });
   if (isAbsent(functions)) return set;
@@ -218,7 +241,7 @@ function readAssistant(message: Json, place: string): ClientMessage {
   return {
     role: "assistant",
     content: withRefusal(said, refusal),
-    ...(reasoning === "" ? {} : { reasoning }),
+    ...(reasoning !== "" && { reasoning }),
     calls: [
       ...(isAbsent(calls) ? [] : listOf(calls, `${place}.tool_calls`)).map((call, index) => {
         const where = `${place}.tool_calls[${index}]`;
@@ -309,5 +332,5 @@ function readFormat(format: unknown): Pick<AskedTurn, "textFormat" | "ignoredFie
     ...unreadMembers(body, place, ["type", "json_schema"]),
     ...unreadMembers(inner, innerPlace, schemaMembers),
   ];
-  return { ...(textFormat === undefined ? {} : { textFormat }), ignoredFields };
+  return { ...(textFormat !== undefined && { textFormat }), ignoredFields };
 }

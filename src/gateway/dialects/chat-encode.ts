@@ -24,7 +24,7 @@ export function encodeChatReply({ start, parts, finish, usage, tokens }: Reply):
     role: "assistant",
     content: text === "" && calls.length > 0 ? null : text,
     refusal: null,
-    ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
+    ...(reasoning !== "" && { reasoning_content: reasoning }),
     ...calledBy(calls),
   };
   return {

@@ -132,20 +132,28 @@ describe("tools that a server would run", () => {
   test("are left out, and each is named", () => {
     const look = { type: "function", name: "look", parameters: { type: "object" } };
     const server = [
-      ...["web_search", "file_search", "code_interpreter", "image_generation", "mcp"],
-      ...["tool_search", "programmatic_tool_calling", "web_search_preview_2025_03_11"],
+      "web_search",
+      "file_search",
+      "code_interpreter",
+      "image_generation",
+      "mcp",
+      "tool_search",
+      "programmatic_tool_calling",
+      "web_search_preview_2025_03_11",
     ];
     const seen = read("responses", [...server.map((type) => ({ type })), look]);
     expect(seen.names).toEqual(["look"]);
     expect(seen.unkept).toEqual(server.map((type) => `tool ${type}`));
     const container = { type: "shell", environment: { type: "container_auto" } };
     expect(read("responses", [container])).toMatchObject({
-      ...{ names: [], unkept: ["tool shell in a container"] },
+      names: [],
+      unkept: ["tool shell in a container"],
     });
     const search = { type: "web_search_20250305", name: "web_search", max_uses: 3 };
     expect(read("messages", [search, { type: "mcp_toolset", mcp_server_name: "x" }])).toMatchObject(
       {
-        ...{ names: [], unkept: ["tool web_search_20250305", "tool mcp_toolset"] },
+        names: [],
+        unkept: ["tool web_search_20250305", "tool mcp_toolset"],
       },
     );
   });
@@ -162,14 +170,19 @@ describe("tools that the client runs and that have no schema", () => {
     ]);
     expect(seen.names).toEqual(["apply_diff", "local_shell", "shell", "apply_patch", "box__say"]);
     expect(seen.forms).toEqual({
-      ...{ apply_diff: "custom", local_shell: "local-shell", shell: "shell" },
-      ...{ apply_patch: "apply-patch", box__say: "custom" },
+      apply_diff: "custom",
+      local_shell: "local-shell",
+      shell: "shell",
+      apply_patch: "apply-patch",
+      box__say: "custom",
     });
     expect(seen.unkept).toEqual([]);
     const description = "The whole input of the tool, as plain text.";
     expect(seen.schemas[0]).toEqual({
-      ...{ type: "object", properties: { input: { type: "string", description } } },
-      ...{ required: ["input"], additionalProperties: false },
+      type: "object",
+      properties: { input: { type: "string", description } },
+      required: ["input"],
+      additionalProperties: false,
     });
     expect(seen.schemas[1]).toMatchObject({ required: ["command"] });
   });
@@ -179,7 +192,8 @@ describe("tools that the client runs and that have no schema", () => {
     const custom = { name: "letters", format: { type: "grammar", grammar } };
     const seen = read("chat", [{ type: "custom", custom }]);
     expect(seen).toMatchObject({
-      ...{ names: ["letters"], forms: { letters: "custom" } },
+      names: ["letters"],
+      forms: { letters: "custom" },
       unkept: ["grammar of custom tools"],
     });
     expect(seen.schemas[0]).toMatchObject({
@@ -199,7 +213,8 @@ describe("tools that the client runs and that have no schema", () => {
     const asked = askedFor(dialects.chat, { functions: [old], function_call: { name: "look" } });
     expect(asked.tools.map(({ name }) => name)).toEqual(["look"]);
     expect(asked).toMatchObject({
-      ...{ toolChoice: { type: "named", name: "look" }, parallelCalls: false },
+      toolChoice: { type: "named", name: "look" },
+      parallelCalls: false,
     });
     expect([...asked.callForms]).toEqual([["look", "function-call"]]);
   });
@@ -244,27 +259,38 @@ describe("members of a request that change nothing", () => {
     const look = { name: "look", input_schema: {}, defer_loading: true, cache_control: {} };
     expect(
       askedFor(dialects.messages, {
-        ...{ tools: [look, look], tool_choice: { type: "auto", reason: "x" } },
-        ...{ output_config: { effort: "high" }, thinking: { type: "adaptive" } },
+        tools: [look, look],
+        tool_choice: { type: "auto", reason: "x" },
+        output_config: { effort: "high" },
+        thinking: { type: "adaptive" },
       }).ignoredFields,
     ).toEqual(["thinking", "tools[].defer_loading", "tool_choice.reason", "output_config.effort"]);
     const strict = { type: "function", function: { name: "look", strict: true, x: 1 } };
     const chat = askedFor(dialects.chat, {
-      ...{ tools: [strict], stream_options: { include_obfuscation: true }, audio: {} },
+      tools: [strict],
+      stream_options: { include_obfuscation: true },
+      audio: {},
       response_format: { type: "text", grammar: "x" },
     });
     expect(chat.ignoredFields).toEqual([
-      ...["audio", "tools[].function.x", "stream_options.include_obfuscation"],
+      "audio",
+      "tools[].function.x",
+      "stream_options.include_obfuscation",
       "response_format.grammar",
     ]);
     expect(chat.unkept.map(({ what }) => what)).toEqual(["strict tools"]);
     const responses = askedFor(dialects.responses, {
-      ...{ reasoning: { effort: "high" }, text: { verbosity: "low" }, truncation: "auto" },
-      ...{ include: ["file_search_call.results", "reasoning.encrypted_content"], store: true },
+      reasoning: { effort: "high" },
+      text: { verbosity: "low" },
+      truncation: "auto",
+      include: ["file_search_call.results", "reasoning.encrypted_content"],
+      store: true,
       top_logprobs: 2,
     });
     expect(responses.ignoredFields).toEqual([
-      ...["reasoning", "text.verbosity", "include file_search_call.results"],
+      "reasoning",
+      "text.verbosity",
+      "include file_search_call.results",
     ]);
     expect(responses.unkept.map(({ what }) => what)).toEqual(["top_logprobs", "truncation"]);
   });

@@ -76,10 +76,15 @@ describe("a stream of Messages", () => {
     expect(events.map(({ name }) => name)).toEqual([
       "message_start",
       "ping",
-      ...[...block, "content_block_delta", "content_block_stop"],
-      ...[...block, "content_block_stop"],
-      ...[...block, "content_block_stop"],
-      ...[...block, "content_block_stop"],
+      ...block,
+      "content_block_delta",
+      "content_block_stop",
+      ...block,
+      "content_block_stop",
+      ...block,
+      "content_block_stop",
+      ...block,
+      "content_block_stop",
       "message_delta",
       "message_stop",
     ]);
@@ -107,17 +112,24 @@ describe("a stream of Responses", () => {
 
   test("leaves out no event, and numbers them", () => {
     const spoken = (kind: string) => [
-      ...["response.output_item.added", "response.content_part.added"],
-      ...[`response.${kind}.delta`, `response.${kind}.delta`, `response.${kind}.done`],
-      ...["response.content_part.done", "response.output_item.done"],
+      "response.output_item.added",
+      "response.content_part.added",
+      `response.${kind}.delta`,
+      `response.${kind}.delta`,
+      `response.${kind}.done`,
+      "response.content_part.done",
+      "response.output_item.done",
     ];
     const called = [
-      ...["response.output_item.added", "response.function_call_arguments.delta"],
-      ...["response.function_call_arguments.delta", "response.function_call_arguments.done"],
+      "response.output_item.added",
+      "response.function_call_arguments.delta",
+      "response.function_call_arguments.delta",
+      "response.function_call_arguments.done",
       "response.output_item.done",
     ];
     expect(events.map(({ name }) => name)).toEqual([
-      ...["response.created", "response.in_progress"],
+      "response.created",
+      "response.in_progress",
       ...spoken("reasoning_text"),
       ...spoken("output_text"),
       ...called,
@@ -142,7 +154,10 @@ describe("a reply that goes back as it came", () => {
     };
     expect(chatDialect.decode({ messages: [reply.choices[0]!.message] }).messages).toEqual([
       {
-        ...{ role: "assistant", content: "Let me look.", reasoning: "I should look.", marks: [] },
+        role: "assistant",
+        content: "Let me look.",
+        reasoning: "I should look.",
+        marks: [],
         calls: [
           { id: "call_1", name: "look", argumentsText: '{"a":  1.0}' },
           { id: "call_2", name: "look", argumentsText: "{}" },
@@ -162,7 +177,9 @@ describe("a reply that goes back as it came", () => {
       { role: "user", content: "Go on" },
     ];
     expect(messagesDialect.decode({ messages }).messages[0]).toEqual({
-      ...{ role: "assistant", content: "Let me look.", reasoning: "I should look." },
+      role: "assistant",
+      content: "Let me look.",
+      reasoning: "I should look.",
       calls: [
         { id: "call_1", name: "look", argumentsText: '{"a":1.0}' },
         { id: "call_2", name: "look", argumentsText: "{}" },
@@ -178,7 +195,9 @@ describe("a reply that goes back as it came", () => {
     const whole = responsesDialect.decode({ input: output });
     expect(whole.messages).toEqual([
       {
-        ...{ role: "assistant", content: "Let me look.", reasoning: "I should look." },
+        role: "assistant",
+        content: "Let me look.",
+        reasoning: "I should look.",
         calls: [
           { id: "call_1", name: "look", argumentsText: '{"a":  1.0}' },
           { id: "call_2", name: "look", argumentsText: "{}" },
@@ -208,7 +227,11 @@ describe("decoders", () => {
           content: [{ type: "text", text: "Be brief.", cache_control: { type: "ephemeral" } }],
         },
         {
-          ...{ role: "assistant", name: "model", refusal: null, annotations: [], audio: null },
+          role: "assistant",
+          name: "model",
+          refusal: null,
+          annotations: [],
+          audio: null,
           content: [{ type: "text", text: "Hi", role: "assistant", tool_calls: [] }],
           tool_calls: null,
         },
@@ -250,7 +273,8 @@ describe("decoders", () => {
       chatDialect.decode({
         messages: [
           {
-            ...{ role: "assistant", content: null },
+            role: "assistant",
+            content: null,
             tool_calls: [{ id: "a", type: "", function: called }],
           },
         ],
@@ -287,7 +311,8 @@ describe("decoders", () => {
         {
           role: "user",
           content: [
-            ...[result({ is_error: true }), result({ is_error: true, content: "No file" })],
+            result({ is_error: true }),
+            result({ is_error: true, content: "No file" }),
             result({ content: "" }),
           ],
         },
@@ -326,7 +351,10 @@ describe("decoders", () => {
     const look = { type: "function", name: "look", parameters: { type: "object" } };
     const group = { type: "namespace", name: "mcp__shop", tools: [look] };
     const call = {
-      ...{ type: "function_call", call_id: "call_1", name: "look", namespace: "mcp__shop" },
+      type: "function_call",
+      call_id: "call_1",
+      name: "look",
+      namespace: "mcp__shop",
       arguments: "{}",
     };
     const asked = responsesDialect.decode({
@@ -341,7 +369,11 @@ describe("decoders", () => {
     const plain = responsesDialect.decode({ input: [{ ...call, namespace: "functions" }] });
     expect(plain.messages).toMatchObject([{ calls: [{ name: "look" }] }]);
     const parts = names.map((name, index) => ({
-      ...{ type: "call" as const, id: `fc_${index}`, callId: `call_${index}`, name, text: "{}" },
+      type: "call" as const,
+      id: `fc_${index}`,
+      callId: `call_${index}`,
+      name,
+      text: "{}",
     }));
     const start = { id: "resp_1", createdAtMs: 0, promptTokenCount: 1, asked };
     const usage = { promptTokenCount: 1, cachedTokenCount: 0, sampledTokenCount: 1 };
@@ -361,14 +393,24 @@ describe("decoders", () => {
   test("read parameters, choices and formats", () => {
     expect(
       askedFor(chatDialect, {
-        ...{ temperature: 0.5, top_p: 0.9, seed: 3, max_tokens: 7, max_completion_tokens: 5 },
-        ...{ stop: "END", tool_choice: { type: "function", function: { name: "look" } } },
-        ...{ response_format: { type: "json_object" }, user: "me", logit_bias: null },
+        temperature: 0.5,
+        top_p: 0.9,
+        seed: 3,
+        max_tokens: 7,
+        max_completion_tokens: 5,
+        stop: "END",
+        tool_choice: { type: "function", function: { name: "look" } },
+        response_format: { type: "json_object" },
+        user: "me",
+        logit_bias: null,
       }),
     ).toMatchObject({
       sampling: { temperature: 0.5, topP: 0.9, seed: 3 },
-      ...{ maxTokens: 5, stop: ["END"], toolChoice: { type: "named", name: "look" } },
-      ...{ textFormat: { type: "json-object" }, ignoredFields: ["user"] },
+      maxTokens: 5,
+      stop: ["END"],
+      toolChoice: { type: "named", name: "look" },
+      textFormat: { type: "json-object" },
+      ignoredFields: ["user"],
     });
     expect(
       askedFor(messagesDialect, { tool_choice: { type: "any" }, stop_sequences: ["A", ""] }),

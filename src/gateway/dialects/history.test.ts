@@ -84,7 +84,11 @@ test("turns that made no call, or whose calls have results, stay apart", () => {
   ];
   const read = dialects.chat.decode({ messages }).messages;
   expect(read.map(({ role, content }) => `${role} ${content}`)).toEqual([
-    ...["user Go", "assistant One", "assistant Two", "assistant Calling", "tool A"],
+    "user Go",
+    "assistant One",
+    "assistant Two",
+    "assistant Calling",
+    "tool A",
     "assistant Three",
   ]);
 });
@@ -92,7 +96,9 @@ test("turns that made no call, or whose calls have results, stay apart", () => {
 describe("the text of a turn and its calls, sent one by one,", () => {
   const spoken = { role: "assistant", content: "I look." };
   const called = {
-    ...{ role: "assistant", content: null, reasoning_content: "Hm." },
+    role: "assistant",
+    content: null,
+    reasoning_content: "Hm.",
     tool_calls: [{ id: "a", type: "function", function: { name: "look", arguments: "{}" } }],
   };
   const messages = [user, spoken, called, { role: "tool", tool_call_id: "a", content: "A" }];
@@ -167,13 +173,20 @@ describe("results of Chat Completions without an id", () => {
       return { role: "assistant", content: null, tool_calls: calls };
     };
     const messages = [
-      ...[user, turn(called("x", "look")), { role: "user", content: "Stop" }],
-      ...[turn(called("a", "look")), turn(called("b", "clock"))],
-      ...[result("12", "clock"), result("A", "look"), result("?", "sleep")],
+      user,
+      turn(called("x", "look")),
+      { role: "user", content: "Stop" },
+      turn(called("a", "look")),
+      turn(called("b", "clock")),
+      result("12", "clock"),
+      result("A", "look"),
+      result("?", "sleep"),
     ];
     const read = dialects.chat.decode({ messages }).messages;
     expect(read.flatMap((each) => (each.role === "tool" ? [each.callId] : []))).toEqual([
-      ...["b", "a", "sleep"],
+      "b",
+      "a",
+      "sleep",
     ]);
     // Reading some messages first comes to the same.
     const readHistory: typeof dialects.chat.readHistory = (...given) =>

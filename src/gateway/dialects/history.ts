@@ -65,7 +65,7 @@ export function extendHistory(
   const open = turn.end();
   const history = { messages, itemCount: itemCount + items.length };
   if (open === undefined) return history;
-  return { ...history, openTurn: open, ...(isText ? { endsInText: true } : {}) };
+  return { ...history, openTurn: open, ...(isText && { endsInText: true }) };
 }
 
 /** The pieces of a turn. They are put together once: a client may send thousands. */
@@ -132,7 +132,7 @@ function joinPieces(pieces: readonly ClientAssistant[], content: string): Client
   return {
     role: "assistant",
     content,
-    ...(reasoning === "" ? {} : { reasoning }),
+    ...(reasoning !== "" && { reasoning }),
     calls: pieces.flatMap(({ calls }) => calls),
     marks: pieces.flatMap(({ marks }) => marks),
   };

@@ -49,12 +49,22 @@ tables.chatAsked satisfies Table<ChatCompletionContentPart | { readonly type: "h
 /** Blocks of Messages by those who send them; what neither reads is refused. */
 const blocks: Readonly<Record<ContentBlockParam["type"], "user" | "assistant" | "both" | "none">> =
   {
-    ...{ text: "both", tool_result: "user", tool_use: "assistant" },
-    ...{ thinking: "assistant", redacted_thinking: "assistant" },
-    ...{ image: "none", document: "none", search_result: "none", container_upload: "none" },
-    ...{ server_tool_use: "none", web_search_tool_result: "none", web_fetch_tool_result: "none" },
-    ...{ code_execution_tool_result: "none", bash_code_execution_tool_result: "none" },
-    ...{ text_editor_code_execution_tool_result: "none", tool_search_tool_result: "none" },
+    text: "both",
+    tool_result: "user",
+    tool_use: "assistant",
+    thinking: "assistant",
+    redacted_thinking: "assistant",
+    image: "none",
+    document: "none",
+    search_result: "none",
+    container_upload: "none",
+    server_tool_use: "none",
+    web_search_tool_result: "none",
+    web_fetch_tool_result: "none",
+    code_execution_tool_result: "none",
+    bash_code_execution_tool_result: "none",
+    text_editor_code_execution_tool_result: "none",
+    tool_search_tool_result: "none",
   };
 
 const user = { role: "user", content: "Go" };
@@ -129,9 +139,18 @@ describe("every part of a message is shown or refused", () => {
 
   test("and every item of Responses that is none of ours is refused", () => {
     for (const type of [
-      ...["file_search_call", "computer_call", "computer_call_output", "web_search_call"],
-      ...["image_generation_call", "code_interpreter_call", "mcp_list_tools", "mcp_call"],
-      ...["mcp_approval_request", "mcp_approval_response", "compaction", "hologram"],
+      "file_search_call",
+      "computer_call",
+      "computer_call_output",
+      "web_search_call",
+      "image_generation_call",
+      "code_interpreter_call",
+      "mcp_list_tools",
+      "mcp_call",
+      "mcp_approval_request",
+      "mcp_approval_response",
+      "compaction",
+      "hologram",
     ]) {
       expect(read("responses", [user, { ...members, type }])).toBe(
         `Cannot read input[1].type: there is no item of type "${type}"`,

@@ -24,8 +24,19 @@ import { readMessagesChoice } from "./tool-choice.ts";
 import { toolsOf } from "./tool-set.ts";
 
 const knownFields = [
-  ...["model", "messages", "system", "tools", "tool_choice", "stream", "stop_sequences"],
-  ...["temperature", "top_p", "top_k", "max_tokens", "metadata", "output_format"],
+  "model",
+  "messages",
+  "system",
+  "tools",
+  "tool_choice",
+  "stream",
+  "stop_sequences",
+  "temperature",
+  "top_p",
+  "top_k",
+  "max_tokens",
+  "metadata",
+  "output_format",
   "output_config",
 ];
 
@@ -46,25 +57,29 @@ export function decodeMessages(
   const { textFormat, ignoredFields } = readFormat(body);
   const fields = sharedFields(body, { known: knownFields, maxTokens: ["max_tokens"] });
   const { tools, callForms, ...ofTools } = toolsOf(body["tools"], {
-    ...{ dialect: "messages", recollection },
+    dialect: "messages",
+    recollection,
     read: readMessagesTool,
   });
   const choice = readMessagesChoice(body["tool_choice"]);
   return {
     ...fields,
     messages: system === "" ? messages : [{ role: "system", content: system }, ...messages],
-    ...{ tools, callForms },
+    tools,
+    callForms,
     sampling: samplingOf(body, ["temperature", "top_p", "top_k"]),
     stop: stopTexts(body["stop_sequences"], "stop_sequences"),
     toolChoice: choice.toolChoice,
     parallelCalls: choice.parallelCalls,
-    ...(textFormat === undefined ? {} : { textFormat }),
+    ...(textFormat !== undefined && { textFormat }),
     includesUsage: true,
     includesLogprobs: false,
     includesEncryptedReasoning: true,
     echo: {},
     ignoredFields: [
-      ...[...fields.ignoredFields, ...ofTools.ignoredFields, ...choice.ignoredFields],
+      ...fields.ignoredFields,
+      ...ofTools.ignoredFields,
+      ...choice.ignoredFields,
       ...ignoredFields,
     ],
     unkept: [...fields.unkept, ...ofTools.unkept, ...choice.unkept],
@@ -97,10 +112,12 @@ function readFormat(body: Json): Pick<AskedTurn, "textFormat" | "ignoredFields">
   const place = format === before ? "output_format" : "output_config.format";
   const read = objectOf(format, place);
   const textFormat = textFormatOf(read, {
-    ...{ place, schema: read["schema"], schemaPlace: `${place}.schema` },
+    place,
+    schema: read["schema"],
+    schemaPlace: `${place}.schema`,
   });
   const ignoredFields = [...ofConfig, ...unreadMembers(read, place, ["type", ...schemaMembers])];
-  return { ...(textFormat === undefined ? {} : { textFormat }), ignoredFields };
+  return { ...(textFormat !== undefined && { textFormat }), ignoredFields };
 }
 
 const textForm = askedForm(messagesParts);
@@ -187,7 +204,7 @@ function readAssistant(content: unknown, place: string): ClientMessage {
   return {
     role: "assistant",
     content: said.join(""),
-    ...(reasoning === "" ? {} : { reasoning }),
+    ...(reasoning !== "" && { reasoning }),
     calls,
     marks,
   };

@@ -86,7 +86,7 @@ export function customParameters(
     required: ["input"],
     additionalProperties: false,
   };
-  return { schema, ...(grammar === undefined ? {} : { grammar }) };
+  return { schema, ...(grammar !== undefined && { grammar }) };
 }
 
 function readGrammar(value: unknown, place: string): string | undefined {

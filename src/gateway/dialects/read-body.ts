@@ -117,7 +117,7 @@ export function sharedFields(
   return {
     model: optionalText(body["model"], "model") ?? "",
     isStreamed: flagOf(body["stream"], "stream"),
-    ...(maxTokens === undefined ? {} : { maxTokens }),
+    ...(maxTokens !== undefined && { maxTokens }),
     ...unreadFields(body, known),
   };
 }
@@ -125,11 +125,19 @@ export function sharedFields(
 /** Fields that no protocol here has, or that only a server can keep: those of a request are wishes. */
 const unkeptFields: Readonly<Record<string, string>> = {
   ...sameReason("a server would run these tools, and there is none here", [
-    ...["mcp_servers", "web_search_options"],
+    "mcp_servers",
+    "web_search_options",
   ]),
   ...sameReason("a form is read from response_format, text.format and output_config.format alone", [
-    ...["guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs"],
-    ...["json_schema", "grammar", "regex", "ebnf"],
+    "guided_json",
+    "guided_regex",
+    "guided_choice",
+    "guided_grammar",
+    "structured_outputs",
+    "json_schema",
+    "grammar",
+    "regex",
+    "ebnf",
   ]),
   logit_bias: "the engine is asked for no biases",
 };

@@ -32,10 +32,28 @@ import { readToolChoice } from "./tool-choice.ts";
 import { toolsOf } from "./tool-set.ts";
 
 const knownFields = [
-  ...["model", "input", "instructions", "tools", "tool_choice", "stream", "previous_response_id"],
-  ...["temperature", "top_p", "top_k", "seed", "max_output_tokens", "text", "include", "store"],
-  ...["parallel_tool_calls", "metadata", "frequency_penalty", "presence_penalty"],
-  ...["background", "top_logprobs", "truncation"],
+  "model",
+  "input",
+  "instructions",
+  "tools",
+  "tool_choice",
+  "stream",
+  "previous_response_id",
+  "temperature",
+  "top_p",
+  "top_k",
+  "seed",
+  "max_output_tokens",
+  "text",
+  "include",
+  "store",
+  "parallel_tool_calls",
+  "metadata",
+  "frequency_penalty",
+  "presence_penalty",
+  "background",
+  "top_logprobs",
+  "truncation",
 ];
 
 /** The extras that a request can ask to be in the reply. */
@@ -45,9 +63,22 @@ const included = {
 };
 
 const echoed = [
-  ...["instructions", "tools", "tool_choice", "parallel_tool_calls", "metadata", "store", "text"],
-  ...["previous_response_id", "temperature", "top_p", "max_output_tokens", "reasoning"],
-  ...["truncation", "user", "service_tier", "prompt_cache_key"],
+  "instructions",
+  "tools",
+  "tool_choice",
+  "parallel_tool_calls",
+  "metadata",
+  "store",
+  "text",
+  "previous_response_id",
+  "temperature",
+  "top_p",
+  "max_output_tokens",
+  "reasoning",
+  "truncation",
+  "user",
+  "service_tier",
+  "prompt_cache_key",
 ];
 
 /**
@@ -74,35 +105,38 @@ export function decodeResponses(
   const include = readInclude(body["include"]);
   const fields = sharedFields(body, { known: knownFields, maxTokens: ["max_output_tokens"] });
   const { tools, callForms, ...ofTools } = toolsOf(body["tools"], {
-    ...{ dialect: "responses", recollection },
+    dialect: "responses",
+    recollection,
     read: readResponsesTool,
   });
   const choice = readToolChoice(body["tool_choice"]);
   return {
     ...fields,
     messages: hasInstructions ? [{ role: "system", content: instructions }, ...history] : history,
-    ...(hasInstructions ? { hasInstructions } : {}),
-    ...{ tools, callForms },
+    ...(hasInstructions && { hasInstructions }),
+    tools,
+    callForms,
     sampling: samplingOf(body, openAiSampling),
     stop: [],
     toolChoice: choice.toolChoice,
     parallelCalls: parallelCallsOf(body["parallel_tool_calls"]),
-    ...(textFormat === undefined ? {} : { textFormat }),
+    ...(textFormat !== undefined && { textFormat }),
     includesUsage: true,
     includesLogprobs: include.includes(included.logprobs),
     includesEncryptedReasoning: include.includes(included.reasoning),
     echo: readEcho(body),
     ignoredFields: [
-      ...[...fields.ignoredFields, ...ofTools.ignoredFields, ...choice.ignoredFields],
-      ...[...ignoredFields, ...ignoredInclude(include)],
+      ...fields.ignoredFields,
+      ...ofTools.ignoredFields,
+      ...choice.ignoredFields,
+      ...ignoredFields,
+      ...ignoredInclude(include),
     ],
     unkept: [
-      ...[
-        ...fields.unkept,
-        ...ofTools.unkept,
-        ...choice.unkept,
-        ...alternatives(body["top_logprobs"]),
-      ],
+      ...fields.unkept,
+      ...ofTools.unkept,
+      ...choice.unkept,
+      ...alternatives(body["top_logprobs"]),
       ...truncation(body["truncation"]),
     ],
   };
@@ -118,7 +152,7 @@ function readFormat(text: unknown): Pick<AskedTurn, "textFormat" | "ignoredField
   const schema = { schema: body["schema"], schemaPlace: `${place}.schema` };
   const textFormat = textFormatOf(body, { place, ...schema });
   const ignoredFields = [...ofConfig, ...unreadMembers(body, place, ["type", ...schemaMembers])];
-  return { ...(textFormat === undefined ? {} : { textFormat }), ignoredFields };
+  return { ...(textFormat !== undefined && { textFormat }), ignoredFields };
 }
 
 function readInclude(include: unknown): readonly string[] {
@@ -236,7 +270,7 @@ function readTurnItem(item: Json, place: string): ClientAssistant | undefined {
   if (call !== undefined) return { ...nothing, calls: [call] };
   if ((type === undefined || type === "message") && role === "assistant") {
     const { said, thought } = readContent(item["content"], `${place}.content`, turnForm);
-    return { ...nothing, content: said, ...(thought === "" ? {} : { reasoning: thought }) };
+    return { ...nothing, content: said, ...(thought !== "" && { reasoning: thought }) };
   }
   return undefined;
 }

@@ -24,17 +24,32 @@ export function encodeResponsesReply({ start, parts, ...end }: Reply): object {
 
 function envelope({ id, createdAtMs, asked }: ReplyStart) {
   const defaults = {
-    ...{ instructions: null, max_output_tokens: null, metadata: {}, parallel_tool_calls: true },
-    ...{ previous_response_id: null, reasoning: { effort: null, summary: null }, store: true },
-    ...{ temperature: 1, text: { format: { type: "text" } }, tool_choice: "auto", tools: [] },
-    ...{ top_p: 1, truncation: "disabled" },
+    instructions: null,
+    max_output_tokens: null,
+    metadata: {},
+    parallel_tool_calls: true,
+    previous_response_id: null,
+    reasoning: { effort: null, summary: null },
+    store: true,
+    temperature: 1,
+    text: { format: { type: "text" } },
+    tool_choice: "auto",
+    tools: [],
+    top_p: 1,
+    truncation: "disabled",
   };
   return {
-    ...{ id, object: "response", created_at: Math.floor(createdAtMs / 1000) },
-    ...{ status: "in_progress", error: null, incomplete_details: null, model: asked.model },
+    id,
+    object: "response",
+    created_at: Math.floor(createdAtMs / 1000),
+    status: "in_progress",
+    error: null,
+    incomplete_details: null,
+    model: asked.model,
     ...defaults,
     ...asked.echo,
-    ...{ output: [] as readonly object[], usage: null as object | null },
+    output: [] as readonly object[],
+    usage: null as object | null,
   };
 }
 
@@ -56,7 +71,7 @@ function finished(
   return {
     ...envelope(start),
     status: isCut ? "incomplete" : "completed",
-    ...(isCut ? { incomplete_details: { reason: "max_output_tokens" } } : {}),
+    ...(isCut && { incomplete_details: { reason: "max_output_tokens" } }),
     output: parts.map((part, index) => wholeItem(start, part, tokensByPart[index])),
     usage: {
       input_tokens: usage.promptTokenCount,
@@ -166,7 +181,10 @@ export class ResponsesWriter implements StreamWriter {
         return this.#event("response.reasoning_text.delta", { ...place, content_index: 0, delta });
       case "text":
         return this.#event("response.output_text.delta", {
-          ...{ ...place, content_index: 0, delta, logprobs: [] },
+          ...place,
+          content_index: 0,
+          delta,
+          logprobs: [],
         });
       case "call":
         // What goes to the client in another form is known once all arguments are.
@@ -188,7 +206,9 @@ export class ResponsesWriter implements StreamWriter {
     const told =
       part.type === "text"
         ? this.#event("response.output_text.done", {
-            ...{ ...inContent, text, logprobs: encodeLogprobs(tokens ?? []) },
+            ...inContent,
+            text,
+            logprobs: encodeLogprobs(tokens ?? []),
           })
         : this.#event("response.reasoning_text.done", { ...inContent, text });
     const closed = { ...inContent, part: contentPart(part, text, tokens) };

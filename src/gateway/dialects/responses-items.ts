@@ -16,7 +16,10 @@ export function encodeItem(part: ReplyPart, withEncryptedContent: boolean): obje
     }
     case "text":
       return {
-        ...{ type: "message", id, status: "completed", role: "assistant" },
+        type: "message",
+        id,
+        status: "completed",
+        role: "assistant",
         content: [outputText(part.text)],
       };
     case "call":

@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import type { Readable } from "node:stream";
 import { ClientError } from "../client-error.ts";
 import { knownCodings } from "../../internal/content-coding.ts";
-import { given } from "../../internal/given.ts";
+import { withoutUndefined } from "../../internal/without-undefined.ts";
 import type { GatewayDialect } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
 import { toClientError } from "../answer-turn.ts";
@@ -67,13 +67,21 @@ export function createGatewayApp(gateway: Gateway, rules: AccessRules, deskOf?: 
 
 function addModelRoutes(app: Hono, base: string): void {
   const model = {
-    ...{ id: listedModel, object: "model", created: 0, owned_by: "turnwright" },
-    ...{ type: "model", display_name: listedModel, created_at: "1970-01-01T00:00:00Z" },
+    id: listedModel,
+    object: "model",
+    created: 0,
+    owned_by: "turnwright",
+    type: "model",
+    display_name: listedModel,
+    created_at: "1970-01-01T00:00:00Z",
   };
   app.get(`${base}/models`, ({ json }) =>
     json({
-      ...{ object: "list", data: [model] },
-      ...{ has_more: false, first_id: model.id, last_id: model.id },
+      object: "list",
+      data: [model],
+      has_more: false,
+      first_id: model.id,
+      last_id: model.id,
     }),
   );
   // Any name is answered.
@@ -98,7 +106,7 @@ async function answer(
   const body = await readBody(request, { budget, incoming: over.incoming });
   const feed = await gateway.ask(session, dialect, { headers: request.headers, body });
   // Whoever leaves before the reply has begun is a reader, too.
-  const reader = feed.open(given({ onCut: cutOf(over) }));
+  const reader = feed.open(withoutUndefined({ onCut: cutOf(over) }));
   const leave = (): void => void reader.cancel().catch(() => {});
   request.signal.addEventListener("abort", leave, { once: true });
   try {

@@ -43,7 +43,7 @@ export async function serveGateway(
   const rules: AccessRules = {
     opensSessions,
     checksHost: isLocal,
-    ...(adminToken === undefined ? {} : { adminToken }),
+    ...(adminToken !== undefined && { adminToken }),
   };
   const { fetch } = createGatewayApp(gateway, rules, deskOf);
   const server = await listen({ fetch, hostname: host, port });

@@ -52,8 +52,8 @@ export function addSessionRoutes(app: Hono, gateway: Gateway, rules: AccessRules
       turns: _turns,
       ...episode
     } = await gateway.finish(session, {
-      ...(reward === undefined ? {} : { reward }),
-      ...(failed === undefined ? {} : { failure }),
+      ...(reward !== undefined && { reward }),
+      ...(failed !== undefined && { failure }),
     });
     return json({ ...episode, rows: segments.length });
   });
@@ -80,11 +80,11 @@ function readWish(body: Json): SessionWish {
   const sampleIndex = optionalNumber(body["sampleIndex"], "sampleIndex", { min: 0, whole: true });
   const seed = optionalNumber(body["seed"], "seed", { min: 0, whole: true });
   return {
-    ...(taskId === undefined ? {} : { taskId }),
-    ...(groupId === undefined ? {} : { groupId }),
-    ...(sampleIndex === undefined ? {} : { sampleIndex }),
-    ...(seed === undefined ? {} : { seed }),
-    ...(metadata === undefined ? {} : { metadata: objectOf(metadata, "metadata") }),
+    ...(taskId !== undefined && { taskId }),
+    ...(groupId !== undefined && { groupId }),
+    ...(sampleIndex !== undefined && { sampleIndex }),
+    ...(seed !== undefined && { seed }),
+    ...(metadata !== undefined && { metadata: objectOf(metadata, "metadata") }),
   };
 }
 
@@ -92,7 +92,7 @@ function readReward(body: Json): SessionReward | undefined {
   const reward = optionalNumber(body["reward"], "reward", { min: -Infinity });
   const { details } = body;
   if (reward === undefined) return undefined;
-  return { reward, ...(details === undefined ? {} : { details: objectOf(details, "details") }) };
+  return { reward, ...(details !== undefined && { details: objectOf(details, "details") }) };
 }
 
 /** A session's tree, without its ids. */
@@ -100,12 +100,12 @@ function describeSession({ identity, tree, reward, activeCount }: GatewaySession
   const { tokenHash: _sampling, ownerHash: _owner, ...about } = identity;
   return {
     ...about,
-    ...(reward === undefined ? {} : { reward }),
+    ...(reward !== undefined && { reward }),
     activeCount,
     turns: tree.nodes.map((node) => ({
       index: node.index,
       parent: node.parent?.index ?? null,
-      ...(node.cause === undefined ? {} : { cause: node.cause }),
+      ...(node.cause !== undefined && { cause: node.cause }),
       depth: pathTo(node).length - 1,
       notes: node.record.notes,
       isDelivered: node.isDelivered,

@@ -125,10 +125,17 @@ test("the journal keeps a root's tools", () => {
   const { tools: read } = reader("chat")(bodyOf("chat", [user]));
   expect(writtenTools(read)).toBe(`[${shown}]`);
   const entry = {
-    ...{ type: "turn", sessionId: "s", index: 0, key: { environment: "", holdsAssistant: false } },
-    ...{ tools: writtenTools(read), parts: [], requestCount: 1 },
+    type: "turn",
+    sessionId: "s",
+    index: 0,
+    key: { environment: "", holdsAssistant: false },
+    tools: writtenTools(read),
+    parts: [],
+    requestCount: 1,
     record: {
-      ...{ replyId: "r", environment: [], prompt: { type: "whole" } },
+      replyId: "r",
+      environment: [],
+      prompt: { type: "whole" },
       generation: { outputIds: [], logprobs: [] },
     },
   };

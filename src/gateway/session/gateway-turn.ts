@@ -37,7 +37,7 @@ export function sentBack({ text, calls, marks, parts }: SentTurn): ClientAssista
   return {
     role: "assistant",
     content: text,
-    ...(reasoning === "" ? {} : { reasoning }),
+    ...(reasoning !== "" && { reasoning }),
     calls: calls.map(({ id, name, argumentsText }) => ({ id, name, argumentsText })),
     marks: [...marks],
   };

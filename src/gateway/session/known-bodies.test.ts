@@ -73,7 +73,9 @@ describe.each(dialectNames)("%s: bodies that begin like earlier ones", (name) =>
       fc.property(
         fc.record<BodyPlan>({
           items: fc.array(itemOf[name], { maxLength: 8 }),
-          ...{ before: fieldsAround, behind: fieldsAround, spelling: spellings },
+          before: fieldsAround,
+          behind: fieldsAround,
+          spelling: spellings,
         }),
         fc.array(changesOf(name), { maxLength: 12 }),
         (first, changes) => {
@@ -142,8 +144,7 @@ describe("what is read of a body", () => {
     expect(sharedCounts("chat", [...bodies, ...longer])).toEqual([0, 0, 0, 0, 2, 2, 2, 2]);
     // Of five, the first is forgotten.
     expect(sharedCounts("chat", [...bodies, body("e", 2), ...longer])).toEqual([
-      ...[0, 0, 0, 0, 0],
-      ...[0, 0, 0, 0],
+      0, 0, 0, 0, 0, 0, 0, 0, 0,
     ]);
   });
 

@@ -191,8 +191,8 @@ function historyAt({ messages }: KnownBody, cut: Cut): History {
   return {
     messages: messageCount === messages.length ? messages : messages.slice(0, messageCount),
     itemCount,
-    ...(openTurn === undefined ? {} : { openTurn }),
-    ...(endsInText ? { endsInText } : {}),
+    ...(openTurn !== undefined && { openTurn }),
+    ...(endsInText && { endsInText }),
   };
 }
 

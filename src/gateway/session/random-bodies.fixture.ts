@@ -81,7 +81,9 @@ const messagesItem = fc.oneof(
         fc.record({ type: fc.constant("thinking"), thinking: text, signature: text }),
         fc.record({ type: fc.constant("text"), text }),
         fc.record({
-          ...{ type: fc.constant("tool_use"), id: text, name: text },
+          type: fc.constant("tool_use"),
+          id: text,
+          name: text,
           input: fc.dictionary(text, fc.oneof(text, fc.double(), fc.constant(1e300))),
         }),
       ),
@@ -107,7 +109,9 @@ const responsesItem = fc.oneof(
   fc.record({ type: fc.constant("function_call_output"), call_id: text, output: text }),
   fc.record({ type: fc.constant("item_reference"), id: fc.constantFrom("known", "unknown") }),
   fc.record({
-    ...{ type: fc.constant("message"), role: fc.constant("assistant"), id: text },
+    type: fc.constant("message"),
+    role: fc.constant("assistant"),
+    id: text,
     content: fc.array(fc.record({ type: fc.constant("output_text"), text }), { maxLength: 2 }),
   }),
 );
@@ -128,7 +132,9 @@ const tools = fc.constantFrom(
   [{ type: "function", name: "look", function: { name: "look" } }],
   [
     {
-      ...{ type: "function", name: "send", input_schema: { type: "object" } },
+      type: "function",
+      name: "send",
+      input_schema: { type: "object" },
       function: { name: "send", parameters: { properties: { messages: {}, input: {} } } },
     },
   ],
@@ -136,8 +142,22 @@ const tools = fc.constantFrom(
 
 const fields = fc.dictionary(
   fc.constantFrom(
-    ...["model", "stream", "temperature", "tools", "system", "instructions", "stop", "n"],
-    ...["user", "metadata", "7", "__proto__", "max_tokens", "messages", "input", "store"],
+    "model",
+    "stream",
+    "temperature",
+    "tools",
+    "system",
+    "instructions",
+    "stop",
+    "n",
+    "user",
+    "metadata",
+    "7",
+    "__proto__",
+    "max_tokens",
+    "messages",
+    "input",
+    "store",
   ),
   fc.constant(undefined),
   { maxKeys: 4 },
@@ -182,7 +202,16 @@ export const spellings = fc.record<Spelling>({
 });
 
 const splices = fc.constantFrom(
-  ...["]", "}", ",", '"', "[", ",{}", '],"messages":[', '],"input":[', " ", "0"],
+  "]",
+  "}",
+  ",",
+  '"',
+  "[",
+  ",{}",
+  '],"messages":[',
+  '],"input":[',
+  " ",
+  "0",
 );
 
 /** Changes as clients make them, most of them additions. */

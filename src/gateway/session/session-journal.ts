@@ -1,4 +1,4 @@
-import { given } from "../../internal/given.ts";
+import { withoutUndefined } from "../../internal/without-undefined.ts";
 import { sessionsFile } from "../../run/folder-journals.ts";
 import type { JsonlJournal } from "../../run/jsonl-journal.ts";
 import type { RunFolder } from "../../run/run-folder.ts";
@@ -90,7 +90,7 @@ export class SessionJournal implements AsyncDisposable {
       sessionId,
       index: this.#numberOf(sessionId, node),
       requestCount,
-      ...(node.cause === undefined ? {} : { cause: node.cause }),
+      ...(node.cause !== undefined && { cause: node.cause }),
       ...place,
       key: { environment, holdsAssistant },
       parts: node.turn.parts,
@@ -114,7 +114,7 @@ export class SessionJournal implements AsyncDisposable {
     { identity: { sessionId }, tree }: GatewaySession,
     { reward, failure, atMs }: SessionEnd,
   ): Promise<void> {
-    const end = this.#clean({ ...given({ reward, failure }), atMs });
+    const end = this.#clean({ ...withoutUndefined({ reward, failure }), atMs });
     await this.#append({ type: "finished", sessionId, turnCount: tree.nodes.length, end });
     this.#restored.numbers.delete(sessionId);
   }

@@ -11,12 +11,20 @@ test("SessionStore knows the newest sessions that are over, and a bounded number
   const store = new SessionStore({
     rules: { ignore: defaultIgnore, strictness: "calls" },
     limits: defaultSessionLimits,
-    ...{ clock: { now: () => 0 }, now: () => 0 },
+    clock: { now: () => 0 },
+    now: () => 0,
   });
   for (let count = 0; count <= 100_000; count++) {
     store.restoreFinished({
-      ...{ sessionId: `s${count}`, tokenHash: hashToken(`token ${count}`), taskId: "t" },
-      ...{ taskIndex: 0, groupId: "t", sampleIndex: count, seed: 0, metadata: {}, openedAtMs: 0 },
+      sessionId: `s${count}`,
+      tokenHash: hashToken(`token ${count}`),
+      taskId: "t",
+      taskIndex: 0,
+      groupId: "t",
+      sampleIndex: count,
+      seed: 0,
+      metadata: {},
+      openedAtMs: 0,
     });
   }
   expect(store.byToken("token 0")).toBe(undefined);
@@ -30,7 +38,8 @@ test("SessionStore gives no task's name or index again, whichever sessions are n
   const store = new SessionStore({
     rules: { ignore: defaultIgnore, strictness: "calls" },
     limits: defaultSessionLimits,
-    ...{ clock: { now: () => 0 }, now: () => 0 },
+    clock: { now: () => 0 },
+    now: () => 0,
   });
   // Nothing is known of the one between them.
   for (const taskIndex of [0, 2]) {
@@ -50,7 +59,8 @@ test("sessions read their tools as their own dialect has them, whatever others m
   const store = new SessionStore({
     rules: { ignore: defaultIgnore, strictness: "calls" },
     limits: defaultSessionLimits,
-    ...{ clock: { now: () => 0 }, now: () => 0 },
+    clock: { now: () => 0 },
+    now: () => 0,
   });
   const formsOf = (name: DialectName, body: string): readonly unknown[] => {
     const { bodies, memory } = store.create({}).session;

@@ -242,7 +242,7 @@ export function toTemplateTurn(
   return {
     role: "assistant",
     content: turn.text,
-    ...(reasoning.trim() === "" ? {} : { reasoning }),
-    ...(toolCalls.length === 0 ? {} : { toolCalls }),
+    ...(reasoning.trim() !== "" && { reasoning }),
+    ...(toolCalls.length !== 0 && { toolCalls }),
   };
 }

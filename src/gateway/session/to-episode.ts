@@ -1,7 +1,7 @@
 import { countEpisode } from "../../episode/count-episode.ts";
 import type { Episode, TreeTurn, TurnRecord, TurnStep } from "../../episode/episode.ts";
 import type { Failure } from "../../errors.ts";
-import { given } from "../../internal/given.ts";
+import { withoutUndefined } from "../../internal/without-undefined.ts";
 import { hashIds } from "../../trajectory/rolling-hash.ts";
 import type { RolloutEnd } from "../../trajectory/sample.ts";
 import { collectRows, type RowChoice, type TreeRow } from "../tree/collect-rows.ts";
@@ -43,7 +43,12 @@ export function toEpisode(
   return {
     format: 1,
     rolloutId: `${taskId}#${sampleIndex}`,
-    ...{ groupId, taskId, taskIndex, sampleIndex, seed, attempt: 1 },
+    groupId,
+    taskId,
+    taskIndex,
+    sampleIndex,
+    seed,
+    attempt: 1,
     environment: gatewayEnvironment.name,
     split: gatewayEnvironment.split,
     ...(end.end ?? rolloutEnd(end)),
@@ -68,7 +73,7 @@ function describeTree(
     const { record, parent, children } = node;
     const { generation, notes, labels } = record;
     return {
-      ...given({
+      ...withoutUndefined({
         parent: parent?.index,
         cause: node.cause,
         turnIndex: turnIndexes.get(node),
@@ -80,8 +85,8 @@ function describeTree(
       outputHash: hashIds(generation.outputIds),
       isDelivered: node.isDelivered,
       model: record.model,
-      ...(notes.length === 0 ? {} : { notes }),
-      ...(Object.keys(labels).length === 0 ? {} : { labels }),
+      ...(notes.length !== 0 && { notes }),
+      ...(Object.keys(labels).length !== 0 && { labels }),
     };
   });
 }
@@ -112,19 +117,19 @@ function recordTurns({ trained, path, segment }: TreeRow<GatewayTurn>): TurnReco
     return {
       turnIndex: place,
       text: message.content,
-      ...(message.reasoning === undefined ? {} : { reasoning: message.reasoning }),
+      ...(message.reasoning !== undefined && { reasoning: message.reasoning }),
       finish: generation.finish.type,
       sampledTokenCount: generation.outputIds.length,
       promptTokenCount: segment.turns[place]!.start,
-      ...(generation.cachedTokenCount === undefined
-        ? {}
-        : { cachedTokenCount: generation.cachedTokenCount }),
+      ...(generation.cachedTokenCount !== undefined && {
+        cachedTokenCount: generation.cachedTokenCount,
+      }),
       attemptCounts,
       pieces: generation.pieces,
       steps: stepsOf(node, next),
-      ...(generation.discarded.length === 0 ? {} : { discarded: generation.discarded }),
+      ...(generation.discarded.length !== 0 && { discarded: generation.discarded }),
       engineMs,
-      ...(generation.queueMs === undefined ? {} : { queueMs: generation.queueMs }),
+      ...(generation.queueMs !== undefined && { queueMs: generation.queueMs }),
       environmentMs: 0,
     };
   });
@@ -146,7 +151,11 @@ function stepsOf(
       if (result === undefined) return [];
       const { content: observation } = result;
       const step: TurnStep = {
-        ...{ source: name, callId, arguments: argumentsText, observation, result: "acted" },
+        source: name,
+        callId,
+        arguments: argumentsText,
+        observation,
+        result: "acted",
       };
       return [step];
     },

@@ -47,11 +47,20 @@ function samplesOf(rows: Rows): readonly RawRow[] {
 }
 
 const simple: ClientStep = {
-  ...{ kind: "continue", turn: 0, edited: 0, calls: 0, saysText: true },
-  ...{ isDelivered: true, isTrainable: true },
+  kind: "continue",
+  turn: 0,
+  edited: 0,
+  calls: 0,
+  saysText: true,
+  isDelivered: true,
+  isTrainable: true,
   habits: {
-    ...{ respells: false, dropsReasoning: false, dropsText: false },
-    ...{ reordersResults: false, renamesCalls: false, addsUserText: false },
+    respells: false,
+    dropsReasoning: false,
+    dropsText: false,
+    reordersResults: false,
+    renamesCalls: false,
+    addsUserText: false,
   },
 };
 

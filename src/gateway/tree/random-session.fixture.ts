@@ -168,8 +168,11 @@ function replyParts(index: number, { calls, saysText }: ClientStep): readonly Re
     said.push({ type: "text", id: `msg_${index}`, text: `turn ${index}\n` });
   for (let place = 0; place < calls; place++) {
     said.push({
-      ...{ type: "call", id: `fc_${index}_${place}`, callId: `call_${index}_${place}` },
-      ...{ name: "look", text: `{ "n":  1.0, "b": 1e3, "a": "${index}-${place}\\u00fc" }` },
+      type: "call",
+      id: `fc_${index}_${place}`,
+      callId: `call_${index}_${place}`,
+      name: "look",
+      text: `{ "n":  1.0, "b": 1e3, "a": "${index}-${place}\\u00fc" }`,
     });
   }
   return said;
@@ -185,7 +188,7 @@ function sendBack({ turn }: TurnNode<Kept>, habits: ClientHabits): ClientAssista
   return {
     role: "assistant",
     content: isSilent ? "" : turn.text,
-    ...(habits.dropsReasoning ? {} : { reasoning: "I think." }),
+    ...(!habits.dropsReasoning && { reasoning: "I think." }),
     calls,
     marks: [],
   };

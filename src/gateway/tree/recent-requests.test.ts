@@ -4,7 +4,9 @@ import { RecentRequests } from "./recent-requests.ts";
 
 const user = (content: string): ClientMessage => ({ role: "user", content });
 const said = (content: string, argumentsText = "{}"): ClientMessage => ({
-  ...{ role: "assistant", content, marks: [] },
+  role: "assistant",
+  content,
+  marks: [],
   calls: [{ id: "call_1", name: "look", argumentsText }],
 });
 const result = (content: string): ClientMessage => ({ role: "tool", callId: "call_1", content });

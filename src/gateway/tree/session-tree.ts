@@ -140,7 +140,8 @@ export class SessionTree<Record> {
     const environment = rest.map((each) => underSentId(each, best));
     const own = joinKeys(rest);
     const key = {
-      ...{ tools, environment: digest(own) },
+      tools,
+      environment: digest(own),
       holdsAssistant: environment.some(({ role }) => role === "assistant"),
     };
     const notes = new Set([
@@ -150,8 +151,11 @@ export class SessionTree<Record> {
       ...(edited !== undefined && edited >= best.end ? (["edited-later"] as const) : []),
     ]);
     const placement = {
-      ...{ parent: best.node, cause: undefined, environment },
-      ...{ notes: [...notes], key },
+      parent: best.node,
+      cause: undefined,
+      environment,
+      notes: [...notes],
+      key,
     };
     this.#placed.set(placement, { messages, tools, place: { ...best, key: own } });
     return placement;
@@ -164,7 +168,8 @@ export class SessionTree<Record> {
     const whole = keyed.map(({ message }) => message);
     const own = joinKeys(keyed);
     const key = {
-      ...{ tools, environment: digest(own) },
+      tools,
+      environment: digest(own),
       holdsAssistant: whole.some(({ role }) => role === "assistant"),
     };
     const found =

@@ -20,7 +20,10 @@ export interface CallHabits {
 
 /** Habits that every id of ours is right for: those of templates that cannot be measured. */
 export const strictestHabits: CallHabits = {
-  ...{ takesAnyId: false, numbersCalls: false, looksUpIds: true, showsAllCalls: true },
+  takesAnyId: false,
+  numbersCalls: false,
+  looksUpIds: true,
+  showsAllCalls: true,
 };
 
 /** Measures a template by rendering conversations whose ids differ. */
@@ -95,7 +98,8 @@ const probeTools: readonly ToolDefinition[] = ["probe_alpha", "probe_beta"].map(
     toPyValue({
       type: "function",
       function: {
-        ...{ name, description: "Probes." },
+        name,
+        description: "Probes.",
         parameters: { type: "object", properties: { n: { type: "string" } } },
       },
     }),

@@ -10,7 +10,9 @@ import { PromptBuilder, type BuiltPrompt, type ShownTurn } from "./prompt-builde
 function generationOf(text: string): Generation {
   const outputIds = characterIds(text);
   return {
-    ...{ outputIds, logprobs: outputIds.map(() => -1), discarded: [] },
+    outputIds,
+    logprobs: outputIds.map(() => -1),
+    discarded: [],
     finish: { type: "stop", matched: outputIds.at(-1)! },
     pieces: [{ requestId: "r", tokenCount: outputIds.length, policyVersion: "1", finish: "stop" }],
   };
@@ -25,7 +27,13 @@ function nodeOf(
   const turn = toSentTurn([{ type: "text", id: "m", text }]);
   const record = { prompt, shown, message, generation: generationOf(text), isTrainable: true };
   return {
-    ...{ index: 0, parent, children: [], cause: undefined, turn, record, isDelivered: true },
+    index: 0,
+    parent,
+    children: [],
+    cause: undefined,
+    turn,
+    record,
+    isDelivered: true,
   };
 }
 

@@ -103,7 +103,9 @@ export class PromptBuilder {
           place === path.length - 1 ? record.shown : [...record.shown, record.message],
         );
       },
-      ...{ assistant: message, environment: shown, tools },
+      assistant: message,
+      environment: shown,
+      tools,
     };
     const lastSampledId = generation.outputIds.at(-1);
     try {

@@ -9,7 +9,9 @@ test("replyFormats() reads turns by the model's own response template", () => {
   const fields = {
     thinking: { open: "<t>", close: "</t>" },
     tool_calls: {
-      ...{ open: "<c>", close: "</c>", content: "json" },
+      open: "<c>",
+      close: "</c>",
+      content: "json",
       transform: { function: { name: "f", arguments: "{content}" } },
     },
   };

@@ -21,24 +21,22 @@ export function replyFormats({ card, codec, responseTemplate }: Renderer): Reply
   const own = responseTemplate === undefined ? {} : { responseTemplate };
   const reasoning = reasoningParser === "none" ? undefined : findReasoningParser(reasoningParser);
   return {
-    ...(parser === undefined ? {} : { parser: findToolCallParser(parser) }),
+    ...(parser !== undefined && { parser: findToolCallParser(parser) }),
     parseOptions: {
       vocabulary: codec.addedTokens.map(({ content }) => content),
-      ...(dialect === undefined ? {} : { dialect }),
-      ...(engineVersion === undefined ? {} : { engineVersion }),
+      ...(dialect !== undefined && { dialect }),
+      ...(engineVersion !== undefined && { engineVersion }),
       ...own,
     },
-    ...(reasoning === undefined
-      ? {}
-      : {
-          createReasoningStream: ({ opened }: { readonly opened: boolean }) =>
-            reasoning.createStream({
-              toolCallParserActive: true,
-              forceReasoning: opened,
-              ...(dialect === undefined ? {} : { dialect }),
-              ...(isSglang ? { engineVersion } : {}),
-              ...own,
-            }),
+    ...(reasoning !== undefined && {
+      createReasoningStream: ({ opened }: { readonly opened: boolean }) =>
+        reasoning.createStream({
+          toolCallParserActive: true,
+          forceReasoning: opened,
+          ...(dialect !== undefined && { dialect }),
+          ...(isSglang && { engineVersion }),
+          ...own,
         }),
+    }),
   };
 }

@@ -50,8 +50,12 @@ export class ReplySequencer {
     const ended = this.end();
     const id = mint(form === undefined ? "fc_" : itemPrefixes[form]);
     const part: ReplyPart = {
-      ...{ type: "call", id, callId, name, text: "" },
-      ...(form === undefined ? {} : { form }),
+      type: "call",
+      id,
+      callId,
+      name,
+      text: "",
+      ...(form !== undefined && { form }),
     };
     return [...ended, ...this.#begin(part), ...this.#add(argumentsText), ...this.end()];
   }

@@ -22,12 +22,18 @@ async function sampleUntilStop(endBy: (cutShort: AbortSignal) => unknown): Promi
     engine,
     renderer: characterRenderer(),
     request: {
-      ...{ promptIds: [1], sampling: {}, maxNewTokens: 99, requestId: "r", sessionId: "s" },
+      promptIds: [1],
+      sampling: {},
+      maxNewTokens: 99,
+      requestId: "r",
+      sessionId: "s",
       stopTokenIds: characterRenderer().stopTokenIds,
     },
     read: {
       formats: { parseOptions: {} },
-      ...{ tools: [], stops: ["END"], reasoningOpened: false },
+      tools: [],
+      stops: ["END"],
+      reasoningOpened: false,
       ids: { mint: (prefix) => prefix, callPrefix: "call_" },
     },
     onEvents: () => {},
@@ -55,13 +61,19 @@ describe("a turn that is held to a form", () => {
       engine,
       renderer: characterRenderer(),
       request: {
-        ...{ promptIds: [1], sampling: {}, maxNewTokens: 99, requestId: "r", sessionId: "s" },
+        promptIds: [1],
+        sampling: {},
+        maxNewTokens: 99,
+        requestId: "r",
+        sessionId: "s",
         stopTokenIds: characterRenderer().stopTokenIds,
         ...held,
       },
       read: {
         formats: { parseOptions: {} },
-        ...{ tools: [], stops, reasoningOpened: false },
+        tools: [],
+        stops,
+        reasoningOpened: false,
         ids: { mint: (prefix) => prefix, callPrefix: "call_" },
       },
       onEvents: () => {},
@@ -88,7 +100,8 @@ describe("an engine that is told to stop behind a stop text", () => {
     const { generation, parts, finish } = await sampleUntilStop(endBy);
     const outputIds = characterIds("Hello END").slice(0, -1);
     expect(generation).toMatchObject({
-      ...{ outputIds, logprobs: outputIds.map((_id, index) => -index) },
+      outputIds,
+      logprobs: outputIds.map((_id, index) => -index),
       pieces: [{ requestId: "r", tokenCount: 9, policyVersion: "", finish: "abort" }],
     });
     expect(parts.map(({ type, text }) => [type, text])).toEqual([["text", "Hello "]]);

@@ -195,7 +195,7 @@ class ReadingFeed {
         : undefined;
     this.#release(this.reader.push(await this.#text.end()));
     this.#release(
-      this.reader.end({ finish: finish.type, ...(closedBy === undefined ? {} : { closedBy }) }),
+      this.reader.end({ finish: finish.type, ...(closedBy !== undefined && { closedBy }) }),
     );
   }
 

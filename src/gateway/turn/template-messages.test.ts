@@ -76,8 +76,10 @@ describe("calls that were not sampled", () => {
   test("have an id each where the template looks results up, though the client repeats its ids", async () => {
     const repeated = [
       user("Go"),
-      ...[turn("", call("call_0", "look")), result("call_0", "seen")],
-      ...[turn("", call("call_0", "open")), result("call_0", "opened")],
+      turn("", call("call_0", "look")),
+      result("call_0", "seen"),
+      turn("", call("call_0", "open")),
+      result("call_0", "opened"),
     ];
     expect(await show("lookingUp", repeated)).toEqual([
       "assistant: <look{}>",
@@ -96,7 +98,9 @@ describe("calls that were not sampled", () => {
       const messages = [
         user("Go"),
         turn("Both.", call("a", "look"), call("b", "open")),
-        ...[result("a", "seen"), result("b", "opened"), user("And?")],
+        result("a", "seen"),
+        result("b", "opened"),
+        user("And?"),
       ];
       expect(await show(template, messages)).toEqual([
         "assistant: Both.<look{}>",
@@ -112,7 +116,8 @@ describe("calls that were not sampled", () => {
     const messages = [
       user("Go"),
       turn("", call("x", "look"), call("x", "open")),
-      ...[result("x", "seen"), result("x", "opened")],
+      result("x", "seen"),
+      result("x", "opened"),
     ];
     expect(await show("printing", messages)).toEqual([
       "assistant: <x|look{}><f00000000|open{}>",
@@ -150,7 +155,10 @@ describe("calls that were not sampled", () => {
 });
 
 const habits: CallHabits = {
-  ...{ takesAnyId: true, numbersCalls: false, looksUpIds: false, showsAllCalls: true },
+  takesAnyId: true,
+  numbersCalls: false,
+  looksUpIds: false,
+  showsAllCalls: true,
 };
 
 const rules = { laterSystem: true, calls: habits, sampledIds: new Map<string, string>() };

@@ -81,8 +81,8 @@ function toAssistant(
   return {
     role: "assistant",
     content,
-    ...(reasoning === undefined ? {} : { reasoning }),
-    ...(toolCalls.length === 0 ? {} : { toolCalls }),
+    ...(reasoning !== undefined && { reasoning }),
+    ...(toolCalls.length !== 0 && { toolCalls }),
   };
 }
 

@@ -34,7 +34,8 @@ describe("wantedForm()", () => {
     ];
     for (const request of requests) {
       expect(wantedForm(request, qwen)).toEqual({
-        ...{ type: "held", what: "text format json-schema" },
+        type: "held",
+        what: "text format json-schema",
         constraint: { type: "json-schema", schema },
       });
     }
@@ -45,21 +46,27 @@ describe("wantedForm()", () => {
 
   test("holds the turn to calls as the model writes them", () => {
     const tag = (name: string) => ({
-      ...{ type: "tag", begin: `<tool_call>\n{"name": "${name}", "arguments": ` },
-      ...{ content: { type: "json_schema", json_schema: schema }, end: "}\n</tool_call>" },
+      type: "tag",
+      begin: `<tool_call>\n{"name": "${name}", "arguments": `,
+      content: { type: "json_schema", json_schema: schema },
+      end: "}\n</tool_call>",
     });
     const constraint = (names: readonly string[]) => ({
       type: "structural-tag",
       tag: {
         type: "structural_tag",
         format: {
-          ...{ type: "triggered_tags", triggers: ["<tool_call>"], tags: names.map(tag) },
-          ...{ at_least_one: true, stop_after_first: false },
+          type: "triggered_tags",
+          triggers: ["<tool_call>"],
+          tags: names.map(tag),
+          at_least_one: true,
+          stop_after_first: false,
         },
       },
     });
     expect(wantedForm(asked({ tools, tool_choice: "required" }), qwen)).toEqual({
-      ...{ type: "held", what: "tool_choice required" },
+      type: "held",
+      what: "tool_choice required",
       constraint: constraint(["look", "press"]),
     });
     const named = { type: "function", function: { name: "press" } };
@@ -89,7 +96,8 @@ describe("wantedForm()", () => {
   ])("holds the turn to the calls that %j allows", (more, what, names, ending) => {
     const form = wantedForm(asked({ tools, ...more }), qwen);
     expect(form).toMatchObject({
-      ...{ type: "held", what },
+      type: "held",
+      what,
       constraint: { tag: { format: ending } },
     });
     expect(names.map((name) => JSON.stringify(form).includes(`\\"name\\": \\"${name}\\"`))).toEqual(
@@ -126,7 +134,8 @@ describe("wantedForm()", () => {
     ],
   ])("says why nothing enforces it: %s", (_, more, forms, why) => {
     expect(wantedForm(asked(more), { ...qwen, ...forms })).toMatchObject({
-      ...{ type: "unenforceable", why },
+      type: "unenforceable",
+      why,
     });
   });
 

@@ -145,8 +145,11 @@ function callTag(
     return { type: "tag", ...markup(tool.name), content };
   });
   const format = {
-    ...{ type: "triggered_tags", triggers: ["<tool_call>"], tags },
-    ...{ at_least_one: isCallNeeded, stop_after_first: !parallelCalls },
+    type: "triggered_tags",
+    triggers: ["<tool_call>"],
+    tags,
+    at_least_one: isCallNeeded,
+    stop_after_first: !parallelCalls,
   };
   return { type: "structural-tag", tag: { type: "structural_tag", format } };
 }

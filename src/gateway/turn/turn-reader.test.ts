@@ -21,7 +21,9 @@ function reader(stops: readonly string[] = [], tools = [look]): TurnReader {
       createReasoningStream: ({ opened }) =>
         findReasoningParser("qwen3").createStream({ forceReasoning: opened }),
     },
-    ...{ tools, stops, reasoningOpened: true },
+    tools,
+    stops,
+    reasoningOpened: true,
     ids: { mint: (prefix) => `${prefix}${count++}`, callPrefix: "call_" },
   });
 }
@@ -64,7 +66,9 @@ describe("TurnReader", () => {
         parser: findToolCallParser("cohere_command4"),
         parseOptions: { dialect: "vllm" },
       },
-      ...{ tools: [look], stops: [], reasoningOpened: false },
+      tools: [look],
+      stops: [],
+      reasoningOpened: false,
       ids: { mint: (prefix) => prefix, callPrefix: "call_" },
     });
     readAll(
@@ -103,10 +107,20 @@ describe("TurnReader", () => {
     const block = (inner: string) => `<tool_call>\n${inner}\n</tool_call>`;
     const fragments = fc.array(
       fc.constantFrom(
-        ...[block('{"name": "look", "arguments": {"a": 1}}'), block('{"name": "look"}'), "\n"],
-        ...[block('{"name": "other", "arguments": {}}'), block("5"), block("{"), "said ", " "],
-        ...[block('[{"name": "look", "arguments": {"b": 2}}]'), "<tool_call>", "</tool_call>"],
-        ...[block('{"name": "look", "arguments": "x"}'), "<tool_call>\n", '{"name": "look"}'],
+        block('{"name": "look", "arguments": {"a": 1}}'),
+        block('{"name": "look"}'),
+        "\n",
+        block('{"name": "other", "arguments": {}}'),
+        block("5"),
+        block("{"),
+        "said ",
+        " ",
+        block('[{"name": "look", "arguments": {"b": 2}}]'),
+        "<tool_call>",
+        "</tool_call>",
+        block('{"name": "look", "arguments": "x"}'),
+        "<tool_call>\n",
+        '{"name": "look"}',
       ),
       { maxLength: 8 },
     );
@@ -136,7 +150,10 @@ describe("TurnReader", () => {
       let count = 0;
       const read = new TurnReader({
         formats: { parser: findToolCallParser("qwen25"), parseOptions: {} },
-        ...{ tools: [look], stops: [], reasoningOpened: false, parallelCalls: false },
+        tools: [look],
+        stops: [],
+        reasoningOpened: false,
+        parallelCalls: false,
         ids: { mint: (prefix) => `${prefix}${count++}`, callPrefix: "call_" },
       });
       const calls = [1, 2, 3].map(
@@ -157,7 +174,10 @@ describe("TurnReader", () => {
     const callForms = new Map([["look", "local-shell" as const]]);
     const read = new TurnReader({
       formats: { parser: findToolCallParser("qwen25"), parseOptions: {} },
-      ...{ tools: [look], stops: [], reasoningOpened: false, callForms },
+      tools: [look],
+      stops: [],
+      reasoningOpened: false,
+      callForms,
       ids: { mint: (prefix) => prefix, callPrefix: "call_" },
     });
     const call = (command: string) =>

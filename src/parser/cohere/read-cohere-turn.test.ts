@@ -80,8 +80,16 @@ describe("the reasoning parsers of Cohere", () => {
       `<|START_${word}|>`,
       `<|END_${word}|>`,
     ]),
-    ...[" ", "a", "<co>", "</co: 0>", "<", '{"tool_call_id": "0", "tool_name": "f"'],
-    ...[', "parameters": {"a": ', "1}}", "\n", "{}"],
+    " ",
+    "a",
+    "<co>",
+    "</co: 0>",
+    "<",
+    '{"tool_call_id": "0", "tool_name": "f"',
+    ', "parameters": {"a": ',
+    "1}}",
+    "\n",
+    "{}",
   ];
 
   test.each<[CohereFormat, string]>([

@@ -465,7 +465,7 @@ class ExpressionParser {
     if (kinds.has("bytes")) return { type: "foreign", kind: "bytes" };
     if (kinds.has("formatted")) {
       const isPlain = !parts.includes(undefined);
-      return { type: "foreign", kind: "formatted", ...(isPlain ? { text: parts.join("") } : {}) };
+      return { type: "foreign", kind: "formatted", ...(isPlain && { text: parts.join("") }) };
     }
     return { type: "constant", value: parts.join("") };
   }

@@ -53,7 +53,7 @@ export function defineReasoning(format: ReasoningFormat): ReasoningParser {
     aliases: format.aliases ?? [],
     dialects: dialectsOf(format),
     markers: format.markers,
-    ...(format.closer === undefined ? {} : { closer: format.closer }),
+    ...(format.closer !== undefined && { closer: format.closer }),
     parse: (text, options = {}) => splitterOf(format, options)(text),
     createStream: (options = {}) => {
       const split = splitterOf(format, options);
@@ -106,10 +106,8 @@ function contextOf(format: ReasoningFormat, options: ReasoningOptions): Reasonin
     isForced,
     toolCallParserActive: options.toolCallParserActive ?? false,
     forceNonemptyContent: options.forceNonemptyContent ?? false,
-    ...(options.reasoningEffort === undefined ? {} : { reasoningEffort: options.reasoningEffort }),
-    ...(options.responseTemplate === undefined
-      ? {}
-      : { responseTemplate: options.responseTemplate }),
+    ...(options.reasoningEffort !== undefined && { reasoningEffort: options.reasoningEffort }),
+    ...(options.responseTemplate !== undefined && { responseTemplate: options.responseTemplate }),
   };
 }
 

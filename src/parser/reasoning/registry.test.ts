@@ -105,7 +105,7 @@ describe("streams", () => {
             const options = {
               engineVersion,
               responseTemplate,
-              ...(forceReasoning === undefined ? {} : { forceReasoning }),
+              ...(forceReasoning !== undefined && { forceReasoning }),
             };
             const whole = parser.parse(text, options);
             const chunks = text.match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];

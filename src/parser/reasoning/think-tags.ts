@@ -63,11 +63,11 @@ const rows: readonly TagRow[] = [
 export const thinkTagParsers: readonly ReasoningParser[] = rows.map((row) =>
   defineReasoning({
     name: row.name,
-    ...(row.aliases === undefined ? {} : { aliases: row.aliases }),
-    ...(row.swapsByDefault === undefined ? {} : { swapsByDefault: row.swapsByDefault }),
+    ...(row.aliases !== undefined && { aliases: row.aliases }),
+    ...(row.swapsByDefault !== undefined && { swapsByDefault: row.swapsByDefault }),
     markers: [row.hint ?? row.open],
     closer: row.close,
-    ...(row.forced === undefined ? {} : { forced: row.forced }),
+    ...(row.forced !== undefined && { forced: row.forced }),
     split: (text, context) => splitByTags(text, tagsAt(row, context), contextAt(row, context)),
     createSplitter: (context) =>
       isSince(context.version, "2026-05")

@@ -64,7 +64,7 @@ function toBlock(
     span,
     name,
     argumentsText,
-    ...(argumentValue === undefined ? {} : { argumentValue }),
-    ...(problem === undefined ? {} : { problem }),
+    ...(argumentValue !== undefined && { argumentValue }),
+    ...(problem !== undefined && { problem }),
   };
 }

@@ -112,7 +112,9 @@ describe("a model's own response template", () => {
     const parsed = findReasoningParser("response_template").parse(text, { responseTemplate });
     expect(parsed.reasoning).toBe("plan");
     const { compat } = findToolCallParser("response_template").parse(parsed.normalText, {
-      ...{ tools, responseTemplate, engineVersion: "0.5.23" },
+      tools,
+      responseTemplate,
+      engineVersion: "0.5.23",
     });
     expect(compat.normalText).toBe("Hi. ");
     expect(compat.calls).toEqual([
@@ -122,7 +124,9 @@ describe("a model's own response template", () => {
 
   test("is read by vLLM without the types that keywords imply", () => {
     const { compat } = findToolCallParser("hf").parse(text, {
-      ...{ tools, responseTemplate, dialect: "vllm" },
+      tools,
+      responseTemplate,
+      dialect: "vllm",
     });
     expect(compat.normalText).toBe("planHi. ");
     expect(compat.calls[0]?.argumentsText).toBe('{"count": 3, "flag": "true"}');
@@ -137,7 +141,8 @@ describe("a model's own response template", () => {
   test("marks a call in the reasoning", () => {
     const call = '<call name="search">count: 1</call>';
     const { attempts } = findToolCallParser("hf").parse(`<think>${call}</think>`, {
-      ...{ tools, responseTemplate },
+      tools,
+      responseTemplate,
     });
     expect(attempts.map(({ status, raw }) => [status, raw])).toEqual([["in-reasoning", call]]);
   });

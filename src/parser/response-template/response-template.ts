@@ -36,8 +36,17 @@ export interface ResponseTemplate {
 
 const fieldNames = ["thinking", "content", "tool_calls"] as const;
 const fieldKeys = [
-  ...["open", "open_pattern", "close", "close_pattern", "content", "content_args"],
-  ...["repeats", "join", "optional", "transform", "transform_each"],
+  "open",
+  "open_pattern",
+  "close",
+  "close_pattern",
+  "content",
+  "content_args",
+  "repeats",
+  "join",
+  "optional",
+  "transform",
+  "transform_each",
 ];
 
 /**
@@ -75,9 +84,9 @@ export function loadResponseTemplate(spec: PyValue, dialect: Dialect): ResponseT
     anchor.literals ??
     (typeof startPattern === "string" ? expandLiterals(startPattern) : undefined);
   const loaded = {
-    ...(thinking === undefined ? {} : { thinking }),
-    ...(content === undefined ? {} : { content }),
-    ...(toolCalls === undefined ? {} : { toolCalls }),
+    ...(thinking !== undefined && { thinking }),
+    ...(content !== undefined && { content }),
+    ...(toolCalls !== undefined && { toolCalls }),
     startLiterals: startLiterals ?? [],
   };
   requireServable(loaded, [...fields.values()]);
@@ -107,10 +116,10 @@ function loadField(name: string, value: PyValue, dialect: Dialect): TemplateFiel
   const inner = settings.get("value_parser");
   return {
     name,
-    ...(open === undefined ? {} : { open }),
-    ...(close === undefined ? {} : { close }),
+    ...(open !== undefined && { open }),
+    ...(close !== undefined && { close }),
     read,
-    ...(transform === undefined ? {} : { transform }),
+    ...(transform !== undefined && { transform }),
     transformEach: field.get("transform_each") === true,
     isJson: content === "json" || (isPyDict(inner) && inner.get("name") === "json"),
   };

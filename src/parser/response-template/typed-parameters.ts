@@ -6,7 +6,14 @@ const jsonTypes = ["string", "number", "integer", "boolean", "array", "object", 
 
 /** What describes a schema without constraining values. */
 const annotations: readonly string[] = [
-  ...["title", "description", "default", "examples", "deprecated", "$comment", "$schema", "$id"],
+  "title",
+  "description",
+  "default",
+  "examples",
+  "deprecated",
+  "$comment",
+  "$schema",
+  "$id",
   "nullable",
 ];
 

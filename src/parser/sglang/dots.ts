@@ -143,8 +143,8 @@ function readBlocks(frame: Frame, context: ParseContext): Block[] {
     return {
       span: [from, to] as const,
       name,
-      ...(argumentValue === undefined ? {} : { argumentValue }),
-      ...(isWhole ? {} : { problem: malformed("expected </parameter>") }),
+      ...(argumentValue !== undefined && { argumentValue }),
+      ...(!isWhole && { problem: malformed("expected </parameter>") }),
     };
   });
 }

@@ -234,8 +234,8 @@ function readBlock(invoke: Invoke, markup: DsmlMarkup, outside: Diagnostic | und
   const problem = checkStructure(invoke, markup) ?? outside;
   return {
     ...base,
-    ...(read === undefined ? {} : { argumentValue: read.value }),
-    ...(problem === undefined ? {} : { problem }),
+    ...(read !== undefined && { argumentValue: read.value }),
+    ...(problem !== undefined && { problem }),
   };
 }
 
@@ -273,7 +273,7 @@ function defineDsml({ name, vllm, vllmName, ...tags }: DsmlFormat): ToolCallPars
           return read ?? { normalText: text, calls: [] };
         },
       }),
-      ...(vllm === undefined ? {} : { vllm }),
+      ...(vllm !== undefined && { vllm }),
     },
     findBlocks: (text, context) =>
       findBlocks(text, markup, isOld(sglangVersion(context)) || context.dialect === "vllm"),

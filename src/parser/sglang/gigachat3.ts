@@ -78,7 +78,7 @@ function findBlocks(whole: string): Block[] {
   }
   const name = entry.get("name");
   const value = entry.get("arguments");
-  const base = { span, ...(typeof name === "string" ? { name } : {}) };
+  const base = { span, ...(typeof name === "string" && { name }) };
   if (value === undefined) return [{ ...base, problem: malformed("the call has no arguments") }];
   return [{ ...base, argumentValue: value }];
 }

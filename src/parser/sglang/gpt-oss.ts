@@ -133,7 +133,7 @@ function readBlock(
     return { ...base, problem: { status: "invalid-json", detail: json.detail } };
   }
   const argumentValue = json === undefined ? new Map<string, PyValue>() : json.value;
-  return { ...base, argumentValue, ...(problem === undefined ? {} : { problem }) };
+  return { ...base, argumentValue, ...(problem !== undefined && { problem }) };
 }
 
 /** gpt-oss: calls in the commentary channel of the Harmony format. */

@@ -102,7 +102,7 @@ function readBlock({ span, inner }: Frame): Block[] {
   if (!isPyDict(json.value)) return [{ span, problem: malformed("the call is no JSON object") }];
   const name = json.value.get("name");
   const argumentValue = json.value.get("args");
-  const base = { span, ...(typeof name === "string" ? { name } : {}) };
+  const base = { span, ...(typeof name === "string" && { name }) };
   if (argumentValue === undefined) return [{ ...base, problem: malformed("the call has no args") }];
   return [{ ...base, argumentValue }];
 }

@@ -79,7 +79,7 @@ function readTagCall(block: string, context: ParseContext): K2Call {
     const key = pythonStrip(rawKey);
     if (key === "") throw new PythonValueError("an argument is missing a key");
     const inlineType = type === undefined ? undefined : pythonStrip(type);
-    const place = { name, key, isText: true, ...(inlineType === undefined ? {} : { inlineType }) };
+    const place = { name, key, isText: true, ...(inlineType !== undefined && { inlineType }) };
     values.set(key, coerce(value, place, context));
     position = end;
   }

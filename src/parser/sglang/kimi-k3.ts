@@ -93,7 +93,7 @@ function readBlock({ span, inner }: Frame): Block[] {
   const name = readKimiK3Attributes(inner.slice(0, headEnd)).get("tool");
   const body = inner.slice(headEnd + separator.length);
   const argumentValue: PyValue | undefined = catchPython(() => readArguments(body));
-  const base = { span, ...(name === undefined ? {} : { name }) };
+  const base = { span, ...(name !== undefined && { name }) };
   if (argumentValue === undefined)
     return [{ ...base, problem: malformed("the arguments cannot be read") }];
   const isClosed = body.split(argumentOpen).length === body.split(argumentClose).length;

@@ -195,7 +195,7 @@ function readBlock(span: Block["span"], value: PyValue, isJson: boolean): Block 
   const name = value.get("name");
   return {
     span,
-    ...(typeof name === "string" ? { name } : {}),
+    ...(typeof name === "string" && { name }),
     argumentValue: argumentsOfEntry(value),
     ...notes,
   };

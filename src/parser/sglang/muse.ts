@@ -138,7 +138,7 @@ function readBlock({ body, start, end, closed }: Invoke, name: string, isInTool:
   const base = {
     span: [start, end] as const,
     name,
-    ...(argumentValue === undefined ? {} : { argumentValue }),
+    ...(argumentValue !== undefined && { argumentValue }),
   };
   if (!closed) return { ...base, problem: unclosed(markers.invokeClose) };
   if (!isInTool) return { ...base, problem: malformed("expected a channel to a tool around it") };

@@ -72,7 +72,7 @@ export const qwen25Grammar: Grammar = {
       open: "<tool_call>",
       close: "</tool_call>",
       fields: { name: "name", readArguments: argumentsOfEntry },
-      ...(isSince(sglangVersion(context), "0.4.9") ? { checkFrame } : {}),
+      ...(isSince(sglangVersion(context), "0.4.9") && { checkFrame }),
     }),
 };
 

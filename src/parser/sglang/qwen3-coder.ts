@@ -164,7 +164,7 @@ function readBlock(span: Block["span"], found: FunctionText, context: ParseConte
   const base = { span, name: call.name };
   if (!call.isJson) return { ...base, problem: malformed("an argument cannot be written as JSON") };
   const problem = checkStructure(found);
-  return { ...base, argumentValue: call.values, ...(problem === undefined ? {} : { problem }) };
+  return { ...base, argumentValue: call.values, ...(problem !== undefined && { problem }) };
 }
 
 function checkStructure(found: FunctionText): Diagnostic | undefined {

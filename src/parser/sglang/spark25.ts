@@ -140,7 +140,7 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
       span,
       name: call.name,
       argumentValue: call.values,
-      ...(argumentsText === undefined ? {} : { argumentsText }),
+      ...(argumentsText !== undefined && { argumentsText }),
       ...problem,
     },
   ];

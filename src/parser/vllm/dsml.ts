@@ -138,7 +138,7 @@ function newReading(
       `</｜DSML｜${gap}parameter>`,
     ],
     steps: {
-      ...(more.reasoning === undefined ? {} : { reasoning: { ...more.reasoning, ...preamble } }),
+      ...(more.reasoning !== undefined && { reasoning: { ...more.reasoning, ...preamble } }),
       content: { ...more.content, ...preamble, [prefix]: starts },
       preamble: { [prefix]: starts },
       name: { '">': { to: "arguments" } },

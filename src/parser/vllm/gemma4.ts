@@ -39,7 +39,7 @@ function gemmaReading({ openers, braces, endsNames, dropCloser }: GemmaFormat): 
         "<|tool_call>": { to: "preamble", starts: true },
       },
       preamble: { ...end, ...steps(openers, "name") },
-      name: { ...steps(braces, "arguments"), ...(endsNames ? end : {}) },
+      name: { ...steps(braces, "arguments"), ...(endsNames && end) },
       arguments: end,
     },
     // Whether the beginning is reasoning shows only at its end.

@@ -36,17 +36,15 @@ function qwen3Reading(format: Qwen3Format): EngineReading {
       name: {
         ">": { to: "arguments" },
         "</function>": { to: "between" },
-        ...(closesEarly
-          ? {
-              [close]: { to: "content" } as const,
-              [open]: { to: "preamble", starts: true } as const,
-              "<function=": next,
-            }
-          : {}),
+        ...(closesEarly && {
+          [close]: { to: "content" } as const,
+          [open]: { to: "preamble", starts: true } as const,
+          "<function=": next,
+        }),
       },
       arguments: {
         "</function>": { to: "between" },
-        ...(closesEarly ? { "<function=": next } : {}),
+        ...(closesEarly && { "<function=": next }),
       },
       between: {
         [close]: { to: "content" },

@@ -87,13 +87,13 @@ export class Step3p5Argument {
   #writeConverted(converted: string): string {
     const before = this.#converted ?? this.#value.slice(0, this.#covered);
     this.#converted = converted;
-    return converted.slice([...before.slice(0, 2 * converted.length)].length);
+    return converted.slice(Array.from(before.slice(0, 2 * converted.length)).length);
   }
 }
 
 /** Where the text goes on after so many characters. */
 function skipCharacters(text: string, count: number): number {
-  const skipped = [...text.slice(0, 2 * count)].slice(0, count);
+  const skipped = Array.from(text.slice(0, 2 * count)).slice(0, count);
   return skipped.join("").length;
 }
 

@@ -67,7 +67,7 @@ function strictest(left: ReleaseRule, right: ReleaseRule): ReleaseRule {
     holdsAll: left.holdsAll === true || right.holdsAll === true,
     mayRewrite: left.mayRewrite === true || right.mayRewrite === true,
     dropsBreaks: left.dropsBreaks === true || right.dropsBreaks === true,
-    ...(startStop === undefined ? {} : { startStop }),
+    ...(startStop !== undefined && { startStop }),
   };
 }
 

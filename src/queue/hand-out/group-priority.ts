@@ -25,7 +25,9 @@ export class GroupPriorities {
   /** A job of a group that lacks `left` attempts, this one included; returns its priority. */
   add(group: string, { id, left }: { readonly id: string; readonly left: number }): number {
     const known = this.#groups.get(group) ?? {
-      ...{ size: left, left, isNearlyDone: false },
+      size: left,
+      left,
+      isNearlyDone: false,
       waiting: new Set<string>(),
     };
     this.#groups.set(group, known);

@@ -68,7 +68,10 @@ async function playPushed(data: unknown, place?: SharedPlace): Promise<readonly 
   const clients = memoryClients(plainLine(memory));
   await using worker = await QueueWorker.start({
     store: await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} }),
-    ...{ setup, terms: { tokenizer: "t1" }, redactor: new Redactor(), concurrency: 2 },
+    setup,
+    terms: { tokenizer: "t1" },
+    redactor: new Redactor(),
+    concurrency: 2,
     // Nobody is lost because the machine is slow.
     leaseMs: 600_000,
     ...(place && { place }),
@@ -119,7 +122,10 @@ test("a job is handed out behind what was said of the policy before it, however 
   const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
   await using _worker = await QueueWorker.start({
     store: await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} }),
-    ...{ setup, terms: { tokenizer: "t1" }, redactor: new Redactor(), concurrency: 2 },
+    setup,
+    terms: { tokenizer: "t1" },
+    redactor: new Redactor(),
+    concurrency: 2,
     leaseMs: 600_000,
   });
   const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
@@ -132,7 +138,10 @@ test("a job is handed out behind what was said of the policy before it, however 
   }) as typeof set);
   const run = startRun({
     source: taskList(fiftyLamps, { split: "test", taskIndexes: [3] }),
-    ...{ setup, grouping: { size: 2 }, admission: { concurrency: 2 }, player: handOut.player() },
+    setup,
+    grouping: { size: 2 },
+    admission: { concurrency: 2 },
+    player: handOut.player(),
   });
   run.announcePolicy(6);
   const groups = takeAll(run);
@@ -166,7 +175,9 @@ test("an interruption that comes while the store takes what is announced leaves 
   const run = startRun({
     source: taskList(fiftyLamps, { split: "test", taskIndexes: [3] }),
     setup: lampSetup({ environment: fiftyLamps, engine: switchingEngine() }),
-    ...{ grouping: { size: 1 }, admission: { concurrency: 1 }, player: handOut.player() },
+    grouping: { size: 1 },
+    admission: { concurrency: 1 },
+    player: handOut.player(),
   });
   run.announcePolicy(6);
   await asked.promise;
@@ -187,8 +198,15 @@ test("a start that goes on with a forgotten run waits for workers that have not 
   // As its worker does, which gives signs of life.
   memory.set(workerAliveKey("w"), "1");
   const lane = await RunLane.open({
-    ...{ store, entry: entry!, worker: "w", setup, place: undefined, redactor: new Redactor() },
-    ...{ leaseMs: 600_000, lookForLostMs: 600_000, onTrouble: () => {} },
+    store,
+    entry: entry!,
+    worker: "w",
+    setup,
+    place: undefined,
+    redactor: new Redactor(),
+    leaseMs: 600_000,
+    lookForLostMs: 600_000,
+    onTrouble: () => {},
     onForgotten: () => {},
   });
   await first[Symbol.asyncDispose]();

@@ -9,7 +9,6 @@ import { PlaybackStop } from "../../outside.ts";
 import { UsageError, describeError } from "../../errors.ts";
 import type { AttemptPlayer, PlayPlace } from "../../run/attempt-player.ts";
 import { ownTask, type OwnTask } from "../../run/noted-task.ts";
-import { given } from "../../internal/given.ts";
 import { toPromptTime } from "../../run/prompt-time.ts";
 import { jobIdOf, requireNames, type AttemptJob } from "../job/attempt-job.ts";
 import { LineWriter } from "../job/job-recording.ts";
@@ -116,7 +115,9 @@ export class HandOut implements AsyncDisposable {
       blockingTimeout: blockMs,
     });
     this.#book = new JobBook({
-      ...{ store, run, queue: this.#queue },
+      store,
+      run,
+      queue: this.#queue,
       ...(place && { place }),
       onNews: (news) => options.onNews?.(news),
     });
@@ -137,7 +138,7 @@ export class HandOut implements AsyncDisposable {
     const probe = place && `probe/${run}`;
     if (place !== undefined) await writeProbe(place, run);
     const policy = await beginWith("hand out by", () =>
-      RemotePolicy.open(store, run, { isMarked, ...given({ known }) }),
+      RemotePolicy.open(store, run, { isMarked, ...(known !== undefined && { known }) }),
     );
     const handOut = new HandOut(options, { policy, probe });
     try {
@@ -190,9 +191,13 @@ export class HandOut implements AsyncDisposable {
           ...(onInputs && { onInputs }),
         };
         const handed = new HandedJob({
-          ...{ id: this.#idOf(assignment, scope), job, told, unplayed },
+          id: this.#idOf(assignment, scope),
+          job,
+          told,
+          unplayed,
           failed: (failure) => failedEpisode(failure, assignment, { setup, startedAtMs }),
-          ...{ group: `${scope.name ?? ""}/${groupIndex}`, groupLeft },
+          group: `${scope.name ?? ""}/${groupIndex}`,
+          groupLeft,
         });
         return await this.#book.play(handed, { signal, interrupt });
       },
@@ -224,10 +229,18 @@ export class HandOut implements AsyncDisposable {
     await this.policy.written();
     const { revision: policyRevision, version } = this.policy;
     return {
-      ...{ job: 1, run, handOut: this.#token, terms: this.#termsHash },
+      job: 1,
+      run,
+      handOut: this.#token,
+      terms: this.#termsHash,
       policyRevision,
       ...(version !== undefined && { policyVersion: version }),
-      ...{ ...named, taskIndex: task.index, sampleIndex, seed, attempt, start },
+      ...named,
+      taskIndex: task.index,
+      sampleIndex,
+      seed,
+      attempt,
+      start,
       ...(sentTask && { ownTask: sentTask }),
       ...(groupIndex !== undefined && { groupIndex }),
       ...(samplingSeed !== undefined && { samplingSeed }),
@@ -251,7 +264,8 @@ export class HandOut implements AsyncDisposable {
     try {
       const name = `past/${this.#options.run}/${jobIdOf(place)}`;
       return await sendPayload(text, {
-        ...{ place: this.#options.place, name },
+        place: this.#options.place,
+        name,
         what: `what is recorded of ${place.rolloutId}`,
         clock: this.#options.store.clock,
       });
@@ -280,8 +294,10 @@ export class HandOut implements AsyncDisposable {
     try {
       return await sendPayload(JSON.stringify(task), {
         // Attempts at the same task share it.
-        ...{ place, name: `tasks/${run}/task` },
-        ...{ what: `the task of ${rolloutId}`, clock: store.clock },
+        place,
+        name: `tasks/${run}/task`,
+        what: `the task of ${rolloutId}`,
+        clock: store.clock,
       });
     } catch (error) {
       if (error instanceof PayloadError) throw new UsageError(error.message);
@@ -340,19 +356,23 @@ export class HandOut implements AsyncDisposable {
   async #writeEntry(): Promise<void> {
     const { store, run, environment, terms, sampling, isRecorded } = this.#options;
     const entry: RunEntry = {
-      ...{ entry: 1, run, environment, terms, termsHash: this.#termsHash, isRecorded },
+      entry: 1,
+      run,
+      environment,
+      terms,
+      termsHash: this.#termsHash,
+      isRecorded,
       sampling: Object.fromEntries(
         Object.entries(sampling).flatMap(([name, value]) =>
           typeof value === "number" ? [[name, value]] : [],
         ),
       ),
-      ...{
-        host: hostname(),
-        pid: process.pid,
-        startedAtMs: this.#startedAtMs,
-        atMs: store.wallNow(),
-      },
-      ...{ waiting: this.#book.count, landed: this.#book.landedCount },
+      host: hostname(),
+      pid: process.pid,
+      startedAtMs: this.#startedAtMs,
+      atMs: store.wallNow(),
+      waiting: this.#book.count,
+      landed: this.#book.landedCount,
       ...(this.#probe !== undefined && { probe: this.#probe }),
     };
     const text = JSON.stringify(entry);

@@ -16,7 +16,10 @@ test("a job whose answer is of no use waits for a store that takes nothing", asy
   const book = new JobBook({ store, run: "r", queue, onNews: ({ type }) => told.push(type) });
   const unplayed = { outcome: "aborted" } as Episode;
   const handed = new HandedJob({
-    ...{ id: "j.1", group: "g", groupLeft: 1, told: {} },
+    id: "j.1",
+    group: "g",
+    groupLeft: 1,
+    told: {},
     job: { rolloutId: "lamp/test/0#0", attempt: 1 } as AttemptJob,
     unplayed: () => unplayed,
     failed: () => unplayed,

@@ -168,8 +168,13 @@ export class JobBook {
       const { deliveries, from, recordedTurns, dropped } = result;
       const { rolloutId, attempt } = job;
       this.#onNews({
-        ...{ type: "attempt-played-again", rolloutId, attempt, worker: verdict.worker },
-        ...{ deliveries, from, recordedTurns },
+        type: "attempt-played-again",
+        rolloutId,
+        attempt,
+        worker: verdict.worker,
+        deliveries,
+        from,
+        recordedTurns,
         ...(dropped !== undefined && { dropped }),
       });
     }
@@ -271,7 +276,7 @@ export class JobBook {
   /** The run cannot go on: whatever is handed out fails by this. */
   fail(error: unknown): void {
     this.#failure ??= { error };
-    for (const handed of [...this.#handed.values()]) {
+    for (const handed of Array.from(this.#handed.values())) {
       this.#end(handed);
       handed.reject(error);
     }
@@ -280,12 +285,12 @@ export class JobBook {
   /** Calls back what is handed out, and waits for what is on its way to the store. */
   async close(): Promise<void> {
     const error = new DOMException("the run is closed", "AbortError");
-    for (const handed of [...this.#handed.values()]) this.#cancel(handed, error);
+    for (const handed of Array.from(this.#handed.values())) this.#cancel(handed, error);
     const late = withResolvers();
     const callOff = this.#store.clock.after(closeMs, () => late.resolve());
     try {
       while (this.#pending.size > 0) {
-        const done = Promise.allSettled([...this.#pending]).then(() => "done");
+        const done = Promise.allSettled(this.#pending).then(() => "done");
         if ((await Promise.race([done, late.promise])) !== "done") return;
       }
     } finally {

@@ -71,17 +71,30 @@ async function sampleAfter(options: Partial<HandOutOptions>): Promise<readonly s
   const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
   await using _worker = await QueueWorker.start({
     store: await connect(memory),
-    ...{ setup, terms: { tokenizer: "t1" }, redactor: new Redactor(), concurrency: 2 },
+    setup,
+    terms: { tokenizer: "t1" },
+    redactor: new Redactor(),
+    concurrency: 2,
     // Nobody is lost because the machine is slow.
     leaseMs: 600_000,
   });
   await using handOut = await HandOut.open({
-    ...{ store: await connect(memory), run: "r", environment: "lamp", sampling: {} },
-    ...{ terms: { tokenizer: "t1" }, isRecorded: true, everyMs: 100, isMarked: true, ...options },
+    store: await connect(memory),
+    run: "r",
+    environment: "lamp",
+    sampling: {},
+    terms: { tokenizer: "t1" },
+    isRecorded: true,
+    everyMs: 100,
+    isMarked: true,
+    ...options,
   });
   const run = startRun({
     source: taskList(fiftyLamps, { split: "test", taskIndexes: [3] }),
-    ...{ setup, grouping: { size: 2 }, admission: { concurrency: 2 }, player: handOut.player() },
+    setup,
+    grouping: { size: 2 },
+    admission: { concurrency: 2 },
+    player: handOut.player(),
   });
   const groups = await takeAll(run);
   const sampled = groups.flatMap(({ episodes }) =>

@@ -1,4 +1,3 @@
-import { given } from "../../internal/given.ts";
 import type { UpdateMode } from "../../run/policy-gate.ts";
 import { acknowledgedKey, policyKey, workerAliveKey } from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";
@@ -48,7 +47,7 @@ export class RemotePolicy {
   ): Promise<RemotePolicy> {
     const before = (await readPolicyState(store, run)) ?? firstPolicyState;
     const { state: form, revision, gate, version } = before;
-    const taken = known ?? { gate, ...given({ version }) };
+    const taken = known ?? { gate, ...(version !== undefined && { version }) };
     const policy = new RemotePolicy(store, run, {
       state: { state: form, revision, ...taken, isMarked },
       isInherited: known === undefined,

@@ -8,12 +8,30 @@ import { answerSchema, readResult } from "./attempt-result.ts";
 const episode = { ...testEpisode(3), format: 1, attempt: 1 } as const;
 const { rolloutId, groupId, taskId, split, taskIndex, sampleIndex, seed } = episode;
 const job: AttemptJob = {
-  ...{ job: 1, run: "r", handOut: "h", terms: "t", policyRevision: 1, attempt: 1, start: 1 },
-  ...{ rolloutId, groupId, taskId, split, taskIndex, sampleIndex, seed },
+  job: 1,
+  run: "r",
+  handOut: "h",
+  terms: "t",
+  policyRevision: 1,
+  attempt: 1,
+  start: 1,
+  rolloutId,
+  groupId,
+  taskId,
+  split,
+  taskIndex,
+  sampleIndex,
+  seed,
 };
 const sound = {
-  ...{ result: 1, base: "", deliveries: 1, from: "first", recordedTurns: 0, episode },
-  ...{ lines: [], troubles: [] },
+  result: 1,
+  base: "",
+  deliveries: 1,
+  from: "first",
+  recordedTurns: 0,
+  episode,
+  lines: [],
+  troubles: [],
 };
 
 /** What is said of a result with something else in one place. */

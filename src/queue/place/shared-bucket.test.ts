@@ -44,7 +44,10 @@ async function startBucket() {
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   return {
-    ...{ objects, asked, failures, url: `http://127.0.0.1:${port}` },
+    objects,
+    asked,
+    failures,
+    url: `http://127.0.0.1:${port}`,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();
@@ -112,7 +115,9 @@ test("what a store repeats of the keys is told without them", async () => {
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const place = (await openSharedPlace("s3://b", {
-    ...{ AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: key, AWS_SESSION_TOKEN: session },
+    AWS_ACCESS_KEY_ID: id,
+    AWS_SECRET_ACCESS_KEY: key,
+    AWS_SESSION_TOKEN: session,
     AWS_ENDPOINT_URL: `http://127.0.0.1:${port}`,
   }))!;
   const refused = await place.write("a", Buffer.from("a")).catch((error: unknown) => error);

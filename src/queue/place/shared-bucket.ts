@@ -42,7 +42,11 @@ export async function openSharedBucket(
   hideEverywhere({ secrets, urls: [endpoint] });
   const { AwsClient } = await loadSigner();
   const client = new AwsClient({
-    ...{ accessKeyId, secretAccessKey, region, service: "s3", retries: 0 },
+    accessKeyId,
+    secretAccessKey,
+    region,
+    service: "s3",
+    retries: 0,
     ...(sessionToken !== undefined && { sessionToken }),
   });
   const base = `${endpoint.replace(/\/$/, "")}/${bucket}/${prefix === "" ? "" : `${prefix.replace(/\/$/, "")}/`}`;
@@ -52,7 +56,8 @@ export async function openSharedBucket(
         const signal = AbortSignal.timeout(requestMs);
         const sent = body && new Uint8Array(body);
         const reply = await client.fetch(`${base}${name}`, {
-          ...{ method, signal },
+          method,
+          signal,
           ...(sent && { body: sent }),
         });
         if (reply.ok || reply.status === 404) return reply;

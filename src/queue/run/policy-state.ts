@@ -23,7 +23,9 @@ export type KnownPolicy = Pick<PolicyState, "gate" | "version">;
 
 /** The state before anything was said. */
 export const firstPolicyState: PolicyState = {
-  ...{ state: 1, revision: 0, gate: "open" },
+  state: 1,
+  revision: 0,
+  gate: "open",
   isMarked: false,
 };
 

@@ -12,8 +12,17 @@ export type RunTerms = Readonly<Record<string, string>>;
 
 /** What a run says for itself in each of its jobs, or what only its folder knows. */
 const ownToRuns: ReadonlySet<string> = new Set([
-  ...["split", "tasks", "samples", "passes", "groups", "format"],
-  ...["temperature", "top-p", "top-k", "min-p", "sampling-seed"],
+  "split",
+  "tasks",
+  "samples",
+  "passes",
+  "groups",
+  "format",
+  "temperature",
+  "top-p",
+  "top-k",
+  "min-p",
+  "sampling-seed",
 ]);
 
 /** The terms of a run, or of a worker that was started with the same options. */

@@ -87,7 +87,7 @@ class MemoryRedis {
   disconnect(): void {
     this.status = "end";
     this.#unsubscribe();
-    for (const reject of [...this.#pending]) reject(new Error("Connection is closed."));
+    for (const reject of Array.from(this.#pending)) reject(new Error("Connection is closed."));
   }
 
   /** Asks the store; as long as it is away, this waits. */

@@ -159,7 +159,7 @@ export class MemoryStore {
   }
 
   publish(channel: string, text: string): number {
-    for (const listener of [...this.#listeners]) listener(channel, text);
+    for (const listener of Array.from(this.#listeners)) listener(channel, text);
     return this.#listeners.size;
   }
 
@@ -283,7 +283,7 @@ export class MemoryStore {
 
   /** Takes a queue away with all of its jobs. */
   obliterate(base: string): void {
-    for (const key of [...this.#hashes.keys()]) {
+    for (const key of Array.from(this.#hashes.keys())) {
       if (!key.startsWith(`${base}:`)) continue;
       this.#hashes.delete(key);
       this.del(`${key}:lock`);

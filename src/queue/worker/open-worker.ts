@@ -4,7 +4,7 @@ import { createRun } from "../../setup/create-run.ts";
 import { loadEnvironment } from "../../setup/environments.ts";
 import { readRunConfig } from "../../setup/run-config.ts";
 import { createRunRedactor } from "../../setup/run-secrets.ts";
-import { given } from "../../internal/given.ts";
+import { withoutUndefined } from "../../internal/without-undefined.ts";
 import type { Redactor } from "../../internal/redactor.ts";
 import { describeNoPlace } from "../place/describe-no-place.ts";
 import { openSharedPlace } from "../place/open-shared-place.ts";
@@ -41,25 +41,29 @@ export async function openWorker(
   const environment = await loadEnvironment(asked.environment.name, asked.environment.dataDir);
   const [split = "test"] = Object.keys(environment.splits);
   const { passes: _passes, groups: _groups, ...settings } = asked.settings;
-  const scoped = readRunConfig({ ...given(settings), split, tasks: "all" });
+  const scoped = readRunConfig({ ...withoutUndefined(settings), split, tasks: "all" });
   const redactor = createRunRedactor(asked, env);
   const opened: AsyncDisposable[] = [];
   const close = async (): Promise<void> => {
     for (const part of opened.splice(0).toReversed()) await part[Symbol.asyncDispose]();
   };
   try {
-    const run = await createRun(scoped, { env, ...given({ signal }) });
+    const run = await createRun(scoped, { env, ...(signal !== undefined && { signal }) });
     opened.push(run);
     const place = await openSharedPlace(queue.shared, env);
     const store = await QueueStore.connect(queue, { env, redactor });
     opened.push(store);
     const worker = await QueueWorker.start({
-      ...{ store, setup: run.setup, redactor, concurrency: asked.conduct.concurrency, leaseMs },
+      store,
+      setup: run.setup,
+      redactor,
+      concurrency: asked.conduct.concurrency,
+      leaseMs,
       terms: termsOf(run.manifest),
       ...(place && { place }),
       // Two of the same name would answer for each other.
       ...(name !== undefined && { name: `${name}-${randomUUID().slice(0, 6)}` }),
-      ...given({ onNote }),
+      ...(onNote !== undefined && { onNote }),
     });
     opened.push(worker);
     const warning = describeNoPlace(queue.shared, run.setup.limits);

@@ -112,10 +112,15 @@ async function playRecorded(
   }
   const { episode, lines, troubles } = played;
   const result: AttemptResult = {
-    ...{ result: 1, base: baseOf(job), deliveries, from },
+    result: 1,
+    base: baseOf(job),
+    deliveries,
+    from,
     recordedTurns: from === "recording" ? countTurns(joinInputs(earlier?.parts ?? [])) : 0,
     ...(dropped !== undefined && { dropped }),
-    ...{ episode, lines, troubles },
+    episode,
+    lines,
+    troubles,
   };
   const text = JSON.stringify(result);
   const payload = await sendPayload(text, {
@@ -197,14 +202,22 @@ async function playOnce(
   const setup: EpisodeSetup = { ...play.setup, onTrouble: (trouble) => troubles.push(trouble) };
   const episode = await playAttempt(
     {
-      ...{ task, rolloutId, groupId, sampleIndex, seed, attempt: job.attempt, start },
+      task,
+      rolloutId,
+      groupId,
+      sampleIndex,
+      seed,
+      attempt: job.attempt,
+      start,
       ...(groupIndex !== undefined && { groupIndex }),
       ...(samplingSeed !== undefined && { samplingSeed }),
       ...(forkedFrom && { forkedFrom }),
     },
     setup,
     {
-      ...{ signal, interrupt, redactor },
+      signal,
+      interrupt,
+      redactor,
       ...(past.length > 0 && {
         past: { ...joinInputs(past), ...(partingHash && { nextPromptHash: partingHash }) },
       }),

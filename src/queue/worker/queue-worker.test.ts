@@ -102,7 +102,8 @@ test("says that it has left a run as soon as the store takes that, and is waited
   await first[Symbol.asyncDispose]();
   // It does not join one of other terms.
   const second = await HandOut.open({
-    ...{ ...about, terms: { tokenizer: "t2" } },
+    ...about,
+    terms: { tokenizer: "t2" },
     store: await connect(memory),
   });
   await second.policy.close("interrupt");
@@ -178,8 +179,10 @@ test("leaves out what it sampled when the store forgot it, for nobody waited for
     expect(await playLamp(handOut)).toEqual([1, 1]);
     // Both turns of it once more, before or behind those of the other attempt.
     expect(asked.filter((turn) => turn.startsWith("lamp/test/0#0"))).toEqual([
-      ...["lamp/test/0#0 0", "lamp/test/0#0 1"],
-      ...["lamp/test/0#0 0", "lamp/test/0#0 1"],
+      "lamp/test/0#0 0",
+      "lamp/test/0#0 1",
+      "lamp/test/0#0 0",
+      "lamp/test/0#0 1",
     ]);
     expect(recorded.join("")).toBe("");
     expect(notes).toContain(
@@ -228,7 +231,13 @@ async function watchWorker(
     handOut.policy.open();
   };
   return {
-    ...{ beginChange, endChange, found, handOut, mixed, notes, worker },
+    beginChange,
+    endChange,
+    found,
+    handOut,
+    mixed,
+    notes,
+    worker,
     async [Symbol.asyncDispose]() {
       await worker[Symbol.asyncDispose]();
       await handOut[Symbol.asyncDispose]();

@@ -138,9 +138,9 @@ export class QueueWorker implements AsyncDisposable {
       this.#giveSign().catch(() => {}),
       clock,
     );
-    await within(withinMs, Promise.allSettled([...this.#plays]), clock);
+    await within(withinMs, Promise.allSettled(this.#plays), clock);
     for (const lane of this.#lanes.values()) lane.giveBack();
-    await within(farewellMs, Promise.allSettled([...this.#plays]), clock);
+    await within(farewellMs, Promise.allSettled(this.#plays), clock);
   }
 
   /** Gives back what is played, and leaves. */
@@ -283,8 +283,14 @@ export class QueueWorker implements AsyncDisposable {
     const { lookForLostMs = Math.ceil(this.#leaseMs / 2) } = this.#options;
     const forgottenCount = this.#forgottenCount;
     const lane = await RunLane.open({
-      ...{ store, entry, worker: this.name, setup: this.#setup, place, redactor },
-      ...{ leaseMs: this.#leaseMs, lookForLostMs },
+      store,
+      entry,
+      worker: this.name,
+      setup: this.#setup,
+      place,
+      redactor,
+      leaseMs: this.#leaseMs,
+      lookForLostMs,
       onTrouble: (text) => this.#note(text),
       onForgotten: () => this.#comeBack(),
     });
@@ -365,13 +371,18 @@ export class QueueWorker implements AsyncDisposable {
     const counts = await writeWorker(
       store,
       {
-        ...{ entry: 1, worker: this.name, host: hostname(), pid: process.pid, concurrency },
+        entry: 1,
+        worker: this.name,
+        host: hostname(),
+        pid: process.pid,
+        concurrency,
         turnwright: terms["turnwright"] ?? "unknown",
         environment: setup.environment.name,
         state: this.#isDraining ? "draining" : "working",
         playing: Object.fromEntries(playing.filter(([, count]) => count > 0)),
         ...this.#tally.read(),
-        ...{ startedAtMs: this.#startedAtMs, atMs: store.wallNow() },
+        startedAtMs: this.#startedAtMs,
+        atMs: store.wallNow(),
         refuses: Object.fromEntries(this.#refused),
       },
       { leaseMs: this.#leaseMs, isNext: this.#isKnown },

@@ -49,8 +49,15 @@ test("gives back what it was given a second time, having lost it before", async 
   // As its worker does, which gives signs of life.
   memory.set(workerAliveKey("w"), "1");
   const lane = await RunLane.open({
-    ...{ store, entry: entry!, worker: "w", setup: longLampSetup(engine), place: undefined },
-    ...{ redactor: new Redactor(), leaseMs: 1000, lookForLostMs: 10, onTrouble: () => {} },
+    store,
+    entry: entry!,
+    worker: "w",
+    setup: longLampSetup(engine),
+    place: undefined,
+    redactor: new Redactor(),
+    leaseMs: 1000,
+    lookForLostMs: 10,
+    onTrouble: () => {},
     onForgotten: () => {},
   });
   const take = async (passingMs: number): Promise<() => Promise<void>> => {

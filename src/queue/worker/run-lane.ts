@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Job, Worker } from "bullmq";
 import type { SamplingParameters } from "../../engine/engine.ts";
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
-import { given } from "../../internal/given.ts";
+import { withoutUndefined } from "../../internal/without-undefined.ts";
 import type { Redactor } from "../../internal/redactor.ts";
 import { markVersions } from "../../run/mark-versions.ts";
 import { PolicyGate } from "../../run/policy-gate.ts";
@@ -110,7 +110,7 @@ export class RunLane implements AsyncDisposable {
       {
         graceMs: setup.limits.graceTimeoutMs,
         announcedVersion: () => this.#state.version,
-        ...given({ clock: setup.clock }),
+        ...withoutUndefined({ clock: setup.clock }),
       },
     );
     this.#setup = {
@@ -174,8 +174,11 @@ export class RunLane implements AsyncDisposable {
       return undefined;
     }
     const playing: PlayingJob = {
-      ...{ id: job.id, token, lostCount: this.#lostCount },
-      ...{ stop: new AbortController(), interrupt: new AbortController() },
+      id: job.id,
+      token,
+      lostCount: this.#lostCount,
+      stop: new AbortController(),
+      interrupt: new AbortController(),
     };
     // Whoever is given what it plays itself has lost it before, and was not told yet.
     this.#playing.get(job.id)?.stop.abort(new Stopped("lost"));
@@ -222,13 +225,19 @@ export class RunLane implements AsyncDisposable {
         if (data.policyRevision > this.#state.revision) await this.#followForJob();
         const sampling = (data.sampling ?? this.entry.sampling) as SamplingParameters;
         played = await playJob({
-          ...{ id: playing.id, job: data, worker, place, redactor, clock: store.clock },
+          id: playing.id,
+          job: data,
+          worker,
+          place,
+          redactor,
+          clock: store.clock,
           deliveries: Math.max(1, job.attemptsStarted),
           setup: withPromptTime({ ...this.#setup, sampling }, data.promptTime),
           isRecorded: this.entry.isRecorded,
           sharesResults: this.sharesResults,
           mayRecord: async () => await this.#mayLand(playing),
-          ...{ signal: playing.stop.signal, interrupt: playing.interrupt.signal },
+          signal: playing.stop.signal,
+          interrupt: playing.interrupt.signal,
         });
       }
       await this.#answer(job, playing, played.answer);

@@ -1,7 +1,6 @@
 import { UsageError } from "../../errors.ts";
 import { runSettings, readRunConfig, type RunConfig } from "../../setup/run-config.ts";
 import { completeSettings, text, type GivenSettings, type Setting } from "../../setup/setting.ts";
-import { given } from "../../internal/given.ts";
 import { queueSettings, readQueueConfig, type QueueConfig } from "../queue-settings.ts";
 
 const ownSettings = [
@@ -71,5 +70,11 @@ export function readWorkerConfig(settings: GivenSettings): WorkerConfig {
     );
   }
   const run = readRunConfig(pick(runSettings));
-  return { run, queue, leaseMs: lease * 1_000, drainMs: drain * 1_000, ...given({ name }) };
+  return {
+    run,
+    queue,
+    leaseMs: lease * 1_000,
+    drainMs: drain * 1_000,
+    ...(name !== undefined && { name }),
+  };
 }

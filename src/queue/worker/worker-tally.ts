@@ -27,7 +27,9 @@ export class WorkerTally {
     const { utilization } = performance.eventLoopUtilization(now, this.#utilization);
     this.#utilization = now;
     return {
-      ...{ played: this.#played, turns: this.#turns, sampledTokens: this.#sampledTokens },
+      played: this.#played,
+      turns: this.#turns,
+      sampledTokens: this.#sampledTokens,
       spentMs: { ...this.#spentMs },
       busy: Number.isFinite(utilization) ? utilization : 0,
     };

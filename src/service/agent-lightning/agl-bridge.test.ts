@@ -56,7 +56,9 @@ async function open(
   const service = await openLamps(dir, { ...options, takers });
   const working = bridge.work(service);
   return {
-    ...{ service, notes, bridge },
+    service,
+    notes,
+    bridge,
     async [Symbol.asyncDispose]() {
       service.stop();
       await working;
@@ -100,7 +102,9 @@ describe("agent-lightning's store", () => {
     });
     const events = server.events.get("r1")!;
     expect(events.at(-1)).toEqual({
-      ...{ event_type: "reward", attempt: "tw", data: { value: 0, source: "turnwright" } },
+      event_type: "reward",
+      attempt: "tw",
+      data: { value: 0, source: "turnwright" },
     });
     let seen: readonly number[] = [];
     for (const { event_type: type, data } of events.slice(0, -1)) {
@@ -179,7 +183,8 @@ describe("agent-lightning's store", () => {
     cancelled.resolve();
     await until(hasEnded(server, "r1"));
     expect(server.rollouts.get("r1")!.status).toMatchObject({
-      ...{ state: "failed", error_message: "it was cancelled" },
+      state: "failed",
+      error_message: "it was cancelled",
     });
     expect(failures).toBe(3);
   });
@@ -259,10 +264,12 @@ describe("agent-lightning's store", () => {
     });
     await until(hasEnded(server, "r1"));
     expect(server.rollouts.get("r1")!.status).toMatchObject({
-      ...{ state: "succeeded", last_attempt_id: "tw" },
+      state: "succeeded",
+      last_attempt_id: "tw",
     });
     expect(server.events.get("r1")!.map(({ event_type: type }) => type)).toEqual([
-      ...["model_request", "reward"],
+      "model_request",
+      "reward",
     ]);
     expect(opened.notes[0]).toBe("agent-lightning is asked again: gateway timeout");
   });
@@ -309,7 +316,8 @@ describe("agent-lightning's store", () => {
     await until(hasEnded(server, "ours"));
     expect(server.events.get("theirs")!).toEqual([]);
     expect(server.rollouts.get("theirs")!.status).toMatchObject({
-      ...{ state: "running", last_attempt_id: "other" },
+      state: "running",
+      last_attempt_id: "other",
     });
     expect(opened.service.batches.map(({ key }) => key)).not.toContain("theirs");
     expect(opened.notes).toEqual([]);

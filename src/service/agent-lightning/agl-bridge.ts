@@ -225,8 +225,12 @@ function toBatch({ rollout_id: key, input, config, is_train: isTrain }: AglRollo
   // The same rollout, played again, is the same attempt.
   const seed = createHash("sha256").update(key).digest().readUInt32BE(0) >>> 1;
   return {
-    ...{ key, split: split ?? (isTrain ? "train" : "test"), tasks: [taskIndex as number] },
-    ...{ samples: 1, seed, sampling: {} },
+    key,
+    split: split ?? (isTrain ? "train" : "test"),
+    tasks: [taskIndex as number],
+    samples: 1,
+    seed,
+    sampling: {},
     ...(typeof deadlineS === "number" && deadlineS > 0 && { deadlineS }),
   };
 }

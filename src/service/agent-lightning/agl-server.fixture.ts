@@ -53,7 +53,10 @@ export async function startAglServer(key = ""): Promise<AglServer> {
     lie: (): string | undefined => undefined,
     add(id: string, input: unknown, { isTrain = true, timeoutS = 3600 } = {}): void {
       const status: KeptRollout["status"] = {
-        ...{ state: "queuing", last_attempt_id: null, error_message: null, version: 1 },
+        state: "queuing",
+        last_attempt_id: null,
+        error_message: null,
+        version: 1,
       };
       const config = { timeout_seconds: timeoutS };
       rollouts.set(id, { rollout_id: id, input, is_train: isTrain, config, status });

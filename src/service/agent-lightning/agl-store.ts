@@ -153,7 +153,9 @@ export class AglStore {
           ...(this.#key !== undefined && { authorization: `Bearer ${this.#key}` }),
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
-        ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs, signal },
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
+        signal,
       });
       status = reply.statusCode;
       const text = await readReplyText(reply);

@@ -22,7 +22,10 @@ async function open(options: Parameters<typeof openLamps>[1] = {}) {
 }
 
 const row = {
-  ...{ task_index: 4, split: "test", agent_ref: { name: "turnwright" }, _ng_task_index: 0 },
+  task_index: 4,
+  split: "test",
+  agent_ref: { name: "turnwright" },
+  _ng_task_index: 0,
   responses_create_params: { input: [], temperature: 0.5, top_p: null },
 };
 
@@ -43,8 +46,10 @@ describe("NeMo Gym's POST /run", () => {
       };
     };
     expect(rest).toMatchObject({
-      ...{ reward: 0, responses_create_params: row.responses_create_params },
-      ...{ outcome: "completed", policy_versions: ["7"] },
+      reward: 0,
+      responses_create_params: row.responses_create_params,
+      outcome: "completed",
+      policy_versions: ["7"],
     });
     expect(response).toMatchObject({ object: "response", model: "turnwright", tools: [] });
     let seen: readonly number[] = [];

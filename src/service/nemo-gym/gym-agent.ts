@@ -110,8 +110,12 @@ function toAnswer(attempt: ReadyAttempt, { given }: RunRequest, now: number): ob
       ...response,
       created_at: Math.floor(now / 1000),
       model: typeof given["model"] === "string" ? given["model"] : "turnwright",
-      ...{ parallel_tool_calls: true, tool_choice: "auto", tools: [] },
+      parallel_tool_calls: true,
+      tool_choice: "auto",
+      tools: [],
     },
-    ...{ outcome, stop_reason: stopReason, policy_versions: [...new Set(versions)] },
+    outcome,
+    stop_reason: stopReason,
+    policy_versions: [...new Set(versions)],
   };
 }

@@ -1,5 +1,4 @@
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
-import { given } from "../../internal/given.ts";
 import { ServiceError } from "../service-error.ts";
 import type { TrainerForm } from "../trainer-groups.ts";
 
@@ -31,7 +30,11 @@ export function readForm(
     throw wrong("promptText", "format=slime", "only slime's rows have the prompt");
   }
   const version = policyVersion === undefined ? undefined : Number(policyVersion);
-  return { to, ...given({ policyVersion: version }), hasPromptText: promptText === "true" };
+  return {
+    to,
+    ...(version !== undefined && { policyVersion: version }),
+    hasPromptText: promptText === "true",
+  };
 }
 
 function isTarget(name: string): name is ExportTarget {

@@ -1,7 +1,7 @@
 import { Hono, type Context } from "hono";
 import { describeError } from "../../errors.ts";
 import { knownCodings } from "../../internal/content-coding.ts";
-import { given } from "../../internal/given.ts";
+import { withoutUndefined } from "../../internal/without-undefined.ts";
 import type { Redactor } from "../../internal/redactor.ts";
 import { ClientError } from "../../gateway/client-error.ts";
 import { bearerOf, isSame, requireLocal } from "../../gateway/server/access.ts";
@@ -47,7 +47,7 @@ type Handler = (context: Context) => Response | Promise<Response>;
 export function createServiceApp(service: RolloutService, options: ServiceAppOptions): Hono {
   const app = new Hono();
   const errorResponse = (error: ServiceError, allow?: string): Response =>
-    respondWith(error, { redactor: options.redactor, ...given({ allow }) });
+    respondWith(error, { redactor: options.redactor, ...(allow !== undefined && { allow }) });
   app.use(async ({ req }, next) => {
     requireCaller(req.raw, options);
     await next();
@@ -189,7 +189,7 @@ function groupsHandler(service: RolloutService): Handler {
       const message = `${openCount} streams of groups are open, at most ${maxStreams} may be`;
       throw new ServiceError("queue-full", message);
     }
-    const wish = { cursor: readCursor(cursor), ...given({ batch, form }) };
+    const wish = { cursor: readCursor(cursor), ...withoutUndefined({ batch, form }) };
     const lines = streamGroups(service, wish, {
       onEnd: () => {
         openCount -= 1;

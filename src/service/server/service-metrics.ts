@@ -47,7 +47,9 @@ export function createServiceMetrics(service: RolloutService): ServiceMetrics {
   const full = (name: string): string => `turnwright_service_${name}`;
   for (const [name, help, read] of gauges) {
     const gauge = new Gauge({
-      ...{ name: full(name), help, registers },
+      name: full(name),
+      help,
+      registers,
       collect() {
         const value = read(service);
         // What is not known is not 0.
@@ -57,14 +59,18 @@ export function createServiceMetrics(service: RolloutService): ServiceMetrics {
     });
   }
   const groups = new Counter({
-    ...{ name: full("groups_total"), help: "Groups that finished", registers },
+    name: full("groups_total"),
+    help: "Groups that finished",
+    registers,
     collect() {
       groups.reset();
       groups.inc(service.groups.lastCursor);
     },
   });
   const attempts = new Counter({
-    ...{ name: full("attempts_total"), labelNames: ["outcome"], registers },
+    name: full("attempts_total"),
+    labelNames: ["outcome"],
+    registers,
     help: "Attempts of groups that were told since this start, by outcome",
     collect() {
       attempts.reset();

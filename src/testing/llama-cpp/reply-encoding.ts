@@ -72,7 +72,7 @@ export function encodeReply(
     ...encodeStop(sequence, { ids, context }),
     tokens_cached: promptLength + ids.length - 1,
     timings: { cache_n: cachedTokenCount, prompt_n: promptLength - cachedTokenCount },
-    ...(request.stream ? {} : encodeProbabilities(sequence, { ids, logprobs }, context)),
+    ...(!request.stream && encodeProbabilities(sequence, { ids, logprobs }, context)),
   };
   const { responseFields: fields } = request;
   if (fields.length === 0) return whole;

@@ -35,7 +35,7 @@ export function encodeReply(
   return {
     text: encodeText(sequence, context, window),
     output_ids: outputIds.slice(window.start, window.end),
-    ...(request.returnPromptTokenIds ? { prompt_token_ids: request.inputIds } : {}),
+    ...(request.returnPromptTokenIds && { prompt_token_ids: request.inputIds }),
     meta_info: encodeMeta(sequence, context, window),
   };
 }
@@ -51,25 +51,24 @@ function encodeMeta(
     id: request.rid,
     finish_reason: finish === undefined ? null : encodeFinish(finish, context),
     // A request that was aborted in the queue says nothing of its prompt.
-    ...(sequence.hasRun
-      ? {
-          prompt_tokens: request.inputIds.length,
-          cached_tokens: sequence.cachedTokenCount,
-          ...(reportsVersionSpans
-            ? {
-                cached_tokens_details: toCacheDetails(sequence.cachedTokenCount),
-                dp_rank: null,
-              }
-            : {}),
-          num_retractions: sequence.retractionCount,
-          reasoning_tokens: 0,
-        }
-      : {}),
+    ...(sequence.hasRun && {
+      prompt_tokens: request.inputIds.length,
+      cached_tokens: sequence.cachedTokenCount,
+      ...(reportsVersionSpans && {
+        cached_tokens_details: toCacheDetails(sequence.cachedTokenCount),
+        dp_rank: null,
+      }),
+      num_retractions: sequence.retractionCount,
+      reasoning_tokens: 0,
+    }),
     weight_version: context.weightVersion(),
-    ...(reportsVersionSpans && sequence.hasRun && finish !== undefined
-      ? { weight_versions: versionSpans, weight_version: versionSpans.at(-1)?.version }
-      : {}),
-    ...(request.returnLogprob ? encodeLogprobs(sequence, context, window) : {}),
+    ...(reportsVersionSpans &&
+      sequence.hasRun &&
+      finish !== undefined && {
+        weight_versions: versionSpans,
+        weight_version: versionSpans.at(-1)?.version,
+      }),
+    ...(request.returnLogprob && encodeLogprobs(sequence, context, window)),
     completion_tokens: outputIds.length,
     e2e_latency: 0,
   };
@@ -110,7 +109,7 @@ function encodeLogprobs(
     }),
     output_token_logprobs: output,
     output_token_logprobs_length: outputIds.length,
-    ...(request.topLogprobsNum > 0 ? { output_top_logprobs: output.map((entry) => [entry]) } : {}),
+    ...(request.topLogprobsNum > 0 && { output_top_logprobs: output.map((entry) => [entry]) }),
   };
 }
 

@@ -98,8 +98,8 @@ function callWorker(
 async function passBack({ response }: HttpExchange, reply: IncomingMessage): Promise<void> {
   const { "content-type": type, "content-length": length } = reply.headers;
   response.writeHead(reply.statusCode ?? 500, {
-    ...(type === undefined ? {} : { "content-type": type }),
-    ...(length === undefined ? {} : { "content-length": length }),
+    ...(type !== undefined && { "content-type": type }),
+    ...(length !== undefined && { "content-length": length }),
   });
   reply.once("error", () => response.destroy());
   reply.pipe(response);

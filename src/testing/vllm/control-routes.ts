@@ -193,7 +193,7 @@ function abortNamed(exchange: HttpExchange, context: ControlContext): void {
 
 function dropNamed(names: readonly unknown[], { liveNames, scheduler }: ControlContext): void {
   for (const name of names) {
-    for (const rid of [...(liveNames.get(String(name)) ?? [])]) scheduler.drop(rid);
+    for (const rid of Array.from(liveNames.get(String(name)) ?? [])) scheduler.drop(rid);
   }
 }
 

@@ -138,12 +138,10 @@ export function encodeChoice(
       token_ids: ids,
       routed_experts: null,
       sampling_mask: null,
-      ...(hasTokensOutput
-        ? {
-            stop_reason: toStopReason(finish, context),
-            weight_versions: finish === undefined ? null : sequence.versionSpans,
-          }
-        : {}),
+      ...(hasTokensOutput && {
+        stop_reason: toStopReason(finish, context),
+        weight_versions: finish === undefined ? null : sequence.versionSpans,
+      }),
     };
   }
   return {

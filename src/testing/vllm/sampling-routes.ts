@@ -208,7 +208,7 @@ function toChunk(
   const fingerprint = toFingerprint(context);
   // Only the last piece names the build.
   const isNamed = fingerprint !== null && rest["finish_reason"] !== null;
-  return { ...head, choices: [rest], ...(isNamed ? { system_fingerprint: fingerprint } : {}) };
+  return { ...head, choices: [rest], ...(isNamed && { system_fingerprint: fingerprint }) };
 }
 
 function toChunkHead(
@@ -216,7 +216,7 @@ function toChunkHead(
   { modelName, traits }: SamplingContext,
 ): Record<string, unknown> {
   if (api === "generate") {
-    return { request_id: replyId, ...(traits.hasTokensOutput ? { output_mode: "tokens" } : {}) };
+    return { request_id: replyId, ...(traits.hasTokensOutput && { output_mode: "tokens" }) };
   }
   return { id: replyId, object: "text_completion", created: 0, model: modelName };
 }

@@ -7,11 +7,21 @@ import { verdictOf } from "./verdict.ts";
 function entry(order: number, more: Partial<EpisodeEntry> = {}): EpisodeEntry {
   const { taskIndex = order, sampleIndex = 0 } = more;
   return {
-    ...{ order, rolloutId: `shop/${taskIndex}#${sampleIndex}`, groupId: `shop/${taskIndex}` },
-    ...{ taskId: `shop/${taskIndex}`, taskIndex, sampleIndex },
-    ...{ outcome: "completed", stopReason: "user-left", turnCount: 3, tokenCount: 100 },
-    ...{ sampledTokenCount: 10, toolCallCount: 1, formatErrorCount: 0 },
-    ...{ startedAtMs: 0, durationMs: 1_500 },
+    order,
+    rolloutId: `shop/${taskIndex}#${sampleIndex}`,
+    groupId: `shop/${taskIndex}`,
+    taskId: `shop/${taskIndex}`,
+    taskIndex,
+    sampleIndex,
+    outcome: "completed",
+    stopReason: "user-left",
+    turnCount: 3,
+    tokenCount: 100,
+    sampledTokenCount: 10,
+    toolCallCount: 1,
+    formatErrorCount: 0,
+    startedAtMs: 0,
+    durationMs: 1_500,
     ...more,
   };
 }
@@ -89,8 +99,12 @@ describe("groupEpisodes()", () => {
 
 describe("verdictOf()", () => {
   const counts = {
-    ...{ turnCount: 30, sampledTokenCount: 9, tokenCount: 20, toolCallCount: 2 },
-    ...{ formatErrorCount: 0, attemptCounts: {} },
+    turnCount: 30,
+    sampledTokenCount: 9,
+    tokenCount: 20,
+    toolCallCount: 2,
+    formatErrorCount: 0,
+    attemptCounts: {},
   };
 
   test("says what differs from what was wanted", () => {
@@ -102,7 +116,9 @@ describe("verdictOf()", () => {
     };
     expect(
       verdictOf({
-        ...{ outcome: "truncated", stopReason: "max-turns", reward: 0 },
+        outcome: "truncated",
+        stopReason: "max-turns",
+        reward: 0,
         rewardDetails: { difference },
         counts: { ...counts, formatErrorCount: 1 },
       }),

@@ -60,9 +60,17 @@ describe("encodeRow()", () => {
         (tokens, text) => {
           const columns: RowColumns = {
             header: {
-              ...{ rolloutId: text, groupId: "g", segment: 0, tokenCount: tokens.length },
-              ...{ promptLength: 0, turns: [], versions: [], metadata: {} },
-              ...{ outcome: "completed", stopReason: "user-left", reward: 0.5 },
+              rolloutId: text,
+              groupId: "g",
+              segment: 0,
+              tokenCount: tokens.length,
+              promptLength: 0,
+              turns: [],
+              versions: [],
+              metadata: {},
+              outcome: "completed",
+              stopReason: "user-left",
+              reward: 0.5,
             },
             ids: Int32Array.from(tokens, ([id]) => id),
             logprobs: Float64Array.from(tokens, ([, logprob]) => logprob),
@@ -155,9 +163,17 @@ describe("visibleText()", () => {
 
 describe("TokenTexts", () => {
   const header = (pieces: RowColumns["header"]["pieces"]): RowColumns["header"] => ({
-    ...{ rolloutId: "r", groupId: "g", segment: 0, tokenCount: 0, promptLength: 0 },
-    ...{ turns: [], versions: [], metadata: {}, outcome: "completed", stopReason: "user-left" },
-    ...(pieces === undefined ? {} : { pieces }),
+    rolloutId: "r",
+    groupId: "g",
+    segment: 0,
+    tokenCount: 0,
+    promptLength: 0,
+    turns: [],
+    versions: [],
+    metadata: {},
+    outcome: "completed",
+    stopReason: "user-left",
+    ...(pieces !== undefined && { pieces }),
   });
 
   test("shows a character that several ids spell at the first of them", () => {
@@ -254,7 +270,11 @@ describe("heat", () => {
 
   test("formatProbability() keeps small ones readable", () => {
     expect([0, -0.0001, -1, -7, -20].map(formatProbability)).toEqual([
-      ...["100 %", ">99.9 %", "36.8 %", "0.091 %", "2.1e-7 %"],
+      "100 %",
+      ">99.9 %",
+      "36.8 %",
+      "0.091 %",
+      "2.1e-7 %",
     ]);
   });
 });
@@ -321,7 +341,11 @@ describe("the rows of one episode", () => {
     const spans = turns.map(([turnIndex, start, end]) => ({ ...span, turnIndex, start, end }));
     const kinds = findKinds({ tokenIds, promptLength: spans[0]!.start, turns: spans }, undefined);
     const header = {
-      ...{ rolloutId: "r", groupId: "g", segment: 0, tokenCount: ids.length, promptLength: 1 },
+      rolloutId: "r",
+      groupId: "g",
+      segment: 0,
+      tokenCount: ids.length,
+      promptLength: 1,
       ...({ versions: [], metadata: {}, outcome: "completed", stopReason: "user-left" } as const),
       turns: spans,
     };
@@ -343,16 +367,25 @@ describe("the rows of one episode", () => {
   const other = row([5, 6, 7], [[3, 1, 3]]);
 
   const treeTurn = (place: Pick<TreeTurn, "parent" | "cause" | "turnIndex">): TreeTurn => ({
-    ...{ promptTokenCount: 1, sampledTokenCount: 2, outputHash: "", isDelivered: true },
-    ...{ model: "policy", ...place },
+    promptTokenCount: 1,
+    sampledTokenCount: 2,
+    outputHash: "",
+    isDelivered: true,
+    model: "policy",
+    ...place,
   });
 
   test("hang together as a tree", () => {
     expect(findBranches([main, branch, other])).toEqual([
       { row: 0, tokenCount: 6, trainedCount: 4, turnIndexes: [0, 1], sharedCount: 0 },
       {
-        ...{ row: 1, tokenCount: 6, trainedCount: 2, turnIndexes: [2] },
-        ...{ parent: 0, sharedCount: 3, behindTurn: 0 },
+        row: 1,
+        tokenCount: 6,
+        trainedCount: 2,
+        turnIndexes: [2],
+        parent: 0,
+        sharedCount: 3,
+        behindTurn: 0,
       },
       { row: 2, tokenCount: 3, trainedCount: 2, turnIndexes: [3], parent: 0, sharedCount: 0 },
     ]);
@@ -368,15 +401,28 @@ describe("the rows of one episode", () => {
     ];
     expect(findBranches([main, branch, other], tree)).toEqual([
       {
-        ...{ row: 0, tokenCount: 6, trainedCount: 4, turnIndexes: [0, 1], sharedCount: 0 },
+        row: 0,
+        tokenCount: 6,
+        trainedCount: 4,
+        turnIndexes: [0, 1],
+        sharedCount: 0,
         cause: "first",
       },
       {
-        ...{ row: 1, tokenCount: 6, trainedCount: 2, turnIndexes: [2] },
-        ...{ parent: 0, sharedCount: 3, behindTurn: 0 },
+        row: 1,
+        tokenCount: 6,
+        trainedCount: 2,
+        turnIndexes: [2],
+        parent: 0,
+        sharedCount: 3,
+        behindTurn: 0,
       },
       {
-        ...{ row: 2, tokenCount: 3, trainedCount: 2, turnIndexes: [3], sharedCount: 0 },
+        row: 2,
+        tokenCount: 3,
+        trainedCount: 2,
+        turnIndexes: [3],
+        sharedCount: 0,
         cause: "tools-changed",
       },
     ]);

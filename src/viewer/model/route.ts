@@ -48,17 +48,23 @@ export function readRoute(hash: string): Route {
   if (page === "run" && run !== undefined) {
     const at = asked.get("at");
     return {
-      ...{ page, run, filter: asked.get("filter") ?? "", order: asked.get("order") ?? "" },
+      page,
+      run,
+      filter: asked.get("filter") ?? "",
+      order: asked.get("order") ?? "",
       view: asked.get("view") === "groups" ? "groups" : "episodes",
-      ...(at === null ? {} : { at }),
+      ...(at !== null && { at }),
     };
   }
   if (page === "episode" && run !== undefined && name !== undefined) {
     const [turn, token] = [readCount(asked, "turn"), readCount(asked, "token")];
     return {
-      ...{ page, run, episode: name, row: readCount(asked, "row") ?? 0 },
-      ...(turn === undefined ? {} : { turn }),
-      ...(token === undefined ? {} : { token }),
+      page,
+      run,
+      episode: name,
+      row: readCount(asked, "row") ?? 0,
+      ...(turn !== undefined && { turn }),
+      ...(token !== undefined && { token }),
       mode: modes.find((mode) => mode === asked.get("mode")) ?? "mask",
     };
   }

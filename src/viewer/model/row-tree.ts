@@ -91,7 +91,7 @@ function placeByTokens(rows: readonly BranchRow[], row: number): BranchPlace {
   if (best === undefined) return {};
   const { parent, sharedCount } = best;
   const turn = rows[parent]!.header.turns.findLast(({ end }) => end <= sharedCount);
-  return { parent, ...(turn === undefined ? {} : { behindTurn: turn.turnIndex }) };
+  return { parent, ...(turn !== undefined && { behindTurn: turn.turnIndex }) };
 }
 
 /**

@@ -137,8 +137,8 @@ export class RowView {
       isSpecial: this.texts.isSpecialAt(index),
       mask: this.maskAt(index),
       logprob: this.logprobAt(index),
-      ...(version === undefined ? {} : { version }),
-      ...(turn === undefined ? {} : { turn }),
+      ...(version !== undefined && { version }),
+      ...(turn !== undefined && { turn }),
     };
   }
 

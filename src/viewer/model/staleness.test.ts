@@ -9,7 +9,11 @@ function stalenessOf(versions: Readonly<Record<string, readonly string[]>>) {
 
 test("withStaleness() counts the versions between an episode's oldest and the run's newest by then", () => {
   expect(stalenessOf({ a: ["3"], b: ["3", "5"], c: ["4"], d: [], e: ["10"] })).toEqual([
-    ...[0, 2, 1, undefined, 0],
+    0,
+    2,
+    1,
+    undefined,
+    0,
   ]);
 });
 

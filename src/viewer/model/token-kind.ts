@@ -12,23 +12,33 @@ export interface TokenKind {
 /** Every kind; a row's `kinds[i]` is a place in this list. */
 export const tokenKinds: readonly TokenKind[] = [
   {
-    ...{ name: "prompt", letter: "P", title: "prompt" },
+    name: "prompt",
+    letter: "P",
+    title: "prompt",
     meaning: "what the conversation began with: not trained",
   },
   {
-    ...{ name: "sampled", letter: "S", title: "sampled" },
+    name: "sampled",
+    letter: "S",
+    title: "sampled",
     meaning: "what the policy sampled: trained",
   },
   {
-    ...{ name: "environment", letter: "E", title: "environment" },
+    name: "environment",
+    letter: "E",
+    title: "environment",
     meaning: "answers of tools and the user, with the template's text around them: not trained",
   },
   {
-    ...{ name: "synthesised-close", letter: "C", title: "synthesised close" },
+    name: "synthesised-close",
+    letter: "C",
+    title: "synthesised close",
     meaning: "the close of a turn that the policy did not close itself: not trained",
   },
   {
-    ...{ name: "context", letter: "X", title: "context" },
+    name: "context",
+    letter: "X",
+    title: "context",
     meaning: "sampled, and trained in another row: not trained here",
   },
 ];

@@ -11,16 +11,18 @@ export interface TimeLane {
 /** Every lane, in the order in which a turn goes through them. */
 export const timeLanes: readonly TimeLane[] = [
   {
-    ...{ name: "queue", title: "queue" },
+    name: "queue",
+    title: "queue",
     meaning: "waiting in the engine until it took the request up, as the engine tells it",
   },
-  { ...{ name: "engine", title: "engine" }, meaning: "sampling, with retries" },
+  { name: "engine", title: "engine", meaning: "sampling, with retries" },
   {
-    ...{ name: "parse", title: "parse" },
+    name: "parse",
+    title: "parse",
     meaning: "reading the turn, until its first call or words were on their way",
   },
-  { ...{ name: "environment", title: "environment" }, meaning: "the tools" },
-  { ...{ name: "user", title: "user" }, meaning: "the user's reply" },
+  { name: "environment", title: "environment", meaning: "the tools" },
+  { name: "user", title: "user", meaning: "the user's reply" },
 ];
 
 /** What a turn's record says of its time. */

@@ -49,7 +49,7 @@ export function verdictOf(row: Judged): Verdict {
       ...(difference === undefined ? [] : differenceReasons(difference)),
       ...formReasons(counts),
     ],
-    ...(difference === undefined ? {} : { difference }),
+    ...(difference !== undefined && { difference }),
   };
   if (failure !== undefined) {
     const whose = failure.party === "internal" ? "our own fault" : `the ${failure.party}'s failure`;

@@ -143,7 +143,7 @@ function findParting(
   if (token === undefined) return { isEqual: true, rows };
   const turn =
     token < own.value.tokenCount ? own.value.turnAt(token) : own.value.header.turns.at(-1);
-  return { token, rows, ...(turn === undefined ? {} : { turnIndex: turn.turnIndex }) };
+  return { token, rows, ...(turn !== undefined && { turnIndex: turn.turnIndex }) };
 }
 
 const contextLength = 8;

@@ -195,9 +195,14 @@ function runHead({ facts, entries }: EpisodeList): TemplateResult {
 function suggestedFilters({ entries, versions }: EpisodeList): readonly string[] {
   const parties = [...new Set(entries.flatMap(({ party }) => party ?? []))].sort();
   const words = [
-    ...["reward=0", "reward=none", "outcome:truncated", "outcome:failed"],
+    "reward=0",
+    "reward=none",
+    "outcome:truncated",
+    "outcome:failed",
     ...parties.map((party) => `party:${party}`),
-    ...["outcome:aborted", "malformed>0", "stale>0"],
+    "outcome:aborted",
+    "malformed>0",
+    "stale>0",
   ];
   return words.filter((word) => {
     const { test } = readFilter(word);
@@ -275,47 +280,56 @@ interface Column {
 
 const columns: readonly Column[] = [
   {
-    ...{ field: "task", width: "64px" },
+    field: "task",
+    width: "64px",
     draw: ({ taskIndex, taskId }) => html`<span title=${visibleText(taskId)}>${taskIndex}</span>`,
   },
   {
-    ...{ field: "sample", width: "72px" },
+    field: "sample",
+    width: "72px",
     draw: ({ sampleIndex }) => html`#${sampleIndex}`,
   },
   {
-    ...{ field: "reward", width: "92px" },
+    field: "reward",
+    width: "92px",
     draw: ({ reward, outcome }) => rewardBadge(reward, outcome === "failed"),
   },
-  { ...{ field: "end", width: "minmax(150px, 2fr)" }, draw: (entry) => endOf(entry) },
-  { ...{ field: "party", width: "96px" }, draw: ({ party }) => html`${party ?? ""}` },
-  { ...{ field: "turns", width: "66px" }, draw: ({ turnCount }) => html`${turnCount}` },
-  { ...{ field: "calls", width: "66px" }, draw: ({ toolCallCount }) => html`${toolCallCount}` },
+  { field: "end", width: "minmax(150px, 2fr)", draw: (entry) => endOf(entry) },
+  { field: "party", width: "96px", draw: ({ party }) => html`${party ?? ""}` },
+  { field: "turns", width: "66px", draw: ({ turnCount }) => html`${turnCount}` },
+  { field: "calls", width: "66px", draw: ({ toolCallCount }) => html`${toolCallCount}` },
   {
-    ...{ field: "malformed", width: "92px" },
+    field: "malformed",
+    width: "92px",
     draw: ({ formatErrorCount }) =>
       html`${formatErrorCount === 0 ? "" : html`<b class="warning">${formatErrorCount}</b>`}`,
   },
   {
-    ...{ field: "sampled", width: "86px" },
+    field: "sampled",
+    width: "86px",
     draw: ({ sampledTokenCount }) => html`${formatNumber(sampledTokenCount)}`,
   },
   {
-    ...{ field: "tokens", width: "86px" },
+    field: "tokens",
+    width: "86px",
     draw: ({ tokenCount }) => html`${formatNumber(tokenCount)}`,
   },
   {
-    ...{ field: "versions", width: "minmax(80px, 1fr)" },
+    field: "versions",
+    width: "minmax(80px, 1fr)",
     draw: (_, versions) => html`${versionWords(versions)}`,
   },
   {
-    ...{ field: "stale", width: "62px" },
+    field: "stale",
+    width: "62px",
     draw: ({ staleness }) => html`${staleness ?? ""}`,
   },
   {
-    ...{ field: "seconds", width: "86px" },
+    field: "seconds",
+    width: "86px",
     draw: ({ durationMs }) => html`${formatDuration(durationMs)}`,
   },
-  { ...{ field: "order", width: "74px" }, draw: ({ order }) => html`${order + 1}` },
+  { field: "order", width: "74px", draw: ({ order }) => html`${order + 1}` },
 ];
 
 /** Those of the columns that say something in this run. */

@@ -54,7 +54,9 @@ export function tokenPanel(
   if (rescored?.state === "ready") view.rescored = rescored.value;
   const isWaiting = rescored !== undefined && rescored.state !== "ready";
   const content: StripContent = {
-    ...{ view, mode: isWaiting ? "mask" : route.mode, selected: route.token },
+    view,
+    mode: isWaiting ? "mask" : route.mode,
+    selected: route.token,
     matches: search?.result.matches ?? [],
     match: search?.at ?? -1,
   };
@@ -93,7 +95,7 @@ export function selectToken(
 ): void {
   const { turn: _turn, token: _token, ...rest } = route;
   const turn = view.turnAt(token)?.turnIndex;
-  app.go({ ...rest, token, ...(turn === undefined ? {} : { turn }) }, { replace: true });
+  app.go({ ...rest, token, ...(turn !== undefined && { turn }) }, { replace: true });
 }
 
 /** The strip that stands in the page, if one does. */

@@ -25,5 +25,5 @@ export function nextMatch(app: ViewerApp, { route, view }: Searched, step: 1 | -
   const token = search.result.matches[at]!.start;
   const { turn: _turn, token: _token, ...rest } = route;
   const turn = view.turnAt(token)?.turnIndex;
-  app.go({ ...rest, token, ...(turn === undefined ? {} : { turn }) }, { replace: true });
+  app.go({ ...rest, token, ...(turn !== undefined && { turn }) }, { replace: true });
 }

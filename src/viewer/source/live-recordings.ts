@@ -51,7 +51,8 @@ export class LiveRecordings {
 
   constructor(dir: string, files: Files) {
     this.#follower = new LineFollower(path.join(dir, recordingFile), {
-      ...{ files, headLength },
+      files,
+      headLength,
       onLine: ({ head, start, end }) => this.#add(head, { start, end }),
       onReset: () => this.#places.clear(),
     });
@@ -84,8 +85,10 @@ export class LiveRecordings {
       const { value, error } = outcome ?? {};
       const text = error?.message ?? (value === undefined ? undefined : textOf(value));
       answers.push({
-        ...{ turnIndex: turnCount - 1, what, isError: error !== undefined },
-        ...(text === undefined ? {} : { text }),
+        turnIndex: turnCount - 1,
+        what,
+        isError: error !== undefined,
+        ...(text !== undefined && { text }),
       });
     }
     return { isLive: true, ...entry, turnCount, answers };
@@ -122,8 +125,16 @@ export class LiveRecordings {
     }
     return {
       header: {
-        ...{ rolloutId, groupId: "", segment: 0, tokenCount: ids.length, promptLength: 0 },
-        ...{ turns, versions, outcome: "completed", stopReason: "finished", metadata: {} },
+        rolloutId,
+        groupId: "",
+        segment: 0,
+        tokenCount: ids.length,
+        promptLength: 0,
+        turns,
+        versions,
+        outcome: "completed",
+        stopReason: "finished",
+        metadata: {},
         isLive: true,
       },
       ids: Int32Array.from(ids),

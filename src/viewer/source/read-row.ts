@@ -32,11 +32,18 @@ export function readRow(line: Buffer, reading: RowReading): RowColumns {
   const dropped = turns.flatMap(({ droppedStopId }) => droppedStopId ?? []);
   return {
     header: {
-      ...{ rolloutId, groupId, segment, tokenCount: ids.length, promptLength, turns },
+      rolloutId,
+      groupId,
+      segment,
+      tokenCount: ids.length,
+      promptLength,
+      turns,
       versions: versionBands(turns, versionRuns),
-      ...{ outcome, stopReason, metadata },
-      ...(reward === undefined ? {} : { reward }),
-      ...(forkedFrom === undefined ? {} : { forkedFrom }),
+      outcome,
+      stopReason,
+      metadata,
+      ...(reward !== undefined && { reward }),
+      ...(forkedFrom !== undefined && { forkedFrom }),
       ...spellRow(ids, reading, dropped),
     },
     ids,
@@ -69,8 +76,8 @@ export function spellRow(
   more: readonly number[] = [],
 ): Pick<RowColumns["header"], "pieces" | "piecesNote"> {
   return {
-    ...(vocabulary === undefined ? {} : { pieces: spellIds(vocabulary, ids, more) }),
-    ...(vocabularyNote === undefined ? {} : { piecesNote: vocabularyNote }),
+    ...(vocabulary !== undefined && { pieces: spellIds(vocabulary, ids, more) }),
+    ...(vocabularyNote !== undefined && { piecesNote: vocabularyNote }),
   };
 }
 
@@ -93,7 +100,9 @@ function parseRow(line: Buffer): ScannedRow {
     if (version !== versionRuns.at(-1)?.version) versionRuns.push({ start, version });
   }
   return {
-    ...{ ids, versionRuns, rest },
+    ids,
+    versionRuns,
+    rest,
     logprobs: fill(new Float64Array(ids.length), (index) => toNumber(logprobs[index])),
     mask: fill(new Uint8Array(ids.length), (index) => toMask(lossMask[index])),
   };

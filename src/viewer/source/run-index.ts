@@ -63,12 +63,14 @@ export class RunIndex {
     this.#root = path.resolve(dir);
     this.#files = files;
     this.#episodes = new LineFollower(path.join(this.#root, "episodes.jsonl"), {
-      ...{ files, headLength: episodeHeadLength },
+      files,
+      headLength: episodeHeadLength,
       onLine: ({ head, start, end }) => this.#addEpisode(head, { start, end }),
       onReset: () => this.#forgetEpisodes(),
     });
     this.#samples = new LineFollower(path.join(this.#root, "samples.jsonl"), {
-      ...{ files, headLength: sampleHeadLength },
+      files,
+      headLength: sampleHeadLength,
       onLine: ({ head, start, end }) => this.#addRow(head, { start, end }),
       onReset: () => this.#forgetRows(),
     });
@@ -110,11 +112,11 @@ export class RunIndex {
       state: this.#state,
       generation: this.#generation,
       episodeCount: this.#entries.length,
-      ...(planned > 0 ? { planned } : {}),
-      ...(typeof env === "string" ? { environment: env } : {}),
-      ...(typeof split === "string" ? { split } : {}),
-      ...(typeof engine?.model === "string" ? { model: engine.model } : {}),
-      ...(typeof engine?.kind === "string" ? { engine: engine.kind } : {}),
+      ...(planned > 0 && { planned }),
+      ...(typeof env === "string" && { environment: env }),
+      ...(typeof split === "string" && { split }),
+      ...(typeof engine?.model === "string" && { model: engine.model }),
+      ...(typeof engine?.kind === "string" && { engine: engine.kind }),
       configuration,
       damagedCount: this.#damagedEpisodeCount + this.#damagedRowCount,
       turnwright,
@@ -272,7 +274,10 @@ export class RunIndex {
     if (end !== undefined) return end;
     const standing = await readStanding(
       {
-        ...{ files: this.#files, machine: thisMachine, here: await thisMachine.here(), leaseMs },
+        files: this.#files,
+        machine: thisMachine,
+        here: await thisMachine.here(),
+        leaseMs,
         fileSystemNow: () => Promise.resolve(Date.now()),
       },
       path.join(this.#root, lockFile),

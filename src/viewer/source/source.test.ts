@@ -26,7 +26,8 @@ describe("LineFollower", () => {
     const file = path.join(dir, name);
     const seen: string[] = [];
     const follower = new LineFollower(file, {
-      ...{ files: diskFiles, headLength: 4 },
+      files: diskFiles,
+      headLength: 4,
       onLine: ({ head, start, end }) => seen.push(`${head.toString()} ${start}-${end}`),
       onReset: () => seen.push("reset"),
     });
@@ -89,8 +90,10 @@ describe("LineFollower", () => {
       return await diskFiles.open(...call);
     };
     const follower = new LineFollower(file, {
-      ...{ files: { ...diskFiles, open }, headLength: 4 },
-      ...{ onLine: () => {}, onReset: () => {} },
+      files: { ...diskFiles, open },
+      headLength: 4,
+      onLine: () => {},
+      onReset: () => {},
     });
     for (let count = 0; count < 5; count++) await follower.read();
     expect(openCount).toBe(2);
@@ -105,16 +108,19 @@ describe("LineFollower", () => {
 
 describe("readEpisodeHead()", () => {
   const row = {
-    ...{ format: 1, rolloutId: 'a"\\/0#1', groupId: "a/0", taskId: "a/0", taskIndex: 0 },
-    ...{ environment: "a", split: "test" },
-    ...{
-      sampleIndex: 1,
-      seed: 3,
-      attempt: 1,
-      outcome: "truncated",
-      stopReason: "max-turns",
-      reward: 0.5,
-    },
+    format: 1,
+    rolloutId: 'a"\\/0#1',
+    groupId: "a/0",
+    taskId: "a/0",
+    taskIndex: 0,
+    environment: "a",
+    split: "test",
+    sampleIndex: 1,
+    seed: 3,
+    attempt: 1,
+    outcome: "truncated",
+    stopReason: "max-turns",
+    reward: 0.5,
     rewardDetails: { said: '"messages":[', nested: { messages: ["}{"] } },
     counts: {
       turnCount: 2,
@@ -124,16 +130,30 @@ describe("readEpisodeHead()", () => {
       formatErrorCount: 1,
     },
     userUsage: { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 },
-    ...{ startedAtMs: 5, durationMs: 6 },
+    startedAtMs: 5,
+    durationMs: 6,
     messages: [{ role: "user", content: "x".repeat(1_000) }],
     sampleHashes: [],
   };
   const expected = {
-    ...{ order: 4, rolloutId: 'a"\\/0#1', groupId: "a/0", taskId: "a/0", taskIndex: 0 },
-    ...{ environment: "a", split: "test" },
-    ...{ sampleIndex: 1, outcome: "truncated", stopReason: "max-turns", reward: 0.5 },
-    ...{ turnCount: 2, tokenCount: 9, sampledTokenCount: 7, toolCallCount: 1 },
-    ...{ formatErrorCount: 1, startedAtMs: 5, durationMs: 6 },
+    order: 4,
+    rolloutId: 'a"\\/0#1',
+    groupId: "a/0",
+    taskId: "a/0",
+    taskIndex: 0,
+    environment: "a",
+    split: "test",
+    sampleIndex: 1,
+    outcome: "truncated",
+    stopReason: "max-turns",
+    reward: 0.5,
+    turnCount: 2,
+    tokenCount: 9,
+    sampledTokenCount: 7,
+    toolCallCount: 1,
+    formatErrorCount: 1,
+    startedAtMs: 5,
+    durationMs: 6,
   };
 
   test("needs the line up to the messages only", () => {
@@ -196,7 +216,9 @@ describe("spellIds()", () => {
 
 test("readBranchRow() reads of a row what the tree needs, however it is written", () => {
   const row = {
-    ...{ tokenIds: [1, 2, 3, 4], lossMask: [0, 1, 1, 0], logprobs: [0, -0.5, -0.1, 0] },
+    tokenIds: [1, 2, 3, 4],
+    lossMask: [0, 1, 1, 0],
+    logprobs: [0, -0.5, -0.1, 0],
     turns: [{ turnIndex: 0, start: 1, end: 3 }],
   };
   for (const line of [JSON.stringify(row), JSON.stringify(row, null, 1)]) {
@@ -208,11 +230,21 @@ test("readBranchRow() reads of a row what the tree needs, however it is written"
 
 describe("readRow()", () => {
   const row = {
-    ...{ format: 1, rolloutId: "a#0", groupId: "a", taskId: "a", segment: 0, promptLength: 1 },
-    ...{ tokenIds: [1, 2, 3, 4], lossMask: [0, 1, 1, 0], logprobs: [0, -0.5, -0.1, 0] },
+    format: 1,
+    rolloutId: "a#0",
+    groupId: "a",
+    taskId: "a",
+    segment: 0,
+    promptLength: 1,
+    tokenIds: [1, 2, 3, 4],
+    lossMask: [0, 1, 1, 0],
+    logprobs: [0, -0.5, -0.1, 0],
     policyVersions: ["", "7", "8", ""],
     turns: [{ turnIndex: 0, start: 1, end: 3, finish: "stop", promptHash: "", outputHash: "" }],
-    ...{ reward: 1, outcome: "completed", stopReason: "user-left", metadata: {} },
+    reward: 1,
+    outcome: "completed",
+    stopReason: "user-left",
+    metadata: {},
   };
 
   test("gives the row's numbers as columns, with the versions as bands", async () => {
@@ -220,7 +252,10 @@ describe("readRow()", () => {
       vocabularyNote: "not here",
     });
     expect(header).toMatchObject({
-      ...{ rolloutId: "a#0", tokenCount: 4, reward: 1, piecesNote: "not here" },
+      rolloutId: "a#0",
+      tokenCount: 4,
+      reward: 1,
+      piecesNote: "not here",
       versions: [
         { start: 1, end: 2, version: "7" },
         { start: 2, end: 3, version: "8" },
@@ -249,7 +284,9 @@ describe("scanRow()", () => {
   const row = fc
     .array(fc.tuple(fc.nat(200_000), fc.constantFrom(0, 1), fc.double(), text), { maxLength: 30 })
     .map((tokens) => ({
-      ...{ rolloutId: "a#0", tokenIds: tokens.map(([id]) => id), promptLength: 1 },
+      rolloutId: "a#0",
+      tokenIds: tokens.map(([id]) => id),
+      promptLength: 1,
       lossMask: tokens.map(([, bit]) => bit),
       logprobs: tokens.map(([, , logprob]) => (Number.isFinite(logprob) ? logprob : 0)),
       policyVersions: tokens.map(([, , , version]) => version),

@@ -99,7 +99,12 @@ export class ExactMessages {
 
 /** Members that a result or a part of it may leave out; some servers send null all the same, which the client refuses. */
 const optional: ReadonlySet<string> = new Set([
-  ...["content", "structuredContent", "isError", "nextCursor", "_meta", "annotations"],
+  "content",
+  "structuredContent",
+  "isError",
+  "nextCursor",
+  "_meta",
+  "annotations",
 ]);
 
 function withoutNulls(members: PyDict): Map<string, PyValue> {

@@ -49,7 +49,10 @@ async function serveHttp(asEvents: boolean): Promise<string> {
 
 async function observe(tools: McpTools, name: string, given: string): Promise<string> {
   const environment = defineEnvironment({
-    ...{ name: "world", tasks: [{ instruction: "Go." }], policy: "Use the tools.", tools },
+    name: "world",
+    tasks: [{ instruction: "Go." }],
+    policy: "Use the tools.",
+    tools,
     score: () => 1,
   });
   const task = environment.task("test", 0);

@@ -42,8 +42,8 @@ export function readListedTool(sent: unknown): ListedTool | UnusableTool {
   }
   return {
     name,
-    ...(typeof title === "string" ? { title } : {}),
-    ...(typeof description === "string" ? { description } : {}),
+    ...(typeof title === "string" && { title }),
+    ...(typeof description === "string" && { description }),
     inputSchema,
   };
 }

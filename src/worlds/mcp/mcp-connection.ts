@@ -219,7 +219,8 @@ async function createTransport(
   if (server.url !== undefined) {
     const headers = { ...server.headers };
     const options = {
-      ...{ requestInit: { headers }, reconnectionOptions: noReconnection },
+      requestInit: { headers },
+      reconnectionOptions: noReconnection,
       fetch: exactFetch(messages),
     };
     const transport = new library.StreamableHTTPClientTransport(new URL(server.url), options);
@@ -232,7 +233,7 @@ async function createTransport(
     command,
     args: [...args],
     env: { ...getDefaultEnvironment(), ...env },
-    ...(cwd === undefined ? {} : { cwd }),
+    ...(cwd !== undefined && { cwd }),
     stderr: "pipe",
   });
   exactStdio(transport, messages);

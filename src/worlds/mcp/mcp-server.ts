@@ -42,8 +42,10 @@ export function describeServer(server: McpServer): string {
 /** Has all that this process writes from now on go without the server's secrets. */
 export function hideServer({ args = [], env = {}, headers = {}, url = "" }: McpServer): void {
   for (const found of [
-    ...[secretsOfArguments(args), secretsOfNamed(env)],
-    ...[secretsOfNamed(headers), ofUrl(url)],
+    secretsOfArguments(args),
+    secretsOfNamed(env),
+    secretsOfNamed(headers),
+    ofUrl(url),
   ]) {
     hideEverywhere(found);
   }

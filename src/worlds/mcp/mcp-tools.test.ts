@@ -228,7 +228,8 @@ describe("mcpTools() over standard input and output", () => {
       "process.exit(1)";
     const complaint = await complaintOf(
       open({
-        ...{ command: process.execPath, env: secrets },
+        command: process.execPath,
+        env: secrets,
         args: ["-e", script, "--", "--token", "tok-canary", "--key=key-canary", "positional"],
       }),
     );

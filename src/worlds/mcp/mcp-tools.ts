@@ -148,7 +148,10 @@ function toTool(
   const { name, title, description = title ?? "", inputSchema } = listed;
   try {
     const foreign = defineForeignTool<Readonly<Record<string, unknown>>>({
-      ...{ name: ownName, description, timeoutMs, parameters: inputSchema },
+      name: ownName,
+      description,
+      timeoutMs,
+      parameters: inputSchema,
       async execute(_given, _state, context) {
         const { outside, signal } = context;
         const { text, isError } = await outside(`mcp ${name}`, async () => {

@@ -42,7 +42,10 @@ async function observe(
   args: string,
 ) {
   const environment = defineEnvironment({
-    ...{ name: "world", tasks: [{ instruction: "Go." }], policy: "Use the tools.", tools },
+    name: "world",
+    tasks: [{ instruction: "Go." }],
+    policy: "Use the tools.",
+    tools,
     score: () => 1,
   });
   const task = environment.task("test", 0);
@@ -53,7 +56,8 @@ async function observe(
 }
 
 const tool = (name: string, properties: object = {}, more: object = {}) => ({
-  ...{ name, description: `Does ${name}.` },
+  name,
+  description: `Does ${name}.`,
   inputSchema: { type: "object", properties, ...more },
 });
 const plain = tool("plain", { a: { type: "number" } });

@@ -95,7 +95,8 @@ async function askServer<Value>(
       method: body === undefined ? "GET" : "POST",
       headers: { ...plainReply, ...headers, ...(body && { "content-type": "application/json" }) },
       ...(body && { body: JSON.stringify(body) }),
-      ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
     });
     if (statusCode === 404 || statusCode === 405 || statusCode === 501) {
       await answer.dump();

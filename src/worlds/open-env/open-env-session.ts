@@ -72,7 +72,8 @@ export class OpenEnvSession implements AsyncDisposable {
     });
     try {
       await withDeadline(async () => await opened, {
-        ...{ ms: timeoutMs, signal },
+        ms: timeoutMs,
+        signal,
         onLate: () => {
           throw new Error(`no answer within ${timeoutMs} ms`);
         },
@@ -129,7 +130,8 @@ export class OpenEnvSession implements AsyncDisposable {
     this.#socket.send(writeJsonWith(message, writtenText));
     try {
       return await withDeadline(async () => await answered, {
-        ...{ ms: timeoutMs, signal },
+        ms: timeoutMs,
+        signal,
         onLate: () => {
           throw this.#failure("environment/timeout", `no answer within ${timeoutMs} ms`);
         },

@@ -91,12 +91,15 @@ export class OpenEnvWorld implements World {
     }
     const { task } = this.#parts;
     const place = {
-      ...{ taskId: task.id, environment: task.environment, signal, outside: callThrough },
+      taskId: task.id,
+      environment: task.environment,
+      signal,
+      outside: callThrough,
       resource: this.#resources.get,
     };
     const state: ActingWorld = { act: async (data) => await this.#act(data, signal) };
     const { text, isError } = await callDefinedTool(tool.callable, { given, state }, place);
-    return { observation: text, ...from, ...(isError ? { isError } : {}), ...this.#end() };
+    return { observation: text, ...from, ...(isError && { isError }), ...this.#end() };
   }
 
   async #act(data: object, signal: AbortSignal): Promise<string> {

@@ -97,7 +97,10 @@ async function readTools(
     const parameters = { ...facts.actionSchema, properties: fields };
     const description = facts.description === "" ? "Act in the environment." : facts.description;
     const act = exactTool({
-      ...{ name: "act", description, parameters, timeoutMs },
+      name: "act",
+      description,
+      parameters,
+      timeoutMs,
       execute: async (_, world, { exactArguments }) =>
         await world.act(new WrittenJson(writeCompactJson(exactArguments))),
     });
@@ -107,7 +110,10 @@ async function readTools(
   return nameTools(listed, undefined, report).map(({ ownName, listed: each }) => {
     const { name, title, description = title ?? "", inputSchema: parameters } = each;
     const tool = exactTool({
-      ...{ name: ownName, description, parameters, timeoutMs },
+      name: ownName,
+      description,
+      parameters,
+      timeoutMs,
       execute: async (_, world, { exactArguments }) => {
         const given = new WrittenJson(writeCompactJson(exactArguments));
         return await world.act({ type: "call_tool", tool_name: name, arguments: given });

@@ -23,8 +23,11 @@ test("a dispose() that hangs holds up the end of a session no longer than a call
   });
   const over = new AbortController();
   const episode = new ServedEpisode({
-    ...{ environment, user: environment.user, timeoutMs: 777 },
-    ...{ clock: createClock(hand), signal: over.signal },
+    environment,
+    user: environment.user,
+    timeoutMs: 777,
+    clock: createClock(hand),
+    signal: over.signal,
   });
   await episode.reset({});
   over.abort();

@@ -97,12 +97,27 @@ function limitsOf(options: DockerSandboxOptions): readonly string[] {
   const { image, memoryMiB = 512, cpus = 1, maxProcesses = 256, network = false } = options;
   const { cwd, lifetimeMs = 3_600_000 } = options;
   return [
-    ...["--memory", `${memoryMiB}m`, "--memory-swap", `${memoryMiB}m`, "--cpus", String(cpus)],
-    ...["--pids-limit", String(maxProcesses), "--cap-drop", "ALL"],
-    ...["--security-opt", "no-new-privileges", ...(network ? [] : ["--network", "none"])],
+    "--memory",
+    `${memoryMiB}m`,
+    "--memory-swap",
+    `${memoryMiB}m`,
+    "--cpus",
+    String(cpus),
+    "--pids-limit",
+    String(maxProcesses),
+    "--cap-drop",
+    "ALL",
+    "--security-opt",
+    "no-new-privileges",
+    ...(network ? [] : ["--network", "none"]),
     ...(cwd === undefined ? [] : ["--workdir", cwd]),
-    ...["--entrypoint", "sh", image],
-    ...["-c", firstProcess, "sh", String(Math.ceil(lifetimeMs / 1000))],
+    "--entrypoint",
+    "sh",
+    image,
+    "-c",
+    firstProcess,
+    "sh",
+    String(Math.ceil(lifetimeMs / 1000)),
   ];
 }
 

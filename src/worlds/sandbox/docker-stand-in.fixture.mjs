@@ -22,9 +22,19 @@ const text = { type: "string" };
 const flag = { type: "boolean" };
 const options = {
   run: {
-    ...{ detach: flag, rm: flag, label: text, memory: text, "memory-swap": text, cpus: text },
-    ...{ "pids-limit": text, "cap-drop": text, "security-opt": text, network: text },
-    ...{ workdir: text, entrypoint: text, name: text },
+    detach: flag,
+    rm: flag,
+    label: text,
+    memory: text,
+    "memory-swap": text,
+    cpus: text,
+    "pids-limit": text,
+    "cap-drop": text,
+    "security-opt": text,
+    network: text,
+    workdir: text,
+    entrypoint: text,
+    name: text,
   },
   ps: { all: flag, "no-trunc": flag, filter: text, format: text },
   rm: { force: flag, volumes: flag },

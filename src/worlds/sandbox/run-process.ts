@@ -27,8 +27,8 @@ export async function runProcess(
   const child = spawn(program, args, {
     detached: true,
     stdio: ["pipe", "pipe", "pipe"],
-    ...(cwd === undefined ? {} : { cwd }),
-    ...(env === undefined ? {} : { env: { ...env } }),
+    ...(cwd !== undefined && { cwd }),
+    ...(env !== undefined && { env: { ...env } }),
   });
   const kill = (): void => {
     if (child.pid !== undefined) killGroup(child.pid);
@@ -61,7 +61,7 @@ export async function runProcess(
     stdout: out.text,
     stderr: err.text,
     omittedBytes: out.omittedBytes + err.omittedBytes,
-    ...(out.isUtf8 && err.isUtf8 ? {} : { notUtf8: true as const }),
+    ...((!out.isUtf8 || !err.isUtf8) && { notUtf8: true as const }),
   };
 }
 

@@ -107,7 +107,9 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     const nothing = { end: "exited", exitCode: 0, stdout: "", stderr: "", omittedBytes: 0 };
     expect(await run("echo out; echo err >&2; exit 3")).toEqual({
       ...nothing,
-      ...{ exitCode: 3, stdout: "out\n", stderr: "err\n" },
+      exitCode: 3,
+      stdout: "out\n",
+      stderr: "err\n",
     });
     expect(await run("cat; echo $X", { stdin: "in ", env: { X: "y z" } })).toEqual({
       ...nothing,
@@ -162,7 +164,8 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     await using box = await make().open({ signal });
     const nothing = { end: "exited", stdout: "", omittedBytes: 0 };
     expect(await box.run(["sh", "-c", "echo a\0b"], { signal })).toEqual({
-      ...{ ...nothing, exitCode: 126 },
+      ...nothing,
+      exitCode: 126,
       stderr:
         "cannot run the command: argument 2 has a NUL character at position 6, " +
         "which only standard input and files can hold",
@@ -194,7 +197,11 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     // The limit cuts within a character.
     const options = { signal, stdin: "üü", maxOutputBytes: 3 };
     expect(await box.run(["cat"], options)).toEqual({
-      ...{ end: "exited", exitCode: 0, stdout: "ü", stderr: "", omittedBytes: 2 },
+      end: "exited",
+      exitCode: 0,
+      stdout: "ü",
+      stderr: "",
+      omittedBytes: 2,
     });
   });
 
@@ -395,20 +402,33 @@ describe("dockerSandboxes()", () => {
     expect(args[4]).toMatch(/^turnwright-[\w-]{36}$/);
     expect(JSON.parse(args[6]!.replace("turnwright.owner=", ""))).toEqual(await thisMachine.here());
     expect(args.toSpliced(6, 1).toSpliced(4, 1).toSpliced(-3, 1)).toEqual([
-      ...[
-        "run",
-        "--detach",
-        "--rm",
-        "--name",
-        "--label",
-        "--memory",
-        "64m",
-        "--memory-swap",
-        "64m",
-      ],
-      ...["--cpus", "2", "--pids-limit", "256", "--cap-drop", "ALL"],
-      ...["--security-opt", "no-new-privileges", "--network", "none", "--workdir", "/work"],
-      ...["--entrypoint", "sh", "python", "-c", "sh", "3600"],
+      "run",
+      "--detach",
+      "--rm",
+      "--name",
+      "--label",
+      "--memory",
+      "64m",
+      "--memory-swap",
+      "64m",
+      "--cpus",
+      "2",
+      "--pids-limit",
+      "256",
+      "--cap-drop",
+      "ALL",
+      "--security-opt",
+      "no-new-privileges",
+      "--network",
+      "none",
+      "--workdir",
+      "/work",
+      "--entrypoint",
+      "sh",
+      "python",
+      "-c",
+      "sh",
+      "3600",
     ]);
   });
 

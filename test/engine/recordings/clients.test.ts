@@ -65,8 +65,8 @@ function toTurn(
   maxNewTokens: number,
 ): ReturnType<Reader["toTurn"]> {
   const extra = {
-    ...(stop === undefined ? {} : { stop }),
-    ...(ignoresEnd === true ? { ignore_eos: true } : {}),
+    ...(stop !== undefined && { stop }),
+    ...(ignoresEnd === true && { ignore_eos: true }),
   };
   // vLLM's lowest; what it is does not matter to how a reply is read.
   const isTaken = typeof temperature === "number" && temperature >= 0.01;
@@ -74,7 +74,7 @@ function toTurn(
     promptIds: ids as number[],
     maxNewTokens: Math.max(maxNewTokens, 1),
     stopTokenIds: (stopTokenIds ?? []) as number[],
-    sampling: { ...(isTaken ? { temperature } : {}), extra },
+    sampling: { ...(isTaken && { temperature }), extra },
   };
 }
 

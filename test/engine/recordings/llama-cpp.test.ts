@@ -116,7 +116,7 @@ function readTurn(text: string): RecordedTurn {
         {
           ids,
           logprobs,
-          ...(reply["stop_type"] === "word" ? { matched: word as string } : {}),
+          ...(reply["stop_type"] === "word" && { matched: word as string }),
         },
       ];
     }),

@@ -47,7 +47,7 @@ export function recordedPolicy(): RecordedPolicy {
       const tokens = ids.map((id, index): PolicyToken => {
         const isLast = index === ids.length - 1;
         const logprob = logprobs[index] ?? Number.NaN;
-        return { id, logprob, ...(isLast && matched !== undefined ? { matched } : {}) };
+        return { id, logprob, ...(isLast && matched !== undefined && { matched }) };
       });
       return turn.isAborted === true ? thenWait(tokens, reached.resolve) : tokens;
     },

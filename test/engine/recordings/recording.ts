@@ -41,7 +41,7 @@ export function readRecordings(folder: string): readonly Recording[] | null {
       const text = readFileSync(path.join(directory, file), "utf8");
       const { request, response } = JSON.parse(text) as Omit<Recording, "name">;
       const isWhole = typeof response === "object" && typeof response.status === "number";
-      return { name: file.slice(0, -5), request, ...(isWhole ? { response } : {}) };
+      return { name: file.slice(0, -5), request, ...(isWhole && { response }) };
     });
 }
 
@@ -51,9 +51,8 @@ export async function replay(url: string, { request }: Recording): Promise<Answe
   const reply = await fetch(url + target, {
     method,
     headers: { "content-type": "application/json" },
-    ...(body === null || body === undefined
-      ? {}
-      : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    ...(body !== null &&
+      body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
   });
   const contentType = reply.headers.get("content-type") ?? undefined;
   return { status: reply.status, contentType, text: await reply.text() };

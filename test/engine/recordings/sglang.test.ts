@@ -161,7 +161,7 @@ function readTurn(text: string): RecordedTurn {
     return {
       ids,
       logprobs: entries?.map(([logprob]) => logprob) ?? ids.map(() => -1),
-      ...(typeof matched === "string" ? { matched } : {}),
+      ...(typeof matched === "string" && { matched }),
     };
   });
   const [meta] = metas;
@@ -171,8 +171,8 @@ function readTurn(text: string): RecordedTurn {
   return {
     outputs,
     isAborted: (meta?.["finish_reason"] as JsonObject | undefined)?.["type"] === "abort",
-    ...(scored.length === 0
-      ? {}
-      : { inputLogprobs: [...before, ...scored.map(([logprob]) => logprob ?? 0)] }),
+    ...(scored.length !== 0 && {
+      inputLogprobs: [...before, ...scored.map(([logprob]) => logprob ?? 0)],
+    }),
   };
 }

@@ -43,8 +43,11 @@ test.each(
   const generation = await engine.generate(
     {
       promptIds: (body["input_ids"] ?? body["token_ids"] ?? body["prompt"]) as number[],
-      ...{ sampling: {}, maxNewTokens: 4, stopTokenIds: [2_939] },
-      ...{ requestId: "r", sessionId: "s" },
+      sampling: {},
+      maxNewTokens: 4,
+      stopTokenIds: [2_939],
+      requestId: "r",
+      sessionId: "s",
     },
     {
       onTokens({ tokenIds, logprobs }) {

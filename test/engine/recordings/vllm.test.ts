@@ -110,14 +110,14 @@ function readTurn(text: string): RecordedTurn {
     return {
       ids: parts.flatMap(({ token_ids: ids }) => ids as number[]),
       logprobs: parts.flatMap(readLogprobs),
-      ...(typeof last === "string" ? { matched: last } : {}),
+      ...(typeof last === "string" && { matched: last }),
     };
   });
   const scored = chunks[0]?.["prompt_logprobs"] ?? choices[0]?.["prompt_logprobs"];
   return {
     outputs,
     isAborted: choices.at(-1)?.["finish_reason"] === "abort",
-    ...(Array.isArray(scored) ? { inputLogprobs: (scored as unknown[]).map(readScored) } : {}),
+    ...(Array.isArray(scored) && { inputLogprobs: (scored as unknown[]).map(readScored) }),
   };
 }
 
