@@ -43,7 +43,7 @@ export interface SeenOrder {
 }
 
 /** A call and what came of it. */
-export interface SeenCall {
+interface SeenCall {
   readonly name: string;
   readonly argumentsText: string;
   readonly isError: boolean;

@@ -18,7 +18,7 @@ export interface StorefrontData {
 }
 
 /** How many levels there are; the task at an index is of level `1 + index % levelCount`. */
-export const levelCount = 5;
+const levelCount = 5;
 
 /** Draws the task at a place of a split: always the same one. */
 export function drawTask(split: Split, index: number): StorefrontData {

@@ -2,7 +2,7 @@ import type { Goal, Wish } from "./goal.ts";
 import { colors } from "./words.ts";
 
 /** What a customer takes the agent's words for. */
-export type Heard =
+type Heard =
   | "asks-identity"
   | "asks-address"
   | "asks-color"

@@ -6,7 +6,7 @@ import type { OwnOrder, Shop } from "./shop.ts";
 import { sparseRecord } from "./sparse-record.ts";
 
 /** What a tool answers. */
-export interface ToolAnswer {
+interface ToolAnswer {
   readonly text: string;
   /** The call was a mistake, and changed nothing. */
   readonly isError: boolean;

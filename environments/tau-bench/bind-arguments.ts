@@ -4,7 +4,7 @@ import type { PyDict, PyValue } from "../../src/python/value.ts";
 import type { TauTool } from "./tau-tool.ts";
 
 /** Whose call is bound: the tool, and its domain's name as the original's modules spell it. */
-export interface BoundTool {
+interface BoundTool {
   readonly domain: string;
   readonly tool: Pick<TauTool<never>, "name" | "className" | "parameters">;
 }

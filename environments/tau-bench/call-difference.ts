@@ -12,7 +12,7 @@ export interface MadeCall {
 }
 
 /** What was to be called, and what was. */
-export interface CallsToCompare {
+interface CallsToCompare {
   readonly wanted: readonly { readonly name: string; readonly kwargs: PyDict }[];
   readonly made: readonly MadeCall[];
   /** Their arguments are free text: only the name counts. */

@@ -9,7 +9,7 @@ import type { TauTaskData } from "./tau-task.ts";
 import { RESPOND_ACTION } from "./tau-task.ts";
 
 /** What an episode did and what its task wanted. */
-export interface EpisodeToCompare {
+interface EpisodeToCompare {
   readonly task: TauTaskData;
   readonly reached: Tables;
   readonly wanted: Tables;

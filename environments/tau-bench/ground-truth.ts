@@ -5,14 +5,14 @@ import { openDatabase } from "./tau-domain.ts";
 import type { TauTaskData } from "./tau-task.ts";
 
 /** The state that a task wants. */
-export interface GroundTruth {
+interface GroundTruth {
   readonly database: Tables;
   /** τ-bench's hash of it, computed on the first call. */
   hash(): Promise<string>;
 }
 
 /** What wanted states are computed with. */
-export interface GroundTruthsOptions<Database extends Tables> {
+interface GroundTruthsOptions<Database extends Tables> {
   readonly domain: TauDomain<Database>;
   readonly shared: SharedTables;
   readonly terminatingTools: ReadonlySet<string>;

@@ -17,7 +17,7 @@ export interface RewardInfo {
 }
 
 /** What the reward is computed from. */
-export interface RewardInput {
+interface RewardInput {
   readonly task: TauTaskData;
   /** Whether the database ended in the wanted state. */
   readonly isStateRight: boolean;

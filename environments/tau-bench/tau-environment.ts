@@ -30,7 +30,7 @@ export interface TauToolbox {
 }
 
 /** What a τ-bench environment is made from. */
-export interface TauEnvironmentOptions<Database extends Tables> {
+interface TauEnvironmentOptions<Database extends Tables> {
   readonly domain: TauDomain<Database>;
   readonly data: DomainData;
   /** The folder that the data come from. */

@@ -18,7 +18,7 @@ export interface TauTool<Database> {
 }
 
 /** What `defineTool()` is given: `run()` takes the arguments by name. */
-export interface TauToolDefinition<Database, Names extends string> {
+interface TauToolDefinition<Database, Names extends string> {
   readonly name: string;
   readonly className: string;
   readonly parameters: readonly Names[];

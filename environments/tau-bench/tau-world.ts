@@ -19,7 +19,7 @@ import type { TauTaskData } from "./tau-task.ts";
 import { RESPOND_ACTION } from "./tau-task.ts";
 
 /** What one episode is played with. */
-export interface TauWorldOptions<Database extends Tables> {
+interface TauWorldOptions<Database extends Tables> {
   readonly domain: TauDomain<Database>;
   /** This episode's own view of the data. */
   readonly database: Database;

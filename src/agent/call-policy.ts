@@ -75,7 +75,7 @@ export interface CallPolicy {
 }
 
 /** What is to be done about one attempt. */
-export type CallDecision =
+type CallDecision =
   | {
       readonly type: "perform";
       readonly name: string;

@@ -5,7 +5,7 @@ import { PythonError } from "../python/python-error.ts";
 import { isPyDict, isPyList, type PyDict, type PyValue } from "../python/value.ts";
 
 /** A call as it was probably meant. */
-export interface MendedCall {
+interface MendedCall {
   readonly name: string;
   readonly arguments: PyDict;
 }

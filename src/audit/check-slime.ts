@@ -11,7 +11,7 @@ import { findingsIn, type Finding } from "./finding.ts";
 const fileName = "samples.slime.jsonl";
 
 /** What decides which rows there should be. */
-export interface SlimeCircumstances {
+interface SlimeCircumstances {
   /** Whether the run asks for slime's rows. */
   readonly isAsked: boolean;
   readonly isFinished: boolean;

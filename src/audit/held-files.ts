@@ -2,7 +2,7 @@ import { codeOf, type FileFacts, type Files, type OpenFile } from "../run/files.
 import { endOfWholeLines } from "../run/last-line.ts";
 
 /** Files some of which stay as they stood when they were held, until this is disposed of. */
-export interface HeldFiles extends Files, AsyncDisposable {}
+interface HeldFiles extends Files, AsyncDisposable {}
 
 /** A file as it stood. */
 interface HeldFile {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 
 /** What a command is for; the help lists the groups in this order. */
-export type CommandGroup =
+type CommandGroup =
   | "Begin:"
   | "Play:"
   | "Look at runs:"
@@ -10,7 +10,7 @@ export type CommandGroup =
   | "Take models apart:";
 
 /** A command, as far as the list of commands shows it. */
-export interface CommandEntry {
+interface CommandEntry {
   readonly name: string;
   readonly summary: string;
   readonly group: CommandGroup;

@@ -1,7 +1,7 @@
 import { UsageError } from "../errors.ts";
 
 /** A rollout as a person may mean it. */
-export interface NamedRollout {
+interface NamedRollout {
   readonly rolloutId: string;
   /** Its task's index, where that is known. */
   readonly taskIndex?: number;

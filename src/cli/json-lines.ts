@@ -9,7 +9,7 @@ import { isPyDict, toPyValue, type PlainJson, type PyDict, type PyValue } from "
 import { stringifyPythonJson } from "../python/json-stringify.ts";
 
 /** Where a command reads its lines from. */
-export interface LinesInput {
+interface LinesInput {
   /** A file; absent: standard input. */
   readonly file?: string;
   readonly stdin: Readable;

@@ -2,7 +2,7 @@ import type { EngineNews } from "../run/engine-watch.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 
 /** Shows how a run goes: one line that is rewritten on a terminal, a line now and then elsewhere. */
-export interface ProgressLine {
+interface ProgressLine {
   update(progress: RunProgress): void;
   /** Writes a line of its own above it. */
   say(text: string): void;
@@ -11,7 +11,7 @@ export interface ProgressLine {
 }
 
 /** Where progress goes. */
-export interface ProgressOutput {
+interface ProgressOutput {
   /** Whether it is a terminal, and how wide. */
   readonly stream: Pick<NodeJS.WriteStream, "isTTY" | "columns">;
   readonly write: (text: string) => void;

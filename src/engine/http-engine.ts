@@ -37,7 +37,7 @@ export interface HttpEngine extends Engine {
 }
 
 /** What one kind of server adds to the rest. */
-export interface ServerKind {
+interface ServerKind {
   readonly protocol: SamplingProtocol;
   /**
    * Asks what the server is.

@@ -61,7 +61,7 @@ export interface HttpTransport {
 }
 
 /** Settings of a transport. */
-export interface HttpTransportOptions {
+interface HttpTransportOptions {
   /** Origin and, where the server lives under one, a path. */
   readonly url: string;
   /** Time for a connection to be made, in milliseconds. */

@@ -1,5 +1,5 @@
 /** One sample of a page in Prometheus's text format. */
-export interface MetricSample {
+interface MetricSample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;

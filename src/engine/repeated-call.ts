@@ -47,7 +47,7 @@ export interface CallRequest {
 }
 
 /** What a call is for, in the words of its failures. */
-export interface CallPurpose {
+interface CallPurpose {
   readonly verb: "sample" | "score";
   /** Such as `the turn`. */
   readonly noun: string;

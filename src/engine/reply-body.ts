@@ -10,7 +10,7 @@ export interface ReplyHead {
 }
 
 /** A reply's body while it comes. */
-export interface ReplyBody {
+interface ReplyBody {
   /** Takes what has come. `too-long` where the limit is exceeded. */
   add(chunk: Buffer): "too-long" | undefined;
   /**
@@ -22,7 +22,7 @@ export interface ReplyBody {
 }
 
 /** Settings of `openBody()`. */
-export interface ReplyBodyOptions {
+interface ReplyBodyOptions {
   /** Of the whole body; of a stream, of what has come of an event that is not whole yet. */
   readonly limitBytes: number;
   /** Applied to events. */

@@ -10,7 +10,7 @@ import type { ReplyHead } from "./reply-body.ts";
 export type ReplyReceiver = PushDecoder;
 
 /** What a receiver calls; see `openPushDecoder()`. */
-export type ReceiverCalls = Parameters<typeof openPushDecoder>[1];
+type ReceiverCalls = Parameters<typeof openPushDecoder>[1];
 
 /**
  * Opens a receiver by the reply's `Content-Encoding`. The transport asks for none, but some proxies

@@ -16,7 +16,7 @@ import { TurnProgress } from "./turn-progress.ts";
 import { interruptedBehindTold } from "./whole-demand.ts";
 
 /** What sampling a turn works with. */
-export interface TurnContext extends CallContext {
+interface TurnContext extends CallContext {
   readonly protocol: SamplingProtocol;
   /** Told of tokens as they come. */
   readonly onTokens?: GenerateOptions["onTokens"];

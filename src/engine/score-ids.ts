@@ -12,7 +12,7 @@ import { RepeatedCall } from "./repeated-call.ts";
 import type { ScoringProtocol } from "./sampling-protocol.ts";
 
 /** What scoring works with. */
-export interface ScoreContext extends CallContext {
+interface ScoreContext extends CallContext {
   readonly scoring: ScoringProtocol;
   /** Names the call, and spreads calls over workers. */
   readonly requestId: string;

@@ -4,7 +4,7 @@ import type { SamplingParameters } from "./engine.ts";
 const seedCount = 2 ** 31;
 
 /** Which turn is seeded. */
-export interface SeededTurn {
+interface SeededTurn {
   /** The episode's or session's own seed. */
   readonly seed: number;
   readonly turnIndex: number;

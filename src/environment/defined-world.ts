@@ -46,7 +46,7 @@ export interface PlayedEpisode<State> {
 }
 
 /** What a world is opened with. */
-export interface WorldParts<Item, State> {
+interface WorldParts<Item, State> {
   /** The environment's name, and where it was defined. */
   readonly environment: string;
   readonly task: Task<Item>;

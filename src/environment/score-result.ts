@@ -22,7 +22,7 @@ export interface DetailedScore<State> {
 }
 
 /** What was reached, for `toScore()`. */
-export interface ScoredEpisode {
+interface ScoredEpisode {
   readonly taskId: string;
   /** The environment's name and file. */
   readonly environment: string;

@@ -9,7 +9,7 @@ import { NotPlain, writeJsonWith } from "./plain-text.ts";
 const maxPlaces = 100;
 
 /** Where two states differ. */
-export interface FoundDifferences {
+interface FoundDifferences {
   /** At most a hundred places. */
   readonly state: readonly StateDifference[];
   /** Places beyond those. */

@@ -19,7 +19,7 @@ export interface TaskList<Item> {
 export type TaskSplits<Item> = TaskList<Item> | Readonly<Record<string, TaskList<Item>>>;
 
 /** An environment's tasks, checked. */
-export interface NamedTasks<Item> {
+interface NamedTasks<Item> {
   /** Number of tasks of each split. */
   readonly splits: Readonly<Record<string, number>>;
   /**

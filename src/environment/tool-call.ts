@@ -58,7 +58,7 @@ export interface CallableTool<State> extends ParameterCheck {
 }
 
 /** Which call in which task is performed. */
-export interface ToolCallPlace {
+interface ToolCallPlace {
   readonly taskId: string;
   readonly environment: string;
   readonly signal: AbortSignal;

@@ -1,7 +1,7 @@
 import type { Clock } from "../internal/clock.ts";
 
 /** An answer that waits for its turn. */
-export interface WaitingAnswer {
+interface WaitingAnswer {
   /** Its place in the recording; absent for one that came live, which comes behind all that have one. */
   readonly place?: number;
   /**

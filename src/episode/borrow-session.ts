@@ -3,7 +3,7 @@ import type { UserSession } from "../user/user.ts";
 import type { Play } from "./play.ts";
 
 /** A user who is not repeatable, as an episode borrows it. */
-export interface BorrowedUser {
+interface BorrowedUser {
   /**
    * What the user calls. Of that which it calls to find a line nothing is recorded, as the line is: nobody
    * would ask for it when the episode is played again.

@@ -1,5 +1,5 @@
 /** What an episode says that its training rows add up to. */
-export interface StatedTotals {
+interface StatedTotals {
   readonly outcome: unknown;
   /** `undefined` where it does not say. */
   readonly rowCount: number | undefined;
@@ -10,7 +10,7 @@ export interface StatedTotals {
 }
 
 /** A sum that the rows do not bear out. */
-export interface WrongTotal {
+interface WrongTotal {
   readonly name: "turns" | "ids";
   readonly stated: unknown;
   readonly actual: number;

@@ -3,7 +3,7 @@ import type { TurnSpan } from "../trajectory/trajectory-recorder.ts";
 import type { TurnRecord } from "./episode.ts";
 
 /** What a training row says of the form of its turns. JSON-able. */
-export interface FormatMetadata {
+interface FormatMetadata {
   /** Whether all turns of the row are in order; absent where the agent does not judge that. */
   readonly formatOk?: boolean;
   /**

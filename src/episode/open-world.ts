@@ -48,7 +48,7 @@ interface OpenedWorld {
 }
 
 /** What a task is played by. */
-export type Terms = Required<Pick<World, "tools" | "policyText">>;
+type Terms = Required<Pick<World, "tools" | "policyText">>;
 
 /** Of what all tasks of an environment have in common, so that no episode makes it anew. */
 const commonTexts = new WeakMap<Terms["tools"], string>();

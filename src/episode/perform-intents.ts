@@ -7,7 +7,7 @@ import type { TurnRecord, TurnStep } from "./episode.ts";
 import { askWorld, isTimeOver, type Play } from "./play.ts";
 
 /** What a turn's intents came to. */
-export interface Performed {
+interface Performed {
   readonly observed: readonly Observed[];
   /** Why the world is done; absent while it goes on. */
   readonly done?: NonNullable<Step["done"]>;

@@ -20,7 +20,7 @@ export function tableContent(dir: string, to: "parquet" | "csv"): AsyncGenerator
 }
 
 /** What a folder of shards holds, as its `index.json` says. */
-export interface ShardIndex {
+interface ShardIndex {
   readonly format: 1;
   readonly shards: readonly {
     readonly file: string;

@@ -41,7 +41,7 @@ export type ExportAction =
   | "refuse";
 
 /** What an exporter does with a kind of row, and what the trainer reads then. */
-export interface ExportRule {
+interface ExportRule {
   readonly action: ExportAction;
   /** For people: how the row says it, or why it is not exported. */
   readonly why: string;

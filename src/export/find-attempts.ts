@@ -14,7 +14,7 @@ export interface OpenPlan {
 }
 
 /** Where a run's attempts are, group by group, and how many make a group whole. */
-export interface FoundAttempts {
+interface FoundAttempts {
   readonly attempts: readonly SlimeAttempt[];
   /** Absent where nobody knows. */
   readonly size?: number;

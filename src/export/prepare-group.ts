@@ -11,7 +11,7 @@ import type {
 } from "./exporter.ts";
 
 /** A group as an exporter may have it. */
-export interface PreparedGroup {
+interface PreparedGroup {
   readonly attempts: readonly ReadyAttempt[];
   readonly notes: readonly ExportNote[];
 }

@@ -15,7 +15,7 @@ import { findAttempts, type OpenPlan } from "./find-attempts.ts";
  * A run's groups, and what is known of them all. They are in the order of its plan or, where that leaves
  * them open, in the order in which they were begun.
  */
-export interface RunGroups {
+interface RunGroups {
   readonly surroundings: ExportSurroundings;
   /**
    * One group at a time is in memory; reads the files anew on each call. Where more attempts were begun than a

@@ -5,7 +5,7 @@ import type { Sample } from "../trajectory/sample.ts";
 const defaultShardTokens = 4_000_000;
 
 /** One file of rows. */
-export interface Shard {
+interface Shard {
   readonly bytes: Uint8Array;
   readonly rowCount: number;
   readonly tokenCount: number;

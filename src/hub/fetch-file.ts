@@ -8,7 +8,7 @@ import type { RepositoryFile } from "./repository.ts";
 import { folderOf, type Snapshot } from "./snapshot.ts";
 
 /** How a file is fetched. */
-export interface FetchFileOptions {
+interface FetchFileOptions {
   /** Where the commit's files are, without a slash at the end. */
   readonly base: string;
   readonly headers: Readonly<Record<string, string>>;

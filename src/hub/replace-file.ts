@@ -4,7 +4,7 @@ import path from "node:path";
 import { makeFolder } from "../internal/make-folder.ts";
 
 /** Name of a file beside another one that no other process uses. */
-export function nameBeside(file: string): string {
+function nameBeside(file: string): string {
   return `${file}.${randomUUID()}.incomplete`;
 }
 

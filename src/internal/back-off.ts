@@ -1,5 +1,5 @@
 /** How long to wait from failure to failure. */
-export interface BackOff {
+interface BackOff {
   /** Wait after the first failure in milliseconds; it doubles with each further one. */
   readonly firstMs: number;
   /** Longest wait in milliseconds. Default: no bound. */

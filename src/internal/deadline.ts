@@ -18,7 +18,7 @@ export interface Deadline extends Disposable {
 }
 
 /** How long a wait may last. */
-export interface DeadlineOptions {
+interface DeadlineOptions {
   /** In milliseconds; `Infinity` for no end of its own. */
   readonly ms: number;
   /** Default: the machine's. */

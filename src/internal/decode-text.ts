@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 export const byteOrderMark = "\uFEFF";
 
 /** How a text from outside is decoded. */
-export interface DecodeOptions {
+interface DecodeOptions {
   /**
    * `drop` takes a byte order mark at the beginning away, for formats in which it is no part of the value.
    * Default: it stays.

@@ -3,7 +3,7 @@ import { Redactor } from "./redactor.ts";
 import { isDigestName, isSecretName } from "./secret-name.ts";
 
 /** What is to be hidden: texts, and URLs whose users, passwords and keys are. */
-export interface FoundSecrets {
+interface FoundSecrets {
   readonly secrets: readonly string[];
   readonly urls: readonly string[];
 }

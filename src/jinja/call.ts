@@ -11,7 +11,7 @@ import { isDict, noArguments, textOf, typeName } from "./template-value.ts";
 export type Compile = (expression: JinjaExpression) => Evaluate;
 
 /** Computes a call's arguments. */
-export type EvaluateArguments = (frame: Frame) => CallArguments;
+type EvaluateArguments = (frame: Frame) => CallArguments;
 
 const noNames: ReadonlyMap<string, TemplateValue> = new Map();
 

@@ -13,7 +13,7 @@ import { keepWritten } from "./template-json.ts";
 import { strftimeAt, templateGlobals, templateReference } from "./template-globals.ts";
 
 /** What a chat template renders. */
-export interface ChatTemplateInput {
+interface ChatTemplateInput {
   readonly messages: readonly PyValue[];
   /** `null` where the conversation has none. */
   readonly tools: readonly PyValue[] | null;

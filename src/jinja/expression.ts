@@ -18,7 +18,7 @@ import type { TemplateValue } from "./template-value.ts";
 import { Tuple, Undefined } from "./template-value.ts";
 
 /** Where an expression stands. */
-export interface ExpressionPlace {
+interface ExpressionPlace {
   readonly scope: JinjaScope;
   /** Whether it stands directly in a condition; see `FilterPlace`. */
   readonly soft: boolean;

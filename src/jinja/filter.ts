@@ -9,7 +9,7 @@ import { findTest } from "./template-tests.ts";
 import { runtimeError } from "./template-value.ts";
 
 /** Where a filter or test stands. */
-export interface FilterPlace {
+interface FilterPlace {
   readonly compile: Compile;
   /** Within a condition Jinja looks filters and tests up only when they are called. */
   readonly soft: boolean;

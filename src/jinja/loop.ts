@@ -10,7 +10,7 @@ import type {
 import { Tuple, Undefined } from "./template-value.ts";
 
 /** Renders the loop's body again for the children of an item. */
-export type LoopRecursion = (items: TemplateValue, depth: number) => string;
+type LoopRecursion = (items: TemplateValue, depth: number) => string;
 
 /** The variable `loop`, which also hands out the items. */
 export class Loop implements TemplateObject {

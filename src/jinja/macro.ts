@@ -70,7 +70,7 @@ function compileFallback({ name, fallback }: JinjaParameter, scope: JinjaScope):
 }
 
 /** A macro, or the body of a call block as its macro sees it. */
-export class Macro implements TemplateObject {
+class Macro implements TemplateObject {
   readonly pythonType = "Macro";
   readonly qualifiedType = "jinja2.runtime.Macro";
   readonly #code: MacroCode;

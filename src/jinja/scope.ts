@@ -7,7 +7,7 @@ export interface NamePlace {
 }
 
 /** Where a slot's first value comes from when its frame is entered; nowhere for `undefined`. */
-export type SlotSource =
+type SlotSource =
   | { readonly type: "outer"; readonly place: NamePlace }
   | { readonly type: "context"; readonly name: string };
 

@@ -3,7 +3,7 @@ import { parseTargetExpression } from "./expression-parser.ts";
 import type { JinjaTokenCursor } from "./token-cursor.ts";
 
 /** What a target may be. */
-export interface TargetOptions {
+interface TargetOptions {
   /** Whether it may be a member of a namespace, as in `set ns.count = 1`. */
   readonly withNamespace: boolean;
 }

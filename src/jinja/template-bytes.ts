@@ -4,7 +4,7 @@ import { builtin, type BuiltinFunction } from "./template-function.ts";
 import { strOf } from "./template-text.ts";
 
 /** A Python `bytes`: what `str.encode()` gives. */
-export class Bytes implements TemplateObject {
+class Bytes implements TemplateObject {
   readonly pythonType = "bytes";
   readonly #bytes: Uint8Array;
 

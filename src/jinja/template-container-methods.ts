@@ -14,13 +14,13 @@ import type {
 import { isDict, Tuple } from "./template-value.ts";
 
 /** A method of a list, tuple or dictionary. */
-export interface ContainerMethod<Owner> {
+interface ContainerMethod<Owner> {
   readonly signature: Signature;
   run(owner: Owner, args: BoundArguments): TemplateValue;
 }
 
 /** What `dict.keys()`, `dict.values()` and `dict.items()` give. */
-export class DictView implements TemplateObject {
+class DictView implements TemplateObject {
   readonly pythonType: "dict_keys" | "dict_values" | "dict_items";
   readonly #dict: TemplateDict;
 

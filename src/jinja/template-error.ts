@@ -2,7 +2,7 @@ import type { PythonExceptionName } from "../python/python-error.ts";
 import { PythonError } from "../python/python-error.ts";
 
 /** The names that Python gives to the errors of a template. */
-export type TemplateErrorKind =
+type TemplateErrorKind =
   | PythonExceptionName
   | "AssertionError"
   | "FilterArgumentError"

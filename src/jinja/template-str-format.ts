@@ -6,7 +6,7 @@ import type { CallArguments, Markup, TemplateValue } from "./template-value.ts";
 import { isDict, Markup as MarkupClass } from "./template-value.ts";
 
 /** How fields reach into values. */
-export interface FieldAccess {
+interface FieldAccess {
   getAttribute(value: TemplateValue, name: string): TemplateValue;
   getItem(value: TemplateValue, key: TemplateValue): TemplateValue;
 }

@@ -105,7 +105,7 @@ function count(content: string, args: BoundArguments): bigint {
 }
 
 /** Python's `str.capitalize()`. */
-export function capitalize(content: string): string {
+function capitalize(content: string): string {
   const [first = ""] = content;
   return first.toUpperCase() + pythonLower(content.slice(first.length));
 }

@@ -40,7 +40,7 @@ function characterAt(text: string, index: bigint): string | undefined {
 }
 
 /** The bounds of a slice, each `null` where the template leaves it out. */
-export interface SliceBounds {
+interface SliceBounds {
   readonly start: TemplateValue;
   readonly stop: TemplateValue;
   readonly step: TemplateValue;

@@ -8,7 +8,7 @@ import type { CallArguments, TemplateValue } from "./template-value.ts";
 import { isDict, Markup, objectOf, textOf, Undefined } from "./template-value.ts";
 
 /** What stands after `is`: it takes the value before it, and its own arguments. */
-export type TemplateTest = (value: TemplateValue, args: CallArguments) => boolean;
+type TemplateTest = (value: TemplateValue, args: CallArguments) => boolean;
 
 /**
  * The test of that name, or `undefined`.

@@ -73,7 +73,7 @@ export class Markup {
 }
 
 /** Where an undefined value comes from, for the message of the error that using it raises. */
-export interface UndefinedOrigin {
+interface UndefinedOrigin {
   /** The whole message. */
   readonly hint?: string;
   /** What was looked into; absent where a variable was looked up. */

@@ -27,7 +27,7 @@ export interface HandedOut extends AsyncDisposable {
 }
 
 /** What is handed out, with the run that its options describe. */
-export interface OpenedHandedOut {
+interface OpenedHandedOut {
   readonly handedOut: HandedOut;
   readonly run: Run;
 }

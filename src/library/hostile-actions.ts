@@ -68,7 +68,7 @@ function hostileCalls(tool: ToolDefinition): HostileAgent[] {
 }
 
 /** A call with arguments that fit, as far as the schema says what fits. */
-export function fittingCall(tool: ToolDefinition): Action {
+function fittingCall(tool: ToolDefinition): Action {
   return call(tool.name, fittingArguments(tool));
 }
 

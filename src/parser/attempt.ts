@@ -34,7 +34,7 @@ export interface Block {
 }
 
 /** What the attempts of a turn are judged against. */
-export interface TurnFacts {
+interface TurnFacts {
   readonly text: string;
   readonly context: ParseContext;
   readonly compat: CompatResult;

@@ -1,5 +1,5 @@
 /** An opening tag with one attribute of interest. */
-export interface AttributeTag {
+interface AttributeTag {
   /** The attribute's value. */
   readonly value: string;
   readonly start: number;

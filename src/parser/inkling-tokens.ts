@@ -10,7 +10,7 @@ export const inkling = {
 } as const;
 
 /** All tokens that count as control tokens, whatever they mean. */
-export const inklingControlTokens: readonly string[] = [
+const inklingControlTokens: readonly string[] = [
   ...Object.values(inkling),
   "<|endoftext|>",
   "<|message_user|>",

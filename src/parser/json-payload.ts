@@ -47,7 +47,7 @@ export interface CallFields {
 }
 
 /** A decoded payload and where it stands. */
-export interface Payload {
+interface Payload {
   /** The block's place in the text, markers included. */
   readonly span: readonly [start: number, end: number];
   readonly value: PyValue;

@@ -7,7 +7,7 @@ import type { Frame } from "./tag-blocks.ts";
 import { markerOnly, unclosed } from "./tag-blocks.ts";
 
 /** A format whose calls are JSON between an opening and a closing tag. */
-export interface JsonTagFormat {
+interface JsonTagFormat {
   readonly open: string;
   /** Absent where the JSON alone ends a call. */
   readonly close?: string;

@@ -79,7 +79,7 @@ interface Search {
 }
 
 /** Finds the match that a backtracking engine would find first, but in linear time. */
-export interface LinearMatcher {
+interface LinearMatcher {
   /** The leftmost match, `undefined` where there is none. */
   search(text: string, first: string): readonly [start: number, end: number] | undefined;
   /** Whether the text begins with a match. */

@@ -10,7 +10,7 @@ const parameterHead = pythonPattern(String.raw`<param\s+name=['"]([^'"]+)['"]>`,
 const parameterClose = "</param>";
 
 /** A piece of the text: a call's block, or what stands between them. */
-export interface MiniCpmPiece {
+interface MiniCpmPiece {
   readonly text: string;
   readonly isBlock: boolean;
 }
@@ -32,7 +32,7 @@ export function splitMiniCpmBlocks(text: string): MiniCpmPiece[] {
 }
 
 /** A parameter as it is written; without a name where it has none. */
-export interface MiniCpmParameter {
+interface MiniCpmParameter {
   readonly name: string | undefined;
   readonly text: string;
   /** Whether it stands in a CDATA section, where no XML could be read. */

@@ -10,7 +10,7 @@ export const muse = {
 } as const;
 
 /** A piece of a turn; the pieces' texts, in order, make up the turn. */
-export type MusePiece =
+type MusePiece =
   /** White space before a header. */
   | { readonly type: "space"; readonly text: string }
   | {

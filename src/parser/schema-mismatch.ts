@@ -2,7 +2,7 @@ import type { PyDict } from "../python/value.ts";
 import { checkSchema } from "../schema/check-schema.ts";
 
 /** Findings about arguments. */
-export interface SchemaFindings {
+interface SchemaFindings {
   /** Places where they do not fit, as `path: what is expected`, such as `/days: must be integer`. */
   readonly mismatches: readonly string[];
   /** The reason why they were not checked; absent where they were. */

@@ -12,7 +12,7 @@ export interface Frame {
 }
 
 /** A format whose calls stand between an opening and a closing tag. */
-export interface TagFormat {
+interface TagFormat {
   readonly open: string;
   readonly close: string;
   /** What an opening tag must be followed by, for an unclosed one to be more than a mention. */
@@ -35,7 +35,7 @@ export function findTagBlocks(text: string, format: TagFormat): Block[] {
 }
 
 /** The frames of a text, in order. Those that are not closed end where the next one opens. */
-export function findFrames(text: string, open: string, close: string): Frame[] {
+function findFrames(text: string, open: string, close: string): Frame[] {
   const openings = indexesOf(text, open);
   const closings = indexesOf(text, close);
   let closingIndex = 0;

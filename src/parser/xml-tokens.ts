@@ -23,7 +23,7 @@ const entities: ReadonlyMap<string, string> = new Map(
 export type XmlToken = { readonly end: number } | "partial" | "invalid";
 
 /** The tag that starts an element. */
-export interface XmlStartTag {
+interface XmlStartTag {
   readonly end: number;
   readonly element: string;
   readonly attributes: ReadonlyMap<string, string>;

@@ -1,7 +1,7 @@
 import { PatternError } from "./pattern-node.ts";
 
 /** Rules for comparing characters and reading classes. */
-export interface CharacterRules {
+interface CharacterRules {
   readonly ignoresCase: boolean;
   /** `\d`, `\w` and `\s` hold the characters of all languages, as in Python. */
   readonly isUnicode: boolean;

@@ -12,7 +12,7 @@ type Instruction =
   | { readonly type: "match" };
 
 /** A pattern as instructions. */
-export interface Program {
+interface Program {
   readonly instructions: readonly Instruction[];
   /** It reads towards the start of the text: the inside of a look-behind. */
   readonly isBackward: boolean;
@@ -146,7 +146,7 @@ interface Noted {
 }
 
 /** A match that begins at a known place. */
-export interface ProgramMatch {
+interface ProgramMatch {
   readonly end: number;
   readonly noted: Noted | undefined;
 }

@@ -6,7 +6,7 @@ import { isPyDict, isPyList } from "./value.ts";
  * A deep copy that refuses to be changed: lists are frozen, and changing a dictionary throws an
  * InvariantError. For data that many episodes share.
  */
-export function freezeValue(value: PyValue): PyValue {
+function freezeValue(value: PyValue): PyValue {
   if (isPyList(value)) return Object.freeze(value.map(freezeValue));
   return isPyDict(value) ? freezeDict(value) : value;
 }

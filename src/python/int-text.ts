@@ -1,7 +1,7 @@
 import { PythonValueError } from "./python-error.ts";
 
 /** CPython's limit on conversions between `int` and decimal text. */
-export const MAX_INT_DIGITS = 4300;
+const MAX_INT_DIGITS = 4300;
 
 const advice = "use sys.set_int_max_str_digits() to increase the limit";
 

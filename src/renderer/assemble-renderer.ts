@@ -25,7 +25,7 @@ import type { ControlLiterals } from "./stop-literals.ts";
 import { controlShapes } from "./stop-literals.ts";
 
 /** What a renderer is made of. */
-export interface RendererParts {
+interface RendererParts {
   readonly template: BoundTemplate;
   readonly codec: TokenCodec;
   /** What to call the model in messages, such as its folder. */

@@ -8,7 +8,7 @@ import type { TemplateProfile } from "./classify-template.ts";
 import { readOwnCalls } from "./read-own-calls.ts";
 
 /** What a card says beside what was measured of the template. */
-export interface CardFacts {
+interface CardFacts {
   readonly source: string;
   readonly stopIds: readonly number[];
   /** Parsers in the place of those that fit the template where they are named. */

@@ -3,7 +3,7 @@ import type { BoundTemplate } from "./bound-template.ts";
 import { tryRender } from "./bound-template.ts";
 
 /** A conversation up to a prompt, the turn that was sampled on it, and what followed. */
-export interface ContinuedConversation {
+interface ContinuedConversation {
   readonly before: readonly PyDict[];
   /** The sampled turn and the messages that answer it. */
   readonly turn: readonly PyDict[];

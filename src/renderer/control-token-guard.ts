@@ -25,7 +25,7 @@ import { chooseSeal, splitSealed } from "./seal.ts";
 export type GuardPolicy = "neutralise" | "special-only" | "hf-parity" | "reject";
 
 /** A conversation that is ready to be rendered. */
-export interface SealedConversation {
+interface SealedConversation {
   readonly messages: readonly PyDict[];
   readonly tools: readonly PyValue[] | null;
   /** How to find the literals again; absent where there are none, which is the ordinary case. */
@@ -57,7 +57,7 @@ export interface ControlTokenGuard {
 }
 
 /** How a guard is made. */
-export interface GuardOptions {
+interface GuardOptions {
   readonly codec: TokenCodec;
   readonly policy: GuardPolicy;
   /** Whether system messages and tool definitions are untrusted too. */

@@ -12,7 +12,7 @@ import type { EnvironmentDelta, Renderer } from "./renderer.ts";
 import { unseal } from "./seal.ts";
 
 /** What the delta of a turn is made with. */
-export interface DeltaEncoderParts {
+interface DeltaEncoderParts {
   readonly template: BoundTemplate;
   readonly measured: MeasuredDelta;
   readonly guard: ControlTokenGuard;

@@ -4,7 +4,7 @@ import { pythonLstrip, pythonRstrip } from "../python/strip.ts";
  * Where the ends of a text could become part of a literal, in UTF-16 code units. Both stretches
  * leave out white space at the ends; one that is empty could not.
  */
-export interface Edges {
+interface Edges {
   /** Could be the end of a literal that begins before the text. */
   readonly head: readonly [start: number, end: number];
   /** Could be the beginning of a literal that ends after the text. */

@@ -8,7 +8,7 @@ import type { Seal } from "./seal.ts";
 import { sealDisguise, sealEdge, sealLiteral } from "./seal.ts";
 
 /** Finds and marks one set of literals in values. */
-export interface LiteralSealer {
+interface LiteralSealer {
   /** Whether any string of the value holds a whole literal, or could become one. */
   isSuspect(value: PyValue): boolean;
   /** The whole literals that the strings of the value hold. */

@@ -9,7 +9,7 @@ export interface ProbeCall {
 }
 
 /** What a probe's assistant turn holds. */
-export interface ProbeTurn {
+interface ProbeTurn {
   readonly content: string;
   readonly reasoning?: string;
   readonly calls?: readonly ProbeCall[];

@@ -12,7 +12,7 @@ import { assistantMessage, probeTools, userMessage } from "./probe-messages.ts";
 import { createProber } from "./prober.ts";
 
 /** What a tool-call parser makes of a call as a template writes it. */
-export type OwnCalls =
+type OwnCalls =
   | { readonly type: "read" }
   /** `detail` says why not. */
   | { readonly type: "misread"; readonly detail: string }

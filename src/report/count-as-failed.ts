@@ -1,7 +1,7 @@
 import type { Evaluation } from "./evaluation.ts";
 
 /** The figures of a run in which every attempt that has no score failed, also one that was not played. */
-export interface CountedAsFailed {
+interface CountedAsFailed {
   /** Share of the planned attempts that succeeded: pass^1, as each task has as many. */
   readonly successShare: number;
   /** Over the planned attempts. */

@@ -24,7 +24,7 @@ export const errorFiles = {
 } as const;
 
 /** How a run's errors are identified. */
-export interface IdentifyOptions {
+interface IdentifyOptions {
   readonly judge: ChatModel;
   /** What the judge is shown of a task. */
   readonly taskInfo: TaskInfo;

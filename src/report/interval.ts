@@ -24,7 +24,7 @@ export interface Estimate {
 }
 
 /** What is known of the values beside themselves. */
-export interface ValueBounds {
+interface ValueBounds {
   /** Least and largest value that a task can have; absent where nothing limits them. */
   readonly range?: readonly [least: number, largest: number] | undefined;
   /** Attempts behind all tasks, where each of them is either the least or the largest. */

@@ -4,7 +4,7 @@ import { findBranches } from "./find-branches.ts";
 import type { StoredRun } from "./read-run.ts";
 
 /** Where a finished attempt stands among all attempts at its task. */
-export interface TrialPlace {
+interface TrialPlace {
   /** 0-based; no two attempts at a task have the same. */
   readonly trial: number;
   /** Set where it parts from another attempt of the run: it is no trial of its own (see `findBranches()`). */

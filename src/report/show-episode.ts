@@ -6,7 +6,7 @@ import { describeDifference } from "./describe-difference.ts";
 import { indented, printable, shortened, type TextStyle } from "./text-style.ts";
 
 /** How an episode is shown. */
-export interface ShowOptions {
+interface ShowOptions {
   readonly style: TextStyle;
   /** Whether long texts are shown whole. */
   readonly full: boolean;

@@ -3,7 +3,7 @@ import type { Sample } from "../trajectory/sample.ts";
 import { printable, shortened, type TextStyle } from "./text-style.ts";
 
 /** How tokens are shown. */
-export interface ShowTokensOptions {
+interface ShowTokensOptions {
   /** Absent: ids are shown instead of text. */
   readonly codec?: Pick<TokenCodec, "decode">;
   readonly style: TextStyle;

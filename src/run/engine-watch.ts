@@ -13,7 +13,7 @@ export interface EngineNews {
 }
 
 /** How an engine is watched. */
-export interface EngineWatchOptions {
+interface EngineWatchOptions {
   readonly clock: Clock;
   /**
    * Told when the engine is first found unreachable, each minute that it stays so, and when it is back. What it
@@ -23,7 +23,7 @@ export interface EngineWatchOptions {
 }
 
 /** An engine that is watched. Disposing it ends the watch, not the engine. */
-export interface EngineWatch extends AsyncDisposable {
+interface EngineWatch extends AsyncDisposable {
   /** Whose calls are noticed. */
   readonly engine: Engine;
 }

@@ -23,7 +23,7 @@ export function sampleMetadata(
 }
 
 /** Where a row of an agent that keeps its conversations itself begins. JSON-able. */
-export interface RowBranch {
+interface RowBranch {
   /** Why its conversation was begun. */
   readonly cause: string;
   /** Place in the episode's `tree` of the first turn that is trained in the row. */

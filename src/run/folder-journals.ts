@@ -15,7 +15,7 @@ export const sessionsFile = "gateway.jsonl";
  * `RunFolder` opens no other, so that whatever keeps samples is asked before a folder is taken for one in
  * which nothing was played.
  */
-export const folderJournals = {
+const folderJournals = {
   [samplesFile]: isNotEmpty,
   [episodesFile]: isNotEmpty,
   [recordingFile]: (files, file) => hasLine(files, file, ({ bytes }) => holdsGeneration(bytes)),

@@ -8,10 +8,10 @@ import { isRow } from "../trajectory/violation.ts";
 import type { RunManifest } from "./run-manifest.ts";
 
 /** How a run's tokens were drawn, as `run.json` says it: what an engine knows by names of its own is left out. */
-export type FoundSampling = Omit<SamplingParameters, "extra">;
+type FoundSampling = Omit<SamplingParameters, "extra">;
 
 /** What `run.json` says of sampling; absent members are not said. */
-export interface SamplingFacts {
+interface SamplingFacts {
   readonly sampling?: FoundSampling;
   /** Which probabilities the recorded logprobs are of. */
   readonly logprobConvention?: LogprobConvention;

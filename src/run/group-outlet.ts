@@ -8,7 +8,7 @@ import type { PolicyVersions } from "./staleness.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 
 /** What groups pass before they are handed out. */
-export interface GroupOutletOptions extends Pick<
+interface GroupOutletOptions extends Pick<
   StartRunOptions,
   "folder" | "redeliver" | "source" | "grouping" | "setup" | "onEpisode"
 > {

@@ -14,7 +14,7 @@ import type { StartRunOptions } from "./start-run-options.ts";
 import type { SourcedTask } from "./task-source.ts";
 
 /** What decides which attempts are next. */
-export interface JobDeskOptions extends Pick<
+interface JobDeskOptions extends Pick<
   StartRunOptions,
   "admission" | "folder" | "redactor" | "setup" | "source"
 > {

@@ -26,7 +26,7 @@ export async function endOfWholeLines(file: OpenFile, size: number): Promise<num
 }
 
 /** Where the line begins that has no line feed; the file's size where there is none. */
-export async function startOfLastLine(file: OpenFile, size: number): Promise<number> {
+async function startOfLastLine(file: OpenFile, size: number): Promise<number> {
   for (let end = size; end > 0;) {
     const start = Math.max(0, end - blockSize);
     const bytes = await readBytes(file, { start, end });

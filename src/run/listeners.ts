@@ -7,7 +7,7 @@ import { withDeadline } from "../internal/deadline.ts";
 const lastMs = 10_000;
 
 /** To what listeners belong. */
-export interface ListenersOptions {
+interface ListenersOptions {
   /** Aborted, nobody is waited for; whoever throws its reason has no failure. */
   readonly signal: AbortSignal;
   /** Told of what nobody who called them was told of. */

@@ -3,7 +3,7 @@ import { systemClock } from "../internal/clock.ts";
 import { createAdmissionGate, type EngineGate } from "./admission.ts";
 
 /** How many episodes are played at once. */
-export interface LoadGateOptions {
+interface LoadGateOptions {
   /** Most of them. At least 1. */
   readonly concurrency: number;
   /** Whether fewer are played while the engine is full. */

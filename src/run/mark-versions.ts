@@ -3,7 +3,7 @@ import { passOn } from "./engine-watch.ts";
 import { readVersion } from "./read-version.ts";
 
 /** What was announced of the policy. */
-export interface AnnouncedPolicy {
+interface AnnouncedPolicy {
   /** Absent before the first announcement. */
   readonly version: number | undefined;
   /** Whether all tokens carry it; otherwise those for which the engine names no whole number. */

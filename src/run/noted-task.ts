@@ -19,7 +19,7 @@ export interface NotedTask {
 }
 
 /** Where a task is played, and what is not written of it. */
-export interface TaskPlace {
+interface TaskPlace {
   readonly environment: Environment;
   /** Knows the secrets that are not written. */
   readonly redactor?: Pick<Redactor, "without"> | undefined;

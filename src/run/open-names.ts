@@ -4,7 +4,7 @@ import type { Redactor } from "../internal/redactor.ts";
 import type { OpenGroup } from "./group-book.ts";
 
 /** What is asked whether it knows a text. */
-export type KnownSecrets = Pick<Redactor, "text">;
+type KnownSecrets = Pick<Redactor, "text">;
 
 /**
  * Names are written as they are, and so nothing that is to be kept secret may be a part of one.

@@ -20,7 +20,7 @@ import type { RunFolder } from "./run-folder.ts";
 import type { RunTally } from "./run-progress.ts";
 
 /** What an attempt is played with. */
-export interface AttemptOptions {
+interface AttemptOptions {
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
   /** Plays before a failure is final. */
   readonly attempts: number;
@@ -42,7 +42,7 @@ export interface AttemptOptions {
 }
 
 /** An episode as it was played, and its recording. */
-export interface PlayedAttempt {
+interface PlayedAttempt {
   readonly episode: Episode;
   /** Absent where nobody asked for them. */
   readonly inputs?: Inputs;

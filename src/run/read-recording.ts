@@ -112,7 +112,7 @@ const headPattern =
 const headLength = 4096;
 
 /** Whose line it is. */
-export interface RecordedHead {
+interface RecordedHead {
   readonly rolloutId: string;
   readonly attempt: number;
   /** Whether it says that the rest of the attempt is not recorded (see `EndLine`). */

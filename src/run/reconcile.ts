@@ -18,7 +18,7 @@ export const episodesFile = "episodes.jsonl";
 export const samplesFile = "samples.jsonl";
 
 /** What a folder's files agree on. */
-export interface Reconciliation {
+interface Reconciliation {
   /** Episodes that are finished: their own line and all their training rows are there. */
   readonly finished: readonly FinishedEpisode[];
   /** Rollouts of which `events.jsonl` tells that they ended, and that are to be played again from now on. */
@@ -38,7 +38,7 @@ export interface Reconciliation {
 }
 
 /** What is to be reconciled. */
-export interface ReconcileOptions {
+interface ReconcileOptions {
   readonly files: Files;
   /** Drops failed episodes, so that they are played again. */
   readonly retryFailed: boolean;

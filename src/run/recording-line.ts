@@ -80,7 +80,7 @@ export function describeLostTask({ ownTask, split, taskIndex }: BeginLine): stri
 }
 
 /** Inputs of an attempt, as they came. */
-export interface InputsLine extends Inputs {
+interface InputsLine extends Inputs {
   readonly recording: typeof recordingFormat;
   readonly type: "inputs";
   readonly rolloutId: string;

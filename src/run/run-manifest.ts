@@ -47,7 +47,7 @@ export interface RunManifest {
 export type FolderManifest = RunManifest & Required<Pick<RunManifest, "runId" | "promptTime">>;
 
 /** The manifest that holds for a folder, and what there is to tell about it. */
-export interface ClaimedManifest {
+interface ClaimedManifest {
   readonly manifest: FolderManifest;
   readonly notes: readonly string[];
 }

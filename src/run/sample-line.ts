@@ -3,7 +3,7 @@ import type { Sample } from "../trajectory/sample.ts";
 import { parseJson } from "./episode-row.ts";
 
 /** The identity of a complete row of `samples.jsonl`. */
-export interface InspectedRow {
+interface InspectedRow {
   readonly rolloutId: string;
   /** The row's `hashRow()`, which does not depend on how the JSON is written. */
   readonly hash: string;

@@ -25,7 +25,7 @@ export interface StalenessOptions {
 }
 
 /** Groups of this start by now. */
-export interface GroupCounts {
+interface GroupCounts {
   /** Those that were handed out. */
   readonly handedCount: number;
   /** Those that may have been trained on. Default: as many. */

@@ -8,7 +8,7 @@ import { storageError } from "./storage-error.ts";
 export const eventsFile = "events.jsonl";
 
 /** What was told of an episode when it ended. */
-export interface ToldEpisode {
+interface ToldEpisode {
   readonly rolloutId: string;
   /** The hash of its line (see `hashRow()`). */
   readonly hash: string;

@@ -14,7 +14,7 @@ import {
 } from "./schema-rule.ts";
 
 /** The result of a check. */
-export interface SchemaResult {
+interface SchemaResult {
   readonly mismatches: readonly Mismatch[];
   /** Why the value was not checked; then there are no mismatches. */
   readonly unchecked?: string;

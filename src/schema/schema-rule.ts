@@ -5,7 +5,7 @@ import type { SchemaDocument } from "./schema-document.ts";
 import type { SchemaDraft } from "./schema-draft.ts";
 
 /** A place in a value, as a way back to the whole. */
-export interface ValuePlace {
+interface ValuePlace {
   readonly parent: ValuePlace | undefined;
   readonly key: string | number;
 }

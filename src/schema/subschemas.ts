@@ -24,7 +24,7 @@ const maps: ReadonlySet<string> = new Set([
 ]);
 
 /** A schema inside another one, and the keys that lead to it. */
-export type Subschema = readonly [path: readonly string[], schema: PyValue];
+type Subschema = readonly [path: readonly string[], schema: PyValue];
 
 /** The schemas that stand directly inside a schema; what is no schema may be among them. */
 export function* subschemasOf(schema: PyDict): Generator<Subschema> {

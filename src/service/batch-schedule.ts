@@ -9,7 +9,7 @@ const batchesAtOnce = 8;
 const mostBatchesAtOnce = 512;
 
 /** What a schedule needs of the service around it. */
-export interface ScheduleOptions {
+interface ScheduleOptions {
   /** Attempts at once, over all batches. */
   readonly concurrency: number;
   readonly clock: Clock;

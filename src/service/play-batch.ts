@@ -12,7 +12,7 @@ import type { PlayedAttempt, PlayedGroup } from "./batch-taker.ts";
 import { planBatch, type Batch } from "./batch.ts";
 
 /** What batches are played with. */
-export interface BatchPlay {
+interface BatchPlay {
   /** The batch's folder. */
   readonly dir: string;
   readonly setup: StartRunOptions["setup"];

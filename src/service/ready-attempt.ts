@@ -4,7 +4,7 @@ import { episodeSamples } from "../run/episode-samples.ts";
 import type { PlayedAttempt } from "./batch-taker.ts";
 
 /** An attempt that a trainer can be given, or why it cannot. */
-export type Readiness =
+type Readiness =
   | { readonly type: "ready"; readonly attempt: ReadyAttempt }
   | { readonly type: "unfit"; readonly why: string };
 

@@ -8,23 +8,23 @@ import { characterRenderer } from "../testing/character-renderer.ts";
 import { agentSettings, isForeignAgent, readAgentConfig } from "./agent-config.ts";
 import { createAgent } from "./create-agent.ts";
 import { loadEnvironment } from "./environments.ts";
-import { withoutUndefined as present } from "../internal/without-undefined.ts";
+import { withoutUndefined } from "../internal/without-undefined.ts";
 import { completeSettings, type GivenSettings } from "./setting.ts";
 
 const shared = sharedData();
 const bundle = path.join(shared ?? "", "data/tau-bench");
 
 async function build(
-  { parser, data, ...withoutUndefined }: GivenSettings,
+  { parser, data, ...given }: GivenSettings,
   environment: Environment,
 ) {
-  const config = readAgentConfig(completeSettings(agentSettings, withoutUndefined), 0);
+  const config = readAgentConfig(completeSettings(agentSettings, given), 0);
   const renderer = characterRenderer();
   // The parser that the settings name comes by way of the renderer's card.
   const { parser: _own, ...others } = renderer.card;
   const card = { ...others, ...(typeof parser === "string" && { parser }) };
   const dataDir = typeof data === "string" ? data : undefined;
-  const place = { renderer: { ...renderer, card }, environment, ...present({ dataDir }) };
+  const place = { renderer: { ...renderer, card }, environment, ...withoutUndefined({ dataDir }) };
   if (isForeignAgent(config)) throw new Error("the agents of this test are built in");
   return await createAgent(config, place);
 }

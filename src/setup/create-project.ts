@@ -4,7 +4,7 @@ import { UsageError, describeError } from "../errors.ts";
 import { makeFolder } from "../internal/make-folder.ts";
 
 /** What a project is made from. */
-export interface ProjectOptions {
+interface ProjectOptions {
   /** Made where it is not there yet. */
   readonly dir: string;
   /** The folder of the package's templates. */

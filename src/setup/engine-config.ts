@@ -6,7 +6,7 @@ import { withoutUndefined } from "../internal/without-undefined.ts";
 import { count, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
 
 /** The engines that settings can name. */
-export const engineNames = ["sglang", "vllm", "llama-cpp", "llama", "reference"] as const;
+const engineNames = ["sglang", "vllm", "llama-cpp", "llama", "reference"] as const;
 
 /** One of `engineNames`. */
 export type EngineName = (typeof engineNames)[number];
@@ -108,7 +108,7 @@ export type EngineConfig =
     };
 
 /** The settings that an engine is made of: its own, and those that it shares. */
-export type EngineValues = SettingValues<
+type EngineValues = SettingValues<
   | (typeof engineSettings)[number]
   | Extract<(typeof limitSettings)[number], { readonly name: "max-context" | "engine-timeout" }>
 > & {

@@ -2,7 +2,7 @@ import { UsageError } from "../errors.ts";
 import { shownToolName } from "../message.ts";
 
 /** What a member of what somebody wrote by hand is to be. */
-export interface Member {
+interface Member {
   readonly isRight: (value: unknown) => boolean;
   readonly expected: string;
 }

@@ -2,7 +2,7 @@ import { expectedName } from "../internal/nearest-name.ts";
 import { UsageError } from "../errors.ts";
 
 /** τ-bench's domains: they play on a bundle of its data. */
-export const tauNames = ["tau-retail", "tau-airline"] as const;
+const tauNames = ["tau-retail", "tau-airline"] as const;
 
 /** One of τ-bench's domains. */
 export type TauName = (typeof tauNames)[number];
@@ -11,7 +11,7 @@ export type TauName = (typeof tauNames)[number];
 export const environmentNames = [...tauNames, "storefront"] as const;
 
 /** One of the environments that have a name. */
-export type EnvironmentName = (typeof environmentNames)[number];
+type EnvironmentName = (typeof environmentNames)[number];
 
 /** Whether the name is one of τ-bench's domains. */
 export function isTauName(name: string): name is TauName {

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 /** Where a module, or one that it imports, is no JavaScript. */
-export interface SyntaxPlace {
+interface SyntaxPlace {
   readonly file: string;
   /** Counts from 1. */
   readonly line: number;

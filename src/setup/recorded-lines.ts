@@ -16,7 +16,7 @@ export interface RecordedLines {
 }
 
 /** The recorded rollouts of a folder, in which somebody may go on playing. */
-export interface RecordedLinesIndex {
+interface RecordedLinesIndex {
   /** In the order in which they were begun. */
   readonly rolloutIds: readonly string[];
   /** Finished ones of which nothing is recorded. */

@@ -96,7 +96,7 @@ export interface RendererConfig extends TemplateChoices {
 }
 
 /** The settings of a renderer. */
-export type RendererValues = SettingValues<(typeof rendererSettings)[number]>;
+type RendererValues = SettingValues<(typeof rendererSettings)[number]>;
 
 /**
  * Reads how conversations become ids.

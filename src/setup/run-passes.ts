@@ -5,7 +5,7 @@ import { boundedSource, endlessTasks, planSource, type TaskSource } from "../run
 import type { ScopeConfig } from "./scope-config.ts";
 
 /** What `run.json` says of a run that goes over its tasks again and again. JSON-able. */
-export interface OpenPlanRecord extends Omit<PlanRecord, "taskIndexes" | "sampleCount"> {
+interface OpenPlanRecord extends Omit<PlanRecord, "taskIndexes" | "sampleCount"> {
   /** How many episodes there will be is not said: a later start may go on to more. */
   readonly isOpen: true;
   /** Attempts per group. */

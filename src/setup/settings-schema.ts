@@ -2,7 +2,7 @@ import type { PlainJson } from "../python/value.ts";
 import type { Setting, SettingKind } from "./setting.ts";
 
 /** A JSON Schema of a configuration file, for editors: one property for each setting. JSON-able. */
-export interface SettingsSchema {
+interface SettingsSchema {
   readonly $schema: string;
   readonly title: string;
   readonly type: "object";

@@ -32,7 +32,7 @@ export interface SlimeChoice {
 }
 
 /** The files of a run that its slime rows are made of. */
-export interface SlimeSources {
+interface SlimeSources {
   readonly episodesFile: string;
   readonly samplesFile: string;
   /** Default: those of the machine. */

@@ -11,7 +11,7 @@ export type MalformedToken =
   | { readonly logprob: "missing" };
 
 /** Which token of a turn is malformed. */
-export const MALFORMED_INDEX = 1;
+const MALFORMED_INDEX = 1;
 
 /** Ids that no token has, or none of a vocabulary of `vocabularySize`. */
 export function foreignIds(vocabularySize: number): readonly number[] {

@@ -18,7 +18,7 @@ import { startVllmTestServer } from "./vllm-test-server.ts";
 export const testServerProtocols = ["sglang", "vllm", "llama-cpp"] as const;
 
 /** A test server as its process is told to be. JSON is text, or `@` and the name of a file that holds it. */
-export interface ServeOptions {
+interface ServeOptions {
   readonly protocol: string;
   /** 0: any free port. */
   readonly port: number;
@@ -33,7 +33,7 @@ export interface ServeOptions {
 }
 
 /** A server that listens. */
-export interface ServedTestServer {
+interface ServedTestServer {
   readonly url: string;
   close(): Promise<void>;
 }

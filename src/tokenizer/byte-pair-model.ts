@@ -7,7 +7,7 @@ import type { Spellings } from "./spellings.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 
 /** A byte-level byte-pair model that is worked here. */
-export interface BytePairModel {
+interface BytePairModel {
   readonly spellings: Spellings;
   readonly merger: PieceMerger;
   readonly added: readonly AddedTokenRecord[];

@@ -10,7 +10,7 @@ import {
 } from "./tokenizer-session.ts";
 
 /** How a tokenizer elsewhere is reached, and what it is asked at once. */
-export interface RemoteTokenizerOptions extends TokenizerSessionOptions {
+interface RemoteTokenizerOptions extends TokenizerSessionOptions {
   /** Most requests that it is given at once. Default: as many as it has threads that run. */
   readonly atOnce?: number;
 }

@@ -7,7 +7,7 @@ import { toBytePairFiles, type BytePairFiles } from "./byte-pair-files.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 
 /** Two tokenizers on one model: one knows the added tokens, to the other they are ordinary text. */
-export interface SharedModel {
+interface SharedModel {
   readonly full: library.Tokenizer;
   readonly plain: library.Tokenizer;
 }

@@ -10,7 +10,7 @@ export const maxId = 2 ** 22;
 export const maxProbeCount = 512;
 
 /** What was read of a vocabulary, entry after entry. */
-export interface SpelledIds {
+interface SpelledIds {
   /** The spellings' bytes in UTF-8, one after the other. */
   readonly bytes: Buffer;
   /** Where in `bytes` each entry begins, and where the last one ends. */

@@ -39,7 +39,7 @@ export interface ChatCallOptions extends Partial<ChatRetryOptions> {
 }
 
 /** Defaults of `ChatCallOptions`: pauses of up to 1, 2 and 4 s ride out a hiccup, no outage. */
-export const chatCallDefaults = {
+const chatCallDefaults = {
   maxConcurrent: 32,
   maxWaiting: 4096,
   timeoutMs: Infinity,

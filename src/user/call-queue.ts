@@ -1,5 +1,5 @@
 /** Settings of `createCallQueue()`. */
-export interface CallQueueOptions {
+interface CallQueueOptions {
   /** Calls in progress at once; at least 1. */
   readonly maxConcurrent: number;
   /** Calls waiting for their turn; at least 0. */

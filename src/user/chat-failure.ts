@@ -1,7 +1,7 @@
 import { describeError } from "../errors.ts";
 
 /** What went wrong with one attempt; the party is put before it in a failure's code. */
-export type ChatFailureKind =
+type ChatFailureKind =
   | "timeout"
   | "unreachable"
   | "overloaded"

@@ -20,16 +20,6 @@ import { readUserRepairs } from "./user-repairs.ts";
 import type { User } from "./user.ts";
 import { verifyUser } from "./verify-user.ts";
 
-/** The ways to play a user. */
-export const userStrategies = [
-  "scripted",
-  "llm",
-  "react",
-  "verify",
-  "reflection",
-  "human",
-] as const;
-
 /** A chat model, a model of the AI SDK, or the configuration of an OpenAI-compatible server. */
 export type ChatModelChoice = ChatModel | AiSdkLanguageModel | ChatModelConfig;
 

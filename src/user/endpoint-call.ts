@@ -8,7 +8,7 @@ import { readContent } from "./read-content.ts";
 import type { LanguageModelAnswer } from "./language-model-call.ts";
 
 /** An OpenAI-compatible server, and how it is asked. */
-export interface EndpointConnection {
+interface EndpointConnection {
   /** To the server's base URL. */
   readonly transport: HttpTransport;
   readonly headers: Readonly<Record<string, string>>;

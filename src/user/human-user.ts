@@ -7,7 +7,7 @@ import { createLineReader } from "./line-reader.ts";
 import { textOfLine, type User, type UserLine, type UserSession } from "./user.ts";
 
 /** Settings of `humanUser()`. */
-export interface HumanUserOptions {
+interface HumanUserOptions {
   /** Where the person writes, such as `process.stdin`. */
   readonly input: NodeJS.ReadableStream;
   /** Where the person reads, such as `process.stdout`. */

@@ -3,7 +3,7 @@ import { STOP_MARKER } from "./stop-marker.ts";
 import { isLeaving, textOfLine, type User, type UserLine, type UserSession } from "./user.ts";
 
 /** What can look wrong with a user's line. */
-export type LineProblem = "premature-stop" | "role-swap" | "leaked-instruction";
+type LineProblem = "premature-stop" | "role-swap" | "leaked-instruction";
 
 /** Settings of `withQualityGate()`. */
 export interface QualityGateOptions {
@@ -70,7 +70,7 @@ function watch(session: UserSession, task: Task, options: QualityGateOptions): U
 }
 
 /** What a line is checked against. */
-export interface LineContext {
+interface LineContext {
   /** What the agent said before it; `null` for the opening line. */
   readonly agentText: string | null;
   readonly instruction: string;

@@ -8,7 +8,7 @@ import type { User } from "./user.ts";
 import { isRepaired } from "./user-repairs.ts";
 
 /** Settings of `reflectionUser()`. */
-export interface ReflectionUserOptions extends ModelUserOptions {
+interface ReflectionUserOptions extends ModelUserOptions {
   /** Judges each draft and proposes better ones. Default: the model that plays the user. */
   readonly judge?: ChatModel;
   /** Drafts of one line. Default 2, as in τ-bench. */

@@ -6,7 +6,7 @@ import { UsageError } from "../errors.ts";
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/user.py.
  */
-export const userRepairs = {
+const userRepairs = {
   "cut-line": "every strategy: a line cut at the token limit is sent; repaired, it is a failure",
   "think-block":
     "every strategy: thoughts in tags such as <think> are sent; repaired, they are left out",
@@ -39,7 +39,7 @@ export const userRepairs = {
 } as const;
 
 /** The name of one correction; see `userRepairs`. */
-export type UserRepair = keyof typeof userRepairs;
+type UserRepair = keyof typeof userRepairs;
 
 /** Which behaviours to correct: all, or the named ones. */
 export type UserRepairChoice = "all" | readonly UserRepair[];

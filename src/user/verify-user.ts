@@ -7,7 +7,7 @@ import type { User } from "./user.ts";
 import { isRepaired } from "./user-repairs.ts";
 
 /** Settings of `verifyUser()`. */
-export interface VerifyUserOptions extends ModelUserOptions {
+interface VerifyUserOptions extends ModelUserOptions {
   /** Judges each draft. Default: the model that plays the user, as in τ-bench. */
   readonly judge?: ChatModel;
   /** Drafts of one line; the last is sent whatever the judge says. Default 3, as in τ-bench. */

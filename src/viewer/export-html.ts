@@ -10,7 +10,7 @@ import type { RunIndex } from "./source/run-index.ts";
 import { RowSource } from "./source/row-source.ts";
 
 /** What is exported. */
-export interface ExportOptions {
+interface ExportOptions {
   /** Ids of episodes, or ends of them such as `7#3`; none means all. */
   readonly wanted: readonly string[];
   /** Spells the tokens instead of the run's own model folder. */

@@ -12,7 +12,7 @@ import { findRecord } from "../record-table.ts";
 import type { AirlineDatabase } from "./airline-database.ts";
 
 /** How many seats in which cabin are wanted. */
-export interface Seats {
+interface Seats {
   readonly cabin: PyValue;
   /** Called where the original takes the length, which fails where the passengers have none. */
   readonly passengerCount: () => number;

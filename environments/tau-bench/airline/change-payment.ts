@@ -12,7 +12,7 @@ import { ownRecord, readRecord } from "../record-table.ts";
 import type { AirlineDatabase } from "./airline-database.ts";
 
 /** What a change of a reservation costs, and which of its user's payment methods pays for it. */
-export interface ChangePayment {
+interface ChangePayment {
   readonly reservation: PyDict;
   readonly paymentId: PyValue;
   readonly totalPrice: PyNumber;

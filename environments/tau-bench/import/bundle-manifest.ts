@@ -40,7 +40,7 @@ export type BundleManifest = Readonly<z.infer<typeof manifestSchema>>;
  *
  * @throws UsageError naming file and field where it cannot be used.
  */
-export async function readBundleManifest(directory: string): Promise<BundleManifest | undefined> {
+async function readBundleManifest(directory: string): Promise<BundleManifest | undefined> {
   const file = path.join(directory, manifestFile);
   let value: unknown;
   try {

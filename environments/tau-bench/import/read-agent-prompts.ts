@@ -15,16 +15,16 @@ import {
 } from "./python-module.ts";
 
 /** The system prompts of the agents that call tools by text, made for `probeWiki` and `probeTools`. */
-export interface AgentPrompts {
+interface AgentPrompts {
   readonly act: string;
   readonly react: string;
 }
 
 /** Stands where a domain's policy goes; a letter beyond ASCII shows that it is put in as it is. */
-export const probeWiki = "WIKI \u00e9";
+const probeWiki = "WIKI \u00e9";
 
 /** Stands where a domain's tools go, as `json.dumps()` writes them: with escapes. */
-export const probeTools: PyValue = [
+const probeTools: PyValue = [
   new Map<string, PyValue>([
     ["type", "function"],
     [

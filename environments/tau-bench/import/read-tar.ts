@@ -4,7 +4,7 @@ import { createTarDecoder } from "modern-tar";
 import { UsageError, describeError } from "../../../src/errors.ts";
 
 /** A file of an archive. */
-export interface TarFile {
+interface TarFile {
   /** As the archive spells it, with slashes. */
   readonly path: string;
   readonly content: Buffer;

@@ -13,7 +13,7 @@ import {
 } from "./python-module.ts";
 
 /** A tool's class and the module that defines it. */
-export interface ToolClass {
+interface ToolClass {
   readonly className: string;
   /** The file's name without `.py`, within the folder of the tools. */
   readonly module: string;

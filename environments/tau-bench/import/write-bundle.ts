@@ -4,7 +4,7 @@ import { UsageError } from "../../../src/errors.ts";
 import { manifestFile } from "./bundle-manifest.ts";
 
 /** The files of a bundle by their paths within it. */
-export type BundleFiles = ReadonlyMap<string, Buffer | string>;
+type BundleFiles = ReadonlyMap<string, Buffer | string>;
 
 /**
  * Checks that a folder may become a bundle: it is absent, empty, or a bundle already.

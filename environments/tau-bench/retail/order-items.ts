@@ -14,7 +14,7 @@ import { readRecord } from "../record-table.ts";
 import type { RetailDatabase } from "./retail-database.ts";
 
 /** Which items of an order are to become which. The ids are the caller's: they may be anything. */
-export interface ItemChange {
+interface ItemChange {
   readonly order: PyDict;
   readonly itemIds: PyValue;
   readonly newItemIds: PyValue;
@@ -59,7 +59,7 @@ export function variantsOf({ products }: RetailDatabase, item: PyValue): PyValue
 }
 
 /** What the new items cost more than the old ones, or why they cannot be had for them. */
-export type PriceDifference =
+type PriceDifference =
   | { readonly type: "difference"; readonly amount: PyNumber }
   | { readonly type: "refused"; readonly observation: string };
 

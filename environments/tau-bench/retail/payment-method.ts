@@ -34,7 +34,7 @@ export function debitBalance(database: RetailDatabase, debit: Credit): void {
 }
 
 /** What is put on which of the payment methods of the order's user. */
-export interface Credit {
+interface Credit {
   readonly order: PyDict;
   readonly paymentMethodId: PyValue;
   readonly amount: PyNumber;

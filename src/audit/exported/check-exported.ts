@@ -5,7 +5,7 @@ import { checkSpecialTokens, type SpecialTokens } from "./special-tokens.ts";
 import type { ExportedRecord, ExportedRow, Part } from "./exported-row.ts";
 
 /** What the trainer's form asks for besides. */
-export interface ExportedForm {
+interface ExportedForm {
   /** Nothing may stand behind the last trained token. */
   readonly endsTrained: boolean;
   /** What the model's tokenizer says of ids; absent: nothing is known of it. */

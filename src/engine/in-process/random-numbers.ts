@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /** A number in [0, 1) for each position of a sequence, 53 bits of it random. */
-export type RandomNumbers = (position: number) => number;
+type RandomNumbers = (position: number) => number;
 
 /**
  * Random numbers that depend on nothing but the seed, the session and the position: neither on what

@@ -7,7 +7,7 @@ import type { Worker } from "../worker-set.ts";
 import type { LlamaCppSettings } from "./llama-cpp-options.ts";
 
 /** What asking a server about itself works with. */
-export interface DescribeContext extends Omit<ControlContext, "expected"> {
+interface DescribeContext extends Omit<ControlContext, "expected"> {
   readonly settings: LlamaCppSettings;
 }
 

@@ -16,7 +16,7 @@ import { StepRows } from "./step-rows.ts";
 import type { WasmMemory } from "./wasm/web-assembly.ts";
 
 /** Told of each row whose logits were wanted; those of one part come in order. */
-export type OnLogits = (partIndex: number, row: LogitRow) => void;
+type OnLogits = (partIndex: number, row: LogitRow) => void;
 
 /** Rows that go through a matrix together, so that they stay in the core's cache. */
 const ROWS_IN_CACHE = 32;

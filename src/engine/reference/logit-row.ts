@@ -10,7 +10,7 @@ export interface LogitRow {
 }
 
 /** A softmax before its division. The array is overwritten by the next one. */
-export interface SoftenedRow {
+interface SoftenedRow {
   readonly exponentials: Float32Array;
   readonly sum: number;
   /** The largest logit, whose exponential is 1. */

@@ -8,12 +8,12 @@ import type { Worker } from "../worker-set.ts";
 import type { SglangSettings } from "./sglang-options.ts";
 
 /** What asking a server about itself works with. */
-export interface DescribeContext extends Omit<ControlContext, "expected"> {
+interface DescribeContext extends Omit<ControlContext, "expected"> {
   readonly settings: SglangSettings;
 }
 
 /** What a server said of itself. */
-export interface DescribedServer {
+interface DescribedServer {
   readonly description: EngineDescription;
   /** Whether it is a router, which samples nothing itself and aborts nothing. */
   readonly isRouter: boolean;

@@ -3,7 +3,7 @@ import type { Worker } from "../worker-set.ts";
 import type { SglangSettings } from "./sglang-options.ts";
 
 /** Tells engines to stop sampling. */
-export interface RequestAborter {
+interface RequestAborter {
   /** As `SamplingProtocol.abortRequest()`. A router cannot be told itself: it has no such path. */
   readonly abortRequest: (worker: Worker, wireId: string) => Promise<boolean>;
   /** Remembers that a router listens, and asks it no more. */

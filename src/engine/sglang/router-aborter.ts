@@ -5,7 +5,7 @@ import type { Worker } from "../worker-set.ts";
 import type { SglangSettings } from "./sglang-options.ts";
 
 /** Tells the workers behind a router, which itself has no path for it, to stop sampling. */
-export interface RouterAborter {
+interface RouterAborter {
   /** As `SamplingProtocol.cutShort()`: true where each worker that the router lists was told. */
   readonly abortRequest: (router: Worker, wireId: string) => Promise<boolean>;
   /** Drops the connections to workers. */

@@ -12,7 +12,7 @@ import { readServedModels } from "./served-models.ts";
 import type { VllmSettings } from "./vllm-options.ts";
 
 /** What asking a server about itself works with. */
-export interface DescribeContext {
+interface DescribeContext {
   readonly settings: VllmSettings;
   readonly call: DescribeCall;
   /** Aborts when the engine is closed. */

@@ -3,7 +3,7 @@ import type { GenerateRequest, Generation, LogprobConvention } from "../engine.t
 import { toProbe } from "../http-engine.ts";
 
 /** What was found out about a server's logprobs. */
-export interface FoundConvention {
+interface FoundConvention {
   readonly convention: LogprobConvention | undefined;
   /** Why there is none. */
   readonly problem: string;

@@ -3,7 +3,7 @@ import { jsonWithIds } from "../json-with-ids.ts";
 import type { PieceRequest } from "../piece-request.ts";
 
 /** What a request's body holds besides the piece. */
-export interface BodyOptions {
+interface BodyOptions {
   /** The request's id at the server. */
   readonly wireId: string;
   readonly model: string | undefined;

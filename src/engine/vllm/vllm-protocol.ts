@@ -35,7 +35,7 @@ import { readServedModels } from "./served-models.ts";
 import type { VllmApi, VllmSettings } from "./vllm-options.ts";
 
 /** How vLLM servers are asked to sample, and what was found out about each. */
-export interface VllmProtocol extends SamplingProtocol, ScoringProtocol {
+interface VllmProtocol extends SamplingProtocol, ScoringProtocol {
   readonly versionsOf: (worker: Worker) => PolicyVersions;
   /** Why a server is asked otherwise than it should be, where it is. */
   readonly warningOf: (worker: Worker) => string | undefined;

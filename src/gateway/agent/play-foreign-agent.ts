@@ -23,7 +23,7 @@ import { WorldDesk } from "./world-desk.ts";
 export type AgentPlace = Pick<ForeignRun, "baseUrl" | "apiKey" | "fetch">;
 
 /** What an agent is let into its attempt with. */
-export interface AgentOpening {
+interface AgentOpening {
   readonly place: AgentPlace;
   readonly useDesk: (desk: WorldDesk) => void;
   /** Takes what is to be told when a policy call of the agent's is held by the policy's owner. */

@@ -15,7 +15,7 @@ import { ClientError } from "../client-error.ts";
 import type { ForeignTool } from "./foreign-agent.ts";
 
 /** What an agent finds at its desk: the task, and how it begins. */
-export interface DeskTask {
+interface DeskTask {
   readonly task: Task;
   readonly policyText: string;
   readonly firstUserText: string;
@@ -23,7 +23,7 @@ export interface DeskTask {
 }
 
 /** What a call or words brought. */
-export interface DeskAnswer {
+interface DeskAnswer {
   readonly observation: string;
   /** Whether the tool changed nothing and reports a mistake. */
   readonly isError?: boolean;

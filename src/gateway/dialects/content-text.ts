@@ -21,7 +21,7 @@ export interface ContentForm {
 }
 
 /** The content of a message. */
-export interface ReadContent {
+interface ReadContent {
   readonly said: string;
   readonly thought: string;
 }

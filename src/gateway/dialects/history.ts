@@ -20,7 +20,7 @@ export function messagesOf({ messages, openTurn }: History): readonly ClientMess
 }
 
 /** The way in which a dialect spreads a turn over several items. */
-export interface TurnForm {
+interface TurnForm {
   /**
    * Decides for a turn that has made no call yet; one that has made a call is open until a result comes.
    *

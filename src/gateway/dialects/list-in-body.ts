@@ -1,5 +1,5 @@
 /** Where a list stands in the JSON text of an object; all places are in bytes. */
-export interface ListPlace {
+interface ListPlace {
   /** Behind its opening bracket. */
   readonly start: number;
   /** Behind each of its last items, `keptEnds` at most. */

@@ -14,7 +14,7 @@ import {
 import { flatName } from "./tool-namespaces.ts";
 
 /** A request's wishes about calls. */
-export interface ReadChoice {
+interface ReadChoice {
   readonly toolChoice: ToolChoice;
   readonly unkept: readonly UnkeptWish[];
   /** Members that change nothing here, such as `tool_choice.reason`. */

@@ -1,5 +1,5 @@
 /** A tool as a client knows it that groups its tools, as Codex does those of MCP servers. */
-export interface NamespacedName {
+interface NamespacedName {
   readonly namespace: string;
   readonly name: string;
 }

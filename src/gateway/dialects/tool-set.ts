@@ -98,7 +98,7 @@ export class ToolCollector {
 const harmlessMembers = ["type", "strict", "cache_control", "eager_input_streaming"];
 
 /** Reads a tool of any type. */
-export type ReadTool = (tool: Json, place: string, into: ToolCollector) => void;
+type ReadTool = (tool: Json, place: string, into: ToolCollector) => void;
 
 /**
  * Reads the tools of a request. Most requests give those that the one before it gave: these are not read

@@ -13,7 +13,7 @@ import { rememberExact } from "../../python/exact-json.ts";
 import { parseStrictJson } from "../../internal/strict-json.ts";
 
 /** Larger bodies are refused, in bytes. */
-export const maxBodySize = 64 * 1024 * 1024;
+const maxBodySize = 64 * 1024 * 1024;
 
 /** Bodies that are being read at once may have so many bytes together. */
 const mostBytesAtOnce = 16 * maxBodySize;
@@ -37,7 +37,7 @@ export class BodyBudget {
 }
 
 /** How a body is read. */
-export interface BodyOptions {
+interface BodyOptions {
   /** In bytes. Default 64 MiB. */
   readonly limit?: number;
   /** What bodies share that are read at once. Default nothing. */

@@ -1,13 +1,13 @@
 import { withResolvers } from "../../internal/with-resolvers.ts";
 
 /** How a reply begins. */
-export interface ReplyHead {
+interface ReplyHead {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** What becomes of a reply. */
-export interface FeedReader {
+interface FeedReader {
   /** Somebody has read the reply to its end. Told once. */
   onDelivered(): void;
   /** Nobody reads any more, and nobody has the reply whole. */
@@ -18,7 +18,7 @@ export interface FeedReader {
 export const maxQueuedLength = 1024 * 1024;
 
 /** How a reader is served. */
-export interface ReaderOptions {
+interface ReaderOptions {
   /** Ends the connection of a reader that is too slow. Default: its stream fails. */
   readonly onCut?: () => void;
 }

@@ -18,7 +18,7 @@ import type { SessionEnd } from "./to-episode.ts";
 import { TurnNumbers } from "./turn-numbers.ts";
 
 /** A session that was finished, and whose episode is lost. */
-export interface LostSession {
+interface LostSession {
   readonly session: GatewaySession;
   /** How it ended. */
   readonly end: SessionEnd;
@@ -34,7 +34,7 @@ export interface RestoredSessions {
 }
 
 /** What is known beside the journal. */
-export interface RestoreOptions {
+interface RestoreOptions {
   readonly store: SessionStore;
   /** The folder's own. */
   readonly runId: string;

@@ -13,7 +13,7 @@ import type { GatewaySession, SessionReward } from "./session.ts";
 import type { SessionEnd } from "./to-episode.ts";
 
 /** What a journal is opened with. */
-export interface SessionJournalOptions {
+interface SessionJournalOptions {
   readonly store: SessionStore;
   /** Takes known secrets out of what is said beside the turns: metadata, rewards and ends. */
   readonly clean: <Value>(value: Value) => Value;

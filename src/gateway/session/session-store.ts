@@ -21,13 +21,13 @@ export interface SessionWish {
 }
 
 /** Where an attempt stands among the others. */
-export type SessionPlace = Pick<SessionIdentity, "taskId" | "taskIndex" | "sampleIndex">;
+type SessionPlace = Pick<SessionIdentity, "taskId" | "taskIndex" | "sampleIndex">;
 
 /** So many finished sessions are told from those that never were. */
 const keptFinished = 100_000;
 
 /** What the sessions of a gateway are kept by. */
-export interface StoreOptions {
+interface StoreOptions {
   readonly rules: TreeRules;
   readonly limits: SessionLimits;
   readonly clock: Pick<Clock, "now">;

@@ -10,7 +10,7 @@ export type Strictness =
   | "strict";
 
 /** What comparing an assistant's message with a sampled turn came to. */
-export type TurnMatch =
+type TurnMatch =
   | {
       readonly type: "same";
       /** Whether an id that we made up came back with it. */

@@ -54,7 +54,7 @@ export interface KeyedMessage {
 }
 
 /** Something that was noticed between two turns. */
-export interface NotedPlace {
+interface NotedPlace {
   /** Place of the first message between them. */
   readonly index: number;
   readonly note: PlacementNote;

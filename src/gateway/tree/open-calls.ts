@@ -4,7 +4,7 @@ interface OpenCall<Call> {
 }
 
 /** The call that a result answers. */
-export interface Answer<Call> {
+interface Answer<Call> {
   readonly call: Call;
   /** False for a second result of the same call. */
   readonly isFirst: boolean;

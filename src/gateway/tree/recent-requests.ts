@@ -4,7 +4,7 @@ import type { ClientMessage } from "../conversation.ts";
 const keptRequests = 8;
 
 /** A request that begins as an earlier one did, and goes on with a turn of an assistant's. */
-export interface RepeatedRequest<Place> {
+interface RepeatedRequest<Place> {
   readonly place: Place;
   /** How many messages the earlier one had. */
   readonly length: number;

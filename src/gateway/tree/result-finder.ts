@@ -10,7 +10,7 @@ export interface CallPlace {
 }
 
 /** The call that a result answers. */
-export interface FoundCall extends CallPlace {
+interface FoundCall extends CallPlace {
   /** The same however many messages come before. */
   readonly name: string;
   /** False for a second result of the same call. */

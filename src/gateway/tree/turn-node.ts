@@ -30,7 +30,7 @@ export const rootCauses = [
 export type RootCause = (typeof rootCauses)[number];
 
 /** What was noticed as a request was placed. */
-export const placementNotes = [
+const placementNotes = [
   /** The text beside the calls is not the one that was sent. */
   "text-differs",
   /** The results of the calls came in another order than the calls, or after other messages. */

@@ -34,7 +34,7 @@ export interface BuiltPrompt {
 }
 
 /** A turn cannot be continued: the request has to begin a root. */
-export interface MustBegin {
+interface MustBegin {
   readonly cause: RootCause;
 }
 
@@ -214,7 +214,7 @@ export class PromptBuilder {
 }
 
 /** Ids under which the policy knows calls that it made, by the clients' ids. */
-export type SampledIds = ReadonlyMap<string, string>;
+type SampledIds = ReadonlyMap<string, string>;
 
 function shownBefore(path: readonly TurnNode<ShownTurn>[]): ShownBefore {
   const turns = path.map(({ turn: sent, record: { message } }) => ({ sent, message }));

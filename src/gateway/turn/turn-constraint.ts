@@ -13,7 +13,7 @@ export type WantedForm =
   | { readonly type: "unenforceable"; readonly what: string; readonly why: string };
 
 /** What decides how a turn can be held to a form. */
-export interface TurnForms {
+interface TurnForms {
   /** The tool-call parser that reads the model's turns, by its name; absent where there is none. */
   readonly parser: string | undefined;
   /** Whether the prompt ends inside an opened reasoning block. */

@@ -9,7 +9,7 @@ import { stripCitations } from "./strip-citations.ts";
 export type CohereFormat = "command3" | "command4";
 
 /** A turn, taken apart. */
-export interface CohereTurn {
+interface CohereTurn {
   readonly reasoning: string;
   readonly content: string;
   readonly calls: readonly CohereCall[];

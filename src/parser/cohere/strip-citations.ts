@@ -4,7 +4,7 @@ const open = "<co>";
 const close = "</co: ";
 
 /** What is shown of a text with citations, and how much of it that accounts for. */
-export interface CitedText {
+interface CitedText {
   readonly text: string;
   /** How many units of the text were read. */
   readonly length: number;

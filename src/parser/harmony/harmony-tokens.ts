@@ -6,7 +6,7 @@ export interface HarmonyToken {
 }
 
 /** The structural tokens that matter. */
-export type HarmonyTokenType =
+type HarmonyTokenType =
   | "start"
   | "channel"
   | "message"

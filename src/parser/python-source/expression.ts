@@ -68,7 +68,7 @@ export interface DictEntry {
 }
 
 /** A keyword argument; without a name where it is unpacked (`**x`). */
-export interface KeywordArgument {
+interface KeywordArgument {
   readonly name?: string;
   readonly value: Expression;
 }

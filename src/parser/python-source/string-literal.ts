@@ -1,7 +1,7 @@
 import { syntaxError } from "./syntax-error.ts";
 
 /** A string literal and where it ends; bytes and formatted strings have no value here. */
-export type StringLiteral =
+type StringLiteral =
   | { readonly kind: "text"; readonly value: string; readonly end: number }
   | { readonly kind: "bytes"; readonly end: number }
   /** With its text where it has no places to fill. */

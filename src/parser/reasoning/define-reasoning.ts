@@ -23,7 +23,7 @@ export interface ReasoningContext {
 }
 
 /** How a format parts a text. */
-export interface ReasoningFormat {
+interface ReasoningFormat {
   readonly name: string;
   readonly aliases?: readonly string[];
   readonly markers: readonly string[];

@@ -9,7 +9,7 @@ import { catchPython } from "../python-catch.ts";
 import { parsePythonFloat, parsePythonInt } from "../python-number.ts";
 
 /** How arguments are made what a tool's schema says. */
-export interface Coercion {
+interface Coercion {
   readonly dialect: Dialect;
   /** The schemas of a tool's parameters; absent for a tool that is not known. */
   readonly propertiesOf: (name: string) => PyDict | undefined;

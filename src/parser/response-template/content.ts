@@ -16,7 +16,7 @@ import { requireDict, templateProblem, textOf } from "./template-problem.ts";
 export type ContentReader = (text: string) => PyValue;
 
 /** How the engine's copy of the interpreter differs. */
-export interface ContentOptions {
+interface ContentOptions {
   /** Whether JSON that nests too deep counts as malformed; else the whole turn fails. */
   readonly forgivesDepth: boolean;
 }

@@ -1,7 +1,7 @@
 import { UsageError } from "../../errors.ts";
 
 /** A pattern of Python's `regex` package as JavaScript writes it. */
-export interface TranslatedPattern {
+interface TranslatedPattern {
   /** For the flags `u` and `s`. */
   readonly source: string;
   /** Whether it can match the empty text. */

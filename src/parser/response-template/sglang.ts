@@ -15,7 +15,7 @@ import type { Region, Walk } from "./walk-regions.ts";
 import { walkRegions } from "./walk-regions.ts";
 
 /** Takes what is outside the calls. */
-export const passing: TemplateField = {
+const passing: TemplateField = {
   name: "normal",
   read: (text) => text,
   transformEach: false,

@@ -4,7 +4,7 @@ import { templateProblem } from "./template-problem.ts";
 import { escapePattern, searchPattern } from "./template-search.ts";
 
 /** A key and the text of its value. */
-export interface Tag {
+interface Tag {
   readonly key: string;
   readonly value: string;
 }

@@ -24,7 +24,7 @@ export interface Walk {
 }
 
 /** What a walk looks for. */
-export interface WalkFields {
+interface WalkFields {
   /** At most one without an opening: it takes what is outside all others. */
   readonly fields: readonly TemplateField[];
   /** The texts that the prompt for a turn ends with. */

@@ -2,7 +2,7 @@ import { isPythonSpace } from "../../python/white-space.ts";
 import { indexesOf } from "../indexes-of.ts";
 
 /** How a format spells its pairs of keys and values. */
-export interface ArgPairFormat {
+interface ArgPairFormat {
   readonly keyOpen?: string;
   readonly keyClose?: string;
   readonly valueOpen?: string;

@@ -48,7 +48,7 @@ export function argumentsOfEntry(entry: PyDict): PyValue {
 }
 
 /** The position of the tool in the request, where the release tells it; otherwise -1. */
-export function baseToolIndex(name: string, context: ParseContext): number {
+function baseToolIndex(name: string, context: ParseContext): number {
   const version = sglangVersion(context);
   const hidden = isSince(version, "0.4.9") && !isSince(version, "2026-05");
   return hidden ? -1 : (context.toolPositions.get(name) ?? -1);

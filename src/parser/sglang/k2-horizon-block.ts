@@ -92,7 +92,7 @@ function malformedFraming(): PythonValueError {
 }
 
 /** An argument as it is written. */
-export interface WrittenArgument {
+interface WrittenArgument {
   readonly key: string;
   readonly type: string | undefined;
   readonly value: string;

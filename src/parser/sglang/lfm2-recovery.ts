@@ -6,7 +6,7 @@ import { parseFirstStatement } from "../python-source/expression.ts";
 import { dropLeadingZeros, escapeControls, renameReserved, splitCalls } from "./lfm2-rewrites.ts";
 
 /** Calls that were read from a text, perhaps after a rewrite. */
-export interface RecoveredStatement {
+interface RecoveredStatement {
   readonly statement: Expression | undefined;
   /** Whether names of arguments that Python reserves were renamed. */
   readonly isRenamed: boolean;

@@ -1,5 +1,5 @@
 /** What stands between an opening tag with a name in it and a closing tag. */
-export interface NamedText {
+interface NamedText {
   readonly name: string;
   readonly text: string;
   readonly start: number;

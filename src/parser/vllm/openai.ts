@@ -18,7 +18,7 @@ const builtIn = ["python", "browser", "container"];
 type Kind = "call" | "reasoning" | "content" | "ignored";
 
 /** A turn in the Harmony format, taken apart as vLLM does. */
-export interface HarmonyTurn {
+interface HarmonyTurn {
   readonly reasoning: string;
   readonly content: string;
   readonly calls: readonly VllmCall[];

@@ -17,7 +17,7 @@ export interface VllmCall {
 }
 
 /** One of vLLM's tool parsers. */
-export interface VllmParser {
+interface VllmParser {
   /** What a stream may release before the end. */
   readonly release: ReleaseRule;
   /** `undefined` where nothing is called and the text stays as it is. */

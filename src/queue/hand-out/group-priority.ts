@@ -2,7 +2,7 @@
 export const nearlyDonePriority = 1;
 
 /** All others, in the order in which they are handed out. */
-export const ordinaryPriority = 2;
+const ordinaryPriority = 2;
 
 interface KnownGroup {
   /** Attempts that were left when it was first heard of: its size, as a rule. */

@@ -56,7 +56,7 @@ export interface HandOutOptions {
 }
 
 /** What is particular to some attempts of a run. */
-export interface PlayerScope {
+interface PlayerScope {
   /** Parts rollouts of one name, such as those of two batches. */
   readonly name?: string;
   /** How their tokens are drawn, where otherwise than the run's. */

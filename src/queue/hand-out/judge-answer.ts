@@ -10,7 +10,7 @@ import type { SharedPlace } from "../place/shared-place.ts";
 import type { HandedJob } from "./handed-job.ts";
 
 /** What becomes of an answer. */
-export type Verdict =
+type Verdict =
   | {
       readonly type: "played";
       readonly result: AttemptResult;

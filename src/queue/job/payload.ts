@@ -15,7 +15,7 @@ const looks = 6;
 export const mostInlineBytes = 100_000;
 
 /** Nothing is larger than this, in bytes. */
-export const mostPayloadBytes = 256 * 2 ** 20;
+const mostPayloadBytes = 256 * 2 ** 20;
 
 /** A text on its way between processes: itself, or where it lies. JSON-able. */
 export const payloadSchema = z.discriminatedUnion("by", [

@@ -13,7 +13,7 @@ export interface SharedPlace {
 }
 
 /** Files that grow line by line: some for each job, one for each time that somebody took it up. */
-export interface RecordingPlace {
+interface RecordingPlace {
   /**
    * Begins a file of one's own, so that whoever was thought dead and is not writes into another one.
    *

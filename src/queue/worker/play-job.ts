@@ -17,7 +17,7 @@ import type { SharedPlace } from "../place/shared-place.ts";
 import { openSharedRecording, readPast, type SharedRecording } from "./shared-recording.ts";
 
 /** What a job is played with. */
-export interface JobPlay {
+interface JobPlay {
   readonly id: string;
   readonly job: AttemptJob;
   /** How often it was taken up, from 1, as the queue counts. */
@@ -41,7 +41,7 @@ export interface JobPlay {
 }
 
 /** What a job came to. */
-export interface PlayedJob {
+interface PlayedJob {
   readonly answer: Answer;
   /** To be called once the answer has landed: what was kept for others goes. */
   readonly forget: () => Promise<void>;

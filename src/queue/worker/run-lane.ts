@@ -26,7 +26,7 @@ import { within } from "../store/within.ts";
 import { playJob } from "./play-job.ts";
 
 /** What attempts of a run are played with. */
-export interface RunLaneOptions {
+interface RunLaneOptions {
   readonly store: QueueStore;
   readonly entry: RunEntry;
   readonly worker: string;

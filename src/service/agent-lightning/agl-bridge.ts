@@ -26,7 +26,7 @@ const longestPauseMs = 30_000;
 type Claim = "ours" | "not-ours" | "unknown";
 
 /** What a bridge works with. */
-export interface AglBridgeOptions {
+interface AglBridgeOptions {
   readonly store: AglStore;
   /** How the policy is called in events. */
   readonly model: string;

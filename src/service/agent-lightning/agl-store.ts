@@ -6,7 +6,7 @@ import { plainReply, readReplyText } from "../../internal/read-reply.ts";
 import { Redactor } from "../../internal/redactor.ts";
 
 /** Where agent-lightning's server is. */
-export interface AglStoreOptions {
+interface AglStoreOptions {
   /** Without `/api`. */
   readonly url: string;
   /** Its `key`; absent where it has none. */

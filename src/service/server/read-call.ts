@@ -6,7 +6,7 @@ import { decodeText } from "../../internal/decode-text.ts";
 import { parseStrictJson } from "../../internal/strict-json.ts";
 
 /** Larger bodies are refused, in bytes. */
-export const maxBodySize = 8 * 1024 * 1024;
+const maxBodySize = 8 * 1024 * 1024;
 
 /**
  * Reads a body that is a JSON object, or nothing where that is allowed.

@@ -2,7 +2,7 @@
 export type LlamaCppRelease = "2026-08" | "2026-10";
 
 /** In what releases differ, as far as clients meet it. */
-export interface ReleaseTraits {
+interface ReleaseTraits {
   /** Whether a text that ends within a character, as a chat message is parsed from it, is an error. */
   readonly refusesCutText: boolean;
   /** What becomes of a grammar for the text: understood, or passed over. */

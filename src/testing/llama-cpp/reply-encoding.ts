@@ -19,7 +19,7 @@ export interface ReplyContext {
 type Sequence = LiveSequence<LlamaCppSequenceRequest>;
 
 /** Sampled tokens as the reply has them, `ids[i]` with `logprobs[i]`. */
-export interface SampledTokens {
+interface SampledTokens {
   readonly ids: readonly number[];
   readonly logprobs: readonly (number | undefined)[];
 }

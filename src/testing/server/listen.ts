@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { listenAt } from "../../internal/listen.ts";
 
 /** A server that listens on this machine only. */
-export interface ListeningServer {
+interface ListeningServer {
   readonly url: string;
   readonly port: number;
   /** Stops listening and drops all connections. */

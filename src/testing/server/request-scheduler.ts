@@ -21,7 +21,7 @@ export type FinishReason =
     };
 
 /** Tokens that one version of the weights sampled, counted from the first output token. */
-export interface VersionSpan {
+interface VersionSpan {
   readonly version: string;
   readonly start: number;
   end: number;
@@ -64,7 +64,7 @@ export interface ForcedEnd {
 }
 
 /** What comes with a sequence. */
-export interface Admission {
+interface Admission {
   readonly routingKey: string | undefined;
   /** Only reported. */
   readonly cachedTokenCount: number;
@@ -78,7 +78,7 @@ export interface Admission {
 export type PauseMode = "abort" | "retract" | "in_place" | "wait";
 
 /** Settings of a scheduler. */
-export interface SchedulerOptions {
+interface SchedulerOptions {
   readonly policy: ServerPolicy;
   /** Sequences sampled at a time; further ones wait. */
   readonly maxRunning: number;

@@ -88,7 +88,7 @@ const WHOLE_PARAMETERS = new Set(["max_new_tokens", "top_k", "min_new_tokens", "
 const GREEDY_TEMPERATURE = 1e-6;
 
 /** What decoding depends on. */
-export interface DecodingContext {
+interface DecodingContext {
   readonly traits: ReleaseTraits;
   /** The model's own end of a turn. */
   readonly eosTokenId: number;

@@ -19,7 +19,7 @@ export interface ReplyContext {
 type Sequence = LiveSequence<VllmSequenceRequest>;
 
 /** What the encoding of a choice depends on. */
-export interface ChoiceOptions {
+interface ChoiceOptions {
   readonly decoded: DecodedRequest;
   readonly context: ReplyContext;
   /** The position whose logprob the server lacks. */

@@ -57,7 +57,7 @@ const GREEDY_TEMPERATURE = 1e-5;
 const LOWEST_TEMPERATURE = 0.01;
 
 /** Sampling parameters, read and checked. */
-export interface DecodedSampling {
+interface DecodedSampling {
   readonly sequence: Omit<VllmSequenceRequest, "rid" | "inputIds" | "externalId">;
   /** Sequences for each prompt. */
   readonly sampleCount: number;

@@ -1,5 +1,5 @@
 /** What decides where lines end. */
-export interface LineSource {
+interface LineSource {
   readonly tokenCount: number;
   /** Columns that a token takes; at least 1. */
   widthAt(index: number): number;

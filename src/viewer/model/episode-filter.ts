@@ -1,7 +1,7 @@
 import type { EpisodeEntry } from "./episode-entry.ts";
 
 /** A field that a list can be filtered and sorted by. */
-export interface EpisodeField {
+interface EpisodeField {
   readonly name: string;
   readonly title: string;
   /** What it says, for people who see the list for the first time. */
@@ -106,10 +106,10 @@ export const episodeFields: readonly EpisodeField[] = [
 const fieldsByName = new Map(episodeFields.map((field) => [field.name, field]));
 
 /** Whether an episode is shown. */
-export type EpisodeTest = (entry: EpisodeEntry, versions: readonly string[]) => boolean;
+type EpisodeTest = (entry: EpisodeEntry, versions: readonly string[]) => boolean;
 
 /** A filter that was read, and the words of it that mean nothing. */
-export interface EpisodeFilter {
+interface EpisodeFilter {
   readonly test: EpisodeTest;
   readonly problems: readonly string[];
 }
@@ -183,7 +183,7 @@ function compare(value: number | string, operator: string, wanted: string): bool
 }
 
 /** How a list is sorted; `-` in front of a field's name sorts from the largest down. */
-export type EpisodeOrder = string;
+type EpisodeOrder = string;
 
 /** The entries in an order; those without a value come last, and equal ones by task. */
 export function sortEpisodes(

@@ -1,5 +1,5 @@
 /** A step of a scale from harmless to striking. */
-export interface HeatStep {
+interface HeatStep {
   /** The smallest value that belongs to it. */
   readonly from: number;
   readonly label: string;

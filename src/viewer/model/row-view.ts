@@ -10,7 +10,7 @@ import { worstTokens } from "./worst-tokens.ts";
 const worstLimit = 500;
 
 /** Everything that is known of one token. */
-export interface TokenFacts {
+interface TokenFacts {
   readonly index: number;
   readonly id: number;
   readonly text: string;

@@ -5,14 +5,14 @@ export interface TokenMatch {
 }
 
 /** What is searched through. */
-export interface SearchedTokens {
+interface SearchedTokens {
   readonly tokenCount: number;
   readonly ids: Int32Array;
   textAt(index: number): string;
 }
 
 /** Matches beyond these are counted only. */
-export const maxMatches = 10_000;
+const maxMatches = 10_000;
 
 /** What a search came to. */
 export interface SearchResult {

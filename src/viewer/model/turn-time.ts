@@ -26,7 +26,7 @@ export const timeLanes: readonly TimeLane[] = [
 ];
 
 /** What a turn's record says of its time. */
-export type TimedTurn = Pick<
+type TimedTurn = Pick<
   TurnRecord,
   "engineMs" | "queueMs" | "parseMs" | "environmentMs" | "userMs"
 >;

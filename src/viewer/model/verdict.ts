@@ -2,7 +2,7 @@ import { differenceOf, type Difference } from "../../environment/difference.ts";
 import type { EpisodeRow } from "../../run/episode-row.ts";
 
 /** Why an episode has its reward, in words. */
-export interface Verdict {
+interface Verdict {
   readonly tone: "good" | "bad" | "mixed" | "failed" | "unscored";
   readonly headline: string;
   /** How the episode ended. */

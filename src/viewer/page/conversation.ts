@@ -10,7 +10,7 @@ import { formatDuration } from "./parts.ts";
 import type { ViewerApp } from "./viewer-app.ts";
 
 /** What a conversation is shown with. */
-export interface ConversationOptions {
+interface ConversationOptions {
   readonly app: ViewerApp;
   readonly selectedTurn: number | undefined;
   /** Told which turn, and which of the ids that it sampled, was chosen. */

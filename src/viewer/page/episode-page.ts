@@ -47,7 +47,7 @@ export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult
 }
 
 /** Whether nothing of an episode reached `samples.jsonl`. */
-export function hasNoRow({ counts }: Pick<EpisodeRow, "counts">): boolean {
+function hasNoRow({ counts }: Pick<EpisodeRow, "counts">): boolean {
   return counts.tokenCount === 0;
 }
 

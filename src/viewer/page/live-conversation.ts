@@ -7,7 +7,7 @@ import { isPlayed } from "./parts.ts";
 import type { ViewerApp } from "./viewer-app.ts";
 
 /** What an episode that is being played is drawn of. */
-export interface LiveContent {
+interface LiveContent {
   readonly run: string;
   readonly live: LiveEpisode;
   readonly view: RowView;

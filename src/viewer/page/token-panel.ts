@@ -6,13 +6,13 @@ import { tokenKinds, type TokenKind } from "../model/token-kind.ts";
 import { tokenText } from "../model/visible-text.ts";
 import { choice, copyText, formatNumber, isPlayed, whenReady } from "./parts.ts";
 import { nextMatch, searchRow } from "./token-search.ts";
-import type { StripContent, TokenStrip } from "./token-strip.ts";
+import type { StripContent } from "./token-strip.ts";
 import type { ViewerApp } from "./viewer-app.ts";
 
 type EpisodeRoute = Extract<Route, { page: "episode" }>;
 
 /** What the panel is drawn of. */
-export interface TokenPanelContent {
+interface TokenPanelContent {
   readonly route: EpisodeRoute;
   readonly view: RowView;
 }
@@ -96,11 +96,6 @@ export function selectToken(
   const { turn: _turn, token: _token, ...rest } = route;
   const turn = view.turnAt(token)?.turnIndex;
   app.go({ ...rest, token, ...(turn !== undefined && { turn }) }, { replace: true });
-}
-
-/** The strip that stands in the page, if one does. */
-export function stripOf(root: ParentNode): TokenStrip | null {
-  return root.querySelector<TokenStrip>("token-strip");
 }
 
 function searchBox(app: ViewerApp, { route, view }: TokenPanelContent): TemplateResult {

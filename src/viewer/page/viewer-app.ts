@@ -24,7 +24,7 @@ export interface EpisodeList {
 }
 
 /** A search in the row that is shown. */
-export interface TokenSearch {
+interface TokenSearch {
   readonly query: string;
   readonly result: SearchResult;
   /** The match that was gone to last. */
@@ -35,7 +35,7 @@ export interface TokenSearch {
 export const episodeTabs = ["tokens", "time", "details"] as const;
 
 /** What stands there. */
-export type EpisodeTab = (typeof episodeTabs)[number];
+type EpisodeTab = (typeof episodeTabs)[number];
 
 /** Rows are large: so many are kept. */
 const keptRows = 10;

@@ -4,13 +4,13 @@ import { type FileFacts, type Files, type OpenFile, readBytes, withFile } from "
 import type { LineRange } from "../../run/line-ranges.ts";
 
 /** A line that a follower came by. */
-export interface FollowedLine extends LineRange {
+interface FollowedLine extends LineRange {
   /** Its first bytes, at most as many as the follower keeps. */
   readonly head: Buffer;
 }
 
 /** How a file is followed. */
-export interface FollowOptions {
+interface FollowOptions {
   readonly files: Files;
   /** How many bytes of each line are kept, and shown to `onLine`. */
   readonly headLength: number;

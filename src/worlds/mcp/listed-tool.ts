@@ -14,7 +14,7 @@ interface ObjectSchemaJson {
 }
 
 /** The reason why a tool cannot be used. */
-export interface UnusableTool {
+interface UnusableTool {
   readonly problem: string;
 }
 

@@ -12,7 +12,7 @@ import { readPages, type ToolListing, type ToolPage } from "./tool-pages.ts";
 import type { PyDict } from "../../python/value.ts";
 
 /** What is asked of a tool. */
-export interface McpCall {
+interface McpCall {
   readonly tool: string;
   /** As the model wrote them. */
   readonly arguments: PyDict;

@@ -15,7 +15,7 @@ import { decodeText } from "../../internal/decode-text.ts";
 import { parseStrictJson } from "../../internal/strict-json.ts";
 
 /** What is answered over plain HTTP. */
-export interface HttpAnswer {
+interface HttpAnswer {
   readonly status: number;
   readonly body: unknown;
 }

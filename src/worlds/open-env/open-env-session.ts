@@ -215,7 +215,7 @@ export class OpenEnvSession implements AsyncDisposable {
 }
 
 /** How long an answer may take, in milliseconds, and what calls it off. */
-export interface AskOptions {
+interface AskOptions {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }

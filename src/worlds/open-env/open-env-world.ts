@@ -14,7 +14,7 @@ import { OpenEnvSession, RefusedAction, type OpenEnvResult } from "./open-env-se
 import { writeExactJson } from "../../python/exact-json.ts";
 
 /** What an episode on an OpenEnv server is played with. */
-export interface OpenEnvWorldParts {
+interface OpenEnvWorldParts {
   readonly options: OpenEnvOptions;
   readonly limits: Limits;
   readonly task: Task<OpenEnvTask>;

@@ -36,7 +36,7 @@ const actionSchema = z.discriminatedUnion("type", [
 export const servedActionSchema: object = z.toJSONSchema(actionSchema, { io: "input" });
 
 /** What a session's episodes are played with. */
-export interface ServedParts {
+interface ServedParts {
   readonly environment: Environment;
   readonly user: User;
   /** How long the environment may take for a call, in milliseconds. */

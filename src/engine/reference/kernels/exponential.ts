@@ -24,7 +24,7 @@ const FRACTION_BITS = 23;
 const ONE_BITS = 127 << FRACTION_BITS;
 
 /** eˣ of four floats, to be used in a loop. */
-export interface Exponential {
+interface Exponential {
   /** Code to run before the loop. */
   readonly setUp: Code;
   readonly of: (value: Code) => Code;

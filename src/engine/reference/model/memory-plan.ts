@@ -74,7 +74,7 @@ export interface WorkAddresses {
 }
 
 /** How the shared memory is divided. JSON-able. */
-export interface MemoryPlan {
+interface MemoryPlan {
   readonly pages: number;
   readonly weights: WeightAddresses;
   /** One for each thread. */
@@ -84,7 +84,7 @@ export interface MemoryPlan {
 }
 
 /** What an engine is to take at once. */
-export interface EngineSize {
+interface EngineSize {
   readonly threadCount: number;
   /** Sequences at once, in each thread. */
   readonly slotCount: number;

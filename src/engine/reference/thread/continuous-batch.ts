@@ -8,7 +8,7 @@ import type { ThreadNews, ThreadReply } from "./thread-message.ts";
 import type { TokenGoal } from "./token-goal.ts";
 
 /** How much a step may hold. */
-export interface BatchLimits {
+interface BatchLimits {
   /** Sequences in work at once. */
   readonly slotCount: number;
   /** Positions of prompts in one step, at least 16. */

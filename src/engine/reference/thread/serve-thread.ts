@@ -18,7 +18,7 @@ export interface ThreadSetup {
 }
 
 /** Where a thread hears and answers: a `MessagePort`. */
-export interface ThreadPort {
+interface ThreadPort {
   on(event: "message", listener: (request: ThreadRequest) => void): unknown;
   on(event: "close", listener: () => void): unknown;
   postMessage(message: ThreadReply | ThreadNews): void;

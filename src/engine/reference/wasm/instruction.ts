@@ -37,7 +37,7 @@ export function encodeUnsigned(value: number): Code {
 }
 
 /** A 32-bit signed number in LEB128. */
-export function encodeSigned(value: number): Code {
+function encodeSigned(value: number): Code {
   const bytes: number[] = [];
   let rest = value | 0;
   for (;;) {

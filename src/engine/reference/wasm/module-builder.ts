@@ -19,10 +19,10 @@ export interface FunctionScope {
 }
 
 /** The parameters of a function: names and types, in the order in which callers pass them. */
-export type ParameterTypes = Readonly<Record<string, ValueType>>;
+type ParameterTypes = Readonly<Record<string, ValueType>>;
 
 /** A function of a module. */
-export interface FunctionDefinition<P extends ParameterTypes> {
+interface FunctionDefinition<P extends ParameterTypes> {
   /** Exported under it. */
   readonly name: string;
   readonly parameters: P;
