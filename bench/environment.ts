@@ -4,7 +4,7 @@ import { createTauAirline } from "../environments/tau-bench/airline/create-tau-a
 import { loadTauBenchBundle } from "../environments/tau-bench/bundle.ts";
 import { createTauRetail } from "../environments/tau-bench/retail/create-tau-retail.ts";
 import type { Environment, World } from "../src/environment/environment.ts";
-import { findBundle } from "../src/setup/environments.ts";
+import { findBundle } from "../src/composition/environment/environments.ts";
 import { defaultScript, scriptedUser } from "../src/user/scripted-user.ts";
 import type { User } from "../src/user/user.ts";
 import type { BenchFigure } from "./bench-figure.ts";

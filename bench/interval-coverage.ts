@@ -1,4 +1,8 @@
-import { estimateDifference, estimateMean, type Estimate } from "../src/report/interval.ts";
+import {
+  estimateDifference,
+  estimateMean,
+  type Estimate,
+} from "../src/report/statistics/interval.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 
 /** Runs that are drawn for each figure. */

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { playEpisode } from "../src/episode/play-episode.ts";
-import { RunFolder } from "../src/run/run-folder.ts";
+import { RunFolder } from "../src/run/folder/run-folder.ts";
 import { runRollouts } from "../src/run/run-rollouts.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { median } from "./cpu-time.ts";

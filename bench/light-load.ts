@@ -2,7 +2,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "undici";
 import type { Engine } from "../src/engine/engine.ts";
-import { RunFolder } from "../src/run/run-folder.ts";
+import { RunFolder } from "../src/run/folder/run-folder.ts";
 import { runRollouts } from "../src/run/run-rollouts.ts";
 import type { User, UserSession } from "../src/user/user.ts";
 import type { BenchFigure } from "./bench-figure.ts";

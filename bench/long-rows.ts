@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Episode } from "../src/episode/episode.ts";
 import { playEpisode } from "../src/episode/play-episode.ts";
-import { RunFolder } from "../src/run/run-folder.ts";
+import { RunFolder } from "../src/run/folder/run-folder.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { median } from "./cpu-time.ts";
 import { prepareStorefront } from "./storefront-play.ts";

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { Redactor } from "../src/internal/redactor.ts";
+import { Redactor } from "../src/secrets/redactor.ts";
 import { QueueStore } from "../src/queue/store/queue-store.ts";
 import { QueueWorker } from "../src/queue/worker/queue-worker.ts";
 import { benchTerms, prepareBurning } from "./queue-play.ts";

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { compileChatTemplate } from "../src/jinja/chat-template.ts";
-import type { RunPlan } from "../src/run/plan-run.ts";
-import { RunFolder } from "../src/run/run-folder.ts";
+import type { RunPlan } from "../src/run/schedule/plan-run.ts";
+import { RunFolder } from "../src/run/folder/run-folder.ts";
 import { runRollouts } from "../src/run/run-rollouts.ts";
 import { readModelFolder } from "../src/tokenizer/model-folder.ts";
 import type { BenchFigure } from "./bench-figure.ts";

@@ -8,7 +8,7 @@ import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import type { Environment } from "../src/environment/environment.ts";
 import { defaultLimits } from "../src/episode/limits.ts";
-import { Redactor } from "../src/internal/redactor.ts";
+import { Redactor } from "../src/secrets/redactor.ts";
 import { findToolCallParser } from "../src/parser/registry.ts";
 import { serveRollouts } from "../src/service/server/serve-rollouts.ts";
 import { RolloutService } from "../src/service/rollout-service.ts";

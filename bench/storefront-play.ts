@@ -8,7 +8,7 @@ import { defaultLimits } from "../src/episode/limits.ts";
 import type { EpisodeSetup } from "../src/episode/episode-setup.ts";
 import { findToolCallParser } from "../src/parser/registry.ts";
 import { createRenderer } from "../src/renderer/create-renderer.ts";
-import { planRun, type RunPlan } from "../src/run/plan-run.ts";
+import { planRun, type RunPlan } from "../src/run/schedule/plan-run.ts";
 import { qwen3Folder } from "./bench-model.ts";
 import { instantEngine } from "./instant-engine.ts";
 

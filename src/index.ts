@@ -49,7 +49,7 @@ export type { VllmEngineOptions } from "./engine/vllm/vllm-options.ts";
 export {
   CopyOnWriteTable,
   type CopyOnWriteTableOptions,
-} from "./environment/copy-on-write-table.ts";
+} from "./environment/state/copy-on-write-table.ts";
 export {
   defineEnvironment,
   type DefinedEnvironment,
@@ -65,7 +65,11 @@ export {
 } from "./environment/define-tool.ts";
 export type { DefinedUser } from "./environment/defined-user.ts";
 export type { MadeCall, PlayedEpisode } from "./environment/defined-world.ts";
-export type { Difference, DifferenceCall, StateDifference } from "./environment/difference.ts";
+export type {
+  Difference,
+  DifferenceCall,
+  StateDifference,
+} from "./environment/state/difference.ts";
 export type { Action, Environment, Score, Step, World } from "./environment/environment.ts";
 export {
   playActions,
@@ -136,7 +140,7 @@ export {
   type ToolCall,
   type ToolDefinition,
 } from "./message.ts";
-export { verifyExport, type ExportVerification } from "./audit/exported/verify-export.ts";
+export { verifyExport, type ExportVerification } from "./verify/exported/verify-export.ts";
 export { exportGroup, exportGroups, type ExportedGroup } from "./export/export-groups.ts";
 export { exportRun, type ExportOptions, type RunExport } from "./export/export-run.ts";
 export type { ExportMember, ExportNote, ExportSurroundings } from "./export/exporter.ts";
@@ -153,29 +157,34 @@ export type {
   ParseResult,
   ToolCallParser,
 } from "./parser/tool-call-parser.ts";
-export { parsePythonJson } from "./python/json-parse.ts";
-export { stringifyPythonJson } from "./python/json-stringify.ts";
+export { parsePythonJson } from "./python/json/json-parse.ts";
+export { stringifyPythonJson } from "./python/json/json-stringify.ts";
 export { toPlainJson, toPyValue, type PyDict, type PyList, type PyValue } from "./python/value.ts";
-export type { TemplateLimits } from "./jinja/budget.ts";
-export type { CapabilityCard } from "./renderer/capability-card.ts";
+export type { TemplateLimits } from "./jinja/evaluate/budget.ts";
+export type { CapabilityCard } from "./renderer/capability/capability-card.ts";
 export { createRenderer, type RendererOptions } from "./renderer/create-renderer.ts";
 export type { EnvironmentDelta, RenderedIds, Renderer } from "./renderer/renderer.ts";
-export type { FolderJournal } from "./run/folder-journals.ts";
-export { planRun, type PlannedEpisode, type RunPlan, type RunScope } from "./run/plan-run.ts";
+export type { FolderJournal } from "./run/folder/folder-journals.ts";
+export {
+  planRun,
+  type PlannedEpisode,
+  type RunPlan,
+  type RunScope,
+} from "./run/schedule/plan-run.ts";
 export {
   RunFolder,
   type FinishedEpisode,
   type RunFolderOptions,
   type FolderManifest,
   type RunManifest,
-} from "./run/run-folder.ts";
+} from "./run/folder/run-folder.ts";
 export {
   createAdmissionGate,
   type AdmissionWish,
   type EngineGate,
   type EngineGateOptions,
   type LoadFollowing,
-} from "./run/admission.ts";
+} from "./run/schedule/admission.ts";
 export type { RunProgress } from "./run/run-progress.ts";
 export { runRollouts, type RunOptions, type RunResult } from "./run/run-rollouts.ts";
 export {
@@ -183,7 +192,7 @@ export {
   type AttemptPlayer,
   type AttemptPlayOptions,
   type PlayPlace,
-} from "./run/attempt-player.ts";
+} from "./run/schedule/attempt-player.ts";
 export { startRun } from "./run/start-run.ts";
 export type { LiveRun } from "./run/live-run.ts";
 export type {
@@ -203,57 +212,70 @@ export {
   type PushedTasks,
   type SourcedTask,
   type TaskSource,
-} from "./run/task-source.ts";
-export { rewardSpread, rewardsOf, type EpisodeGroup } from "./run/group.ts";
-export { advantages, type AdvantageEstimator } from "./run/advantages.ts";
-export type { StalenessOptions } from "./run/staleness.ts";
-export type { UpdateMode } from "./run/policy-gate.ts";
-export type { RecordPolicy } from "./run/read-recording.ts";
-export { replayEpisode, type ReplayVerdict, type StoredEpisode } from "./run/replay-episode.ts";
+} from "./run/schedule/task-source.ts";
+export { rewardSpread, rewardsOf, type EpisodeGroup } from "./run/schedule/group.ts";
+export { advantages, type AdvantageEstimator } from "./run/schedule/advantages.ts";
+export type { StalenessOptions } from "./run/policy/staleness.ts";
+export type { UpdateMode } from "./run/policy/policy-gate.ts";
+export type { RecordPolicy } from "./run/recording/read-recording.ts";
+export {
+  replayEpisode,
+  type ReplayVerdict,
+  type StoredEpisode,
+} from "./run/recording/replay-episode.ts";
 export {
   createReplay,
   openRecordedRun,
   type Bundle,
   type RecordedRun,
-} from "./setup/open-replay.ts";
-export { startMetricsServer, type MetricsServer } from "./observe/metrics-server.ts";
-export type { MetricsSource, RunMetrics } from "./observe/run-metrics.ts";
+} from "./composition/open-replay.ts";
+export { startMetricsServer, type MetricsServer } from "./metrics/metrics-server.ts";
+export type { MetricsSource, RunMetrics } from "./metrics/run-metrics.ts";
 export { traceSetup } from "./run/run-tracer.ts";
 export { callThrough, PlaybackStop, type Outside } from "./outside.ts";
-export { inputsBefore, type Input, type Inputs } from "./episode/input.ts";
-export { RecordingEnd, ReplayDivergence } from "./episode/input-player.ts";
+export { inputsBefore, type Input, type Inputs } from "./episode/inputs/input.ts";
+export { RecordingEnd, ReplayDivergence } from "./episode/inputs/input-player.ts";
 export { findModelFolder } from "./hub/find-model-folder.ts";
 export type { FetchModelOptions } from "./hub/fetch-model.ts";
 export type { HubVariables } from "./hub/hub-place.ts";
-export { evaluate, type EvaluateOptions } from "./library/evaluate.ts";
-export { readRun, type ReadRun } from "./library/read-run.ts";
-export { handOut, type HandedOut } from "./library/hand-out.ts";
-export { rollout } from "./library/rollout.ts";
+export { evaluate, type EvaluateOptions } from "./api/evaluate.ts";
+export { readRun, type ReadRun } from "./api/read-run.ts";
+export { handOut, type HandedOut } from "./api/hand-out.ts";
+export { rollout } from "./api/rollout.ts";
 export {
   checkEnvironment,
   type CheckOptions,
   type EnvironmentCheck,
   type EnvironmentProblem,
-} from "./library/check-environment.ts";
+} from "./api/check-environment.ts";
 export type {
   CamelCase,
   LibrarySettings,
   RolloutEpisode,
   RolloutGroup,
   RolloutOptions,
-} from "./library/rollout-options.ts";
-export { type Finding } from "./audit/finding.ts";
-export { verifyRun, type RunVerification } from "./audit/verify-run.ts";
-export { createRun, type PlayOptions, type Run, type RunSurroundings } from "./setup/create-run.ts";
-export type { AgentConfig, ExamplesConfig } from "./setup/agent-config.ts";
-export type { ConductConfig } from "./setup/conduct-config.ts";
-export type { EngineConfig } from "./setup/engine-config.ts";
-export type { LimitsConfig } from "./setup/limits-config.ts";
-export type { RendererConfig } from "./setup/renderer-config.ts";
-export { readRunConfig, type RunConfig, type RunSettings } from "./setup/run-config.ts";
-export type { EnvironmentConfig, ScopeConfig } from "./setup/scope-config.ts";
-export type { UserConfig } from "./setup/user-config.ts";
-export { toSlimeGroup, type SlimeMember, type SlimeSample } from "./sink/slime.ts";
+} from "./api/rollout-options.ts";
+export { type Finding } from "./verify/finding.ts";
+export { verifyRun, type RunVerification } from "./verify/verify-run.ts";
+export {
+  createRun,
+  type PlayOptions,
+  type Run,
+  type RunSurroundings,
+} from "./composition/create-run.ts";
+export type { AgentConfig, ExamplesConfig } from "./composition/config/agent-config.ts";
+export type { ConductConfig } from "./composition/config/conduct-config.ts";
+export type { EngineConfig } from "./composition/config/engine-config.ts";
+export type { LimitsConfig } from "./composition/config/limits-config.ts";
+export type { RendererConfig } from "./composition/config/renderer-config.ts";
+export {
+  readRunConfig,
+  type RunConfig,
+  type RunSettings,
+} from "./composition/config/run-config.ts";
+export type { EnvironmentConfig, ScopeConfig } from "./composition/config/scope-config.ts";
+export type { UserConfig } from "./composition/config/user-config.ts";
+export { toSlimeGroup, type SlimeMember, type SlimeSample } from "./run/slime/slime.ts";
 export type { Task } from "./task.ts";
 export type { AddedToken, TokenCodec } from "./tokenizer/codec.ts";
 export { IncrementalDecoder } from "./tokenizer/incremental-decoder.ts";

@@ -10,9 +10,9 @@ export type {
   EngineTimeouts,
   HttpEngineOptions,
   ResumePolicy,
-} from "./engine/http-engine-options.ts";
-export type { HttpEngine, ScoringHttpEngine } from "./engine/http-engine.ts";
-export type { RetryPolicy } from "./engine/http-retry.ts";
+} from "./engine/http/http-engine-options.ts";
+export type { HttpEngine, ScoringHttpEngine } from "./engine/http/http-engine.ts";
+export type { RetryPolicy } from "./engine/http/http-retry.ts";
 export type {
   AskedNext,
   EvaluatedId,
@@ -26,13 +26,13 @@ export type {
   LlamaSequence,
 } from "./engine/llama/llama-library.ts";
 export type { LlamaEngine } from "./engine/llama/sequence-engine.ts";
-export type { SpecialTokens } from "./audit/exported/special-tokens.ts";
+export type { SpecialTokens } from "./verify/exported/special-tokens.ts";
 export type { ReloadableEngine, ScoringEngine } from "./engine/reference/index.ts";
 export type { VllmApi } from "./engine/vllm/vllm-options.ts";
 export type { EpisodeCounts, SharedCounts, TreeTurn } from "./episode/episode.ts";
-export type { Clock } from "./internal/clock.ts";
-export type { Redactor } from "./internal/redactor.ts";
-export type { Widened } from "./library/rollout-options.ts";
+export type { Clock } from "./async/clock.ts";
+export type { Redactor } from "./secrets/redactor.ts";
+export type { Widened } from "./api/rollout-options.ts";
 export type {
   ReasoningOptions,
   ReasoningResult,
@@ -44,12 +44,12 @@ export type {
   ToolCallStream,
   ToolStreamEvent,
 } from "./parser/tool-call-parser.ts";
-export type { PythonJsonOptions } from "./python/json-parse.ts";
-export type { PythonDumpsOptions } from "./python/json-stringify.ts";
+export type { PythonJsonOptions } from "./python/json/json-parse.ts";
+export type { PythonDumpsOptions } from "./python/json/json-stringify.ts";
 export type { PlainJson } from "./python/value.ts";
-export type { HistoryEdit } from "./renderer/capability-card.ts";
-export type { HistoryPolicy } from "./renderer/classify-template.ts";
-export type { GuardPolicy } from "./renderer/control-token-guard.ts";
+export type { HistoryEdit } from "./renderer/capability/capability-card.ts";
+export type { HistoryPolicy } from "./renderer/capability/classify-template.ts";
+export type { GuardPolicy } from "./renderer/guard/control-token-guard.ts";
 export type { Conversation, TurnToContinue } from "./renderer/renderer.ts";
 export type { PolicyPrices } from "./report/evaluation-tally.ts";
 export type {
@@ -60,19 +60,19 @@ export type {
   TaskEvaluation,
   TrialEvaluation,
 } from "./report/evaluation.ts";
-export type { Estimate, IntervalMethod } from "./report/interval.ts";
+export type { Estimate, IntervalMethod } from "./report/statistics/interval.ts";
 export type { TauBenchMetrics } from "./report/tau-bench-metrics.ts";
-export type { EpisodeRow, EpisodeStory } from "./run/episode-row.ts";
-export type { FileFacts, Files, OpenFile, OpenMode } from "./run/files.ts";
-export type { EpisodePlace } from "./run/plan-run.ts";
-export type { Machine, ProcessPlace } from "./run/process-place.ts";
-export type { SinkFormat } from "./run/run-folder.ts";
-export type { LockOptions } from "./run/run-lock.ts";
-export type { UnscoredReason } from "./run/unscored-reason.ts";
-export type { ForeignAgentConfig, ToolCallingConfig } from "./setup/agent-config.ts";
-export type { Variables } from "./setup/create-engine.ts";
-export type { ServerConfig } from "./setup/engine-config.ts";
-export type { TemplateChoices } from "./setup/renderer-config.ts";
+export type { EpisodeRow, EpisodeStory } from "./run/folder/episode-row.ts";
+export type { FileFacts, Files, OpenFile, OpenMode } from "./run/disk/files.ts";
+export type { EpisodePlace } from "./run/schedule/plan-run.ts";
+export type { Machine, ProcessPlace } from "./run/disk/process-place.ts";
+export type { SinkFormat } from "./run/folder/run-folder.ts";
+export type { LockOptions } from "./run/disk/run-lock.ts";
+export type { UnscoredReason } from "./run/folder/unscored-reason.ts";
+export type { ForeignAgentConfig, ToolCallingConfig } from "./composition/config/agent-config.ts";
+export type { Variables } from "./composition/create-engine.ts";
+export type { ServerConfig } from "./composition/config/engine-config.ts";
+export type { TemplateChoices } from "./composition/config/renderer-config.ts";
 export type {
   GivenSettings,
   NumberKind,
@@ -80,9 +80,9 @@ export type {
   SettingKind,
   SettingValues,
   ValueOf,
-} from "./setup/setting.ts";
-export type { SlimeAttempt, SlimeChoice, SlimeSummary } from "./sink/slime-file.ts";
-export type { SlimeOmission, SlimePlace } from "./sink/slime.ts";
+} from "./composition/config/setting.ts";
+export type { SlimeAttempt, SlimeChoice, SlimeSummary } from "./run/slime/slime-file.ts";
+export type { SlimeOmission, SlimePlace } from "./run/slime/slime.ts";
 export type { DisguisingText } from "./tokenizer/disguising-text.ts";
 export type { LoadTokenCodecOptions } from "./tokenizer/load-codec.ts";
 export type { SampleFacts } from "./trajectory/check-tokens.ts";
@@ -92,17 +92,17 @@ export type { Span, SpanKind } from "./trajectory/span.ts";
 export type { DroppedStop, SampledSpan } from "./trajectory/token-ledger.ts";
 export type { LineViolation, VerifyFileOptions } from "./trajectory/verify-file.ts";
 export type { RawRow } from "./trajectory/violation.ts";
-export type { ChatCallOptions } from "./user/ai-sdk-chat-model.ts";
-export type { ChatBudget, ChatPrices } from "./user/chat-budget.ts";
-export type { ChatModelConfig } from "./user/chat-model-config.ts";
+export type { ChatCallOptions } from "./user/chat/ai-sdk-chat-model.ts";
+export type { ChatBudget, ChatPrices } from "./user/chat/chat-budget.ts";
+export type { ChatModelConfig } from "./user/chat/chat-model-config.ts";
 export type {
   ChatFinishReason,
   ChatMessage,
   ChatModel,
   ChatReply,
   ChatRequest,
-} from "./user/chat-model.ts";
-export type { ChatRetryOptions } from "./user/chat-retry.ts";
+} from "./user/chat/chat-model.ts";
+export type { ChatRetryOptions } from "./user/chat/chat-retry.ts";
 export type {
   ChatModelChoice,
   JudgeChoices,
@@ -116,33 +116,33 @@ export type {
   PromptMessage,
   ReportedUsage,
   TokenCount,
-} from "./user/language-model-call.ts";
+} from "./user/chat/language-model-call.ts";
 export type { QualityGateOptions } from "./user/quality-gate.ts";
 export type { ScriptLines, ScriptedUserOptions } from "./user/scripted-user.ts";
 export type { InstructedPrompt, UserPrompts } from "./user/user-prompts.ts";
 export type { UserQuality, UserSpending } from "./user/user.ts";
 export type { ForkPlace, OutcomeCounts } from "./trajectory/sample.ts";
 export type { PlayEpisodeOptions } from "./episode/play-episode.ts";
-export type { RecordedAttempt } from "./run/read-recording.ts";
-export type { ToldGroups } from "./run/begun-groups.ts";
-export type { RecordingJournal, RecordingOptions } from "./run/recording-journal.ts";
-export type { ReplayOptions } from "./run/replay-episode.ts";
-export type { Outcome as InputOutcome } from "./episode/input.ts";
-export type { InputPlayerOptions } from "./episode/input-player.ts";
-export type { BeginLine } from "./run/recording-line.ts";
-export type { BegunGroup } from "./run/begun-groups.ts";
-export type { BegunAttempt } from "./run/same-groups.ts";
-export type { NotedTask, OwnTask } from "./run/noted-task.ts";
-export type { ToldGrouping } from "./run/told-episodes.ts";
-export type { AttemptRecording, RecordingStart } from "./run/recording-journal.ts";
-export type { JournalOptions, JsonlJournal } from "./run/jsonl-journal.ts";
-export type { RecordedError } from "./episode/input.ts";
-export type { EncodedLine } from "./run/encode-line.ts";
-export type { VerifyExportOptions } from "./audit/exported/verify-export.ts";
+export type { RecordedAttempt } from "./run/recording/read-recording.ts";
+export type { ToldGroups } from "./run/folder/started-groups.ts";
+export type { RecordingJournal, RecordingOptions } from "./run/recording/recording-journal.ts";
+export type { ReplayOptions } from "./run/recording/replay-episode.ts";
+export type { Outcome as InputOutcome } from "./episode/inputs/input.ts";
+export type { InputPlayerOptions } from "./episode/inputs/input-player.ts";
+export type { BeginLine } from "./run/recording/recording-line.ts";
+export type { BegunGroup } from "./run/folder/started-groups.ts";
+export type { BegunAttempt } from "./run/folder/same-groups.ts";
+export type { NotedTask, OwnTask } from "./run/folder/task-record.ts";
+export type { ToldGrouping } from "./run/folder/episode-events.ts";
+export type { AttemptRecording, RecordingStart } from "./run/recording/recording-journal.ts";
+export type { JournalOptions, JsonlJournal } from "./run/disk/jsonl-journal.ts";
+export type { RecordedError } from "./episode/inputs/input.ts";
+export type { EncodedLine } from "./run/disk/encode-line.ts";
+export type { VerifyExportOptions } from "./verify/exported/verify-export.ts";
 export type { ExportSummary } from "./export/export-run.ts";
 export type { ExportAction, ExportKind } from "./export/exporter.ts";
-export type { EngineNews } from "./run/engine-watch.ts";
-export type { PassesConfig } from "./setup/scope-config.ts";
+export type { EngineNews } from "./run/policy/engine-watch.ts";
+export type { PassesConfig } from "./composition/config/scope-config.ts";
 export type { GatewayCounts } from "./gateway/gateway-counters.ts";
 export type { MintId } from "./gateway/mint-id.ts";
 export type { AccessRules } from "./gateway/server/access.ts";

@@ -6,7 +6,7 @@ import type { Environment } from "../src/environment/environment.ts";
 import { findReasoningParser } from "../src/parser/reasoning/registry.ts";
 import { findToolCallParser } from "../src/parser/registry.ts";
 import type { Renderer } from "../src/renderer/renderer.ts";
-import { episodeSamples } from "../src/run/episode-samples.ts";
+import { episodeSamples } from "../src/run/folder/episode-samples.ts";
 import { characterIds, characterRenderer } from "../src/testing/character-renderer.ts";
 import { scriptedEngine } from "../src/testing/scripted-engine.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";

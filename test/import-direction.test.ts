@@ -5,19 +5,33 @@ import { expect, test } from "vitest";
 
 /** The folders of src in the order in which a task travels: each knows only itself and earlier ones. */
 const layers: readonly (readonly string[])[] = [
-  ["internal", "python", "pattern", "schema", "message.ts", "errors.ts", "outside.ts", "task.ts"],
+  [
+    "values",
+    "text",
+    "json",
+    "async",
+    "files",
+    "http",
+    "secrets",
+    "python",
+    "pattern",
+    "schema",
+    "message.ts",
+    "errors.ts",
+    "outside.ts",
+    "task.ts",
+  ],
   ["jinja", "tokenizer", "engine", "environment", "user", "hub"],
   ["renderer", "parser", "trajectory"],
-  ["agent", "reward"],
+  ["agent"],
   ["episode"],
-  ["group"],
-  ["run", "sink"],
+  ["run"],
   ["export"],
-  ["audit", "report", "observe"],
+  ["verify", "report", "metrics"],
   ["gateway"],
-  ["setup"],
+  ["composition"],
   ["queue"],
-  ["library", "worlds"],
+  ["api", "worlds"],
   ["service", "cli", "viewer"],
 ];
 
@@ -44,7 +58,9 @@ test("imports point from later folders to earlier ones", async () => {
       const resolved = path.relative(root, path.resolve(root, path.dirname(file), target!));
       const targetPart = resolved.split(path.sep)[0]!;
       const isOutside = resolved.startsWith("..");
-      if (isOutside ? layerOf(part) < layerOf("setup") : layerOf(targetPart) > layerOf(part)) {
+      if (
+        isOutside ? layerOf(part) < layerOf("composition") : layerOf(targetPart) > layerOf(part)
+      ) {
         wrong.push(`src/${file} imports ${target}`);
       }
       if (targetPart === "testing" && part !== "cli") wrong.push(`src/${file} imports ${target}`);

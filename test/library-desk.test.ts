@@ -25,7 +25,7 @@ import {
   startVllmTestServer,
   textPolicy,
 } from "../src/testing/index.ts";
-import { episodeSamples } from "../src/run/episode-samples.ts";
+import { episodeSamples } from "../src/run/folder/episode-samples.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";
 import { smallModelFolder } from "./support/small-model.ts";
 

@@ -8,7 +8,7 @@ import { createTauRetail, loadTauBenchBundle } from "../environments/tau-bench/i
 import { createStorefront } from "../environments/storefront/index.ts";
 import { scriptSessions } from "../src/cli/demo/session-scripts.ts";
 import type { Environment } from "../src/environment/environment.ts";
-import { planRun } from "../src/run/plan-run.ts";
+import { planRun } from "../src/run/schedule/plan-run.ts";
 import { sessionScriptPolicy, type SessionScripts } from "../src/testing/session-script-policy.ts";
 import {
   seededPolicy,

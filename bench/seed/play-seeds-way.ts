@@ -3,7 +3,7 @@ import type { Environment } from "../../src/environment/environment.ts";
 import type { ChatTemplate } from "../../src/jinja/chat-template.ts";
 import type { Message, ToolDefinition } from "../../src/message.ts";
 import { toTemplateMessage, toTemplateTools } from "../../src/renderer/openai-messages.ts";
-import type { PlannedEpisode } from "../../src/run/plan-run.ts";
+import type { PlannedEpisode } from "../../src/run/schedule/plan-run.ts";
 import type { TokenCodec } from "../../src/tokenizer/codec.ts";
 import type { User } from "../../src/user/user.ts";
 

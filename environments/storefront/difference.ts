@@ -2,9 +2,9 @@ import type {
   Difference,
   DifferenceCall,
   StateDifference,
-} from "../../src/environment/difference.ts";
+} from "../../src/environment/state/difference.ts";
 import { briefText, briefValue } from "../../src/environment/brief-value.ts";
-import { stringifyPythonJson } from "../../src/python/json-stringify.ts";
+import { stringifyPythonJson } from "../../src/python/json/json-stringify.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
 import type { Goal, WriteCall } from "./goal.ts";
 import { changeable, isSameIn, type Order, type Shop } from "./shop.ts";

@@ -1,4 +1,4 @@
-import { CopyOnWriteTable } from "../../src/environment/copy-on-write-table.ts";
+import { CopyOnWriteTable } from "../../src/environment/state/copy-on-write-table.ts";
 
 /** Who buys. */
 export interface Customer {

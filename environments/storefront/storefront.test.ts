@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Difference } from "../../src/environment/difference.ts";
+import type { Difference } from "../../src/environment/state/difference.ts";
 import { describe, expect, test } from "vitest";
 import { playActions } from "../../src/environment/play-actions.ts";
 import { InvariantError, UsageError } from "../../src/errors.ts";

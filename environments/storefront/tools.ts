@@ -1,6 +1,6 @@
 import { briefText } from "../../src/environment/brief-value.ts";
 import { toolFromOpenAi, type ToolDefinition } from "../../src/message.ts";
-import { stringifyPythonJson } from "../../src/python/json-stringify.ts";
+import { stringifyPythonJson } from "../../src/python/json/json-stringify.ts";
 import { type PlainJson, type PyDict, toPyValue } from "../../src/python/value.ts";
 import type { OwnOrder, Shop } from "./shop.ts";
 import { sparseRecord } from "./sparse-record.ts";

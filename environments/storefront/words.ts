@@ -1,5 +1,5 @@
 import type { Random } from "../../src/environment/seeded-random.ts";
-import { hashText } from "../../src/internal/hash-text.ts";
+import { hashText } from "../../src/values/hash-text.ts";
 
 /** Which of two disjoint vocabularies a task is written in. */
 export type Split = "train" | "test";

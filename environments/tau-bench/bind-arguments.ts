@@ -1,5 +1,5 @@
 import { PythonError } from "../../src/python/python-error.ts";
-import { reprString } from "../../src/python/repr.ts";
+import { reprString } from "../../src/python/text/repr.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
 import type { TauTool } from "./tau-tool.ts";
 

@@ -1,6 +1,6 @@
 import { briefText, briefValue } from "../../src/environment/brief-value.ts";
-import type { DifferenceCall } from "../../src/environment/difference.ts";
-import { stringifyPythonJson } from "../../src/python/json-stringify.ts";
+import type { DifferenceCall } from "../../src/environment/state/difference.ts";
+import { stringifyPythonJson } from "../../src/python/json/json-stringify.ts";
 import { isPyDict, isPyList, type PyDict, type PyValue } from "../../src/python/value.ts";
 
 /** A call that an episode made. */

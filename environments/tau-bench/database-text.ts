@@ -1,5 +1,5 @@
-import { compareCodePoints } from "../../src/python/compare-code-points.ts";
-import { pythonRepr, reprString } from "../../src/python/repr.ts";
+import { compareCodePoints } from "../../src/python/text/compare-code-points.ts";
+import { pythonRepr, reprString } from "../../src/python/text/repr.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
 import { isPyDict, isPyList } from "../../src/python/value.ts";
 import type { Tables } from "./tau-domain.ts";

@@ -1,4 +1,4 @@
-import type { Difference } from "../../src/environment/difference.ts";
+import type { Difference } from "../../src/environment/state/difference.ts";
 import type { PyValue } from "../../src/python/value.ts";
 import type { MadeCall } from "./call-difference.ts";
 import { callDifference } from "./call-difference.ts";

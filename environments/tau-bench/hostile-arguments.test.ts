@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import { parsePythonJson } from "../../src/python/json-parse.ts";
+import { parsePythonJson } from "../../src/python/json/json-parse.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
 import { openTinyTau } from "./tiny-tau-bundle.fixture.ts";
 

@@ -1,5 +1,5 @@
 import { attributeError } from "../../src/python/attribute-error.ts";
-import { pythonLower } from "../../src/python/lower.ts";
+import { pythonLower } from "../../src/python/text/lower.ts";
 import type { PyValue } from "../../src/python/value.ts";
 
 /**

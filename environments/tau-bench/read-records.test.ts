@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../src/errors.ts";
-import { MAX_JSON_DEPTH } from "../../src/python/json-parse.ts";
+import { MAX_JSON_DEPTH } from "../../src/python/json/json-parse.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
 import { readRecords } from "./read-records.ts";
 

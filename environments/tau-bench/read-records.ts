@@ -1,11 +1,11 @@
 import { UsageError } from "../../src/errors.ts";
 import { freezeDict } from "../../src/python/frozen-value.ts";
-import { MAX_JSON_DEPTH, parsePythonJson } from "../../src/python/json-parse.ts";
+import { MAX_JSON_DEPTH, parsePythonJson } from "../../src/python/json/json-parse.ts";
 import { PythonError } from "../../src/python/python-error.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
 import { isPyDict } from "../../src/python/value.ts";
-import { findMembers } from "../../src/internal/json-members.ts";
-import type { Extent } from "../../src/internal/json-members.ts";
+import { findMembers } from "../../src/json/json-members.ts";
+import type { Extent } from "../../src/json/json-members.ts";
 import type { SharedTable } from "./record-table.ts";
 
 /**

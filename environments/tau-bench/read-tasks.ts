@@ -1,6 +1,6 @@
 import { UsageError } from "../../src/errors.ts";
-import { findItems, type Extent } from "../../src/internal/json-members.ts";
-import { MAX_JSON_DEPTH, parsePythonJson } from "../../src/python/json-parse.ts";
+import { findItems, type Extent } from "../../src/json/json-members.ts";
+import { MAX_JSON_DEPTH, parsePythonJson } from "../../src/python/json/json-parse.ts";
 import type { PyValue } from "../../src/python/value.ts";
 import { isPyList } from "../../src/python/value.ts";
 import type { Task } from "../../src/task.ts";

@@ -1,4 +1,4 @@
-import { CopyOnWriteTable } from "../../src/environment/copy-on-write-table.ts";
+import { CopyOnWriteTable } from "../../src/environment/state/copy-on-write-table.ts";
 import { keyError } from "../../src/python/get-item.ts";
 import { assertHashable } from "../../src/python/hashable.ts";
 import type { MutableDict } from "../../src/python/mutable-value.ts";

@@ -1,5 +1,5 @@
 import { UsageError } from "../../src/errors.ts";
-import { parsePythonJson } from "../../src/python/json-parse.ts";
+import { parsePythonJson } from "../../src/python/json/json-parse.ts";
 import { PythonError } from "../../src/python/python-error.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
 import { isPyDict } from "../../src/python/value.ts";

@@ -1,4 +1,4 @@
-import { pythonLower } from "../../src/python/lower.ts";
+import { pythonLower } from "../../src/python/text/lower.ts";
 import { toPlainJson } from "../../src/python/value.ts";
 import type { PyValue } from "../../src/python/value.ts";
 import { lowerOf } from "./lower-of.ts";

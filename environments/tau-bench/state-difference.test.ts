@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parsePythonJson } from "../../src/python/json-parse.ts";
+import { parsePythonJson } from "../../src/python/json/json-parse.ts";
 import type { MutableDict } from "../../src/python/mutable-value.ts";
 import { isPyDict, type PyDict } from "../../src/python/value.ts";
 import { sameDatabase } from "./database-text.ts";

@@ -1,7 +1,7 @@
 import { briefValue } from "../../src/environment/brief-value.ts";
-import type { Difference, StateDifference } from "../../src/environment/difference.ts";
-import { compareCodePoints } from "../../src/python/compare-code-points.ts";
-import { pythonRepr } from "../../src/python/repr.ts";
+import type { Difference, StateDifference } from "../../src/environment/state/difference.ts";
+import { compareCodePoints } from "../../src/python/text/compare-code-points.ts";
+import { pythonRepr } from "../../src/python/text/repr.ts";
 import type { PyDict, PyList, PyValue } from "../../src/python/value.ts";
 import { isPyDict, isPyList, toPlainJson } from "../../src/python/value.ts";
 import { sameText } from "./database-text.ts";

@@ -14,7 +14,7 @@ export async function openDesk(index) {
   const { createStorefront } = await shop("storefront");
   const { storefrontUser } = await shop("storefront-user");
   const { storefrontExpert, toTurnText } = await shop("storefront-expert");
-  const { stringifyPythonJson } = await import("../../dist/src/python/json-stringify.js");
+  const { stringifyPythonJson } = await import("../../dist/src/python/json/json-stringify.js");
   const { toPlainJson, toPyValue } = await import("../../dist/src/python/value.js");
   const storefront = createStorefront();
   const task = storefront.task("test", index);

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { UsageError } from "../../src/errors.ts";
-import { createProject } from "../../src/setup/create-project.ts";
+import { createProject } from "../../src/composition/environment/create-project.ts";
 
 const help = `Usage: npm create turnwright [dir]
 

@@ -1,6 +1,6 @@
 import type { ToolDefinition } from "../message.ts";
 import type { Attempt, AttemptStatus } from "../parser/tool-call-parser.ts";
-import { parsePythonJson } from "../python/json-parse.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
 import { PythonError } from "../python/python-error.ts";
 import { isPyDict, type PyDict, type PyValue } from "../python/value.ts";
 import { mendCall } from "./mend-call.ts";

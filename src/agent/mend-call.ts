@@ -1,6 +1,6 @@
 import { evaluatePythonLiteral } from "../parser/python-literal.ts";
 import type { Attempt } from "../parser/tool-call-parser.ts";
-import { parsePythonJson } from "../python/json-parse.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
 import { PythonError } from "../python/python-error.ts";
 import { isPyDict, isPyList, type PyDict, type PyValue } from "../python/value.ts";
 

@@ -1,6 +1,6 @@
 import { UsageError, describeError } from "../errors.ts";
-import { readTextFile } from "../internal/decode-text.ts";
-import { parseStrictJson } from "../internal/strict-json.ts";
+import { readTextFile } from "../text/decode-text.ts";
+import { parseStrictJson } from "../json/strict-json.ts";
 
 /**
  * Reads example conversations as τ-bench keeps them: JSON lines, each with the conversation's text

@@ -1,7 +1,7 @@
 import { UsageError, describeError } from "../errors.ts";
 import type { TextActionPrompt, TextActionPrompts } from "./text-action-prompt.ts";
-import { readTextFile } from "../internal/decode-text.ts";
-import { parseStrictJson } from "../internal/strict-json.ts";
+import { readTextFile } from "../text/decode-text.ts";
+import { parseStrictJson } from "../json/strict-json.ts";
 
 /** How the bundle writes the place of the policy text, at the prompt's very beginning. */
 const policyPlace = "WIKI \u00e9";

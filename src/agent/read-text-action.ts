@@ -1,7 +1,7 @@
 import type { AttemptStatus } from "../parser/tool-call-parser.ts";
-import { parsePythonJson, PythonJsonError } from "../python/json-parse.ts";
+import { parsePythonJson, PythonJsonError } from "../python/json/json-parse.ts";
 import { PythonError } from "../python/python-error.ts";
-import { pythonStrip } from "../python/strip.ts";
+import { pythonStrip } from "../python/text/strip.ts";
 import { isPyDict, type PyDict, type PyValue } from "../python/value.ts";
 
 /** The action by which an agent without tool calls talks to the user, in its argument `content`. */

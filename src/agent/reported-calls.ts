@@ -1,6 +1,6 @@
 import type { ToolDefinition } from "../message.ts";
 import type { Attempt, AttemptStatus, CompatCall } from "../parser/tool-call-parser.ts";
-import { parsePythonJson } from "../python/json-parse.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
 import { PythonError } from "../python/python-error.ts";
 import { isPyDict } from "../python/value.ts";
 

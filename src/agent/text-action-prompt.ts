@@ -1,5 +1,5 @@
 import type { ToolDefinition } from "../message.ts";
-import { stringifyPythonJson } from "../python/json-stringify.ts";
+import { stringifyPythonJson } from "../python/json/json-stringify.ts";
 
 /** The system prompt of an agent that names its actions as text, around policy text and tools. */
 export interface TextActionPrompt {

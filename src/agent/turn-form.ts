@@ -1,5 +1,5 @@
 import type { Attempt, AttemptStatus } from "../parser/tool-call-parser.ts";
-import { literalPattern } from "../renderer/literal-pattern.ts";
+import { literalPattern } from "../renderer/guard/literal-pattern.ts";
 
 /** A place in a text: its first character, and the one behind its last. */
 export type TextSpan = readonly [start: number, end: number];

@@ -1,4 +1,9 @@
-import { completeSettings, flag, type GivenSettings, type Setting } from "../setup/setting.ts";
+import {
+  completeSettings,
+  flag,
+  type GivenSettings,
+  type Setting,
+} from "../composition/config/setting.ts";
 
 /** How a command shows what it does. */
 export const displaySettings = [

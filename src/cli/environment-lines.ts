@@ -12,8 +12,12 @@ import type { Task } from "../task.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import { readLine } from "../user/read-line.ts";
 import type { User, UserLine } from "../user/user.ts";
-import { isTauName } from "../setup/environment-names.ts";
-import { loadEnvironment, loadOwnUser, loadTauEnvironment } from "../setup/environments.ts";
+import { isTauName } from "../composition/environment/environment-names.ts";
+import {
+  loadEnvironment,
+  loadOwnUser,
+  loadTauEnvironment,
+} from "../composition/environment/environments.ts";
 import { dictListMember, LineError, listMember, textMember } from "./json-lines.ts";
 
 /** Answers the lines of `env play` and of `env replay`. */

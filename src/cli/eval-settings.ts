@@ -1,6 +1,6 @@
 import { queueSettings } from "../queue/queue-settings.ts";
-import { evaluationSettings } from "../setup/evaluation-settings.ts";
-import { runSettings } from "../setup/run-config.ts";
+import { evaluationSettings } from "../composition/config/evaluation-settings.ts";
+import { runSettings } from "../composition/config/run-config.ts";
 import {
   completeSettings,
   count,
@@ -8,7 +8,7 @@ import {
   price,
   type GivenSettings,
   type Setting,
-} from "../setup/setting.ts";
+} from "../composition/config/setting.ts";
 import { displaySettings, pickSettings } from "./display-settings.ts";
 import { watchSettings } from "./watch-settings.ts";
 

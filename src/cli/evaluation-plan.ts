@@ -1,6 +1,6 @@
-import { takeTurn } from "../internal/take-turn.ts";
+import { takeTurn } from "../async/take-turn.ts";
 import type { EvaluationPlan, PolicyPrices } from "../report/evaluation-tally.ts";
-import type { RunPlan } from "../run/plan-run.ts";
+import type { RunPlan } from "../run/schedule/plan-run.ts";
 
 /** What an evaluation of a plan's episodes is to be; draws each task in turn. */
 export async function planEvaluation(

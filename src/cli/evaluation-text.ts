@@ -2,9 +2,9 @@ import { rowsText } from "./rows-text.ts";
 import path from "node:path";
 import { countAsFailed } from "../report/count-as-failed.ts";
 import type { Evaluation } from "../report/evaluation.ts";
-import { describeInterval } from "../report/describe-interval.ts";
-import type { Estimate } from "../report/interval.ts";
-import { evaluationFiles } from "../run/evaluation-files.ts";
+import { describeInterval } from "../report/statistics/describe-interval.ts";
+import type { Estimate } from "../report/statistics/interval.ts";
+import { evaluationFiles } from "../run/folder/evaluation-files.ts";
 import { formatCount } from "./progress-line.ts";
 
 /** Attempts of which the chances are shown, and those of all of them. */

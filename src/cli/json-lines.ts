@@ -2,11 +2,11 @@ import { createReadStream } from "node:fs";
 import { access, constants, stat } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { InvariantError, RolloutError, UsageError, describeError } from "../errors.ts";
-import { splitLines } from "../internal/split-lines.ts";
+import { splitLines } from "../text/split-lines.ts";
 import { toolsFromOpenAi, type ToolDefinition } from "../message.ts";
-import { parsePythonJson } from "../python/json-parse.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
 import { isPyDict, toPyValue, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
-import { stringifyPythonJson } from "../python/json-stringify.ts";
+import { stringifyPythonJson } from "../python/json/json-stringify.ts";
 
 /** Where a command reads its lines from. */
 interface LinesInput {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import module from "node:module";
-import { passOverFloating } from "../internal/pass-over-floating.ts";
+import { passOverFloating } from "../async/pass-over-floating.ts";
 import { runCommandLine } from "./run-command-line.ts";
 import { hideSecretsIn, writeError } from "./write-out.ts";
 

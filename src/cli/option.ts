@@ -1,10 +1,15 @@
 import { type Command, InvalidArgumentError, Option as CommanderOption } from "commander";
 import { UsageError, describeError } from "../errors.ts";
-import { requireVariables } from "../setup/require-variables.ts";
-import { checkNumber, checkSettings, type GivenSettings, type Setting } from "../setup/setting.ts";
-import { schemaKey } from "../setup/settings-schema.ts";
-import { readTextFile } from "../internal/decode-text.ts";
-import { parseStrictJson } from "../internal/strict-json.ts";
+import { requireVariables } from "../composition/config/require-variables.ts";
+import {
+  checkNumber,
+  checkSettings,
+  type GivenSettings,
+  type Setting,
+} from "../composition/config/setting.ts";
+import { schemaKey } from "../composition/config/settings-schema.ts";
+import { readTextFile } from "../text/decode-text.ts";
+import { parseStrictJson } from "../json/strict-json.ts";
 
 /** Adds the settings to a command as flags. */
 export function addSettings(command: Command, table: readonly Setting[]): Command {

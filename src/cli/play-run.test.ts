@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { readRunConfig } from "../setup/run-config.ts";
+import { readRunConfig } from "../composition/config/run-config.ts";
 import { playRun } from "./play-run.ts";
 
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));

@@ -1,13 +1,13 @@
-import type { MetricsServer } from "../observe/metrics-server.ts";
-import type { MetricsSource } from "../observe/run-metrics.ts";
-import type { RunFolder } from "../run/run-folder.ts";
+import type { MetricsServer } from "../metrics/metrics-server.ts";
+import type { MetricsSource } from "../metrics/run-metrics.ts";
+import type { RunFolder } from "../run/folder/run-folder.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 import type { RunResult } from "../run/run-rollouts.ts";
-import { createRun, type Run } from "../setup/create-run.ts";
-import type { RunConfig } from "../setup/run-config.ts";
+import { createRun, type Run } from "../composition/create-run.ts";
+import type { RunConfig } from "../composition/config/run-config.ts";
 import type { QueuedRun } from "../queue/open-queued-run.ts";
 import type { QueueConfig } from "../queue/queue-settings.ts";
-import { createRunRedactor } from "../setup/run-secrets.ts";
+import { createRunRedactor } from "../composition/run-secrets.ts";
 import type { RunDisplay } from "./watch-settings.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
 import { ownCommand } from "./own-command.ts";
@@ -91,7 +91,7 @@ async function openMetrics(
   watched: Partial<Watched>,
 ): Promise<MetricsServer | undefined> {
   if (port === undefined) return undefined;
-  const { startMetricsServer } = await import("../observe/metrics-server.ts");
+  const { startMetricsServer } = await import("../metrics/metrics-server.ts");
   const source = { progress: () => watched.progress, admission: () => watched.admission?.() };
   const server = await startMetricsServer(source, { port });
   writeError(`metrics: ${server.url}\n`);

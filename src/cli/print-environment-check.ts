@@ -1,5 +1,5 @@
-import { checkEnvironment } from "../library/check-environment.ts";
-import { loadEnvironment, loadOwnUser } from "../setup/environments.ts";
+import { checkEnvironment } from "../api/check-environment.ts";
+import { loadEnvironment, loadOwnUser } from "../composition/environment/environments.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
 import { formatCount } from "./progress-line.ts";
 import { writeOut } from "./write-out.ts";

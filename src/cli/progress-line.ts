@@ -1,4 +1,4 @@
-import type { EngineNews } from "../run/engine-watch.ts";
+import type { EngineNews } from "../run/policy/engine-watch.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 
 /** Shows how a run goes: one line that is rewritten on a terminal, a line now and then elsewhere. */

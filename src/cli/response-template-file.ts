@@ -1,8 +1,8 @@
 import { describeError, UsageError } from "../errors.ts";
-import { parsePythonJson } from "../python/json-parse.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { isPyDict } from "../python/value.ts";
-import { readTextFile } from "../internal/decode-text.ts";
+import { readTextFile } from "../text/decode-text.ts";
 
 /** The flag that names a model's response template. */
 export const responseTemplateFlag = [

@@ -1,10 +1,10 @@
 import { Command, CommanderError } from "commander";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
-import { readVersion } from "../setup/version.ts";
+import { readVersion } from "../composition/version.ts";
 import { commandTable } from "./command-table.ts";
 import { isInterruption } from "./interrupt.ts";
 import { narrowHelp } from "./narrow-help.ts";
-import { withoutSecretsOf } from "../internal/find-secrets.ts";
+import { withoutSecretsOf } from "../secrets/find-secrets.ts";
 import { writeError } from "./write-out.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
-import type { RunFolder } from "../run/run-folder.ts";
+import type { RunFolder } from "../run/folder/run-folder.ts";
 import { RunTally } from "../run/run-progress.ts";
 import { describeTroubles, printRunSummary } from "./run-summary.ts";
 

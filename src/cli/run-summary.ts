@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { RunFolder } from "../run/run-folder.ts";
+import type { RunFolder } from "../run/folder/run-folder.ts";
 import type { RunResult } from "../run/run-rollouts.ts";
 import type { UserSpending } from "../user/user.ts";
 import { formatCount } from "./progress-line.ts";

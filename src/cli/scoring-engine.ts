@@ -3,12 +3,16 @@ import path from "node:path";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import { UsageError } from "../errors.ts";
 import { openStoredRun } from "../report/read-run.ts";
-import { createEngine } from "../setup/create-engine.ts";
-import { readEngineConfig } from "../setup/engine-config.ts";
-import { runSettings, type RunSettings } from "../setup/run-config.ts";
-import { createRunRedactor } from "../setup/run-secrets.ts";
-import { completeSettings, type GivenSettings, type Setting } from "../setup/setting.ts";
-import { storedSettings } from "../setup/stored-settings.ts";
+import { createEngine } from "../composition/create-engine.ts";
+import { readEngineConfig } from "../composition/config/engine-config.ts";
+import { runSettings, type RunSettings } from "../composition/config/run-config.ts";
+import { createRunRedactor } from "../composition/run-secrets.ts";
+import {
+  completeSettings,
+  type GivenSettings,
+  type Setting,
+} from "../composition/config/setting.ts";
+import { storedSettings } from "../composition/config/stored-settings.ts";
 import { givenSettings } from "./option.ts";
 import { hideSecrets } from "./write-out.ts";
 

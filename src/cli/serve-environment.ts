@@ -1,4 +1,4 @@
-import { loadEnvironment, loadOwnUser } from "../setup/environments.ts";
+import { loadEnvironment, loadOwnUser } from "../composition/environment/environments.ts";
 import { serveOpenEnv } from "../worlds/open-env/serve-open-env.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
 import { writeError, writeOut } from "./write-out.ts";

@@ -1,4 +1,9 @@
-import { completeSettings, flag, type GivenSettings, type Setting } from "../setup/setting.ts";
+import {
+  completeSettings,
+  flag,
+  type GivenSettings,
+  type Setting,
+} from "../composition/config/setting.ts";
 import { pickSettings, readDisplay, type Display } from "./display-settings.ts";
 
 /** How a run can be watched while it is played. */

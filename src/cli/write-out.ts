@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { Redactor } from "../internal/redactor.ts";
+import { Redactor } from "../secrets/redactor.ts";
 
 /** What must not reach the terminal. One for the process, as its standard output and error are. */
 const redactor = new Redactor();

@@ -1,10 +1,10 @@
 import { RolloutError, type DiscardedSampling } from "../errors.ts";
-import { copyMembers } from "../internal/copy-members.ts";
-import { withoutUndefined } from "../internal/without-undefined.ts";
-import { whyNotJson } from "../internal/why-not-json.ts";
+import { copyMembers } from "../values/copy-members.ts";
+import { withoutUndefined } from "../values/without-undefined.ts";
+import { whyNotJson } from "../json/why-not-json.ts";
 import type { GenerateRequest, Generation } from "./engine.ts";
 import { isSampledLogprob, logprobRange } from "./logprob-range.ts";
-import { ReplyProblem, isObject, show } from "./reply-reading.ts";
+import { ReplyProblem, isObject, show } from "./http/reply-reading.ts";
 import { findForeignId, idExpectation } from "./token-id.ts";
 
 /** What sampled tokens are checked against. */

@@ -3,7 +3,7 @@ import { RolloutError } from "../errors.ts";
 import type { SamplingConstraint } from "./engine.ts";
 import { checkGenerateRequest } from "./in-process/check-request.ts";
 import { encodeCompletionBody } from "./llama-cpp/completion-body.ts";
-import type { PieceRequest } from "./piece-request.ts";
+import type { PieceRequest } from "./http/piece-request.ts";
 import { encodeGenerateBody as encodeSglangBody } from "./sglang/generate-body.ts";
 import { encodeCompletionsBody, encodeGenerateBody } from "./vllm/request-body.ts";
 

@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import type { GenerateOptions, GenerateRequest, Generation } from "./engine.ts";
-import { toHttpEngineSettings } from "./http-engine-options.ts";
-import type { HttpTransport } from "./http-transport.ts";
-import type { PieceReply, SampledPiece } from "./piece-reply.ts";
-import type { PieceRequest } from "./piece-request.ts";
+import { toHttpEngineSettings } from "./http/http-engine-options.ts";
+import type { HttpTransport } from "./http/http-transport.ts";
+import type { PieceReply, SampledPiece } from "./http/piece-reply.ts";
+import type { PieceRequest } from "./http/piece-request.ts";
 import { sampleTurn } from "./sample-turn.ts";
-import type { SamplingProtocol } from "./sampling-protocol.ts";
-import type { Worker } from "./worker-set.ts";
-import { createWorkerSet } from "./worker-set.ts";
+import type { SamplingProtocol } from "./http/sampling-protocol.ts";
+import type { Worker } from "./http/worker-set.ts";
+import { createWorkerSet } from "./http/worker-set.ts";
 
 const request: GenerateRequest = {
   promptIds: [5, 6, 7],

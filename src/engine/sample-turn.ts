@@ -1,17 +1,17 @@
-import { takeTurn } from "../internal/take-turn.ts";
+import { takeTurn } from "../async/take-turn.ts";
 import { RolloutError } from "../errors.ts";
 import { findSampledProblem } from "./check-sampled.ts";
 import { findEnd } from "./find-end.ts";
 import type { GenerateOptions, GenerateRequest, Generation } from "./engine.ts";
-import type { AttemptFailure } from "./http-failure.ts";
-import type { PieceReply, SampledPiece } from "./piece-reply.ts";
-import { refuseReply } from "./piece-reply.ts";
-import type { PieceRequest } from "./piece-request.ts";
-import { PieceStream } from "./piece-stream.ts";
-import type { CallContext, CallRequest } from "./repeated-call.ts";
-import { RepeatedCall } from "./repeated-call.ts";
-import { ReplyProblem } from "./reply-reading.ts";
-import type { SamplingProtocol } from "./sampling-protocol.ts";
+import type { AttemptFailure } from "./http/http-failure.ts";
+import type { PieceReply, SampledPiece } from "./http/piece-reply.ts";
+import { refuseReply } from "./http/piece-reply.ts";
+import type { PieceRequest } from "./http/piece-request.ts";
+import { PieceStream } from "./http/piece-stream.ts";
+import type { CallContext, CallRequest } from "./http/repeated-call.ts";
+import { RepeatedCall } from "./http/repeated-call.ts";
+import { ReplyProblem } from "./http/reply-reading.ts";
+import type { SamplingProtocol } from "./http/sampling-protocol.ts";
 import { TurnProgress } from "./turn-progress.ts";
 import { interruptedBehindTold } from "./whole-demand.ts";
 

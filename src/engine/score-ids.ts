@@ -1,15 +1,15 @@
-import { takeTurn } from "../internal/take-turn.ts";
+import { takeTurn } from "../async/take-turn.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import type { LogprobConvention, ScoreRequest } from "./engine.ts";
 import { findLogprobProblem } from "./check-sampled.ts";
-import type { ScoreReply } from "./piece-reply.ts";
-import { refuseReply } from "./piece-reply.ts";
-import type { ScorePiece } from "./piece-request.ts";
-import { ReplyProblem } from "./reply-reading.ts";
+import type { ScoreReply } from "./http/piece-reply.ts";
+import { refuseReply } from "./http/piece-reply.ts";
+import type { ScorePiece } from "./http/piece-request.ts";
+import { ReplyProblem } from "./http/reply-reading.ts";
 import { findForeignId, idExpectation } from "./token-id.ts";
-import type { CallContext } from "./repeated-call.ts";
-import { RepeatedCall } from "./repeated-call.ts";
-import type { ScoringProtocol } from "./sampling-protocol.ts";
+import type { CallContext } from "./http/repeated-call.ts";
+import { RepeatedCall } from "./http/repeated-call.ts";
+import type { ScoringProtocol } from "./http/sampling-protocol.ts";
 
 /** What scoring works with. */
 interface ScoreContext extends CallContext {

@@ -6,8 +6,8 @@ import type {
   Generation,
   GenerationPiece,
 } from "./engine.ts";
-import type { SampledPiece } from "./piece-reply.ts";
-import type { PieceRequest } from "./piece-request.ts";
+import type { SampledPiece } from "./http/piece-reply.ts";
+import type { PieceRequest } from "./http/piece-request.ts";
 import { cannotGoOn, findWholeDemand } from "./whole-demand.ts";
 
 /** What a turn has brought so far, and what became of its requests. */

@@ -1,6 +1,6 @@
-import type { VersionRun } from "./piece-reply.ts";
-import type { JsonObject } from "./reply-reading.ts";
-import { ReplyProblem, show } from "./reply-reading.ts";
+import type { VersionRun } from "./http/piece-reply.ts";
+import type { JsonObject } from "./http/reply-reading.ts";
+import { ReplyProblem, show } from "./http/reply-reading.ts";
 
 /**
  * Reads which version sampled what from `weight_versions`: spans of tokens, one behind the other, as

@@ -1,7 +1,7 @@
 import { RolloutError } from "../errors.ts";
 import type { DiscardedSampling, GenerateRequest, Generation } from "./engine.ts";
 import { nothingSampled } from "./nothing-sampled.ts";
-import { isObject } from "./reply-reading.ts";
+import { isObject } from "./http/reply-reading.ts";
 
 /**
  * Engines' own parameters that are about the whole output of one request: the forms that it is held to, and the texts

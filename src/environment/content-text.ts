@@ -1,4 +1,4 @@
-import { isMostlyHoles } from "./sparse-list.ts";
+import { isMostlyHoles } from "./state/sparse-list.ts";
 
 /** Numbers of one size in a row, whose members are those numbers. */
 export type Numbers = ArrayLike<number | bigint>;

@@ -1,5 +1,5 @@
 import { RolloutError, UsageError } from "../errors.ts";
-import { onAbort } from "../internal/on-abort.ts";
+import { onAbort } from "../async/on-abort.ts";
 import { callThrough, type Outside } from "../outside.ts";
 import type { Task } from "../task.ts";
 import type { User } from "../user/user.ts";
@@ -8,10 +8,10 @@ import { toUser, type DefinedUser } from "./defined-user.ts";
 import { DefinedWorld, foreign, foreignAsync, type PlayedEpisode } from "./defined-world.ts";
 import type { Environment } from "./environment.ts";
 import { EpisodeResources, type GetResource } from "./episode-resources.ts";
-import { EpisodeState } from "./episode-state.ts";
+import { EpisodeState } from "./state/episode-state.ts";
 import { refuseMisspelt } from "./refuse-misspelt.ts";
 import type { ScoreResult } from "./score-result.ts";
-import { placeOfCaller } from "../internal/source-place.ts";
+import { placeOfCaller } from "../text/source-place.ts";
 import { nameTasks, type TaskItem, type TaskSplits } from "./task-list.ts";
 
 /** Tools by their names. */

@@ -8,12 +8,12 @@ import { isLeaving, textOfLine, type UserSession } from "../user/user.ts";
 import type { Tool } from "./define-tool.ts";
 import type { Action, Score, Step, World } from "./environment.ts";
 import type { EpisodeResources, GetResource } from "./episode-resources.ts";
-import type { EpisodeState } from "./episode-state.ts";
+import type { EpisodeState } from "./state/episode-state.ts";
 import { binaryText } from "./binary.ts";
 import { briefText } from "./brief-value.ts";
 import { writeJsonWith } from "./plain-text.ts";
 import { toScore, type ScoreResult } from "./score-result.ts";
-import { placeOfThrow } from "../internal/source-place.ts";
+import { placeOfThrow } from "../text/source-place.ts";
 import { callDefinedTool, type ToolOutcome } from "./tool-call.ts";
 import { toWritableArguments } from "./written-arguments.ts";
 

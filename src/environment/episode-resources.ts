@@ -1,5 +1,5 @@
 import { RolloutError, UsageError } from "../errors.ts";
-import { onAbort } from "../internal/on-abort.ts";
+import { onAbort } from "../async/on-abort.ts";
 
 /** What an episode holds outside of its state, by keys: a connection, a process, a sandbox. */
 export type GetResource = <Resource extends AsyncDisposable>(

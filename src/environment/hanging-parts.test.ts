@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkEnvironment } from "../library/check-environment.ts";
+import { checkEnvironment } from "../api/check-environment.ts";
 import { defineEnvironment } from "./define-environment.ts";
 
 const hang = async (): Promise<never> => await new Promise<never>(() => {});

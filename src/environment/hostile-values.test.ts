@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parsePythonJson } from "../python/json-parse.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
 import type { PyDict } from "../python/value.ts";
 import { defineEnvironment } from "./define-environment.ts";
 import { defineTool } from "./define-tool.ts";

@@ -1,4 +1,4 @@
-import { isSparse } from "./sparse-list.ts";
+import { isSparse } from "./state/sparse-list.ts";
 
 /** Why a value cannot be written as text for a model or as JSON. */
 export class NotPlain extends Error {

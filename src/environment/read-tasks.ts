@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { UsageError, describeError } from "../errors.ts";
 import type { TaskItem } from "./task-list.ts";
-import { readTextFile } from "../internal/decode-text.ts";
-import { parseStrictJson } from "../internal/strict-json.ts";
+import { readTextFile } from "../text/decode-text.ts";
+import { parseStrictJson } from "../json/strict-json.ts";
 
 /**
  * Reads tasks, for `defineEnvironment()`: from a JSONL file with one task a line, or from anything that

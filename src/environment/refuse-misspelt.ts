@@ -1,5 +1,5 @@
 import { UsageError } from "../errors.ts";
-import { nearestName } from "../internal/nearest-name.ts";
+import { nearestName } from "../values/nearest-name.ts";
 
 /**
  * Refuses a member that is none of the known ones and nearly is one: it would be passed over, and what was meant

@@ -1,10 +1,10 @@
 import { RolloutError, describeError } from "../errors.ts";
 import { classOf } from "./content-text.ts";
-import type { Difference } from "./difference.ts";
+import type { Difference } from "./state/difference.ts";
 import type { Score } from "./environment.ts";
 import { briefText } from "./brief-value.ts";
 import { NotPlain, writePlainJson } from "./plain-text.ts";
-import { findDifferences } from "./state-difference.ts";
+import { findDifferences } from "./state/state-difference.ts";
 
 /** What `score()` may say: a reward, whether all is right, or more. */
 export type ScoreResult<State> = number | boolean | DetailedScore<State>;

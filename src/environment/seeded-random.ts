@@ -1,4 +1,4 @@
-import { hashText, spreadBits } from "../internal/hash-text.ts";
+import { hashText, spreadBits } from "../values/hash-text.ts";
 
 /** A repeatable source of chance. */
 export interface Random {

@@ -1,4 +1,4 @@
-import { startDeadline, type Deadline } from "../internal/deadline.ts";
+import { startDeadline, type Deadline } from "../async/deadline.ts";
 import { PlaybackStop, type Outside } from "../outside.ts";
 import { briefText } from "./brief-value.ts";
 import type { GetResource } from "./episode-resources.ts";
@@ -6,7 +6,7 @@ import { RolloutError, describeError, isOwnBug } from "../errors.ts";
 import { toPlainJson, type PlainJson, type PyDict } from "../python/value.ts";
 import { NotPlain, writePlainJson, writeShownJson } from "./plain-text.ts";
 import { isRefusal } from "./refuse.ts";
-import { placeOfThrow } from "../internal/source-place.ts";
+import { placeOfThrow } from "../text/source-place.ts";
 import type { CheckedArguments, ParameterCheck } from "./tool-parameters.ts";
 import { findUnusable } from "./written-arguments.ts";
 

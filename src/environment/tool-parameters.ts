@@ -1,5 +1,5 @@
 import { UsageError, describeError } from "../errors.ts";
-import { stringifyPythonJson } from "../python/json-stringify.ts";
+import { stringifyPythonJson } from "../python/json/json-stringify.ts";
 import { toPyValue, type PlainJson, type PyDict } from "../python/value.ts";
 import { checkSchema } from "../schema/check-schema.ts";
 import { findUnusableParts } from "../schema/find-unusable-parts.ts";

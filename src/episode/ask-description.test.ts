@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import { UsageError } from "../errors.ts";
-import { createClock } from "../internal/clock.ts";
+import { createClock } from "../async/clock.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { askDescription } from "./ask-description.ts";
 import { preparedEngine } from "./lamp-episode.fixture.ts";

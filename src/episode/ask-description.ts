@@ -1,9 +1,9 @@
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import { RolloutError, UsageError } from "../errors.ts";
-import type { Clock } from "../internal/clock.ts";
-import { withDeadline } from "../internal/deadline.ts";
+import type { Clock } from "../async/clock.ts";
+import { withDeadline } from "../async/deadline.ts";
 import { attribute } from "./boundary.ts";
-import { describe, requireFields, requireObject, requirePlain } from "./foreign-value.ts";
+import { describe, requireFields, requireObject, requirePlain } from "./check/foreign-value.ts";
 import { defaultLimits } from "./limits.ts";
 
 /** How an engine is asked what it is. */

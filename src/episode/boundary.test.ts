@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { systemClock } from "../internal/clock.ts";
+import { systemClock } from "../async/clock.ts";
 import { crossBriefly } from "./boundary.ts";
-import { CallWatch } from "./call-watch.ts";
+import { CallWatch } from "./turn/call-watch.ts";
 
 test("a promise that comes where nobody waits any more is let go of", async () => {
   using watch = new CallWatch(AbortSignal.abort(new Error("stopped")), systemClock);

@@ -7,8 +7,8 @@ import {
   type Party,
 } from "../errors.ts";
 import type { Environment } from "../environment/environment.ts";
-import type { CallTerms, CallWatch } from "./call-watch.ts";
-import { isSoundFailure } from "./is-sound-failure.ts";
+import type { CallTerms, CallWatch } from "./turn/call-watch.ts";
+import { isSoundFailure } from "./check/is-sound-failure.ts";
 
 /** A boundary to code that is not ours: whom to blame, for what, and how long to wait. */
 export interface Boundary {

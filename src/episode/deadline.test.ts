@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Engine, Generation } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
-import { createClock, type Clock } from "../internal/clock.ts";
+import { createClock, type Clock } from "../async/clock.ts";
 import { characterIds } from "../testing/character-renderer.ts";
 import { createDeferred } from "../testing/deferred.ts";
 import { manualClock, type ManualClock } from "../testing/manual-clock.ts";

@@ -9,7 +9,7 @@ import { findToolCallParser } from "../parser/registry.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
-import { askEngine } from "./ask-engine.ts";
+import { askEngine } from "./turn/ask-engine.ts";
 import type { EpisodeSetup } from "./episode-setup.ts";
 import { lamp, lampTask, play, preparedEngine, says, switchCall } from "./lamp-episode.fixture.ts";
 import { defaultLimits } from "./limits.ts";

@@ -1,4 +1,4 @@
-import type { EpisodeRow } from "../run/run-folder.ts";
+import type { EpisodeRow } from "../run/folder/run-folder.ts";
 
 /** An episode's line with the given fields; the others are those of a plain one that completed. */
 export function episodeRow(

@@ -6,7 +6,7 @@ import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine, Generation } from "../engine/engine.ts";
 import type { Environment, World } from "../environment/environment.ts";
 import { RolloutError, describeStack } from "../errors.ts";
-import { createClock } from "../internal/clock.ts";
+import { createClock } from "../async/clock.ts";
 import { toolsFromOpenAi } from "../message.ts";
 import { PlaybackStop } from "../outside.ts";
 import { findToolCallParser } from "../parser/registry.ts";

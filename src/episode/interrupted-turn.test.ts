@@ -6,16 +6,16 @@ import { assertRequest } from "../engine/check-request.ts";
 import type { Engine, GenerateRequest } from "../engine/engine.ts";
 import { nothingSampled } from "../engine/nothing-sampled.ts";
 import { RolloutError } from "../errors.ts";
-import { createClock } from "../internal/clock.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { createClock } from "../async/clock.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
-import { PolicyGate } from "../run/policy-gate.ts";
+import { PolicyGate } from "../run/policy/policy-gate.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import type { EpisodeSetup } from "./episode-setup.ts";
-import type { Inputs } from "./input.ts";
-import { RecordingEnd } from "./input-player.ts";
+import type { Inputs } from "./inputs/input.ts";
+import { RecordingEnd } from "./inputs/input-player.ts";
 import {
   lamp,
   lampTask,

@@ -6,7 +6,7 @@ import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { Action, Environment, Step } from "../environment/environment.ts";
 import { oneToolEnvironment } from "../environment/one-tool-environment.fixture.ts";
 import type { RolloutError } from "../errors.ts";
-import type { Clock } from "../internal/clock.ts";
+import type { Clock } from "../async/clock.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";

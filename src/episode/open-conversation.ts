@@ -1,12 +1,12 @@
 import type { Opening } from "../agent/agent.ts";
 import type { World } from "../environment/environment.ts";
-import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
+import { isTurnOver, takeTurn } from "../async/take-turn.ts";
 import { RolloutError } from "../errors.ts";
 import { opensReasoning } from "../renderer/continues.ts";
 import { ConversationRefusal, HiddenTool } from "../renderer/render-prompt.ts";
 import type { RenderedIds } from "../renderer/renderer.ts";
-import { checkOpeningMessages } from "./check-agent.ts";
-import { checkOpening } from "./check-foreign.ts";
+import { checkOpeningMessages } from "./check/check-agent.ts";
+import { checkOpening } from "./check/check-foreign.ts";
 import { crossBriefly, type Boundary } from "./boundary.ts";
 import { termsOf } from "./open-world.ts";
 import { askWorld, callAgent, type Play } from "./play.ts";

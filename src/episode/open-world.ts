@@ -1,15 +1,15 @@
 import { RolloutError } from "../errors.ts";
 import type { Environment, World } from "../environment/environment.ts";
-import { createAbortController } from "../internal/abort-controller.ts";
+import { createAbortController } from "../async/abort-controller.ts";
 import { toolsFromOpenAi } from "../message.ts";
-import { parsePythonJson } from "../python/json-parse.ts";
-import { stringifyPythonJson } from "../python/json-stringify.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../python/json/json-stringify.ts";
 import type { UserSession } from "../user/user.ts";
 import { crossBoundary, suspectOf } from "./boundary.ts";
-import { CallWatch } from "./call-watch.ts";
-import { checkWorld } from "./check-foreign.ts";
-import { describe, refuse, requireTools } from "./foreign-value.ts";
-import type { InputPlayer } from "./input-player.ts";
+import { CallWatch } from "./turn/call-watch.ts";
+import { checkWorld } from "./check/check-foreign.ts";
+import { describe, refuse, requireTools } from "./check/foreign-value.ts";
+import type { InputPlayer } from "./inputs/input-player.ts";
 import { callWorld, repeatability, tolerate, type Play } from "./play.ts";
 
 /**

@@ -1,37 +1,37 @@
 import type { World } from "../environment/environment.ts";
 import { RolloutError, UsageError } from "../errors.ts";
-import { measuring, systemClock } from "../internal/clock.ts";
-import { startDeadline } from "../internal/deadline.ts";
-import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
+import { measuring, systemClock } from "../async/clock.ts";
+import { startDeadline } from "../async/deadline.ts";
+import { isTurnOver, takeTurn } from "../async/take-turn.ts";
 import { PlaybackStop } from "../outside.ts";
 import type { RolloutEnd } from "../trajectory/sample.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
-import { leastSpending, noSpending } from "../user/add-spending.ts";
+import { leastSpending, noSpending } from "../user/chat/add-spending.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
 import { beginTrace } from "./begin-trace.ts";
-import { askUsage } from "./ask-usage.ts";
+import { askUsage } from "./turn/ask-usage.ts";
 import { crossBriefly, suspectOf } from "./boundary.ts";
-import { CallWatch } from "./call-watch.ts";
-import { checkScore, checkSession } from "./check-foreign.ts";
+import { CallWatch } from "./turn/call-watch.ts";
+import { checkScore, checkSession } from "./check/check-foreign.ts";
 import { countEpisode } from "./count-episode.ts";
-import { countShared } from "./count-shared.ts";
+import { countShared } from "./check/count-shared.ts";
 import type { EpisodeTrace } from "./episode-tracer.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import { borrowSession, borrowUser } from "./borrow-session.ts";
 import type { Episode, SharedCounts } from "./episode.ts";
-import { Hearing } from "./hearing.ts";
-import { endOf, turnsIn, type Inputs } from "./input.ts";
+import { Hearing } from "./turn/user-call-tracker.ts";
+import { endOf, turnsIn, type Inputs } from "./inputs/input.ts";
 import {
   InputPlayer,
   RecordingEnd,
   ReplayDivergence,
   type InputPlayerOptions,
-} from "./input-player.ts";
+} from "./inputs/input-player.ts";
 import { scoredEnd } from "./scored-end.ts";
 import { openConversation } from "./open-conversation.ts";
 import { disposeWorld, openWorld } from "./open-world.ts";
 import { callParty, askWorld, overwritten, tolerate, type Play, type TurnsEnd } from "./play.ts";
-import { playTurn } from "./play-turn.ts";
+import { playTurn } from "./turn/play-turn.ts";
 
 /** What a play of an episode is told besides who plays it. */
 export interface PlayEpisodeOptions extends Pick<

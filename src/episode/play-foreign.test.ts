@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { RolloutError } from "../errors.ts";
-import { createClock } from "../internal/clock.ts";
+import { createClock } from "../async/clock.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { manualClock } from "../testing/manual-clock.ts";

@@ -1,18 +1,18 @@
 import { InvariantError, RolloutError, parties } from "../errors.ts";
-import { endedBy } from "../internal/ended-by.ts";
-import { wellFormedCopy } from "../internal/plain-copy.ts";
-import { whyNotJson } from "../internal/why-not-json.ts";
+import { endedBy } from "../async/ended-by.ts";
+import { wellFormedCopy } from "../values/plain-copy.ts";
+import { whyNotJson } from "../json/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
 import type { ForkPlace } from "../trajectory/sample.ts";
 import { segmentFault } from "../trajectory/segment-fault.ts";
 import type { Segment } from "../trajectory/trajectory-recorder.ts";
 import { isRow, quote, type RawRow } from "../trajectory/violation.ts";
 import { attribute } from "./boundary.ts";
-import { checkStory } from "./check-story.ts";
+import { checkStory } from "./check/check-story.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
 import type { Episode, EpisodeStory } from "./episode.ts";
 import { left, leaveMs, playWithinTime } from "./play-within-time.ts";
-import { rowsFault } from "./rows-fault.ts";
+import { rowsFault } from "./check/rows-fault.ts";
 import { failedEpisode, unplayedEpisode } from "./unplayed-episode.ts";
 
 /**

@@ -1,8 +1,8 @@
 import type { Engine } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
-import { systemClock } from "../internal/clock.ts";
-import { startDeadline, type Deadline } from "../internal/deadline.ts";
-import { onAbort } from "../internal/on-abort.ts";
+import { systemClock } from "../async/clock.ts";
+import { startDeadline, type Deadline } from "../async/deadline.ts";
+import { onAbort } from "../async/on-abort.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
 import type { EpisodeLimits } from "./limits.ts";
 

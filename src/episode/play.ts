@@ -1,15 +1,15 @@
 import { RolloutError } from "../errors.ts";
-import type { Clock } from "../internal/clock.ts";
-import type { Deadline } from "../internal/deadline.ts";
+import type { Clock } from "../async/clock.ts";
+import type { Deadline } from "../async/deadline.ts";
 import type { Message, ToolDefinition } from "../message.ts";
 import type { StopReason } from "../trajectory/sample.ts";
 import type { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { crossBoundary, crossBriefly, type Boundary } from "./boundary.ts";
-import type { CallWatch } from "./call-watch.ts";
+import type { CallWatch } from "./turn/call-watch.ts";
 import { traced, type EpisodeTrace } from "./episode-tracer.ts";
 import type { SharedCounts, TurnRecord } from "./episode.ts";
-import type { Hearing } from "./hearing.ts";
-import type { InputPlayer } from "./input-player.ts";
+import type { Hearing } from "./turn/user-call-tracker.ts";
+import type { InputPlayer } from "./inputs/input-player.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 
 /** What grows while an episode is played. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { checkEnd } from "../trajectory/check-end.ts";
-import { checkScore } from "./check-foreign.ts";
+import { checkScore } from "./check/check-foreign.ts";
 import { scoredEnd } from "./scored-end.ts";
 
 describe("scoredEnd()", () => {

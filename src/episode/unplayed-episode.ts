@@ -1,5 +1,5 @@
 import type { RolloutError } from "../errors.ts";
-import { noSpending } from "../user/add-spending.ts";
+import { noSpending } from "../user/chat/add-spending.ts";
 import { countEpisode } from "./count-episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import type { Episode } from "./episode.ts";

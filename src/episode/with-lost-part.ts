@@ -1,6 +1,6 @@
 import type { Generation } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
-import { isSoundFailure } from "./is-sound-failure.ts";
+import { isSoundFailure } from "./check/is-sound-failure.ts";
 
 /**
  * The failure of a turn of which a part was sampled before: that part is lost with it, and is accounted for as what

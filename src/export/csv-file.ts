@@ -1,4 +1,4 @@
-import type { EpisodeStory } from "../run/episode-row.ts";
+import type { EpisodeStory } from "../run/folder/episode-row.ts";
 
 const columns: Readonly<Record<string, (episode: EpisodeStory) => string | number | undefined>> = {
   rollout_id: ({ rolloutId }) => rolloutId,

@@ -1,7 +1,7 @@
 import { countEpisode } from "../episode/count-episode.ts";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
 import type { Episode, TurnRecord } from "../episode/episode.ts";
-import { RunFolder, type RunManifest } from "../run/run-folder.ts";
+import { RunFolder, type RunManifest } from "../run/folder/run-folder.ts";
 import { RunTally } from "../run/run-progress.ts";
 import type { RolloutEnd } from "../trajectory/sample.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";

@@ -1,5 +1,5 @@
-import { withoutUndefined } from "../internal/without-undefined.ts";
-import { encodeLine } from "../run/encode-line.ts";
+import { withoutUndefined } from "../values/without-undefined.ts";
+import { encodeLine } from "../run/disk/encode-line.ts";
 import { columnDocument } from "./column-document.ts";
 import { exportGroups } from "./export-groups.ts";
 import type { ExportNote, ExportSurroundings } from "./exporter.ts";

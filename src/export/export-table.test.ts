@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readJsonl } from "../run/read-jsonl.ts";
+import { readJsonl } from "../run/disk/read-jsonl.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { writeEveryKindRun } from "./every-kind-run.fixture.ts";
 import { tableContent, writeShards } from "./export-table.ts";

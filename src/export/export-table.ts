@@ -1,8 +1,8 @@
 import { readdir } from "node:fs/promises";
-import { makeFolder } from "../internal/make-folder.ts";
+import { makeFolder } from "../files/make-folder.ts";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
-import { writeWhole, writeWholeJson } from "../run/write-whole.ts";
+import { writeWhole, writeWholeJson } from "../run/disk/write-atomically.ts";
 import { csvFile } from "./csv-file.ts";
 import { parquetFile } from "./parquet-file.ts";
 import { readFinished, readTableRows } from "./read-table-rows.ts";

@@ -1,5 +1,5 @@
-import type { EpisodeStory } from "../run/episode-row.ts";
-import type { SlimePlace } from "../sink/slime.ts";
+import type { EpisodeStory } from "../run/folder/episode-row.ts";
+import type { SlimePlace } from "../run/slime/slime.ts";
 import type { Sample } from "../trajectory/sample.ts";
 
 /** What a trainer has to be told apart from a plain row. */

@@ -1,10 +1,10 @@
 import { UsageError } from "../errors.ts";
-import { attemptCountsOf } from "../run/attempt-counts.ts";
-import { diskFiles } from "../run/files.ts";
-import { readPlacedLines } from "../run/placed-lines.ts";
-import type { PlanRecord } from "../run/plan-run.ts";
-import type { ToldGrouping } from "../run/told-episodes.ts";
-import type { SlimeAttempt } from "../sink/slime-file.ts";
+import { attemptCountsOf } from "../run/schedule/attempt-counts.ts";
+import { diskFiles } from "../run/disk/files.ts";
+import { readPlacedLines } from "../run/disk/placed-lines.ts";
+import type { PlanRecord } from "../run/schedule/plan-run.ts";
+import type { ToldGrouping } from "../run/folder/episode-events.ts";
+import type { SlimeAttempt } from "../run/slime/slime-file.ts";
 
 /** What `run.json` says of a run whose episodes nobody planned. */
 export interface OpenPlan {

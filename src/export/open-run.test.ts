@@ -2,9 +2,9 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { verifyExport } from "../audit/exported/verify-export.ts";
-import { verifyRun } from "../audit/verify-run.ts";
-import { readRun } from "../library/read-run.ts";
+import { verifyExport } from "../verify/exported/verify-export.ts";
+import { verifyRun } from "../verify/verify-run.ts";
+import { readRun } from "../api/read-run.ts";
 import {
   fiftyLamps,
   openLamps,
@@ -13,8 +13,8 @@ import {
   takeAll,
 } from "../run/lamp-groups.fixture.ts";
 import { lampSetup } from "../run/lamp-run.fixture.ts";
-import type { RunManifest } from "../run/run-manifest.ts";
-import { endlessTasks } from "../run/task-source.ts";
+import type { RunManifest } from "../run/folder/run-manifest.ts";
+import { endlessTasks } from "../run/schedule/task-source.ts";
 import { exportRun, type ExportOptions } from "./export-run.ts";
 import type { ExportTarget } from "./exporters.ts";
 import { readRunGroups } from "./read-run-groups.ts";

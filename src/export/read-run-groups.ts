@@ -1,13 +1,13 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
-import { withoutUndefined } from "../internal/without-undefined.ts";
-import { diskFiles } from "../run/files.ts";
-import { samplingFactsIn } from "../run/found-sampling.ts";
-import type { PlanRecord } from "../run/plan-run.ts";
-import type { RunManifest } from "../run/run-manifest.ts";
-import { readTold } from "../run/told-episodes.ts";
-import { readSlimeGroups } from "../sink/slime-file.ts";
+import { withoutUndefined } from "../values/without-undefined.ts";
+import { diskFiles } from "../run/disk/files.ts";
+import { samplingFactsIn } from "../run/policy/found-sampling.ts";
+import type { PlanRecord } from "../run/schedule/plan-run.ts";
+import type { RunManifest } from "../run/folder/run-manifest.ts";
+import { readTold } from "../run/folder/episode-events.ts";
+import { readSlimeGroups } from "../run/slime/slime-file.ts";
 import type { ExportMember, ExportSurroundings } from "./exporter.ts";
 import { findAttempts, type OpenPlan } from "./find-attempts.ts";
 

@@ -1,4 +1,4 @@
-import { toSlimeRow } from "../sink/slime.ts";
+import { toSlimeRow } from "../run/slime/slime.ts";
 import { countedGroupRules } from "./common-rules.ts";
 import type { Exporter } from "./exporter.ts";
 

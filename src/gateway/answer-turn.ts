@@ -1,7 +1,7 @@
 import type { Engine, SamplingConstraint, SamplingParameters } from "../engine/engine.ts";
 import { RolloutError, UsageError } from "../errors.ts";
-import type { Clock } from "../internal/clock.ts";
-import { startDeadline } from "../internal/deadline.ts";
+import type { Clock } from "../async/clock.ts";
+import { startDeadline } from "../async/deadline.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { ClientError } from "./client-error.ts";
 import type { AskedTurn, ReplyEvent, ReplyStart, ReplyToken } from "./conversation.ts";
@@ -20,7 +20,7 @@ import { sampleReply, type SampledReply } from "./turn/sample-reply.ts";
 import { unkeptWishes, wantedForm, type WantedForm } from "./turn/turn-constraint.ts";
 import type { ReplyFormats } from "./turn/turn-reader.ts";
 import { writeJsonWith } from "../environment/plain-text.ts";
-import { writtenText } from "../python/exact-json.ts";
+import { writtenText } from "../python/json/exact-json.ts";
 
 /** What turns are answered with. */
 export interface TurnServices {

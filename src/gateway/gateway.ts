@@ -1,12 +1,12 @@
 import type { Engine, SamplingParameters } from "../engine/engine.ts";
 import type { Episode } from "../episode/episode.ts";
 import { describeError, RolloutError, UsageError, type Failure } from "../errors.ts";
-import { systemClock, type Clock } from "../internal/clock.ts";
-import { startDeadline, withDeadline } from "../internal/deadline.ts";
-import { whyNotJson } from "../internal/why-not-json.ts";
+import { systemClock, type Clock } from "../async/clock.ts";
+import { startDeadline, withDeadline } from "../async/deadline.ts";
+import { whyNotJson } from "../json/why-not-json.ts";
 import type { Message } from "../message.ts";
 import type { Renderer } from "../renderer/renderer.ts";
-import { episodeSamples } from "../run/episode-samples.ts";
+import { episodeSamples } from "../run/folder/episode-samples.ts";
 import { isReward } from "../trajectory/reward.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import {

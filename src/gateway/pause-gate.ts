@@ -1,6 +1,6 @@
-import { withResolvers, type Resolvers } from "../internal/with-resolvers.ts";
-import { withDeadline } from "../internal/deadline.ts";
-import type { Clock } from "../internal/clock.ts";
+import { withResolvers, type Resolvers } from "../async/with-resolvers.ts";
+import { withDeadline } from "../async/deadline.ts";
+import type { Clock } from "../async/clock.ts";
 import { ClientError } from "./client-error.ts";
 
 /** Holds requests back while the policy's weights are exchanged. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
-import { downloadFile } from "../internal/download-file.ts";
+import { downloadFile } from "../files/download-file.ts";
 import { replaceFile, replaceLink } from "./replace-file.ts";
 import type { RepositoryFile } from "./repository.ts";
 import { folderOf, type Snapshot } from "./snapshot.ts";

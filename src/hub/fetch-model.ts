@@ -1,8 +1,8 @@
 import path from "node:path";
 import { EnvHttpProxyAgent, request } from "undici";
 import { UsageError, describeError } from "../errors.ts";
-import { followRedirects } from "../internal/follow-redirects.ts";
-import { plainReply, readReplyText } from "../internal/read-reply.ts";
+import { followRedirects } from "../http/follow-redirects.ts";
+import { plainReply, readReplyText } from "../http/read-reply.ts";
 import { fetchFile } from "./fetch-file.ts";
 import { readHubPlace, readHubToken, type HubPlace, type HubVariables } from "./hub-place.ts";
 import type { ModelName } from "./model-name.ts";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
-import { hideEverywhere } from "../internal/redactor.ts";
+import { hideEverywhere } from "../secrets/redactor.ts";
 
 /** Environment variables, as the hub's own library reads them. */
 export type HubVariables = Readonly<Record<string, string | undefined>>;

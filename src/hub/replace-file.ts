@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { copyFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { makeFolder } from "../internal/make-folder.ts";
+import { makeFolder } from "../files/make-folder.ts";
 
 /** Name of a file beside another one that no other process uses. */
 function nameBeside(file: string): string {

@@ -4,7 +4,7 @@ import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { sharedData } from "../testing/shared-data.fixture.ts";
 import { UsageError } from "../errors.ts";
-import { parsePythonJson } from "../python/json-parse.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
 import type { PyDict, PyList } from "../python/value.ts";
 import type { ChatTemplate } from "./chat-template.ts";
 import { compileChatTemplate } from "./chat-template.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../errors.ts";
-import { parsePythonJson } from "../python/json-parse.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
 import type { PyDict, PyList, PyValue } from "../python/value.ts";
 import { compileChatTemplate } from "./chat-template.ts";
 import { TemplateError } from "./template-error.ts";

@@ -1,16 +1,16 @@
-import { setEscaping } from "./autoescape.ts";
+import { setEscaping } from "./evaluate/autoescape.ts";
 import { UsageError } from "../errors.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
-import type { TemplateLimits } from "./budget.ts";
-import { defaultTemplateLimits, runWithin } from "./budget.ts";
-import type { Execute, Frame, RenderContext } from "./frame.ts";
-import { compileRoot } from "./frame.ts";
-import { parseTemplate } from "./parser.ts";
-import { analyzeStatements, JinjaScope } from "./scope.ts";
-import { compileStatements } from "./statement.ts";
+import type { TemplateLimits } from "./evaluate/budget.ts";
+import { defaultTemplateLimits, runWithin } from "./evaluate/budget.ts";
+import type { Execute, Frame, RenderContext } from "./evaluate/frame.ts";
+import { compileRoot } from "./evaluate/frame.ts";
+import { parseTemplate } from "./syntax/parser.ts";
+import { analyzeStatements, JinjaScope } from "./evaluate/scope.ts";
+import { compileStatements } from "./evaluate/statement.ts";
 import { toTemplateError } from "./template-error.ts";
-import { keepWritten } from "./template-json.ts";
-import { strftimeAt, templateGlobals, templateReference } from "./template-globals.ts";
+import { keepWritten } from "./filters/template-json.ts";
+import { strftimeAt, templateGlobals, templateReference } from "./evaluate/template-globals.ts";
 
 /** What a chat template renders. */
 interface ChatTemplateInput {

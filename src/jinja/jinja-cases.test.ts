@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../errors.ts";
-import { parsePythonJson } from "../python/json-parse.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
 import type { PyDict } from "../python/value.ts";
 import { compileChatTemplate } from "./chat-template.ts";
 import { TemplateError } from "./template-error.ts";

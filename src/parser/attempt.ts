@@ -1,7 +1,7 @@
 import type { PyValue } from "../python/value.ts";
 import { isPyDict } from "../python/value.ts";
-import { stringifyPythonJson } from "../python/json-stringify.ts";
-import { parsePythonJson } from "../python/json-parse.ts";
+import { stringifyPythonJson } from "../python/json/json-stringify.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
 import { catchPython } from "./python-catch.ts";
 import { findReasoningSpans } from "./reasoning-spans.ts";
 import { findSchemaMismatches } from "./schema-mismatch.ts";

@@ -1,5 +1,5 @@
-import { parsePythonJson } from "../python/json-parse.ts";
-import { pythonLower } from "../python/lower.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
+import { pythonLower } from "../python/text/lower.ts";
 import { PythonError } from "../python/python-error.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { isPyDict, isPyList } from "../python/value.ts";

@@ -1,4 +1,4 @@
-import { decodePythonJsonAt, parsePythonJson } from "../python/json-parse.ts";
+import { decodePythonJsonAt, parsePythonJson } from "../python/json/json-parse.ts";
 import { PythonError } from "../python/python-error.ts";
 import type { PyValue } from "../python/value.ts";
 import { isPyDict, isPyList } from "../python/value.ts";

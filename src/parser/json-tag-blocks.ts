@@ -1,4 +1,4 @@
-import { pythonLstrip, pythonRstrip } from "../python/strip.ts";
+import { pythonLstrip, pythonRstrip } from "../python/text/strip.ts";
 import type { Block, Diagnostic } from "./attempt.ts";
 import type { CallFields, JsonReading } from "./json-payload.ts";
 import { blocksOfPayload, mayBeginJson, readJson, readJsonPrefix } from "./json-payload.ts";

@@ -1,4 +1,4 @@
-import { pythonStrip } from "../python/strip.ts";
+import { pythonStrip } from "../python/text/strip.ts";
 import { pythonPattern } from "./python-pattern.ts";
 import { parseXmlElement } from "./xml-element.ts";
 

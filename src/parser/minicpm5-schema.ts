@@ -1,5 +1,5 @@
 import { PythonError } from "../python/python-error.ts";
-import { parsePythonJson } from "../python/json-parse.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
 import { pythonTruthy } from "../python/truthy.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { isPyDict, isPyList } from "../python/value.ts";

@@ -1,4 +1,4 @@
-import { isPythonSpace } from "../python/white-space.ts";
+import { isPythonSpace } from "../python/text/white-space.ts";
 
 /** The markers of Muse's recipient channels, and of the calls in them. */
 export const muse = {

@@ -1,7 +1,7 @@
-import { decodePythonJsonAt, parsePythonJson, PythonJsonError } from "../python/json-parse.ts";
+import { decodePythonJsonAt, parsePythonJson, PythonJsonError } from "../python/json/json-parse.ts";
 import { PythonError, PythonValueError } from "../python/python-error.ts";
 import type { PyValue } from "../python/value.ts";
-import { isPythonSpace } from "../python/white-space.ts";
+import { isPythonSpace } from "../python/text/white-space.ts";
 
 /** A bracket that is open, and its place. */
 interface OpenBracket {

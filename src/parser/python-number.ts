@@ -1,7 +1,7 @@
-import { parseIntDigits } from "../python/int-text.ts";
+import { parseIntDigits } from "../python/numbers/int-text.ts";
 import { PythonError, PythonValueError } from "../python/python-error.ts";
-import { pythonStrip } from "../python/strip.ts";
-import { isPythonSpace } from "../python/white-space.ts";
+import { pythonStrip } from "../python/text/strip.ts";
+import { isPythonSpace } from "../python/text/white-space.ts";
 
 const intPattern = /^([+-]?)(\d+(?:_\d+)*)$/;
 const floatPattern =

@@ -1,4 +1,4 @@
-import { isPythonSpace } from "../python/white-space.ts";
+import { isPythonSpace } from "../python/text/white-space.ts";
 import { compileLinear, optional, repeat, repeatOnce, sequence } from "./linear-pattern.ts";
 import type { Pattern } from "./linear-pattern.ts";
 

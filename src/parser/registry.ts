@@ -1,4 +1,4 @@
-import { expectedName } from "../internal/nearest-name.ts";
+import { expectedName } from "../values/nearest-name.ts";
 import { UsageError } from "../errors.ts";
 import { apertus2509 } from "./sglang/apertus2509.ts";
 import { cohereCommand4 } from "./sglang/cohere-command4.ts";

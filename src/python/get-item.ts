@@ -1,7 +1,7 @@
 import { assertHashable } from "./hashable.ts";
 import type { MutableValue } from "./mutable-value.ts";
 import { PythonError } from "./python-error.ts";
-import { pythonRepr } from "./repr.ts";
+import { pythonRepr } from "./text/repr.ts";
 import { pythonTypeName } from "./type-name.ts";
 import type { PyValue } from "./value.ts";
 import { isPyDict, isPyList } from "./value.ts";

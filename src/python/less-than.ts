@@ -1,4 +1,4 @@
-import { compareCodePoints } from "./compare-code-points.ts";
+import { compareCodePoints } from "./text/compare-code-points.ts";
 import { isOrEquals } from "./equals.ts";
 import { PythonError } from "./python-error.ts";
 import { pythonTypeName } from "./type-name.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { absolute, add, multiply, negate, subtract } from "./arithmetic.ts";
+import { absolute, add, multiply, negate, subtract } from "./numbers/arithmetic.ts";
 import { contains } from "./contains.ts";
 import { countOf } from "./count.ts";
 import { getItem } from "./get-item.ts";

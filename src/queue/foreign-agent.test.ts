@@ -1,10 +1,10 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { verifyRun } from "../audit/verify-run.ts";
+import { verifyRun } from "../verify/verify-run.ts";
 import type { Engine } from "../engine/engine.ts";
 import { createForeignPlayer, type ForeignPlayer } from "../gateway/agent/foreign-player.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import type { StartRunOptions } from "../run/start-run-options.ts";
 import { lampEngine, longLampSetup, QueueBench } from "./queue.fixture.ts";
 import { missingStore } from "./store/store-server.fixture.ts";

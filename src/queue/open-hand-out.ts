@@ -1,7 +1,7 @@
 import type { EpisodeLimits } from "../episode/limits.ts";
-import type { Redactor } from "../internal/redactor.ts";
-import type { RunManifest } from "../run/run-folder.ts";
-import type { Variables } from "../setup/create-engine.ts";
+import type { Redactor } from "../secrets/redactor.ts";
+import type { RunManifest } from "../run/folder/run-folder.ts";
+import type { Variables } from "../composition/create-engine.ts";
 import type { HandOutNews } from "./hand-out/hand-out-news.ts";
 import { HandOut, type HandOutOptions } from "./hand-out/hand-out.ts";
 import { describeNoPlace } from "./place/describe-no-place.ts";

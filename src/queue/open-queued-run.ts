@@ -1,9 +1,9 @@
-import type { Redactor } from "../internal/redactor.ts";
-import type { AttemptPlayer } from "../run/attempt-player.ts";
-import type { RunFolder } from "../run/run-folder.ts";
-import type { Variables } from "../setup/create-engine.ts";
-import type { Run } from "../setup/create-run.ts";
-import { createRunRedactor } from "../setup/run-secrets.ts";
+import type { Redactor } from "../secrets/redactor.ts";
+import type { AttemptPlayer } from "../run/schedule/attempt-player.ts";
+import type { RunFolder } from "../run/folder/run-folder.ts";
+import type { Variables } from "../composition/create-engine.ts";
+import type { Run } from "../composition/create-run.ts";
+import { createRunRedactor } from "../composition/run-secrets.ts";
 import { describeContact, describeHandOut } from "./describe-hand-out.ts";
 import { openHandOut } from "./open-hand-out.ts";
 import { handedOutAtOnce, type QueueConfig } from "./queue-settings.ts";

@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import { UsageError, describeError } from "../errors.ts";
-import { diskFiles } from "../run/files.ts";
-import { writeWholeJson } from "../run/write-whole.ts";
+import { diskFiles } from "../run/disk/files.ts";
+import { writeWholeJson } from "../run/disk/write-atomically.ts";
 
 const queueFile = "queue.json";
 

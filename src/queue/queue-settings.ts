@@ -1,13 +1,13 @@
 import { UsageError } from "../errors.ts";
-import { shownUrl } from "../internal/find-secrets.ts";
-import { withoutUndefined } from "../internal/without-undefined.ts";
+import { shownUrl } from "../secrets/find-secrets.ts";
+import { withoutUndefined } from "../values/without-undefined.ts";
 import {
   completeSettings,
   text,
   type GivenSettings,
   type Setting,
   type SettingValues,
-} from "../setup/setting.ts";
+} from "../composition/config/setting.ts";
 
 /** Where attempts are handed out by a queue. None of it changes what is played. */
 export const queueSettings = [

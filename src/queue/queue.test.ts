@@ -4,12 +4,12 @@ import { describe, expect, test } from "vitest";
 import type { Agent } from "../agent/agent.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { Episode } from "../episode/episode.ts";
-import { turnsIn } from "../episode/input.ts";
+import { turnsIn } from "../episode/inputs/input.ts";
 import { UsageError } from "../errors.ts";
-import { Redactor } from "../internal/redactor.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
-import type { EpisodeGroup } from "../run/group.ts";
-import type { TaskSource } from "../run/task-source.ts";
+import { Redactor } from "../secrets/redactor.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
+import type { EpisodeGroup } from "../run/schedule/group.ts";
+import type { TaskSource } from "../run/schedule/task-source.ts";
 import {
   lampEngine,
   lampSource,

@@ -1,28 +1,28 @@
 import { RolloutError, UsageError } from "../errors.ts";
-import { isTurnOver, takeTurn } from "../internal/take-turn.ts";
+import { isTurnOver, takeTurn } from "../async/take-turn.ts";
 import { TemplateError } from "../jinja/template-error.ts";
 import type { ParserSettings } from "../parser/choose-parser.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import { isWhiteSpaceToken } from "../tokenizer/white-space-token.ts";
 import { bindFor, type BoundTemplate } from "./bound-template.ts";
-import { buildCard, namesOfChoices } from "./build-card.ts";
-import type { HistoryPolicy, TemplateProfile } from "./classify-template.ts";
-import { classifyTemplate } from "./classify-template.ts";
-import type { GuardPolicy } from "./control-token-guard.ts";
-import { createControlTokenGuard } from "./control-token-guard.ts";
-import { createDeltaEncoder } from "./encode-delta.ts";
-import { countRewrites } from "./history-edits.ts";
-import { literalPattern } from "./literal-pattern.ts";
-import { missingTool } from "./missing-tool.ts";
+import { buildCard, namesOfChoices } from "./capability/build-card.ts";
+import type { HistoryPolicy, TemplateProfile } from "./capability/classify-template.ts";
+import { classifyTemplate } from "./capability/classify-template.ts";
+import type { GuardPolicy } from "./guard/control-token-guard.ts";
+import { createControlTokenGuard } from "./guard/control-token-guard.ts";
+import { createDeltaEncoder } from "./delta/encode-delta.ts";
+import { countRewrites } from "./capability/history-edits.ts";
+import { literalPattern } from "./guard/literal-pattern.ts";
+import { missingTool } from "./capability/missing-tool.ts";
 import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
 import { createPromptEncoder } from "./prompt-encoder.ts";
 import { ConversationRefusal, HiddenTool, renderPrompt, withinLimits } from "./render-prompt.ts";
 import type { RenderedIds, Renderer, TurnToContinue } from "./renderer.ts";
-import { rewritesHistory } from "./rewrite-check.ts";
-import { unseal } from "./seal.ts";
-import type { ControlLiterals } from "./stop-literals.ts";
-import { controlShapes } from "./stop-literals.ts";
+import { rewritesHistory } from "./capability/rewrite-check.ts";
+import { unseal } from "./guard/seal.ts";
+import type { ControlLiterals } from "./delta/stop-literals.ts";
+import { controlShapes } from "./delta/stop-literals.ts";
 
 /** What a renderer is made of. */
 interface RendererParts {

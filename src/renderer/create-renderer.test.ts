@@ -10,7 +10,7 @@ import type { PyDict, PyValue } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import { loadTokenCodec } from "../tokenizer/load-codec.ts";
 import { createRenderer } from "./create-renderer.ts";
-import { probeTools } from "./probe-messages.ts";
+import { probeTools } from "./capability/probe-messages.ts";
 import type { EnvironmentDelta, Renderer } from "./renderer.ts";
 
 const probedTools: readonly ToolDefinition[] = toolsFromOpenAi(probeTools, "tools");

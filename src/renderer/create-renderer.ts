@@ -10,9 +10,9 @@ import { readModelFolder } from "../tokenizer/model-folder.ts";
 import { assembleRenderer } from "./assemble-renderer.ts";
 import { bindTemplate } from "./bound-template.ts";
 import { compileChatTemplate } from "../jinja/chat-template.ts";
-import type { TemplateLimits } from "../jinja/budget.ts";
-import type { HistoryPolicy } from "./classify-template.ts";
-import type { GuardPolicy } from "./control-token-guard.ts";
+import type { TemplateLimits } from "../jinja/evaluate/budget.ts";
+import type { HistoryPolicy } from "./capability/classify-template.ts";
+import type { GuardPolicy } from "./guard/control-token-guard.ts";
 import type { Renderer } from "./renderer.ts";
 
 /** How a model's renderer is made. */

@@ -3,15 +3,15 @@ import type { Message, ToolDefinition } from "../message.ts";
 import type { ParserSettings } from "../parser/choose-parser.ts";
 import type { PyDict } from "../python/value.ts";
 import { bindTemplate } from "./bound-template.ts";
-import { buildCard, namesOfChoices } from "./build-card.ts";
-import type { CapabilityCard } from "./capability-card.ts";
+import { buildCard, namesOfChoices } from "./capability/build-card.ts";
+import type { CapabilityCard } from "./capability/capability-card.ts";
 import { compileChatTemplate } from "../jinja/chat-template.ts";
-import type { HistoryPolicy } from "./classify-template.ts";
-import { classifyTemplate } from "./classify-template.ts";
+import type { HistoryPolicy } from "./capability/classify-template.ts";
+import { classifyTemplate } from "./capability/classify-template.ts";
 import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
 import { renderPrompt, withinLimits } from "./render-prompt.ts";
-import { controlShapes } from "./stop-literals.ts";
-import { readTextFile } from "../internal/decode-text.ts";
+import { controlShapes } from "./delta/stop-literals.ts";
+import { readTextFile } from "../text/decode-text.ts";
 
 /** A chat template without a tokenizer. */
 export interface TemplateRenderer {

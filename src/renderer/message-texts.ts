@@ -1,6 +1,6 @@
-import { stringifyPythonJson } from "../python/json-stringify.ts";
+import { stringifyPythonJson } from "../python/json/json-stringify.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
-import { pythonStrip } from "../python/strip.ts";
+import { pythonStrip } from "../python/text/strip.ts";
 import { isPyDict, isPyList } from "../python/value.ts";
 
 /** The texts of a message's content: the content itself, or the texts of its parts. */

@@ -1,5 +1,5 @@
 import type { Message, ToolCall, ToolDefinition } from "../message.ts";
-import { parsePythonJson } from "../python/json-parse.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
 import { PythonError } from "../python/python-error.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { isPyDict } from "../python/value.ts";

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { modelCodec, modelNames } from "../tokenizer/real-tokenizers.fixture.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
-import { createControlTokenGuard, type ControlTokenGuard } from "./control-token-guard.ts";
+import { createControlTokenGuard, type ControlTokenGuard } from "./guard/control-token-guard.ts";
 import type { PromptEncoder } from "./prompt-encoder.ts";
 import { createPromptEncoder } from "./prompt-encoder.ts";
 

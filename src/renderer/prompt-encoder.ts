@@ -1,7 +1,7 @@
-import type { ControlTokenGuard } from "./control-token-guard.ts";
-import { literalPattern } from "./literal-pattern.ts";
-import type { Seal } from "./seal.ts";
-import { isSealed } from "./seal.ts";
+import type { ControlTokenGuard } from "./guard/control-token-guard.ts";
+import { literalPattern } from "./guard/literal-pattern.ts";
+import type { Seal } from "./guard/seal.ts";
+import { isSealed } from "./guard/seal.ts";
 
 /** Encodes first prompts. */
 export type PromptEncoder = (text: string, seal: Seal | undefined) => Promise<number[]>;

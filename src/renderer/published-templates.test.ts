@@ -14,18 +14,18 @@ import { assembleRenderer } from "./assemble-renderer.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import { bindTemplate, tryRender } from "./bound-template.ts";
 import { compileChatTemplate } from "../jinja/chat-template.ts";
-import { createControlTokenGuard } from "./control-token-guard.ts";
-import type { ProbeCall } from "./probe-messages.ts";
+import { createControlTokenGuard } from "./guard/control-token-guard.ts";
+import type { ProbeCall } from "./capability/probe-messages.ts";
 import {
   assistantMessage,
   probeTools,
   systemMessage,
   toolMessage,
   userMessage,
-} from "./probe-messages.ts";
+} from "./capability/probe-messages.ts";
 import type { Renderer } from "./renderer.ts";
-import { splitSealed, unseal } from "./seal.ts";
-import { controlShapes, learnStopLiterals } from "./stop-literals.ts";
+import { splitSealed, unseal } from "./guard/seal.ts";
+import { controlShapes, learnStopLiterals } from "./delta/stop-literals.ts";
 import { adaptCallArguments } from "./text-arguments.ts";
 
 const shared = sharedData();

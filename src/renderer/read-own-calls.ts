@@ -6,10 +6,10 @@ import type { Dialect } from "../parser/tool-call-parser.ts";
 import type { PyDict } from "../python/value.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import { opensReasoning } from "./continues.ts";
-import { literalPattern } from "./literal-pattern.ts";
-import type { ProbeCall } from "./probe-messages.ts";
-import { assistantMessage, probeTools, userMessage } from "./probe-messages.ts";
-import { createProber } from "./prober.ts";
+import { literalPattern } from "./guard/literal-pattern.ts";
+import type { ProbeCall } from "./capability/probe-messages.ts";
+import { assistantMessage, probeTools, userMessage } from "./capability/probe-messages.ts";
+import { createProber } from "./capability/prober.ts";
 
 /** What a tool-call parser makes of a call as a template writes it. */
 type OwnCalls =

@@ -1,7 +1,7 @@
 import type { Message, ToolDefinition } from "../message.ts";
 import type { PyDict } from "../python/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
-import type { CapabilityCard } from "./capability-card.ts";
+import type { CapabilityCard } from "./capability/capability-card.ts";
 
 /** A text and its ids. */
 export interface RenderedIds {

@@ -1,9 +1,9 @@
-import { stringifyPythonJson } from "../python/json-stringify.ts";
+import { stringifyPythonJson } from "../python/json/json-stringify.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { isPyDict, isPyList } from "../python/value.ts";
 import type { BoundTemplate } from "./bound-template.ts";
-import { assistantMessage, toolMessage } from "./probe-messages.ts";
-import { createProber } from "./prober.ts";
+import { assistantMessage, toolMessage } from "./capability/probe-messages.ts";
+import { createProber } from "./capability/prober.ts";
 
 /**
  * The template as it is, or, where it takes the arguments of tool calls as JSON text and refuses

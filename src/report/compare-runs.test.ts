@@ -6,7 +6,7 @@ import { episodeRow } from "../episode/episode-row.fixture.ts";
 import { collectResults, type RunResults } from "./collect-results.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { readRunResults } from "./run-results.ts";
-import { signTest } from "./sign-test.ts";
+import { signTest } from "./statistics/sign-test.ts";
 
 function results(source: string, rewards: Readonly<Record<number, readonly number[]>>): RunResults {
   return {

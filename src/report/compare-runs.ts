@@ -1,7 +1,7 @@
 import { UsageError } from "../errors.ts";
 import type { RunResults } from "./collect-results.ts";
-import { areSame, boundsOf, estimateDifference, type Estimate } from "./interval.ts";
-import { signTest } from "./sign-test.ts";
+import { areSame, boundsOf, estimateDifference, type Estimate } from "./statistics/interval.ts";
+import { signTest } from "./statistics/sign-test.ts";
 import type { TaskRewards } from "./task-rewards.ts";
 
 /** One task in both runs. JSON-able. */

@@ -1,4 +1,4 @@
-import type { Difference, StateDifference } from "../environment/difference.ts";
+import type { Difference, StateDifference } from "../environment/state/difference.ts";
 
 /** A difference in sentences, one a line, without line ends; none where nothing differs. */
 export function describeDifference(difference: Difference): readonly string[] {

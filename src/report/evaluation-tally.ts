@@ -1,14 +1,14 @@
-import { differenceOf } from "../environment/difference.ts";
+import { differenceOf } from "../environment/state/difference.ts";
 import type { FailureCode, Party } from "../errors.ts";
 import type { SharedCounts } from "../episode/episode.ts";
-import type { EpisodeRow } from "../run/run-folder.ts";
-import { unscoredReason, type UnscoredReason } from "../run/unscored-reason.ts";
+import type { EpisodeRow } from "../run/folder/run-folder.ts";
+import { unscoredReason, type UnscoredReason } from "../run/folder/unscored-reason.ts";
 import type { OutcomeCounts, StopReason } from "../trajectory/sample.ts";
-import { noSpending, withoutSpending } from "../user/add-spending.ts";
+import { noSpending, withoutSpending } from "../user/chat/add-spending.ts";
 import type { Durations, Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evaluation.ts";
-import { boundsOf, estimateMean, type Estimate } from "./interval.ts";
+import { boundsOf, estimateMean, type Estimate } from "./statistics/interval.ts";
 import type { NumberedEpisode } from "./number-trials.ts";
-import { passAtK, passHatK, type TaskTally } from "./pass-k.ts";
+import { passAtK, passHatK, type TaskTally } from "./statistics/pass-k.ts";
 import { tauBenchMetrics } from "./tau-bench-metrics.ts";
 import { isSuccess } from "./trial-result.ts";
 

@@ -1,8 +1,8 @@
 import type { FailureCode, Party } from "../errors.ts";
-import type { Difference } from "../environment/difference.ts";
-import type { UnscoredReason } from "../run/unscored-reason.ts";
+import type { Difference } from "../environment/state/difference.ts";
+import type { UnscoredReason } from "../run/folder/unscored-reason.ts";
 import type { Outcome, OutcomeCounts, StopReason } from "../trajectory/sample.ts";
-import type { Estimate } from "./interval.ts";
+import type { Estimate } from "./statistics/interval.ts";
 import type { TauBenchMetrics } from "./tau-bench-metrics.ts";
 
 /** One attempt at a task, in a report. JSON-able. */

@@ -1,5 +1,5 @@
 import { RolloutError } from "../errors.ts";
-import type { ChatModel, ChatReply } from "../user/chat-model.ts";
+import type { ChatModel, ChatReply } from "../user/chat/chat-model.ts";
 import {
   faultParties,
   faultTypes,

@@ -1,4 +1,4 @@
-import type { EpisodeRow } from "../run/episode-row.ts";
+import type { EpisodeRow } from "../run/folder/episode-row.ts";
 
 /** An attempt, as far as it says what it parts from. */
 export type BranchPlace = Pick<EpisodeRow, "rolloutId" | "groupId" | "forkedFrom">;

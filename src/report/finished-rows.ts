@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { UsageError } from "../errors.ts";
-import type { EpisodeRow } from "../run/episode-row.ts";
-import { readLines } from "../run/read-jsonl.ts";
+import type { EpisodeRow } from "../run/folder/episode-row.ts";
+import { readLines } from "../run/disk/read-jsonl.ts";
 import { hashRow } from "../trajectory/hash-row.ts";
 import type { Sample } from "../trajectory/sample.ts";
 

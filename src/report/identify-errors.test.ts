@@ -4,9 +4,12 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
 import { RolloutError } from "../errors.ts";
-import { Redactor } from "../internal/redactor.ts";
-import type { EpisodeRow } from "../run/run-folder.ts";
-import { scriptedChatModel, type ScriptedChatReply } from "../user/scripted-chat-model.ts";
+import { Redactor } from "../secrets/redactor.ts";
+import type { EpisodeRow } from "../run/folder/run-folder.ts";
+import {
+  scriptedChatModel,
+  type ScriptedChatReply,
+} from "../user/chat/scripted-chat-model.fixture.ts";
 import { readAnswer } from "./fault-judge.ts";
 import type { JudgedEpisode } from "./fault.ts";
 import { identifyErrors } from "./identify-errors.ts";

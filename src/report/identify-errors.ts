@@ -1,12 +1,12 @@
 import path from "node:path";
 import { RolloutError } from "../errors.ts";
-import type { Redactor } from "../internal/redactor.ts";
-import type { EpisodeRow } from "../run/episode-row.ts";
-import { JsonlJournal } from "../run/jsonl-journal.ts";
-import { readJsonl } from "../run/read-jsonl.ts";
-import { writeWholeJson } from "../run/write-whole.ts";
+import type { Redactor } from "../secrets/redactor.ts";
+import type { EpisodeRow } from "../run/folder/episode-row.ts";
+import { JsonlJournal } from "../run/disk/jsonl-journal.ts";
+import { readJsonl } from "../run/disk/read-jsonl.ts";
+import { writeWholeJson } from "../run/disk/write-atomically.ts";
 import { hashRow } from "../trajectory/hash-row.ts";
-import type { ChatModel } from "../user/chat-model.ts";
+import type { ChatModel } from "../user/chat/chat-model.ts";
 import { UsageMeter, findFault } from "./fault-judge.ts";
 import type { FaultParty, FaultType, JudgedEpisode } from "./fault.ts";
 import { judgeContext } from "./judge-context.ts";

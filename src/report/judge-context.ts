@@ -1,8 +1,8 @@
-import { differenceOf } from "../environment/difference.ts";
+import { differenceOf } from "../environment/state/difference.ts";
 import type { Message } from "../message.ts";
-import { stringifyPythonJson } from "../python/json-stringify.ts";
+import { stringifyPythonJson } from "../python/json/json-stringify.ts";
 import { isPyDict, type PyValue } from "../python/value.ts";
-import type { EpisodeRow } from "../run/run-folder.ts";
+import type { EpisodeRow } from "../run/folder/run-folder.ts";
 import { describeDifference } from "./describe-difference.ts";
 
 /** Longest tool result that a judge is shown, in characters. */

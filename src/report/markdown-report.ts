@@ -1,8 +1,8 @@
 import { describeDifference } from "./describe-difference.ts";
 import { countAsFailed } from "./count-as-failed.ts";
 import type { Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evaluation.ts";
-import { describeInterval } from "./describe-interval.ts";
-import type { Estimate } from "./interval.ts";
+import { describeInterval } from "./statistics/describe-interval.ts";
+import type { Estimate } from "./statistics/interval.ts";
 import { isSuccess } from "./trial-result.ts";
 
 /** What a report says of the run besides its figures: names and values, in order. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
-import type { EpisodeRow } from "../run/episode-row.ts";
+import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import { numberedEpisodes, numberTrials } from "./number-trials.ts";
 
 /** An attempt of a group with a name of its own, as of a run that comes to a task again. */

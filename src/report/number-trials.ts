@@ -1,5 +1,5 @@
 import { UsageError } from "../errors.ts";
-import type { EpisodeRow } from "../run/episode-row.ts";
+import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import { findBranches } from "./find-branches.ts";
 import type { StoredRun } from "./read-run.ts";
 

@@ -1,9 +1,9 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
-import { readLines } from "../run/read-jsonl.ts";
-import type { EpisodeRow, RunManifest } from "../run/run-folder.ts";
-import { rolloutIdOfLine } from "../run/sample-line.ts";
+import { readLines } from "../run/disk/read-jsonl.ts";
+import type { EpisodeRow, RunManifest } from "../run/folder/run-folder.ts";
+import { rolloutIdOfLine } from "../run/folder/sample-line.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { readFinishedRows } from "./finished-rows.ts";
 

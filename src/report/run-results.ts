@@ -1,10 +1,10 @@
 import { UsageError, describeError } from "../errors.ts";
-import { parsePythonJson } from "../python/json-parse.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
 import { isPyDict, isPyList, type PyValue } from "../python/value.ts";
 import { collectResults, type AttemptEntry, type RunResults } from "./collect-results.ts";
 import { isFolder, openStoredRun } from "./read-run.ts";
 import { addResult, type TaskRewards } from "./task-rewards.ts";
-import { readTextFile } from "../internal/decode-text.ts";
+import { readTextFile } from "../text/decode-text.ts";
 
 /**
  * Reads the rewards of a run's folder, or of a results file in τ-bench's own format. There an attempt with `info.error`,

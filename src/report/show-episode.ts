@@ -1,7 +1,7 @@
-import { differenceOf } from "../environment/difference.ts";
+import { differenceOf } from "../environment/state/difference.ts";
 import type { TurnRecord, TurnStep } from "../episode/episode.ts";
 import type { Message } from "../message.ts";
-import type { EpisodeRow } from "../run/run-folder.ts";
+import type { EpisodeRow } from "../run/folder/run-folder.ts";
 import { describeDifference } from "./describe-difference.ts";
 import { indented, printable, shortened, type TextStyle } from "./text-style.ts";
 

@@ -1,4 +1,4 @@
-import { passAtK, passHatK } from "./pass-k.ts";
+import { passAtK, passHatK } from "./statistics/pass-k.ts";
 import { isSuccess, type TrialResult } from "./trial-result.ts";
 
 /** The figures of a run as τ-bench's own `display_metrics()` prints them, with pass@k beside. JSON-able. */

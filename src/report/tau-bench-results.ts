@@ -1,8 +1,8 @@
 import type { Message } from "../message.ts";
-import { stringifyPythonJson } from "../python/json-stringify.ts";
+import { stringifyPythonJson } from "../python/json/json-stringify.ts";
 import { toPyValue, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
-import type { EpisodeRow } from "../run/run-folder.ts";
-import { writeWhole } from "../run/write-whole.ts";
+import type { EpisodeRow } from "../run/folder/run-folder.ts";
+import { writeWhole } from "../run/disk/write-atomically.ts";
 import type { NumberedEpisode } from "./number-trials.ts";
 
 /** What τ-bench's own results say of a task: `user_id`, `actions`, `instruction`, `outputs`. */

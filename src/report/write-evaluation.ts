@@ -1,6 +1,6 @@
 import path from "node:path";
-import { evaluationFiles } from "../run/evaluation-files.ts";
-import { writeWhole, writeWholeJson } from "../run/write-whole.ts";
+import { evaluationFiles } from "../run/folder/evaluation-files.ts";
+import { writeWhole, writeWholeJson } from "../run/disk/write-atomically.ts";
 import type { Evaluation } from "./evaluation.ts";
 import { EvaluationTally, type EvaluationPlan } from "./evaluation-tally.ts";
 import { renderMarkdownReport, type ReportSetup } from "./markdown-report.ts";

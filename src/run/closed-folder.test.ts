@@ -2,10 +2,10 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { withResolvers } from "../internal/with-resolvers.ts";
-import { type Files, diskFiles } from "./files.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
+import { type Files, diskFiles } from "./disk/files.ts";
 import { openLamps, startLamps, switchingEngine, takeAll } from "./lamp-groups.fixture.ts";
-import { testEpisode } from "./run-folder.fixture.ts";
+import { testEpisode } from "./folder/run-folder.fixture.ts";
 
 let dir = "";
 beforeEach(async () => {

@@ -2,11 +2,11 @@ import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/p
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { verifyRun } from "../audit/verify-run.ts";
+import { verifyRun } from "../verify/verify-run.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import type { Task } from "../task.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import {
@@ -18,7 +18,7 @@ import {
   takeAll,
 } from "./lamp-groups.fixture.ts";
 import { lampSetup } from "./lamp-run.fixture.ts";
-import { rolloutIdsIn } from "./run-folder.fixture.ts";
+import { rolloutIdsIn } from "./folder/run-folder.fixture.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 import {
   boundedSource,
@@ -27,7 +27,7 @@ import {
   taskList,
   type SourcedTask,
   type TaskSource,
-} from "./task-source.ts";
+} from "./schedule/task-source.ts";
 
 let dir: string;
 

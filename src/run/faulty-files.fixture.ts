@@ -1,4 +1,4 @@
-import { type Files, type OpenFile, diskFiles } from "./files.ts";
+import { type Files, type OpenFile, diskFiles } from "./disk/files.ts";
 
 /** One call of the file system. */
 export interface FileCall {

@@ -2,15 +2,15 @@ import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
-import type { EpisodeGroup } from "./group.ts";
+import type { EpisodeGroup } from "./schedule/group.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import type { LiveRun } from "./live-run.ts";
 import { fakeMachine } from "./machine.fixture.ts";
-import { testManifest } from "./run-folder.fixture.ts";
-import { RunFolder, type RunFolderOptions } from "./run-folder.ts";
+import { testManifest } from "./folder/run-folder.fixture.ts";
+import { RunFolder, type RunFolderOptions } from "./folder/run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 import { startRun } from "./start-run.ts";
-import { taskList, type TaskSource } from "./task-source.ts";
+import { taskList, type TaskSource } from "./schedule/task-source.ts";
 
 /** Fifty lamps whose world can be brought back. */
 export const fiftyLamps: Environment = { ...lamps(50), repeatable: true };

@@ -4,13 +4,13 @@ import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { lamp, lampTask, preparedEngine, says } from "../episode/lamp-episode.fixture.ts";
 import { defaultLimits } from "../episode/limits.ts";
-import { withDeadline } from "../internal/deadline.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { withDeadline } from "../async/deadline.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
-import { type RunPlan, planRun } from "./plan-run.ts";
-import type { RunFolder } from "./run-folder.ts";
+import { type RunPlan, planRun } from "./schedule/plan-run.ts";
+import type { RunFolder } from "./folder/run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 import { type RunOptions, type RunResult, runRollouts } from "./run-rollouts.ts";
 

@@ -1,6 +1,6 @@
-import type { SlimeSummary } from "../sink/slime-file.ts";
-import type { EpisodeGroup } from "./group.ts";
-import type { UpdateMode } from "./policy-gate.ts";
+import type { SlimeSummary } from "./slime/slime-file.ts";
+import type { EpisodeGroup } from "./schedule/group.ts";
+import type { UpdateMode } from "./policy/policy-gate.ts";
 import type { RunProgress } from "./run-progress.ts";
 
 /** How a run ended. */

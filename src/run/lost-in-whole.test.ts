@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { verifyRun } from "../audit/verify-run.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { verifyRun } from "../verify/verify-run.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import {
   fiftyLamps,
   lampList,
@@ -12,9 +12,9 @@ import {
   switchingEngine,
   takeAll,
 } from "./lamp-groups.fixture.ts";
-import { boundedSource, curriculum, type TaskSource } from "./task-source.ts";
-import { rolloutIdsIn } from "./run-folder.fixture.ts";
-import type { RunFolder } from "./run-folder.ts";
+import { boundedSource, curriculum, type TaskSource } from "./schedule/task-source.ts";
+import { rolloutIdsIn } from "./folder/run-folder.fixture.ts";
+import type { RunFolder } from "./folder/run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 
 let dir = "";

@@ -1,4 +1,4 @@
-import type { Machine, ProcessPlace } from "./process-place.ts";
+import type { Machine, ProcessPlace } from "./disk/process-place.ts";
 
 /** A machine whose processes are those of the list. */
 export function fakeMachine(here: Partial<ProcessPlace>, running: readonly number[] = []): Machine {

@@ -2,10 +2,10 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { verifyRun } from "../audit/verify-run.ts";
-import { readRun } from "../library/read-run.ts";
-import { takeTurn } from "../internal/take-turn.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { verifyRun } from "../verify/verify-run.ts";
+import { readRun } from "../api/read-run.ts";
+import { takeTurn } from "../async/take-turn.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
@@ -16,16 +16,16 @@ import {
   switchingEngine,
   takeAll,
 } from "./lamp-groups.fixture.ts";
-import { inputsBefore } from "../episode/input.ts";
+import { inputsBefore } from "../episode/inputs/input.ts";
 import { playEpisode } from "../episode/play-episode.ts";
 import type { PlayAttempt } from "../episode/episode-setup.ts";
-import { storedSettings } from "../setup/stored-settings.ts";
-import { playHere, type AttemptPlayer } from "./attempt-player.ts";
+import { storedSettings } from "../composition/config/stored-settings.ts";
+import { playHere, type AttemptPlayer } from "./schedule/attempt-player.ts";
 import { lampSetup } from "./lamp-run.fixture.ts";
-import type { RecordedAttempt } from "./read-recording.ts";
-import { RunFolder, type RunManifest } from "./run-folder.ts";
+import type { RecordedAttempt } from "./recording/read-recording.ts";
+import { RunFolder, type RunManifest } from "./folder/run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { endlessTasks, taskList, tasksFrom, type TaskSource } from "./task-source.ts";
+import { endlessTasks, taskList, tasksFrom, type TaskSource } from "./schedule/task-source.ts";
 
 let dir = "";
 beforeEach(async () => {

@@ -7,20 +7,20 @@ import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
 import type { Episode } from "../episode/episode.ts";
 import { toolsFromOpenAi } from "../message.ts";
-import { parsePythonJson } from "../python/json-parse.ts";
-import { stringifyPythonJson } from "../python/json-stringify.ts";
-import { Redactor } from "../internal/redactor.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../python/json/json-stringify.ts";
+import { Redactor } from "../secrets/redactor.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
-import { noSpending } from "../user/add-spending.ts";
+import { noSpending } from "../user/chat/add-spending.ts";
 import type { User } from "../user/user.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
 import type { Sample } from "../trajectory/sample.ts";
-import { replayEpisode } from "./replay-episode.ts";
-import { RunFolder } from "./run-folder.ts";
-import { testManifest } from "./run-folder.fixture.ts";
+import { replayEpisode } from "./recording/replay-episode.ts";
+import { RunFolder } from "./folder/run-folder.ts";
+import { testManifest } from "./folder/run-folder.fixture.ts";
 import { startRun } from "./start-run.ts";
-import { taskList } from "./task-source.ts";
+import { taskList } from "./schedule/task-source.ts";
 
 const secret = "sk-very-secret-key";
 

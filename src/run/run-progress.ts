@@ -1,10 +1,10 @@
 import type { SharedCounts, TurnRecord } from "../episode/episode.ts";
 import type { FailureCode } from "../errors.ts";
 import type { OutcomeCounts, StopReason } from "../trajectory/sample.ts";
-import { addSpending, noSpending, withoutSpending } from "../user/add-spending.ts";
+import { addSpending, noSpending, withoutSpending } from "../user/chat/add-spending.ts";
 import type { UserSpending } from "../user/user.ts";
-import type { FinishedEpisode } from "./episode-row.ts";
-import { unscoredReason, type UnscoredReason } from "./unscored-reason.ts";
+import type { FinishedEpisode } from "./folder/episode-row.ts";
+import { unscoredReason, type UnscoredReason } from "./folder/unscored-reason.ts";
 
 /** Where a run stands. JSON-able; also the heart of `summary.json`. */
 export interface RunProgress {

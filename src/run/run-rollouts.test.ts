@@ -6,12 +6,12 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
-import { Redactor } from "../internal/redactor.ts";
+import { Redactor } from "../secrets/redactor.ts";
 import { crashingFiles, faultyFiles } from "./faulty-files.fixture.ts";
 import { lampPlan, lamps, playLamps } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
-import { RunFolder, type RunFolderOptions } from "./run-folder.ts";
-import { rolloutIdsIn, testManifest } from "./run-folder.fixture.ts";
+import { RunFolder, type RunFolderOptions } from "./folder/run-folder.ts";
+import { rolloutIdsIn, testManifest } from "./folder/run-folder.fixture.ts";
 
 let scratch = "";
 let dir = "";

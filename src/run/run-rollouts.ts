@@ -1,13 +1,13 @@
-import { systemClock } from "../internal/clock.ts";
-import { watchEngine, type EngineNews } from "./engine-watch.ts";
-import type { EngineGate } from "./admission.ts";
-import { openLoadGate } from "./load-gate.ts";
-import type { RunPlan } from "./plan-run.ts";
-import type { RunFolder } from "./run-folder.ts";
+import { systemClock } from "../async/clock.ts";
+import { watchEngine, type EngineNews } from "./policy/engine-watch.ts";
+import type { EngineGate } from "./schedule/admission.ts";
+import { openLoadGate } from "./schedule/load-gate.ts";
+import type { RunPlan } from "./schedule/plan-run.ts";
+import type { RunFolder } from "./folder/run-folder.ts";
 import type { RunResult } from "./live-run.ts";
 import { startRun } from "./start-run.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { planSource, type TaskSource } from "./task-source.ts";
+import { planSource, type TaskSource } from "./schedule/task-source.ts";
 
 export type { RunResult } from "./live-run.ts";
 

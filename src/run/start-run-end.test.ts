@@ -5,11 +5,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { RolloutError } from "../errors.ts";
-import { createClock } from "../internal/clock.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
-import type { AttemptPlayer, AttemptPlayOptions } from "./attempt-player.ts";
+import { createClock } from "../async/clock.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
+import type { AttemptPlayer, AttemptPlayOptions } from "./schedule/attempt-player.ts";
 import { faultyFiles } from "./faulty-files.fixture.ts";
-import { diskFiles, type Files } from "./files.ts";
+import { diskFiles, type Files } from "./disk/files.ts";
 import {
   fiftyLamps,
   lampList,
@@ -27,7 +27,7 @@ import {
   pushedTasks,
   tasksFrom,
   type TaskSource,
-} from "./task-source.ts";
+} from "./schedule/task-source.ts";
 
 let dir = "";
 beforeEach(async () => {

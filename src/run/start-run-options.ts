@@ -1,17 +1,17 @@
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
-import { describe } from "../episode/foreign-value.ts";
+import { describe } from "../episode/check/foreign-value.ts";
 import { UsageError } from "../errors.ts";
-import type { Redactor } from "../internal/redactor.ts";
-import { requireBranchRecord } from "../internal/require-branch-record.ts";
-import type { AttemptPlayer } from "./attempt-player.ts";
-import type { EpisodeGroup } from "./group.ts";
-import { requireOpenNames } from "./open-names.ts";
-import type { RunFolder } from "./run-folder.ts";
+import type { Redactor } from "../secrets/redactor.ts";
+import { requireBranchRecord } from "../values/require-branch-record.ts";
+import type { AttemptPlayer } from "./schedule/attempt-player.ts";
+import type { EpisodeGroup } from "./schedule/group.ts";
+import { requireOpenNames } from "./folder/open-names.ts";
+import type { RunFolder } from "./folder/run-folder.ts";
 import type { RunProgress } from "./run-progress.ts";
-import type { StalenessOptions } from "./staleness.ts";
-import type { TaskSource } from "./task-source.ts";
-import type { ToldGrouping } from "./told-episodes.ts";
+import type { StalenessOptions } from "./policy/staleness.ts";
+import type { TaskSource } from "./schedule/task-source.ts";
+import type { ToldGrouping } from "./folder/episode-events.ts";
 
 /** How attempts are grouped. */
 export interface GroupingOptions {

@@ -9,38 +9,44 @@ import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { Environment, World } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
 import type { Episode } from "../episode/episode.ts";
-import { inputsBefore, type Input } from "../episode/input.ts";
+import { inputsBefore, type Input } from "../episode/inputs/input.ts";
 import { defaultLimits, type EpisodeLimits } from "../episode/limits.ts";
 import { playEpisode } from "../episode/play-episode.ts";
-import { verifyRun } from "../audit/verify-run.ts";
+import { verifyRun } from "../verify/verify-run.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import { exportRun } from "../export/export-run.ts";
 import type { ExportTarget } from "../export/exporters.ts";
 import { readTableRows } from "../export/read-table-rows.ts";
 import { PlaybackStop } from "../outside.ts";
-import { Redactor } from "../internal/redactor.ts";
-import { createClock } from "../internal/clock.ts";
-import { createAdmissionGate } from "./admission.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { Redactor } from "../secrets/redactor.ts";
+import { createClock } from "../async/clock.ts";
+import { createAdmissionGate } from "./schedule/admission.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
 import { manualClock, type ManualClock } from "../testing/manual-clock.ts";
 import type { Task } from "../task.ts";
 import { llmUser } from "../user/llm-user.ts";
-import { advantages } from "./advantages.ts";
-import { playHere, type AttemptPlayer } from "./attempt-player.ts";
+import { advantages } from "./schedule/advantages.ts";
+import { playHere, type AttemptPlayer } from "./schedule/attempt-player.ts";
 import { faultyFiles } from "./faulty-files.fixture.ts";
-import { diskFiles, type Files } from "./files.ts";
-import { rewardSpread, rewardsOf, type EpisodeGroup } from "./group.ts";
+import { diskFiles, type Files } from "./disk/files.ts";
+import { rewardSpread, rewardsOf, type EpisodeGroup } from "./schedule/group.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
-import type { EpisodeRow } from "./episode-row.ts";
-import { replayEpisode } from "./replay-episode.ts";
+import type { EpisodeRow } from "./folder/episode-row.ts";
+import { replayEpisode } from "./recording/replay-episode.ts";
 import type { RunProgress } from "./run-progress.ts";
-import { RunFolder, type RunFolderOptions } from "./run-folder.ts";
-import { rolloutIdsIn, testManifest } from "./run-folder.fixture.ts";
+import { RunFolder, type RunFolderOptions } from "./folder/run-folder.ts";
+import { rolloutIdsIn, testManifest } from "./folder/run-folder.fixture.ts";
 import { startRun } from "./start-run.ts";
 import type { AdmissionGate, StartRunOptions } from "./start-run-options.ts";
-import { curriculum, endlessTasks, pushedTasks, taskList, tasksFrom } from "./task-source.ts";
+import {
+  curriculum,
+  endlessTasks,
+  pushedTasks,
+  taskList,
+  tasksFrom,
+} from "./schedule/task-source.ts";
 
 let dir = "";
 beforeEach(async () => {

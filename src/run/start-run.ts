@@ -1,39 +1,44 @@
 import { setMaxListeners } from "node:events";
 import type { Episode } from "../episode/episode.ts";
 import { describeError, UsageError } from "../errors.ts";
-import { createAbortController } from "../internal/abort-controller.ts";
-import { measuring, systemClock, type Clock } from "../internal/clock.ts";
-import { withoutUndefined } from "../internal/without-undefined.ts";
-import { takeTurn } from "../internal/take-turn.ts";
-import type { SlimeAttempt, SlimeSummary } from "../sink/slime-file.ts";
+import { createAbortController } from "../async/abort-controller.ts";
+import { measuring, systemClock, type Clock } from "../async/clock.ts";
+import { withoutUndefined } from "../values/without-undefined.ts";
+import { takeTurn } from "../async/take-turn.ts";
+import type { SlimeAttempt, SlimeSummary } from "./slime/slime-file.ts";
 import type { Task } from "../task.ts";
-import { admitTo } from "./admit-to.ts";
-import type { ToldGroups } from "./begun-groups.ts";
-import { Branches } from "./branches.ts";
-import { episodeEvent, playAttempts } from "./play-attempts.ts";
-import type { EpisodeGroup } from "./group.ts";
-import { GroupBook, type AttemptJob, type OpenGroup, type WholeGroup } from "./group-book.ts";
-import { newSamplingFacts, ownSamplingFacts } from "./found-sampling.ts";
-import { guardPlayer } from "./guard-player.ts";
-import { GroupOutlet } from "./group-outlet.ts";
-import { JobDesk } from "./job-desk.ts";
-import { Listeners } from "./listeners.ts";
+import { admitTo } from "./schedule/admit-to.ts";
+import type { ToldGroups } from "./folder/started-groups.ts";
+import { Branches } from "./schedule/branches.ts";
+import { episodeEvent, playAttempts } from "./schedule/play-attempts.ts";
+import type { EpisodeGroup } from "./schedule/group.ts";
+import {
+  GroupBook,
+  type AttemptJob,
+  type OpenGroup,
+  type WholeGroup,
+} from "./schedule/group-ledger.ts";
+import { newSamplingFacts, ownSamplingFacts } from "./policy/found-sampling.ts";
+import { guardPlayer } from "./schedule/guard-player.ts";
+import { GroupOutlet } from "./schedule/group-delivery.ts";
+import { JobDesk } from "./schedule/job-scheduler.ts";
+import { Listeners } from "./schedule/listeners.ts";
 import type { LiveRun, RunResult } from "./live-run.ts";
-import { markVersions } from "./mark-versions.ts";
-import { recallTask, redrawTask, type NotedTask } from "./noted-task.ts";
-import { PolicyGate, type UpdateMode } from "./policy-gate.ts";
-import type { PlanRecord } from "./plan-run.ts";
-import { endByPlan, isPlanned, mayBePlanned, openPlan, planIn } from "./planned-run.ts";
+import { markVersions } from "./policy/mark-versions.ts";
+import { recallTask, redrawTask, type NotedTask } from "./folder/task-record.ts";
+import { PolicyGate, type UpdateMode } from "./policy/policy-gate.ts";
+import type { PlanRecord } from "./schedule/plan-run.ts";
+import { endByPlan, isPlanned, mayBePlanned, openPlan, planIn } from "./schedule/planned-run.ts";
 import { withPromptTime } from "./prompt-time.ts";
-import type { RecordingJournal } from "./recording-journal.ts";
-import { describeLostTask } from "./recording-line.ts";
-import type { RunFolder } from "./run-folder.ts";
+import type { RecordingJournal } from "./recording/recording-journal.ts";
+import { describeLostTask } from "./recording/recording-line.ts";
+import type { RunFolder } from "./folder/run-folder.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
-import { requireSameGroup } from "./same-groups.ts";
-import { PolicyVersions, requireVersion } from "./staleness.ts";
+import { requireSameGroup } from "./folder/same-groups.ts";
+import { PolicyVersions, requireVersion } from "./policy/staleness.ts";
 import { checkRunOptions, type StartRunOptions } from "./start-run-options.ts";
-import { eventsFile, startedType, type ToldGrouping } from "./told-episodes.ts";
-import { trunkOf } from "./trunk.ts";
+import { eventsFile, startedType, type ToldGrouping } from "./folder/episode-events.ts";
+import { trunkOf } from "./schedule/shared-prefix.ts";
 
 /**
  * Starts a run: plays groups of attempts at the tasks of a source, a bounded number at once, and hands out

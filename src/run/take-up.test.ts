@@ -4,12 +4,12 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
-import { Redactor } from "../internal/redactor.ts";
+import { Redactor } from "../secrets/redactor.ts";
 import type { Task } from "../task.ts";
 import { openLamps, startLamps, switchingEngine, takeAll } from "./lamp-groups.fixture.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { pushedTasks } from "./task-source.ts";
+import { pushedTasks } from "./schedule/task-source.ts";
 
 let dir = "";
 beforeEach(async () => {

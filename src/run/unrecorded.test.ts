@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
-import { openRecordedRun } from "../setup/open-replay.ts";
-import type { EpisodeRow } from "./episode-row.ts";
+import { openRecordedRun } from "../composition/open-replay.ts";
+import type { EpisodeRow } from "./folder/episode-row.ts";
 import {
   fiftyLamps,
   openLamps,
@@ -14,8 +14,8 @@ import {
   takeAll,
 } from "./lamp-groups.fixture.ts";
 import { lampSetup } from "./lamp-run.fixture.ts";
-import type { RecordPolicy } from "./read-recording.ts";
-import { replayEpisode } from "./replay-episode.ts";
+import type { RecordPolicy } from "./recording/read-recording.ts";
+import { replayEpisode } from "./recording/replay-episode.ts";
 
 let dir = "";
 beforeEach(async () => {

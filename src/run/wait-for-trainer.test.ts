@@ -5,17 +5,17 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Engine, Generation } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
-import { createClock } from "../internal/clock.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { createClock } from "../async/clock.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { manualClock } from "../testing/manual-clock.ts";
-import { playHere, type AttemptPlayer } from "./attempt-player.ts";
+import { playHere, type AttemptPlayer } from "./schedule/attempt-player.ts";
 import type { Episode } from "../episode/episode.ts";
-import type { EpisodeGroup } from "./group.ts";
+import type { EpisodeGroup } from "./schedule/group.ts";
 import { fiftyLamps, lampList, openLamps, startLamps, takeAll } from "./lamp-groups.fixture.ts";
 import { lampSetup } from "./lamp-run.fixture.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { boundedSource, endlessTasks, type TaskSource } from "./task-source.ts";
+import { boundedSource, endlessTasks, type TaskSource } from "./schedule/task-source.ts";
 
 let dir = "";
 beforeEach(async () => {

@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openStoredRun } from "../report/read-run.ts";
-import { readRun } from "../library/read-run.ts";
-import { openRecordedRun } from "../setup/open-replay.ts";
+import { readRun } from "../api/read-run.ts";
+import { openRecordedRun } from "../composition/open-replay.ts";
 import { openRuns } from "../viewer/source/run-index.ts";
 import { openLamps, startLamps, switchingEngine, takeAll } from "./lamp-groups.fixture.ts";
-import { rolloutIdsIn } from "./run-folder.fixture.ts";
+import { rolloutIdsIn } from "./folder/run-folder.fixture.ts";
 
 let scratch = "";
 let elsewhere = "";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parsePythonJson } from "../python/json-parse.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
 import { toPyValue, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
 import { checkSchema } from "./check-schema.ts";
 

@@ -1,4 +1,4 @@
-import { systemClock } from "../internal/clock.ts";
+import { systemClock } from "../async/clock.ts";
 import { BatchBook } from "./batch-book.ts";
 import { BatchConduct, type ConductParts } from "./batch-conduct.ts";
 import type { BatchRequest } from "./batch-request.ts";

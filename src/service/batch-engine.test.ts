@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Engine } from "../engine/engine.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import { engineAddress } from "./engine-address.ts";
 import { caller, lampEngine, openLamps, twoLamps } from "./lamp-service.fixture.ts";
 import { readServiceConfig } from "./service-settings.ts";

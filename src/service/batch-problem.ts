@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
-import { codeOf } from "../run/files.ts";
-import type { RunPlan } from "../run/plan-run.ts";
+import { codeOf } from "../run/disk/files.ts";
+import type { RunPlan } from "../run/schedule/plan-run.ts";
 import { ServiceError } from "./service-error.ts";
 
 /**

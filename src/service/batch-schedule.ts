@@ -1,4 +1,4 @@
-import type { Clock } from "../internal/clock.ts";
+import type { Clock } from "../async/clock.ts";
 import { attemptsOf } from "./batch-book.ts";
 import type { Batch } from "./batch.ts";
 

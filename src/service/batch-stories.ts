@@ -1,8 +1,8 @@
 import path from "node:path";
 import { UsageError } from "../errors.ts";
-import type { EpisodeStory } from "../run/episode-row.ts";
-import { diskFiles } from "../run/files.ts";
-import { LineReader, readPlacedLines, type LinePlace } from "../run/placed-lines.ts";
+import type { EpisodeStory } from "../run/folder/episode-row.ts";
+import { diskFiles } from "../run/disk/files.ts";
+import { LineReader, readPlacedLines, type LinePlace } from "../run/disk/placed-lines.ts";
 
 /** The episodes of a batch's folder, found by their names while more of them are written. */
 export class BatchStories {

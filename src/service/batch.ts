@@ -1,7 +1,7 @@
-import { planRun, type RunPlan } from "../run/plan-run.ts";
+import { planRun, type RunPlan } from "../run/schedule/plan-run.ts";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
-import { takeTurn } from "../internal/take-turn.ts";
+import { takeTurn } from "../async/take-turn.ts";
 import type { BatchRequest } from "./batch-request.ts";
 import { ServiceError } from "./service-error.ts";
 

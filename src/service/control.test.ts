@@ -4,8 +4,8 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Engine, Generation } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
-import { systemClock } from "../internal/clock.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { systemClock } from "../async/clock.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import type { WeightControl } from "./policy-weights.ts";
 import { caller, lampEngine, openLamps, twoLamps } from "./lamp-service.fixture.ts";
 

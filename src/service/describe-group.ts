@@ -1,6 +1,6 @@
 import type { EpisodeAssignment } from "../episode/episode-setup.ts";
 import type { Episode } from "../episode/episode.ts";
-import { episodeSamples } from "../run/episode-samples.ts";
+import { episodeSamples } from "../run/folder/episode-samples.ts";
 import type { PlayedGroup } from "./batch-taker.ts";
 
 /** A group as docs/service.md has it. */

@@ -1,9 +1,9 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { systemClock, type Clock } from "../internal/clock.ts";
-import { encodeLine, type EncodedLine } from "../run/encode-line.ts";
-import { diskFiles, type Files } from "../run/files.ts";
-import { writeWhole } from "../run/write-whole.ts";
+import { systemClock, type Clock } from "../async/clock.ts";
+import { encodeLine, type EncodedLine } from "../run/disk/encode-line.ts";
+import { diskFiles, type Files } from "../run/disk/files.ts";
+import { writeWhole } from "../run/disk/write-atomically.ts";
 import type { GroupEntry, ServiceEntry, ServiceJournal } from "./service-journal.ts";
 
 /** Bytes of a group that are in memory at once for each reader. */

@@ -1,5 +1,5 @@
-import { systemClock, type Clock } from "../internal/clock.ts";
-import { encodeLine } from "../run/encode-line.ts";
+import { systemClock, type Clock } from "../async/clock.ts";
+import { encodeLine } from "../run/disk/encode-line.ts";
 import { hasEnded } from "./batch.ts";
 import type { GroupStore } from "./group-store.ts";
 import type { RolloutService } from "./rollout-service.ts";

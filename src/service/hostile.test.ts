@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
 import type { Environment } from "../environment/environment.ts";
-import { Redactor } from "../internal/redactor.ts";
+import { Redactor } from "../secrets/redactor.ts";
 import { lamps } from "../run/lamp-run.fixture.ts";
 import { caller, openLamps, twoLamps } from "./lamp-service.fixture.ts";
 import { createServiceApp } from "./server/service-app.ts";

@@ -1,6 +1,6 @@
 import path from "node:path";
 import type { ReloadableEngine } from "../engine/reference/index.ts";
-import { findWeightsProblem } from "../engine/weights-folder.ts";
+import { findWeightsProblem } from "../engine/http/weights-folder.ts";
 import { describeError, RolloutError, UsageError } from "../errors.ts";
 import type { WeightControl } from "./policy-weights.ts";
 

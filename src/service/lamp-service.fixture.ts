@@ -1,10 +1,10 @@
 import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says } from "../episode/lamp-episode.fixture.ts";
-import { Redactor } from "../internal/redactor.ts";
+import { Redactor } from "../secrets/redactor.ts";
 import { lamps, lampSetup } from "../run/lamp-run.fixture.ts";
 import { fakeMachine } from "../run/machine.fixture.ts";
-import { testManifest } from "../run/run-folder.fixture.ts";
+import { testManifest } from "../run/folder/run-folder.fixture.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import type { BatchRequest } from "./batch-request.ts";
 import type { RolloutServiceOptions } from "./rollout-service-options.ts";

@@ -1,12 +1,12 @@
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
-import type { Redactor } from "../internal/redactor.ts";
+import type { Redactor } from "../secrets/redactor.ts";
 import type { Episode } from "../episode/episode.ts";
-import type { AttemptPlayer } from "../run/attempt-player.ts";
-import type { PlannedEpisode, RunPlan } from "../run/plan-run.ts";
-import { RunFolder, type RunFolderOptions, type RunManifest } from "../run/run-folder.ts";
+import type { AttemptPlayer } from "../run/schedule/attempt-player.ts";
+import type { PlannedEpisode, RunPlan } from "../run/schedule/plan-run.ts";
+import { RunFolder, type RunFolderOptions, type RunManifest } from "../run/folder/run-folder.ts";
 import { startRun } from "../run/start-run.ts";
 import type { AdmissionGate, StartRunOptions } from "../run/start-run-options.ts";
-import { planSource, type TaskSource } from "../run/task-source.ts";
+import { planSource, type TaskSource } from "../run/schedule/task-source.ts";
 import { BatchProblem, drawing, lookingInto, planAccepted } from "./batch-problem.ts";
 import type { PlayedAttempt, PlayedGroup } from "./batch-taker.ts";
 import { planBatch, type Batch } from "./batch.ts";

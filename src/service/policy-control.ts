@@ -1,7 +1,7 @@
 import type { Engine, Generation } from "../engine/engine.ts";
 import { describeError, RolloutError, UsageError } from "../errors.ts";
-import { withVersion } from "../run/mark-versions.ts";
-import { PolicyGate, type PolicyGateOptions, type UpdateMode } from "../run/policy-gate.ts";
+import { withVersion } from "../run/policy/mark-versions.ts";
+import { PolicyGate, type PolicyGateOptions, type UpdateMode } from "../run/policy/policy-gate.ts";
 import { ServiceError } from "./service-error.ts";
 
 /** Those who sample elsewhere: what is said of the policy here holds there as well. */

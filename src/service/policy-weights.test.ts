@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Engine } from "../engine/engine.ts";
 import { preparedEngine, says } from "../episode/lamp-episode.fixture.ts";
 import { RolloutError } from "../errors.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import { PolicyControl } from "./policy-control.ts";
 import { PolicyWeights } from "./policy-weights.ts";
 

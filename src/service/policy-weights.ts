@@ -1,4 +1,4 @@
-import type { Weights } from "../engine/weight-servers.ts";
+import type { Weights } from "../engine/http/weight-servers.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import type { PolicyControl } from "./policy-control.ts";
 import { ServiceError } from "./service-error.ts";

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { expect, test } from "vitest";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import { lampEngine, QueueBench, until } from "../queue/queue.fixture.ts";
 import { missingStore } from "../queue/store/store-server.fixture.ts";
 import { caller, openLamps, twoLamps } from "./lamp-service.fixture.ts";

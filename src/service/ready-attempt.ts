@@ -1,6 +1,6 @@
 import type { ExportKind, ExportRules, ReadyAttempt } from "../export/exporter.ts";
 import { prepareGroup } from "../export/prepare-group.ts";
-import { episodeSamples } from "../run/episode-samples.ts";
+import { episodeSamples } from "../run/folder/episode-samples.ts";
 import type { PlayedAttempt } from "./batch-taker.ts";
 
 /** An attempt that a trainer can be given, or why it cannot. */

@@ -1,11 +1,11 @@
 import type { Engine, SamplingParameters } from "../engine/engine.ts";
-import type { Clock } from "../internal/clock.ts";
-import type { Redactor } from "../internal/redactor.ts";
+import type { Clock } from "../async/clock.ts";
+import type { Redactor } from "../secrets/redactor.ts";
 import type { KnownPolicy } from "../queue/run/policy-state.ts";
-import type { AttemptPlayer } from "../run/attempt-player.ts";
-import type { RecordPolicy } from "../run/read-recording.ts";
-import type { RunManifest } from "../run/run-folder.ts";
-import type { LockOptions } from "../run/run-lock.ts";
+import type { AttemptPlayer } from "../run/schedule/attempt-player.ts";
+import type { RecordPolicy } from "../run/recording/read-recording.ts";
+import type { RunManifest } from "../run/folder/run-folder.ts";
+import type { LockOptions } from "../run/disk/run-lock.ts";
 import type { StartRunOptions } from "../run/start-run-options.ts";
 import type { Takers } from "./batch-taker.ts";
 import type { RemoteSampling } from "./policy-control.ts";

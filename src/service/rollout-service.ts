@@ -1,8 +1,8 @@
 import path from "node:path";
 import { setMaxListeners } from "node:events";
-import { makeFolder } from "../internal/make-folder.ts";
-import { createAdmissionGate } from "../run/admission.ts";
-import { RunLock } from "../run/run-lock.ts";
+import { makeFolder } from "../files/make-folder.ts";
+import { createAdmissionGate } from "../run/schedule/admission.ts";
+import { RunLock } from "../run/disk/run-lock.ts";
 import { attemptsOf } from "./batch-book.ts";
 import { batchFolder } from "./batch-conduct.ts";
 import { BatchDesk } from "./batch-desk.ts";

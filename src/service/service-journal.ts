@@ -1,7 +1,7 @@
 import path from "node:path";
-import { diskFiles, type Files } from "../run/files.ts";
-import { JsonlJournal } from "../run/jsonl-journal.ts";
-import { scanLines } from "../run/line-ranges.ts";
+import { diskFiles, type Files } from "../run/disk/files.ts";
+import { JsonlJournal } from "../run/disk/jsonl-journal.ts";
+import { scanLines } from "../run/disk/line-ranges.ts";
 import { UsageError } from "../errors.ts";
 import type { BatchRequest } from "./batch-request.ts";
 

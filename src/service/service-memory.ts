@@ -1,4 +1,4 @@
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import { ServiceError } from "./service-error.ts";
 import type { ServiceEntry, ServiceJournal } from "./service-journal.ts";
 

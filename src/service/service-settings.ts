@@ -1,15 +1,15 @@
 import { UsageError } from "../errors.ts";
 import { engineAddress } from "./engine-address.ts";
 import { queueSettings, readQueueConfig, type QueueConfig } from "../queue/queue-settings.ts";
-import { readRunConfig, runSettings, type RunConfig } from "../setup/run-config.ts";
-import { withoutUndefined } from "../internal/without-undefined.ts";
+import { readRunConfig, runSettings, type RunConfig } from "../composition/config/run-config.ts";
+import { withoutUndefined } from "../values/without-undefined.ts";
 import {
   completeSettings,
   count,
   text,
   type GivenSettings,
   type Setting,
-} from "../setup/setting.ts";
+} from "../composition/config/setting.ts";
 
 /** What a service has of its own. */
 const ownSettings = [

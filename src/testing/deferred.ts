@@ -1,5 +1,5 @@
-import type { Resolvers } from "../internal/with-resolvers.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import type { Resolvers } from "../async/with-resolvers.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 
 /** A promise and the function that resolves it. */
 export type Deferred<T = void> = Pick<Resolvers<T>, "promise" | "resolve">;

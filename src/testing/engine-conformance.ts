@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Engine, GenerateRequest, StreamedTokens } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import type { MalformedToken } from "./malformed-turn.ts";
 import { IMPOSSIBLE_LOGPROBS, foreignIds } from "./malformed-turn.ts";
 

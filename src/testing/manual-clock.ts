@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { Clock } from "../internal/clock.ts";
+import type { Clock } from "../async/clock.ts";
 
 /** A clock that moves when it is told to. */
 export interface ManualClock extends Pick<Clock, "now" | "sleep"> {

@@ -1,6 +1,6 @@
 import { Agent } from "node:http";
-import type { Clock } from "../internal/clock.ts";
-import { systemClock } from "../internal/clock.ts";
+import type { Clock } from "../async/clock.ts";
+import { systemClock } from "../async/clock.ts";
 import type { HttpExchange } from "./server/http-exchange.ts";
 import { readExchange, sendJson, sendText } from "./server/http-exchange.ts";
 import { listen } from "./server/listen.ts";

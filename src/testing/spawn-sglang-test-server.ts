@@ -3,8 +3,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { access } from "node:fs/promises";
 import { UsageError } from "../errors.ts";
-import { packageFile } from "../internal/package-file.ts";
-import { systemClock } from "../internal/clock.ts";
+import { packageFile } from "../files/package-file.ts";
+import { systemClock } from "../async/clock.ts";
 
 /** Settings of `spawnSglangTestServer()`. All of them travel as JSON. */
 export interface SpawnedServerOptions {

@@ -1,12 +1,12 @@
 import { UsageError } from "../errors.ts";
-import { createByteLevelText } from "./byte-level.ts";
+import { createByteLevelText } from "./byte-pair/byte-level.ts";
 import type { AddedToken, TokenCodec } from "./codec.ts";
 import { createPlainCheck } from "./plain-check.ts";
-import { RemoteTokenizer } from "./remote-tokenizer.ts";
+import { RemoteTokenizer } from "./remote/remote-tokenizer.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
-import { openThread } from "./tokenizer-port.ts";
-import { serveJavascript } from "./tokenizer-server.ts";
-import { createVocabulary, numberedBy } from "./vocabulary.ts";
+import { openThread } from "./remote/tokenizer-port.ts";
+import { serveJavascript } from "./remote/tokenizer-server.ts";
+import { createVocabulary, numberedBy } from "./byte-pair/vocabulary.ts";
 
 /**
  * A codec on Hugging Face's tokenizer in JavaScript, for machines on which the native one does not

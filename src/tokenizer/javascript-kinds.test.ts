@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { byteSpellings } from "./byte-level.ts";
+import { byteSpellings } from "./byte-pair/byte-level.ts";
 import { isAlikeInJavascript } from "./javascript-kinds.ts";
 import { fromSpaces, llama2Steps, spelledBytes } from "./metaspace-tokenizer.fixture.ts";
 import { modelFolder, modelNames } from "./real-tokenizers.fixture.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
-import { byteSpellings } from "./byte-level.ts";
+import { byteSpellings } from "./byte-pair/byte-level.ts";
 import { codecOfDocument } from "./metaspace-tokenizer.fixture.ts";
 
 function addedToken(id: number, content: string) {

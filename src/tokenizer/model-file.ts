@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
-import { byteOrderMark, decodeText } from "../internal/decode-text.ts";
+import { byteOrderMark, decodeText } from "../text/decode-text.ts";
 
 /** A JSON document's object. */
 export type JsonObject = Readonly<Record<string, unknown>>;

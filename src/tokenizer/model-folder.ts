@@ -1,4 +1,4 @@
-import { parsePythonJson } from "../python/json-parse.ts";
+import { parsePythonJson } from "../python/json/json-parse.ts";
 import type { PyDict } from "../python/value.ts";
 import { isPyDict } from "../python/value.ts";
 import { assertModelFolder, readModelJson, readModelText } from "./model-file.ts";

@@ -1,18 +1,18 @@
 import type * as native from "tokenizers";
 import type { Encoding, Tokenizer } from "tokenizers";
-import { createByteLevelText } from "./byte-level.ts";
-import { createBytePairCodec } from "./byte-pair-codec.ts";
+import { createByteLevelText } from "./byte-pair/byte-level.ts";
+import { createBytePairCodec } from "./byte-pair/byte-pair-codec.ts";
 import type { AddedToken, TokenCodec } from "./codec.ts";
-import { createLearnedPieces } from "./learned-pieces.ts";
+import { createLearnedPieces } from "./byte-pair/learned-pieces.ts";
 import { createPlainCheck } from "./plain-check.ts";
-import { RemoteTokenizer } from "./remote-tokenizer.ts";
+import { RemoteTokenizer } from "./remote/remote-tokenizer.ts";
 import { assertTextLength } from "./text-length.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 import { loadSharedModel } from "./shared-model.ts";
-import { openProcess, openThread } from "./tokenizer-port.ts";
-import { serveNative } from "./tokenizer-server.ts";
-import { askLibrary } from "./tokenizer-failure.ts";
-import { createVocabulary, numberedBy, sizeWith } from "./vocabulary.ts";
+import { openProcess, openThread } from "./remote/tokenizer-port.ts";
+import { serveNative } from "./remote/tokenizer-server.ts";
+import { askLibrary } from "./remote/tokenizer-failure.ts";
+import { createVocabulary, numberedBy, sizeWith } from "./byte-pair/vocabulary.ts";
 
 /** Hugging Face's own tokenizer library. */
 export type NativeLibrary = typeof native;

@@ -1,5 +1,5 @@
 import { RolloutError } from "../errors.ts";
-import { takeTurn } from "../internal/take-turn.ts";
+import { takeTurn } from "../async/take-turn.ts";
 import type { AddedToken } from "./codec.ts";
 import { isWhiteSpaceToken } from "./white-space-token.ts";
 

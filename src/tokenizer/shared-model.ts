@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type * as library from "tokenizers";
 import { readAddedTokenRecords } from "./added-token-records.ts";
-import { toBytePairFiles, type BytePairFiles } from "./byte-pair-files.ts";
+import { toBytePairFiles, type BytePairFiles } from "./byte-pair/byte-pair-files.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 
 /** Two tokenizers on one model: one knows the added tokens, to the other they are ordinary text. */

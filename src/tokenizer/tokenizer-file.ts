@@ -2,16 +2,16 @@ import { isUtf8 } from "node:buffer";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
 import type { AddedToken } from "./codec.ts";
-import type { Extent, Members } from "../internal/json-members.ts";
-import { countLists, findMembers, largestInteger, skipSpace } from "../internal/json-members.ts";
-import { endsInBytes } from "./byte-level.ts";
+import type { Extent, Members } from "../json/json-members.ts";
+import { countLists, findMembers, largestInteger, skipSpace } from "../json/json-members.ts";
+import { endsInBytes } from "./byte-pair/byte-level.ts";
 import { findDisguisingText } from "./disguising-text.ts";
-import { type MergesPart, type MergeTable, readMergesPart } from "./merge-table.ts";
+import { type MergesPart, type MergeTable, readMergesPart } from "./byte-pair/merge-table.ts";
 import type { JsonObject } from "./model-file.ts";
 import { assertModelFolder, parseModelJson, readModelBytes, textOfModel } from "./model-file.ts";
 import { isOrdinaryText } from "./plain-check.ts";
-import type { Spellings } from "./spellings.ts";
-import { readVocabularyPart, type VocabularyPart } from "./vocabulary-part.ts";
+import type { Spellings } from "./byte-pair/spellings.ts";
+import { readVocabularyPart, type VocabularyPart } from "./byte-pair/vocabulary-part.ts";
 
 /**
  * A `tokenizer.json`, checked as far as every codec needs it. Its vocabulary and merges, nearly all of

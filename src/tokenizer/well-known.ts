@@ -1,4 +1,4 @@
-import { isKnownPattern } from "./known-patterns.ts";
+import { isKnownPattern } from "./byte-pair/known-patterns.ts";
 import type { JsonObject } from "./model-file.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 

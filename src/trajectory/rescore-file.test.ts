@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Engine, Generation, ScoreRequest } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
-import { withResolvers } from "../internal/with-resolvers.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
 import { rescoreFile } from "./rescore-file.ts";
 import { toSamples, type Sample } from "./sample.ts";
 import { TrajectoryRecorder } from "./trajectory-recorder.ts";

@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { createReadStream } from "node:fs";
 import type { Engine, LogprobConvention } from "../engine/engine.ts";
 import { UsageError } from "../errors.ts";
-import { splitLines } from "../internal/split-lines.ts";
+import { splitLines } from "../text/split-lines.ts";
 import type { Sample } from "./sample.ts";
 import { parseLine, whyNoLine } from "./verify-file.ts";
 import { verifySample, type Violation } from "./verify-sample.ts";

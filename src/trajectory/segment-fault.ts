@@ -1,6 +1,6 @@
 import { isSampledLogprob } from "../engine/logprob-range.ts";
 import { isTokenId } from "../engine/token-id.ts";
-import { whyNotJson } from "../internal/why-not-json.ts";
+import { whyNotJson } from "../json/why-not-json.ts";
 import type { Segment } from "./trajectory-recorder.ts";
 import { isCount, isRow } from "./violation.ts";
 

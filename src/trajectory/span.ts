@@ -1,4 +1,4 @@
-import { listsOf } from "../internal/filled-list.ts";
+import { listsOf } from "../values/filled-list.ts";
 
 /** Who wrote a stretch of ids. */
 export type SpanKind =

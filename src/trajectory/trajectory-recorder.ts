@@ -1,7 +1,7 @@
 import type { Generation } from "../engine/engine.ts";
 import { InvariantError, assertInvariant, ownBug } from "../errors.ts";
 import type { EnvironmentDelta } from "../renderer/renderer.ts";
-import { listsOf } from "../internal/filled-list.ts";
+import { listsOf } from "../values/filled-list.ts";
 import { hashIds } from "./rolling-hash.ts";
 import { TokenLedger, isSampledSpan } from "./token-ledger.ts";
 import { lossMask } from "./span.ts";

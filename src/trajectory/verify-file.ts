@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { UsageError } from "../errors.ts";
-import { maxRowDepth, nestsDeeper } from "../internal/nesting.ts";
-import { splitLines } from "../internal/split-lines.ts";
+import { maxRowDepth, nestsDeeper } from "../json/nesting.ts";
+import { splitLines } from "../text/split-lines.ts";
 import { RolloutCheck } from "./rollout-check.ts";
 import { verifySample, type SampleFacts, type Violation } from "./verify-sample.ts";
 import { isRow, type RawRow } from "./violation.ts";

@@ -1,4 +1,4 @@
-import { whyNotJson } from "../internal/why-not-json.ts";
+import { whyNotJson } from "../json/why-not-json.ts";
 
 /** One broken invariant. JSON-able. */
 export interface Violation {

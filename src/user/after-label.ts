@@ -1,5 +1,5 @@
 import { RolloutError } from "../errors.ts";
-import { pythonStrip } from "../python/strip.ts";
+import { pythonStrip } from "../python/text/strip.ts";
 
 /**
  * The text after a label, without white space around it.

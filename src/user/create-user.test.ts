@@ -4,8 +4,8 @@ import { startChatCompletionsServer } from "./chat-completions-server.fixture.ts
 import { UsageError } from "../errors.ts";
 import type { Task } from "../task.ts";
 import { createUser } from "./create-user.ts";
-import type { AiSdkLanguageModel } from "./language-model-call.ts";
-import { scriptedChatModel } from "./scripted-chat-model.ts";
+import type { AiSdkLanguageModel } from "./chat/language-model-call.ts";
+import { scriptedChatModel } from "./chat/scripted-chat-model.fixture.ts";
 
 const signal = new AbortController().signal;
 const task: Task = {

@@ -1,7 +1,7 @@
 import { RolloutError } from "../errors.ts";
 import { callThrough, type Outside } from "../outside.ts";
-import type { CallQueue } from "./call-queue.ts";
-import { createCallQueue } from "./call-queue.ts";
+import type { CallQueue } from "./chat/call-queue.ts";
+import { createCallQueue } from "./chat/call-queue.ts";
 import type { LineReader } from "./line-reader.ts";
 import { createLineReader } from "./line-reader.ts";
 import { textOfLine, type User, type UserLine, type UserSession } from "./user.ts";

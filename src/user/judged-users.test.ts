@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Task } from "../task.ts";
-import type { ScriptedChatModel } from "./scripted-chat-model.ts";
-import { scriptedChatModel } from "./scripted-chat-model.ts";
+import type { ScriptedChatModel } from "./chat/scripted-chat-model.fixture.ts";
+import { scriptedChatModel } from "./chat/scripted-chat-model.fixture.ts";
 import { reflectionUser } from "./reflection-user.ts";
 import type { UserPrompts } from "./user-prompts.ts";
 import { printAsLiteLlm, verifyUser } from "./verify-user.ts";

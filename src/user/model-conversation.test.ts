@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import { startChatCompletionsServer } from "./chat-completions-server.fixture.ts";
 import { InvariantError, RolloutError, isOwnBug } from "../errors.ts";
 import type { Task } from "../task.ts";
-import { endpointChatModel } from "./ai-sdk-chat-model.ts";
+import { endpointChatModel } from "./chat/ai-sdk-chat-model.ts";
 import { llmUser } from "./llm-user.ts";
 import { ownUserPrompts } from "./own-user-prompts.ts";
-import { scriptedChatModel } from "./scripted-chat-model.ts";
+import { scriptedChatModel } from "./chat/scripted-chat-model.fixture.ts";
 
 const signal = new AbortController().signal;
 const instruction = "You are Ann and {instruction} want $& refund.";

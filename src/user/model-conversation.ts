@@ -1,7 +1,7 @@
 import { InvariantError, RolloutError } from "../errors.ts";
 import { callThrough, type Outside } from "../outside.ts";
-import { addSpending, noSpending } from "./add-spending.ts";
-import type { ChatMessage, ChatModel, ChatReply } from "./chat-model.ts";
+import { addSpending, noSpending } from "./chat/add-spending.ts";
+import type { ChatMessage, ChatModel, ChatReply } from "./chat/chat-model.ts";
 import { leaveOutThoughts } from "./leave-out-thoughts.ts";
 import { ownUserPrompts } from "./own-user-prompts.ts";
 import type { InstructedPrompt, UserPrompts } from "./user-prompts.ts";

@@ -3,7 +3,7 @@ import { RolloutError } from "../errors.ts";
 import type { Task } from "../task.ts";
 import { llmUser } from "./llm-user.ts";
 import { findLineProblems, withQualityGate } from "./quality-gate.ts";
-import { scriptedChatModel } from "./scripted-chat-model.ts";
+import { scriptedChatModel } from "./chat/scripted-chat-model.fixture.ts";
 import { scriptedUser } from "./scripted-user.ts";
 
 const signal = new AbortController().signal;

@@ -2,8 +2,8 @@ import { UsageError, describeError } from "../errors.ts";
 import type { Task } from "../task.ts";
 import { readLine } from "./read-line.ts";
 import type { UserLine } from "./user.ts";
-import { readTextFile } from "../internal/decode-text.ts";
-import { parseStrictJson } from "../internal/strict-json.ts";
+import { readTextFile } from "../text/decode-text.ts";
+import { parseStrictJson } from "../json/strict-json.ts";
 
 /**
  * Reads the lines of a scripted user from a JSON file: a list of lines for every task, or an object

@@ -2,8 +2,8 @@ import { UsageError, describeError } from "../errors.ts";
 import { ownUserPrompts } from "./own-user-prompts.ts";
 import type { InstructedPrompt, UserPrompts } from "./user-prompts.ts";
 import { userPromptsFromPython } from "./user-prompts-from-python.ts";
-import { readTextFile } from "../internal/decode-text.ts";
-import { parseStrictJson } from "../internal/strict-json.ts";
+import { readTextFile } from "../text/decode-text.ts";
+import { parseStrictJson } from "../json/strict-json.ts";
 
 /**
  * Reads the prompts of τ-bench's user simulators, from one of two files: a bundle's

@@ -1,5 +1,5 @@
 import { afterLabel } from "./after-label.ts";
-import type { ChatMessage, ChatModel } from "./chat-model.ts";
+import type { ChatMessage, ChatModel } from "./chat/chat-model.ts";
 import type { ModelUserOptions, UserStrategy, UserTurn } from "./model-conversation.ts";
 import { modelUser, promptsOf, repairsOf } from "./model-conversation.ts";
 import type { UserJudge } from "./user-judge.ts";

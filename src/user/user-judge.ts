@@ -1,4 +1,4 @@
-import type { ChatMessage, ChatModel } from "./chat-model.ts";
+import type { ChatMessage, ChatModel } from "./chat/chat-model.ts";
 import { fillPrompt } from "./user-prompts.ts";
 import type { UserPrompts } from "./user-prompts.ts";
 import type { UserTurn } from "./model-conversation.ts";

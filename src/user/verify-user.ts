@@ -1,5 +1,5 @@
-import { reprString } from "../python/repr.ts";
-import type { ChatModel } from "./chat-model.ts";
+import { reprString } from "../python/text/repr.ts";
+import type { ChatModel } from "./chat/chat-model.ts";
 import type { ModelUserOptions, UserStrategy } from "./model-conversation.ts";
 import { modelUser, promptsOf, repairsOf } from "./model-conversation.ts";
 import { isAccepted } from "./user-judge.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { UsageError, assertInvariant } from "../errors.ts";
-import type { EpisodeRow } from "../run/episode-row.ts";
+import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import { encodeRow } from "./model/row-columns.ts";
 import type { InlinedRun } from "./model/inlined-run.ts";
 import { inlinedRunId } from "./model/inlined-run.ts";

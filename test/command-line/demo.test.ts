@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RunVerification } from "../../src/audit/verify-run.ts";
+import type { RunVerification } from "../../src/verify/verify-run.ts";
 import type { FileRescoring } from "../../src/trajectory/rescore-file.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { callCli } from "../support/call-cli.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { writeEveryKindRun } from "../../src/export/every-kind-run.fixture.ts";
-import type { RunManifest } from "../../src/run/run-folder.ts";
+import type { RunManifest } from "../../src/run/folder/run-folder.ts";
 import { callCli } from "../support/call-cli.ts";
 import { jsonLines } from "../support/run-cli.ts";
 

@@ -56,7 +56,8 @@ async function loadedBy(args: readonly string[], input = ""): Promise<ReadonlySe
   return new Set((await Promise.all(names)).flat());
 }
 
-const light = ["commander", "src/cli", "src/internal", "src/setup"];
+const shared = ["src/async", "src/files", "src/json", "src/secrets", "src/text"];
+const light = ["commander", "src/cli", "src/composition", ...shared].toSorted();
 
 describe("a command loads what it uses, and nothing else", () => {
   test.each([["--version"], ["--help"]])("%s", async (flag) => {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { EpisodeRow } from "../../src/run/run-folder.ts";
+import type { EpisodeRow } from "../../src/run/folder/run-folder.ts";
 import { callCli } from "../support/call-cli.ts";
 import { jsonLines } from "../support/run-cli.ts";
 

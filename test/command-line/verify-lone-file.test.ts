@@ -2,7 +2,7 @@ import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { writeSoundRun } from "../../src/audit/sound-run.fixture.ts";
+import { writeSoundRun } from "../../src/verify/sound-run.fixture.ts";
 import { callCli } from "../support/call-cli.ts";
 import { jsonLines } from "../support/run-cli.ts";
 

@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createStorefront } from "../../environments/storefront/index.ts";
 import { scriptSessions } from "../../src/cli/demo/session-scripts.ts";
-import { planRun } from "../../src/run/plan-run.ts";
+import { planRun } from "../../src/run/schedule/plan-run.ts";
 import type { TestServerOptions } from "../../src/testing/server/server-core.ts";
 import type { ServerPolicy } from "../../src/testing/index.ts";
 import { startSglangTestServer, startVllmTestServer } from "../../src/testing/index.ts";

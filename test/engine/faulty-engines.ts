@@ -1,5 +1,5 @@
 import type { Engine } from "../../src/engine/engine.ts";
-import type { HttpEngineOptions } from "../../src/engine/http-engine-options.ts";
+import type { HttpEngineOptions } from "../../src/engine/http/http-engine-options.ts";
 import type { LlamaCppEngine } from "../../src/engine/llama-cpp/llama-cpp-engine.ts";
 import { createLlamaCppEngine } from "../../src/engine/llama-cpp/llama-cpp-engine.ts";
 import type { LlamaCppEngineOptions } from "../../src/engine/llama-cpp/llama-cpp-options.ts";

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { createGatewayApp } from "../../src/gateway/server/gateway-app.ts";
-import { createGatewayRun } from "../../src/setup/gateway-run.ts";
-import { readGatewayConfig } from "../../src/setup/gateway-config.ts";
+import { createGatewayRun } from "../../src/composition/gateway-run.ts";
+import { readGatewayConfig } from "../../src/composition/config/gateway-config.ts";
 import { smallModelFolder } from "../support/small-model.ts";
 
 const parameters = {

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { createStorefront, demonstrate } from "../../environments/storefront/index.ts";
 import { scriptSessions } from "../../src/cli/demo/session-scripts.ts";
 import { exporters } from "../../src/export/exporters.ts";
-import { planRun } from "../../src/run/plan-run.ts";
+import { planRun } from "../../src/run/schedule/plan-run.ts";
 import {
   seededPolicy,
   startLlamaCppTestServer,

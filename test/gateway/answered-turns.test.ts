@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Engine } from "../../src/engine/engine.ts";
 import { preparedEngine, type Reply } from "../../src/episode/lamp-episode.fixture.ts";
 import { createGateway, inProcessUrl } from "../../src/gateway/create-gateway.ts";
-import { episodeSamples } from "../../src/run/episode-samples.ts";
+import { episodeSamples } from "../../src/run/folder/episode-samples.ts";
 import { characterIds, characterRenderer } from "../../src/testing/character-renderer.ts";
 
 const tools = [

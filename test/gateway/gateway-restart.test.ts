@@ -2,10 +2,10 @@ import { cp, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { verifyRun } from "../../src/audit/verify-run.ts";
+import { verifyRun } from "../../src/verify/verify-run.ts";
 import { dialects } from "../../src/gateway/dialects/registry.ts";
-import { readGatewayConfig } from "../../src/setup/gateway-config.ts";
-import { createGatewayRun, type GatewayRun } from "../../src/setup/gateway-run.ts";
+import { readGatewayConfig } from "../../src/composition/config/gateway-config.ts";
+import { createGatewayRun, type GatewayRun } from "../../src/composition/gateway-run.ts";
 import { startSglangTestServer } from "../../src/testing/sglang-test-server.ts";
 import { modelDir } from "./storefront-desk.fixture.ts";
 

@@ -11,7 +11,7 @@ import { createGatewayApp } from "../../src/gateway/server/gateway-app.ts";
 import { createDeferred } from "../../src/testing/deferred.ts";
 import { characterIds, characterRenderer } from "../../src/testing/character-renderer.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
-import { createClock } from "../../src/internal/clock.ts";
+import { createClock } from "../../src/async/clock.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
 
 /** What the engine does with one turn: says a text, fails, or waits for whoever tests it. */

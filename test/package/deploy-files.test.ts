@@ -5,8 +5,8 @@ import { describe, expect, test } from "vitest";
 import { rolloutSettings } from "../../src/cli/commands/rollout.ts";
 import { readQueueConfig, queueSettings } from "../../src/queue/queue-settings.ts";
 import { readWorkerConfig, workerSettings } from "../../src/queue/worker/worker-settings.ts";
-import { readRunConfig, runSettings } from "../../src/setup/run-config.ts";
-import type { Setting } from "../../src/setup/setting.ts";
+import { readRunConfig, runSettings } from "../../src/composition/config/run-config.ts";
+import type { Setting } from "../../src/composition/config/setting.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 

@@ -2,7 +2,7 @@ import { access, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { readRunConfig, runSettings } from "../../src/setup/run-config.ts";
+import { readRunConfig, runSettings } from "../../src/composition/config/run-config.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 

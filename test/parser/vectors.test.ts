@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../src/message.ts";
 import { listToolCallParsers } from "../../src/parser/registry.ts";
 import type { CompatResult, Dialect } from "../../src/parser/tool-call-parser.ts";
-import { parsePythonJson } from "../../src/python/json-parse.ts";
+import { parsePythonJson } from "../../src/python/json/json-parse.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
 import { isPyDict, isPyList } from "../../src/python/value.ts";
 import { absentFromVllm, knownDifferences } from "./known-differences.ts";

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { execFile } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { verifyRun } from "../../src/audit/verify-run.ts";
+import { verifyRun } from "../../src/verify/verify-run.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
 import { modelDir } from "../gateway/storefront-desk.fixture.ts";
 import { cliFile } from "../support/run-cli.ts";

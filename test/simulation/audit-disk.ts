@@ -1,4 +1,4 @@
-import { auditFolder } from "../../src/audit/verify-run.ts";
+import { auditFolder } from "../../src/verify/verify-run.ts";
 import type { MemoryDisk } from "./memory-disk.ts";
 
 /** What `turnwright verify` finds in a folder of the disk. */

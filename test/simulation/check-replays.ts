@@ -1,8 +1,8 @@
 import { seededRandom } from "../../src/environment/seeded-random.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
-import { systemClock } from "../../src/internal/clock.ts";
-import { indexRecordings, readRecording } from "../../src/run/read-recording.ts";
-import { replayEpisode } from "../../src/run/replay-episode.ts";
+import { systemClock } from "../../src/async/clock.ts";
+import { indexRecordings, readRecording } from "../../src/run/recording/read-recording.ts";
+import { replayEpisode } from "../../src/run/recording/replay-episode.ts";
 import { characterRenderer } from "../../src/testing/character-renderer.ts";
 import type { FinishedRun } from "./check-run.ts";
 import type { Scenario } from "./scenario.ts";

@@ -1,6 +1,6 @@
 import { isLeaving, textOfLine } from "../../src/user/user.ts";
 import { seedBehind } from "../../src/engine/continued-sampling.ts";
-import type { EpisodeRow } from "../../src/run/run-folder.ts";
+import type { EpisodeRow } from "../../src/run/folder/run-folder.ts";
 import { characterStopId } from "../../src/testing/character-renderer.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";

@@ -1,6 +1,6 @@
 import path from "node:path";
 import type { Failure } from "../../src/errors.ts";
-import type { EpisodeRow } from "../../src/run/run-folder.ts";
+import type { EpisodeRow } from "../../src/run/folder/run-folder.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { checkRow, drawnIn } from "./check-row.ts";
 import type { Scenario } from "./scenario.ts";

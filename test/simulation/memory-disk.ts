@@ -1,6 +1,6 @@
 import path from "node:path";
 import type { Random } from "../../src/environment/seeded-random.ts";
-import type { FileFacts, Files, OpenFile, OpenMode } from "../../src/run/files.ts";
+import type { FileFacts, Files, OpenFile, OpenMode } from "../../src/run/disk/files.ts";
 
 /** What a file holds: what programs read, and what a crash of the machine leaves. */
 interface Inode {

@@ -1,6 +1,6 @@
 import type { Random } from "../../src/environment/seeded-random.ts";
-import type { EpisodeGroup } from "../../src/run/group.ts";
-import { rewardSpread } from "../../src/run/group.ts";
+import type { EpisodeGroup } from "../../src/run/schedule/group.ts";
+import { rewardSpread } from "../../src/run/schedule/group.ts";
 import type { QueueScenario } from "./simulated-queue.ts";
 import type { GroupingOptions, StartRunOptions } from "../../src/run/start-run-options.ts";
 

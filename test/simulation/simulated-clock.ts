@@ -1,5 +1,5 @@
 import { setImmediate as nextLoop } from "node:timers/promises";
-import type { Clock } from "../../src/internal/clock.ts";
+import type { Clock } from "../../src/async/clock.ts";
 
 /** Time that passes when nothing else is left to do. */
 export class SimulatedClock implements Clock {

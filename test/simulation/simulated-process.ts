@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/internal/clock.ts";
+import type { Clock } from "../../src/async/clock.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 
 /** A process of the simulation: it can die, and stand still for a while, and nothing of it happens then. */

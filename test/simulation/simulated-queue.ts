@@ -1,5 +1,5 @@
 import type { Engine } from "../../src/engine/engine.ts";
-import { Redactor } from "../../src/internal/redactor.ts";
+import { Redactor } from "../../src/secrets/redactor.ts";
 import { HandOut } from "../../src/queue/hand-out/hand-out.ts";
 import { QueueStore } from "../../src/queue/store/queue-store.ts";
 import { QueueWorker } from "../../src/queue/worker/queue-worker.ts";

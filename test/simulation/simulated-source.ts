@@ -1,12 +1,12 @@
 import type { Environment } from "../../src/environment/environment.ts";
 import type { Random } from "../../src/environment/seeded-random.ts";
-import type { Clock } from "../../src/internal/clock.ts";
+import type { Clock } from "../../src/async/clock.ts";
 import {
   taskList,
   type Fork,
   type SourcedTask,
   type TaskSource,
-} from "../../src/run/task-source.ts";
+} from "../../src/run/schedule/task-source.ts";
 import type { Task } from "../../src/task.ts";
 import type { SimulatedWorld } from "./simulated-world.ts";
 

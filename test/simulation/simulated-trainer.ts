@@ -1,5 +1,5 @@
-import type { Clock } from "../../src/internal/clock.ts";
-import type { EpisodeGroup } from "../../src/run/group.ts";
+import type { Clock } from "../../src/async/clock.ts";
+import type { EpisodeGroup } from "../../src/run/schedule/group.ts";
 import type { LiveRun } from "../../src/run/live-run.ts";
 import type { Scenario } from "./scenario.ts";
 import type { SimulatedRunOptions } from "./simulated-run.ts";

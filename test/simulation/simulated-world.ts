@@ -6,7 +6,7 @@ import type {
 } from "../../src/engine/engine.ts";
 import { seededRandom, type Random } from "../../src/environment/seeded-random.ts";
 import { RolloutError } from "../../src/errors.ts";
-import type { Clock } from "../../src/internal/clock.ts";
+import type { Clock } from "../../src/async/clock.ts";
 import { hashIds } from "../../src/trajectory/rolling-hash.ts";
 import { MemoryDisk } from "./memory-disk.ts";
 import { SimulatedClock } from "./simulated-clock.ts";

@@ -4,7 +4,7 @@ import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
 import type { Environment } from "../../src/environment/environment.ts";
 import type { Random } from "../../src/environment/seeded-random.ts";
 import { RolloutError } from "../../src/errors.ts";
-import type { Clock } from "../../src/internal/clock.ts";
+import type { Clock } from "../../src/async/clock.ts";
 import { toolFromOpenAi } from "../../src/message.ts";
 import type { Outside } from "../../src/outside.ts";
 import { findToolCallParser } from "../../src/parser/registry.ts";

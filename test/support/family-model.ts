@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { controlShapes } from "../../src/renderer/stop-literals.ts";
+import { controlShapes } from "../../src/renderer/delta/stop-literals.ts";
 import { modelFolder } from "../../src/tokenizer/real-tokenizers.fixture.ts";
 
 /** A model family as its model folder shows it. */

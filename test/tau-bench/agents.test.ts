@@ -12,7 +12,7 @@ import { defaultLimits } from "../../src/episode/limits.ts";
 import { playEpisode } from "../../src/episode/play-episode.ts";
 import { toolsFromOpenAi, type Message, type ToolDefinition } from "../../src/message.ts";
 import type { Attempt, AttemptStatus, ToolCallParser } from "../../src/parser/tool-call-parser.ts";
-import { parsePythonJson } from "../../src/python/json-parse.ts";
+import { parsePythonJson } from "../../src/python/json/json-parse.ts";
 import { isPyDict, type PyValue } from "../../src/python/value.ts";
 import { characterIds, characterRenderer } from "../../src/testing/character-renderer.ts";
 import { scriptedEngine } from "../../src/testing/scripted-engine.ts";

@@ -12,7 +12,7 @@ import {
   playActions,
   readTauTask,
 } from "../../environments/tau-bench/index.ts";
-import { parsePythonJson } from "../../src/python/json-parse.ts";
+import { parsePythonJson } from "../../src/python/json/json-parse.ts";
 import type { PlainJson, PyDict } from "../../src/python/value.ts";
 import { toPyValue } from "../../src/python/value.ts";
 import type { Task } from "../../src/task.ts";

@@ -5,7 +5,7 @@ import {
   createTauRetail,
   loadTauBenchBundle,
 } from "../../environments/tau-bench/index.ts";
-import { parsePythonJson } from "../../src/python/json-parse.ts";
+import { parsePythonJson } from "../../src/python/json/json-parse.ts";
 import type { PyDict } from "../../src/python/value.ts";
 import { sharedData } from "../../src/testing/shared-data.fixture.ts";
 import type { RecordedAction } from "../support/tau-bench-golden.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { EpisodeRow } from "../../src/run/episode-row.ts";
+import type { EpisodeRow } from "../../src/run/folder/episode-row.ts";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import type { TokenCodec } from "../../src/tokenizer/codec.ts";
 import { linkTo } from "../../src/viewer/model/route.ts";

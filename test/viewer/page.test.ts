@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import type { TokenCodec } from "../../src/tokenizer/codec.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
-import { RunLock } from "../../src/run/run-lock.ts";
+import { RunLock } from "../../src/run/disk/run-lock.ts";
 import { linkTo, type Route } from "../../src/viewer/model/route.ts";
 import {
   appendEpisode,

@@ -1,12 +1,12 @@
-import type { PyNumber } from "../../../src/python/arithmetic.ts";
-import { multiply } from "../../../src/python/arithmetic.ts";
+import type { PyNumber } from "../../../src/python/numbers/arithmetic.ts";
+import { multiply } from "../../../src/python/numbers/arithmetic.ts";
 import { contains } from "../../../src/python/contains.ts";
 import { getItem } from "../../../src/python/get-item.ts";
 import { lessThan } from "../../../src/python/less-than.ts";
 import type { MutableValue } from "../../../src/python/mutable-value.ts";
 import { copyValue } from "../../../src/python/mutable-value.ts";
 import { setItem } from "../../../src/python/set-item.ts";
-import { pythonStr } from "../../../src/python/str.ts";
+import { pythonStr } from "../../../src/python/text/str.ts";
 import type { PyValue } from "../../../src/python/value.ts";
 import { findRecord } from "../record-table.ts";
 import type { AirlineDatabase } from "./airline-database.ts";

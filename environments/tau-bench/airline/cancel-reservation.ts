@@ -1,7 +1,7 @@
-import { negate } from "../../../src/python/arithmetic.ts";
+import { negate } from "../../../src/python/numbers/arithmetic.ts";
 import { getItem } from "../../../src/python/get-item.ts";
 import { iterate } from "../../../src/python/iterate.ts";
-import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
 import { copyValue } from "../../../src/python/mutable-value.ts";
 import { dict, listForMethod } from "../containers.ts";
 import { findRecord, ownRecord } from "../record-table.ts";

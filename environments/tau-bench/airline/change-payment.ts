@@ -1,5 +1,5 @@
-import type { PyNumber } from "../../../src/python/arithmetic.ts";
-import { subtract } from "../../../src/python/arithmetic.ts";
+import type { PyNumber } from "../../../src/python/numbers/arithmetic.ts";
+import { subtract } from "../../../src/python/numbers/arithmetic.ts";
 import { contains } from "../../../src/python/contains.ts";
 import { getItem } from "../../../src/python/get-item.ts";
 import { lessThan } from "../../../src/python/less-than.ts";

@@ -1,7 +1,7 @@
 import { contains } from "../../../src/python/contains.ts";
 import { pythonEquals } from "../../../src/python/equals.ts";
 import { getItem } from "../../../src/python/get-item.ts";
-import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
 import type { PyValue } from "../../../src/python/value.ts";
 import { defineTool } from "../tau-tool.ts";
 import type { AirlineDatabase } from "./airline-database.ts";

@@ -1,9 +1,9 @@
 import { contains } from "../../../src/python/contains.ts";
 import { pythonEquals } from "../../../src/python/equals.ts";
 import { getItem } from "../../../src/python/get-item.ts";
-import { parsePythonInt } from "../../../src/python/int-parse.ts";
-import { formatInt } from "../../../src/python/int-text.ts";
-import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { parsePythonInt } from "../../../src/python/numbers/int-parse.ts";
+import { formatInt } from "../../../src/python/numbers/int-text.ts";
+import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
 import { lessThan } from "../../../src/python/less-than.ts";
 import { PythonError } from "../../../src/python/python-error.ts";
 import { pythonTypeName } from "../../../src/python/type-name.ts";

@@ -2,7 +2,7 @@ import { contains } from "../../../src/python/contains.ts";
 import { getItem } from "../../../src/python/get-item.ts";
 import { copyValue } from "../../../src/python/mutable-value.ts";
 import { setItem } from "../../../src/python/set-item.ts";
-import { pythonStr } from "../../../src/python/str.ts";
+import { pythonStr } from "../../../src/python/text/str.ts";
 import { dict } from "../containers.ts";
 import { findRecord, ownRecord } from "../record-table.ts";
 import { defineTool } from "../tau-tool.ts";

@@ -1,5 +1,5 @@
-import type { PyNumber } from "../../../src/python/arithmetic.ts";
-import { add } from "../../../src/python/arithmetic.ts";
+import type { PyNumber } from "../../../src/python/numbers/arithmetic.ts";
+import { add } from "../../../src/python/numbers/arithmetic.ts";
 import { getItem } from "../../../src/python/get-item.ts";
 import { iterate } from "../../../src/python/iterate.ts";
 import type { PyValue } from "../../../src/python/value.ts";

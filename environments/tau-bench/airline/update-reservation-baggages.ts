@@ -1,7 +1,7 @@
-import type { PyNumber } from "../../../src/python/arithmetic.ts";
-import { multiply, subtract } from "../../../src/python/arithmetic.ts";
+import type { PyNumber } from "../../../src/python/numbers/arithmetic.ts";
+import { multiply, subtract } from "../../../src/python/numbers/arithmetic.ts";
 import { getItem } from "../../../src/python/get-item.ts";
-import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
 import { copyValue } from "../../../src/python/mutable-value.ts";
 import { findRecord, ownRecord } from "../record-table.ts";
 import { defineTool } from "../tau-tool.ts";

@@ -1,9 +1,9 @@
-import type { PyNumber } from "../../../src/python/arithmetic.ts";
-import { add, multiply, subtract } from "../../../src/python/arithmetic.ts";
+import type { PyNumber } from "../../../src/python/numbers/arithmetic.ts";
+import { add, multiply, subtract } from "../../../src/python/numbers/arithmetic.ts";
 import { pythonEquals } from "../../../src/python/equals.ts";
 import { getItem } from "../../../src/python/get-item.ts";
 import { iterate, lengthOf } from "../../../src/python/iterate.ts";
-import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
 import type { MutableValue } from "../../../src/python/mutable-value.ts";
 import { copyValue } from "../../../src/python/mutable-value.ts";
 import { setItem } from "../../../src/python/set-item.ts";

@@ -1,6 +1,6 @@
 import { getItem } from "../../../src/python/get-item.ts";
 import { lengthOf } from "../../../src/python/iterate.ts";
-import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
 import { copyValue } from "../../../src/python/mutable-value.ts";
 import { findRecord, ownRecord } from "../record-table.ts";
 import { defineTool } from "../tau-tool.ts";

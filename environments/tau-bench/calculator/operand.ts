@@ -1,5 +1,5 @@
-import { formatFloat } from "../../../src/python/float-text.ts";
-import { formatInt } from "../../../src/python/int-text.ts";
+import { formatFloat } from "../../../src/python/numbers/float-text.ts";
+import { formatInt } from "../../../src/python/numbers/int-text.ts";
 
 /** A value that an expression can have: a Python `int`, `float` or `complex`, `()`, or `...`. */
 export type Operand =

@@ -1,6 +1,6 @@
 import { UsageError } from "../../../src/errors.ts";
-import { parsePythonJson } from "../../../src/python/json-parse.ts";
-import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { parsePythonJson } from "../../../src/python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
 import { PythonError } from "../../../src/python/python-error.ts";
 import type { PlainJson, PyValue } from "../../../src/python/value.ts";
 import { isPyDict, isPyList, toPyValue } from "../../../src/python/value.ts";

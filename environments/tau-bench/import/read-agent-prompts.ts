@@ -1,6 +1,6 @@
 import type { SyntaxNode } from "@lezer/common";
 import { UsageError } from "../../../src/errors.ts";
-import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
 import type { PyValue } from "../../../src/python/value.ts";
 import { evaluateFormatString } from "./evaluate-format-string.ts";
 import { evaluateLiteral } from "./evaluate-literal.ts";

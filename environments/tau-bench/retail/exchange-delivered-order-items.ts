@@ -1,9 +1,9 @@
 import { contains } from "../../../src/python/contains.ts";
 import { getItem } from "../../../src/python/get-item.ts";
-import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
 import { lessThan } from "../../../src/python/less-than.ts";
 import { copyValue } from "../../../src/python/mutable-value.ts";
-import { roundHalfEven } from "../../../src/python/round.ts";
+import { roundHalfEven } from "../../../src/python/numbers/round.ts";
 import { pythonSorted } from "../../../src/python/sorted.ts";
 import { findRecord, ownRecord } from "../record-table.ts";
 import { defineTool } from "../tau-tool.ts";

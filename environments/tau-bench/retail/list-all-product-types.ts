@@ -1,6 +1,6 @@
 import { getItem } from "../../../src/python/get-item.ts";
-import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
-import { pythonStr } from "../../../src/python/str.ts";
+import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
+import { pythonStr } from "../../../src/python/text/str.ts";
 import type { PyValue } from "../../../src/python/value.ts";
 import { defineTool } from "../tau-tool.ts";
 import type { RetailDatabase } from "./retail-database.ts";

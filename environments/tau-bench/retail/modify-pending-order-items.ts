@@ -1,7 +1,7 @@
-import { absolute } from "../../../src/python/arithmetic.ts";
+import { absolute } from "../../../src/python/numbers/arithmetic.ts";
 import { contains } from "../../../src/python/contains.ts";
 import { getItem } from "../../../src/python/get-item.ts";
-import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
 import { lessThan } from "../../../src/python/less-than.ts";
 import type { MutableDict } from "../../../src/python/mutable-value.ts";
 import { copyValue } from "../../../src/python/mutable-value.ts";

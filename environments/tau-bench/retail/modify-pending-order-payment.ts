@@ -1,9 +1,9 @@
-import type { PyNumber } from "../../../src/python/arithmetic.ts";
+import type { PyNumber } from "../../../src/python/numbers/arithmetic.ts";
 import { contains } from "../../../src/python/contains.ts";
 import { pythonEquals } from "../../../src/python/equals.ts";
 import { getItem } from "../../../src/python/get-item.ts";
 import { lengthOf } from "../../../src/python/iterate.ts";
-import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
 import { lessThan } from "../../../src/python/less-than.ts";
 import { copyValue } from "../../../src/python/mutable-value.ts";
 import { dict, listForMethod } from "../containers.ts";

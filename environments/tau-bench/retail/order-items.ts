@@ -1,5 +1,5 @@
-import type { PyNumber } from "../../../src/python/arithmetic.ts";
-import { add, subtract } from "../../../src/python/arithmetic.ts";
+import type { PyNumber } from "../../../src/python/numbers/arithmetic.ts";
+import { add, subtract } from "../../../src/python/numbers/arithmetic.ts";
 import { contains } from "../../../src/python/contains.ts";
 import { countOf } from "../../../src/python/count.ts";
 import { pythonEquals } from "../../../src/python/equals.ts";
@@ -7,7 +7,7 @@ import { getItem } from "../../../src/python/get-item.ts";
 import { iterate, lengthOf } from "../../../src/python/iterate.ts";
 import type { MutableValue } from "../../../src/python/mutable-value.ts";
 import { PythonError } from "../../../src/python/python-error.ts";
-import { pythonStr } from "../../../src/python/str.ts";
+import { pythonStr } from "../../../src/python/text/str.ts";
 import { pythonTruthy } from "../../../src/python/truthy.ts";
 import type { PyDict, PyValue } from "../../../src/python/value.ts";
 import { readRecord } from "../record-table.ts";

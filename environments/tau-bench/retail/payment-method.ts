@@ -1,7 +1,7 @@
-import type { PyNumber } from "../../../src/python/arithmetic.ts";
-import { add, negate } from "../../../src/python/arithmetic.ts";
+import type { PyNumber } from "../../../src/python/numbers/arithmetic.ts";
+import { add, negate } from "../../../src/python/numbers/arithmetic.ts";
 import { getItem } from "../../../src/python/get-item.ts";
-import { roundHalfEven } from "../../../src/python/round.ts";
+import { roundHalfEven } from "../../../src/python/numbers/round.ts";
 import { setItem } from "../../../src/python/set-item.ts";
 import type { PyDict, PyValue } from "../../../src/python/value.ts";
 import { ownRecord, readRecord } from "../record-table.ts";

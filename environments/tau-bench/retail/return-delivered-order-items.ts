@@ -1,7 +1,7 @@
 import { contains } from "../../../src/python/contains.ts";
 import { pythonEquals } from "../../../src/python/equals.ts";
 import { getItem } from "../../../src/python/get-item.ts";
-import { stringifyPythonJson } from "../../../src/python/json-stringify.ts";
+import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
 import { copyValue } from "../../../src/python/mutable-value.ts";
 import { pythonSorted } from "../../../src/python/sorted.ts";
 import type { PyDict, PyValue } from "../../../src/python/value.ts";

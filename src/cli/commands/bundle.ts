@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { writeFile } from "node:fs/promises";
 import { UsageError, describeError } from "../../errors.ts";
-import { openRecordedRun } from "../../setup/open-replay.ts";
+import { openRecordedRun } from "../../composition/open-replay.ts";
 import { findRecorded } from "../find-rollout.ts";
 import { writeOut } from "../write-out.ts";
 

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { compareRuns, type RunComparison, type TaskComparison } from "../../report/compare-runs.ts";
-import { describeInterval } from "../../report/describe-interval.ts";
+import { describeInterval } from "../../report/statistics/describe-interval.ts";
 import { readRunResults } from "../../report/run-results.ts";
 import { rowsText, terminalColumns } from "../rows-text.ts";
 import { writeOut } from "../write-out.ts";

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { environmentNames, isTauName } from "../../setup/environment-names.ts";
-import { findBundle, loadEnvironment } from "../../setup/environments.ts";
-import { checkNumber, count } from "../../setup/setting.ts";
+import { environmentNames, isTauName } from "../../composition/environment/environment-names.ts";
+import { findBundle, loadEnvironment } from "../../composition/environment/environments.ts";
+import { checkNumber, count } from "../../composition/config/setting.ts";
 import type { CheckFlags } from "../print-environment-check.ts";
 import type { ServeFlags } from "../serve-environment.ts";
 import { answerJsonLines, toLinesInput } from "../json-lines.ts";

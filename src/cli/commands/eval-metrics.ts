@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { PyDict } from "../../python/value.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import {
   countIrregular,
   tauBenchMetrics,

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { readRunConfig, type RunConfig } from "../../setup/run-config.ts";
-import type { GivenSettings } from "../../setup/setting.ts";
+import { readRunConfig, type RunConfig } from "../../composition/config/run-config.ts";
+import type { GivenSettings } from "../../composition/config/setting.ts";
 import { evalSettings, readPrices, toEvalSettings, toRunSettings } from "../eval-settings.ts";
 import type { PlayedRun } from "../play-run.ts";
 import { addConfigOption, addSettings, givenSettings } from "../option.ts";
@@ -37,9 +37,9 @@ export async function evaluate(given: GivenSettings): Promise<void> {
 }
 
 async function withStored(given: GivenSettings): Promise<GivenSettings> {
-  const { requireSetting } = await import("../../setup/setting.ts");
+  const { requireSetting } = await import("../../composition/config/setting.ts");
   const { openStoredRun } = await import("../../report/read-run.ts");
-  const { storedSettings } = await import("../../setup/stored-settings.ts");
+  const { storedSettings } = await import("../../composition/config/stored-settings.ts");
   const out = requireSetting(given["out"], "out", "the folder of the run to resume");
   const { manifest } = await openStoredRun(String(out));
   return { ...toEvalSettings(storedSettings(manifest)), ...given };
@@ -48,7 +48,7 @@ async function withStored(given: GivenSettings): Promise<GivenSettings> {
 async function playAndReport(config: RunConfig, settings: GivenSettings): Promise<void> {
   const { openStoredRun } = await import("../../report/read-run.ts");
   const { writeEvaluation } = await import("../../report/write-evaluation.ts");
-  const { evaluationFiles } = await import("../../run/evaluation-files.ts");
+  const { evaluationFiles } = await import("../../run/folder/evaluation-files.ts");
   const { planEvaluation } = await import("../evaluation-plan.ts");
   const { printEvaluation } = await import("../evaluation-text.ts");
   const { playRun } = await import("../play-run.ts");

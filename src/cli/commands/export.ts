@@ -12,10 +12,10 @@ import {
 } from "../../export/export-table.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import { sayNote } from "../../export/say-note.ts";
-import { withoutUndefined } from "../../internal/without-undefined.ts";
-import { makeFolder } from "../../internal/make-folder.ts";
-import type { Setting } from "../../setup/setting.ts";
-import { writeWhole } from "../../run/write-whole.ts";
+import { withoutUndefined } from "../../values/without-undefined.ts";
+import { makeFolder } from "../../files/make-folder.ts";
+import type { Setting } from "../../composition/config/setting.ts";
+import { writeWhole } from "../../run/disk/write-atomically.ts";
 import { addSettings } from "../option.ts";
 import { writeError } from "../write-out.ts";
 

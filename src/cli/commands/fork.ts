@@ -2,25 +2,25 @@ import type { Command } from "commander";
 import { randomInt } from "node:crypto";
 import { access } from "node:fs/promises";
 import path from "node:path";
-import { inputsBefore } from "../../episode/input.ts";
+import { inputsBefore } from "../../episode/inputs/input.ts";
 import { UsageError } from "../../errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
-import { planRun, type PlanRecord } from "../../run/plan-run.ts";
+import { planRun, type PlanRecord } from "../../run/schedule/plan-run.ts";
 import { toPromptTime } from "../../run/prompt-time.ts";
 import {
   describeCopy,
   describeOtherAttempt,
   isOfOtherAttempt,
   isOfOtherRun,
-} from "../../run/recording-line.ts";
-import { recordedAssignment } from "../../run/replay-episode.ts";
-import { forkGroupId } from "../../run/trunk.ts";
-import { createRun } from "../../setup/create-run.ts";
-import { defaultUser, openRecordedRun, requireKnownSetup } from "../../setup/open-replay.ts";
-import { readRunConfig, runSettings } from "../../setup/run-config.ts";
-import { createRunRedactor } from "../../setup/run-secrets.ts";
-import type { Setting } from "../../setup/setting.ts";
-import { storedSettings } from "../../setup/stored-settings.ts";
+} from "../../run/recording/recording-line.ts";
+import { recordedAssignment } from "../../run/recording/replay-episode.ts";
+import { forkGroupId } from "../../run/schedule/shared-prefix.ts";
+import { createRun } from "../../composition/create-run.ts";
+import { defaultUser, openRecordedRun, requireKnownSetup } from "../../composition/open-replay.ts";
+import { readRunConfig, runSettings } from "../../composition/config/run-config.ts";
+import { createRunRedactor } from "../../composition/run-secrets.ts";
+import type { Setting } from "../../composition/config/setting.ts";
+import { storedSettings } from "../../composition/config/stored-settings.ts";
 import { findRecorded } from "../find-rollout.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
 import { addSettings, givenSettings } from "../option.ts";

@@ -1,11 +1,11 @@
-import { readVariable } from "../../internal/read-variable.ts";
+import { readVariable } from "../../secrets/read-variable.ts";
 import type { Command } from "commander";
 import { describeError } from "../../errors.ts";
 import {
   gatewaySettings,
   readGatewayConfig,
   type GatewayConfig,
-} from "../../setup/gateway-config.ts";
+} from "../../composition/config/gateway-config.ts";
 import { displaySettings, pickSettings, readDisplay, type Display } from "../display-settings.ts";
 import { addConfigOption, addSettings, givenSettings } from "../option.ts";
 import { describeNews } from "../progress-line.ts";
@@ -30,7 +30,7 @@ export function defineGateway(command: Command): void {
 }
 
 async function serveAgents(config: GatewayConfig, display: Display): Promise<void> {
-  const { createGatewayRun } = await import("../../setup/gateway-run.ts");
+  const { createGatewayRun } = await import("../../composition/gateway-run.ts");
   const { serveGateway } = await import("../../gateway/server/serve.ts");
   const { stopOnInterrupt } = await import("../interrupt.ts");
   const signal = stopOnInterrupt();

@@ -1,13 +1,13 @@
-import { readVariable } from "../../internal/read-variable.ts";
+import { readVariable } from "../../secrets/read-variable.ts";
 import { rowsText } from "../rows-text.ts";
 import type { Command } from "commander";
 import path from "node:path";
-import { Redactor } from "../../internal/redactor.ts";
+import { Redactor } from "../../secrets/redactor.ts";
 import { errorFiles, identifyErrors, type ErrorSummary } from "../../report/identify-errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
-import { chatModelFromConfig } from "../../user/chat-model-config.ts";
-import { loadEnvironment } from "../../setup/environments.ts";
-import { readEnvironmentConfig, scopeSettings } from "../../setup/scope-config.ts";
+import { chatModelFromConfig } from "../../user/chat/chat-model-config.ts";
+import { loadEnvironment } from "../../composition/environment/environments.ts";
+import { readEnvironmentConfig, scopeSettings } from "../../composition/config/scope-config.ts";
 import {
   completeSettings,
   count,
@@ -17,8 +17,8 @@ import {
   text,
   type Setting,
   type SettingValues,
-} from "../../setup/setting.ts";
-import { storedSettings } from "../../setup/stored-settings.ts";
+} from "../../composition/config/setting.ts";
+import { storedSettings } from "../../composition/config/stored-settings.ts";
 import { addSettings, givenSettings } from "../option.ts";
 import { tauTaskInfo } from "../tau-task-info.ts";
 import { hideSecrets, writeError, writeOut } from "../write-out.ts";

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { packageFile } from "../../internal/package-file.ts";
-import { createProject } from "../../setup/create-project.ts";
-import { settingsSchema } from "../../setup/settings-schema.ts";
-import { readVersion } from "../../setup/version.ts";
+import { packageFile } from "../../files/package-file.ts";
+import { createProject } from "../../composition/environment/create-project.ts";
+import { settingsSchema } from "../../composition/config/settings-schema.ts";
+import { readVersion } from "../../composition/version.ts";
 import { evalSettings } from "../eval-settings.ts";
 import { writeOut } from "../write-out.ts";
 import { rolloutSettings } from "./rollout.ts";

@@ -3,8 +3,8 @@ import { UsageError, describeError } from "../../errors.ts";
 import { compileChatTemplate } from "../../jinja/chat-template.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { bindTemplate } from "../../renderer/bound-template.ts";
-import { createControlTokenGuard } from "../../renderer/control-token-guard.ts";
-import { unseal } from "../../renderer/seal.ts";
+import { createControlTokenGuard } from "../../renderer/guard/control-token-guard.ts";
+import { unseal } from "../../renderer/guard/seal.ts";
 import type { TokenCodec } from "../../tokenizer/codec.ts";
 import { readModelFolder } from "../../tokenizer/model-folder.ts";
 import {
@@ -16,7 +16,7 @@ import {
   toolsMember,
 } from "../json-lines.ts";
 import { writeOut } from "../write-out.ts";
-import { readTextFile } from "../../internal/decode-text.ts";
+import { readTextFile } from "../../text/decode-text.ts";
 
 interface RenderFlags {
   readonly template?: string;

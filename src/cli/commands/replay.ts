@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import { differenceOf } from "../../environment/difference.ts";
+import { differenceOf } from "../../environment/state/difference.ts";
 import { describeDifference } from "../../report/describe-difference.ts";
-import { replayEpisode, type ReplayVerdict } from "../../run/replay-episode.ts";
-import { createReplay, openRecordedRun } from "../../setup/open-replay.ts";
-import { runSettings } from "../../setup/run-config.ts";
-import type { Setting } from "../../setup/setting.ts";
+import { replayEpisode, type ReplayVerdict } from "../../run/recording/replay-episode.ts";
+import { createReplay, openRecordedRun } from "../../composition/open-replay.ts";
+import { runSettings } from "../../composition/config/run-config.ts";
+import type { Setting } from "../../composition/config/setting.ts";
 import { addSettings, givenSettings } from "../option.ts";
 import { findRecorded, nothingRecorded } from "../find-rollout.ts";
 import { hideSecrets, writeOut } from "../write-out.ts";

@@ -2,12 +2,16 @@ import type { Command } from "commander";
 import { openStoredRun, type StoredRun } from "../../report/read-run.ts";
 import type { PolicyPrices } from "../../report/evaluation-tally.ts";
 import { writeEvaluation, type EvaluationOptions } from "../../report/write-evaluation.ts";
-import { planRun } from "../../run/plan-run.ts";
-import { loadEnvironment } from "../../setup/environments.ts";
-import { toRunScope } from "../../setup/run-scope.ts";
-import { readEnvironmentConfig, readScopeConfig, scopeSettings } from "../../setup/scope-config.ts";
-import { completeSettings } from "../../setup/setting.ts";
-import { storedSettings } from "../../setup/stored-settings.ts";
+import { planRun } from "../../run/schedule/plan-run.ts";
+import { loadEnvironment } from "../../composition/environment/environments.ts";
+import { toRunScope } from "../../composition/run-scope.ts";
+import {
+  readEnvironmentConfig,
+  readScopeConfig,
+  scopeSettings,
+} from "../../composition/config/scope-config.ts";
+import { completeSettings } from "../../composition/config/setting.ts";
+import { storedSettings } from "../../composition/config/stored-settings.ts";
 import { priceSettings, readPrices } from "../eval-settings.ts";
 import { planEvaluation } from "../evaluation-plan.ts";
 import { printEvaluation } from "../evaluation-text.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { readRunConfig, runSettings, type RunConfig } from "../../setup/run-config.ts";
+import { readRunConfig, runSettings, type RunConfig } from "../../composition/config/run-config.ts";
 import { queueSettings, readQueueConfig, type QueueConfig } from "../../queue/queue-settings.ts";
 import { displaySettings, pickSettings } from "../display-settings.ts";
 import type { PlayedRun } from "../play-run.ts";

@@ -1,4 +1,4 @@
-import { readVariable } from "../../internal/read-variable.ts";
+import { readVariable } from "../../secrets/read-variable.ts";
 import type { Command } from "commander";
 import { describeError } from "../../errors.ts";
 import {
@@ -31,8 +31,8 @@ export function defineServe(command: Command): void {
 async function serve(config: ServiceConfig, display: Display): Promise<void> {
   const { createService } = await import("../../service/create-service.ts");
   const { serveRollouts } = await import("../../service/server/serve-rollouts.ts");
-  const { createRunRedactor } = await import("../../setup/run-secrets.ts");
-  const { readVersion } = await import("../../setup/version.ts");
+  const { createRunRedactor } = await import("../../composition/run-secrets.ts");
+  const { readVersion } = await import("../../composition/version.ts");
   const { stopOnInterrupt } = await import("../interrupt.ts");
   hideSecrets(createRunRedactor(config.run, process.env));
   const token = readVariable(process.env, config.tokenEnv, "--token-env");

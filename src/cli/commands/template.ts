@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { UsageError } from "../../errors.ts";
-import type { CapabilityCard } from "../../renderer/capability-card.ts";
-import { readTemplateChoices, rendererSettings } from "../../setup/renderer-config.ts";
-import { completeSettings } from "../../setup/setting.ts";
+import type { CapabilityCard } from "../../renderer/capability/capability-card.ts";
+import { readTemplateChoices, rendererSettings } from "../../composition/config/renderer-config.ts";
+import { completeSettings } from "../../composition/config/setting.ts";
 import { addSettings, givenSettings } from "../option.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
@@ -49,7 +49,7 @@ async function printCard({ model, template, ...flags }: TemplateFlags): Promise<
 /** A card of a template that no agent can play with ends the command with status 1. */
 async function writeCard(card: CapabilityCard): Promise<void> {
   await writeOut(`${JSON.stringify(card, null, process.stdout.isTTY ? 2 : 0)}\n`);
-  const { whyUnplayable } = await import("../../renderer/why-unplayable.ts");
+  const { whyUnplayable } = await import("../../renderer/capability/why-unplayable.ts");
   const why = whyUnplayable(card);
   if (why === undefined) return;
   writeError(`turnwright: Cannot play with the chat template of ${card.source}: ${why}\n`);

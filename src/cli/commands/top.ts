@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { setTimeout as sleep } from "node:timers/promises";
 import { UsageError } from "../../errors.ts";
 import { queueSettings, readQueueConfig, type QueueConfig } from "../../queue/queue-settings.ts";
-import { completeSettings, flag, type Setting } from "../../setup/setting.ts";
+import { completeSettings, flag, type Setting } from "../../composition/config/setting.ts";
 import { pickSettings } from "../display-settings.ts";
 import { addConfigOption, addSettings, givenSettings } from "../option.ts";
 import { writeOut } from "../write-out.ts";

@@ -1,14 +1,14 @@
 import { type Command, Option } from "commander";
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
-import { readSpecialTokens } from "../../audit/exported/special-tokens.ts";
-import { verifyExport } from "../../audit/exported/verify-export.ts";
+import { readSpecialTokens } from "../../verify/exported/special-tokens.ts";
+import { verifyExport } from "../../verify/exported/verify-export.ts";
 import {
   assertFileOfSamples,
   describeLoneCheck,
   describeLoneExport,
-} from "../../audit/lone-file.ts";
-import { verifyRun } from "../../audit/verify-run.ts";
+} from "../../verify/lone-file.ts";
+import { verifyRun } from "../../verify/verify-run.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import { isFolder } from "../../report/read-run.ts";
 import { rescoreFile, type FileRescoring } from "../../trajectory/rescore-file.ts";

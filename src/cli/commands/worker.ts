@@ -28,7 +28,7 @@ export function defineWorker(command: Command): void {
 
 async function work(config: WorkerConfig, display: Display): Promise<void> {
   const { openWorker } = await import("../../queue/worker/open-worker.ts");
-  const { createRunRedactor } = await import("../../setup/run-secrets.ts");
+  const { createRunRedactor } = await import("../../composition/run-secrets.ts");
   hideSecrets(createRunRedactor(config.run, process.env));
   const note = (text: string): void => {
     if (!display.quiet) writeError(`note: ${text}\n`);

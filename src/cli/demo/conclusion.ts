@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { verifyRun } from "../../audit/verify-run.ts";
+import { verifyRun } from "../../verify/verify-run.ts";
 
 /** What a demonstration plays: enough to be looked at, in less than a minute. */
 export const demoScope = { taskCount: 32, sampleCount: 4 } as const;

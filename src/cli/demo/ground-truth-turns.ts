@@ -1,6 +1,6 @@
 import type { TauTaskData } from "../../../environments/tau-bench/index.ts";
 import type { Random } from "../../../environments/storefront/index.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import type { PyDict } from "../../python/value.ts";
 
 /** What a script gets wrong on purpose. */

@@ -1,11 +1,11 @@
 import path from "node:path";
-import { packageFile } from "../../internal/package-file.ts";
-import { passHatK } from "../../report/pass-k.ts";
+import { packageFile } from "../../files/package-file.ts";
+import { passHatK } from "../../report/statistics/pass-k.ts";
 import { openStoredRun, type StoredRun } from "../../report/read-run.ts";
 import { plainStyle, terminalStyle } from "../../report/text-style.ts";
 import { isSuccess } from "../../report/trial-result.ts";
-import type { EpisodeRow } from "../../run/run-folder.ts";
-import { readRunConfig } from "../../setup/run-config.ts";
+import type { EpisodeRow } from "../../run/folder/run-folder.ts";
+import { readRunConfig } from "../../composition/config/run-config.ts";
 import { rollout } from "../commands/rollout.ts";
 import { writeOut } from "../write-out.ts";
 import { commandLine, demoScope, isFinished, verdictOn, viewHint } from "./conclusion.ts";

@@ -5,7 +5,7 @@ import {
   type StorefrontData,
 } from "../../../environments/storefront/index.ts";
 import type { Environment } from "../../environment/environment.ts";
-import type { PlannedEpisode } from "../../run/plan-run.ts";
+import type { PlannedEpisode } from "../../run/schedule/plan-run.ts";
 import type { Task } from "../../task.ts";
 import type { SessionScripts } from "../../testing/session-script-policy.ts";
 import type { TokenCodec } from "../../tokenizer/codec.ts";

@@ -1,7 +1,7 @@
 import type { SamplingParameters } from "../engine.ts";
-import { hashText } from "../../internal/hash-text.ts";
-import { jsonWithIds } from "../json-with-ids.ts";
-import type { PieceRequest } from "../piece-request.ts";
+import { hashText } from "../../values/hash-text.ts";
+import { jsonWithIds } from "../http/json-with-ids.ts";
+import type { PieceRequest } from "../http/piece-request.ts";
 import type { LlamaCppSettings } from "./llama-cpp-options.ts";
 
 /** What all requests of one engine share. */

@@ -1,7 +1,7 @@
 import type { Finish } from "../engine.ts";
-import type { PieceRequest } from "../piece-request.ts";
+import type { PieceRequest } from "../http/piece-request.ts";
 import { findStop, ignoresStops } from "../find-end.ts";
-import type { JsonObject } from "../reply-reading.ts";
+import type { JsonObject } from "../http/reply-reading.ts";
 import {
   ReplyProblem,
   isObject,
@@ -13,7 +13,7 @@ import {
   readTokenId,
   readTokenIds,
   show,
-} from "../reply-reading.ts";
+} from "../http/reply-reading.ts";
 import { alignEntries } from "./align-entries.ts";
 
 /** What a reply of `/completion` says. */

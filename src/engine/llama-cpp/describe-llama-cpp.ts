@@ -1,9 +1,9 @@
 import { RolloutError } from "../../errors.ts";
-import type { ControlContext } from "../control-call.ts";
-import { describeFirst, getPage, refusedDescription } from "../control-call.ts";
+import type { ControlContext } from "../http/control-call.ts";
+import { describeFirst, getPage, refusedDescription } from "../http/control-call.ts";
 import type { EngineDescription } from "../engine.ts";
-import { isObject, parseLenientObject } from "../reply-reading.ts";
-import type { Worker } from "../worker-set.ts";
+import { isObject, parseLenientObject } from "../http/reply-reading.ts";
+import type { Worker } from "../http/worker-set.ts";
 import type { LlamaCppSettings } from "./llama-cpp-options.ts";
 
 /** What asking a server about itself works with. */

@@ -1,5 +1,5 @@
-import type { HttpEngine } from "../http-engine.ts";
-import { createHttpEngine } from "../http-engine.ts";
+import type { HttpEngine } from "../http/http-engine.ts";
+import { createHttpEngine } from "../http/http-engine.ts";
 import { describeLlamaCpp } from "./describe-llama-cpp.ts";
 import { loadOfLlamaCpp } from "./llama-cpp-load.ts";
 import type { LlamaCppEngineOptions } from "./llama-cpp-options.ts";

@@ -1,10 +1,10 @@
-import type { ControlContext } from "../control-call.ts";
-import { getPage } from "../control-call.ts";
+import type { ControlContext } from "../http/control-call.ts";
+import { getPage } from "../http/control-call.ts";
 import type { WorkerLoad } from "../engine.ts";
-import { withoutUndefined } from "../../internal/without-undefined.ts";
-import { readMetrics, sumOf } from "../prometheus-text.ts";
-import { isObject, parseLenientObject } from "../reply-reading.ts";
-import type { Worker } from "../worker-set.ts";
+import { withoutUndefined } from "../../values/without-undefined.ts";
+import { readMetrics, sumOf } from "../http/prometheus-text.ts";
+import { isObject, parseLenientObject } from "../http/reply-reading.ts";
+import type { Worker } from "../http/worker-set.ts";
 
 /**
  * Asks a server how busy it is: `/slots`, which has a cache each, and the metrics page of one that was

@@ -1,5 +1,5 @@
-import type { HttpEngineOptions, HttpEngineSettings } from "../http-engine-options.ts";
-import { toHttpEngineSettings } from "../http-engine-options.ts";
+import type { HttpEngineOptions, HttpEngineSettings } from "../http/http-engine-options.ts";
+import { toHttpEngineSettings } from "../http/http-engine-options.ts";
 
 /** Settings of `createLlamaCppEngine()`. */
 export interface LlamaCppEngineOptions extends HttpEngineOptions {

@@ -1,7 +1,7 @@
-import type { HttpOutcome } from "../http-transport.ts";
-import type { PieceRequest } from "../piece-request.ts";
-import { ReplyProblem } from "../reply-reading.ts";
-import type { Unanswered } from "../sampling-protocol.ts";
+import type { HttpOutcome } from "../http/http-transport.ts";
+import type { PieceRequest } from "../http/piece-request.ts";
+import { ReplyProblem } from "../http/reply-reading.ts";
+import type { Unanswered } from "../http/sampling-protocol.ts";
 import type { BodyOptions } from "./completion-body.ts";
 import { encodeScoringBody } from "./completion-body.ts";
 import type { CompletionReply } from "./completion-reply.ts";

@@ -3,7 +3,7 @@ import { setMaxListeners } from "node:events";
 import { describeError, RolloutError } from "../../errors.ts";
 import { checkRequest } from "../check-request.ts";
 import { checkGeneration } from "../check-sampled.ts";
-import { startDeadline } from "../../internal/deadline.ts";
+import { startDeadline } from "../../async/deadline.ts";
 import type {
   Engine,
   EngineDescription,

@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { makeFolder } from "../../internal/make-folder.ts";
+import { makeFolder } from "../../files/make-folder.ts";
 import path from "node:path";
 
 /** The fields of `config.json` that say what a model looks like. */

@@ -1,10 +1,10 @@
 import { RolloutError } from "../../errors.ts";
-import type { ControlContext } from "../control-call.ts";
-import { describeFirst, getPage, refusedDescription } from "../control-call.ts";
+import type { ControlContext } from "../http/control-call.ts";
+import { describeFirst, getPage, refusedDescription } from "../http/control-call.ts";
 import type { EngineDescription } from "../engine.ts";
-import type { JsonObject } from "../reply-reading.ts";
-import { isObject, parseLenientObject } from "../reply-reading.ts";
-import type { Worker } from "../worker-set.ts";
+import type { JsonObject } from "../http/reply-reading.ts";
+import { isObject, parseLenientObject } from "../http/reply-reading.ts";
+import type { Worker } from "../http/worker-set.ts";
 import type { SglangSettings } from "./sglang-options.ts";
 
 /** What asking a server about itself works with. */

@@ -1,6 +1,6 @@
 import type { SamplingParameters } from "../engine.ts";
-import { jsonWithIds } from "../json-with-ids.ts";
-import type { PieceRequest, ScorePiece } from "../piece-request.ts";
+import { jsonWithIds } from "../http/json-with-ids.ts";
+import type { PieceRequest, ScorePiece } from "../http/piece-request.ts";
 
 /**
  * The JSON body of `POST /generate`. `logprob_start_len` of -1 asks for the output's logprobs only:

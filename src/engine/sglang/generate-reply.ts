@@ -1,9 +1,9 @@
 import type { Finish } from "../engine.ts";
-import { failureOfStatus } from "../http-failure.ts";
-import type { FailedReply, PieceReply, SampledPiece } from "../piece-reply.ts";
-import type { PieceRequest } from "../piece-request.ts";
+import { failureOfStatus } from "../http/http-failure.ts";
+import type { FailedReply, PieceReply, SampledPiece } from "../http/piece-reply.ts";
+import type { PieceRequest } from "../http/piece-request.ts";
 import { findStop } from "../find-end.ts";
-import type { JsonObject } from "../reply-reading.ts";
+import type { JsonObject } from "../http/reply-reading.ts";
 import {
   ReplyProblem,
   parseObject,
@@ -13,7 +13,7 @@ import {
   readObject,
   readTokenId,
   show,
-} from "../reply-reading.ts";
+} from "../http/reply-reading.ts";
 import { readVersionRuns } from "./version-runs.ts";
 
 /**

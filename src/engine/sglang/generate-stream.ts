@@ -1,7 +1,7 @@
-import type { FailedReply, PieceReply } from "../piece-reply.ts";
-import type { PieceRequest } from "../piece-request.ts";
-import type { PieceStream } from "../piece-stream.ts";
-import type { JsonObject } from "../reply-reading.ts";
+import type { FailedReply, PieceReply } from "../http/piece-reply.ts";
+import type { PieceRequest } from "../http/piece-request.ts";
+import type { PieceStream } from "../http/piece-stream.ts";
+import type { JsonObject } from "../http/reply-reading.ts";
 import {
   ReplyProblem,
   isObject,
@@ -9,8 +9,8 @@ import {
   readCount,
   readList,
   readObject,
-} from "../reply-reading.ts";
-import { STREAM_END, readStreamedError } from "../streamed-piece.ts";
+} from "../http/reply-reading.ts";
+import { STREAM_END, readStreamedError } from "../http/streamed-piece.ts";
 import { readEngineFailure, readSeenCount, readTokens, readWholeReply } from "./generate-reply.ts";
 
 /**

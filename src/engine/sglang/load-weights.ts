@@ -7,7 +7,7 @@ import {
   type Weights,
   type WeightServer,
   type WeightServers,
-} from "../weight-servers.ts";
+} from "../http/weight-servers.ts";
 
 /**
  * Has SGLang's servers load weights from a folder that they can read (`/update_weights_from_disk`), all

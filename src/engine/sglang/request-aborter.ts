@@ -1,5 +1,5 @@
-import { callControl } from "../control-call.ts";
-import type { Worker } from "../worker-set.ts";
+import { callControl } from "../http/control-call.ts";
+import type { Worker } from "../http/worker-set.ts";
 import type { SglangSettings } from "./sglang-options.ts";
 
 /** Tells engines to stop sampling. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { answeringServer } from "../answering-server.fixture.ts";
-import { toWorker } from "../http-engine.ts";
+import { toWorker } from "../http/http-engine.ts";
 import { createRouterAborter } from "./router-aborter.ts";
 import { toSglangSettings } from "./sglang-options.ts";
 

@@ -1,7 +1,7 @@
-import { callControl } from "../control-call.ts";
-import { toWorker } from "../http-engine.ts";
-import { isObject, parseLenientObject } from "../reply-reading.ts";
-import type { Worker } from "../worker-set.ts";
+import { callControl } from "../http/control-call.ts";
+import { toWorker } from "../http/http-engine.ts";
+import { isObject, parseLenientObject } from "../http/reply-reading.ts";
+import type { Worker } from "../http/worker-set.ts";
 import type { SglangSettings } from "./sglang-options.ts";
 
 /** Tells the workers behind a router, which itself has no path for it, to stop sampling. */

@@ -1,5 +1,5 @@
-import type { ScoreReply } from "../piece-reply.ts";
-import type { ScorePiece } from "../piece-request.ts";
+import type { ScoreReply } from "../http/piece-reply.ts";
+import type { ScorePiece } from "../http/piece-request.ts";
 import {
   ReplyProblem,
   parseObject,
@@ -9,7 +9,7 @@ import {
   readPromptCount,
   readTokenId,
   show,
-} from "../reply-reading.ts";
+} from "../http/reply-reading.ts";
 import { readEngineFailure } from "./generate-reply.ts";
 
 /** What the engine writes for the vocabulary's last id. */

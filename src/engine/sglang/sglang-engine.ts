@@ -1,10 +1,10 @@
-import type { ScoringHttpEngine, ScoringKind } from "../http-engine.ts";
-import { createHttpEngine } from "../http-engine.ts";
-import { readPieceReply } from "../piece-reply.ts";
-import type { SamplingProtocol } from "../sampling-protocol.ts";
-import { toHeaderValue } from "../sampling-protocol.ts";
-import type { Worker } from "../worker-set.ts";
-import { readStreamedPiece } from "../streamed-piece.ts";
+import type { ScoringHttpEngine, ScoringKind } from "../http/http-engine.ts";
+import { createHttpEngine } from "../http/http-engine.ts";
+import { readPieceReply } from "../http/piece-reply.ts";
+import type { SamplingProtocol } from "../http/sampling-protocol.ts";
+import { toHeaderValue } from "../http/sampling-protocol.ts";
+import type { Worker } from "../http/worker-set.ts";
+import { readStreamedPiece } from "../http/streamed-piece.ts";
 import { describeSglang } from "./describe-sglang.ts";
 import { encodeGenerateBody, encodeScoreBody } from "./generate-body.ts";
 import { readGenerateReply } from "./generate-reply.ts";

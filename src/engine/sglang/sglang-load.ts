@@ -1,11 +1,11 @@
-import type { ControlContext } from "../control-call.ts";
-import { getPage } from "../control-call.ts";
+import type { ControlContext } from "../http/control-call.ts";
+import { getPage } from "../http/control-call.ts";
 import type { WorkerLoad } from "../engine.ts";
-import { withoutUndefined } from "../../internal/without-undefined.ts";
-import { meanOf, readMetrics, sumOf } from "../prometheus-text.ts";
-import { isObject, parseLenientObject } from "../reply-reading.ts";
-import type { JsonObject } from "../reply-reading.ts";
-import type { Worker } from "../worker-set.ts";
+import { withoutUndefined } from "../../values/without-undefined.ts";
+import { meanOf, readMetrics, sumOf } from "../http/prometheus-text.ts";
+import { isObject, parseLenientObject } from "../http/reply-reading.ts";
+import type { JsonObject } from "../http/reply-reading.ts";
+import type { Worker } from "../http/worker-set.ts";
 
 /**
  * Asks a server how busy it is: `/v1/loads`, before 0.5.16 `/get_load`, and where neither is there the

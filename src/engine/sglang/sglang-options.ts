@@ -1,7 +1,7 @@
 import { UsageError } from "../../errors.ts";
 import type { LogprobConvention } from "../engine.ts";
-import type { HttpEngineOptions, HttpEngineSettings } from "../http-engine-options.ts";
-import { toHttpEngineSettings } from "../http-engine-options.ts";
+import type { HttpEngineOptions, HttpEngineSettings } from "../http/http-engine-options.ts";
+import { toHttpEngineSettings } from "../http/http-engine-options.ts";
 
 /** Settings of `createSglangEngine()`. */
 export interface SglangEngineOptions extends HttpEngineOptions {

@@ -1,5 +1,5 @@
-import type { VersionRun } from "../piece-reply.ts";
-import type { JsonObject } from "../reply-reading.ts";
+import type { VersionRun } from "../http/piece-reply.ts";
+import type { JsonObject } from "../http/reply-reading.ts";
 import { readVersionSpans } from "../version-spans.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { RolloutError } from "../../errors.ts";
 import type { GenerateRequest, Generation, LogprobConvention } from "../engine.ts";
-import { toProbe } from "../http-engine.ts";
+import { toProbe } from "../http/http-engine.ts";
 
 /** What was found out about a server's logprobs. */
 interface FoundConvention {

@@ -6,7 +6,7 @@ import {
   type Weights,
   type WeightServer,
   type WeightServers,
-} from "../weight-servers.ts";
+} from "../http/weight-servers.ts";
 
 /** Has vLLM's servers load weights, and knows from where they have those that it had them load. */
 export interface VllmWeightLoader {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { PieceRequest } from "../piece-request.ts";
+import type { PieceRequest } from "../http/piece-request.ts";
 import { readVllmReply } from "./piece-reading.ts";
 
 const turn = {

@@ -1,8 +1,8 @@
 import type { Finish } from "../engine.ts";
-import type { PieceReply, SampledPiece } from "../piece-reply.ts";
-import type { PieceRequest } from "../piece-request.ts";
+import type { PieceReply, SampledPiece } from "../http/piece-reply.ts";
+import type { PieceRequest } from "../http/piece-request.ts";
 import { findStop } from "../find-end.ts";
-import type { JsonObject } from "../reply-reading.ts";
+import type { JsonObject } from "../http/reply-reading.ts";
 import {
   ReplyProblem,
   isObject,
@@ -14,7 +14,7 @@ import {
   readObject,
   readTokenIds,
   show,
-} from "../reply-reading.ts";
+} from "../http/reply-reading.ts";
 import { readVersionSpans } from "../version-spans.ts";
 import type { VllmApi } from "./vllm-options.ts";
 

@@ -1,6 +1,6 @@
-import { callControl } from "../control-call.ts";
-import { parseLenientObject } from "../reply-reading.ts";
-import type { Worker } from "../worker-set.ts";
+import { callControl } from "../http/control-call.ts";
+import { parseLenientObject } from "../http/reply-reading.ts";
+import type { Worker } from "../http/worker-set.ts";
 import type { VllmSettings } from "./vllm-options.ts";
 
 /**

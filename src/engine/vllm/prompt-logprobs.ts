@@ -1,5 +1,5 @@
-import type { ScorePiece } from "../piece-request.ts";
-import type { JsonObject } from "../reply-reading.ts";
+import type { ScorePiece } from "../http/piece-request.ts";
+import type { JsonObject } from "../http/reply-reading.ts";
 import {
   ReplyProblem,
   isObject,
@@ -7,7 +7,7 @@ import {
   readList,
   readLogprob,
   show,
-} from "../reply-reading.ts";
+} from "../http/reply-reading.ts";
 import { LOGPROB_FLOOR } from "./piece-reading.ts";
 import type { VllmApi } from "./vllm-options.ts";
 

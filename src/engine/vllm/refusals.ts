@@ -1,9 +1,9 @@
-import type { AttemptFailure } from "../http-failure.ts";
-import { readErrorMessage } from "../http-failure.ts";
-import type { HttpOutcome, HttpReply } from "../http-transport.ts";
-import type { FailedReply } from "../piece-reply.ts";
-import type { PieceRequest } from "../piece-request.ts";
-import { isObject, parseLenientObject } from "../reply-reading.ts";
+import type { AttemptFailure } from "../http/http-failure.ts";
+import { readErrorMessage } from "../http/http-failure.ts";
+import type { HttpOutcome, HttpReply } from "../http/http-transport.ts";
+import type { FailedReply } from "../http/piece-reply.ts";
+import type { PieceRequest } from "../http/piece-request.ts";
+import { isObject, parseLenientObject } from "../http/reply-reading.ts";
 
 /** Whether the server says that it has no such path, as opposed to no such model. */
 export function lacksPath(outcome: HttpOutcome): boolean {

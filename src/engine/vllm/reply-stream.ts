@@ -1,7 +1,7 @@
-import type { FailedReply, PieceReply } from "../piece-reply.ts";
-import type { PieceRequest } from "../piece-request.ts";
-import type { PieceStream } from "../piece-stream.ts";
-import type { JsonObject } from "../reply-reading.ts";
+import type { FailedReply, PieceReply } from "../http/piece-reply.ts";
+import type { PieceRequest } from "../http/piece-request.ts";
+import type { PieceStream } from "../http/piece-stream.ts";
+import type { JsonObject } from "../http/reply-reading.ts";
 import {
   ReplyProblem,
   checkPrompt,
@@ -10,8 +10,8 @@ import {
   readList,
   readTokenIds,
   show,
-} from "../reply-reading.ts";
-import { STREAM_END, readStreamedError } from "../streamed-piece.ts";
+} from "../http/reply-reading.ts";
+import { STREAM_END, readStreamedError } from "../http/streamed-piece.ts";
 import { readLogprobs, readWholeVllmReply } from "./piece-reading.ts";
 import type { VllmApi } from "./vllm-options.ts";
 

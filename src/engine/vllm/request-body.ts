@@ -1,6 +1,6 @@
 import type { SamplingParameters } from "../engine.ts";
-import { jsonWithIds } from "../json-with-ids.ts";
-import type { PieceRequest } from "../piece-request.ts";
+import { jsonWithIds } from "../http/json-with-ids.ts";
+import type { PieceRequest } from "../http/piece-request.ts";
 
 /** What a request's body holds besides the piece. */
 interface BodyOptions {

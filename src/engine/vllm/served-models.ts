@@ -1,4 +1,4 @@
-import { isObject, parseLenientObject } from "../reply-reading.ts";
+import { isObject, parseLenientObject } from "../http/reply-reading.ts";
 
 /** What `/v1/models` says of one model. */
 export interface ServedModel {

@@ -1,7 +1,7 @@
 import type { EngineDescription } from "../engine.ts";
-import type { DescribeCall, ScoringHttpEngine } from "../http-engine.ts";
-import { createHttpEngine } from "../http-engine.ts";
-import type { Worker } from "../worker-set.ts";
+import type { DescribeCall, ScoringHttpEngine } from "../http/http-engine.ts";
+import { createHttpEngine } from "../http/http-engine.ts";
+import type { Worker } from "../http/worker-set.ts";
 import { describeVllm } from "./describe-vllm.ts";
 import { loadOfVllm } from "./vllm-load.ts";
 import type { VllmEngineOptions } from "./vllm-options.ts";

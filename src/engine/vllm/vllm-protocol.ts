@@ -1,17 +1,17 @@
-import { callControl } from "../control-call.ts";
-import type { HttpOutcome, HttpReply } from "../http-transport.ts";
-import type { FailedReply, PieceReply, ScoreReply } from "../piece-reply.ts";
-import { readPieceReply } from "../piece-reply.ts";
-import type { PieceRequest, ScorePiece } from "../piece-request.ts";
+import { callControl } from "../http/control-call.ts";
+import type { HttpOutcome, HttpReply } from "../http/http-transport.ts";
+import type { FailedReply, PieceReply, ScoreReply } from "../http/piece-reply.ts";
+import { readPieceReply } from "../http/piece-reply.ts";
+import type { PieceRequest, ScorePiece } from "../http/piece-request.ts";
 import type {
   PieceExchange,
   SamplingProtocol,
   ScoringProtocol,
   Unanswered,
-} from "../sampling-protocol.ts";
-import { toHeaderValue } from "../sampling-protocol.ts";
-import { readStreamedPiece } from "../streamed-piece.ts";
-import type { Worker } from "../worker-set.ts";
+} from "../http/sampling-protocol.ts";
+import { toHeaderValue } from "../http/sampling-protocol.ts";
+import { readStreamedPiece } from "../http/streamed-piece.ts";
+import type { Worker } from "../http/worker-set.ts";
 import { readVllmReply } from "./piece-reading.ts";
 import type { PolicyVersions } from "./policy-versions.ts";
 import { createPolicyVersions } from "./policy-versions.ts";

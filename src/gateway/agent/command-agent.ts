@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import { RolloutError } from "../../errors.ts";
-import { secretsOfCommand } from "../../internal/find-secrets.ts";
-import { hideEverywhere, Redactor } from "../../internal/redactor.ts";
-import { withResolvers } from "../../internal/with-resolvers.ts";
+import { secretsOfCommand } from "../../secrets/find-secrets.ts";
+import { hideEverywhere, Redactor } from "../../secrets/redactor.ts";
+import { withResolvers } from "../../async/with-resolvers.ts";
 import type { ForeignAgent, ForeignRun } from "./foreign-agent.ts";
 
 /** So much of what the command writes to its standard error is told when it fails, in characters. */

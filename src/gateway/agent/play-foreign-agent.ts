@@ -1,19 +1,24 @@
 import type { Step, World } from "../../environment/environment.ts";
-import { askUsage } from "../../episode/ask-usage.ts";
+import { askUsage } from "../../episode/turn/ask-usage.ts";
 import { crossBoundary, suspectOf, type Boundary } from "../../episode/boundary.ts";
-import { CallWatch } from "../../episode/call-watch.ts";
-import { checkOpening, checkScore, checkSession, checkWorld } from "../../episode/check-foreign.ts";
-import { Hearing } from "../../episode/hearing.ts";
+import { CallWatch } from "../../episode/turn/call-watch.ts";
+import {
+  checkOpening,
+  checkScore,
+  checkSession,
+  checkWorld,
+} from "../../episode/check/check-foreign.ts";
+import { Hearing } from "../../episode/turn/user-call-tracker.ts";
 import { termsOf } from "../../episode/open-world.ts";
 import { scoredEnd } from "../../episode/scored-end.ts";
 import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "../../episode/episode-setup.ts";
 import { RolloutError, type Party } from "../../errors.ts";
-import { systemClock, type Clock } from "../../internal/clock.ts";
-import { startDeadline } from "../../internal/deadline.ts";
-import type { Redactor } from "../../internal/redactor.ts";
+import { systemClock, type Clock } from "../../async/clock.ts";
+import { startDeadline } from "../../async/deadline.ts";
+import type { Redactor } from "../../secrets/redactor.ts";
 import type { RolloutEnd, StopReason } from "../../trajectory/sample.ts";
-import { noSpending } from "../../user/add-spending.ts";
+import { noSpending } from "../../user/chat/add-spending.ts";
 import type { UserSession, UserUsage } from "../../user/user.ts";
 import type { GatewaySession } from "../session/session.ts";
 import type { ForeignAgent, ForeignRun } from "./foreign-agent.ts";

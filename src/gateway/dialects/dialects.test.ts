@@ -6,7 +6,7 @@ import { dialects } from "./registry.ts";
 import { responsesDialect } from "./responses.ts";
 import { askedFor, sampleParts, sampleReply, streamOf } from "./sample-reply.fixture.ts";
 import { writeJsonWith } from "../../environment/plain-text.ts";
-import { rememberExact, writtenText } from "../../python/exact-json.ts";
+import { rememberExact, writtenText } from "../../python/json/exact-json.ts";
 
 /** What a decoder refuses, in its words. */
 function refusal(work: () => unknown): string {

@@ -19,7 +19,7 @@ import {
   unreadMembers,
   type Json,
 } from "./read-body.ts";
-import { writeExactJson } from "../../python/exact-json.ts";
+import { writeExactJson } from "../../python/json/exact-json.ts";
 import { readMessagesChoice } from "./tool-choice.ts";
 import { toolsOf } from "./tool-set.ts";
 

@@ -1,6 +1,6 @@
 import { ClientError } from "../client-error.ts";
 import type { AskedTurn, TextFormat } from "../conversation.ts";
-import { isWellFormed } from "../../internal/well-formed.ts";
+import { isWellFormed } from "../../text/well-formed.ts";
 
 /** A JSON object of a request. */
 export type Json = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { toolFromOpenAi, type ToolDefinition } from "../../message.ts";
-import { isWellFormed } from "../../internal/well-formed.ts";
-import { exactOf } from "../../python/exact-json.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { isWellFormed } from "../../text/well-formed.ts";
+import { exactOf } from "../../python/json/exact-json.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { toPyValue, type PlainJson } from "../../python/value.ts";
 import type { CallForm } from "../call-form.ts";
 import type { ToolSet, UnkeptWish } from "../conversation.ts";

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { isLocalAddress } from "../../internal/local-host.ts";
+import { isLocalAddress } from "../../http/local-host.ts";
 import { ClientError } from "../client-error.ts";
 import type { Gateway } from "../gateway.ts";
 import { hashToken, isOwnerKey } from "../session/session-keys.ts";

@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import { writeCompactJson } from "../../python/exact-json.ts";
+import { writeCompactJson } from "../../python/json/exact-json.ts";
 import type { WorldDesk } from "../agent/world-desk.ts";
 import { ClientError } from "../client-error.ts";
 import { textOf } from "../dialects/read-body.ts";

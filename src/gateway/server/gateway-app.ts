@@ -1,8 +1,8 @@
 import { Hono } from "hono";
 import type { Readable } from "node:stream";
 import { ClientError } from "../client-error.ts";
-import { knownCodings } from "../../internal/content-coding.ts";
-import { withoutUndefined } from "../../internal/without-undefined.ts";
+import { knownCodings } from "../../http/content-coding.ts";
+import { withoutUndefined } from "../../values/without-undefined.ts";
 import type { GatewayDialect } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
 import { toClientError } from "../answer-turn.ts";

@@ -5,12 +5,12 @@ import {
   readContentCodings,
   TooLargeError,
   type ContentCoding,
-} from "../../internal/content-coding.ts";
+} from "../../http/content-coding.ts";
 import { ClientError } from "../client-error.ts";
 import { describeError } from "../../errors.ts";
-import { decodeText } from "../../internal/decode-text.ts";
-import { rememberExact } from "../../python/exact-json.ts";
-import { parseStrictJson } from "../../internal/strict-json.ts";
+import { decodeText } from "../../text/decode-text.ts";
+import { rememberExact } from "../../python/json/exact-json.ts";
+import { parseStrictJson } from "../../json/strict-json.ts";
 
 /** Larger bodies are refused, in bytes. */
 const maxBodySize = 64 * 1024 * 1024;

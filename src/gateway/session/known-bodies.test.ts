@@ -16,8 +16,8 @@ import {
   spellings,
   type BodyPlan,
 } from "./random-bodies.fixture.ts";
-import { decodeText } from "../../internal/decode-text.ts";
-import { rememberExact } from "../../python/exact-json.ts";
+import { decodeText } from "../../text/decode-text.ts";
+import { rememberExact } from "../../python/json/exact-json.ts";
 
 const recollection: Recollection = {
   item: (id) => (id === "known" ? { role: "user", content: "as before" } : undefined),

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { describeError } from "../../errors.ts";
-import { decodeText } from "../../internal/decode-text.ts";
+import { decodeText } from "../../text/decode-text.ts";
 import { ClientError } from "../client-error.ts";
 import type { AskedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
 import type { GatewayDialect, Recollection } from "../dialects/dialect.ts";

@@ -1,6 +1,6 @@
 import { PythonError } from "../../python/python-error.ts";
-import { mayChange, rememberExact } from "../../python/exact-json.ts";
-import { findItems, findMembers } from "../../internal/json-members.ts";
+import { mayChange, rememberExact } from "../../python/json/exact-json.ts";
+import { findItems, findMembers } from "../../json/json-members.ts";
 import { ClientError } from "../client-error.ts";
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import { withResolvers } from "../../internal/with-resolvers.ts";
+import { withResolvers } from "../../async/with-resolvers.ts";
 
 /** How a reply begins. */
 interface ReplyHead {

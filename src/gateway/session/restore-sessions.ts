@@ -1,10 +1,10 @@
 import { UsageError } from "../../errors.ts";
 import { toolsFromOpenAi } from "../../message.ts";
-import { parsePythonJson } from "../../python/json-parse.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
 import { PythonError } from "../../python/python-error.ts";
-import type { FinishedEpisode } from "../../run/episode-row.ts";
-import type { JsonlJournal } from "../../run/jsonl-journal.ts";
-import { isOfOtherRun } from "../../run/recording-line.ts";
+import type { FinishedEpisode } from "../../run/folder/episode-row.ts";
+import type { JsonlJournal } from "../../run/disk/jsonl-journal.ts";
+import { isOfOtherRun } from "../../run/recording/recording-line.ts";
 import { toSentTurn } from "../tree/turn-node.ts";
 import {
   type FinishedEntry,

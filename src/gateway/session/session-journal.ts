@@ -1,7 +1,7 @@
-import { withoutUndefined } from "../../internal/without-undefined.ts";
-import { sessionsFile } from "../../run/folder-journals.ts";
-import type { JsonlJournal } from "../../run/jsonl-journal.ts";
-import type { RunFolder } from "../../run/run-folder.ts";
+import { withoutUndefined } from "../../values/without-undefined.ts";
+import { sessionsFile } from "../../run/folder/folder-journals.ts";
+import type { JsonlJournal } from "../../run/disk/jsonl-journal.ts";
+import type { RunFolder } from "../../run/folder/run-folder.ts";
 import type { AskedTurn } from "../conversation.ts";
 import type { Placement } from "../tree/session-tree.ts";
 import type { TurnNode } from "../tree/turn-node.ts";

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Clock } from "../../internal/clock.ts";
+import type { Clock } from "../../async/clock.ts";
 import { ClientError } from "../client-error.ts";
 import type { TreeRules } from "../tree/session-tree.ts";
 import type { SessionLimits } from "./session-limits.ts";

@@ -1,6 +1,6 @@
 import type { SamplingParameters } from "../../engine/engine.ts";
 import { samplingOfTurn } from "../../engine/turn-seed.ts";
-import type { Clock } from "../../internal/clock.ts";
+import type { Clock } from "../../async/clock.ts";
 import { chooseCallIds } from "../../agent/call-id.ts";
 import type { AssistantMessage } from "../../message.ts";
 import type { RolloutError } from "../../errors.ts";

@@ -1,7 +1,7 @@
 import { countEpisode } from "../../episode/count-episode.ts";
 import type { Episode, TreeTurn, TurnRecord, TurnStep } from "../../episode/episode.ts";
 import type { Failure } from "../../errors.ts";
-import { withoutUndefined } from "../../internal/without-undefined.ts";
+import { withoutUndefined } from "../../values/without-undefined.ts";
 import { hashIds } from "../../trajectory/rolling-hash.ts";
 import type { RolloutEnd } from "../../trajectory/sample.ts";
 import { collectRows, type RowChoice, type TreeRow } from "../tree/collect-rows.ts";

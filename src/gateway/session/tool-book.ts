@@ -1,7 +1,7 @@
 import type { DialectName } from "../dialects/dialect.ts";
 import type { ToolSet } from "../conversation.ts";
 import { TextBook } from "./text-book.ts";
-import { exactKey } from "../../python/exact-json.ts";
+import { exactKey } from "../../python/json/exact-json.ts";
 
 /** A list of tools as a request gives it. */
 interface ToolList {

@@ -4,11 +4,11 @@ import type { Engine, GenerateRequest, Generation } from "../../engine/engine.ts
 import { findWholeDemand } from "../../engine/whole-demand.ts";
 import { attribute } from "../../episode/boundary.ts";
 import { ownBug, RolloutError } from "../../errors.ts";
-import { withDeadline } from "../../internal/deadline.ts";
-import { endedBy } from "../../internal/ended-by.ts";
+import { withDeadline } from "../../async/deadline.ts";
+import { endedBy } from "../../async/ended-by.ts";
 import type { Attempt } from "../../parser/tool-call-parser.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
-import { ToldTokens } from "../../run/told-tokens.ts";
+import { ToldTokens } from "../../run/schedule/token-notifier.ts";
 import { IncrementalDecoder } from "../../tokenizer/incremental-decoder.ts";
 import type { ReplyEvent, ReplyFinish, ReplyPart } from "../conversation.ts";
 import { TurnReader, type TurnToStream } from "./turn-reader.ts";

@@ -1,4 +1,4 @@
-import { pythonRstrip } from "../../python/strip.ts";
+import { pythonRstrip } from "../../python/text/strip.ts";
 import { rustSpace, rustTrimEnd, rustTrimStart } from "../rust-space.ts";
 
 /** A message as its header and its end delimit it. */

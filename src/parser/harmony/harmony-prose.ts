@@ -1,6 +1,6 @@
-import { pythonStrip } from "../../python/strip.ts";
-import { pythonLower } from "../../python/lower.ts";
-import { isPythonSpace } from "../../python/white-space.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
+import { pythonLower } from "../../python/text/lower.ts";
+import { isPythonSpace } from "../../python/text/white-space.ts";
 import { holdBackLength } from "../hold-back.ts";
 import type { HarmonyEvent } from "./harmony-event.ts";
 

@@ -6,14 +6,7 @@ export interface HarmonyToken {
 }
 
 /** The structural tokens that matter. */
-type HarmonyTokenType =
-  | "start"
-  | "channel"
-  | "message"
-  | "constrain"
-  | "end"
-  | "call"
-  | "return";
+type HarmonyTokenType = "start" | "channel" | "message" | "constrain" | "end" | "call" | "return";
 
 /** The structural tokens as they are spelled. */
 export const harmonyLiterals: readonly string[] = [

@@ -1,5 +1,5 @@
 import { PythonError, PythonValueError } from "../../python/python-error.ts";
-import { parseIntDigits } from "../../python/int-text.ts";
+import { parseIntDigits } from "../../python/numbers/int-text.ts";
 import { syntaxError } from "./syntax-error.ts";
 import { readStringLiteral } from "./string-literal.ts";
 

@@ -1,4 +1,4 @@
-import { pythonLstrip } from "../../python/strip.ts";
+import { pythonLstrip } from "../../python/text/strip.ts";
 import { isSince } from "../engine-version.ts";
 import { defineReasoning } from "./define-reasoning.ts";
 import type { ReasoningResult, ReasoningStream } from "./reasoning-parser.ts";

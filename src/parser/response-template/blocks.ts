@@ -1,4 +1,4 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
 import type { Block, Diagnostic } from "../attempt.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";

@@ -1,6 +1,6 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
-import { pythonLower } from "../../python/lower.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import { pythonLower } from "../../python/text/lower.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import { pythonTruthy } from "../../python/truthy.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict, isPyList } from "../../python/value.ts";

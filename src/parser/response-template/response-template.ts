@@ -1,4 +1,4 @@
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import type { Dialect } from "../tool-call-parser.ts";
 import { pythonTruthy } from "../../python/truthy.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";

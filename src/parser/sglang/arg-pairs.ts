@@ -1,4 +1,4 @@
-import { isPythonSpace } from "../../python/white-space.ts";
+import { isPythonSpace } from "../../python/text/white-space.ts";
 import { indexesOf } from "../indexes-of.ts";
 
 /** How a format spells its pairs of keys and values. */

@@ -1,5 +1,5 @@
 import { PythonError } from "../../python/python-error.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { pythonTruthy } from "../../python/truthy.ts";
 import { pythonTypeName } from "../../python/type-name.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";

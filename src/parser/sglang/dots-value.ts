@@ -1,7 +1,7 @@
 import { withinSteps, type StepBudget } from "../../pattern/step-budget.ts";
-import { parsePythonJson } from "../../python/json-parse.ts";
-import { pythonLower } from "../../python/lower.ts";
-import { pythonStr } from "../../python/str.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import { pythonLower } from "../../python/text/lower.ts";
+import { pythonStr } from "../../python/text/str.ts";
 import { pythonTruthy } from "../../python/truthy.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict, isPyList } from "../../python/value.ts";

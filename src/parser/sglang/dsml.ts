@@ -1,6 +1,6 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
 import { PythonValueError } from "../../python/python-error.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
 import type { Block, Diagnostic } from "../attempt.ts";

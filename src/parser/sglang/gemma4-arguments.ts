@@ -1,5 +1,5 @@
 import { PythonError } from "../../python/python-error.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyValue } from "../../python/value.ts";
 import { catchPython } from "../python-catch.ts";
 import { parsePythonFloat, parsePythonInt } from "../python-number.ts";

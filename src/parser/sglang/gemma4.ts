@@ -1,4 +1,4 @@
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";

@@ -1,5 +1,5 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
-import { pythonRstrip } from "../../python/strip.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import { pythonRstrip } from "../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";

@@ -1,8 +1,8 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
-import { pythonStr } from "../../python/str.ts";
-import { pythonLower } from "../../python/lower.ts";
+import { pythonStr } from "../../python/text/str.ts";
+import { pythonLower } from "../../python/text/lower.ts";
 import type { PyValue } from "../../python/value.ts";
 import { isPyDict, isPyList } from "../../python/value.ts";
 import type { SglangVersion } from "../engine-version.ts";

@@ -1,5 +1,5 @@
 import { PythonError } from "../../python/python-error.ts";
-import { pythonLstrip, pythonRstrip, pythonStrip } from "../../python/strip.ts";
+import { pythonLstrip, pythonRstrip, pythonStrip } from "../../python/text/strip.ts";
 import type { PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";

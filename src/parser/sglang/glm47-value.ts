@@ -1,9 +1,9 @@
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { catchPython } from "../python-catch.ts";
 import type { PythonLiteral } from "../python-literal.ts";
 import { evaluatePythonLiteral } from "../python-literal.ts";
-import { parsePythonJson } from "../../python/json-parse.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
 import { parsePythonInt } from "../python-number.ts";
 import { parseUnescaped, toNumber } from "./glm-value.ts";
 import { dependsOnOthers, isNumeric, jsonTypeOf, typesOfParameter } from "./glm47-schema.ts";

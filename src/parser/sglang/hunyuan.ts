@@ -1,5 +1,5 @@
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyDict } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineResult } from "../grammar.ts";

@@ -1,7 +1,7 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import { pythonTruthy } from "../../python/truthy.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";

@@ -1,7 +1,7 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
 import { PythonError } from "../../python/python-error.ts";
 import { isPyDict } from "../../python/value.ts";
-import { isPythonSpace } from "../../python/white-space.ts";
+import { isPythonSpace } from "../../python/text/white-space.ts";
 import type { Block } from "../attempt.ts";
 import { isSince } from "../engine-version.ts";
 import type { EngineResult, Grammar } from "../grammar.ts";

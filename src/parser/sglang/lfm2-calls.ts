@@ -1,4 +1,4 @@
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { PythonValueError } from "../../python/python-error.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict, isPyList } from "../../python/value.ts";

@@ -1,5 +1,5 @@
-import { pythonStrip } from "../../python/strip.ts";
-import { isPythonSpace } from "../../python/white-space.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
+import { isPythonSpace } from "../../python/text/white-space.ts";
 import { catchPython } from "../python-catch.ts";
 import type { Expression } from "../python-source/expression.ts";
 import { parseFirstStatement } from "../python-source/expression.ts";

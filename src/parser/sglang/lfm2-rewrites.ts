@@ -1,4 +1,4 @@
-import { isPythonSpace } from "../../python/white-space.ts";
+import { isPythonSpace } from "../../python/text/white-space.ts";
 import { keywords } from "../python-source/tokens.ts";
 
 /** What a name that Python reserves is given, so that it may stand as the name of an argument. */

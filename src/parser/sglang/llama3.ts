@@ -1,6 +1,6 @@
-import { decodePythonJsonAt, PythonJsonError } from "../../python/json-parse.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { decodePythonJsonAt, PythonJsonError } from "../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";

@@ -1,7 +1,7 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
-import { pythonLower } from "../../python/lower.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import { pythonLower } from "../../python/text/lower.ts";
 import { PythonError } from "../../python/python-error.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";

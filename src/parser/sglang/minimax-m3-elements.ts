@@ -1,6 +1,6 @@
-import { pythonLower } from "../../python/lower.ts";
+import { pythonLower } from "../../python/text/lower.ts";
 import { PythonError } from "../../python/python-error.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict, isPyList } from "../../python/value.ts";
 import { catchPython } from "../python-catch.ts";

@@ -1,7 +1,7 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyValue } from "../../python/value.ts";
-import { isPythonSpace } from "../../python/white-space.ts";
+import { isPythonSpace } from "../../python/text/white-space.ts";
 import type { Block } from "../attempt.ts";
 import { findBracketEnd } from "../bracket-end.ts";
 import type { EngineResult } from "../grammar.ts";

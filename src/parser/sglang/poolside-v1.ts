@@ -1,8 +1,8 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
-import { pythonLower } from "../../python/lower.ts";
-import { pythonStr } from "../../python/str.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
+import { pythonLower } from "../../python/text/lower.ts";
+import { pythonStr } from "../../python/text/str.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";

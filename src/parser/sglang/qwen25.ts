@@ -1,5 +1,5 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { Diagnostic } from "../attempt.ts";
 import { isSince } from "../engine-version.ts";
 import type { SglangVersion } from "../engine-version.ts";

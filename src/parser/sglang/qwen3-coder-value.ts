@@ -1,8 +1,8 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
-import { pythonLower } from "../../python/lower.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import { pythonLower } from "../../python/text/lower.ts";
 import { PythonError } from "../../python/python-error.ts";
-import { pythonStr } from "../../python/str.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStr } from "../../python/text/str.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
 import type { SglangVersion } from "../engine-version.ts";

@@ -1,6 +1,6 @@
-import { decodePythonJsonAt } from "../../python/json-parse.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
-import { pythonLstrip, pythonStrip } from "../../python/strip.ts";
+import { decodePythonJsonAt } from "../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
+import { pythonLstrip, pythonStrip } from "../../python/text/strip.ts";
 import { pythonTruthy } from "../../python/truthy.ts";
 import type { PyValue } from "../../python/value.ts";
 import { isPyDict, isPyList } from "../../python/value.ts";

@@ -1,5 +1,5 @@
 import { PythonError } from "../../python/python-error.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { findGemmaEnd, skipCharacters } from "../sglang/gemma4-arguments.ts";
 

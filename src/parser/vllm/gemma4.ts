@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { EngineReading } from "../grammar.ts";
 import { indexesOf } from "../indexes-of.ts";
 import { parseVllmGemmaArguments } from "./gemma4-arguments.ts";

@@ -1,6 +1,6 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
-import { pythonRstrip } from "../../python/strip.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
+import { pythonRstrip } from "../../python/text/strip.ts";
 import { isPyDict } from "../../python/value.ts";
 import { catchPython } from "../python-catch.ts";
 import type { VllmExtraction } from "./vllm-reading.ts";

@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyValue } from "../../python/value.ts";
 import { findArgPairs } from "../sglang/arg-pairs.ts";
 import { engineReading } from "./parser-engine.ts";

@@ -1,4 +1,4 @@
-import { decodePythonJsonAt } from "../../python/json-parse.ts";
+import { decodePythonJsonAt } from "../../python/json/json-parse.ts";
 import { defineParser } from "../grammar.ts";
 import { indexesOf } from "../indexes-of.ts";
 import { findJsonTagBlocks } from "../json-tag-blocks.ts";

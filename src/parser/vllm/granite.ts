@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyValue } from "../../python/value.ts";
 import { defineParser } from "../grammar.ts";
 import { findJsonTagBlocks } from "../json-tag-blocks.ts";

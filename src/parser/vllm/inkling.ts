@@ -1,5 +1,5 @@
 import { PythonValueError } from "../../python/python-error.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import { pythonTruthy } from "../../python/truthy.ts";
 import type { EngineReading } from "../grammar.ts";
 import { inkling as tokens } from "../inkling-tokens.ts";

@@ -1,5 +1,5 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
 import { defineParser } from "../grammar.ts";
 import { findJsonTagBlocks } from "../json-tag-blocks.ts";

@@ -1,4 +1,4 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
 import { defineParser } from "../grammar.ts";
 import { findJsonTagBlocks } from "../json-tag-blocks.ts";
 import { catchPython } from "../python-catch.ts";

@@ -1,9 +1,9 @@
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { PythonValueError } from "../../python/python-error.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
-import { isPythonSpace } from "../../python/white-space.ts";
+import { isPythonSpace } from "../../python/text/white-space.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import { typesOfSchema } from "../schema-type.ts";

@@ -1,4 +1,4 @@
-import { pythonRstrip, pythonStrip } from "../../python/strip.ts";
+import { pythonRstrip, pythonStrip } from "../../python/text/strip.ts";
 import { indexesOf } from "../indexes-of.ts";
 import { unicodePattern } from "../python-pattern.ts";
 import { engineReading, findQuotedName } from "./parser-engine.ts";

@@ -1,5 +1,5 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import type { PyDict } from "../../python/value.ts";
 import { readKimiK3Attributes } from "../kimi-k3-markup.ts";
 import { catchPython } from "../python-catch.ts";

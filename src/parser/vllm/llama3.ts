@@ -1,5 +1,5 @@
-import { decodePythonJsonAt } from "../../python/json-parse.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { decodePythonJsonAt } from "../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
 import { isPyDict } from "../../python/value.ts";
 import { catchPython } from "../python-catch.ts";

@@ -1,6 +1,6 @@
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
-import { pythonLstrip, pythonStrip } from "../../python/strip.ts";
+import { pythonLstrip, pythonStrip } from "../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
 import { toolParameters } from "../../message.ts";

@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { unicodePattern } from "../python-pattern.ts";
 import type { EngineStep, EngineTable } from "./parser-engine.ts";

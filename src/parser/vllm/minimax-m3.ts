@@ -1,7 +1,7 @@
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict, isPyList } from "../../python/value.ts";
-import { isPythonSpace } from "../../python/white-space.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { isPythonSpace } from "../../python/text/white-space.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import { typesOfSchema } from "../schema-type.ts";
 import { minimaxNamespace } from "../sglang/minimax-m3-elements.ts";
 import type { EngineStep } from "./parser-engine.ts";

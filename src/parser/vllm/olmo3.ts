@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import { defineParser } from "../grammar.ts";
 import { findPythonicBlocks } from "../pythonic-blocks.ts";
 import { matchesPythonicList } from "../pythonic-list.ts";

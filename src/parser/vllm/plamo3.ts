@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { Block } from "../attempt.ts";
 import type { EngineReading } from "../grammar.ts";
 import { defineParser } from "../grammar.ts";

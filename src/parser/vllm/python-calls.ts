@@ -1,4 +1,4 @@
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
 import type { PyValue } from "../../python/value.ts";
 import type { ParseContext } from "../parse-context.ts";

@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import type { EngineReading } from "../grammar.ts";
 import { unicodePattern } from "../python-pattern.ts";

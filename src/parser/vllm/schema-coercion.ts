@@ -1,9 +1,9 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { pythonEquals } from "../../python/equals.ts";
-import { pythonLower } from "../../python/lower.ts";
+import { pythonLower } from "../../python/text/lower.ts";
 import { PythonError } from "../../python/python-error.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import { pythonTruthy } from "../../python/truthy.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict, isPyList } from "../../python/value.ts";

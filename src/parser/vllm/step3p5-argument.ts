@@ -1,5 +1,5 @@
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
-import { pythonLower } from "../../python/lower.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
+import { pythonLower } from "../../python/text/lower.ts";
 import type { PyValue } from "../../python/value.ts";
 import { catchPython } from "../python-catch.ts";
 import { parsePythonFloat, parsePythonInt, truncateFloat } from "../python-number.ts";

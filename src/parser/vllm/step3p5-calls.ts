@@ -1,5 +1,5 @@
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../python-catch.ts";
 import { evaluatePythonLiteral } from "../python-literal.ts";

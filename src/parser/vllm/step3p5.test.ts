@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../message.ts";
-import { parsePythonJson } from "../../python/json-parse.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
 import { step3p5 } from "../sglang/qwen3-coder.ts";
 
 const tools = toolsFromOpenAi(

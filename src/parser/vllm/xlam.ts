@@ -1,5 +1,5 @@
-import { parsePythonJson } from "../../python/json-parse.ts";
-import { pythonStrip } from "../../python/strip.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import { pythonStrip } from "../../python/text/strip.ts";
 import type { PyValue } from "../../python/value.ts";
 import { isPyList } from "../../python/value.ts";
 import type { Block } from "../attempt.ts";

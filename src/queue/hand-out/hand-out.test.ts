@@ -1,12 +1,12 @@
 import { expect, test, vi } from "vitest";
 import type { Environment } from "../../environment/environment.ts";
 import { UsageError } from "../../errors.ts";
-import { Redactor } from "../../internal/redactor.ts";
-import { withResolvers } from "../../internal/with-resolvers.ts";
+import { Redactor } from "../../secrets/redactor.ts";
+import { withResolvers } from "../../async/with-resolvers.ts";
 import { fiftyLamps, switchingEngine, takeAll } from "../../run/lamp-groups.fixture.ts";
 import { lampSetup } from "../../run/lamp-run.fixture.ts";
 import { startRun } from "../../run/start-run.ts";
-import { pushedTasks, taskList } from "../../run/task-source.ts";
+import { pushedTasks, taskList } from "../../run/schedule/task-source.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 import { readRuns } from "../run/run-entry.ts";
 import { MemoryStore } from "../store/memory-store.fixture.ts";

@@ -1,8 +1,8 @@
 import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
 import type { RolloutError } from "../../errors.ts";
-import type { Inputs } from "../../episode/input.ts";
-import { withResolvers } from "../../internal/with-resolvers.ts";
+import type { Inputs } from "../../episode/inputs/input.ts";
+import { withResolvers } from "../../async/with-resolvers.ts";
 import type { AttemptJob } from "../job/attempt-job.ts";
 
 /** Who is told what of a play. */

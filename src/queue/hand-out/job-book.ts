@@ -1,9 +1,9 @@
 import type { Queue } from "bullmq";
 import type { Episode } from "../../episode/episode.ts";
 import { RolloutError, UsageError } from "../../errors.ts";
-import { parseJsonText } from "../../internal/parse-json.ts";
+import { parseJsonText } from "../../json/parse-json.ts";
 import { answerSchema, type Answer } from "../job/attempt-result.ts";
-import { withResolvers } from "../../internal/with-resolvers.ts";
+import { withResolvers } from "../../async/with-resolvers.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 import { cancelledKey } from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";

@@ -1,6 +1,6 @@
 import { SmallerLimit } from "../../episode/play-episode.ts";
 import { ownBug, RolloutError, UsageError, type FailureCode } from "../../errors.ts";
-import type { Clock } from "../../internal/clock.ts";
+import type { Clock } from "../../async/clock.ts";
 import { PlaybackStop } from "../../outside.ts";
 import type { AttemptJob } from "../job/attempt-job.ts";
 import { readResult, type Answer, type AttemptResult } from "../job/attempt-result.ts";

@@ -1,4 +1,4 @@
-import type { UpdateMode } from "../../run/policy-gate.ts";
+import type { UpdateMode } from "../../run/policy/policy-gate.ts";
 import { acknowledgedKey, policyKey, workerAliveKey } from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";
 import { takeOutDead } from "../store/take-out-dead.ts";

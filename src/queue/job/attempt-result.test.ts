@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../errors.ts";
-import { testEpisode } from "../../run/run-folder.fixture.ts";
+import { testEpisode } from "../../run/folder/run-folder.fixture.ts";
 import type { AttemptJob } from "./attempt-job.ts";
 import { attemptJobSchema, requireNames, jobIdOf } from "./attempt-job.ts";
 import { answerSchema, readResult } from "./attempt-result.ts";

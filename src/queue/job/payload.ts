@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { UsageError, describeError } from "../../errors.ts";
-import { backOffMs } from "../../internal/back-off.ts";
-import { systemClock, type Clock } from "../../internal/clock.ts";
+import { backOffMs } from "../../async/back-off.ts";
+import { systemClock, type Clock } from "../../async/clock.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 
 /**

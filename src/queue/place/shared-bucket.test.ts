@@ -3,7 +3,7 @@ import { once } from "node:events";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
-import { Redactor } from "../../internal/redactor.ts";
+import { Redactor } from "../../secrets/redactor.ts";
 import { openSharedPlace } from "./open-shared-place.ts";
 
 /** A bucket `b` as S3-compatible stores serve it; asks for a signature, and fails now and then. */

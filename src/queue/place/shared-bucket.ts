@@ -1,7 +1,7 @@
 import type * as aws4fetch from "aws4fetch";
 import { UsageError } from "../../errors.ts";
-import { shownUrl } from "../../internal/find-secrets.ts";
-import { hideEverywhere, Redactor } from "../../internal/redactor.ts";
+import { shownUrl } from "../../secrets/find-secrets.ts";
+import { hideEverywhere, Redactor } from "../../secrets/redactor.ts";
 import { isMissing } from "../store/load-client.ts";
 import type { SharedPlace } from "./shared-place.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { appendFile, open, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { makeFolder } from "../../internal/make-folder.ts";
+import { makeFolder } from "../../files/make-folder.ts";
 import path from "node:path";
 import { UsageError, describeError } from "../../errors.ts";
 import type { SharedPlace } from "./shared-place.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseJsonText } from "../../internal/parse-json.ts";
+import { parseJsonText } from "../../json/parse-json.ts";
 import { cancelledKey, policyKey, runAliveKey, runsKey } from "../store/keys.ts";
 import type { QueueStore } from "../store/queue-store.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RunManifest } from "../../run/run-folder.ts";
+import type { RunManifest } from "../../run/folder/run-folder.ts";
 import { describeDifference, hashTerms, termsOf } from "./run-terms.ts";
 
 const manifest: RunManifest = {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { EngineDescription } from "../../engine/engine.ts";
-import type { RunManifest } from "../../run/run-folder.ts";
-import { runSettings } from "../../setup/run-config.ts";
-import type { Setting } from "../../setup/setting.ts";
+import type { RunManifest } from "../../run/folder/run-folder.ts";
+import { runSettings } from "../../composition/config/run-config.ts";
+import type { Setting } from "../../composition/config/setting.ts";
 
 /**
  * What whoever plays a run's attempts must have in common with it: names with versions and hashes.

@@ -1,5 +1,5 @@
-import { systemClock, type Clock } from "../../internal/clock.ts";
-import { withResolvers } from "../../internal/with-resolvers.ts";
+import { systemClock, type Clock } from "../../async/clock.ts";
+import { withResolvers } from "../../async/with-resolvers.ts";
 import type { StoreClients } from "./load-client.ts";
 import { holdScript, leaveScript } from "./held-key.ts";
 import { takeOutScript } from "./take-out-dead.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseJsonText } from "../../internal/parse-json.ts";
+import { parseJsonText } from "../../json/parse-json.ts";
 
 const run = z.string().max(200);
 const jobs = z.array(z.string().max(200)).max(10_000);

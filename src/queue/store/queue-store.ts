@@ -1,9 +1,9 @@
-import { systemClock, type Clock } from "../../internal/clock.ts";
-import { readVariable } from "../../internal/read-variable.ts";
+import { systemClock, type Clock } from "../../async/clock.ts";
+import { readVariable } from "../../secrets/read-variable.ts";
 import type { Redis, RedisOptions } from "ioredis";
 import { UsageError, describeError } from "../../errors.ts";
-import type { Redactor } from "../../internal/redactor.ts";
-import type { Variables } from "../../setup/create-engine.ts";
+import type { Redactor } from "../../secrets/redactor.ts";
+import type { Variables } from "../../composition/create-engine.ts";
 import type { QueueConfig } from "../queue-settings.ts";
 import { newsChannel, prefix } from "./keys.ts";
 import { within } from "./within.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../../internal/clock.ts";
+import type { Clock } from "../../async/clock.ts";
 
 /** Waits for work that a store may never answer, for so long at most; whether it came to its end. */
 export async function within(

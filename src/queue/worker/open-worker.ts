@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { Variables } from "../../setup/create-engine.ts";
-import { createRun } from "../../setup/create-run.ts";
-import { loadEnvironment } from "../../setup/environments.ts";
-import { readRunConfig } from "../../setup/run-config.ts";
-import { createRunRedactor } from "../../setup/run-secrets.ts";
-import { withoutUndefined } from "../../internal/without-undefined.ts";
-import type { Redactor } from "../../internal/redactor.ts";
+import type { Variables } from "../../composition/create-engine.ts";
+import { createRun } from "../../composition/create-run.ts";
+import { loadEnvironment } from "../../composition/environment/environments.ts";
+import { readRunConfig } from "../../composition/config/run-config.ts";
+import { createRunRedactor } from "../../composition/run-secrets.ts";
+import { withoutUndefined } from "../../values/without-undefined.ts";
+import type { Redactor } from "../../secrets/redactor.ts";
 import { describeNoPlace } from "../place/describe-no-place.ts";
 import { openSharedPlace } from "../place/open-shared-place.ts";
 import { termsOf } from "../run/run-terms.ts";

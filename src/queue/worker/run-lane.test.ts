@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { Engine } from "../../engine/engine.ts";
-import { Redactor } from "../../internal/redactor.ts";
-import { withResolvers } from "../../internal/with-resolvers.ts";
+import { Redactor } from "../../secrets/redactor.ts";
+import { withResolvers } from "../../async/with-resolvers.ts";
 import { lamps } from "../../run/lamp-run.fixture.ts";
 import { startRun } from "../../run/start-run.ts";
-import { taskList } from "../../run/task-source.ts";
+import { taskList } from "../../run/schedule/task-source.ts";
 import { HandOut } from "../hand-out/hand-out.ts";
 import { lampEngine, longLampSetup, until } from "../queue.fixture.ts";
 import { readRuns } from "../run/run-entry.ts";

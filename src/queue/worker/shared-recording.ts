@@ -1,5 +1,5 @@
-import type { Inputs } from "../../episode/input.ts";
-import type { Clock } from "../../internal/clock.ts";
+import type { Inputs } from "../../episode/inputs/input.ts";
+import type { Clock } from "../../async/clock.ts";
 import { baseOf, type AttemptJob } from "../job/attempt-job.ts";
 import { readLines, type ReadLines } from "../job/job-recording.ts";
 import type { SharedPlace } from "../place/shared-place.ts";

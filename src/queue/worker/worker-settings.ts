@@ -1,6 +1,11 @@
 import { UsageError } from "../../errors.ts";
-import { runSettings, readRunConfig, type RunConfig } from "../../setup/run-config.ts";
-import { completeSettings, text, type GivenSettings, type Setting } from "../../setup/setting.ts";
+import { runSettings, readRunConfig, type RunConfig } from "../../composition/config/run-config.ts";
+import {
+  completeSettings,
+  text,
+  type GivenSettings,
+  type Setting,
+} from "../../composition/config/setting.ts";
 import { queueSettings, readQueueConfig, type QueueConfig } from "../queue-settings.ts";
 
 const ownSettings = [

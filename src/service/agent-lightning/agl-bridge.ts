@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { describeError } from "../../errors.ts";
-import { withResolvers } from "../../internal/with-resolvers.ts";
-import { systemClock, type Clock } from "../../internal/clock.ts";
+import { withResolvers } from "../../async/with-resolvers.ts";
+import { systemClock, type Clock } from "../../async/clock.ts";
 import type { BatchRequest } from "../batch-request.ts";
 import type { PlayedAttempt, Taker } from "../batch-taker.ts";
 import { readyAttempt } from "../ready-attempt.ts";

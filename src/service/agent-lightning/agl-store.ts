@@ -1,9 +1,9 @@
 import { request } from "undici";
 import { z } from "zod";
 import { describeError } from "../../errors.ts";
-import { parseJsonText } from "../../internal/parse-json.ts";
-import { plainReply, readReplyText } from "../../internal/read-reply.ts";
-import { Redactor } from "../../internal/redactor.ts";
+import { parseJsonText } from "../../json/parse-json.ts";
+import { plainReply, readReplyText } from "../../http/read-reply.ts";
+import { Redactor } from "../../secrets/redactor.ts";
 
 /** Where agent-lightning's server is. */
 interface AglStoreOptions {

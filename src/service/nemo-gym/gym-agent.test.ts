@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { withResolvers } from "../../internal/with-resolvers.ts";
+import { withResolvers } from "../../async/with-resolvers.ts";
 import { RolloutError } from "../../errors.ts";
 import { caller, lampEngine, openLamps } from "../lamp-service.fixture.ts";
 import { GymAgent, gymTaker } from "./gym-agent.ts";

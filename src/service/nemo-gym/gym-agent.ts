@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from "node:crypto";
 import { nemoRlExporter } from "../../export/nemo-rl.ts";
 import type { ReadyAttempt } from "../../export/exporter.ts";
-import { withResolvers, type Resolvers } from "../../internal/with-resolvers.ts";
+import { withResolvers, type Resolvers } from "../../async/with-resolvers.ts";
 import type { BatchRequest } from "../batch-request.ts";
 import type { PlayedGroup, Taker } from "../batch-taker.ts";
 import { readyAttempt } from "../ready-attempt.ts";

@@ -2,8 +2,8 @@ import { ClientError } from "../../gateway/client-error.ts";
 import { readBody } from "../../gateway/server/read-request.ts";
 import { ServiceError, type ServiceErrorCode } from "../service-error.ts";
 import { describeError } from "../../errors.ts";
-import { decodeText } from "../../internal/decode-text.ts";
-import { parseStrictJson } from "../../internal/strict-json.ts";
+import { decodeText } from "../../text/decode-text.ts";
+import { parseStrictJson } from "../../json/strict-json.ts";
 
 /** Larger bodies are refused, in bytes. */
 const maxBodySize = 8 * 1024 * 1024;

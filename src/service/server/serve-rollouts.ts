@@ -1,7 +1,7 @@
 import { UsageError } from "../../errors.ts";
 import type { AddressInfo } from "node:net";
 import { listen } from "../../gateway/server/serve.ts";
-import { addressOf, isLocalHost } from "../../internal/local-host.ts";
+import { addressOf, isLocalHost } from "../../http/local-host.ts";
 import type { RolloutService } from "../rollout-service.ts";
 import { createServiceApp, type ServiceAppOptions } from "./service-app.ts";
 

@@ -1,8 +1,8 @@
 import { Hono, type Context } from "hono";
 import { describeError } from "../../errors.ts";
-import { knownCodings } from "../../internal/content-coding.ts";
-import { withoutUndefined } from "../../internal/without-undefined.ts";
-import type { Redactor } from "../../internal/redactor.ts";
+import { knownCodings } from "../../http/content-coding.ts";
+import { withoutUndefined } from "../../values/without-undefined.ts";
+import type { Redactor } from "../../secrets/redactor.ts";
 import { ClientError } from "../../gateway/client-error.ts";
 import { bearerOf, isSame, requireLocal } from "../../gateway/server/access.ts";
 import { aggregateMetrics } from "../nemo-gym/aggregate-metrics.ts";

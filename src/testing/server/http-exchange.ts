@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { requestPath } from "../../internal/request-path.ts";
+import { requestPath } from "../../http/request-path.ts";
 
 /** One HTTP request and the way to answer it. */
 export interface HttpExchange {

@@ -1,6 +1,6 @@
 import type { RequestListener, Server } from "node:http";
 import { createServer } from "node:http";
-import { listenAt } from "../../internal/listen.ts";
+import { listenAt } from "../../http/listen.ts";
 
 /** A server that listens on this machine only. */
 interface ListeningServer {

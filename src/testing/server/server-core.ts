@@ -1,5 +1,5 @@
-import type { Clock } from "../../internal/clock.ts";
-import { systemClock } from "../../internal/clock.ts";
+import type { Clock } from "../../async/clock.ts";
+import { systemClock } from "../../async/clock.ts";
 import { seededPolicy } from "../seeded-policy.ts";
 import type { ServerFault, ServerFaults } from "../server-fault.ts";
 import type { ServerPolicy } from "../server-policy.ts";

@@ -1,6 +1,6 @@
 import type { Agent, IncomingMessage } from "node:http";
 import { request as httpRequest } from "node:http";
-import type { Clock } from "../../internal/clock.ts";
+import type { Clock } from "../../async/clock.ts";
 import type { HttpExchange } from "../server/http-exchange.ts";
 import { sendJson } from "../server/http-exchange.ts";
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../../internal/clock.ts";
+import type { Clock } from "../../async/clock.ts";
 import { createDeferred } from "../deferred.ts";
 
 /** Lets a limited number in at a time, and a limited number wait for a limited time. */

@@ -1,4 +1,4 @@
-import type { EpisodeRow } from "../../run/episode-row.ts";
+import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts } from "./episode-entry.ts";
 
 /** What an exported file holds. JSON-able. */

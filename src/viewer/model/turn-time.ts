@@ -26,10 +26,7 @@ export const timeLanes: readonly TimeLane[] = [
 ];
 
 /** What a turn's record says of its time. */
-type TimedTurn = Pick<
-  TurnRecord,
-  "engineMs" | "queueMs" | "parseMs" | "environmentMs" | "userMs"
->;
+type TimedTurn = Pick<TurnRecord, "engineMs" | "queueMs" | "parseMs" | "environmentMs" | "userMs">;
 
 /** Milliseconds of a turn by lane; `undefined` for what is not measured, which stands in another lane. */
 export function turnTimes({

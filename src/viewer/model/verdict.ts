@@ -1,5 +1,5 @@
-import { differenceOf, type Difference } from "../../environment/difference.ts";
-import type { EpisodeRow } from "../../run/episode-row.ts";
+import { differenceOf, type Difference } from "../../environment/state/difference.ts";
+import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 
 /** Why an episode has its reward, in words. */
 interface Verdict {

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { TreeTurn } from "../../episode/episode.ts";
-import type { EpisodeRow } from "../../run/episode-row.ts";
+import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { causeWords } from "../model/branch-cause.ts";
 import type { RowBranch } from "../model/row-tree.ts";
 import type { Route } from "../model/route.ts";

@@ -1,7 +1,7 @@
 import { html, type TemplateResult } from "lit/html.js";
 import { collectResults, type RunResults } from "../../report/collect-results.ts";
 import { compareRuns, type RunComparison, type TaskComparison } from "../../report/compare-runs.ts";
-import { describeInterval } from "../../report/describe-interval.ts";
+import { describeInterval } from "../../report/statistics/describe-interval.ts";
 import { linkTo, type Route } from "../model/route.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { choice, whenReady } from "./parts.ts";

@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { AttemptRecord, TurnRecord, TurnStep } from "../../episode/episode.ts";
 import type { Message } from "../../message.ts";
-import type { EpisodeRow } from "../../run/episode-row.ts";
+import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import type { RowBranch } from "../model/row-tree.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { placeOf } from "./branch-tree.ts";

@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
-import type { EpisodeRow } from "../../run/episode-row.ts";
+import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { isForkOfOther, type EpisodeEntry } from "../model/episode-entry.ts";
 import type { LiveEpisode } from "../model/live-episode.ts";
 import type { Route } from "../model/route.ts";

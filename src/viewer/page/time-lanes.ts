@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { TurnRecord } from "../../episode/episode.ts";
-import type { EpisodeRow } from "../../run/episode-row.ts";
+import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { timeLanes, turnSum, turnTimes, type TimeLane } from "../model/turn-time.ts";
 import { formatDuration } from "./parts.ts";
 

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
-import type { Difference, StateDifference } from "../../environment/difference.ts";
-import type { EpisodeRow } from "../../run/episode-row.ts";
+import type { Difference, StateDifference } from "../../environment/state/difference.ts";
+import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { verdictOf } from "../model/verdict.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { longText } from "./long-text.ts";

@@ -1,4 +1,4 @@
-import type { EpisodeRow } from "../../run/episode-row.ts";
+import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts } from "../model/episode-entry.ts";
 import type { LiveEntry, LiveEpisode } from "../model/live-episode.ts";
 import { withStaleness } from "../model/staleness.ts";

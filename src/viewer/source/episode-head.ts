@@ -1,5 +1,5 @@
-import type { EpisodeRow } from "../../run/episode-row.ts";
-import { parseEpisodeRow, parseJson } from "../../run/episode-row.ts";
+import type { EpisodeRow } from "../../run/folder/episode-row.ts";
+import { parseEpisodeRow, parseJson } from "../../run/folder/episode-row.ts";
 import type { EpisodeEntry } from "../model/episode-entry.ts";
 
 const quote = 0x22;

@@ -1,7 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
-import { holdsMark, moveLastBytes } from "../../run/file-mark.ts";
-import { type FileFacts, type Files, type OpenFile, readBytes, withFile } from "../../run/files.ts";
-import type { LineRange } from "../../run/line-ranges.ts";
+import { holdsMark, moveLastBytes } from "../../run/disk/file-mark.ts";
+import {
+  type FileFacts,
+  type Files,
+  type OpenFile,
+  readBytes,
+  withFile,
+} from "../../run/disk/files.ts";
+import type { LineRange } from "../../run/disk/line-ranges.ts";
 
 /** A line that a follower came by. */
 interface FollowedLine extends LineRange {

@@ -1,9 +1,9 @@
 import path from "node:path";
 import type { Generation } from "../../engine/engine.ts";
-import { parseJson } from "../../run/episode-row.ts";
-import type { Files } from "../../run/files.ts";
-import type { LineRange } from "../../run/line-ranges.ts";
-import { recordingFile } from "../../run/recording-line.ts";
+import { parseJson } from "../../run/folder/episode-row.ts";
+import type { Files } from "../../run/disk/files.ts";
+import type { LineRange } from "../../run/disk/line-ranges.ts";
+import { recordingFile } from "../../run/recording/recording-line.ts";
 import type { TurnSpan } from "../../trajectory/trajectory-recorder.ts";
 import type { LiveAnswer, LiveEntry, LiveEpisode } from "../model/live-episode.ts";
 import type { RowColumns, VersionBand } from "../model/row-columns.ts";

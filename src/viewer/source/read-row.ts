@@ -1,5 +1,5 @@
 import { UsageError, describeError } from "../../errors.ts";
-import type { Vocabulary } from "../../tokenizer/vocabulary.ts";
+import type { Vocabulary } from "../../tokenizer/byte-pair/vocabulary.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import { findKinds } from "../model/find-kinds.ts";
 import type { BranchRow } from "../model/row-tree.ts";

@@ -1,7 +1,7 @@
 import { UsageError } from "../../errors.ts";
-import { parseJson, type EpisodeRow } from "../../run/episode-row.ts";
+import { parseJson, type EpisodeRow } from "../../run/folder/episode-row.ts";
 import { readTokenizerFile } from "../../tokenizer/tokenizer-file.ts";
-import { createVocabulary, type Vocabulary } from "../../tokenizer/vocabulary.ts";
+import { createVocabulary, type Vocabulary } from "../../tokenizer/byte-pair/vocabulary.ts";
 import type { RowColumns } from "../model/row-columns.ts";
 import { findBranches, markContext, type BranchRow, type RowBranch } from "../model/row-tree.ts";
 import { readBranchRow, readRow, spellRow, type RowReading } from "./read-row.ts";

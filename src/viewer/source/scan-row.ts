@@ -1,5 +1,5 @@
-import { findMembers } from "../../internal/json-members.ts";
-import { parseJsonText } from "../../internal/parse-json.ts";
+import { findMembers } from "../../json/json-members.ts";
+import { parseJsonText } from "../../json/parse-json.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 
 /** Tokens in a row that name one version of the policy; `""` where they name none. */

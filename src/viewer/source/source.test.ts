@@ -4,7 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Files, diskFiles } from "../../run/files.ts";
+import { type Files, diskFiles } from "../../run/disk/files.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import { readEpisodeHead, readEpisodeLine } from "./episode-head.ts";
 import { LineFollower } from "./line-follower.ts";

@@ -1,4 +1,4 @@
-import type { Vocabulary } from "../../tokenizer/vocabulary.ts";
+import type { Vocabulary } from "../../tokenizer/byte-pair/vocabulary.ts";
 import type { TokenPiece } from "../model/row-columns.ts";
 
 /**

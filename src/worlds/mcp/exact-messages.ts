@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
-import { byteOrderMark } from "../../internal/decode-text.ts";
-import { endOfString } from "../../internal/json-change.ts";
-import { rememberExact, writeCompactJson } from "../../python/exact-json.ts";
-import { parsePythonJson } from "../../python/json-parse.ts";
+import { byteOrderMark } from "../../text/decode-text.ts";
+import { endOfString } from "../../json/json-change.ts";
+import { rememberExact, writeCompactJson } from "../../python/json/exact-json.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
 import { PythonError } from "../../python/python-error.ts";
 import { isPyDict, isPyList, type PyDict, type PyValue } from "../../python/value.ts";
 

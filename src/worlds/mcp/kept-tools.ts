@@ -1,10 +1,10 @@
 import { writeFile } from "node:fs/promises";
 import { z } from "zod";
 import { UsageError, describeError } from "../../errors.ts";
-import { readTextFile } from "../../internal/decode-text.ts";
-import { Redactor } from "../../internal/redactor.ts";
-import { exactOf, parseExactJson } from "../../python/exact-json.ts";
-import { stringifyPythonJson } from "../../python/json-stringify.ts";
+import { readTextFile } from "../../text/decode-text.ts";
+import { Redactor } from "../../secrets/redactor.ts";
+import { exactOf, parseExactJson } from "../../python/json/exact-json.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import type { ListedTool } from "./listed-tool.ts";
 
 const keptSchema = z.array(

@@ -1,4 +1,4 @@
-import { isDeeper, maxValueDepth } from "../../internal/nesting.ts";
+import { isDeeper, maxValueDepth } from "../../json/nesting.ts";
 
 /** A tool of a server, as it is used. */
 export interface ListedTool {

@@ -1,8 +1,8 @@
 import type * as mcp from "@modelcontextprotocol/client";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
-import { withDeadline } from "../../internal/deadline.ts";
-import { Redactor } from "../../internal/redactor.ts";
-import { readVersion } from "../../setup/version.ts";
+import { withDeadline } from "../../async/deadline.ts";
+import { Redactor } from "../../secrets/redactor.ts";
+import { readVersion } from "../../composition/version.ts";
 import { readAnswer, type McpAnswer, type McpResult } from "./mcp-answer.ts";
 import { describeServer, withoutValues, type McpServer } from "./mcp-server.ts";
 import { ExactMessages } from "./exact-messages.ts";

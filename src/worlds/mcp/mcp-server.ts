@@ -1,10 +1,5 @@
-import {
-  ofUrl,
-  secretsOfArguments,
-  secretsOfNamed,
-  shownUrl,
-} from "../../internal/find-secrets.ts";
-import { hideEverywhere, redactionMark, Redactor } from "../../internal/redactor.ts";
+import { ofUrl, secretsOfArguments, secretsOfNamed, shownUrl } from "../../secrets/find-secrets.ts";
+import { hideEverywhere, redactionMark, Redactor } from "../../secrets/redactor.ts";
 
 /** An MCP server that is started as a process and spoken to over its standard input and output. */
 export interface McpCommand {

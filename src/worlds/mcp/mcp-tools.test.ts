@@ -10,7 +10,7 @@ import { defineEnvironment } from "../../environment/define-environment.ts";
 import type { Action } from "../../environment/environment.ts";
 import { playActions } from "../../environment/play-actions.ts";
 import { RolloutError, UsageError } from "../../errors.ts";
-import { Redactor } from "../../internal/redactor.ts";
+import { Redactor } from "../../secrets/redactor.ts";
 import { callThrough, type Outside } from "../../outside.ts";
 import { toPyValue, type PyDict } from "../../python/value.ts";
 import { createServer } from "./mcp-test-server.fixture.mjs";

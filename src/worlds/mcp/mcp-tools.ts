@@ -2,7 +2,7 @@ import path from "node:path";
 import { UsageError, describeError } from "../../errors.ts";
 import { defineForeignTool, type Tool } from "../../environment/define-tool.ts";
 import { refuse } from "../../environment/refuse.ts";
-import { shownUrl } from "../../internal/find-secrets.ts";
+import { shownUrl } from "../../secrets/find-secrets.ts";
 import type { ToolContext } from "../../environment/tool-call.ts";
 import { keepListedTools } from "./kept-tools.ts";
 import { readListedTool, type ListedTool } from "./listed-tool.ts";

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { defineEnvironment } from "../../environment/define-environment.ts";
 import { playActions } from "../../environment/play-actions.ts";
 import { UsageError } from "../../errors.ts";
-import { parsePythonJson } from "../../python/json-parse.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
 import type { PyDict } from "../../python/value.ts";
 import { mcpTools, type McpToolsOptions } from "./mcp-tools.ts";
 

@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from "../../internal/clock.ts";
+import { systemClock, type Clock } from "../../async/clock.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 
 /** How long a connection that nobody uses is kept, in milliseconds. */

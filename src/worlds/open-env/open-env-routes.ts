@@ -7,12 +7,12 @@ import {
   decodeBody,
   readContentCodings,
   TooLargeError,
-} from "../../internal/content-coding.ts";
-import { requestPath } from "../../internal/request-path.ts";
-import { readVersion } from "../../setup/version.ts";
+} from "../../http/content-coding.ts";
+import { requestPath } from "../../http/request-path.ts";
+import { readVersion } from "../../composition/version.ts";
 import { servedActionSchema } from "./served-episode.ts";
-import { decodeText } from "../../internal/decode-text.ts";
-import { parseStrictJson } from "../../internal/strict-json.ts";
+import { decodeText } from "../../text/decode-text.ts";
+import { parseStrictJson } from "../../json/strict-json.ts";
 
 /** What is answered over plain HTTP. */
 interface HttpAnswer {

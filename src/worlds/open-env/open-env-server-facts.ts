@@ -1,11 +1,11 @@
 import { request } from "undici";
 import { z } from "zod";
 import { UsageError, describeError } from "../../errors.ts";
-import { plainReply, readReplyText } from "../../internal/read-reply.ts";
+import { plainReply, readReplyText } from "../../http/read-reply.ts";
 import type { ObjectSchema } from "../../environment/standard-schema.ts";
-import { shownUrl } from "../../internal/find-secrets.ts";
+import { shownUrl } from "../../secrets/find-secrets.ts";
 import type { OpenEnvPlace } from "./open-env-session.ts";
-import { parseExactJson } from "../../python/exact-json.ts";
+import { parseExactJson } from "../../python/json/exact-json.ts";
 
 /** What a server says of itself. */
 export interface OpenEnvServerFacts {

@@ -1,10 +1,10 @@
 import { WebSocket } from "ws";
 import { RolloutError, describeError } from "../../errors.ts";
-import { shownUrl } from "../../internal/find-secrets.ts";
-import { withDeadline } from "../../internal/deadline.ts";
-import { decodeText } from "../../internal/decode-text.ts";
+import { shownUrl } from "../../secrets/find-secrets.ts";
+import { withDeadline } from "../../async/deadline.ts";
+import { decodeText } from "../../text/decode-text.ts";
 import { writeJsonWith } from "../../environment/plain-text.ts";
-import { parseExactJson, writeExactJson, writtenText } from "../../python/exact-json.ts";
+import { parseExactJson, writeExactJson, writtenText } from "../../python/json/exact-json.ts";
 
 /** What a server answers a reset or a step. */
 export interface OpenEnvResult {

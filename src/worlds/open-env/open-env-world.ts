@@ -4,14 +4,14 @@ import type { Action, Score, Step, World } from "../../environment/environment.t
 import { EpisodeResources } from "../../environment/episode-resources.ts";
 import { isRefusal, refuse } from "../../environment/refuse.ts";
 import { callDefinedTool } from "../../environment/tool-call.ts";
-import { shownUrl } from "../../internal/find-secrets.ts";
+import { shownUrl } from "../../secrets/find-secrets.ts";
 import { callThrough } from "../../outside.ts";
 import type { Task } from "../../task.ts";
 import type { UserSession } from "../../user/user.ts";
 import type { ActingWorld, Limits, OpenEnvOptions, OpenEnvTask } from "./open-env-options.ts";
 import { describeObservation } from "./open-env-observation.ts";
 import { OpenEnvSession, RefusedAction, type OpenEnvResult } from "./open-env-session.ts";
-import { writeExactJson } from "../../python/exact-json.ts";
+import { writeExactJson } from "../../python/json/exact-json.ts";
 
 /** What an episode on an OpenEnv server is played with. */
 interface OpenEnvWorldParts {

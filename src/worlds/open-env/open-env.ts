@@ -7,8 +7,8 @@ import {
 } from "../../environment/define-tool.ts";
 import type { Environment } from "../../environment/environment.ts";
 import { nameTasks, type TaskSplits } from "../../environment/task-list.ts";
-import { ofUrl, secretsOfNamed, shownUrl } from "../../internal/find-secrets.ts";
-import { hideEverywhere } from "../../internal/redactor.ts";
+import { ofUrl, secretsOfNamed, shownUrl } from "../../secrets/find-secrets.ts";
+import { hideEverywhere } from "../../secrets/redactor.ts";
 import { scriptedUser } from "../../user/scripted-user.ts";
 import type { User } from "../../user/user.ts";
 import type { ListedTool } from "../mcp/listed-tool.ts";
@@ -19,7 +19,12 @@ import type { ActingWorld, Limits, OpenEnvOptions, OpenEnvTask } from "./open-en
 import { OpenEnvWorld } from "./open-env-world.ts";
 import { readServerFacts, type OpenEnvServerFacts } from "./open-env-server-facts.ts";
 import { readListedTools } from "./open-env-observation.ts";
-import { WrittenJson, exactOf, rememberValue, writeCompactJson } from "../../python/exact-json.ts";
+import {
+  WrittenJson,
+  exactOf,
+  rememberValue,
+  writeCompactJson,
+} from "../../python/json/exact-json.ts";
 import type { PyDict } from "../../python/value.ts";
 
 /** A world on an OpenEnv server, as an environment. */

@@ -3,18 +3,18 @@ import type { Duplex } from "node:stream";
 import { WebSocketServer, type WebSocket } from "ws";
 import type { Environment } from "../../environment/environment.ts";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
-import { systemClock, type Clock } from "../../internal/clock.ts";
-import { knownCodings } from "../../internal/content-coding.ts";
-import { listenAt } from "../../internal/listen.ts";
-import { requestPath } from "../../internal/request-path.ts";
-import { addressOf, isLocalAddress, isLocalHost } from "../../internal/local-host.ts";
+import { systemClock, type Clock } from "../../async/clock.ts";
+import { knownCodings } from "../../http/content-coding.ts";
+import { listenAt } from "../../http/listen.ts";
+import { requestPath } from "../../http/request-path.ts";
+import { addressOf, isLocalAddress, isLocalHost } from "../../http/local-host.ts";
 import { defaultScript, scriptedUser } from "../../user/scripted-user.ts";
 import type { User } from "../../user/user.ts";
 import { answerHttp, HttpRefusal } from "./open-env-routes.ts";
 import { ServedEpisode } from "./served-episode.ts";
 import { writeJsonWith } from "../../environment/plain-text.ts";
-import { decodeText } from "../../internal/decode-text.ts";
-import { rememberExact, writtenText } from "../../python/exact-json.ts";
+import { decodeText } from "../../text/decode-text.ts";
+import { rememberExact, writtenText } from "../../python/json/exact-json.ts";
 
 /** How an environment is served. */
 export interface ServeOpenEnvOptions {

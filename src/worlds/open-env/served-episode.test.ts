@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { defineEnvironment } from "../../environment/define-environment.ts";
-import { createClock } from "../../internal/clock.ts";
+import { createClock } from "../../async/clock.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { ServedEpisode } from "./served-episode.ts";
 

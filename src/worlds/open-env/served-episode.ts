@@ -1,12 +1,17 @@
 import { z } from "zod";
 import type { Action, Environment, Step, World } from "../../environment/environment.ts";
 import { crossBoundary } from "../../episode/boundary.ts";
-import { CallWatch } from "../../episode/call-watch.ts";
-import { checkOpening, checkScore, checkStep, checkWorld } from "../../episode/check-foreign.ts";
+import { CallWatch } from "../../episode/turn/call-watch.ts";
+import {
+  checkOpening,
+  checkScore,
+  checkStep,
+  checkWorld,
+} from "../../episode/check/check-foreign.ts";
 import { UsageError } from "../../errors.ts";
-import type { Clock } from "../../internal/clock.ts";
+import type { Clock } from "../../async/clock.ts";
 import { toolParameters, type ToolDefinition } from "../../message.ts";
-import { WrittenJson, exactOf, writeCompactJson } from "../../python/exact-json.ts";
+import { WrittenJson, exactOf, writeCompactJson } from "../../python/json/exact-json.ts";
 import type { PyDict } from "../../python/value.ts";
 import type { Task } from "../../task.ts";
 import type { User } from "../../user/user.ts";

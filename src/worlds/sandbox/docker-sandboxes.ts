@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
-import { secretsOfNamed } from "../../internal/find-secrets.ts";
-import { hideEverywhere } from "../../internal/redactor.ts";
+import { secretsOfNamed } from "../../secrets/find-secrets.ts";
+import { hideEverywhere } from "../../secrets/redactor.ts";
 import {
   isSameMachine,
   thisMachine,
   type Machine,
   type ProcessPlace,
-} from "../../run/process-place.ts";
+} from "../../run/disk/process-place.ts";
 import { fitArguments } from "./fit-arguments.ts";
 import { argumentsTooLong, cannotStart } from "./refuse-command.ts";
 import { isShortage, isTooLong, runProcess } from "./run-process.ts";

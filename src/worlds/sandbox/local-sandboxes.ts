@@ -2,15 +2,15 @@ import { lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "n
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
-import { secretsOfNamed } from "../../internal/find-secrets.ts";
-import { hideEverywhere } from "../../internal/redactor.ts";
-import { removeFolder } from "../../internal/remove-folder.ts";
+import { secretsOfNamed } from "../../secrets/find-secrets.ts";
+import { hideEverywhere } from "../../secrets/redactor.ts";
+import { removeFolder } from "../../files/remove-folder.ts";
 import {
   isSameMachine,
   thisMachine,
   type Machine,
   type ProcessPlace,
-} from "../../run/process-place.ts";
+} from "../../run/disk/process-place.ts";
 import { fitArguments } from "./fit-arguments.ts";
 import { argumentsTooLong, cannotStart } from "./refuse-command.ts";
 import { isShortage, isTooLong, killGroup, runProcess } from "./run-process.ts";

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
-import { startDeadline, withDeadline } from "../../internal/deadline.ts";
+import { startDeadline, withDeadline } from "../../async/deadline.ts";
 import { KeptOutput } from "./kept-output.ts";
 import type { SandboxCommandOptions, SandboxResult } from "./sandbox.ts";
 

@@ -18,7 +18,7 @@ import { playActions } from "../../environment/play-actions.ts";
 import { isRefusal } from "../../environment/refuse.ts";
 import { RolloutError, UsageError } from "../../errors.ts";
 import { toPyValue, type PyDict } from "../../python/value.ts";
-import { thisMachine, type Machine } from "../../run/process-place.ts";
+import { thisMachine, type Machine } from "../../run/disk/process-place.ts";
 import { findDockerDaemon } from "./docker-daemon.fixture.ts";
 import { dockerSandboxes } from "./docker-sandboxes.ts";
 import { localSandboxes } from "./local-sandboxes.ts";

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { UsageError } from "../../../errors.ts";
-import { readTextFile } from "../../../internal/decode-text.ts";
+import { readTextFile } from "../../../text/decode-text.ts";
 
 /** A JSON object in a model's folder, read field by field. */
 export interface JsonFields {

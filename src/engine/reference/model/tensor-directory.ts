@@ -7,7 +7,7 @@ import {
   readSafetensorsHeader,
   SINGLE_FILE,
   unusableWeights,
-} from "../../safetensors-header.ts";
+} from "../../http/safetensors-header.ts";
 import type { FloatFormat } from "./float-format.ts";
 import { decodeFloats, FLOAT_BYTES, isFloatFormat } from "./float-format.ts";
 import { readOptionalJsonFields } from "./json-fields.ts";

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { MessageChannel, Worker } from "node:worker_threads";
 import { UsageError } from "../../../errors.ts";
-import { packageFile } from "../../../internal/package-file.ts";
+import { packageFile } from "../../../files/package-file.ts";
 import type { ThreadSetup } from "./serve-thread.ts";
 import { serveThread } from "./serve-thread.ts";
 import type { ThreadNews, ThreadReply, ThreadRequest } from "./thread-message.ts";

@@ -1,0 +1,297 @@
+import { InvariantError, RolloutError, describeError } from "../errors.ts";
+import type { Action, Environment, Score, World } from "../environment/environment.ts";
+import { crossBoundary, suspectOf } from "../episode/boundary.ts";
+import { CallWatch } from "../episode/turn/call-watch.ts";
+import { checkOpening, checkScore, checkStep, checkWorld } from "../episode/check/check-foreign.ts";
+import { describe } from "../episode/check/foreign-value.ts";
+import { systemClock, type Clock } from "../async/clock.ts";
+import type { Task } from "../task.ts";
+import { defaultScript, scriptedUser } from "../user/scripted-user.ts";
+import type { User } from "../user/user.ts";
+import { checkTasks, checkTools } from "./check-declared.ts";
+import { passOverFloating } from "../async/pass-over-floating.ts";
+import { hostileAgents, type HostileAgent } from "./hostile-actions.ts";
+
+/** Something about an environment that would spoil a run, or may. JSON-able. */
+export interface EnvironmentProblem {
+  /** A warning may be meant so. */
+  readonly severity: "error" | "warning";
+  /** What is wrong, where, and what is expected instead. One line. */
+  readonly message: string;
+}
+
+/** What a check came to. JSON-able. */
+export interface EnvironmentCheck {
+  readonly problems: readonly EnvironmentProblem[];
+  /** Tasks that were played. */
+  readonly taskCount: number;
+  /** Tasks that there are, in all splits. */
+  readonly totalTaskCount: number;
+  readonly episodeCount: number;
+  readonly stepCount: number;
+}
+
+/** How an environment is checked. */
+export interface CheckOptions {
+  /** Who speaks for the user. Default: the environment's own, else one who states the task. */
+  readonly user?: User;
+  /** Tasks of each split that are played: so many, spread over all of them, or every one. Default 3. */
+  readonly taskCount?: number | "all";
+  /** How long one call may take, in milliseconds. Default 10 000. */
+  readonly timeoutMs?: number;
+  /** In which it is waited. Default: the machine's. */
+  readonly clock?: Pick<Clock, "after" | "now">;
+  readonly signal?: AbortSignal;
+}
+
+/** Whoever has read these has enough to do. */
+const mostProblems = 50;
+
+/**
+ * Plays an environment with agents that do what agents should not, and says what would spoil a run:
+ * what throws or hangs for a model's mistake, answers that are none, tasks that are no function of their
+ * index, episodes that see each other. An environment that passes has no problem of severity `error`.
+ */
+export async function checkEnvironment(
+  environment: Environment,
+  options: CheckOptions = {},
+): Promise<EnvironmentCheck> {
+  const checker = new Checker(environment, options);
+  using _floating = passOverFloating((line) => checker.add("error", line));
+  for (const message of checkTools(environment.tools)) checker.add("error", message);
+  const policyText: unknown = environment.policyText;
+  if (typeof policyText !== "string") {
+    checker.add("error", `its policyText is ${describe(policyText)}, expected a text`);
+  }
+  const { taskCount = 3 } = options;
+  const count = taskCount === "all" ? Number.POSITIVE_INFINITY : taskCount;
+  const { tasks, totalCount, problems } = checkTasks(environment, count);
+  for (const message of problems) checker.add("error", message);
+  for (const task of tasks) {
+    await checker.playTask(task);
+    // Node tells of what was forgotten between two turns of its loop, and a task may take none.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return checker.conclude({ taskCount: tasks.length, totalTaskCount: totalCount });
+}
+
+/** What an agent came to in one episode; `undefined` where something broke. */
+interface PlayedAgent {
+  readonly observations: readonly string[];
+  readonly score: Score;
+}
+
+class Checker {
+  readonly #environment: Environment;
+  readonly #user: User;
+  readonly #options: CheckOptions;
+  /** By what is wrong, whichever task and agent met it; with the tasks that did. */
+  readonly #problems = new Map<string, EnvironmentProblem & { readonly tasks: Set<string> }>();
+  readonly #hung = new Set<string>();
+  readonly #idleRewards: (number | null)[] = [];
+  #episodeCount = 0;
+  #stepCount = 0;
+
+  constructor(environment: Environment, options: CheckOptions) {
+    this.#environment = environment;
+    const own = (environment as { readonly user?: User }).user;
+    this.#user = options.user ?? own ?? scriptedUser({ lines: defaultScript });
+    this.#options = options;
+  }
+
+  /** Tells of a problem once: with the task that met it first, and what the first agent did (`before`). */
+  add(
+    severity: EnvironmentProblem["severity"],
+    problem: string,
+    { task, before = "" }: { readonly task?: Task; readonly before?: string } = {},
+  ): void {
+    const line = problem.replaceAll(/\s*\n\s*/g, " ");
+    const key = task === undefined ? line : line.replaceAll(task.id, "TASK");
+    const known = this.#problems.get(key);
+    if (known !== undefined) {
+      if (task !== undefined) known.tasks.add(task.id);
+      return;
+    }
+    if (this.#problems.size >= mostProblems) return;
+    const tasks = new Set(task === undefined ? [] : [task.id]);
+    this.#problems.set(key, { severity, message: `${before}${line}`, tasks });
+  }
+
+  /** Plays a task with an agent that does nothing, with each hostile one, and with the first again. */
+  async playTask(task: Task): Promise<void> {
+    const idle: HostileAgent = { what: "does nothing", actions: [] };
+    const before = await this.#play(task, idle);
+    if (before === undefined) return;
+    this.#idleRewards.push(before.score.reward);
+    for (const agent of hostileAgents(await this.#toolsOf(task))) {
+      // What hangs for one agent hangs for the next: that is said once, and not waited for again.
+      if (agent.actions.some((action) => this.#hung.has(nameOf(action)))) continue;
+      const first = await this.#play(task, agent);
+      if (this.#environment.repeatable !== true || first === undefined) continue;
+      const second = await this.#play(task, agent);
+      if (second === undefined || JSON.stringify(first) === JSON.stringify(second)) continue;
+      this.add(
+        "error",
+        `task ${task.id}: an agent that ${agent.what} is answered or scored differently the second time, ` +
+          "expected the same (the environment says that it is repeatable)",
+        { task },
+      );
+    }
+    const after = await this.#play(task, idle);
+    if (after === undefined || JSON.stringify(after.score) === JSON.stringify(before.score)) return;
+    this.add(
+      "error",
+      `task ${task.id}: an agent that does nothing is scored differently after others have played ` +
+        `(${JSON.stringify(before.score.reward)}, then ${JSON.stringify(after.score.reward)}), ` +
+        "expected each episode to have a state of its own",
+      { task },
+    );
+  }
+
+  conclude(tasks: Pick<EnvironmentCheck, "taskCount" | "totalTaskCount">): EnvironmentCheck {
+    const rewarded = this.#idleRewards.filter((reward) => reward !== null && reward > 0).length;
+    if (rewarded > 0) {
+      this.add(
+        "warning",
+        `an agent that does nothing is rewarded in ${rewarded} of ${this.#idleRewards.length} tasks, ` +
+          "expected that in few: it is what a policy learns first",
+      );
+    }
+    const counts = { episodeCount: this.#episodeCount, stepCount: this.#stepCount };
+    const problems = [...this.#problems.values()].map(({ severity, message, tasks: met }) => {
+      const others = met.size > 1 ? `; the same in ${met.size - 1} more of the tasks` : "";
+      return { severity, message: `${message}${others}` };
+    });
+    return { problems, ...tasks, ...counts };
+  }
+
+  /** The tools of the task; some environments have others for each. */
+  async #toolsOf(task: Task): Promise<Environment["tools"]> {
+    let own: World["tools"];
+    await this.#attempt(task, "is asked for its tools", async (cross) => {
+      await this.#within(task, cross, async (world) => {
+        own = world.tools;
+      });
+    });
+    if (own === undefined) return this.#environment.tools;
+    for (const message of checkTools(own))
+      this.add("error", `task ${task.id}: ${message}`, { task });
+    return own;
+  }
+
+  async #play(task: Task, { what, actions }: HostileAgent): Promise<PlayedAgent | undefined> {
+    this.#episodeCount += 1;
+    return await this.#attempt(task, what, async (cross) => {
+      const observations: string[] = [];
+      let score: Score | undefined;
+      await this.#within(task, cross, async (world) => {
+        const opening = await cross("environment", "begin the conversation", (signal) =>
+          world.begin({ signal }),
+        );
+        checkOpening(opening, "world.begin()");
+        for (const action of actions) {
+          const step = await this.#step(world, action, cross);
+          observations.push(step.observation);
+          if (step.done !== undefined) break;
+        }
+        const result = await cross("grader", "score", (signal) => world.score({ signal }));
+        score = checkScore(result, "world.score()");
+      });
+      return score === undefined ? undefined : { observations, score };
+    });
+  }
+
+  async #step(world: World, action: Action, cross: Cross) {
+    this.#stepCount += 1;
+    const hash = async () =>
+      await cross("environment", "hash the state", (signal) => world.stateHash?.({ signal }));
+    const before = await hash();
+    const name = nameOf(action);
+    const work = (signal: AbortSignal) => world.step(action, { signal });
+    const answer = await cross("environment", `answer ${name}`, work).catch((error: unknown) => {
+      if (isTimeout(error)) this.#hung.add(nameOf(action));
+      throw error;
+    });
+    const step = checkStep(answer, `world.step() for ${name}`);
+    if (step.isError === true && before !== (await hash())) {
+      this.add(
+        "error",
+        `${name} says that it refused, and has changed the state all the same, expected no change`,
+      );
+    }
+    return step;
+  }
+
+  /** Opens a world for the work, and disposes of it. */
+  async #within(task: Task, cross: Cross, work: (world: World) => Promise<void>): Promise<void> {
+    const session = this.#user.open(task, { seed: 0 });
+    const opened = await cross("environment", "open", async (signal) => {
+      return await this.#environment.open(task, { user: session, signal });
+    });
+    const world = checkWorld(opened, `open() of ${this.#environment.name}`);
+    const dispose = async () =>
+      await cross("environment", "dispose of the world", async (signal) => {
+        await world[Symbol.asyncDispose]({ signal });
+      });
+    try {
+      await work(world);
+    } catch (error) {
+      // What broke first is what is told.
+      await dispose().catch(() => undefined);
+      throw error;
+    }
+    await dispose();
+  }
+
+  /** What is asked of the environment, and what is to be looked at where it does not answer. */
+  #named(doing: string): { readonly what: string; readonly suspect?: string } {
+    const environment = this.#environment;
+    if (doing === "open") return { what: doing, suspect: suspectOf(environment, "open") };
+    if (doing === "score") return { what: doing, suspect: suspectOf(environment, "score") };
+    if (!doing.startsWith("dispose")) return { what: doing };
+    return { what: doing, suspect: suspectOf(environment, "dispose") };
+  }
+
+  /** Runs what an agent does; whatever breaks becomes a problem. */
+  async #attempt<Result>(
+    task: Task,
+    what: string,
+    work: (cross: Cross) => Promise<Result>,
+  ): Promise<Result | undefined> {
+    const { clock = systemClock, signal = new AbortController().signal } = this.#options;
+    const timeoutMs = this.#options.timeoutMs ?? 10_000;
+    using watch = new CallWatch(signal, clock);
+    try {
+      return await work((party, doing, call) =>
+        crossBoundary(watch, { party, ...this.#named(doing), timeoutMs }, call),
+      );
+    } catch (error) {
+      signal.throwIfAborted();
+      if (isScriptAtItsEnd(error)) return undefined;
+      const hint = error instanceof InvariantError ? " (it would stop the whole run)" : "";
+      const problem = `${describeError(error)}${hint}`;
+      this.add("error", problem, { task, before: `an agent that ${what}: ` });
+      return undefined;
+    }
+  }
+}
+
+/** A call to the environment, with a time limit. */
+type Cross = <Result>(
+  party: "environment" | "grader",
+  doing: string,
+  call: (signal: AbortSignal) => Result | Promise<Result>,
+) => Promise<Result>;
+
+function nameOf(action: Action): string {
+  return action.type === "say" ? "what is said" : `tool ${action.name}`;
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof RolloutError && error.code.endsWith("/timeout");
+}
+
+/** A user of given lines has no more of them for an agent that talks on. */
+function isScriptAtItsEnd(error: unknown): boolean {
+  return (error as { readonly code?: unknown }).code === "user/script-exhausted";
+}

@@ -1,0 +1,142 @@
+import type { EpisodeSetup } from "../episode/episode-setup.ts";
+import { UsageError } from "../errors.ts";
+import { withoutUndefined } from "../values/without-undefined.ts";
+import { readVariable } from "../secrets/read-variable.ts";
+import type { Redactor } from "../secrets/redactor.ts";
+import { readQueueConfig, type QueueConfig } from "../queue/queue-settings.ts";
+import type { AttemptPlayer } from "../run/schedule/attempt-player.ts";
+import { Listeners } from "../run/schedule/listeners.ts";
+import type { RunFolder } from "../run/folder/run-folder.ts";
+import type { AdmissionOptions } from "../run/start-run-options.ts";
+import { createRun, type Run } from "../composition/create-run.ts";
+import { readRunConfig } from "../composition/config/run-config.ts";
+import { settingsOf, type RolloutOptions } from "./rollout-options.ts";
+
+/**
+ * A run whose attempts workers play, as `startRun()` takes it: `startRun({ ...handedOut, source, grouping })`.
+ * Disposing it, after the run, closes all of it.
+ */
+export interface HandedOut extends AsyncDisposable {
+  /** Hands each attempt to a worker. */
+  readonly player: AttemptPlayer;
+  readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
+  readonly folder: RunFolder;
+  /** How many attempts are handed out at once. */
+  readonly admission: AdmissionOptions;
+  readonly redactor: Redactor;
+}
+
+/** What is handed out, with the run that its options describe. */
+interface OpenedHandedOut {
+  readonly handedOut: HandedOut;
+  readonly run: Run;
+}
+
+/**
+ * Opens a queue for a run that a program of your own starts with `startRun()`; `rollout({ queue })` and
+ * `evaluate({ queue })` do it themselves. Takes the options that workers are started with, and `queue`,
+ * `shared` and `out`. Which tasks are played, and how often, is your run's to say: the folder leaves it open.
+ *
+ * @throws UsageError for what cannot be handed out: parts that are objects, no `out`, a store or shared place
+ *   that cannot be used.
+ * @throws RolloutError where the engine does not answer.
+ */
+export async function handOut(options: RolloutOptions): Promise<HandedOut> {
+  return (await openHandedOut(options, { isOpen: true })).handedOut;
+}
+
+/**
+ * See `handOut()`.
+ *
+ * @param how.isOpen - Whether the folder leaves open which episodes there will be, as whoever gives the tasks is not
+ *   this one. Default false.
+ */
+export async function openHandedOut(
+  options: RolloutOptions,
+  how: { readonly isOpen?: boolean } = {},
+): Promise<OpenedHandedOut> {
+  const queue = readQueue(options);
+  refuseObjects(options);
+  readVariable(process.env, queue.passwordEnv, "queuePasswordEnv");
+  const { onQueue = () => {}, now, signal } = options;
+  const asked = settingsOf(options);
+  if (asked["out"] === undefined) {
+    throw new UsageError(
+      "Missing out: a run that is handed out needs a folder, by which it finds again what workers " +
+        "played while it was stopped",
+    );
+  }
+  const config = readRunConfig({ user: "scripted", ...asked });
+  const { openQueuedRun } = await import("../queue/open-queued-run.ts");
+  const run = await createRun(config, withoutUndefined({ now, signal }));
+  const told = hearOf(onQueue);
+  const opened: AsyncDisposable[] = [told, run];
+  const close = async (): Promise<void> => {
+    for (const part of opened.splice(0).toReversed()) await part[Symbol.asyncDispose]();
+  };
+  try {
+    const { say } = told;
+    const folder = await run.openFolder(say, how);
+    opened.push(folder);
+    const queued = await openQueuedRun(run, { folder, queue, say });
+    opened.push(queued);
+    const { player, redactor, concurrency } = queued;
+    const admission = { concurrency };
+    const { setup } = run;
+    return {
+      handedOut: { player, redactor, setup, folder, admission, [Symbol.asyncDispose]: close },
+      run,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Tells of a queue, and at the end of what was thrown by whoever was told: the queue's own work does not fail by it. */
+function hearOf(
+  onQueue: (text: string) => void,
+): AsyncDisposable & { readonly say: (text: string) => void } {
+  let failure: { readonly error: unknown } | undefined;
+  const listeners = new Listeners({
+    signal: new AbortController().signal,
+    onFailure: (error) => void (failure ??= { error }),
+  });
+  return {
+    say: (text) => listeners.tell("tell onQueue what goes on with the queue", () => onQueue(text)),
+    async [Symbol.asyncDispose]() {
+      await listeners.settle();
+      if (failure !== undefined) throw failure.error;
+    },
+  };
+}
+
+function readQueue({ queue, queuePasswordEnv, shared }: RolloutOptions): QueueConfig {
+  const settings = { queue, "queue-password-env": queuePasswordEnv, shared };
+  const config = readQueueConfig(withoutUndefined(settings));
+  if (config !== undefined) return config;
+  throw new UsageError("Missing queue: the Valkey or Redis that attempts are handed out by");
+}
+
+/** Objects do not travel to workers, who make their own of the same names. */
+function refuseObjects({
+  environment,
+  engine,
+  renderer,
+  user,
+  agent,
+  clock,
+}: RolloutOptions): void {
+  const parts = { environment, engine, renderer, user, agent, clock };
+  for (const [name, part] of Object.entries(parts)) {
+    if (typeof part !== "object") continue;
+    const expected = {
+      renderer: "model and the settings of the renderer",
+      clock: "none: workers keep deadlines by clocks of their own",
+    }[name];
+    throw new UsageError(
+      `Cannot hand out a run whose ${name} is an object, which does not travel to workers: expected ` +
+        (expected ?? "a name or a module's path, as workers are given"),
+    );
+  }
+}

@@ -1,0 +1,278 @@
+import { createEngine } from "../composition/create-engine.ts";
+import { describeEngine } from "../composition/describe-engine.ts";
+import { createAgent } from "../composition/create-agent.ts";
+import type { Redactor } from "../secrets/redactor.ts";
+import { requireVariables } from "../composition/config/require-variables.ts";
+import { createRunRedactor } from "../composition/run-secrets.ts";
+import { createRunUser } from "../composition/create-run-user.ts";
+import { createRunRenderer } from "../composition/create-run-renderer.ts";
+import {
+  assertMembers,
+  environmentMembers,
+  namedSplits,
+  text,
+} from "../composition/environment/environment-members.ts";
+import { loadEnvironment } from "../composition/environment/environments.ts";
+import {
+  isForeignAgent,
+  readAgentConfig,
+  type AgentConfig,
+  type ForeignAgentConfig,
+} from "../composition/config/agent-config.ts";
+import type { Agent } from "../agent/agent.ts";
+import type { ForeignAgent } from "../gateway/agent/foreign-agent.ts";
+import { readConductConfig, type ConductConfig } from "../composition/config/conduct-config.ts";
+import { readEngineConfig } from "../composition/config/engine-config.ts";
+import { readLimitsConfig } from "../composition/config/limits-config.ts";
+import { readRendererConfig } from "../composition/config/renderer-config.ts";
+import { readSampling } from "../composition/config/sampling-config.ts";
+import { readEnvironmentConfig, readScopeConfig } from "../composition/config/scope-config.ts";
+import { readUserConfig } from "../composition/config/user-config.ts";
+import { runSettings, type RunSettings } from "../composition/config/run-config.ts";
+import { withoutUndefined } from "../values/without-undefined.ts";
+import { completeSettings } from "../composition/config/setting.ts";
+import { describeIdentity, type NamedParts } from "../composition/run-identity.ts";
+import { toRunScope } from "../composition/run-scope.ts";
+import { requireOpenNames } from "../run/folder/open-names.ts";
+import { planRun, type RunPlan } from "../run/schedule/plan-run.ts";
+import type { EngineDescription } from "../engine/engine.ts";
+import type { Environment } from "../environment/environment.ts";
+import type { EpisodeSetup } from "../episode/episode-setup.ts";
+import { UsageError } from "../errors.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import { createUser } from "../user/create-user.ts";
+import type { User } from "../user/user.ts";
+import { openHandedOut, type HandedOut } from "./hand-out.ts";
+import { settingsOf, type RolloutOptions } from "./rollout-options.ts";
+
+/** Everything that options describe, put together; disposing it closes what was made for it. */
+export interface OpenParts extends AsyncDisposable {
+  readonly values: RunSettings;
+  readonly plan: RunPlan;
+  readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
+  readonly conduct: ConductConfig;
+  readonly engine: EngineDescription;
+  /** By what the run that is written is known again; see `describeIdentity()`. */
+  readonly identity: () => Promise<Readonly<Record<string, string>>>;
+  /** Knows the secrets that the settings name; those of parts that were given are theirs. */
+  readonly redactor: Redactor;
+  /** Who plays elsewhere, and where that is written; absent where this process plays. */
+  readonly handedOut?: HandedOut;
+}
+
+/**
+ * Puts together what options describe: parts that are given as they are, and those that settings name.
+ *
+ * @throws UsageError for a part that is missing or cannot be loaded.
+ * @throws RolloutError where the engine does not answer.
+ */
+export async function openParts(options: RolloutOptions): Promise<OpenParts> {
+  if (options.queue !== undefined || options.shared !== undefined) {
+    return await openQueuedParts(options);
+  }
+  const values = completeSettings(runSettings, settingsOf(options)) as RunSettings;
+  requireVariables(values, process.env);
+  const { now = Date.now } = options;
+  const own: { close?(): Promise<void> }[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(own.splice(0).map(async (part) => await part.close?.()));
+  };
+  try {
+    const environment = await openEnvironment(options, values);
+    const redactor = redactorOf(options, values);
+    requireOpenNames(environment, redactor);
+    const plan = planRun(environment, toRunScope(readScopeConfig(values), environment));
+    const engine = isPart(options.engine)
+      ? options.engine
+      : keep(own, await createEngine(readEngineConfig(values), process.env));
+    const agentConfig = readAgentConfig(values, values.seed);
+    const renderer =
+      options.renderer === undefined
+        ? await openRenderer(values, { agent: agentConfig }, own)
+        : withParsers(options.renderer, values);
+    const user = isPart(options.user) ? options.user : await openUser(values, environment, own);
+    const { data: dataDir } = values;
+    const place = { renderer, environment, ...(dataDir !== undefined && { dataDir }) };
+    const { agent, play } = await openAgent(options.agent, agentConfig, { place, own });
+    const asked = readLimitsConfig(values);
+    const { signal, clock } = options;
+    const timeoutMs = asked.engineTimeoutMs;
+    const description = await describeEngine(engine, { signal, clock, timeoutMs });
+    const { contextLength = Infinity, warnings = [] } = description;
+    for (const warning of warnings) process.emitWarning(redactor.text(warning));
+    const limits = { maxContextTokens: contextLength, ...asked };
+    const conduct = readConductConfig(values, engineOf(options, values));
+    const sampling = readSampling(values);
+    // A date that was chosen for a renderer that is given stays.
+    const promptTime = renderer.now ?? new Date(now());
+    const parts = { environment, user, engine, renderer, agent, sampling, limits, now, promptTime };
+    const named = { ...namedIn(options, values), limits: asked };
+    const identity = async () => ({
+      ...(await describeIdentity(named, { ...parts, engine: description })),
+      ...namesOfGiven(options, parts),
+    });
+    return {
+      values,
+      plan,
+      conduct,
+      engine: description,
+      redactor,
+      identity,
+      setup: { ...parts, ...withoutUndefined({ clock: options.clock, play }) },
+      [Symbol.asyncDispose]: close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** The parts that settings name; of the others nothing can be looked up. */
+function namedIn(options: RolloutOptions, values: RunSettings): NamedParts {
+  const { agent, engine, environment, renderer, user } = options;
+  return {
+    ...(!isPart(engine) && { engine: readEngineConfig(values) }),
+    ...(renderer === undefined && { renderer: readRendererConfig(values, values.engine) }),
+    ...(!isPart(environment) && { environment: readEnvironmentConfig(values) }),
+    ...(!isPart(agent) && { agent: readAgentConfig(values, values.seed) }),
+    ...(!isPart(user) && { user: readUserConfig(userValues(values)) }),
+  };
+}
+
+/** What is known of parts that are given: what they call themselves. */
+function namesOfGiven(
+  options: RolloutOptions,
+  { agent, environment, user }: Pick<EpisodeSetup, "agent" | "environment" | "user">,
+): Readonly<Record<string, string>> {
+  return {
+    ...(isPart(options.environment) && { environment: environment.name }),
+    ...(isPart(options.agent) && { agent: agent.strategy }),
+    ...(isPart(options.user) && { user: user.strategy }),
+  };
+}
+
+function redactorOf(options: RolloutOptions, values: RunSettings): Redactor {
+  const user = isPart(options.user) ? {} : { user: readUserConfig(userValues(values)) };
+  return createRunRedactor({ engine: engineOf(options, values), ...user }, process.env);
+}
+
+function userValues(values: RunSettings) {
+  return { ...values, user: values.user ?? "scripted" } as const;
+}
+
+/** What is played is put together as on the command line: workers put it together from the same settings. */
+async function openQueuedParts(options: RolloutOptions): Promise<OpenParts> {
+  const { run, handedOut } = await openHandedOut(options);
+  const { plan, setup, config, manifest } = run;
+  const { settings, conduct } = config;
+  return {
+    values: settings,
+    plan,
+    setup,
+    conduct,
+    handedOut,
+    redactor: createRunRedactor(config, process.env),
+    engine: manifest.found["engine"] as EngineDescription,
+    identity: async () => manifest.identity ?? {},
+    [Symbol.asyncDispose]: async () => await handedOut[Symbol.asyncDispose](),
+  };
+}
+
+function isPart<Part extends object>(part: Part | string | undefined): part is Part {
+  return typeof part === "object";
+}
+
+function keep<Part extends { close?(): Promise<void> }>(
+  own: { close?(): Promise<void> }[],
+  part: Part,
+): Part {
+  own.push(part);
+  return part;
+}
+
+async function openEnvironment(
+  { environment }: RolloutOptions,
+  values: RunSettings,
+): Promise<Environment> {
+  if (isPart(environment)) {
+    if (typeof environment.open !== "function") {
+      throw new UsageError(
+        "Cannot play the environment: it is none, expected what defineEnvironment() returns",
+      );
+    }
+    const given: unknown = environment.name;
+    const which = typeof given === "string" ? given : "that is given";
+    // It is not asked for by its name, and may be called as it likes; whoever names the tasks asks for no number.
+    const members = { ...environmentMembers, name: text, splits: namedSplits };
+    assertMembers(environment, members, `${which}: it has`);
+    return environment;
+  }
+  const { name, dataDir } = readEnvironmentConfig(values);
+  return await loadEnvironment(name, dataDir);
+}
+
+async function openRenderer(
+  values: RunSettings,
+  config: { readonly agent: ReturnType<typeof readAgentConfig> },
+  own: { close?(): Promise<void> }[],
+) {
+  const renderer = await createRunRenderer({
+    ...config,
+    renderer: readRendererConfig(values, values.engine),
+  });
+  keep(own, renderer.codec);
+  return renderer;
+}
+
+/** The strategy around the policy, or what plays in the place of one. */
+async function openAgent(
+  chosen: RolloutOptions["agent"],
+  config: AgentConfig,
+  around: {
+    readonly place: Parameters<typeof createAgent>[1];
+    readonly own: { close?(): Promise<void> }[];
+  },
+): Promise<Pick<EpisodeSetup, "agent" | "play">> {
+  const { place, own } = around;
+  if (isPart(chosen) && !isForeign(chosen)) return { agent: chosen };
+  if (!isPart(chosen) && !isForeignAgent(config))
+    return { agent: await createAgent(config, place) };
+  const { createPlayer } = await import("../composition/create-player.ts");
+  const foreign = isPart(chosen) ? chosen : (config as ForeignAgentConfig);
+  const { agent, play } = keep(own, await createPlayer(foreign, place));
+  return { agent, play };
+}
+
+function isForeign(agent: Agent | ForeignAgent): agent is ForeignAgent {
+  return "run" in agent && typeof agent.run === "function";
+}
+
+/** A renderer that is given reads calls by the parsers that the settings name, else by its own. */
+function withParsers(renderer: Renderer, values: RunSettings): Renderer {
+  const named = withoutUndefined({
+    parser: values.parser,
+    reasoningParser: values["reasoning-parser"],
+  });
+  return { ...renderer, card: { ...renderer.card, ...named } };
+}
+
+/** Without a strategy the environment's own user speaks, else one who states the task. */
+async function openUser(
+  values: RunSettings,
+  environment: Environment & { readonly user?: User },
+  own: { close?(): Promise<void> }[],
+): Promise<User> {
+  const config = readUserConfig(userValues(values));
+  if (config.strategy === "scripted" && config.scriptFile === undefined) {
+    if (environment.user !== undefined) return environment.user;
+    if (values.env === undefined) return createUser({ strategy: "scripted" });
+  }
+  const name = values.env ?? environment.name;
+  return keep(own, await createRunUser(config, { environment: { name }, env: process.env }));
+}
+
+/** What fits at once depends on the engine; one that is given says nothing of it. */
+function engineOf({ engine }: RolloutOptions, values: RunSettings) {
+  if (!isPart(engine)) return readEngineConfig(values);
+  return { kind: "sglang", urls: ["given"], turnTimeoutMs: 0 } as const;
+}

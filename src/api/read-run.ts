@@ -1,0 +1,72 @@
+import { UsageError } from "../errors.ts";
+import type { Evaluation } from "../report/evaluation.ts";
+import {
+  EvaluationTally,
+  type EvaluationPlan,
+  type PolicyPrices,
+} from "../report/evaluation-tally.ts";
+import { numberedEpisodes, numberTrials } from "../report/number-trials.ts";
+import { isOpenRun, planOpenRun } from "../report/open-run-plan.ts";
+import { openStoredRun, type StoredRun } from "../report/read-run.ts";
+import type { PlanRecord } from "../run/schedule/plan-run.ts";
+import type { EpisodeRow } from "../run/folder/episode-row.ts";
+import type { RunManifest } from "../run/folder/run-manifest.ts";
+import type { Sample } from "../trajectory/sample.ts";
+
+/** A run as its folder holds it, also while it is played: what is finished by then. */
+export interface ReadRun {
+  readonly dir: string;
+  readonly manifest: RunManifest;
+  /** The finished episodes in the order in which they ended; reads the file anew on each call. */
+  episodes(): AsyncGenerator<EpisodeRow, void, undefined>;
+  /**
+   * The training rows of the finished episodes; reads the files anew on each call. A row that no finished episode names
+   * by its hash is none of them: its episode is still being written, or was cut off by a crash and is played again.
+   */
+  samples(): AsyncGenerator<Sample, void, undefined>;
+  /** Those of one rollout: none where it is not finished. */
+  samplesOf(rolloutId: string): AsyncGenerator<Sample, void, undefined>;
+  /** How good the policy was, over the episodes that are finished. */
+  evaluation(options?: { readonly prices?: PolicyPrices }): Promise<Evaluation>;
+}
+
+/**
+ * Opens a run's folder for reading. Nothing is locked, so it may be played at the same time.
+ *
+ * @throws UsageError where it is no run's folder, or, while it is read, where a line is broken.
+ */
+export async function readRun(dir: string): Promise<ReadRun> {
+  const run = await openStoredRun(dir);
+  return {
+    dir,
+    manifest: run.manifest,
+    episodes: () => run.rows(),
+    samples: () => run.samples(),
+    samplesOf: (rolloutId) => run.samplesOf(rolloutId),
+    async evaluation({ prices } = {}) {
+      const plan = isOpenRun(run) ? await planOpenRun(run) : await planOf(run);
+      const tally = new EvaluationTally({ ...plan, ...(prices !== undefined && { prices }) });
+      for await (const each of numberedEpisodes(run, await numberTrials(run))) tally.add(each);
+      return tally.evaluation();
+    },
+  };
+}
+
+/** @throws UsageError where `run.json` does not say what was planned. */
+async function planOf(run: StoredRun): Promise<EvaluationPlan> {
+  const plan = run.manifest.found["plan"] as Partial<PlanRecord> | undefined;
+  if (!Array.isArray(plan?.taskIndexes)) {
+    throw new UsageError(
+      `Cannot evaluate ${run.dir}: its run.json does not say which tasks were planned`,
+    );
+  }
+  const { environment, split, taskIndexes, sampleCount } = plan as PlanRecord;
+  // An episode says its task's id; of a task that none was played of nobody asks for it.
+  const taskIds = new Map(taskIndexes.map((index) => [index, `${environment}/${split}/${index}`]));
+  for await (const { taskIndex, taskId } of run.rows()) {
+    if (taskIds.has(taskIndex)) taskIds.set(taskIndex, taskId);
+  }
+  const tasks = Array.from(taskIds, ([taskIndex, taskId]) => ({ taskId, taskIndex }));
+  const isBranching = run.manifest.configuration["branch-at"] !== undefined;
+  return { environment, split, tasks, trialCount: sampleCount, isBranching };
+}

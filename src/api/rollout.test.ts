@@ -1,0 +1,530 @@
+import {
+  appendFile,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { verifyRun } from "../verify/verify-run.ts";
+import type { Engine } from "../engine/engine.ts";
+import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
+import { defineEnvironment } from "../environment/define-environment.ts";
+import { refuse } from "../environment/refuse.ts";
+import { UsageError } from "../errors.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
+import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
+import { characterRenderer, startSglangTestServer, textPolicy } from "../testing/index.ts";
+import { verifySample } from "../trajectory/verify-sample.ts";
+import { scriptedUser } from "../user/scripted-user.ts";
+import { readRunConfig } from "../composition/config/run-config.ts";
+import { describeSettings } from "../composition/config/stored-settings.ts";
+import { evaluate } from "./evaluate.ts";
+import { readRun } from "./read-run.ts";
+import type { RolloutOptions } from "./rollout-options.ts";
+import { rollout } from "./rollout.ts";
+
+const smallModelFolder = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
+/** Its `<|im_end|>`. */
+const smallModelEndId = 2939;
+
+const renderer = characterRenderer();
+
+/** Somebody wants a number of lamps on. */
+const environment = defineEnvironment({
+  name: "lights",
+  tasks: [1, 2, 3].map((wanted) => ({ instruction: `${wanted} on, please.`, wanted })),
+  initialState: () => ({ on: 0 }),
+  policy: "Switch lamps on.",
+  tools: {
+    switch_on: {
+      description: "Switch a lamp on.",
+      execute: (_, state) => (state.on < 2 ? (state.on += 1) : refuse("there are two")),
+    },
+  },
+  score: ({ on }, { wanted }) => on === wanted,
+});
+
+const call = '<tool_call>\n{"name": "switch_on", "arguments": {}}\n</tool_call>';
+
+let scratch = "";
+let server: Awaited<ReturnType<typeof startSglangTestServer>>;
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-library-"));
+  // The second attempt at each task says nothing but goodbye.
+  const turns = (id: string) => (id.endsWith("#1") ? ["Bye."] : [call, call, "They are on."]);
+  server = await startSglangTestServer({ policy: await textPolicy(turns, { renderer }) });
+});
+afterAll(async () => {
+  await server.close();
+  await rm(scratch, { recursive: true });
+});
+
+function options() {
+  return { environment, renderer, url: server.url, samples: 2 } as const;
+}
+
+/** How much a folder's recording holds. */
+async function recordedBytes(dir: string): Promise<number> {
+  const { size } = await stat(path.join(dir, "recording.jsonl")).catch(() => ({ size: 0 }));
+  return size;
+}
+
+describe("rollout()", () => {
+  test("hands out every episode with rows that verify", async () => {
+    const rewards: Record<string, number | undefined> = {};
+    for await (const { episode, samples } of rollout(options())) {
+      rewards[episode.rolloutId] = episode.reward;
+      expect(samples.flatMap((sample) => verifySample(sample))).toEqual([]);
+      expect(samples.map(({ reward }) => reward)).toEqual([episode.reward]);
+    }
+    expect(rewards).toEqual({
+      "lights/test/0#0": 0,
+      "lights/test/0#1": 0,
+      "lights/test/1#0": 1,
+      "lights/test/1#1": 0,
+      "lights/test/2#0": 0,
+      "lights/test/2#1": 0,
+    });
+  });
+
+  test("an engine of one's own is left where it never says what it is, and blamed where it fails", async () => {
+    const engine = createSglangEngine({ url: server.url });
+    const { url: _server, ...rest } = options();
+    const stop = new AbortController();
+    const asked = withResolvers();
+    const hung: Engine = {
+      ...engine,
+      describe: () => {
+        asked.resolve();
+        return new Promise(() => {});
+      },
+    };
+    const first = rollout({ ...rest, engine: hung, signal: stop.signal })[Symbol.asyncIterator]();
+    const reason = new Error("enough");
+    const outcome = expect(first.next()).rejects.toBe(reason);
+    await asked.promise;
+    stop.abort(reason);
+    await outcome;
+    const failing = { ...engine, describe: () => Promise.reject(new Error("db away")) };
+    const second = rollout({ ...rest, engine: failing })[Symbol.asyncIterator]();
+    await expect(second.next()).rejects.toMatchObject({
+      code: "engine/exception",
+      message: `Cannot describe the engine sglang: db away`,
+    });
+    await engine.close();
+  });
+
+  test("plays to the end where an engine of one's own names a context length that is none", async () => {
+    const engine = createSglangEngine({ url: server.url });
+    const { url: _server, ...rest } = options();
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    onTestFinished(() => warned.mockRestore());
+    const emptied: Engine = {
+      ...engine,
+      describe: async () => ({ ...(await engine.describe()), contextLength: 0 }),
+    };
+    const stopReasons: string[] = [];
+    for await (const { episode } of rollout({ ...rest, engine: emptied, tasks: [1] })) {
+      stopReasons.push(episode.stopReason);
+    }
+    expect(stopReasons).toEqual(["user-left", "user-left"]);
+    expect(warned.mock.calls).toEqual([
+      [expect.stringContaining("the engine sglang names the context length 0, expected a whole")],
+    ]);
+    await engine.close();
+  });
+
+  test("plays tasks that are named of a split without an end", async () => {
+    const endless = { ...environment, splits: { test: Infinity } };
+    const played: string[] = [];
+    for await (const { episode } of rollout({ ...options(), environment: endless, tasks: "1" })) {
+      played.push(episode.rolloutId);
+    }
+    expect(played.toSorted()).toEqual(["lights/test/1#0", "lights/test/1#1"]);
+  });
+
+  test("hands out groups, takes settings in either spelling and an engine that is open", async () => {
+    const engine = createSglangEngine({ url: server.url });
+    const { url: _server, ...rest } = options();
+    const groups = [];
+    const settings = { ...rest, engine, tasks: [2, 1], maxTurns: 2, "max-tokens-per-turn": 300 };
+    for await (const { groupId, episodes } of rollout({ ...settings, group: true })) {
+      groups.push([groupId, episodes.map(({ episode }) => episode.stopReason)]);
+    }
+    expect(groups.toSorted(([a], [b]) => String(a).localeCompare(String(b)))).toEqual([
+      ["lights/test/1", ["max-turns", "user-left"]],
+      ["lights/test/2", ["max-turns", "user-left"]],
+    ]);
+    expect((await engine.describe()).kind).toBe("sglang");
+    await engine.close();
+  });
+
+  test("stops the rest where the loop is broken off, and goes on from a folder", async () => {
+    const out = path.join(scratch, "broken-off");
+    for await (const { episode } of rollout({ ...options(), out, concurrency: 1 })) {
+      expect(episode.rolloutId).toBe("lights/test/0#0");
+      break;
+    }
+    const rest: string[] = [];
+    for await (const { episode } of rollout({ ...options(), out })) rest.push(episode.rolloutId);
+    expect(rest).not.toContain("lights/test/0#0");
+    const run = await readRun(out);
+    const ids = [];
+    for await (const { rolloutId } of run.episodes()) ids.push(rolloutId);
+    expect(new Set(ids).size).toBe(6);
+    let rows = 0;
+    for await (const sample of run.samples()) {
+      expect(verifySample(sample)).toEqual([]);
+      rows += 1;
+    }
+    expect(rows).toBe(6);
+    expect(await run.evaluation()).toMatchObject({ episodes: { planned: 6, scored: 6 } });
+  });
+
+  test("hands out a group whole whose first attempt an earlier start finished", async () => {
+    const about = { ...options(), out: path.join(scratch, "begun-group"), concurrency: 1 };
+    const seen: unknown[] = [];
+    for await (const { episode, samples } of rollout(about)) {
+      seen.push(episode.rolloutId, samples);
+      break;
+    }
+    const found: unknown[] = [];
+    const groups: Record<string, readonly string[]> = {};
+    for await (const { groupId, episodes } of rollout({ ...about, group: true })) {
+      groups[groupId] = episodes.map(({ episode }) => episode.rolloutId);
+      const { episode, samples } = episodes[0]!;
+      if (found.length === 0) found.push(episode.rolloutId, samples);
+    }
+    expect(groups).toEqual({
+      "lights/test/0": ["lights/test/0#0", "lights/test/0#1"],
+      "lights/test/1": ["lights/test/1#0", "lights/test/1#1"],
+      "lights/test/2": ["lights/test/2#0", "lights/test/2#1"],
+    });
+    // Its rows are the same, read from the disk.
+    expect(found).toEqual(seen);
+  });
+
+  test("keeps what a folder has beyond a number of groups that is lower now", async () => {
+    const out = path.join(scratch, "fewer-groups");
+    for (const groups of [4, 2]) {
+      const about = { ...options(), out, passes: "endless", groups, format: "slime" } as const;
+      for await (const _ of rollout(about)) {
+        // What is written is looked at.
+      }
+      const { violations } = await verifyRun(out);
+      expect(violations).toEqual([]);
+      const summary = JSON.parse(await readFile(path.join(out, "summary.json"), "utf8")) as object;
+      expect(summary).toMatchObject({ finished: 8, slime: { groups: 4, rows: 8 } });
+    }
+  });
+
+  test("samples trees, each attempt once, and writes what is to be recorded", async () => {
+    const repeatable = { ...environment, repeatable: true };
+    const settings = { ...options(), environment: repeatable, tasks: [1] };
+    const out = path.join(scratch, "tree");
+    const from: unknown[] = [];
+    for await (const { episodes } of rollout({ ...settings, out, branchAt: "1", group: true })) {
+      from.push(...episodes.map(({ episode }) => episode.forkedFrom));
+    }
+    expect(from).toEqual([undefined, { rolloutId: "lights/test/1#0", turnIndex: 1 }]);
+    expect(await recordedBytes(out)).toBeGreaterThan(0);
+    const other = async (more: object) => await rollout({ ...settings, out, ...more }).next();
+    await expect(other({ branchAt: "0" })).rejects.toThrow('branch-at was "1" and is "0"');
+    await expect(other({ branchAt: "1", record: "none" })).rejects.toThrow(
+      'Cannot branch (branchAt, or --branch-at) where record is "none"',
+    );
+    const bare = path.join(scratch, "bare");
+    for await (const _ of rollout({ ...settings, out: bare, record: "none" }));
+    expect(await recordedBytes(bare)).toBe(0);
+  });
+
+  test("goes on in no folder with another environment, model or module than it was played with", async () => {
+    const modelDir = path.join(scratch, "model");
+    await cp(smallModelFolder, modelDir, { recursive: true });
+    const module = path.join(scratch, "lights.mjs");
+    const source = `export default {
+      name: "lights", source: "here", splits: { test: 1 }, tools: [], policyText: "",
+      task: (split, index) =>
+        ({ id: "lights/test/0", environment: "lights", split, index, instruction: "On!", data: {} }),
+      open: async () => ({ score: async () => ({ reward: 1 }), close: async () => {} }),
+    };`;
+    await writeFile(module, source);
+    const engine: Engine = {
+      ...preparedEngine([]),
+      generate: async (...call) =>
+        await preparedEngine([{ outputIds: [smallModelEndId] }]).generate(...call),
+    };
+    const play = async (parts: Partial<RolloutOptions>): Promise<void> => {
+      const out = path.join(scratch, `changed ${parts.out}`);
+      for await (const _ of rollout({ engine, attempts: 1, maxTurns: 1, ...parts, out }));
+    };
+    const byName = { environment: module, model: modelDir, out: "named" };
+    const given = { environment, renderer, user: scriptedUser({ lines: ["On!"] }), out: "given" };
+    for (const parts of [byName, given]) {
+      await play(parts);
+      await play(parts);
+    }
+    await expect(
+      play({ ...given, environment: { ...environment, name: "lamps" } }),
+    ).rejects.toThrow('environment was "lights" and is "lamps"');
+    await expect(play({ ...given, user: { ...given.user, strategy: "other" } })).rejects.toThrow(
+      'user was "scripted" and is "other"',
+    );
+    await expect(play({ ...given, renderer: { ...renderer, stopTokenIds: [1] } })).rejects.toThrow(
+      "what its episodes were played with has changed: stopTokens was",
+    );
+    await appendFile(path.join(modelDir, "tokenizer.json"), "\n");
+    await expect(play(byName)).rejects.toThrow("has changed: tokenizer was");
+    await cp(smallModelFolder, modelDir, { recursive: true });
+    await writeFile(module, source.replace("reward: 1", "reward: 0"));
+    await expect(play(byName)).rejects.toThrow("has changed: environmentData was");
+  });
+
+  test("hands out and writes no secret that the settings name", async () => {
+    const secret = "sk-library-secret-key";
+    vi.stubEnv("LIGHTS_KEY", secret);
+    process.argv.push(secret);
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+      process.argv.pop();
+    });
+    const telling = defineEnvironment({
+      name: "telling",
+      tasks: [{ instruction: "On, please." }],
+      initialState: () => ({}),
+      policy: "",
+      tools: { switch_on: { description: "Switch on.", execute: () => `done with ${secret}` } },
+      score: () => 1,
+    });
+    const out = path.join(scratch, "secrets");
+    const settings = { ...options(), environment: telling, apiKeyEnv: "LIGHTS_KEY", out };
+    const locks: string[] = [];
+    const script = path.basename(process.argv[1]!, ".js");
+    for await (const { episode, samples } of rollout(settings)) {
+      const said = await renderer.codec.decode(samples[0]!.tokenIds);
+      expect(`${JSON.stringify(episode)}${said}`).not.toContain(secret);
+      if (episode.sampleIndex === 0) expect(said).toContain("done with [redacted]");
+      locks.push(await readFile(path.join(out, "run.lock"), "utf8"));
+    }
+    expect(locks.map((lock) => (JSON.parse(lock) as { command: string }).command)).toEqual([
+      script,
+      script,
+    ]);
+    expect(locks.join("")).not.toContain(secret);
+    const names = (await readdir(out)).filter((name) => name !== "run.lock");
+    const texts = await Promise.all(names.map((name) => readFile(path.join(out, name), "utf8")));
+    expect(texts.join("")).not.toContain(secret);
+  });
+
+  test("refuses a key in the place of a variable's name before it writes anything", async () => {
+    const pasted = "sk-pasted-0123456789abcdef";
+    for (const [option, flag] of [
+      ["apiKeyEnv", "--api-key-env"],
+      ["userApiKeyEnv", "--user-api-key-env"],
+    ] as const) {
+      const out = path.join(scratch, `pasted-${option}`);
+      const refused = rollout({ ...options(), out, [option]: pasted }).next();
+      await expect(refused).rejects.toThrow(
+        new UsageError(
+          `Cannot use ${flag}: what it gives is not the name of a variable that is set, expected the name of ` +
+            "the variable that holds the secret, and not the secret itself",
+        ),
+      );
+      await expect(stat(out)).rejects.toThrow("ENOENT");
+    }
+  });
+
+  test("says for what it waits where another machine holds the folder, and stops waiting when it is stopped", async () => {
+    const out = path.join(scratch, "held");
+    await mkdir(out);
+    const place = { pid: 5, host: "elsewhere", bootId: "other", pidNamespace: "other" };
+    const holder = {
+      format: 1,
+      id: "abc",
+      since: "2026-11-23T10:05:00.000Z",
+      command: "x",
+      ...place,
+    };
+    const text = `${JSON.stringify(holder)}\n`;
+    await writeFile(path.join(out, "run.lock"), text);
+    const stop = new AbortController();
+    const reason = new Error("that is all");
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => stop.abort(reason));
+    onTestFinished(() => warned.mockRestore());
+    const { signal } = stop;
+    await expect(rollout({ ...options(), out, signal }).next()).rejects.toBe(reason);
+    expect(warned.mock.calls).toEqual([
+      [
+        `${out} is locked by process 5 on elsewhere since 2026-11-23T10:05:00.000Z (x): waiting until it gives a ` +
+          "sign of life or has given none for 120 s",
+      ],
+    ]);
+    expect(await readdir(out)).toEqual(["run.lock"]);
+    expect(await readFile(path.join(out, "run.lock"), "utf8")).toBe(text);
+  });
+
+  test("refuses a key that is a part of the environment's name, and begins no folder", async () => {
+    vi.stubEnv("LIGHTS_KEY", "lights-on");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const out = path.join(scratch, "named");
+    const named = { ...environment, name: "all-lights-on" };
+    const settings = { ...options(), environment: named, apiKeyEnv: "LIGHTS_KEY", out };
+    await expect(rollout(settings).next()).rejects.toThrow(
+      "Cannot start a run of all-lights-on: a known key or password is a part of the environment's name",
+    );
+    expect(await readdir(scratch)).not.toContain("named");
+  });
+
+  test("stops by its signal, and says what cannot be used", async () => {
+    const stop = new AbortController();
+    const play = async () => {
+      for await (const _ of rollout({ ...options(), concurrency: 1, signal: stop.signal })) {
+        stop.abort(new Error("enough"));
+      }
+    };
+    await expect(play()).rejects.toThrow("enough");
+    const first = async (more: object) => await rollout({ ...options(), ...more }).next();
+    await expect(first({ environment: { name: "x" } })).rejects.toThrow(
+      "expected what defineEnvironment()",
+    );
+    for (const [member, value, fault] of [
+      ["policyText", undefined, 'no "policyText", expected a text'],
+      ["policyText", 5, '"policyText" of the wrong form, expected a text'],
+      ["tools", undefined, 'no "tools", expected a list of what toolFromOpenAi() returns'],
+      ["task", undefined, 'no "task", expected a function'],
+    ] as const) {
+      await expect(first({ environment: { ...environment, [member]: value } })).rejects.toThrow(
+        new UsageError(`Cannot use environment lights: it has ${fault}`),
+      );
+    }
+    await expect(first({ split: "train" })).rejects.toThrow('Cannot find split "train" of lights');
+    await expect(first({ maxTurn: 3 })).rejects.toThrow('Cannot use "max-turn": unknown setting');
+    // In their places others would play.
+    for (const [name, part, found] of [
+      ["agent", () => {}, "a function"],
+      ["user", () => {}, "a function"],
+      ["environment", null, "null"],
+    ] as const) {
+      await expect(first({ [name]: part })).rejects.toThrow(
+        `Cannot use ${name}: it is ${found}, expected an object or a name`,
+      );
+    }
+    await expect(first({ renderer: undefined })).rejects.toThrow("Missing --model");
+    await expect(first({ url: undefined })).rejects.toThrow("Missing --url");
+  });
+
+  test("gives up where one episode after the other fails", async () => {
+    const broken = defineEnvironment({
+      name: "broken",
+      tasks: Array.from({ length: 50 }, () => ({ instruction: "?" })),
+      initialState: () => {
+        throw new Error("no disk");
+      },
+      policy: "",
+      tools: {},
+      score: () => 0,
+    });
+    const outcomes: string[] = [];
+    const play = async () => {
+      const settings = {
+        ...options(),
+        environment: broken,
+        samples: 1,
+        attempts: 1,
+        maxFailures: 3,
+      };
+      for await (const { episode } of rollout({ ...settings, concurrency: 1 })) {
+        outcomes.push(episode.outcome);
+      }
+    };
+    await expect(play()).rejects.toThrow(
+      "Cannot go on: 3 episodes failed in a row: initialState() of broken",
+    );
+    expect(outcomes).toEqual(["failed", "failed", "failed"]);
+  });
+});
+
+describe("evaluate()", () => {
+  test("counts what it played, also where a tool changes the working directory", async () => {
+    const before = process.cwd();
+    onTestFinished(() => process.chdir(before));
+    const home = await mkdtemp(path.join(scratch, "home-"));
+    const elsewhere = await mkdtemp(path.join(scratch, "elsewhere-"));
+    process.chdir(home);
+    const roaming = defineEnvironment({
+      name: "roaming",
+      tasks: [{ instruction: "On, please." }],
+      initialState: () => ({ on: 0 }),
+      policy: "",
+      tools: {
+        switch_on: {
+          description: "Switch on.",
+          execute: (_, state) => {
+            process.chdir(elsewhere);
+            return (state.on += 1);
+          },
+        },
+      },
+      score: ({ on }) => on > 0,
+    });
+    const { samples: trials, ...rest } = options();
+    const evaluation = await evaluate({ ...rest, trials, environment: roaming, out: "runs/first" });
+    expect(evaluation.averageReward?.value).toBe(0.5);
+    expect(await readdir(elsewhere)).toEqual([]);
+  });
+
+  test("is as turnwright eval where nothing is said", async () => {
+    const { toRunSettings } = await import("../cli/eval-settings.ts");
+    const out = path.join(scratch, "as-eval");
+    const shared = {
+      model: smallModelFolder,
+      user: "scripted",
+      tasks: "0",
+      trials: 2,
+      out,
+    } as const;
+    await evaluate({ ...shared, environment: "storefront", url: server.url });
+    const { configuration } = (await readRun(out)).manifest;
+    const asked = toRunSettings({ ...shared, env: "storefront", url: [server.url] });
+    expect(configuration).toEqual(describeSettings(readRunConfig(asked).settings).configuration);
+    expect(configuration).toMatchObject({ temperature: 0, samples: 2 });
+    await evaluate({ ...options(), tasks: "0", temperature: 0.5, out: `${out}-warm` });
+    const warm = (await readRun(`${out}-warm`)).manifest.configuration;
+    expect(warm["temperature"]).toBe(0.5);
+  });
+
+  test("refuses what an evaluation does not have", async () => {
+    const { samples: trials, ...rest } = options();
+    const cases = { passes: "2", groups: 3, branchAt: "1", "branch-at": "1" };
+    for (const [name, value] of Object.entries(cases)) {
+      const setting = name === "branchAt" ? "branch-at" : name;
+      const measured = evaluate({ ...rest, trials, [name]: value });
+      await expect(measured).rejects.toThrow(
+        new UsageError(
+          `Cannot use ${setting} in an evaluation: it plays each task as often as it has trials, each from the ` +
+            "beginning, expected trials alone",
+        ),
+      );
+    }
+  });
+
+  test("measures in memory and in a folder alike", async () => {
+    const { samples: trials, ...rest } = options();
+    const out = path.join(scratch, "evaluation");
+    for (const where of [{}, { out }, { out }]) {
+      const evaluation = await evaluate({ ...rest, trials, ...where });
+      expect(evaluation).toMatchObject({
+        episodes: { planned: 6, finished: 6, scored: 6 },
+        averageReward: { value: 1 / 6 },
+      });
+    }
+  });
+});

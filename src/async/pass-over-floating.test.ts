@@ -1,0 +1,49 @@
+import { describe, expect, test } from "vitest";
+import { InvariantError, RolloutError, UsageError, ownBug } from "../errors.ts";
+import { asRecorded, OutsideMisuse, PlaybackStop } from "../outside.ts";
+import { packageFile } from "../files/package-file.ts";
+import { passOverFloating } from "./pass-over-floating.ts";
+
+/** What was made in this package, and nowhere else as far as its stack tells. */
+function ours<Reason extends Error>(reason: Reason): Reason {
+  const stack = `${reason.name}: ${reason.message}\n    at run (${packageFile("src/run/run.ts")}:1:2)`;
+  return Object.defineProperty(reason, "stack", { value: stack });
+}
+
+/** Tells of a rejection as Node does, and nobody but what is tested here of it. */
+function rejected(reason: unknown): readonly string[] {
+  const before = new Set(process.listeners("unhandledRejection"));
+  const lines: string[] = [];
+  using _floating = passOverFloating((line) => lines.push(line));
+  const [added] = process.listeners("unhandledRejection").filter((one) => !before.has(one));
+  added!(reason, Promise.resolve());
+  return lines;
+}
+
+describe("passOverFloating()", () => {
+  test.each<[what: string, reason: Error]>([
+    ["a signal's reason", new DOMException("The limit of 5 ms is over", "TimeoutError")],
+    ["an outage", new RolloutError("environment/exception", "no lamp")],
+    ["a complaint", new UsageError("Cannot play")],
+    ["the end of a recording", new PlaybackStop("it ends")],
+    ["what a call threw when it was recorded", asRecorded(new Error("the service is down"))],
+    ["what cannot be recorded", new OutsideMisuse("Cannot record 1n")],
+  ])("passes over %s that somebody was given and leaves lying", (_, reason) => {
+    expect(rejected(ours(reason))).toEqual([
+      "an environment, an agent or another module of yours: a promise that nobody awaits was rejected: " +
+        `${reason.message}; await it, or catch what it may throw`,
+    ]);
+  });
+
+  test("passes over a bug of somebody else's, wherever they threw it", () => {
+    const [line] = rejected(new InvariantError("a lamp is on or off"));
+    expect(line).toMatch(/^pass-over-floating\.test\.ts:\d+: a promise that nobody awaits/);
+  });
+
+  test.each([ours(new TypeError("x is not a function")), ownBug("a run has one end")])(
+    "lets a bug of ours end the process: %s",
+    (reason) => {
+      expect(() => rejected(reason)).toThrow(reason);
+    },
+  );
+});

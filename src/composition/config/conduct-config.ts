@@ -1,0 +1,113 @@
+import type { RecordPolicy } from "../../run/recording/read-recording.ts";
+import type { SinkFormat } from "../../run/folder/run-folder.ts";
+import { requireBranchRecord } from "../../values/require-branch-record.ts";
+import type { EngineConfig } from "./engine-config.ts";
+import { withoutUndefined } from "../../values/without-undefined.ts";
+import { count, flag, text, type Setting, type SettingValues } from "./setting.ts";
+
+/** How the run is carried out, and where it is written. */
+export const conductSettings = [
+  {
+    name: "concurrency",
+    kind: count(1),
+    value: "n",
+    help: "episodes at once (default: 64; llama: its sequences)",
+    operational: true,
+  },
+  {
+    name: "follow-load",
+    kind: { type: "choice", choices: ["on", "off"] },
+    help: "play fewer episodes at once while the engine's memory is full or its queue long",
+    default: "on",
+    operational: true,
+  },
+  {
+    name: "attempts",
+    kind: count(1),
+    value: "n",
+    help: "plays of an episode before its failure is final",
+    default: 2,
+    operational: true,
+  },
+  {
+    name: "max-failures",
+    kind: count(1),
+    value: "n",
+    help: "failures in a row that stop the run; those of one group count once, the engine's each",
+    default: 20,
+    operational: true,
+  },
+  {
+    name: "out",
+    kind: text,
+    value: "dir",
+    help: "the run's folder; the same command on it resumes",
+    operational: true,
+  },
+  {
+    name: "format",
+    kind: { type: "choice", choices: ["slime"] },
+    help: "also write the samples for this trainer",
+  },
+  {
+    name: "record",
+    kind: { type: "choice", choices: ["all", "failed", "none"] },
+    help: "whose inputs are kept for replay and fork; with none, a stopped episode begins anew",
+    default: "all",
+    operational: true,
+  },
+  {
+    name: "retry-failed",
+    kind: flag,
+    help: "on resuming, play failed episodes again",
+    operational: true,
+  },
+] as const satisfies readonly Setting[];
+
+/** How a run is carried out, and where it is written. */
+export interface ConductConfig {
+  /** Episodes at once. */
+  readonly concurrency: number;
+  /** Whether fewer are played at once while the engine is full. */
+  readonly followLoad: boolean;
+  /** Plays of an episode before its failure is final. */
+  readonly attempts: number;
+  /** Failures in a row that stop the run; see `StartRunOptions`. */
+  readonly maxFailuresInRow: number;
+  /** The run's folder; absent: a new one below `runs/`. */
+  readonly dir?: string;
+  /** A trainer's format to write besides. */
+  readonly format?: SinkFormat;
+  /** Whose inputs are kept in `recording.jsonl`. */
+  readonly record: RecordPolicy;
+  /** On resuming, whether failed episodes are played again. */
+  readonly retryFailed: boolean;
+}
+
+/** Episodes at once where nothing says how many. */
+const DEFAULT_CONCURRENCY = 64;
+/** The llama engine's own default. */
+const DEFAULT_LLAMA_SEQUENCES = 2;
+
+/** Reads how a run is carried out. */
+export function readConductConfig(
+  values: SettingValues<(typeof conductSettings)[number]> & {
+    readonly "branch-at"?: string | undefined;
+  },
+  engine: EngineConfig,
+): ConductConfig {
+  const fitting =
+    engine.kind === "llama"
+      ? (engine.sequenceCount ?? DEFAULT_LLAMA_SEQUENCES)
+      : DEFAULT_CONCURRENCY;
+  if (values["branch-at"] !== undefined) requireBranchRecord(values.record);
+  return {
+    concurrency: values.concurrency ?? fitting,
+    followLoad: values["follow-load"] === "on",
+    attempts: values.attempts,
+    maxFailuresInRow: values["max-failures"],
+    record: values.record,
+    retryFailed: values["retry-failed"] === true,
+    ...withoutUndefined({ dir: values.out, format: values.format }),
+  };
+}

@@ -1,0 +1,196 @@
+import type { SglangEngineOptions } from "../../engine/sglang/sglang-options.ts";
+import type { VllmEngineOptions } from "../../engine/vllm/vllm-options.ts";
+import { UsageError } from "../../errors.ts";
+import type { limitSettings } from "./limits-config.ts";
+import { withoutUndefined } from "../../values/without-undefined.ts";
+import { count, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
+
+/** The engines that settings can name. */
+const engineNames = ["sglang", "vllm", "llama-cpp", "llama", "reference"] as const;
+
+/** One of `engineNames`. */
+export type EngineName = (typeof engineNames)[number];
+
+/** What samples, and where it is. */
+export const engineSettings = [
+  {
+    name: "engine",
+    kind: { type: "choice", choices: engineNames },
+    help: "inference engine: a server's, or in this process (llama: GGUF, reference: small models)",
+    default: "sglang",
+  },
+  {
+    name: "url",
+    kind: { type: "list" },
+    help: "the engine's or router's address; several for several workers",
+    operational: true,
+  },
+  {
+    name: "engine-mode",
+    kind: { type: "choice", choices: ["auto", "router", "direct"] },
+    help: "sglang: whether the address is a router or a worker (default: auto)",
+    operational: true,
+  },
+  {
+    name: "engine-api",
+    kind: { type: "choice", choices: ["auto", "generate", "completions"] },
+    help: "vllm: /inference/v1/generate or /v1/completions (default: the first the server has)",
+    operational: true,
+  },
+  {
+    name: "served-model",
+    kind: text,
+    value: "name",
+    help: "vllm, llama-cpp: which of the server's models or LoRA adapters",
+  },
+  {
+    name: "api-key-env",
+    kind: text,
+    value: "variable",
+    help: "environment variable that holds the engine's API key",
+    operational: true,
+  },
+  {
+    name: "gguf",
+    kind: text,
+    value: "file",
+    help: "llama: the weights, a GGUF file or hf:owner/repo:file",
+    operational: true,
+  },
+  {
+    name: "threads",
+    kind: count(1),
+    value: "n",
+    help: "in this process: threads that compute (default: llama: cores but one, reference: cores)",
+    operational: true,
+  },
+  {
+    name: "sequences",
+    kind: count(1),
+    value: "n",
+    help: "in this process: turns computed at once (default: llama: 2, reference: 64 a thread)",
+    operational: true,
+  },
+] as const satisfies readonly Setting[];
+
+/** A server: where it is, how it is asked. */
+export interface ServerConfig {
+  /** One at least. */
+  readonly urls: readonly string[];
+  /** The environment variable that holds the key. */
+  readonly apiKeyEnv?: string;
+  /** One turn with all repetitions, milliseconds. */
+  readonly turnTimeoutMs: number;
+}
+
+/** An inference engine. */
+export type EngineConfig =
+  | ({ readonly kind: "sglang" } & ServerConfig & Pick<SglangEngineOptions, "mode">)
+  | ({ readonly kind: "vllm"; readonly servedModel?: string } & ServerConfig &
+      Pick<VllmEngineOptions, "api">)
+  | ({ readonly kind: "llama-cpp"; readonly servedModel?: string } & ServerConfig)
+  | {
+      readonly kind: "llama";
+      /** A GGUF file, or `hf:owner/repo:file`. */
+      readonly file: string;
+      readonly threadCount?: number;
+      /** Turns computed at once. */
+      readonly sequenceCount?: number;
+      /** Prompt and output together, in ids. */
+      readonly contextLength?: number;
+    }
+  | {
+      readonly kind: "reference";
+      readonly modelDir: string;
+      readonly threadCount?: number;
+      /** Turns computed at once. */
+      readonly sequenceCount?: number;
+    };
+
+/** The settings that an engine is made of: its own, and those that it shares. */
+type EngineValues = SettingValues<
+  | (typeof engineSettings)[number]
+  | Extract<(typeof limitSettings)[number], { readonly name: "max-context" | "engine-timeout" }>
+> & {
+  /** The renderer's. */
+  readonly model: string | undefined;
+};
+
+const serverNames: readonly EngineName[] = ["sglang", "vllm", "llama-cpp"];
+const inProcessNames: readonly EngineName[] = ["llama", "reference"];
+
+/** Settings that not every engine has. */
+const ownSettings = {
+  url: serverNames,
+  "api-key-env": serverNames,
+  "engine-mode": ["sglang"],
+  "engine-api": ["vllm"],
+  "served-model": ["vllm", "llama-cpp"],
+  gguf: ["llama"],
+  threads: inProcessNames,
+  sequences: inProcessNames,
+} as const satisfies Partial<Record<keyof EngineValues, readonly EngineName[]>>;
+
+/**
+ * Reads which engine samples.
+ *
+ * @throws UsageError for a setting that is missing, or that the engine does not have.
+ */
+export function readEngineConfig(values: EngineValues): EngineConfig {
+  const { engine: kind, gguf, model, "served-model": servedModel } = values;
+  checkOwnSettings(values);
+  const computing = withoutUndefined({
+    threadCount: values.threads,
+    sequenceCount: values.sequences,
+  });
+  switch (kind) {
+    case "sglang":
+      return { kind, ...readServer(values), ...withoutUndefined({ mode: values["engine-mode"] }) };
+    case "vllm":
+      return {
+        kind,
+        ...readServer(values),
+        ...withoutUndefined({ servedModel, api: values["engine-api"] }),
+      };
+    case "llama-cpp":
+      return { kind, ...readServer(values), ...(servedModel !== undefined && { servedModel }) };
+    case "llama": {
+      const file = requireSetting(gguf, "gguf", "the model, a GGUF file or hf:owner/repo:file");
+      return {
+        kind,
+        file,
+        ...computing,
+        ...withoutUndefined({ contextLength: values["max-context"] }),
+      };
+    }
+    case "reference": {
+      const remedy = "the model's folder, with config.json and weights";
+      return { kind, modelDir: requireSetting(model, "model", remedy), ...computing };
+    }
+  }
+}
+
+function checkOwnSettings(values: EngineValues): void {
+  for (const [name, owners] of Object.entries(ownSettings)) {
+    const value = values[name as keyof typeof ownSettings];
+    const isGiven = Array.isArray(value) ? value.length > 0 : value !== undefined;
+    if (!isGiven || (owners as readonly EngineName[]).includes(values.engine)) continue;
+    throw new UsageError(
+      `Cannot use --${name} with --engine ${values.engine}: it belongs to ${owners.join(", ")}`,
+    );
+  }
+}
+
+function readServer(values: EngineValues): ServerConfig {
+  const urls = values.url ?? [];
+  if (urls.length === 0) {
+    throw new UsageError(
+      "Missing --url: the address of the engine, such as http://127.0.0.1:30000",
+    );
+  }
+  return {
+    urls,
+    turnTimeoutMs: values["engine-timeout"] * 1000,
+    ...withoutUndefined({ apiKeyEnv: values["api-key-env"] }),
+  };
+}

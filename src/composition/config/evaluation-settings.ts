@@ -1,0 +1,45 @@
+import { UsageError } from "../../errors.ts";
+import { runSettings, type RunSettings } from "./run-config.ts";
+import type { GivenSettings, Setting } from "./setting.ts";
+
+/** Settings that a run has and an evaluation does not: it plays each task as often as it has trials, each anew. */
+const notOfEvaluations = [
+  "passes",
+  "groups",
+  "branch-at",
+] as const satisfies readonly (keyof RunSettings)[];
+
+/** Settings that an evaluation defaults otherwise than a rollout. */
+const replaced: Readonly<Record<string, Setting>> = {
+  temperature: {
+    name: "temperature",
+    kind: { type: "number", min: 0, max: 100 },
+    value: "t",
+    help: "sampling temperature; 0 is greedy",
+    default: 0,
+  },
+};
+
+const leftOut: ReadonlySet<string> = new Set(notOfEvaluations);
+
+/** The settings of a run that is an evaluation. */
+export const evaluationSettings: readonly Setting[] = runSettings
+  .filter(({ name }) => !leftOut.has(name))
+  .map((setting) => replaced[setting.name] ?? setting);
+
+/**
+ * The defaults in which an evaluation differs from other runs, of the settings that are not given.
+ *
+ * @throws UsageError for a setting that an evaluation does not have.
+ */
+export function evaluationDefaults(settings: GivenSettings): GivenSettings {
+  for (const name of notOfEvaluations) {
+    if (settings[name] === undefined) continue;
+    throw new UsageError(
+      `Cannot use ${name} in an evaluation: it plays each task as often as it has trials, each from the ` +
+        "beginning, expected trials alone",
+    );
+  }
+  const missing = Object.values(replaced).filter(({ name }) => settings[name] === undefined);
+  return Object.fromEntries(missing.map(({ name, default: value }) => [name, value]));
+}

@@ -1,0 +1,186 @@
+import { UsageError, describeError } from "../../errors.ts";
+import type { ParserSettings } from "../../parser/choose-parser.ts";
+import { parsePythonJson } from "../../python/json/json-parse.ts";
+import type { PyDict, PyValue } from "../../python/value.ts";
+import type { RendererOptions } from "../../renderer/create-renderer.ts";
+import type { EngineName } from "./engine-config.ts";
+import { withoutUndefined } from "../../values/without-undefined.ts";
+import { requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
+
+/** How conversations become ids, and who reads what is sampled. */
+export const rendererSettings = [
+  {
+    name: "model",
+    kind: text,
+    value: "dir",
+    help: "model folder (tokenizer.json, chat template), or hf:OWNER/NAME[@REVISION]",
+    operational: true,
+  },
+  {
+    name: "parser",
+    kind: text,
+    value: "name",
+    help: "tool-call parser (default: by the chat template)",
+  },
+  {
+    name: "dialect",
+    kind: { type: "choice", choices: ["sglang", "vllm"] },
+    help: "whose tool-call parser (default: the engine's)",
+  },
+  {
+    name: "engine-version",
+    kind: text,
+    value: "release",
+    help: "engine release whose parsers are used (default: 2026-08, for vllm 0.24)",
+  },
+  {
+    name: "reasoning-parser",
+    kind: text,
+    value: "name",
+    help: "reasoning parser, or none (default: by the chat template)",
+  },
+  {
+    name: "stop-token",
+    kind: { type: "list" },
+    value: "token",
+    help: "what ends a turn, an id or a literal; several (default: by the model folder)",
+  },
+  {
+    name: "delta-base",
+    kind: { type: "choice", choices: ["measured", "full"] },
+    help: "what a turn's continuation is rendered on: what suffices, or the whole history",
+    default: "measured",
+  },
+  {
+    name: "template-variable",
+    kind: { type: "list" },
+    value: "name=json",
+    help: "variable for the chat template, such as enable_thinking=false",
+  },
+  {
+    name: "transformers",
+    kind: text,
+    value: "release",
+    help: "release of transformers to render as, such as 5.20 (default: 5.23)",
+  },
+  {
+    name: "history",
+    kind: { type: "choice", choices: ["keep", "split", "refuse"] },
+    help: "what to do with templates that rewrite history",
+    default: "keep",
+  },
+  {
+    name: "guard",
+    kind: { type: "choice", choices: ["neutralise", "special-only", "hf-parity", "reject"] },
+    help: "control tokens in tool results and user lines",
+    default: "neutralise",
+  },
+] as const satisfies readonly Setting[];
+
+/** What is chosen in the place of what is found out about a chat template. */
+export interface TemplateChoices {
+  readonly parsers: ParserSettings;
+  /** Ids, or literals of tokens; absent: what the model folder and the template say. */
+  readonly stopTokens?: readonly (number | string)[];
+  readonly deltaBase?: "full";
+  /** Absent: the newest release that is known. */
+  readonly transformers?: string;
+  readonly variables: PyDict;
+  readonly historyPolicy: NonNullable<RendererOptions["historyPolicy"]>;
+}
+
+/** How conversations become ids. */
+export interface RendererConfig extends TemplateChoices {
+  readonly modelDir: string;
+  readonly guardPolicy: NonNullable<RendererOptions["guardPolicy"]>;
+}
+
+/** The settings of a renderer. */
+type RendererValues = SettingValues<(typeof rendererSettings)[number]>;
+
+/**
+ * Reads how conversations become ids.
+ *
+ * @throws UsageError where no model folder is named, or a variable cannot be read.
+ */
+export function readRendererConfig(values: RendererValues, engine: EngineName): RendererConfig {
+  return {
+    modelDir: requireSetting(values.model, "model", "the model's folder, with tokenizer.json"),
+    guardPolicy: values.guard,
+    ...readTemplateChoices(values, engine),
+  };
+}
+
+/**
+ * Reads what is chosen about the chat template; `engine` is the one that samples, where one does.
+ *
+ * @throws UsageError for a variable that cannot be read.
+ */
+export function readTemplateChoices(
+  values: Omit<RendererValues, "model" | "guard">,
+  engine?: EngineName,
+): TemplateChoices {
+  const stopTokens = values["stop-token"] ?? [];
+  return {
+    parsers: withoutUndefined({
+      toolCallParser: values.parser,
+      reasoningParser: values["reasoning-parser"],
+      dialect: values.dialect,
+      engineVersion: values["engine-version"],
+      servedBy: engine === "vllm" ? ("vllm" as const) : undefined,
+    }),
+    variables: readVariables(values["template-variable"] ?? []),
+    historyPolicy: values.history,
+    ...(stopTokens.length !== 0 && { stopTokens: stopTokens.map(readStopToken) }),
+    ...(values["delta-base"] === "full" && { deltaBase: "full" }),
+    ...withoutUndefined({ transformers: values.transformers }),
+  };
+}
+
+function readStopToken(token: string): number | string {
+  return /^\d+$/.test(token) ? Number(token) : token;
+}
+
+function readVariables(entries: readonly string[]): PyDict {
+  const variables = new Map<string, PyValue>();
+  for (const entry of entries) {
+    const split = entry.indexOf("=");
+    if (split <= 0) {
+      throw new UsageError(`Cannot read --template-variable ${entry}: expected name=value`);
+    }
+    const name = entry.slice(0, split);
+    variables.set(name, readVariable(name, entry.slice(split + 1)));
+  }
+  return variables;
+}
+
+/** JSON's words; in any other spelling they would be texts, and so true in a template. */
+const words: ReadonlyMap<string, string> = new Map([
+  ["true", "true"],
+  ["false", "false"],
+  ["null", "null"],
+  ["none", "null"],
+]);
+
+/** JSON where it is JSON, text otherwise, so that quotes are not needed on the command line. */
+function readVariable(name: string, value: string): PyValue {
+  try {
+    return parsePythonJson(value);
+  } catch (error) {
+    const word = words.get(value.trim().toLowerCase());
+    if (word !== undefined) {
+      throw new UsageError(
+        `Cannot read --template-variable ${name}=${value}: expected ${name}=${word}, ` +
+          `or ${name}='"${value}"' for the text, which is true in a template`,
+        { cause: error },
+      );
+    }
+    if (/^\s*["[{]/.test(value)) {
+      throw new UsageError(
+        `Cannot read --template-variable ${name}=${value}: it begins as JSON does and is none ` +
+          `(${describeError(error)})`,
+      );
+    }
+    return value;
+  }
+}

@@ -1,0 +1,84 @@
+import { agentSettings, readAgentConfig, type AgentConfig } from "./agent-config.ts";
+import { conductSettings, readConductConfig, type ConductConfig } from "./conduct-config.ts";
+import { engineSettings, readEngineConfig, type EngineConfig } from "./engine-config.ts";
+import { isTauName } from "../environment/environment-names.ts";
+import { limitSettings, readLimitsConfig, type LimitsConfig } from "./limits-config.ts";
+import { readRendererConfig, rendererSettings, type RendererConfig } from "./renderer-config.ts";
+import { readSampling, samplingSettings } from "./sampling-config.ts";
+import {
+  readEnvironmentConfig,
+  readScopeConfig,
+  scopeSettings,
+  type EnvironmentConfig,
+  type ScopeConfig,
+} from "./scope-config.ts";
+import { completeSettings, type GivenSettings, type SettingValues } from "./setting.ts";
+import { readUserConfig, userSettings, type UserConfig } from "./user-config.ts";
+import type { SamplingParameters } from "../../engine/engine.ts";
+
+/** Every setting of a run: the flags of `rollout` and the keys of its configuration file. */
+export const runSettings = [
+  ...scopeSettings,
+  ...engineSettings,
+  ...rendererSettings,
+  ...agentSettings,
+  ...samplingSettings,
+  ...userSettings,
+  ...limitSettings,
+  ...conductSettings,
+] as const;
+
+/** The settings of a run by their names, defaults filled in. JSON-able. */
+export type RunSettings = SettingValues<(typeof runSettings)[number]>;
+
+/** What a run plays, with whom, and how: read once, by `readRunConfig()`. Frozen. */
+export interface RunConfig {
+  readonly environment: EnvironmentConfig;
+  readonly scope: ScopeConfig;
+  readonly user: UserConfig;
+  readonly engine: EngineConfig;
+  readonly renderer: RendererConfig;
+  readonly agent: AgentConfig;
+  readonly sampling: SamplingParameters;
+  readonly limits: LimitsConfig;
+  readonly conduct: ConductConfig;
+  /** What all of this was read from; the run's folder keeps it. */
+  readonly settings: RunSettings;
+}
+
+/**
+ * Reads a run's settings: those that are given by the names that the command line's flags have, such as
+ * `{ env: "storefront", "max-turns": 20 }`, and the defaults of the others.
+ *
+ * @throws UsageError for an unknown name, a value of the wrong kind, one that is missing, or settings
+ *   that exclude each other. Nothing is loaded or looked up yet.
+ */
+export function readRunConfig(settings: GivenSettings): RunConfig {
+  const given = completeSettings(runSettings, settings);
+  const limits = readLimitsConfig(given);
+  const environment = readEnvironmentConfig(given);
+  // τ-bench's users are models, which have to be named; others' environments may bring a user.
+  const isAssumed = given.user === undefined && !isTauName(environment.name);
+  const values: RunSettings = isAssumed ? { ...given, user: "scripted" } : given;
+  const scope = readScopeConfig(values);
+  const user: UserConfig = { ...readUserConfig(values), ...(isAssumed && { isAssumed }) };
+  const engine = readEngineConfig(values);
+  return deepFreeze({
+    environment,
+    scope,
+    user,
+    engine,
+    renderer: readRendererConfig(values, engine.kind),
+    agent: readAgentConfig(values, scope.seed),
+    sampling: readSampling(values),
+    limits,
+    conduct: readConductConfig(values, engine),
+    settings: values,
+  });
+}
+
+function deepFreeze<Value>(value: Value): Value {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const member of Object.values(value)) deepFreeze(member);
+  return Object.freeze(value);
+}

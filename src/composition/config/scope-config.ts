@@ -1,0 +1,140 @@
+import { UsageError } from "../../errors.ts";
+import { isModulePath, readEnvironmentName } from "../environment/environment-names.ts";
+import { count, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
+
+/** What is played. */
+export const scopeSettings = [
+  {
+    name: "env",
+    kind: text,
+    value: "name",
+    help: "environment: a name (see `env list`), or a module such as ./lamps.js",
+  },
+  {
+    name: "data",
+    kind: text,
+    value: "dir",
+    help: "the environment's data: a τ-bench bundle folder",
+    operational: true,
+  },
+  { name: "split", kind: text, help: "which tasks", default: "test" },
+  {
+    name: "tasks",
+    kind: text,
+    value: "list",
+    help: "task indexes: all, or such as 0-31,40",
+    default: "all",
+  },
+  {
+    name: "samples",
+    kind: count(1),
+    value: "n",
+    help: "episodes per task: the group's size",
+    default: 1,
+  },
+  {
+    name: "passes",
+    kind: text,
+    value: "n",
+    help: "passes over the tasks, each in an order of its own: a number, or endless (default: one)",
+  },
+  {
+    name: "groups",
+    kind: count(1),
+    value: "n",
+    help: "with --passes: groups after which the run is at its end",
+    operational: true,
+  },
+  {
+    name: "branch-at",
+    kind: text,
+    value: "list",
+    help: "the other attempts at a task part from the first one with these turns, such as 2 or 1,3",
+  },
+  { name: "seed", kind: count(0), value: "n", help: "seed of the run", default: 0 },
+] as const satisfies readonly Setting[];
+
+/** The environment, by name or as a module, and where its data is. */
+export interface EnvironmentConfig {
+  /** A name that `env list` shows, or the path of a module such as `./lamps.js`. */
+  readonly name: string;
+  /** A τ-bench bundle's folder; absent: the places where one is looked for. */
+  readonly dataDir?: string;
+}
+
+/** Which tasks are played, and how often each. */
+export interface ScopeConfig {
+  readonly split: string;
+  /** `all`, or indexes and rising ranges such as `0-31,40`. */
+  readonly tasks: string;
+  /** Episodes per task: the group's size. */
+  readonly sampleCount: number;
+  readonly seed: number;
+  /** Absent: the tasks once, in their order. */
+  readonly passes?: PassesConfig;
+  /** Turns with which the other attempts at a task part from the first one; absent: all begin anew. */
+  readonly branchAt?: readonly number[];
+}
+
+/** Passes over the tasks, each in an order of its own that follows from the seed. */
+export interface PassesConfig {
+  /** How many; `Infinity` for a run without end. */
+  readonly count: number;
+  /** Groups after which the run is at its end, however many passes are left. */
+  readonly mostGroups?: number;
+}
+
+type ScopeValues = SettingValues<(typeof scopeSettings)[number]>;
+
+/**
+ * Reads which environment is played.
+ *
+ * @throws UsageError where none is named, or one by a name that there is not.
+ */
+export function readEnvironmentConfig({ env, data }: ScopeValues): EnvironmentConfig {
+  const name = requireSetting(env, "env", "the environment to play (see `env list`)");
+  if (!isModulePath(name)) readEnvironmentName(name);
+  return { name, ...(data !== undefined && { dataDir: data }) };
+}
+
+/**
+ * Reads which tasks are played; whether the environment has them turns out where they are planned.
+ *
+ * @throws UsageError for passes that are no number, and for a bound of groups without passes.
+ */
+export function readScopeConfig(values: ScopeValues): ScopeConfig {
+  const { split, tasks, samples, seed, passes, groups } = values;
+  const branchAt = readBranchAt(values);
+  const scope = { split, tasks, sampleCount: samples, seed, ...(branchAt && { branchAt }) };
+  if (passes === undefined) {
+    if (groups === undefined) return scope;
+    throw new UsageError(
+      "Cannot use --groups without --passes: give --passes endless, or choose --tasks",
+    );
+  }
+  const mostGroups = groups === undefined ? {} : { mostGroups: groups };
+  return { ...scope, passes: { count: readPassCount(passes), ...mostGroups } };
+}
+
+function readBranchAt({ "branch-at": list, samples }: ScopeValues): readonly number[] | undefined {
+  if (list === undefined) return undefined;
+  if (!/^\d{1,9}(,\d{1,9})*$/.test(list)) {
+    throw new UsageError(`Cannot use --branch-at ${list}: expected turns from 0, such as 2 or 1,3`);
+  }
+  if (samples < 2) {
+    throw new UsageError(
+      `Cannot use --branch-at with ${samples} attempt a task: nothing would branch, give --samples 2 ` +
+        "or more",
+    );
+  }
+  return list.split(",").map(Number);
+}
+
+function readPassCount(passes: string): number {
+  if (passes === "endless") return Infinity;
+  const count = Number(passes);
+  if (/^\d+$/.test(passes) && Number.isSafeInteger(count) && count >= 1) return count;
+  throw new UsageError(
+    `Cannot use --passes ${passes}: expected a whole number of at least 1, or endless`,
+  );
+}

@@ -1,0 +1,198 @@
+import { withoutSecretsOf } from "../../secrets/find-secrets.ts";
+import { expectedName } from "../../values/nearest-name.ts";
+import { UsageError } from "../../errors.ts";
+
+/** What a setting's value may be. */
+export type SettingKind =
+  | { readonly type: "text" }
+  | { readonly type: "choice"; readonly choices: readonly string[] }
+  | NumberKind
+  | { readonly type: "flag" }
+  /** May be given several times. */
+  | { readonly type: "list"; readonly choices?: readonly string[] };
+
+/** A number within a range, both ends included. */
+export interface NumberKind {
+  readonly type: "number";
+  readonly min: number;
+  readonly max: number;
+  readonly whole?: boolean;
+}
+
+/** One setting: a flag of a command and a key of the configuration file at once. */
+export interface Setting {
+  /** In kebab-case: `--name` and `"name"`. */
+  readonly name: string;
+  readonly kind: SettingKind;
+  readonly help: string;
+  /** Name of the value in help texts. */
+  readonly value?: string;
+  readonly default?: string | number;
+  /**
+   * Set where it does not change what is played, so that a run may be resumed with another value; or
+   * where what it names is compared itself, as the files of a model folder are.
+   */
+  readonly operational?: true;
+}
+
+/** The value that a setting of a kind has. */
+export type ValueOf<Kind extends SettingKind> = Kind extends { readonly type: "text" }
+  ? string
+  : Kind extends { readonly type: "number" }
+    ? number
+    : Kind extends { readonly type: "flag" }
+      ? boolean
+      : Kind extends { readonly type: "choice"; readonly choices: readonly (infer Choice)[] }
+        ? Choice
+        : Kind extends { readonly choices: readonly (infer Choice)[] }
+          ? readonly Choice[]
+          : readonly string[];
+
+/** The values of a table's settings by their names; `undefined` where neither given nor defaulted. */
+export type SettingValues<One extends Setting> = {
+  readonly [Each in One as Each["name"]]: Each extends { readonly default: string | number }
+    ? ValueOf<Each["kind"]>
+    : ValueOf<Each["kind"]> | undefined;
+};
+
+/** Settings as somebody gave them: checked by `completeSettings()`, by nobody before. */
+export type GivenSettings = Readonly<Record<string, unknown>>;
+
+/** A whole number from `min` on. */
+export function count(min: number): NumberKind {
+  return { type: "number", min, max: Infinity, whole: true };
+}
+
+/** Any text. */
+export const text = { type: "text" } as const;
+
+/** A flag that is given or not. */
+export const flag = { type: "flag" } as const;
+
+/** Seconds, from a millisecond to a week. */
+export const seconds: NumberKind = { type: "number", min: 0.001, max: 604_800 };
+
+/** US dollars per million tokens. */
+export const price: NumberKind = { type: "number", min: 0, max: Infinity };
+
+/**
+ * Checks settings and fills in the table's defaults: the one place where values that came from outside
+ * get their types. Frozen.
+ *
+ * @throws UsageError for a name that the table does not have, or a value of another kind.
+ */
+export function completeSettings<One extends Setting>(
+  table: readonly One[],
+  settings: GivenSettings,
+): SettingValues<One> {
+  checkSettings(table, settings);
+  const values = table.map(({ name, default: fallback }) => {
+    const value = settings[name] ?? fallback;
+    return [name, Array.isArray(value) ? Object.freeze([...(value as unknown[])]) : value];
+  });
+  return Object.freeze(Object.fromEntries(values)) as SettingValues<One>;
+}
+
+/**
+ * Checks settings against a table without filling anything in. `file` is where they stand, where that
+ * is a file.
+ *
+ * @throws UsageError as `completeSettings()` does.
+ */
+export function checkSettings(
+  table: readonly Setting[],
+  settings: GivenSettings,
+  file?: string,
+): void {
+  for (const [name, value] of Object.entries(settings)) {
+    const setting = table.find((candidate) => candidate.name === name);
+    const place = file === undefined ? "" : ` in ${file}`;
+    if (setting === undefined) {
+      const known = table.map((candidate) => candidate.name);
+      const expected = expectedName(name, known);
+      throw new UsageError(`Cannot use "${name}"${place}: unknown setting, ${expected}`);
+    }
+    const problem = value === undefined ? undefined : checkValue(value, setting.kind);
+    if (problem === undefined) continue;
+    const complaint =
+      file === undefined
+        ? `Cannot use --${name} ${problem.shown}: ${problem.expected}`
+        : `Cannot use "${name}"${place}: ${JSON.stringify(value)}, ${problem.expected}`;
+    const texts = [value].flat().filter((one) => typeof one === "string");
+    throw new UsageError(withoutSecretsOf(texts, complaint));
+  }
+}
+
+/** What is wrong with a value. */
+interface ValueProblem {
+  readonly shown: string;
+  readonly expected: string;
+}
+
+function checkValue(value: unknown, kind: SettingKind): ValueProblem | undefined {
+  const shown = typeof value === "string" ? value : brief(value);
+  const expect = (isRight: boolean, expected: string) =>
+    isRight ? undefined : { shown, expected: `expected ${expected}` };
+  switch (kind.type) {
+    case "text":
+      return expect(typeof value === "string", "a text");
+    case "choice":
+      return expect(kind.choices.includes(value as string), `one of ${kind.choices.join(", ")}`);
+    case "flag":
+      return expect(typeof value === "boolean", "true or false");
+    case "list":
+      return checkList(value, { shown, choices: kind.choices });
+    case "number": {
+      if (typeof value !== "number") return expect(false, "a number");
+      const expected = checkNumber(value, kind);
+      return expected === undefined ? undefined : { shown, expected };
+    }
+  }
+}
+
+/** Whatever was given in the place of a setting, such as a whole environment. */
+function brief(value: unknown): string {
+  const text = JSON.stringify(value) ?? typeof value;
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}
+
+function checkList(
+  value: unknown,
+  { shown, choices }: { readonly shown: string; readonly choices: readonly string[] | undefined },
+): ValueProblem | undefined {
+  if (!Array.isArray(value) || !value.every((item) => typeof item === "string")) {
+    return { shown, expected: "expected a list of texts" };
+  }
+  const wrong = value.find((item) => choices?.includes(item) === false);
+  if (wrong === undefined) return undefined;
+  return { shown: wrong, expected: `expected one of ${choices!.join(", ")}` };
+}
+
+/** What is expected in a number's place; `undefined` where it is as it should be. */
+export function checkNumber(value: number, { min, max, whole }: NumberKind): string | undefined {
+  const isWrong =
+    !Number.isFinite(value) ||
+    value < min ||
+    value > max ||
+    (whole === true && !Number.isSafeInteger(value));
+  if (!isWrong) return undefined;
+  // A larger whole number would be read as one of its neighbours.
+  const largest = whole === true ? Math.min(max, Number.MAX_SAFE_INTEGER) : max;
+  const isUnbounded = max === Infinity && !(value > largest);
+  const upper = isUnbounded ? "" : ` and at most ${largest}`;
+  return `expected a ${whole === true ? "whole " : ""}number of at least ${min}${upper}`;
+}
+
+/**
+ * A setting that what is played needs.
+ *
+ * @throws UsageError that names the flag where it is absent; `remedy` says what it is for.
+ */
+export function requireSetting<Value>(
+  value: Value | undefined,
+  name: string,
+  remedy: string,
+): Value {
+  if (value === undefined) throw new UsageError(`Missing --${name}: ${remedy}`);
+  return value;
+}

@@ -1,0 +1,169 @@
+import path from "node:path";
+import type { Agent } from "../agent/agent.ts";
+import { fewShotAgent } from "../agent/few-shot-agent.ts";
+import { ownTextActionPrompts } from "../agent/own-text-action-prompts.ts";
+import { readFewShotExamples } from "../agent/read-few-shot-examples.ts";
+import { readTextActionPrompts } from "../agent/read-text-action-prompts.ts";
+import type { SplitReasoning } from "../agent/split-reasoning.ts";
+import { textActionAgent } from "../agent/text-action-agent.ts";
+import { toolCallingAgent, type ToolCallingOptions } from "../agent/tool-calling-agent.ts";
+import type { ReasoningMarkup } from "../agent/turn-form.ts";
+import type { Environment } from "../environment/environment.ts";
+import { UsageError } from "../errors.ts";
+import { findReasoningParser } from "../parser/reasoning/registry.ts";
+import { findToolCallParser } from "../parser/registry.ts";
+import type { CapabilityCard } from "../renderer/capability/capability-card.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import { whyUnplayable } from "../renderer/capability/why-unplayable.ts";
+import type { AgentConfig, ForeignAgentConfig } from "./config/agent-config.ts";
+import { isTauName } from "./environment/environment-names.ts";
+import { findBundle } from "./environment/environments.ts";
+
+/** What an agent is made for. */
+interface AgentPlace {
+  readonly renderer: Renderer;
+  readonly environment: Environment;
+  /** The environment's data; absent: the places where a bundle is looked for. */
+  readonly dataDir?: string;
+}
+
+type ToolCallingConfig = Extract<AgentConfig, { readonly calls: unknown }>;
+
+/**
+ * The agent of a configuration, with the prompts of the environment's own benchmark.
+ *
+ * @throws UsageError where the chat template or the environment does not have what it needs.
+ */
+export async function createAgent(
+  config: Exclude<AgentConfig, ForeignAgentConfig>,
+  place: AgentPlace,
+): Promise<Agent> {
+  requirePlayable(place.renderer.card, config.strategy);
+  switch (config.strategy) {
+    case "act":
+    case "react":
+      return await createTextActionAgent(config, place);
+    case "few-shot":
+      return await createFewShotAgent(config, place);
+    case "tool-calling":
+      return toolCallingAgent(toolCallingOptions(config, place.renderer));
+  }
+}
+
+/**
+ * @throws UsageError where the chat template cannot express what the agent's turns are answered with:
+ *   every episode would fail.
+ */
+function requirePlayable(card: CapabilityCard, strategy: AgentConfig["strategy"]): void {
+  const needsTools = strategy === "tool-calling" || strategy === "few-shot";
+  const why =
+    whyUnplayable(card) ??
+    (needsTools && !card.supports.tool
+      ? "it does not render tool results after a turn; --agent act and react need none"
+      : undefined);
+  if (why !== undefined) {
+    throw new UsageError(`Cannot play with the chat template of ${card.source}: ${why}`);
+  }
+}
+
+/** Parsers are those that the settings or the template name. */
+function toolCallingOptions(
+  { toolUse, calls }: ToolCallingConfig,
+  renderer: Renderer,
+): ToolCallingOptions {
+  const { card, codec, responseTemplate } = renderer;
+  const { parser: parserName, reasoningParser, dialect, engineVersion } = card;
+  if (parserName === undefined) {
+    throw new UsageError(
+      "Cannot tell the tool-call parser from the chat template: name one with --parser (see `parse --list`)",
+    );
+  }
+  const splitReasoning = buildSplitReasoning(renderer, { toolCallParserActive: true });
+  const markup = findReasoningMarkup(reasoningParser);
+  return {
+    parser: findToolCallParser(parserName),
+    vocabulary: codec.addedTokens.map(({ content }) => content),
+    toolUsePolicy: toolUse,
+    parallelResults: card.supports.parallelTools,
+    ...calls,
+    ...(responseTemplate !== undefined && { responseTemplate }),
+    ...(dialect !== undefined && { dialect }),
+    ...(engineVersion !== undefined && { engineVersion }),
+    ...(splitReasoning !== undefined && { splitReasoning }),
+    ...(markup !== undefined && { reasoningMarkup: markup }),
+  };
+}
+
+function findReasoningMarkup(parserName: string | undefined): ReasoningMarkup | undefined {
+  if (parserName === undefined || parserName === "none") return undefined;
+  const { markers, closer } = findReasoningParser(parserName);
+  const [opener] = markers;
+  return opener === undefined || closer === undefined ? undefined : { opener, closer };
+}
+
+async function createTextActionAgent(
+  { strategy, invalidAction }: Extract<AgentConfig, { readonly invalidAction: unknown }>,
+  place: AgentPlace,
+): Promise<Agent> {
+  const file = await findBundleFile(place, () => "agent-prompts.json");
+  const prompts = file === undefined ? ownTextActionPrompts : await readTextActionPrompts(file);
+  const splitReasoning = buildSplitReasoning(place.renderer, { toolCallParserActive: false });
+  return textActionAgent({
+    strategy,
+    prompt: prompts[strategy],
+    invalidAction,
+    ...(splitReasoning !== undefined && { splitReasoning }),
+  });
+}
+
+async function createFewShotAgent(
+  config: Extract<AgentConfig, { readonly strategy: "few-shot" }>,
+  place: AgentPlace,
+): Promise<Agent> {
+  const { count: exampleCount, file: ownFile, draw, seed } = config.examples;
+  const file = ownFile ?? (await findBundleFile(place, (domain) => `few-shot/${domain}.jsonl`));
+  if (file === undefined) {
+    throw new UsageError(
+      `Missing --few-shot-file: ${place.environment.name} brings no examples of its own`,
+    );
+  }
+  const options = toolCallingOptions(config, place.renderer);
+  const examples = await readFewShotExamples(file);
+  if (exampleCount > examples.length) {
+    throw new UsageError(
+      `Cannot use --few-shot-examples ${exampleCount}: ${file} holds ${examples.length}`,
+    );
+  }
+  return fewShotAgent({ ...options, examples, exampleCount, draw, seed });
+}
+
+/** A file of τ-bench's bundle, where the environment is one of its domains. */
+async function findBundleFile(
+  { environment: { name }, dataDir }: AgentPlace,
+  nameFor: (domain: string) => string,
+): Promise<string | undefined> {
+  if (!isTauName(name)) return undefined;
+  const dir = dataDir ?? (await findBundle());
+  return dir === undefined ? undefined : path.join(dir, nameFor(name.slice("tau-".length)));
+}
+
+/** `none` reads the whole text. Most of vLLM's reasoning parsers are taken to part it as SGLang's do. */
+function buildSplitReasoning(
+  { card, responseTemplate }: Renderer,
+  options: { readonly toolCallParserActive: boolean },
+): SplitReasoning | undefined {
+  const { reasoningParser: name = "none", dialect, engineVersion } = card;
+  if (name === "none") return undefined;
+  const parser = findReasoningParser(name);
+  const isSglang = dialect === "sglang" && engineVersion !== undefined;
+  return (text, { opened }) => {
+    const { reasoning, normalText } = parser.parse(text, {
+      ...options,
+      forceReasoning: opened,
+      ...(dialect !== undefined && { dialect }),
+      ...(isSglang && { engineVersion }),
+      ...(responseTemplate !== undefined && { responseTemplate }),
+    });
+    return { reasoning, rest: normalText };
+  };
+}

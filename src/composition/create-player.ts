@@ -1,0 +1,49 @@
+import type { Agent } from "../agent/agent.ts";
+import { commandAgent } from "../gateway/agent/command-agent.ts";
+import type { ForeignAgent } from "../gateway/agent/foreign-agent.ts";
+import { createForeignPlayer } from "../gateway/agent/foreign-player.ts";
+import { loadAgent } from "../gateway/agent/load-agent.ts";
+import { ownBug, UsageError } from "../errors.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import { whyUnplayable } from "../renderer/capability/why-unplayable.ts";
+import type { EpisodeSetup } from "../episode/episode-setup.ts";
+import type { ForeignAgentConfig } from "./config/agent-config.ts";
+
+/** What plays a run's attempts where its agent keeps its conversations itself. */
+export interface CreatedPlayer extends Required<Pick<EpisodeSetup, "agent" | "play">> {
+  close(): Promise<void>;
+}
+
+/**
+ * What plays with an agent that was written elsewhere: a module, a program, or one that is given.
+ *
+ * @throws UsageError where there is no such module, or the model's chat template cannot be gone on with.
+ */
+export async function createPlayer(
+  chosen: ForeignAgentConfig | ForeignAgent,
+  { renderer: { card } }: { readonly renderer: Renderer },
+): Promise<CreatedPlayer> {
+  const why = whyUnplayable(card);
+  if (why !== undefined) {
+    throw new UsageError(`Cannot play with the chat template of ${card.source}: ${why}`);
+  }
+  const player = createForeignPlayer(await findAgent(chosen));
+  return { agent: standIn, play: player.play, close: async () => await player.close() };
+}
+
+async function findAgent(chosen: ForeignAgentConfig | ForeignAgent): Promise<ForeignAgent> {
+  if ("run" in chosen) return chosen;
+  return chosen.strategy === "module" ? await loadAgent(chosen.file) : commandAgent(chosen.command);
+}
+
+/** Stands where a built-in strategy is wanted; nobody asks it anything. */
+const standIn: Agent = {
+  strategy: "foreign",
+  open: refuse,
+  read: refuse,
+  observe: refuse,
+};
+
+function refuse(): never {
+  throw ownBug("an agent that was written elsewhere plays attempts by itself");
+}

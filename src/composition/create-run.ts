@@ -1,0 +1,243 @@
+import path from "node:path";
+import type { Engine, EngineDescription } from "../engine/engine.ts";
+import type { Environment } from "../environment/environment.ts";
+import type { EpisodeSetup } from "../episode/episode-setup.ts";
+import type { EpisodeLimits } from "../episode/limits.ts";
+import { requireOpenNames } from "../run/folder/open-names.ts";
+import { planRun, type RunPlan, type RunScope } from "../run/schedule/plan-run.ts";
+import { openPlan } from "../run/schedule/planned-run.ts";
+import { toPromptTime } from "../run/prompt-time.ts";
+import { RunFolder, type RunManifest } from "../run/folder/run-folder.ts";
+import { withNotedContext } from "../run/folder/run-manifest.ts";
+import { runRollouts, type RunOptions, type RunResult } from "../run/run-rollouts.ts";
+import type { Renderer } from "../renderer/renderer.ts";
+import { probeUser } from "./probe-user.ts";
+import { describeEngine } from "./describe-engine.ts";
+import { isForeignAgent } from "./config/agent-config.ts";
+import { createAgent } from "./create-agent.ts";
+import { createEngine, type Variables } from "./create-engine.ts";
+import { createRunRenderer } from "./create-run-renderer.ts";
+import { createRunUser } from "./create-run-user.ts";
+import { loadEnvironment } from "./environment/environments.ts";
+import { describePlan, sourceOf } from "./config/run-epochs.ts";
+import { toRunScope } from "./run-scope.ts";
+import type { RunConfig } from "./config/run-config.ts";
+import { describeIdentity } from "./run-identity.ts";
+import { requireVariables } from "./config/require-variables.ts";
+import { createRunRedactor } from "./run-secrets.ts";
+import { describeSettings } from "./config/stored-settings.ts";
+import { withoutUndefined } from "../values/without-undefined.ts";
+import type { Redactor } from "../secrets/redactor.ts";
+import { readVersion } from "./version.ts";
+
+/** What a run is told of while it is played. */
+export type PlayOptions = Pick<
+  RunOptions,
+  "signal" | "player" | "onProgress" | "onEpisode" | "onEngine" | "onAdmission" | "source"
+> & {
+  /** What is played, where otherwise than configured: how large groups are, and their seeds. */
+  readonly plan?: RunPlan;
+  /** Episodes at once, where otherwise than configured. */
+  readonly concurrency?: number;
+};
+
+/** Everything that a configuration describes, put together and ready to be played. */
+export interface Run extends AsyncDisposable {
+  readonly config: RunConfig;
+  readonly environment: Environment;
+  readonly plan: RunPlan;
+  /** Who plays, and how: also for `playEpisode()`. */
+  readonly setup: Omit<EpisodeSetup, "onTurn">;
+  /** Knows the keys of the engine and of the user's model, and takes them out of what is played. */
+  readonly redactor: Redactor;
+  /** What the run's folder says of it. */
+  readonly manifest: RunManifest;
+  /** What a person should know of engine and template before the run. */
+  readonly warnings: readonly string[];
+  /**
+   * Opens the run's folder: the one that is named, to begin in it or to go on, or a new one. It says which episodes
+   * there will be; a `startRun()` of your own whose tasks are others leaves that open.
+   *
+   * @param onWait - Told why it waits for another process.
+   * @param options.isOpen - Whether it leaves that open from its beginning: others give the tasks. Default false.
+   * @param options.manifest - What `run.json` is to say in the place of `manifest`.
+   * @throws UsageError where the folder holds a run of another configuration, or cannot be written.
+   */
+  openFolder(
+    onWait?: (why: string) => void,
+    options?: { readonly isOpen?: boolean; readonly manifest?: RunManifest },
+  ): Promise<RunFolder>;
+  /** Plays the episodes that the folder lacks. Throws as `runRollouts()` does. */
+  play(folder: RunFolder, options: PlayOptions): Promise<RunResult>;
+  /** Closes the engine, the tokenizer and the connections of the user's model. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Where a run reaches the world outside. */
+export interface RunSurroundings {
+  /** Ends the wait for an engine that does not answer. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number;
+  /** Environment variables that hold keys. Default: the process's. */
+  readonly env?: Variables;
+  /** Plays in the place of the engine that is configured. */
+  readonly engine?: Engine;
+  /** What others are told of the process that holds the run's folder. Default: the name of its script. */
+  readonly command?: string;
+}
+
+/**
+ * Puts a run together: the same one for the command line, a service and a library's user.
+ *
+ * @throws UsageError for what cannot be loaded or played together.
+ * @throws RolloutError where the engine does not answer.
+ */
+export async function createRun(config: RunConfig, around: RunSurroundings = {}): Promise<Run> {
+  const { now = Date.now, env = process.env, signal } = around;
+  requireVariables(config.settings, env);
+  const redactor = createRunRedactor(config, env);
+  const opened: Closable[] = [];
+  const close = async () => {
+    const ends = await Promise.allSettled(
+      opened.splice(0).map(async (part) => await part.close?.()),
+    );
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
+  };
+  try {
+    const environment = await loadEnvironment(config.environment.name, config.environment.dataDir);
+    requireOpenNames(environment, redactor);
+    const scope = toRunScope(config.scope, environment);
+    const plan = planRun(environment, scope);
+    const user = await createRunUser(config.user, { environment: config.environment, env });
+    opened.push(user);
+    if (around.engine === undefined) await probeUser(config.user, { env, signal });
+    const engine = around.engine ?? (await createEngine(config.engine, env));
+    opened.push(engine);
+    const renderer = await createRunRenderer(config);
+    opened.push(renderer.codec);
+    const place = {
+      renderer,
+      environment,
+      ...withoutUndefined({ dataDir: config.environment.dataDir }),
+    };
+    const { agent, play } = await openAgent(config.agent, place, opened);
+    const { engineTimeoutMs: timeoutMs } = config.limits;
+    const description = await describeEngine(engine, { signal, timeoutMs });
+    const { contextLength = Infinity } = description;
+    const limits = { maxContextTokens: contextLength, ...config.limits };
+    const { sampling } = config;
+    const promptTime = new Date(now());
+    const parts = { environment, user, engine, renderer, agent, sampling, limits, now, promptTime };
+    const setup = { ...parts, ...(play !== undefined && { play }) };
+    const facts = { environment, scope, renderer, engine: description, limits };
+    const manifest = redactor.clean(await describeRun(config, facts));
+    return {
+      config,
+      environment,
+      plan,
+      setup,
+      redactor,
+      manifest,
+      warnings: [...renderer.card.warnings, ...warningsOf(description, config)].map((each) =>
+        redactor.text(each),
+      ),
+      async openFolder(onWait = () => {}, { isOpen = false, manifest: told = manifest } = {}) {
+        const { dir = newFolder(environment, now), retryFailed, record, format } = config.conduct;
+        const command = around.command && redactor.text(around.command);
+        const lock = { onWait, ...withoutUndefined({ signal, command }) };
+        const begun = {
+          promptTime: toPromptTime(promptTime),
+          ...told,
+          ...(isOpen && { found: { ...told.found, plan: openPlan } }),
+        };
+        return await RunFolder.open(dir, begun, {
+          retryFailed,
+          record,
+          lock,
+          ...(format !== undefined && { format }),
+        });
+      },
+      async play(folder, options) {
+        const { concurrency, followLoad, attempts, maxFailuresInRow } = config.conduct;
+        const conduct = { concurrency, followLoad, attempts, maxFailuresInRow };
+        const source = sourceOf(config.scope, plan, environment, folder.finished);
+        return await runRollouts({
+          plan,
+          source,
+          setup: { ...setup, limits: withNotedContext(limits, folder.manifest) },
+          folder,
+          redactor,
+          ...conduct,
+          ...withoutUndefined({ model: description.model, branchAt: config.scope.branchAt }),
+          ...options,
+        });
+      },
+      [Symbol.asyncDispose]: close,
+    };
+  } catch (error) {
+    redactor.error(error);
+    await close();
+    throw error;
+  }
+}
+
+interface Closable {
+  close?(): Promise<void>;
+}
+
+/** The strategy around the policy, or what plays in the place of one. */
+async function openAgent(
+  config: RunConfig["agent"],
+  place: Parameters<typeof createAgent>[1],
+  opened: Closable[],
+): Promise<Pick<EpisodeSetup, "agent" | "play">> {
+  if (!isForeignAgent(config)) return { agent: await createAgent(config, place) };
+  const { createPlayer } = await import("./create-player.ts");
+  const player = await createPlayer(config, place);
+  opened.push(player);
+  return { agent: player.agent, play: player.play };
+}
+
+function newFolder({ name }: Environment, now: () => number): string {
+  const stamp = new Date(now()).toISOString().replaceAll(/[:.]/g, "-");
+  return path.join("runs", `${name}-${stamp}`);
+}
+
+async function describeRun(
+  config: RunConfig,
+  parts: {
+    readonly environment: Environment;
+    readonly scope: RunScope;
+    readonly renderer: Renderer;
+    readonly engine: EngineDescription;
+    readonly limits: EpisodeLimits;
+  },
+): Promise<RunManifest & { readonly identity: Readonly<Record<string, string>> }> {
+  const { configuration, settings } = describeSettings(config.settings);
+  return {
+    format: 1,
+    turnwright: await readVersion(),
+    configuration,
+    identity: await describeIdentity(config, parts),
+    found: {
+      engine: parts.engine,
+      template: parts.renderer.card,
+      vocabularySize: parts.renderer.codec.vocabularySize,
+      plan: describePlan(config.scope, { environment: parts.environment.name, ...parts.scope }),
+      settings,
+    },
+  };
+}
+
+function warningsOf(
+  { kind, logprobConvention, warnings = [] }: EngineDescription,
+  { sampling: { temperature = 1 } }: RunConfig,
+): readonly string[] {
+  if (logprobConvention !== "raw" || temperature === 1 || temperature === 0) return warnings;
+  return [
+    ...warnings,
+    `${kind} gives logprobs of the untempered distribution, and turns are sampled at ` +
+      `temperature ${temperature}: they are not the logprobs of what was sampled from`,
+  ];
+}

@@ -1,0 +1,79 @@
+import { readFile, stat, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { UsageError, describeError } from "../../errors.ts";
+import { makeFolder } from "../../files/make-folder.ts";
+
+/** What a project is made from. */
+interface ProjectOptions {
+  /** Made where it is not there yet. */
+  readonly dir: string;
+  /** The folder of the package's templates. */
+  readonly templateDir: string;
+  /** JSON Schema of the configuration file, as text. */
+  readonly schema: string;
+  /** Of the package that the project is to depend on. */
+  readonly version: string;
+}
+
+/** The files of a new project, by the names of what they are made from. */
+const templates: Readonly<Record<string, string>> = {
+  "package.json": "package.json",
+  "my-environment.js": "my-environment.js",
+  // The package's own tests stay out of it by their names.
+  "test-of-my-environment.js": "my-environment.test.js",
+  "turnwright.json": "turnwright.json",
+  "README.md": "README.md",
+  // No package can hold a file of that name.
+  gitignore: ".gitignore",
+};
+
+/**
+ * Begins a project: an environment, a test that plays it with a scripted policy, and a configuration file with
+ * its schema. No file that is there already is touched.
+ *
+ * @returns what to say of it: where it is, and what comes next.
+ * @throws UsageError where a file of the project is there already, or the folder cannot be written.
+ */
+export async function createProject(options: ProjectOptions): Promise<string> {
+  const { dir, templateDir, schema, version } = options;
+  const files = new Map([["turnwright.schema.json", schema]]);
+  const name = packageName(path.basename(path.resolve(dir)));
+  for (const [template, file] of Object.entries(templates)) {
+    const text = await readFile(path.join(templateDir, template), "utf8");
+    files.set(file, text.replaceAll("NAME", name).replaceAll("VERSION", version));
+  }
+  for (const file of files.keys()) {
+    if ((await stat(path.join(dir, file)).catch(() => undefined)) === undefined) continue;
+    throw new UsageError(
+      `Cannot create a project in ${dir}: ${file} is there already, expected a folder without it ` +
+        "(name a new one)",
+    );
+  }
+  try {
+    await makeFolder(dir);
+    for (const [file, text] of files) await writeFile(path.join(dir, file), text, { flag: "wx" });
+  } catch (error) {
+    throw new UsageError(`Cannot create a project in ${dir}: ${describeError(error)}`);
+  }
+  return describeProject(dir);
+}
+
+function describeProject(dir: string): string {
+  const isHere = path.resolve(dir) === process.cwd();
+  const steps = [
+    ...(isHere ? [] : [`cd ${/^[\w./-]+$/.test(dir) ? dir : JSON.stringify(dir)}`]),
+    "npm install",
+    "npm test",
+    "npx turnwright env check ./my-environment.js",
+  ];
+  return `Created a project in ${path.resolve(dir)}. Next:\n${steps.map((step) => `  ${step}\n`).join("")}`;
+}
+
+/** A name that npm takes. */
+function packageName(folder: string): string {
+  const name = folder
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "");
+  return name === "" ? "my-environment" : name;
+}

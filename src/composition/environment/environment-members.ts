@@ -1,0 +1,74 @@
+import { UsageError } from "../../errors.ts";
+import { shownToolName } from "../../message.ts";
+
+/** What a member of what somebody wrote by hand is to be. */
+interface Member {
+  readonly isRight: (value: unknown) => boolean;
+  readonly expected: string;
+}
+
+export const text: Member = { isRight: (value) => typeof value === "string", expected: "a text" };
+const method: Member = { isRight: (value) => typeof value === "function", expected: "a function" };
+
+/** What an environment has. */
+export const environmentMembers: Readonly<Record<string, Member>> = {
+  name: {
+    // Names that begin with "tau-" get τ-bench's prompts and results.
+    isRight: (value) => typeof value === "string" && /^(?!tau-)[\w.-]+$/.test(value),
+    expected: "letters, digits, dots and hyphens, not beginning with tau-",
+  },
+  source: text,
+  splits: {
+    isRight: (value) => isObject(value) && Object.values(value).every(isCount),
+    expected: "an object with the number of tasks of each split",
+  },
+  tools: {
+    isRight: (value) => Array.isArray(value) && value.every(isTool),
+    expected: "a list of what toolFromOpenAi() returns",
+  },
+  policyText: text,
+  task: method,
+  open: method,
+};
+
+/** Splits of which a program asks for tasks by their numbers: there may be tasks without end. */
+export const namedSplits: Member = {
+  isRight: (value) =>
+    isObject(value) && Object.values(value).every((size) => isCount(size) || size === Infinity),
+  expected: "an object with the number of tasks of each split, Infinity where they have no end",
+};
+
+/** What a user has. */
+export const userMembers: Readonly<Record<string, Member>> = { strategy: text, open: method };
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isTool(value: unknown): boolean {
+  if (!isObject(value) || !(value["openai"] instanceof Map)) return false;
+  return value["name"] !== undefined && value["name"] === shownToolName(value["openai"]);
+}
+
+/**
+ * Holds what somebody wrote by hand to what it is to have.
+ *
+ * @param what - Says which it is, up to the member: `lamps.js: its default export has`.
+ * @throws UsageError naming the first member that is missing or of the wrong form.
+ */
+export function assertMembers(
+  value: unknown,
+  members: Readonly<Record<string, Member>>,
+  what: string,
+): void {
+  if (!isObject(value)) throw new UsageError(`Cannot use environment ${what} no object`);
+  for (const [name, { isRight, expected }] of Object.entries(members)) {
+    if (isRight(value[name])) continue;
+    const fault = value[name] === undefined ? `no "${name}"` : `"${name}" of the wrong form`;
+    throw new UsageError(`Cannot use environment ${what} ${fault}, expected ${expected}`);
+  }
+}

@@ -1,0 +1,86 @@
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import type { TauEnvironment } from "../../../environments/tau-bench/index.ts";
+import type { Environment } from "../../environment/environment.ts";
+import { UsageError } from "../../errors.ts";
+import type { User } from "../../user/user.ts";
+import { loadModuleEnvironment, loadModuleUser } from "./environment-module.ts";
+import { isModulePath, isTauName, readEnvironmentName, type TauName } from "./environment-names.ts";
+
+/**
+ * Loads one of τ-bench's domains.
+ *
+ * @throws UsageError where its bundle is absent or broken.
+ */
+export async function loadTauEnvironment(
+  name: TauName,
+  dataDir: string | undefined,
+): Promise<TauEnvironment> {
+  const { createTauAirline, createTauRetail, loadTauBenchBundle } =
+    await import("../../../environments/tau-bench/index.ts");
+  const dir = await bundleDir(dataDir);
+  switch (name) {
+    case "tau-retail":
+      return createTauRetail({ bundle: await loadTauBenchBundle(dir, { only: ["retail"] }) });
+    case "tau-airline":
+      return createTauAirline({ bundle: await loadTauBenchBundle(dir, { only: ["airline"] }) });
+  }
+}
+
+/**
+ * Loads an environment by its name, or from a module by its path. `dataDir` is the folder given by
+ * `--data`, where one was.
+ *
+ * @throws UsageError for an unknown name, a module that is none, or data that is absent or broken.
+ */
+export async function loadEnvironment(
+  name: string,
+  dataDir: string | undefined,
+): Promise<Environment> {
+  if (isModulePath(name)) return await loadModuleEnvironment(name);
+  const known = readEnvironmentName(name);
+  if (isTauName(known)) return await loadTauEnvironment(known, dataDir);
+  return (await import("../../../environments/storefront/index.ts")).createStorefront();
+}
+
+/**
+ * Who speaks for the environment's users where no model does; `undefined` where it brings nobody.
+ *
+ * @throws UsageError as `loadEnvironment()` does.
+ */
+export async function loadOwnUser(name: string): Promise<User | undefined> {
+  if (isModulePath(name)) return await loadModuleUser(name);
+  if (readEnvironmentName(name) !== "storefront") return undefined;
+  return (await import("../../../environments/storefront/index.ts")).storefrontUser();
+}
+
+/** The folder that holds a bundle when neither a flag nor a variable names one. */
+const usualBundle = "data/tau-bench";
+
+/**
+ * Returns the folder of τ-bench's bundle: `TURNWRIGHT_TAU_BENCH`, else `data/tau-bench`. Returns `undefined` if
+ * neither holds one.
+ */
+export async function findBundle(): Promise<string | undefined> {
+  const fromVariable = process.env["TURNWRIGHT_TAU_BENCH"];
+  const places = fromVariable === undefined ? [usualBundle] : [fromVariable, usualBundle];
+  for (const place of places) {
+    const found = await stat(path.join(place, "retail")).catch(() => undefined);
+    if (found?.isDirectory() === true) return place;
+  }
+  return undefined;
+}
+
+/**
+ * The folder of the bundle that τ-bench's domains play on.
+ *
+ * @throws UsageError where none is named and none is at hand.
+ */
+export async function bundleDir(dataDir: string | undefined): Promise<string> {
+  const dir = dataDir ?? (await findBundle());
+  if (dir !== undefined) return dir;
+  throw new UsageError(
+    "Cannot find τ-bench's data: fetch it with `turnwright env pull tau-bench --to data/tau-bench`, or " +
+      `name a bundle folder with --data DIR or TURNWRIGHT_TAU_BENCH (looked in ${usualBundle})`,
+  );
+}

@@ -1,0 +1,250 @@
+import path from "node:path";
+import type { Engine, EngineDescription } from "../engine/engine.ts";
+import { RolloutError, UsageError, describeError } from "../errors.ts";
+import { gatewayEnvironment } from "../gateway/session/to-episode.ts";
+import { withoutUndefined } from "../values/without-undefined.ts";
+import { parseEpisodeRow, parseJson, type EpisodeRow } from "../run/folder/episode-row.ts";
+import { diskFiles } from "../run/disk/files.ts";
+import { scanLines } from "../run/disk/line-ranges.ts";
+import { joinLines } from "../run/recording/read-recording.ts";
+import { isFolder, openStoredRun } from "../report/read-run.ts";
+import { readPromptTime } from "../run/prompt-time.ts";
+import { indexRows } from "../run/folder/row-index.ts";
+import { eventsFile } from "../run/folder/episode-events.ts";
+import type { StoredEpisode } from "../run/recording/replay-episode.ts";
+import type { RunManifest } from "../run/folder/run-manifest.ts";
+import type { Sample } from "../trajectory/sample.ts";
+import { isForeignAgent } from "./config/agent-config.ts";
+import { createRun, type Run, type RunSurroundings } from "./create-run.ts";
+import { indexRecordedLines, type RecordedLines } from "./recorded-lines.ts";
+import { readRunConfig } from "./config/run-config.ts";
+import type { GivenSettings } from "./config/setting.ts";
+import { storedSettings } from "./config/stored-settings.ts";
+import { readTextFile } from "../text/decode-text.ts";
+
+/** One episode with all that it takes to play it again elsewhere: what a bug report holds. JSON-able. */
+export interface Bundle {
+  readonly turnwrightBundle: 1;
+  readonly manifest: RunManifest;
+  /**
+   * When its run was started, milliseconds since the epoch: templates may print the date, which is in the
+   * `promptTime` of later versions' manifests.
+   */
+  readonly startedAtMs: number;
+  /** Lines of `recording.jsonl`. */
+  readonly recording: readonly string[];
+  /** Absent where it was not finished. */
+  readonly episode?: EpisodeRow;
+  readonly samples: readonly Sample[];
+  /** Lines of `events.jsonl` that tell of it. */
+  readonly events: readonly unknown[];
+}
+
+/** A run's recorded episodes. */
+export interface RecordedRun {
+  readonly manifest: RunManifest;
+  readonly startedAtMs: number;
+  /** Ids of the rollouts that are recorded, in the order in which they were begun. */
+  readonly rolloutIds: readonly string[];
+  /** Ids of finished ones of which there is no recording. */
+  readonly unrecordedIds: readonly string[];
+  /** Reads one; `undefined` where its recording is damaged from its first line on. */
+  read(rolloutId: string): Promise<StoredEpisode | undefined>;
+  /** What a bug report holds of one. */
+  bundle(rolloutId: string): Promise<Bundle>;
+}
+
+/**
+ * Opens what was recorded: a run's folder, or the file that `turnwright bundle` writes.
+ *
+ * @throws UsageError where it is neither.
+ */
+export async function openRecordedRun(place: string): Promise<RecordedRun> {
+  const isFile = place.endsWith(".json") && !(await isFolder(place));
+  return isFile ? openBundle(await readBundle(place)) : await openFolder(place);
+}
+
+async function readBundle(file: string): Promise<Bundle> {
+  try {
+    const bundle = JSON.parse(await readTextFile(file)) as Partial<Bundle> | null;
+    if (bundle?.turnwrightBundle === 1) return bundle as Bundle;
+  } catch (cause) {
+    throw new UsageError(`Cannot read ${file}: ${describeError(cause)}`, { cause });
+  }
+  throw new UsageError(`Cannot read ${file}: expected a file that \`turnwright bundle\` wrote`);
+}
+
+function openBundle(bundle: Bundle): RecordedRun {
+  const { manifest, startedAtMs, recording, episode, samples } = bundle;
+  const { runId } = manifest;
+  const lines = recording.map((line) => Buffer.from(line));
+  const recorded = joinLines(lines, runId);
+  if (recorded === undefined) throw new UsageError("Cannot read the bundle: it has no recording");
+  const { rolloutId } = recorded.begin;
+  return {
+    manifest,
+    startedAtMs,
+    rolloutIds: [rolloutId],
+    unrecordedIds: [],
+    read: async (wanted) =>
+      wanted === rolloutId
+        ? { recorded, samples, ...withoutUndefined({ row: episode, runId }) }
+        : undefined,
+    bundle: async () => bundle,
+  };
+}
+
+async function openFolder(name: string): Promise<RecordedRun> {
+  const files = diskFiles;
+  // Whoever plays an episode again may change the working directory meanwhile.
+  const dir = path.resolve(name);
+  const { manifest } = await openStoredRun(name);
+  const { runId } = manifest;
+  const lines = await indexRecordedLines(dir, files);
+  const { rolloutIds, unrecordedIds } = lines;
+  const startedAtMs = (await firstStart(dir)) ?? Date.now();
+  return {
+    manifest,
+    startedAtMs,
+    rolloutIds,
+    unrecordedIds,
+    async read(rolloutId) {
+      const found = await lines.read(rolloutId);
+      const recorded = joinLines(found.recording, runId);
+      return (
+        recorded && { recorded, ...parseEpisode(found), ...(runId !== undefined && { runId }) }
+      );
+    },
+    async bundle(rolloutId) {
+      const found = await lines.read(rolloutId);
+      const { row, samples } = parseEpisode(found);
+      const told = await indexRows(files, path.join(dir, eventsFile));
+      const events = await told.read(rolloutId);
+      return {
+        turnwrightBundle: 1,
+        manifest,
+        startedAtMs,
+        recording: found.recording.map((line) => line.toString("utf8")),
+        ...(row && { episode: row }),
+        samples,
+        events: events.map((line) => parseJson(line)),
+      };
+    },
+  };
+}
+
+function parseEpisode({ episodes, samples }: RecordedLines): Omit<StoredEpisode, "recorded"> {
+  const row = episodes.map((line) => parseEpisodeRow(line)).at(-1);
+  const rows = samples.map((line) => parseJson(line) as Sample);
+  return {
+    ...(row !== undefined && { row }),
+    samples: rows.toSorted((a, b) => a.segment - b.segment),
+  };
+}
+
+async function firstStart(dir: string): Promise<number | undefined> {
+  let atMs: number | undefined;
+  await scanLines(diskFiles, path.join(dir, eventsFile), ({ bytes }) => {
+    if (atMs !== undefined || !bytes.includes('"run-started"')) return;
+    const event = parseJson(bytes) as { readonly atMs?: unknown } | undefined;
+    if (typeof event?.atMs === "number") atMs = event.atMs;
+  });
+  return atMs;
+}
+
+/** Who speaks in runs of the library that name no user. */
+export const defaultUser = { user: "scripted" } as const;
+
+/**
+ * Puts together what a recorded run was played with, without its engine: nothing is asked of a server, and
+ * no key is needed.
+ *
+ * @param changed - Settings in the place of the recorded ones, such as where data and models are here.
+ * @throws UsageError as `createRun()` does.
+ */
+export async function createReplay(
+  { manifest, startedAtMs }: Pick<RecordedRun, "manifest" | "startedAtMs">,
+  changed: GivenSettings = {},
+  around: RunSurroundings = {},
+): Promise<Run> {
+  if (isGateways(manifest))
+    throw keptByAgents("the run", "the agents of a gateway keep the conversations themselves");
+  const settings = { ...defaultUser, ...storedSettings(manifest), ...changed };
+  const doing = "play the run again";
+  requireKnownSetup(settings, { doing, remedy: replayRemedy });
+  const engine = manifest.found["engine"] as EngineDescription | undefined;
+  if (engine === undefined) throw unknownSetup("the engine (found.engine)", doing, replayRemedy);
+  const config = readRunConfig(settings);
+  if (isForeignAgent(config.agent)) {
+    throw keptByAgents("these episodes", "their agent keeps its conversations itself");
+  }
+  return await createRun(config, {
+    now: () => readPromptTime(manifest.promptTime)?.getTime() ?? startedAtMs,
+    env: withoutKeys(process.env),
+    engine: recordedEngine(engine),
+    ...around,
+  });
+}
+
+/**
+ * Refuses a run of which nothing says what played it, as one that a program started.
+ *
+ * @param settings - Those that are known of it.
+ * @param doing - Such as `fork lamp/test/0#0`.
+ * @param remedy - What to do instead.
+ * @throws UsageError
+ */
+export function requireKnownSetup(
+  { env }: GivenSettings,
+  { doing, remedy }: { readonly doing: string; readonly remedy: string },
+): void {
+  if (env === undefined) throw unknownSetup("the environment", doing, remedy);
+}
+
+function unknownSetup(what: string, doing: string, remedy: string): UsageError {
+  return new UsageError(
+    `Cannot ${doing}: run.json does not name ${what} that it was played with, as where a program started the run; ` +
+      `${remedy} (docs/runs.md)`,
+  );
+}
+
+const replayRemedy = "play it again from that program, by replayEpisode() with its own setup";
+
+/** Whether it is a gateway's run: one of a rollout names its environment, whatever that is called. */
+function isGateways({ configuration, found }: RunManifest): boolean {
+  const plan = found["plan"] as Partial<typeof gatewayEnvironment> | null | undefined;
+  const { name, split } = gatewayEnvironment;
+  const isSo = configuration["env"] === undefined && plan?.split === split;
+  return isSo && (plan as { readonly environment?: unknown }).environment === name;
+}
+
+/** @param keeping - Who keeps the conversations, in words. */
+function keptByAgents(what: string, keeping: string): UsageError {
+  return new UsageError(
+    `Cannot play ${what} again: ${keeping}, and nothing of what was done there is recorded`,
+  );
+}
+
+/** Whoever insists on a key is given one that opens nothing. */
+function withoutKeys(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return new Proxy(env, {
+    get: (target, name) =>
+      typeof name === "string" ? (target[name] ?? "turnwright-replay-needs-no-key") : undefined,
+  });
+}
+
+/** Says of itself what the recorded one said, and cannot sample. */
+function recordedEngine(description: EngineDescription): Engine {
+  return {
+    kind: description.kind,
+    generate: () =>
+      Promise.reject(
+        new RolloutError(
+          "engine/bad-request",
+          "Cannot sample: there is a recording, and no engine",
+        ),
+      ),
+    describe: async () => description,
+    close: async () => {},
+  };
+}

@@ -1,0 +1,24 @@
+import { expectedName } from "../values/nearest-name.ts";
+import type { Environment } from "../environment/environment.ts";
+import { UsageError } from "../errors.ts";
+import { parseTaskIndexes, type RunScope } from "../run/schedule/plan-run.ts";
+import type { ScopeConfig } from "./config/scope-config.ts";
+
+/**
+ * Which tasks of an environment a configuration plays, and how often each.
+ *
+ * @throws UsageError for a split or tasks that the environment does not have.
+ */
+export function toRunScope(
+  { split, tasks, sampleCount, seed }: ScopeConfig,
+  environment: Environment,
+): RunScope {
+  const size = Object.hasOwn(environment.splits, split) ? environment.splits[split] : undefined;
+  if (size === undefined) {
+    throw new UsageError(
+      `Cannot find split "${split}" of ${environment.name}: ${expectedName(split, Object.keys(environment.splits))}`,
+    );
+  }
+  const taskIndexes = parseTaskIndexes(tasks, { split, size });
+  return { split, taskIndexes, sampleCount, seed };
+}

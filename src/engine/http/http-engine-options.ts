@@ -1,0 +1,154 @@
+import { UsageError } from "../../errors.ts";
+import { hideEverywhere, Redactor } from "../../secrets/redactor.ts";
+import { shownUrl } from "../../secrets/find-secrets.ts";
+import type { Clock } from "../../async/clock.ts";
+import { createClock } from "../../async/clock.ts";
+import type { RetryPolicy } from "./http-retry.ts";
+
+/** How long to wait, in milliseconds; `Infinity`, except for `connectMs`, for no end. */
+export interface EngineTimeouts {
+  /** For a connection to be made. Default 10 000. */
+  readonly connectMs: number;
+  /** For one HTTP request to be answered, time that the engine is paused included. Default 1 800 000. */
+  readonly requestMs: number;
+  /** For a turn, with all repetitions and resumptions. Default 3 600 000. */
+  readonly turnMs: number;
+  /** For an answer to anything but sampling: abort, model and server information. Default 5 000. */
+  readonly controlMs: number;
+}
+
+/** How turns go on that the engine interrupted, as it does for a weight update. */
+export interface ResumePolicy {
+  /** Most interruptions of one turn. Default 32. */
+  readonly maxResumes: number;
+  /** Wait before a turn goes on, in milliseconds; doubles while nothing new is sampled. Default 250. */
+  readonly delayMs: number;
+  /** Longest such wait, in milliseconds. Default 5 000. */
+  readonly maxDelayMs: number;
+}
+
+/** Settings that every engine behind HTTP has. */
+export interface HttpEngineOptions {
+  /**
+   * Where the server listens, such as `http://127.0.0.1:30000`. Several addresses are workers: each
+   * session stays on one of them, and moves on while that one is down.
+   */
+  readonly url: string | readonly string[];
+  /** Sent as a bearer token. */
+  readonly apiKey?: string;
+  readonly timeouts?: Partial<EngineTimeouts>;
+  /** Default: 8 attempts, 250 ms doubling up to 10 000 ms. */
+  readonly retry?: Partial<RetryPolicy>;
+  readonly resume?: Partial<ResumePolicy>;
+  /** Most sampling requests at a time for each address; further ones wait. Default 4 096. */
+  readonly maxConnections?: number;
+  /** Longest reply in bytes. Default 67 108 864. */
+  readonly maxReplyBytes?: number;
+  /** How long a worker that did not answer is passed over, in milliseconds. Default 5 000. */
+  readonly workerCooldownMs?: number;
+  /** Default: the machine's monotonic clock. */
+  readonly now?: Clock["now"];
+  /** Default: the machine's timers. Deadlines are kept with it too. */
+  readonly sleep?: Clock["sleep"];
+  /**
+   * A number in [0, 1), for spreading retries, and for telling this engine's requests from those of others at
+   * the same server: of two engines that are used at once, its first number must differ. Default `Math.random`.
+   */
+  readonly random?: () => number;
+}
+
+/** The same, complete and checked. */
+export interface HttpEngineSettings {
+  readonly urls: readonly string[];
+  /** Knows the key. */
+  readonly redactor: Redactor;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeouts: EngineTimeouts;
+  readonly retry: RetryPolicy;
+  readonly resume: ResumePolicy;
+  readonly maxConnections: number;
+  readonly maxReplyBytes: number;
+  readonly workerCooldownMs: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+/**
+ * Fills in the defaults.
+ *
+ * @throws UsageError naming the option that cannot be used.
+ */
+export function toHttpEngineSettings(options: HttpEngineOptions): HttpEngineSettings {
+  const urls = typeof options.url === "string" ? [options.url] : [...options.url];
+  if (urls.length === 0) throw new UsageError("Cannot use an empty list as url: expected a URL");
+  for (const url of urls) checkUrl(url);
+  if (options.apiKey !== undefined && !/^[\x21-\x7e]+$/.test(options.apiKey)) {
+    throw new UsageError("Cannot use the apiKey: expected visible ASCII characters only");
+  }
+  const secrets = options.apiKey === undefined ? [] : [options.apiKey];
+  hideEverywhere({ secrets });
+  const settings: HttpEngineSettings = {
+    urls,
+    redactor: new Redactor(secrets),
+    headers: options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` },
+    timeouts: {
+      connectMs: 10_000,
+      requestMs: 1_800_000,
+      turnMs: 3_600_000,
+      controlMs: 5_000,
+      ...options.timeouts,
+    },
+    retry: { maxAttempts: 8, baseDelayMs: 250, maxDelayMs: 10_000, ...options.retry },
+    resume: { maxResumes: 32, delayMs: 250, maxDelayMs: 5_000, ...options.resume },
+    maxConnections: options.maxConnections ?? 4_096,
+    maxReplyBytes: options.maxReplyBytes ?? 64 * 2 ** 20,
+    workerCooldownMs: options.workerCooldownMs ?? 5_000,
+    clock: createClock({ now: options.now, sleep: options.sleep }),
+    random: options.random ?? Math.random,
+  };
+  checkNumbers(settings);
+  return settings;
+}
+
+function checkUrl(url: string): void {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
+    throw new UsageError(
+      `Cannot use ${JSON.stringify(shownUrl(url))} as the engine's url: expected one such as http://127.0.0.1:30000`,
+    );
+  }
+  const { username, password, search, origin, pathname } = parsed;
+  if (username === "" && password === "" && search === "") return;
+  // It would not be sent, and it may be a secret: it is not repeated.
+  throw new UsageError(
+    `Cannot use the engine's url: it holds ${search === "" ? "a user or password" : "a query"}, ` +
+      `expected ${origin}${pathname} and, for an engine that wants a key, ` +
+      "an environment variable with it (--api-key-env)",
+  );
+}
+
+/** The HTTP library's own timer, which is one of Node's, fires at once for anything longer. */
+const LONGEST_CONNECT_MS = 2 ** 31 - 1;
+
+function checkNumbers(settings: HttpEngineSettings): void {
+  const { timeouts, retry, resume, maxConnections, maxReplyBytes, workerCooldownMs } = settings;
+  for (const [name, ms] of Object.entries(timeouts) as [string, number][]) {
+    checkRange(`timeouts.${name}`, ms, 1, name === "connectMs" ? LONGEST_CONNECT_MS : Infinity);
+  }
+  checkRange("retry.maxAttempts", retry.maxAttempts, 1, 1_000);
+  checkRange("retry.baseDelayMs", retry.baseDelayMs, 0, Infinity);
+  checkRange("retry.maxDelayMs", retry.maxDelayMs, 0, Infinity);
+  checkRange("resume.maxResumes", resume.maxResumes, 0, 1_000_000);
+  checkRange("resume.delayMs", resume.delayMs, 0, Infinity);
+  checkRange("resume.maxDelayMs", resume.maxDelayMs, 0, Infinity);
+  checkRange("maxConnections", maxConnections, 1, 1_000_000);
+  checkRange("maxReplyBytes", maxReplyBytes, 1, Number.MAX_SAFE_INTEGER);
+  checkRange("workerCooldownMs", workerCooldownMs, 0, Infinity);
+}
+
+function checkRange(name: string, value: number, least: number, most: number): void {
+  if (value >= least && value <= most) return;
+  const expected =
+    most === Infinity ? `a number of at least ${least}` : `a number, ${least} to ${most}`;
+  throw new UsageError(`Cannot use ${value} as ${name}: expected ${expected}`);
+}

@@ -1,0 +1,156 @@
+import type { FailureCode } from "../../errors.ts";
+import type { HttpOutcome } from "./http-transport.ts";
+
+/** One attempt that brought no generation. */
+export interface AttemptFailure {
+  readonly code: FailureCode;
+  /** What is, as the second half of "Cannot …: <what is>". */
+  readonly problem: string;
+  /** What should be done about it or should have been. */
+  readonly expected: string;
+  /** Whether the same request may succeed when it is made again at once. */
+  readonly retry: boolean;
+  /** Whether the engine may have sampled tokens for it. */
+  readonly maySample: boolean;
+  /** The server's own wish, in milliseconds. */
+  readonly retryAfterMs?: number;
+  readonly cause?: unknown;
+}
+
+const PROMPT_TOO_LONG =
+  /longer than the (model's context length|maximum model length)|exceeds the maximum allowed length|maximum context length|greater than max_model_len|(available|max) context size/i;
+
+/** Failures that an engine reports after it has sampled for a while. */
+const AFTER_SAMPLING = /running timeout/i;
+
+const MESSAGE_LIMIT = 300;
+
+/**
+ * Says what an HTTP status other than 200 means for a sampling request. `message` is the server's
+ * own, from `readErrorMessage()`.
+ *
+ * **Source:** sgl-project/sglang python/sglang/srt/entrypoints/http_server.py and
+ * sgl-model-gateway/src (statuses, bodies, retries); vllm-project/vllm
+ * vllm/entrypoints/serve/exception_handling and vllm/renderers/params.py; ggml-org/llama.cpp
+ * tools/server/server-common.cpp (`format_error_response`).
+ */
+export function failureOfStatus(status: number, message: string): AttemptFailure {
+  const problem = `HTTP ${status}${message === "" ? "" : ` (${message})`}`;
+  if (status === 401 || status === 403) {
+    const expected = "a valid apiKey";
+    return { code: "engine/unauthorized", problem, expected, retry: false, maySample: false };
+  }
+  if (status === 429 || status === 503 || status === 408) {
+    return {
+      code: "engine/overloaded",
+      problem,
+      expected: "room in its queue",
+      retry: true,
+      maySample: AFTER_SAMPLING.test(message),
+    };
+  }
+  if (status === 501) {
+    const expected = "a server that can do what is asked of it";
+    return { code: "engine/bad-request", problem, expected, retry: false, maySample: false };
+  }
+  if (status >= 500) {
+    const expected = "HTTP 200";
+    return { code: "engine/server-error", problem, expected, retry: true, maySample: true };
+  }
+  if (status >= 400) {
+    const tooLong = PROMPT_TOO_LONG.test(message);
+    return {
+      code: tooLong ? "engine/prompt-too-long" : "engine/bad-request",
+      problem,
+      expected: tooLong ? "prompt and output to fit the context" : "a request that it accepts",
+      retry: false,
+      maySample: false,
+    };
+  }
+  return { code: "engine/bad-reply", problem, expected: "HTTP 200", retry: false, maySample: true };
+}
+
+/** Says what an exchange without a whole reply means. `deadlineMs` is the deadline that it had. */
+export function failureOfOutcome(
+  outcome: Exclude<HttpOutcome, { type: "reply" }>,
+  deadlineMs: number,
+): AttemptFailure {
+  if (outcome.type === "oversized") {
+    return {
+      code: "engine/bad-reply",
+      problem: `the reply is longer than ${outcome.limitBytes} bytes`,
+      expected: "a shorter one, or a higher maxReplyBytes",
+      retry: false,
+      maySample: true,
+    };
+  }
+  if (outcome.type === "undecodable") {
+    return {
+      code: "engine/bad-reply",
+      problem: `the reply cannot be decoded (${outcome.cause.message})`,
+      expected: "a reply without Content-Encoding, as was asked for; look at the proxy in between",
+      retry: false,
+      maySample: true,
+      cause: outcome.cause,
+    };
+  }
+  if (outcome.type === "aborted") {
+    return {
+      code: "engine/timeout",
+      problem: `no answer within ${Math.round(deadlineMs)} ms`,
+      expected: "one in time",
+      retry: true,
+      maySample: outcome.sent,
+    };
+  }
+  return {
+    code: "engine/unreachable",
+    problem: outcome.sent
+      ? `the connection broke before the whole reply came (${outcome.cause.message})`
+      : `no connection (${connectionProblem(outcome.cause)})`,
+    expected: outcome.sent ? "a reply" : "a server there; is it running?",
+    retry: true,
+    maySample: outcome.sent,
+    cause: outcome.cause,
+  };
+}
+
+/** Errors of several addresses of one name come in a bundle whose own message is empty. */
+function connectionProblem(cause: Error): string {
+  if (cause.message !== "") return cause.message;
+  const inner: unknown = cause instanceof AggregateError ? cause.errors[0] : undefined;
+  return inner instanceof Error ? inner.message : cause.name;
+}
+
+/**
+ * The server's own words from the body of an error: `{"error": {"message"}}`, `{"message"}`,
+ * `{"error": "…"}`, `{"detail"}`, or the text itself; shortened, and `""` for an empty body.
+ */
+export function readErrorMessage(body: string): string {
+  return shorten(messageOf(body));
+}
+
+function messageOf(body: string): string {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return body;
+  }
+  if (typeof value === "string") return value;
+  if (value === null || typeof value !== "object") return body;
+  const { error, message, detail } = value as Record<string, unknown>;
+  if (typeof error === "string") return error;
+  if (error !== null && typeof error === "object") {
+    const inner = (error as Record<string, unknown>)["message"];
+    if (typeof inner === "string") return inner;
+  }
+  if (typeof message === "string") return message;
+  return typeof detail === "string" ? detail : body;
+}
+
+function shorten(text: string): string {
+  const line = text.trim().replace(/\s+/g, " ");
+  return line.length <= MESSAGE_LIMIT ? line : `${line.slice(0, MESSAGE_LIMIT)}…`;
+}

@@ -1,0 +1,245 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { inspect } from "node:util";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { Redactor } from "../../secrets/redactor.ts";
+import { lendBytes } from "../../text/lent-bytes.ts";
+import { failureOfOutcome } from "./http-failure.ts";
+import { createHttpTransport } from "./http-transport.ts";
+import { createSglangEngine } from "../sglang/sglang-engine.ts";
+
+const apiKey = "sk-of-the-engine";
+
+/** What an engine makes of a server that repeats its key: in `reply(key)`, whatever the status. */
+async function askEcho(status: number, reply: (key: string) => object): Promise<unknown> {
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(status, { "content-type": "application/json" });
+    response.end(JSON.stringify(reply(String(request.headers.authorization))));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const engine = createSglangEngine({ url: `http://127.0.0.1:${port}`, apiKey });
+  const result: unknown = await engine
+    .generate({
+      promptIds: [1],
+      sampling: {},
+      maxNewTokens: 1,
+      stopTokenIds: [2],
+      requestId: "r",
+      sessionId: "s",
+    })
+    .catch((thrown: unknown) => thrown);
+  await engine.close();
+  server.close();
+  return result;
+}
+
+test("an engine keeps its key out of what it throws where the server repeats the key", async () => {
+  const error = await askEcho(401, (key) => ({ error: { message: `not ${key}` } }));
+  expect(error).toMatchObject({ code: "engine/unauthorized" });
+  expect((error as Error).message).toContain("HTTP 401 (not Bearer [redacted])");
+  expect(inspect(error, { depth: 10 })).not.toContain(apiKey);
+});
+
+test("an engine keeps its key out of what it throws and returns where a good reply repeats it", async () => {
+  const error = await askEcho(200, (key) => ({ meta_info: key }));
+  expect((error as Error).message).toContain('meta_info is "Bearer [redacted]"');
+  expect(inspect(error, { depth: 10 })).not.toContain(apiKey);
+
+  const generation = await askEcho(200, (key) => ({
+    meta_info: {
+      weight_version: key,
+      finish_reason: { type: "length" },
+      output_token_logprobs: [[-0.1, 5, null]],
+      completion_tokens: 1,
+    },
+  }));
+  expect(generation).toMatchObject({ outputIds: [5], logprobs: [-0.1] });
+  expect(JSON.stringify(generation)).toContain("Bearer [redacted]");
+  expect(JSON.stringify(generation)).not.toContain(apiKey);
+});
+
+test.each([
+  ["http://me:hunter2@127.0.0.1:30000/x", "a user or password"],
+  ["http://127.0.0.1:30000/x?api_key=hunter2", "a query"],
+])("what is not sent of %s is refused, and not repeated", (url, held) => {
+  const make = () => createSglangEngine({ url });
+  expect(make).toThrow(
+    `Cannot use the engine's url: it holds ${held}, expected http://127.0.0.1:30000/x and, for an ` +
+      "engine that wants a key, an environment variable with it (--api-key-env)",
+  );
+  expect(make).not.toThrow(/hunter2/);
+});
+
+test("the room of a request's bytes is used again without a byte of another request's in it", async () => {
+  const received = new Map<string, string>();
+  const server = createServer((request, response) => {
+    const [, name = "", kind] = request.url!.split("/");
+    const chunks: Buffer[] = [];
+    // A server may answer before it has read what it was sent.
+    if (kind === "early") response.end("{}");
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      if (kind === "early") return;
+      received.set(name, Buffer.concat(chunks).toString("latin1"));
+      response.end("{}");
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const transport = createHttpTransport({
+    url: `http://127.0.0.1:${port}`,
+    connectMs: 60_000,
+    maxConnections: 3,
+    maxReplyBytes: 1_000,
+    redactor: new Redactor(),
+  });
+  const { signal } = new AbortController();
+  const sent = new Map<string, string>();
+  const send = async (index: number): Promise<void> => {
+    const isEarly = index % 3 === 1;
+    const letter = String.fromCharCode(97 + (index % 26));
+    const body = lendBytes(1_000_000 + index).fill(letter);
+    if (!isEarly) sent.set(String(index), letter.repeat(body.length));
+    await transport.send({
+      method: "POST",
+      path: `/${index}/${isEarly ? "early" : "late"}`,
+      body,
+      signal,
+    });
+  };
+  for (let round = 0; round < 8; round++) {
+    await Promise.all(Array.from({ length: 6 }, (_, place) => send(6 * round + place)));
+  }
+  await transport.close();
+  server.closeAllConnections();
+  server.close();
+  const wrong = [...sent].filter(([name, text]) => received.get(name) !== text);
+  expect(wrong.map(([name]) => name)).toEqual([]);
+  expect(received.size).toBe(32);
+});
+
+describe("a compressed reply", () => {
+  const encoders = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync } as const;
+  const reply = { choices: [{ message: { role: "assistant", content: "Hi" } }] };
+
+  /** Answers every request with the bytes, in pieces of seven. */
+  async function answering(coding: string, bytes: Buffer, type = "application/json") {
+    const asked: (string | string[] | undefined)[] = [];
+    const server = createServer((request, response) => {
+      asked.push(request.headers["accept-encoding"]);
+      request.resume();
+      response.writeHead(200, { "content-type": type, "content-encoding": coding });
+      for (let start = 0; start < bytes.length; start += 7) {
+        response.write(bytes.subarray(start, start + 7));
+      }
+      response.end();
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const transport = createHttpTransport({
+      url,
+      connectMs: 5_000,
+      maxConnections: 1,
+      maxReplyBytes: 100_000,
+      redactor: new Redactor(),
+    });
+    return {
+      asked,
+      transport,
+      async [Symbol.asyncDispose]() {
+        await transport.close();
+        server.closeAllConnections();
+        server.close();
+      },
+    };
+  }
+
+  const { signal } = new AbortController();
+  const post = { method: "POST", path: "/x", body: "{}", signal } as const;
+
+  test.each(Object.entries(encoders))(
+    "in %s is read, though identity is asked for",
+    async (name, encode) => {
+      await using served = await answering(name, encode(Buffer.from(JSON.stringify(reply))));
+      const outcome = await served.transport.send(post);
+      expect(outcome).toMatchObject({ type: "reply", status: 200, text: JSON.stringify(reply) });
+      expect(served.asked).toEqual(["identity"]);
+      // The connection serves the next request.
+      expect(await served.transport.send(post)).toMatchObject({ type: "reply" });
+    },
+  );
+
+  test("is read event by event where it is a stream", async () => {
+    const events = Array.from({ length: 50 }, (_, index) => `data: {"n":${index}}\n\n`).join("");
+    const bytes = gzipSync(Buffer.from(events));
+    await using served = await answering("gzip", bytes, "text/event-stream");
+    const seen: string[] = [];
+    const outcome = await served.transport.send({ ...post, onEvent: (data) => seen.push(data) });
+    expect(outcome).toMatchObject({ type: "reply", text: "" });
+    expect(seen).toEqual(Array.from({ length: 50 }, (_, index) => `{"n":${index}}`));
+  });
+
+  test("ends the exchange with what `onEvent` throws", async () => {
+    const bytes = gzipSync(Buffer.from("data: 1\n\ndata: 2\n\n"));
+    await using served = await answering("gzip", bytes, "text/event-stream");
+    const bug = new Error("not this one");
+    const sending = served.transport.send({
+      ...post,
+      onEvent: () => {
+        throw bug;
+      },
+    });
+    await expect(sending).rejects.toBe(bug);
+  });
+
+  test("that expands beyond the limit is given up", async () => {
+    await using served = await answering("gzip", gzipSync(Buffer.alloc(50 * 2 ** 20)));
+    const outcome = await served.transport.send(post);
+    expect(outcome).toEqual({ type: "oversized", limitBytes: 100_000 });
+  });
+
+  test.each([
+    ["lz4", Buffer.from("{}"), 'the content coding "lz4" is not read here'],
+    ["gzip", Buffer.from("{}"), "the body is not the gzip that its Content-Encoding says"],
+    ["gzip", gzipSync(Buffer.alloc(5_000, "a")).subarray(0, -9), "(unexpected end of file)"],
+  ])("in %s that cannot be decoded is named", async (coding, bytes, why) => {
+    await using served = await answering(coding, bytes);
+    const outcome = await served.transport.send(post);
+    if (outcome.type !== "undecodable") throw new Error(`it ended as ${outcome.type}`);
+    expect(outcome.cause.message).toContain(why);
+    expect(failureOfOutcome(outcome, 1)).toMatchObject({
+      code: "engine/bad-reply",
+      problem: expect.stringContaining(why) as string,
+      retry: false,
+    });
+  });
+});
+
+test("a reply that is not UTF-8 is a broken one", async () => {
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200).end(Buffer.from([0x22, 0xff, 0x22]));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const transport = createHttpTransport({
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    connectMs: 10_000,
+    maxConnections: 1,
+    maxReplyBytes: 100,
+    redactor: new Redactor(),
+  });
+  const { signal } = new AbortController();
+  const outcome = await transport.send({ method: "GET", path: "/", headers: {}, signal });
+  expect(outcome).toMatchObject({ type: "broken", sent: true });
+  expect((outcome as { cause: Error }).cause.message).toContain("line 1 is not UTF-8");
+  await transport.close();
+  server.close();
+});

@@ -1,0 +1,37 @@
+import { assertInvariant } from "../../errors.ts";
+import { lendBytes } from "../../text/lent-bytes.ts";
+import { roomForIds, writeIds } from "../../json/write-ids.ts";
+import { textOfKnownIds } from "./kept-id-text.ts";
+import { largestTokenId } from "../token-id.ts";
+
+/**
+ * The JSON of an object with a member more, a list of ids, in UTF-8. A prompt has many thousands of ids
+ * and is sent each turn; a general writer takes several times as long, and makes a text of it that has
+ * to be made into bytes. Of a list that is written again and again, what is new is written alone (see
+ * `textOfKnownIds()`).
+ *
+ * @returns bytes that are lent (see `lendBytes()`).
+ */
+export function jsonWithIds(
+  fields: Readonly<Record<string, unknown>>,
+  { name, ids }: { readonly name: string; readonly ids: readonly number[] },
+): Uint8Array {
+  const json = JSON.stringify(fields);
+  const head = `${json.slice(0, -1)}${json === "{}" ? "" : ","}${JSON.stringify(name)}:[`;
+  const headLength = Buffer.byteLength(head);
+  const kept = textOfKnownIds(ids);
+  const bytes = lendBytes(headLength + (kept?.length ?? roomForIds(ids)) + 2);
+  bytes.write(head);
+  let end = headLength;
+  if (kept !== undefined) {
+    bytes.set(kept, end);
+    end += kept.length;
+  } else if (ids.length > 0) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    end = writeIds(view, end, ids);
+    assertInvariant(end >= 0, `an id is a whole number from 0 to ${largestTokenId}`);
+  }
+  bytes[end++] = "]".charCodeAt(0);
+  bytes[end++] = "}".charCodeAt(0);
+  return bytes.subarray(0, end);
+}

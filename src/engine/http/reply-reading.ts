@@ -1,0 +1,201 @@
+import { isSampledLogprob, logprobRange } from "../logprob-range.ts";
+import { idExpectation, isTokenId } from "../token-id.ts";
+
+/** A JSON object of a reply, not checked yet. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+const SHOWN_LENGTH = 80;
+
+/** What is wrong with a reply; becomes a failure before it leaves the engine's reader. */
+export class ReplyProblem extends Error {
+  readonly code: "engine/bad-reply" | "engine/nan";
+  readonly expected: string;
+
+  constructor(problem: string, expected: string, code: ReplyProblem["code"] = "engine/bad-reply") {
+    super(problem);
+    this.code = code;
+    this.expected = expected;
+  }
+}
+
+/**
+ * Reads a reply's text.
+ *
+ * @throws ReplyProblem where it is no JSON object.
+ */
+export function parseObject(text: string): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ReplyProblem(
+      `the reply is not JSON: ${show(text.slice(0, SHOWN_LENGTH))}`,
+      "one JSON object",
+    );
+  }
+  if (Array.isArray(value)) {
+    throw new ReplyProblem(`the reply is a list of ${value.length}`, "one JSON object");
+  }
+  if (!isObject(value)) throw new ReplyProblem(`the reply is ${show(value)}`, "one JSON object");
+  return value;
+}
+
+/** An empty object for anything but an object: what is missing is then said by the caller. */
+export function parseLenientObject(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return {};
+  }
+}
+
+/** Whether a value is a JSON object, as opposed to a list, a scalar or `null`. */
+export function isObject(value: unknown): value is JsonObject {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+
+/**
+ * Reads a member that must be an object; `place` goes before its name in messages.
+ *
+ * @throws ReplyProblem
+ */
+export function readObject(parent: JsonObject, name: string, place = ""): JsonObject {
+  const value = parent[name];
+  if (!isObject(value)) throw new ReplyProblem(`${place}${name} is ${show(value)}`, "an object");
+  return value;
+}
+
+/**
+ * Reads a member that must be a list; `place` goes before its name in messages.
+ *
+ * @throws ReplyProblem
+ */
+export function readList(parent: JsonObject, name: string, place = ""): readonly unknown[] {
+  const value = parent[name];
+  if (!Array.isArray(value)) {
+    throw new ReplyProblem(`${place}${name} is ${show(value)}`, "a list");
+  }
+  return value;
+}
+
+/**
+ * Reads a token id; `place` names it in messages.
+ *
+ * @throws ReplyProblem
+ */
+export function readTokenId(value: unknown, place: string): number {
+  if (!isTokenId(value)) throw new ReplyProblem(`${place} is ${show(value)}`, idExpectation());
+  return value;
+}
+
+/**
+ * Reads a list of token ids; `place` goes before its name in messages.
+ *
+ * @throws ReplyProblem
+ */
+export function readTokenIds(parent: JsonObject, name: string, place = ""): readonly number[] {
+  const list = readList(parent, name, place);
+  return list.map((value, index) => readTokenId(value, `${place}${name}[${index}]`));
+}
+
+/**
+ * Reads the logprob of a sampled id; `place` names it in messages. What is at or below `floor` is no
+ * logprob but what the server writes for minus infinity or for one that it lacks.
+ *
+ * @throws ReplyProblem `engine/nan`, or `engine/bad-reply` for a number that none can be.
+ */
+export function readLogprob(
+  value: unknown,
+  { place, id, floor = Number.NEGATIVE_INFINITY }: { place: string; id: number; floor?: number },
+): number {
+  if (isSampledLogprob(value) && value > floor) return value;
+  const problem = `${place}, of sampled id ${id}, is ${show(value)}`;
+  // Engines write NaN and infinities as null.
+  if (typeof value !== "number" || !Number.isFinite(value)) {
+    throw new ReplyProblem(problem, "a finite logarithm, at most 0", "engine/nan");
+  }
+  if (value <= floor) throw new ReplyProblem(problem, `a logarithm above ${floor}`, "engine/nan");
+  throw new ReplyProblem(
+    problem,
+    value > 0 ? "a finite logarithm, at most 0" : `a logarithm of at least ${logprobRange.least}`,
+  );
+}
+
+/** A value from a reply, short enough for a message. */
+export function show(value: unknown): string {
+  if (value === undefined) return "absent";
+  const text = toJson(value);
+  return text.length <= SHOWN_LENGTH ? text : `${text.slice(0, SHOWN_LENGTH)}…`;
+}
+
+/** An engine in this process may return what JSON has no words for. */
+function toJson(value: unknown): string {
+  try {
+    const text: string | undefined = JSON.stringify(value);
+    return text ?? `a ${typeof value}`;
+  } catch {
+    return "not JSON";
+  }
+}
+
+/**
+ * Reads a count where it is there; `place` goes before its name in messages.
+ *
+ * @throws ReplyProblem where it is no whole number of at least 0.
+ */
+export function readCount(parent: JsonObject, name: string, place = ""): number | undefined {
+  const value = parent[name];
+  if (value === undefined || value === null) return undefined;
+  if (Number.isInteger(value) && (value as number) >= 0) return value as number;
+  throw new ReplyProblem(`${place}${name} is ${show(value)}`, "a count");
+}
+
+/** A reply that counts another prompt than was sent, and does not list it. */
+export class PromptCountProblem extends ReplyProblem {}
+
+/**
+ * Reads how many prompt tokens the server says it saw, where it says so; `place` goes before the
+ * member's name in messages. Where the reply lists the prompt, `listed`, its ids are the proof, and a
+ * count that a gateway gets wrong is none.
+ *
+ * @throws ReplyProblem where the prompt is not the one that was sent.
+ */
+export function readPromptCount(
+  parent: JsonObject,
+  name: string,
+  { place = "", sent, listed }: { place?: string; sent: readonly number[]; listed?: unknown },
+): number | undefined {
+  if (listed !== undefined && listed !== null) {
+    checkPrompt(listed, sent);
+    return sent.length;
+  }
+  const count = readCount(parent, name, place);
+  if (count === undefined || count === sent.length) return count;
+  throw new PromptCountProblem(`${place}${name} is ${count}`, `the ${sent.length} that were sent`);
+}
+
+/**
+ * Checks that a prompt that a reply lists is the one that was sent, id for id.
+ *
+ * @throws ReplyProblem
+ */
+export function checkPrompt(seen: unknown, sent: readonly number[]): void {
+  if (!Array.isArray(seen)) {
+    throw new ReplyProblem(`prompt_token_ids is ${show(seen)}`, "a list of ids");
+  }
+  if (seen.length !== sent.length) {
+    throw new ReplyProblem(
+      `prompt_token_ids has ${seen.length} ids`,
+      `the ${sent.length} that were sent`,
+    );
+  }
+  const differing = sent.findIndex((id, index) => id !== seen[index]);
+  if (differing < 0) return;
+  throw new ReplyProblem(
+    `prompt_token_ids[${differing}] is ${show(seen[differing])}`,
+    `${sent[differing]}, as it was sent`,
+  );
+}

@@ -1,0 +1,85 @@
+import { describe, expect, test } from "vitest";
+import { RolloutError } from "../../errors.ts";
+import { loadOnAll, type Weights, type WeightServer } from "./weight-servers.ts";
+
+const step7 = { path: "/step-7", version: "7" };
+const step8 = { path: "/step-8", version: "8" };
+
+/** A server that refuses what `refuses` names; `halfway` loses then what it had. */
+function server(
+  url: string,
+  { refuses = [], halfway = false }: { refuses?: readonly string[]; halfway?: boolean } = {},
+) {
+  let has: Weights = step7;
+  const asked: string[] = [];
+  const own: WeightServer & { readonly asked: string[]; has: () => Weights } = {
+    url,
+    asked,
+    has: () => has,
+    current: () => Promise.resolve(has),
+    pause: async () => void asked.push("pause"),
+    resume: async () => void asked.push("resume"),
+    async giveBack(weights) {
+      asked.push(`give back ${weights.version}`);
+      await take(weights);
+    },
+    async load(weights) {
+      asked.push(`load ${weights.version}`);
+      await take(weights);
+    },
+  };
+  return own;
+  async function take(weights: Weights): Promise<void> {
+    if (!refuses.includes(weights.version)) has = weights;
+    else {
+      if (halfway) has = { path: "", version: "loading" };
+      throw new RolloutError("engine/server-error", `${url} cannot load ${weights.path}`);
+    }
+  }
+}
+
+describe("loadOnAll()", () => {
+  test("gives back what they had to all where one refuses, that one too: it may have loaded a part", async () => {
+    const [one, keeps, loses] = [
+      server("one"),
+      server("keeps", { refuses: ["8"] }),
+      server("loses", { refuses: ["8"], halfway: true }),
+    ];
+    await expect(loadOnAll([one, keeps, loses], step8)).rejects.toMatchObject({
+      code: "engine/server-error",
+      message: "keeps cannot load /step-8",
+    });
+    expect([one, keeps, loses].map((each) => each.has())).toEqual([step7, step7, step7]);
+    for (const { asked } of [one, keeps, loses]) {
+      expect(asked).toEqual(["pause", "load 8", "pause", "give back 7", "resume"]);
+    }
+  });
+
+  test("lets each sample again once all have loaded", async () => {
+    const [one, two] = [server("one"), server("two")];
+    await loadOnAll([one, two], step8);
+    for (const { asked, has } of [one, two]) {
+      expect([asked, has()]).toEqual([["pause", "load 8", "resume"], step8]);
+    }
+  });
+
+  test("says so where one cannot be given back what it had, and lets none sample", async () => {
+    const [one, lost] = [server("one"), server("lost", { refuses: ["8", "7"], halfway: true })];
+    await expect(loadOnAll([one, lost], step8)).rejects.toMatchObject({
+      code: "engine/mixed-weights",
+      message:
+        "lost cannot load /step-8; and lost could not be given back what it had (lost cannot load /step-7)",
+    });
+    expect([...one.asked, ...lost.asked]).not.toContain("resume");
+  });
+
+  test("gives nothing back from the folder that was to be loaded: it holds others by now", async () => {
+    const one = server("one", { refuses: ["8"] });
+    const inPlace = { path: step7.path, version: "8" };
+    await expect(loadOnAll([one], inPlace)).rejects.toMatchObject({
+      code: "engine/mixed-weights",
+      message: expect.stringContaining("it was loaded from /step-7 as well") as string,
+    });
+    expect(one.asked).toEqual(["pause", "load 8"]);
+  });
+});

@@ -1,0 +1,204 @@
+import { isBinary, type BinaryCopies } from "../binary.ts";
+import { accessorOf, hasAccessors, isPlain, isSealed, membersOf } from "./sealed.ts";
+import { emptyAs, isPlaceIn, isSparse } from "./sparse-list.ts";
+
+/** How a value is copied. */
+export interface CopyOptions {
+  /** What was copied before, with its copy; grows with what is copied now. */
+  readonly copies: Map<object, object>;
+  /** They know of all the binary data that is going to be copied (see `noteBinaries()`). */
+  readonly binaries: BinaryCopies;
+  /** What a held value stands for. */
+  readonly read: (held: object) => object;
+  /** Whether that is kept rather than copied. */
+  readonly isKept: (held: object) => boolean;
+  readonly onCopy: (held: object, copy: object) => void;
+  /** What a Set has in the place of what it holds. */
+  readonly takeMember: (held: unknown) => unknown;
+}
+
+/**
+ * Copies a value with all that it holds, so that what was held at two places is so in the copy. Instances of classes
+ * stay as they are.
+ */
+export function copyGraph<Value>(
+  value: Value,
+  { copies, binaries, read, isKept, onCopy, takeMember }: CopyOptions,
+): Value {
+  const waiting: (readonly [object, object])[] = [];
+  const take = (given: unknown): unknown => {
+    if (!isPlain(given) && !isBinary(given)) return given;
+    const held = read(given);
+    if (isKept(held)) return held;
+    const known = copies.get(held);
+    if (known !== undefined) return known;
+    const isBytes = isBinary(held);
+    const copy = isBytes ? binaries.copy(held) : copyOf(held);
+    copies.set(held, copy);
+    onCopy(held, copy);
+    if (!isBytes) waiting.push([held, copy]);
+    return copy;
+  };
+  const taken = take(value);
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const [original, copy] = next;
+    if (copy instanceof Set) {
+      refillSet(copy, takeMember);
+      continue;
+    }
+    const isComputing = computing.has(copy);
+    for (const [key, held] of membersOf(original)) {
+      if (isComputing && accessorOf(copy, key as string) !== undefined) continue;
+      const own = take(held);
+      if (own !== held) putMember(copy, key, own);
+    }
+  }
+  return taken as Value;
+}
+
+/** Finds all the binary data that is going to be copied: what shares bytes does so in the copy. */
+export function noteBinaries(
+  values: readonly unknown[],
+  { copies, binaries, read, isKept }: Pick<CopyOptions, "copies" | "binaries" | "read" | "isKept">,
+): void {
+  const waiting = [...values];
+  const seen = new Set<object>();
+  while (waiting.length > 0) {
+    const given = waiting.pop();
+    if (!isPlain(given) && !isBinary(given)) continue;
+    const held = read(given);
+    if (seen.has(held) || copies.has(held) || isKept(held)) continue;
+    seen.add(held);
+    if (isBinary(held)) binaries.note(held);
+    else for (const [, member] of membersOf(held)) waiting.push(member);
+  }
+}
+
+/** Puts what `take` gives in the place of each object that a Set holds. */
+function refillSet(raw: Set<unknown>, take: (held: unknown) => unknown): void {
+  const held = [...raw];
+  if (!held.some((one) => isPlain(one) || isBinary(one))) return;
+  raw.clear();
+  for (const one of held) raw.add(take(one));
+}
+
+/** A copy of a plain value that holds what it holds, and works out what is worked out. */
+export function copyOf(base: object): object {
+  if (Array.isArray(base)) return copyOfList(base);
+  if (base instanceof Map) return new Map(base);
+  if (base instanceof Set) return new Set(base);
+  if (base instanceof Date) return new Date(base.getTime());
+  const prototype = Object.getPrototypeOf(base) as object | null;
+  if (!hasAccessors(base)) return Object.setPrototypeOf({ ...base }, prototype) as object;
+  const copy = Object.create(prototype) as object;
+  for (const key of Reflect.ownKeys(base)) copyMember(copy, key, base);
+  return copy;
+}
+
+function copyMember(copy: object, key: PropertyKey, base: object): "data" | "worked-out" {
+  const accessor = accessorOf(base, key);
+  if (accessor === undefined) {
+    putMember(copy, key, (base as Record<PropertyKey, unknown>)[key]);
+    return "data";
+  }
+  Object.defineProperty(copy, key, { ...accessor, configurable: true });
+  return "worked-out";
+}
+
+/** A list of a class stays one, with the members that it has beside its items. */
+function copyOfList(base: readonly unknown[]): object {
+  const prototype = Object.getPrototypeOf(base) as object | null;
+  if (prototype === Array.prototype) return copyOfPlainList(base);
+  const copy = sliceOfClass(base, prototype);
+  for (const key of Reflect.ownKeys(base)) {
+    if (key === "length") continue;
+    const own = Reflect.getOwnPropertyDescriptor(base, key)!;
+    const isData = "value" in own;
+    if (!isData || typeof own.value === "function") {
+      // What works on the list that it was made with is the copy's own where its constructor made that.
+      if (Object.hasOwn(copy, key)) continue;
+      refuseOwn(base, String(key));
+    }
+    Object.defineProperty(copy, key, {
+      ...own,
+      ...(isData && { writable: true }),
+      configurable: true,
+    });
+  }
+  return copy;
+}
+
+/** With its holes, and with members that it has beside its items, such as the columns of a table. */
+function copyOfPlainList(base: readonly unknown[]): unknown[] {
+  const isFar = isSparse(base);
+  const copy = isFar ? emptyAs(base) : base.slice();
+  for (const name of isFar ? Object.keys(base) : namesBeside(base)) {
+    if (copyMember(copy, name, base) === "worked-out") computing.add(copy);
+  }
+  return copy;
+}
+
+/** Copies of lists of which a member is worked out whenever it is read. */
+const computing = new WeakSet<object>();
+
+/** Those of lists that take a while to go through: a state's are copied for each episode that writes them. */
+const known = new WeakMap<object, readonly string[]>();
+
+const longestUnknown = 64;
+
+/** The names of a list's members beside its items. */
+function namesBeside(list: readonly unknown[]): readonly string[] {
+  // One that is not frozen may get others.
+  if (list.length <= longestUnknown || !isSealed(list)) return findNamesBeside(list);
+  let names = known.get(list);
+  if (names === undefined) known.set(list, (names = findNamesBeside(list)));
+  return names;
+}
+
+function findNamesBeside(list: readonly unknown[]): readonly string[] {
+  const keys = Object.keys(list);
+  // They come behind the items; holes leave less of these.
+  return keys.slice(keys.findLastIndex((key) => isPlaceIn(list, key)) + 1);
+}
+
+/** @throws TypeError where a list of a class has a function of its own that the copy would have of the other list. */
+function refuseOwn(list: readonly unknown[], name: string): never {
+  const { constructor: maker } = list as { readonly constructor?: { readonly name?: string } };
+  throw new TypeError(
+    `Cannot copy a list of ${maker?.name ?? "a class"} of the state, as it is written: its own ${name} works on the ` +
+      `list that it was made with, expected a method of the class (${name}() { … })`,
+  );
+}
+
+/** As long a list of the class, made by its constructor or, where that wants something, without it. */
+function sliceOfClass(base: readonly unknown[], prototype: object | null): unknown[] {
+  // It would be given the list's length in the place of that.
+  const { constructor: maker } = base as { readonly constructor?: { readonly length?: number } };
+  if (maker?.length === 0) {
+    try {
+      const copy: unknown = base.slice();
+      const isLike = Object.getPrototypeOf(copy) === prototype && Array.isArray(copy);
+      if (isLike && copy.length === base.length) return copy;
+    } catch {
+      // It is made below.
+    }
+  }
+  return Object.setPrototypeOf(emptyAs(base), prototype) as unknown[];
+}
+
+/** What an object has under a key of its own, or a Map under a key. */
+export function memberOf(raw: object, key: unknown): unknown {
+  if (raw instanceof Map) return raw.get(key);
+  const name = key as string;
+  return Object.hasOwn(raw, name) ? (raw as Record<string, unknown>)[name] : undefined;
+}
+
+/** Also for a key such as `__proto__`, which is a name like any other. */
+export function putMember(raw: object, key: unknown, value: unknown): void {
+  if (raw instanceof Map) raw.set(key, value);
+  else if (key !== "__proto__") (raw as Record<PropertyKey, unknown>)[key as string] = value;
+  else {
+    const property = { value, enumerable: true, writable: true, configurable: true };
+    Object.defineProperty(raw, key, property);
+  }
+}

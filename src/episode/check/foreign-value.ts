@@ -1,0 +1,153 @@
+import { RolloutError, type FailureCode } from "../../errors.ts";
+import { isSmallData, whyNotJson } from "../../json/why-not-json.ts";
+import { shownToolName } from "../../message.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../python/value.ts";
+import { isRow, type RawRow } from "../../trajectory/violation.ts";
+
+/** What is checked, and where it comes from. */
+export interface Origin {
+  readonly code: FailureCode;
+  /** Such as `world.step() for tool switch in task lamp/test/0 of lamp`. */
+  readonly place: string;
+}
+
+/** @throws RolloutError where the value is no object. */
+export function requireObject(
+  value: unknown,
+  origin: Origin,
+  expected: string,
+): Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    const hint = value === undefined ? " (a forgotten return?)" : "";
+    refuse(origin, `it returned ${describe(value)}${hint}`, expected);
+  }
+  return value as Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The entries of a list, as a list of its own: a place that nothing was put in is nothing, where `map()` and `some()`
+ * would pass over it.
+ *
+ * @param what - What stands before what there is, such as `messages is`.
+ * @throws RolloutError where the value is no list.
+ */
+export function requireList(
+  value: unknown,
+  origin: Origin,
+  { what, expected }: { readonly what: string; readonly expected: string },
+): readonly unknown[] {
+  if (Array.isArray(value)) {
+    const items: unknown[] = [];
+    for (let index = 0; index < value.length; index++) items.push(value[index]);
+    return items;
+  }
+  const hint = what === returned && value === undefined ? " (a forgotten return?)" : "";
+  return refuse(origin, `${what} ${describe(value)}${hint}`, expected);
+}
+
+/** What stands before what code that is not ours returned. */
+export const returned = "it returned";
+
+/** @throws RolloutError that names the first of the fields that is not as it should be. */
+export function requireFields(
+  value: Readonly<Record<string, unknown>>,
+  fields: readonly string[],
+  check: Origin & {
+    readonly is: (field: unknown) => boolean;
+    readonly expected: string;
+    /** What stands before a field's name. Default `its `. */
+    readonly within?: string;
+  },
+): void {
+  for (const field of fields) {
+    if (check.is(value[field])) continue;
+    const { expected, within = "its " } = check;
+    refuse(check, `${within}${field} is ${describe(value[field])}`, expected);
+  }
+}
+
+/**
+ * Whatever is written of a value must be JSON, what nobody asked for included: a row that cannot be
+ * written would take the run with it.
+ *
+ * @param within - What stands before a member's name.
+ * @throws RolloutError that names the first member that cannot be written.
+ */
+export function requirePlain(value: object, origin: Origin, within = ""): void {
+  if (isSmallData(value)) return;
+  const wrong = "toJSON" in value ? whyNotJson(value) : undefined;
+  if (wrong !== undefined)
+    refuse(origin, `it cannot be written as JSON (${wrong})`, "plain values");
+  for (const [name, member] of Object.entries(value)) {
+    const why = whyNotJson(member);
+    if (why === undefined) continue;
+    refuse(origin, `${within}${name} cannot be written as JSON (${why})`, "plain values");
+  }
+}
+
+/** Tools that were found sound: most are the same in every episode. */
+const soundTools = new WeakSet<object>();
+
+function isTool(tool: unknown): boolean {
+  if (!isRow(tool)) return false;
+  if (soundTools.has(tool)) return true;
+  // What the policy is shown is what it calls.
+  if (!isDefined(tool) || shownToolName(tool.openai) !== tool["name"]) return false;
+  soundTools.add(tool);
+  return true;
+}
+
+/** Whether there is a name, and a definition that can be shown. */
+function isDefined(tool: RawRow): tool is RawRow & { readonly openai: PyDict } {
+  const { openai } = tool as { readonly openai?: PyValue };
+  if (typeof tool["name"] !== "string" || !isPyDict(openai)) return false;
+  try {
+    stringifyPythonJson(openai);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** @throws RolloutError where the value is no list of tools. */
+export function requireTools(value: unknown, origin: Origin): void {
+  if (!Array.isArray(value)) refuse(origin, `tools is ${describe(value)}`, "a list of tools");
+  const wrong = value.findIndex((tool: unknown) => !isTool(tool));
+  if (wrong < 0) return;
+  const tool: unknown = value[wrong];
+  const isNamedTwice = isRow(tool) && isDefined(tool);
+  const what = isNamedTwice
+    ? `tools[${wrong}] is named ${describe(tool["name"])}, and ${describe(shownToolName(tool.openai))} in its definition`
+    : `tools[${wrong}] is ${describe(tool)}`;
+  refuse(
+    origin,
+    what,
+    isNamedTwice ? "one name (see toolFromOpenAi())" : "a tool (see toolFromOpenAi())",
+  );
+}
+
+/** @throws RolloutError that says what there is in the place of what was expected. */
+export function refuse({ code, place }: Origin, what: string, expected: string): never {
+  throw new RolloutError(code, `Cannot use the answer of ${place}: ${what}, expected ${expected}`);
+}
+
+/** Longest account of a wrong value, in characters. */
+const accountLength = 80;
+
+/** A wrong value in a message. */
+export function describe(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (typeof value === "function") return "a function";
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "number") return String(value);
+  if (typeof value === "string") return clip(JSON.stringify(value));
+  if (value === null) return "null";
+  if (typeof value !== "object") return JSON.stringify(value) ?? typeof value;
+  if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
+  return `an object with ${clip(Object.keys(value).join(", ") || "no fields")}`;
+}
+
+function clip(text: string): string {
+  return text.length <= accountLength ? text : `${text.slice(0, accountLength)}…`;
+}

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { createClock } from "../../async/clock.ts";
+import { manualClock } from "../../testing/manual-clock.ts";
+import { AnswerOrder } from "./answer-order.ts";
+
+test("what is thrown where an answer is handed over is thrown to whoever waits for that answer alone", async () => {
+  const order = new AnswerOrder(createClock(manualClock()));
+  const handed: string[] = [];
+  const fails = order.turn({
+    onTurn: () => {
+      throw new TypeError("no answer can be kept");
+    },
+  });
+  const next = order.turn({ onTurn: () => void handed.push("next") });
+  await expect(fails).rejects.toThrow(new TypeError("no answer can be kept"));
+  await next;
+  await order.turn({ onTurn: () => void handed.push("behind") });
+  expect(handed).toEqual(["next", "behind"]);
+});
+
+test("the same where all that waits is let go of", async () => {
+  const order = new AnswerOrder(createClock(manualClock()));
+  const handed: string[] = [];
+  const fails = order.turn({
+    onTurn: () => {
+      throw new TypeError("no answer can be kept");
+    },
+  });
+  const next = order.turn({ onTurn: () => void handed.push("next") });
+  order.letGo();
+  await expect(fails).rejects.toThrow(new TypeError("no answer can be kept"));
+  await next;
+  expect(handed).toEqual(["next"]);
+});

@@ -1,0 +1,140 @@
+import type { Intent, Observed } from "../../agent/agent.ts";
+import type { Action, Step, World } from "../../environment/environment.ts";
+import { RolloutError, describeError } from "../../errors.ts";
+import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
+import { checkStep, copyStep } from "../check/check-foreign.ts";
+import type { TurnRecord, TurnStep } from "../episode.ts";
+import { askWorld, isTimeOver, type Play } from "../play.ts";
+
+/** What a turn's intents came to. */
+interface Performed {
+  readonly observed: readonly Observed[];
+  /** Why the world is done; absent while it goes on. */
+  readonly done?: NonNullable<Step["done"]>;
+  /** The episode's time was over before all were performed. */
+  readonly isLate?: true;
+  readonly failure?: RolloutError;
+}
+
+/**
+ * Performs a turn's intents in order, up to the one that ends the episode or fails, and adds each to
+ * `steps` as it is done.
+ */
+export async function performIntents(
+  play: Play,
+  world: World,
+  turn: {
+    readonly intents: readonly Intent[];
+    readonly steps: TurnStep[];
+    /** Adds to the turn's record. */
+    readonly note: (more: Pick<TurnRecord, "parseMs" | "userMs" | "environmentMs">) => void;
+    /** When the turn was sampled, by the player's clock. */
+    readonly sampledAtMs: number;
+  },
+): Promise<Performed> {
+  const { intents, steps, note, sampledAtMs } = turn;
+  const spent = { parseMs: 0, userMs: 0, environmentMs: 0 };
+  const observed: Observed[] = [];
+  let isFirst = true;
+  for (const intent of intents) {
+    if (intent.type === "ignore") {
+      const { callId, name } = intent;
+      steps.push({ source: name, callId, observation: "", result: "ignored" });
+      continue;
+    }
+    if (intent.type === "refuse") {
+      const { callId, name, observation } = intent;
+      steps.push({ source: name, callId, observation, result: "refused", isError: true });
+      observed.push({ callId, name, from: "tool", text: observation });
+      continue;
+    }
+    if (!isFirst && isTimeOver(play)) return { observed, isLate: true };
+    const startedAtMs = play.player.now();
+    if (isFirst) spent.parseMs = startedAtMs - sampledAtMs;
+    isFirst = false;
+    const part = intent.action.type === "say" ? "userMs" : "environmentMs";
+    try {
+      // What cannot be written must not be performed: nobody would know of it.
+      const written = writeArguments(play, intent);
+      const step = await perform(play, world, intent.action);
+      steps.push(toTurnStep(intent, written, step));
+      const { source: name, from, observation: text } = step;
+      observed.push({ callId: intent.callId, name, from, text });
+      if (step.done !== undefined) return { observed, done: step.done };
+    } catch (error) {
+      if (!(error instanceof RolloutError)) throw error;
+      return { observed, failure: error };
+    } finally {
+      spent[part] += play.player.now() - startedAtMs;
+      note(spent);
+    }
+  }
+  return { observed };
+}
+
+type Act = Extract<Intent, { type: "act" }>;
+
+/**
+ * A call's arguments as JSON; nothing for words.
+ *
+ * @throws RolloutError `agent/bad-reading` where they hold what is no value of Python's.
+ */
+function writeArguments({ setup }: Play, { action }: Act): string | undefined {
+  if (action.type !== "call") return undefined;
+  try {
+    return stringifyPythonJson(action.arguments);
+  } catch (cause) {
+    throw new RolloutError(
+      "agent/bad-reading",
+      `Cannot use the answer of agent.read() of ${setup.agent.strategy}: the arguments of ` +
+        `${action.name} cannot be written as JSON (${describeError(cause)}), expected plain values`,
+      { cause },
+    );
+  }
+}
+
+function toTurnStep(
+  { callId, repaired }: Act,
+  written: string | undefined,
+  { source, observation, isError }: Step,
+): TurnStep {
+  return {
+    source,
+    callId,
+    ...(written !== undefined && { arguments: written }),
+    observation,
+    result: "acted",
+    ...(isError === true && { isError }),
+    ...(repaired === true && { repaired }),
+  };
+}
+
+function perform(play: Play, world: World, action: Action): Promise<Step> {
+  const { assignment, player, setup } = play;
+  const { limits, environment } = setup;
+  const { id } = assignment.task;
+  const isSaid = action.type === "say";
+  const place = isSaid
+    ? `world.step() for words to the user in task ${id} of ${environment.name}`
+    : `world.step() for tool ${action.name} in task ${id} of ${environment.name}`;
+  // What a step of a class tells by getters JSON does not see, by which it is hashed and cleaned.
+  let told: Step | undefined;
+  const answered = askWorld(
+    play,
+    {
+      party: "environment",
+      what: isSaid
+        ? `pass on what the agent said in task ${id}`
+        : `call tool ${action.name} in task ${id}`,
+      timeoutMs: isSaid ? limits.userTimeoutMs : limits.toolTimeoutMs,
+    },
+    async (signal) => {
+      const step = checkStep(await world.step(action, { signal }), place);
+      if (environment.repeatable !== true) return copyStep(step);
+      if (Object.getPrototypeOf(step) !== Object.prototype) told = copyStep(step);
+      return step;
+    },
+    isSaid ? "step say" : `step ${action.name}`,
+  );
+  return answered.then((answer) => (told === undefined ? answer : player.clean(told)));
+}

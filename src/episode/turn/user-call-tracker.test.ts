@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import { RolloutError } from "../../errors.ts";
+import type { UserSession } from "../../user/user.ts";
+import { noSpending } from "../../user/chat/add-spending.ts";
+import { Hearing } from "./user-call-tracker.ts";
+
+function sessionThat(reply: UserSession["reply"]): UserSession {
+  const session: UserSession = {
+    begin: async () => "Lamp on, please.",
+    reply,
+    usage: () => noSpending,
+  };
+  return new Hearing({ taskId: "lamp/1", strategy: "slow", timeoutMs: 60_000 }).watched(session);
+}
+
+test("a world that gives up the wait for a line is told so", async () => {
+  const givenUp = new AbortController();
+  const session = sessionThat(
+    async (_text, { signal }) =>
+      await new Promise<never>((_, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason as Error));
+      }),
+  );
+  const heard = session.reply("Which one?", { signal: givenUp.signal });
+  const reason = new Error("(silence)");
+  givenUp.abort(reason);
+  await expect(heard).rejects.toBe(reason);
+});
+
+test("what a user throws is theirs", async () => {
+  const session = sessionThat(() => Promise.reject(new Error("gone")));
+  const heard = session.reply("Which one?", { signal: new AbortController().signal });
+  await expect(heard).rejects.toThrow(RolloutError);
+  await expect(heard).rejects.toMatchObject({ code: "user/exception" });
+});
+
+test("whoever's time is running is who is waited for, of several lines asked for at once", async () => {
+  const hearing = new Hearing({ taskId: "lamp/1", strategy: "slow", timeoutMs: 60_000 });
+  let waitCount = 0;
+  const waited = hearing.listen({
+    waitWithin: () => {
+      waitCount++;
+      return () => {};
+    },
+  });
+  const session = hearing.watched({
+    begin: () => new Promise<never>(() => {}),
+    reply: () => new Promise<never>(() => {}),
+    usage: () => noSpending,
+  });
+  const [first, second] = [new AbortController(), new AbortController()];
+  void session.begin({ signal: first.signal });
+  void session.reply("Which one?", { signal: second.signal });
+  expect(waited()?.what).toBe("hear the user's reply in task lamp/1");
+  second.abort();
+  expect(waited()?.what).toBe("hear the user's first line of task lamp/1");
+  first.abort();
+  expect(waited()).toBeUndefined();
+  void session.reply("Anyone?", { signal: second.signal });
+  expect(waited()).toBeUndefined();
+  expect(waitCount).toBe(2);
+});

@@ -1,0 +1,40 @@
+import type { Dispatcher } from "undici";
+import { decodeText } from "../text/decode-text.ts";
+import { decodeBody, readContentCodings, TooLargeError } from "./content-coding.ts";
+
+/** Larger replies are refused, in bytes. */
+const maxReplyBytes = 64 * 2 ** 20;
+
+/** Asks for a reply that is not compressed: without it, a server may answer in any coding. */
+export const plainReply = { "accept-encoding": "identity" } as const;
+
+/**
+ * Reads the text of a reply, also of one that is compressed although that was not asked for.
+ *
+ * @throws TypeError for a text that is not UTF-8.
+ * @throws ContentCodingError for a coding that is not read here, and for broken bytes.
+ * @throws TooLargeError above 64 MiB.
+ */
+export async function readReplyText({
+  headers,
+  body,
+}: Pick<Dispatcher.ResponseData, "headers" | "body">): Promise<string> {
+  // Without a listener, the end of a body that is given up would end the process.
+  body.on("error", () => {});
+  try {
+    const codings = readContentCodings(headers["content-encoding"]);
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    for await (const piece of decodeBody(body, { codings, limitBytes: maxReplyBytes })) {
+      size += piece.byteLength;
+      if (size > maxReplyBytes) {
+        throw new TooLargeError(`the reply is larger than ${maxReplyBytes} bytes`);
+      }
+      pieces.push(piece);
+    }
+    return decodeText(Buffer.concat(pieces), { mark: "drop" });
+  } catch (error) {
+    body.destroy();
+    throw error;
+  }
+}

@@ -1,0 +1,95 @@
+import type { JinjaStatement } from "../syntax/ast.ts";
+import type { JinjaScope, NamePlace } from "./scope.ts";
+import type { TemplateValue } from "../values/template-value.ts";
+
+/** What a template is rendered with. */
+export interface RenderContext {
+  /** The value of a variable, or `undefined` where there is none. */
+  resolve(name: string): TemplateValue | undefined;
+}
+
+/** The values of one frame's names while it runs; `undefined` where a name has none yet. */
+export interface Frame {
+  readonly slots: (TemplateValue | undefined)[];
+  readonly parent: Frame | undefined;
+  readonly context: RenderContext;
+}
+
+/** Computes an expression. */
+export type Evaluate = (frame: Frame) => TemplateValue;
+
+/** What a template has printed so far. */
+export interface Output {
+  text: string;
+}
+
+/** How a statement ended. */
+export type Flow = "next" | "break" | "continue";
+
+/** Runs a statement. */
+export type Execute = (frame: Frame, output: Output) => Flow;
+
+/** Where a statement stands. */
+export interface StatementPlace {
+  readonly scope: JinjaScope;
+  /** Whether it stands directly in an `if`; see `FilterPlace`. */
+  readonly soft: boolean;
+  readonly inLoop: boolean;
+}
+
+/** Prepares statements, to be run one after the other. */
+export type CompileStatements = (
+  statements: readonly JinjaStatement[],
+  place: StatementPlace,
+) => Execute;
+
+/** Prepares the entering of a scope's frame. */
+export function compileEntry(scope: JinjaScope): (parent: Frame) => Frame {
+  const fill = compileSources(scope);
+  const empty = emptySlots(scope);
+  return (parent) => {
+    const frame: Frame = { slots: empty.slice(), parent, context: parent.context };
+    fill(frame);
+    return frame;
+  };
+}
+
+/** Prepares the making of a template's outermost frame. */
+export function compileRoot(scope: JinjaScope): (context: RenderContext) => Frame {
+  const fill = compileSources(scope);
+  const empty = emptySlots(scope);
+  return (context) => {
+    const frame: Frame = { slots: empty.slice(), parent: undefined, context };
+    fill(frame);
+    return frame;
+  };
+}
+
+function emptySlots({ slotCount }: JinjaScope): undefined[] {
+  return Array.from({ length: slotCount }, () => undefined);
+}
+
+/** Prepares giving a new frame's slots the values from outside. */
+function compileSources({ sources }: JinjaScope): (frame: Frame) => void {
+  const count = sources.length;
+  return (frame) => {
+    for (let index = 0; index < count; index++) {
+      const { slot, source } = sources[index] as (typeof sources)[number];
+      frame.slots[slot] =
+        source.type === "context"
+          ? frame.context.resolve(source.name)
+          : valueAt(frame, source.place);
+    }
+  };
+}
+
+/** The frame that holds a place. */
+export function frameAt(frame: Frame, depth: number): Frame {
+  let holder = frame;
+  for (let level = 0; level < depth; level++) holder = holder.parent as Frame;
+  return holder;
+}
+
+function valueAt(frame: Frame, { depth, slot }: NamePlace): TemplateValue | undefined {
+  return frameAt(frame, depth).slots[slot];
+}

@@ -1,0 +1,52 @@
+import { pythonLower } from "../../python/text/lower.ts";
+import { getItem } from "../values/template-attribute.ts";
+import { isTruthy } from "../values/template-iterate.ts";
+import { textLike } from "../values/template-markup.ts";
+import type { TemplateValue } from "../values/template-value.ts";
+import { textOf, Undefined } from "../values/template-value.ts";
+
+/** Reads something of an item. */
+export type GetFromItem = (item: TemplateValue) => TemplateValue;
+
+/**
+ * Reads what filters call an attribute: a path such as `function.name` or `0`, or an index; the item
+ * itself where it is `None`.
+ *
+ * @param fallback what stands for a step that finds nothing; `None` leaves it undefined.
+ */
+export function attributeGetter(
+  attribute: TemplateValue,
+  fallback: TemplateValue = null,
+): GetFromItem {
+  const path = textOf(attribute);
+  const steps: readonly TemplateValue[] =
+    path === undefined
+      ? attribute === null
+        ? []
+        : [attribute]
+      : path.split(".").map((step) => (/^\d+$/.test(step) ? BigInt(step) : step));
+  return (item) => {
+    let value = item;
+    for (const step of steps) {
+      value = getItem(value, step);
+      if (fallback !== null && value instanceof Undefined) value = fallback;
+    }
+    return value;
+  };
+}
+
+/** Reads an attribute for comparing, in small letters unless capitals count. */
+export function comparisonGetter(
+  attribute: TemplateValue,
+  caseSensitive: TemplateValue,
+  fallback: TemplateValue = null,
+): GetFromItem {
+  const get = attributeGetter(attribute, fallback);
+  return isTruthy(caseSensitive) ? get : (item) => ignoreCase(get(item));
+}
+
+/** A text in small letters; anything else as it is. */
+export function ignoreCase(value: TemplateValue): TemplateValue {
+  const text = textOf(value);
+  return text === undefined ? value : textLike(value, pythonLower(text));
+}

@@ -1,0 +1,119 @@
+import { isWellFormed } from "../text/well-formed.ts";
+
+/** A list or an object that is gone through. */
+interface Container {
+  /** Of an object: its keys so far. */
+  readonly keys: Set<string> | undefined;
+  /** The key or the index of the member that is gone through. */
+  member: string | number;
+}
+
+/**
+ * The first thing that `JSON.parse()` changes or drops in silence, with its place; `undefined` where the
+ * value is kept. A number counts as kept where JavaScript has the same number: `1.0` is `1`.
+ *
+ * @param text - What `JSON.parse()` has read: what is no JSON is not found here.
+ */
+export function findJsonChange(text: string): string | undefined {
+  const path: Container[] = [];
+  let isKey = false;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at]!;
+    const inside = path.at(-1);
+    switch (character) {
+      case "{":
+      case "[":
+        isKey = character === "{";
+        path.push({ keys: isKey ? new Set() : undefined, member: isKey ? "" : 0 });
+        break;
+      case "}":
+      case "]":
+        path.pop();
+        isKey = false;
+        break;
+      case ",":
+        isKey = inside?.keys !== undefined;
+        if (typeof inside?.member === "number") inside.member += 1;
+        break;
+      case '"': {
+        const end = endOfString(text, at);
+        const found = isKey
+          ? findKeyChange(text.slice(at, end), path)
+          : findTextChange(text.slice(at, end), path);
+        if (found !== undefined) return found;
+        isKey = false;
+        at = end - 1;
+        break;
+      }
+      default: {
+        if (character !== "-" && (character < "0" || character > "9")) break;
+        numberPattern.lastIndex = at;
+        const [literal = character] = numberPattern.exec(text) ?? [];
+        const number = Number(literal);
+        if (!isKept(literal, number)) {
+          return (
+            `${placeOf(path)} is ${brief(literal)}, which JavaScript would read as ${number}, ` +
+            "expected a number that it can hold, or a text"
+          );
+        }
+        at += literal.length - 1;
+      }
+    }
+  }
+  return undefined;
+}
+
+const numberPattern = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+
+/** Fewer digits always fit. */
+const safeDigits = 15;
+
+function isKept(literal: string, number: number): boolean {
+  if (!Number.isFinite(number)) return false;
+  if (literal.length <= safeDigits || /[.eE]/.test(literal)) return true;
+  return BigInt(literal) === BigInt(number);
+}
+
+/** The place after the string of a JSON text that begins there. */
+export function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end + 1;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let first = at;
+  while (text[first - 1] === "\\") first -= 1;
+  return (at - first) % 2 === 1;
+}
+
+function findKeyChange(literal: string, path: readonly Container[]): string | undefined {
+  const inside = path.at(-1)!;
+  const key = JSON.parse(literal) as string;
+  const isNew = inside.keys!.size < inside.keys!.add(key).size;
+  inside.member = key;
+  if (!isNew) return `${placeOf(path)} is there twice, expected one value`;
+  return findTextChange(literal, path);
+}
+
+function findTextChange(literal: string, path: readonly Container[]): string | undefined {
+  // Only an escape can say half of a pair: the text was UTF-8.
+  if (!/\\u[dD][89a-fA-F]/.test(literal)) return undefined;
+  if (isWellFormed(JSON.parse(literal) as string)) return undefined;
+  return `${placeOf(path)} holds half of a surrogate pair, which is no character and no UTF-8`;
+}
+
+/** Such as `reset.seeds[2]`. */
+function placeOf(path: readonly Container[]): string {
+  const place = path
+    .map(({ member }) => {
+      if (typeof member === "number") return `[${member}]`;
+      return /^[\w-]+$/.test(member) ? `.${member}` : `[${JSON.stringify(member)}]`;
+    })
+    .join("");
+  return place === "" ? "it" : brief(place.replace(/^\./, ""));
+}
+
+function brief(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}

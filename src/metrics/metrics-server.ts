@@ -1,0 +1,62 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { UsageError, describeError } from "../errors.ts";
+import { listenAt } from "../http/listen.ts";
+import { isLocalAddress } from "../http/local-host.ts";
+import { requestPath } from "../http/request-path.ts";
+import type { MetricsSource, RunMetrics } from "./run-metrics.ts";
+
+/** Metrics that can be read on this machine. Disposing of it ends that. */
+export interface MetricsServer extends AsyncDisposable, Pick<RunMetrics, "observe"> {
+  /** Such as `http://127.0.0.1:9464/metrics`. */
+  readonly url: string;
+}
+
+/**
+ * Serves a run's metrics to Prometheus, on this machine only.
+ *
+ * @param port - 0 means any free one.
+ * @throws UsageError where the port is taken.
+ */
+export async function startMetricsServer(
+  source: MetricsSource,
+  { port }: { readonly port: number },
+): Promise<MetricsServer> {
+  // Few programs serve metrics: what that takes is loaded for those.
+  const { createRunMetrics } = await import("./run-metrics.ts");
+  const metrics = createRunMetrics(source);
+  const server = createServer((request, response) => {
+    // A page of the web whose name was made to lead here is turned away.
+    if (!isLocalAddress(`http://${request.headers.host ?? ""}`)) {
+      response.writeHead(403).end();
+      return;
+    }
+    if (request.method !== "GET" || requestPath(request.url) !== "/metrics") {
+      response.writeHead(404).end();
+      return;
+    }
+    void metrics.text().then(
+      (text) => response.writeHead(200, { "content-type": metrics.contentType }).end(text),
+      (error: unknown) => response.writeHead(500).end(describeError(error)),
+    );
+  });
+  let taken: number;
+  try {
+    taken = await listenAt(server, { host: "127.0.0.1", port });
+  } catch (cause) {
+    throw new UsageError(
+      `Cannot serve metrics on port ${port} (--metrics-port): ${describeError(cause)}; choose another, or 0 for any`,
+      { cause },
+    );
+  }
+  return {
+    url: `http://127.0.0.1:${taken}/metrics`,
+    observe: (episode) => metrics.observe(episode),
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

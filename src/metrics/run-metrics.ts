@@ -1,0 +1,245 @@
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
+import type { Episode } from "../episode/episode.ts";
+import type { EngineGate } from "../run/schedule/admission.ts";
+import type { RunProgress } from "../run/run-progress.ts";
+
+/** What metrics are read from, whenever they are asked for. */
+export interface MetricsSource {
+  /** Where the run stands; absent before it has begun. */
+  readonly progress: () => RunProgress | undefined;
+  /** Who waits to be played; absent where nothing limits that but the concurrency. */
+  readonly admission?: () => EngineGate["state"] | undefined;
+}
+
+/** A run's metrics in Prometheus' text form. */
+export interface RunMetrics {
+  readonly contentType: string;
+  /**
+   * Takes note of an episode that has ended: how long its turns waited, and what it earned. The histograms have what
+   * they are told by this; pass it as `onEpisode`.
+   */
+  observe(episode: Pick<Episode, "turns" | "shared" | "reward" | "durationMs">): void;
+  /** Reads the source, and writes all metrics. */
+  text(): Promise<string>;
+}
+
+type Labels = Readonly<Record<string, string>>;
+type Value = readonly [labels: Labels, value: number];
+
+/** One metric, and how it follows from where the run stands. */
+interface Definition {
+  readonly name: string;
+  readonly help: string;
+  readonly labels?: readonly string[];
+  readonly read: (progress: RunProgress) => readonly Value[];
+}
+
+/** One value, or none where it is not known: what is not known is not 0. */
+function one(value: number | undefined): readonly Value[] {
+  return value === undefined ? [] : [[{}, value]];
+}
+
+/** Sums: of finished episodes, those of earlier starts included, unless their help says otherwise. */
+const counters: readonly Definition[] = [
+  {
+    name: "turnwright_episodes_total",
+    help: "Finished episodes by outcome",
+    labels: ["outcome"],
+    read: ({ outcomes }) =>
+      Object.entries(outcomes).map(([outcome, count]) => [{ outcome }, count ?? 0]),
+  },
+  {
+    name: "turnwright_failures_total",
+    help: "Failed episodes by the party that failed and the code",
+    labels: ["party", "code"],
+    read: ({ failures }) =>
+      Object.entries(failures).map(([code, count]) => [{ party: partyOf(code), code }, count ?? 0]),
+  },
+  {
+    name: "turnwright_retried_attempts_total",
+    help: "Failed attempts that were played again, since this start",
+    read: ({ retried }) => one(retried),
+  },
+  {
+    name: "turnwright_turns_total",
+    help: "Turns of the policy",
+    read: ({ turnCount }) => one(turnCount),
+  },
+  {
+    name: "turnwright_tool_calls_total",
+    help: "Tool calls",
+    read: ({ toolCallCount }) => one(toolCallCount),
+  },
+  {
+    name: "turnwright_format_errors_total",
+    help: "Malformed tool calls",
+    read: ({ formatErrorCount }) => one(formatErrorCount),
+  },
+  {
+    name: "turnwright_sampled_tokens_total",
+    help: "Tokens that the policy sampled",
+    read: ({ sampledTokenCount }) => one(sampledTokenCount),
+  },
+  {
+    name: "turnwright_tokens_total",
+    help: "Tokens of all training rows",
+    read: ({ tokenCount }) => one(tokenCount),
+  },
+  {
+    name: "turnwright_scored_episodes_total",
+    help: "Episodes that have a reward",
+    read: ({ scored }) => one(scored),
+  },
+  {
+    name: "turnwright_groups_total",
+    help: "Groups that ended since this start: handed out, or left out",
+    labels: ["result"],
+    read: ({ groups }) => [
+      [{ result: "finished" }, groups.finished],
+      [{ result: "left_out" }, groups.leftOut],
+    ],
+  },
+  {
+    name: "turnwright_wait_seconds_total",
+    help: "What ended turns have waited for, summed over all episodes, since this start",
+    labels: ["on"],
+    read: ({ spentMs }) =>
+      Object.entries(spentMs).map(([on, spent]) => [
+        { on: on === "environment" ? "tool" : on },
+        spent / 1_000,
+      ]),
+  },
+];
+
+const gauges: readonly Definition[] = [
+  {
+    name: "turnwright_episodes_planned",
+    help: "Episodes that the run has in all; absent for runs without end",
+    read: ({ planned }) => one(planned),
+  },
+  {
+    name: "turnwright_episodes_running",
+    help: "Episodes that are played now",
+    read: ({ running }) => one(running),
+  },
+  {
+    name: "turnwright_reward_mean",
+    help: "Mean reward of the scored episodes",
+    read: ({ rewardMean }) => one(rewardMean),
+  },
+  {
+    name: "turnwright_sampled_tokens_per_second",
+    help: "Sampled since this start, a second",
+    read: ({ sampledTokensPerSecond }) => one(sampledTokensPerSecond),
+  },
+  {
+    name: "turnwright_staleness_versions",
+    help: "How many versions of the policy old the oldest token of a group was: mean and most",
+    labels: ["of"],
+    read: ({ staleness }) =>
+      staleness === undefined
+        ? []
+        : [
+            [{ of: "mean" }, staleness.mean],
+            [{ of: "most" }, staleness.most],
+          ],
+  },
+];
+
+/** In seconds: from what a tool in this process takes to what a slow model does. */
+const waitBuckets = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
+
+/** How what is known of single turns and episodes is spread, since this start. */
+function createHistograms(registers: Registry[]): RunMetrics["observe"] {
+  const wait = new Histogram({
+    name: "turnwright_turn_wait_seconds",
+    registers,
+    labelNames: ["on"],
+    help: "What the turns of finished episodes have waited for",
+    buckets: waitBuckets,
+  });
+  const reward = new Histogram({
+    name: "turnwright_reward",
+    registers,
+    help: "Rewards of the scored episodes",
+    buckets: [-1, 0, 0.1, 0.25, 0.5, 0.75, 0.9, 1],
+  });
+  const duration = new Histogram({
+    name: "turnwright_episode_seconds",
+    registers,
+    help: "How long episodes took",
+    buckets: [0.1, 0.5, 1, 5, 15, 60, 180, 600, 1800, 7200],
+  });
+  return ({ turns, shared, reward: earned, durationMs }) => {
+    // Those that it shares with another episode were waited for once.
+    for (const { engineMs, userMs = 0, environmentMs } of turns.slice(shared?.turnCount ?? 0)) {
+      wait.observe({ on: "engine" }, engineMs / 1000);
+      if (userMs > 0) wait.observe({ on: "user" }, userMs / 1000);
+      if (environmentMs > 0) wait.observe({ on: "tool" }, environmentMs / 1000);
+    }
+    if (earned !== undefined) reward.observe(earned);
+    duration.observe(durationMs / 1000);
+  };
+}
+
+/** Failures are named by who is to blame: `engine/unreachable` is the engine's. */
+function partyOf(code: string): string {
+  return code.split("/", 1)[0]!;
+}
+
+/**
+ * Makes the metrics of a run, with those of this process: its memory, its use of the processor and the
+ * delay of its event loop, under the names that Prometheus' clients give them.
+ */
+export function createRunMetrics({ progress, admission }: MetricsSource): RunMetrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  for (const definition of counters) {
+    const { name, help, labels = [] } = definition;
+    const counter = new Counter({
+      name,
+      help,
+      labelNames: [...labels],
+      registers: [registry],
+      collect() {
+        // The sums are kept elsewhere: a counter can be counted up only.
+        counter.reset();
+        for (const [label, value] of valuesOf(definition, progress())) counter.inc(label, value);
+      },
+    });
+  }
+  for (const definition of gauges) {
+    const { name, help, labels = [] } = definition;
+    const gauge = new Gauge({
+      name,
+      help,
+      labelNames: [...labels],
+      registers: [registry],
+      collect() {
+        gauge.reset();
+        const values = valuesOf(definition, progress());
+        // An unset gauge without labels would be printed as 0.
+        if (values.length === 0 && labels.length === 0) gauge.remove();
+        for (const [label, value] of values) gauge.set(label, value);
+      },
+    });
+  }
+  const queue = new Gauge({
+    name: "turnwright_admission",
+    registers: [registry],
+    labelNames: ["state"],
+    help: "Episodes that were admitted, that wait to be, and that may be at once by the engine's load",
+    collect() {
+      for (const [state, count] of Object.entries(admission?.() ?? {})) queue.set({ state }, count);
+    },
+  });
+  return {
+    contentType: registry.contentType,
+    observe: createHistograms([registry]),
+    text: async () => await registry.metrics(),
+  };
+}
+
+function valuesOf({ read }: Definition, progress: RunProgress | undefined): readonly Value[] {
+  return progress === undefined ? [] : read(progress);
+}

@@ -1,0 +1,195 @@
+import { readFileSync, readdirSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, test } from "vitest";
+import { sampleTemplates } from "../sample-templates.fixture.ts";
+import { sharedData } from "../../testing/shared-data.fixture.ts";
+import type { PyDict } from "../../python/value.ts";
+import { toPyValue } from "../../python/value.ts";
+import { bindTemplate } from "../bound-template.ts";
+import { compileChatTemplate } from "../../jinja/chat-template.ts";
+import type { HistoryPolicy, TemplateProfile } from "./classify-template.ts";
+import { classifyTemplate } from "./classify-template.ts";
+import { assistantMessage, toolMessage, userMessage } from "./probe-messages.ts";
+import { controlShapes } from "../delta/stop-literals.ts";
+
+function classify(source: string, policy: HistoryPolicy = "keep"): TemplateProfile {
+  const variables = toPyValue({ bos_token: "<s>", eos_token: "</s>" }) as PyDict;
+  const template = bindTemplate(compileChatTemplate(source), variables, new Date(2026, 10, 21, 8));
+  return classifyTemplate(template, { pattern: controlShapes, known: [] }, policy);
+}
+
+const nothing = { system: false, user: false, tool: false, parallelTools: false };
+const everything = { system: true, user: true, tool: true, parallelTools: true };
+
+const keptNote =
+  "Every prompt is rendered with clear_thinking=false, which keeps earlier reasoning: serve with " +
+  "the same, or choose the history policy `split` for the template as it is";
+const noToolsNote =
+  "The template does not show tool definitions: conversations with tools are refused";
+
+describe("classifyTemplate()", () => {
+  test("finds the variable that keeps reasoning and sets it", () => {
+    const profile = classify(sampleTemplates.clearing);
+    expect(profile.edits).toEqual({ afterTool: "append-only", afterUser: "rewrites" });
+    expect(profile.keepThinking).toEqual({
+      variable: "clear_thinking",
+      value: false,
+      edits: { afterTool: "append-only", afterUser: "append-only" },
+    });
+    expect(profile.template.variables.get("clear_thinking")).toBe(false);
+    expect(profile.setsKeepThinking).toBe(true);
+    expect(profile.showsTools).toBe(true);
+    expect(profile.warnings).toEqual([keptNote]);
+    expect(profile.delta.plan).toEqual({
+      base: "short",
+      needsTools: false,
+      closers: ["<|im_end|>"],
+    });
+    expect(profile.delta.supports).toEqual(everything);
+  });
+
+  test('does not set it under "split"', () => {
+    const profile = classify(sampleTemplates.clearing, "split");
+    expect(profile.keepThinking?.variable).toBe("clear_thinking");
+    expect(profile.setsKeepThinking).toBe(false);
+    expect(profile.template.variables.has("clear_thinking")).toBe(false);
+    expect(profile.warnings).toEqual([]);
+  });
+
+  test("does not touch a variable that somebody has set", () => {
+    const source = `{% set thinking = thinking|default(true) %}${sampleTemplates.clearing}`;
+    const template = bindTemplate(
+      compileChatTemplate(source),
+      new Map([["clear_thinking", true]]),
+      new Date(0),
+    );
+    const literals = { pattern: controlShapes, known: [] };
+    expect(classifyTemplate(template, literals, "keep").keepThinking).toBeUndefined();
+  });
+
+  test("sees that an opened reasoning block is gone from the history", () => {
+    const profile = classify(sampleTemplates.thinking);
+    expect(profile.opensReasoning).toBe(true);
+    expect(profile.edits).toEqual({ afterTool: "rewrites", afterUser: "rewrites" });
+    expect(profile.showsTools).toBe(false);
+    expect(profile.warnings).toEqual([
+      noToolsNote,
+      "The template rewrites earlier turns after tool results and user messages; the ledger keeps " +
+        "them, so serving with this template shows the policy less than it was trained on",
+    ]);
+  });
+
+  test("sees that the tools move in front of the newest user message", () => {
+    const profile = classify(sampleTemplates.moving);
+    expect(profile.edits.afterUser).toBe("rewrites");
+    expect(profile.delta.plan).toMatchObject({ base: "short", needsTools: true });
+    expect(profile.delta.supports.user).toBe(true);
+  });
+
+  test("asks for the whole history where results are counted over it", () => {
+    const profile = classify(sampleTemplates.counting);
+    expect(profile.delta.plan).toMatchObject({ base: "full", needsTools: false });
+    expect(profile.warnings).toEqual([
+      noToolsNote,
+      "What follows a turn depends on the history: each turn renders the whole conversation",
+    ]);
+  });
+
+  test("says that tool results are dropped", () => {
+    const profile = classify(sampleTemplates.deaf);
+    expect(profile.delta.supports).toEqual({ ...everything, tool: false, parallelTools: false });
+    expect(profile.warnings).toContain(
+      "The template drops tool results: give them as user messages",
+    );
+  });
+
+  test("says that stop tokens open the next turn", () => {
+    expect(classify(sampleTemplates.opening).warnings[0]).toMatch(
+      /^The stop tokens <\|user\|> <\|observation\|> open the next turn/,
+    );
+  });
+
+  test("says that nothing closes a turn", () => {
+    const profile = classify(sampleTemplates.plain);
+    expect(profile.delta.supports).toEqual(nothing);
+    expect(profile.warnings[0]).toBe(
+      "No control token ends an assistant turn in this template: deltas are refused",
+    );
+  });
+
+  test("hands arguments as text to a template that takes them so", () => {
+    const { template, delta } = classify(sampleTemplates.joining);
+    expect(delta.supports).toEqual(everything);
+    const call = { id: "1", name: "f", arguments: { a: "é" } };
+    const messages = [
+      userMessage("x"),
+      assistantMessage({ content: "", calls: [call] }),
+      toolMessage(call, "y"),
+    ];
+    expect(template.render({ messages, tools: null, addGenerationPrompt: false })).toBe(
+      '<|user|>x<|end|><|assistant|>f{"a": "é"}<|end|><|tool|>y<|end|>',
+    );
+  });
+
+  test("measures without tools and without a system message where the template refuses them", () => {
+    const source = `{% if tools or messages[0].role == 'system' %}{{ raise_exception('No.') }}{% endif %}${sampleTemplates.clearing}`;
+    const profile = classify(source);
+    expect(profile.delta.supports).toEqual(everything);
+    expect(profile.warnings).toEqual([
+      "The template refuses tool definitions in OpenAI's shape",
+      keptNote,
+    ]);
+  });
+
+  test("says that the date is printed, and that text beside a call is dropped", () => {
+    const source = `{{ strftime_now('%d') }}${sampleTemplates.clearing.replace(
+      "{{- m.content }}",
+      "{{- m.content if not m.tool_calls }}",
+    )}`;
+    expect(classify(source).warnings).toEqual([
+      keptNote,
+      "The template prints today's date: the prompts of a run keep the day on which it began " +
+        "(`promptTime` in run.json), those of a renderer of your own the `now` of createRenderer()",
+      "The template drops what is said beside a tool call from the history",
+    ]);
+  });
+});
+
+const shared = sharedData();
+
+describe.skipIf(shared === null)("classifyTemplate() over published templates", () => {
+  const folder = path.join(shared ?? "", "data/chat-templates");
+  const files = readdirSync(shared === null ? "." : folder).filter((file) =>
+    file.endsWith(".jinja"),
+  );
+  const profileOf = (file: string): TemplateProfile =>
+    classify(readFileSync(path.join(folder, file), "utf8"));
+
+  test("finds what they do to the history and the variables that prevent it", () => {
+    const edits: Record<string, number> = {};
+    const variables: Record<string, number> = {};
+    for (const file of files) {
+      const { edits: found, keepThinking } = profileOf(file);
+      const key = `${found.afterTool}, ${found.afterUser}`;
+      edits[key] = (edits[key] ?? 0) + 1;
+      if (keepThinking === undefined) continue;
+      const setting = `${keepThinking.variable}=${keepThinking.value}`;
+      variables[setting] = (variables[setting] ?? 0) + 1;
+    }
+    expect(edits).toEqual({
+      "append-only, append-only": 60,
+      "append-only, rewrites": 42,
+      "rewrites, append-only": 16,
+      "rewrites, rewrites": 23,
+      "not-renderable, append-only": 8,
+      "not-renderable, rewrites": 2,
+      "not-renderable, not-renderable": 4,
+    });
+    expect(variables).toEqual({
+      "clear_thinking=false": 7,
+      "keep_past_thinking=true": 1,
+      "preserve_thinking=true": 4,
+      "truncate_history_thinking=false": 6,
+    });
+  });
+});

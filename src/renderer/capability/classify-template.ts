@@ -1,0 +1,158 @@
+import type { BoundTemplate } from "../bound-template.ts";
+import { opensReasoning } from "../continues.ts";
+import type { HistoryEdits } from "./history-edits.ts";
+import { countRewrites, measureHistoryEdits } from "./history-edits.ts";
+import type { KeepThinking } from "./keep-thinking.ts";
+import { findKeepThinking } from "./keep-thinking.ts";
+import type { MeasuredDelta } from "../delta/measure-delta.ts";
+import { measureDelta } from "../delta/measure-delta.ts";
+import { assistantMessage, toolMessage } from "./probe-messages.ts";
+import type { Prober } from "./prober.ts";
+import { createProber } from "./prober.ts";
+import type { ControlLiterals, StopLiterals } from "../delta/stop-literals.ts";
+import { learnStopLiterals } from "../delta/stop-literals.ts";
+import { missingTool } from "./missing-tool.ts";
+import { adaptCallArguments } from "../text-arguments.ts";
+
+/**
+ * What becomes of the history when a template rewrites it.
+ *
+ * - `keep`: the ledger goes on as it is, so that the policy sees all that it said. The template's
+ *   own variable for that is set where there is one (default).
+ * - `split`: where the template drops something that was shown, a new segment starts from a fresh
+ *   prompt, as it would when serving with this template.
+ * - `refuse`: such templates are not accepted, unless a variable keeps them from rewriting.
+ */
+export type HistoryPolicy = "keep" | "split" | "refuse";
+
+/** What was measured of a template. */
+export interface TemplateProfile {
+  /**
+   * The template as it is to be used: handed arguments in the shape that it takes, and with the
+   * variable that keeps reasoning where one is set.
+   */
+  readonly template: BoundTemplate;
+  readonly stops: StopLiterals;
+  readonly delta: MeasuredDelta;
+  /** What the template does to the history without the variable that keeps reasoning. */
+  readonly edits: HistoryEdits;
+  readonly keepThinking: KeepThinking | undefined;
+  /** Whether `template` is bound to that variable. */
+  readonly setsKeepThinking: boolean;
+  /** Whether a prompt names the tools that it is rendered with. */
+  readonly showsTools: boolean;
+  readonly opensReasoning: boolean;
+  readonly warnings: readonly string[];
+}
+
+const call = { id: "call00001", name: "find_parcel", arguments: { parcel_id: "1" } };
+const acting = assistantMessage({ content: "", calls: [call] });
+
+/** Measures a template by rendering small conversations with it. */
+export function classifyTemplate(
+  original: BoundTemplate,
+  literals: ControlLiterals,
+  historyPolicy: HistoryPolicy,
+): TemplateProfile {
+  const adapted = adaptCallArguments(original);
+  const edits = measureHistoryEdits(adapted);
+  const keepThinking = findKeepThinking(adapted, edits);
+  const setsKeepThinking = keepThinking !== undefined && historyPolicy !== "split";
+  const template = setsKeepThinking
+    ? adapted.with(new Map([[keepThinking.variable, keepThinking.value]]))
+    : adapted;
+  const stops = learnStopLiterals(template, literals);
+  const delta = measureDelta(template, stops.closers);
+  const prober = createProber(template);
+  const firstPrompt = prober.show(prober.opening, true);
+  const remaining = setsKeepThinking ? keepThinking.edits : edits;
+  const showsTools =
+    firstPrompt !== undefined && missingTool(firstPrompt, prober.tools) === undefined;
+  return {
+    template,
+    stops,
+    delta,
+    edits,
+    keepThinking,
+    setsKeepThinking,
+    showsTools,
+    opensReasoning: firstPrompt !== undefined && opensReasoning(firstPrompt),
+    warnings: [
+      ...stopWarnings(stops),
+      ...toolWarnings(prober, showsTools),
+      ...deltaWarnings(prober, delta),
+      ...historyWarnings(remaining, historyPolicy),
+      ...(setsKeepThinking ? [keepThinkingNote(keepThinking)] : []),
+      ...contentWarnings(template.source, prober),
+    ],
+  };
+}
+
+function stopWarnings({ closers, openers }: StopLiterals): readonly string[] {
+  if (closers.length === 0) {
+    return ["No control token ends an assistant turn in this template: deltas are refused"];
+  }
+  if (openers.length === 0) return [];
+  return [
+    `The stop tokens ${openers.join(" ")} open the next turn: where the environment answers with ` +
+      "another kind of message than the policy announced, the sampled one is dropped from the ledger",
+  ];
+}
+
+function toolWarnings({ tools }: Prober, showsTools: boolean): readonly string[] {
+  if (tools === null) return ["The template refuses tool definitions in OpenAI's shape"];
+  return showsTools
+    ? []
+    : ["The template does not show tool definitions: conversations with tools are refused"];
+}
+
+/** What a prompt holds beyond the template's own defaults must be known where it is served. */
+function keepThinkingNote({ variable, value }: KeepThinking): string {
+  return (
+    `Every prompt is rendered with ${variable}=${value}, which keeps earlier reasoning: serve with ` +
+    "the same, or choose the history policy `split` for the template as it is"
+  );
+}
+
+function deltaWarnings(prober: Prober, { plan, supports }: MeasuredDelta): readonly string[] {
+  const warnings: string[] = [];
+  if (plan.closers.length > 0 && !supports.tool) {
+    const messages = [...prober.opening, acting, toolMessage(call, "in transit")];
+    const verb = prober.show(messages, true) === undefined ? "refuses" : "drops";
+    warnings.push(`The template ${verb} tool results: give them as user messages`);
+  }
+  if (plan.base === "full") {
+    warnings.push(
+      "What follows a turn depends on the history: each turn renders the whole conversation",
+    );
+  }
+  return warnings;
+}
+
+function historyWarnings(edits: HistoryEdits, policy: HistoryPolicy): readonly string[] {
+  if (countRewrites(edits) === 0 || policy !== "keep") return [];
+  const when = [
+    ...(edits.afterTool === "rewrites" ? ["tool results"] : []),
+    ...(edits.afterUser === "rewrites" ? ["user messages"] : []),
+  ];
+  return [
+    `The template rewrites earlier turns after ${when.join(" and ")}; the ledger keeps them, so ` +
+      "serving with this template shows the policy less than it was trained on",
+  ];
+}
+
+function contentWarnings(source: string, { opening, show }: Prober): readonly string[] {
+  const warnings: string[] = [];
+  if (source.includes("strftime_now")) {
+    warnings.push(
+      "The template prints today's date: the prompts of a run keep the day on which it began " +
+        "(`promptTime` in run.json), those of a renderer of your own the `now` of createRenderer()",
+    );
+  }
+  const said = "saidkqz";
+  const speaking = assistantMessage({ content: said, calls: [call] });
+  if (show([...opening, speaking], false)?.includes(said) === false) {
+    warnings.push("The template drops what is said beside a tool call from the history");
+  }
+  return warnings;
+}

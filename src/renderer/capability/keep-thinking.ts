@@ -1,0 +1,54 @@
+import type { BoundTemplate } from "../bound-template.ts";
+import type { HistoryEdits } from "./history-edits.ts";
+import { countRewrites, measureHistoryEdits } from "./history-edits.ts";
+import { createProber } from "./prober.ts";
+
+/** A template variable that keeps earlier reasoning, and what the template does with it. */
+export interface KeepThinking {
+  readonly variable: string;
+  readonly value: boolean;
+  readonly edits: HistoryEdits;
+}
+
+/**
+ * Looks for the variable with which a template rewrites less of the history. Candidates are the
+ * names in its source that speak of thinking or of the history; each is tried with both values and
+ * must leave the first prompt as it is.
+ *
+ * @param edits what the template does without any of them.
+ */
+export function findKeepThinking(
+  template: BoundTemplate,
+  edits: HistoryEdits,
+): KeepThinking | undefined {
+  if (countRewrites(edits) === 0) return undefined;
+  const firstPrompt = renderFirstPrompt(template);
+  let best: KeepThinking | undefined;
+  for (const variable of candidateVariables(template)) {
+    for (const value of [false, true]) {
+      const variant = template.with(new Map([[variable, value]]));
+      if (renderFirstPrompt(variant) !== firstPrompt) continue;
+      const found = measureHistoryEdits(variant);
+      if (countRewrites(found) < countRewrites(best?.edits ?? edits)) {
+        best = { variable, value, edits: found };
+      }
+    }
+  }
+  return best;
+}
+
+/** Names that the template reads as variables, not as fields, and that nobody has set. */
+function candidateVariables({ source, variables }: BoundTemplate): readonly string[] {
+  const names = new Set<string>();
+  for (const [code] of source.matchAll(/\{[{%][\s\S]*?[%}]\}/g)) {
+    for (const [name] of code.matchAll(/(?<![\w.'"])[a-z]\w*(?!['"\w])/g)) {
+      if (/think|reason|histor/.test(name) && !variables.has(name)) names.add(name);
+    }
+  }
+  return [...names];
+}
+
+function renderFirstPrompt(template: BoundTemplate): string | undefined {
+  const { opening, show } = createProber(template);
+  return show(opening, true);
+}

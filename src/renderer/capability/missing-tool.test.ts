@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { toPyValue } from "../../python/value.ts";
+import { missingTool } from "./missing-tool.ts";
+
+const tools = ["lift", "lower", "turn"].map((name) =>
+  toPyValue({ type: "function", function: { name } }),
+);
+
+test("missingTool() names the first tool that a prompt does not hold", () => {
+  expect(missingTool("may lift, lower and turn", tools)).toBeUndefined();
+  expect(missingTool("may lift and turn", tools)).toBe("lower");
+  expect(missingTool("", tools)).toBe("lift");
+});
+
+test("missingTool() finds tools in whatever order the prompt has them", () => {
+  expect(missingTool("may turn, lower and lift", tools)).toBeUndefined();
+  expect(missingTool("may turn and lift", tools)).toBe("lower");
+});
+
+test("missingTool() passes over what has no name, and there may be no tools", () => {
+  expect(missingTool("", [toPyValue({ function: {} }), toPyValue(7)])).toBeUndefined();
+  expect(missingTool("", null)).toBeUndefined();
+});

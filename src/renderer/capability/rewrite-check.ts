@@ -1,0 +1,74 @@
+import type { PyDict, PyValue } from "../../python/value.ts";
+import { isPyDict, isPyList } from "../../python/value.ts";
+import type { BoundTemplate } from "../bound-template.ts";
+import { continues } from "../continues.ts";
+import type { TurnChange } from "../delta/environment-delta.ts";
+import { reasoningFields } from "../copy-reasoning.ts";
+import { chooseNonce } from "../delta/environment-delta.ts";
+
+/**
+ * Whether the template's rendering after a turn no longer shows what it showed before: some of what
+ * the policy said is gone, or something earlier moved. Everything that the policy said is replaced
+ * by words of no meaning first, so that spelling, spacing and token boundaries play no part.
+ */
+export function rewritesHistory(template: BoundTemplate, change: TurnChange): boolean {
+  const { history, assistant, environment, tools } = change;
+  const nonce = chooseNonce([history, [assistant], environment, tools]);
+  const before = history.map((message, index) => standIn(message, `${nonce}h${index}`));
+  const turn = standIn(assistant, `${nonce}t`);
+  const result = continues(template, {
+    before: before.map((part) => part.message),
+    turn: [turn.message, ...environment],
+    tools,
+    marks: { before: before.flatMap((part) => part.marks), turn: turn.marks },
+  });
+  return result === false;
+}
+
+interface StandIn {
+  readonly message: PyDict;
+  readonly marks: readonly string[];
+}
+
+/** An assistant message with a word in the place of each thing that it says; others as they are. */
+function standIn(message: PyDict, word: string): StandIn {
+  if (message.get("role") !== "assistant") return { message, marks: [] };
+  const marks: string[] = [];
+  const mark = (part: string): string => {
+    marks.push(`${word}${part}q`);
+    return `${word}${part}q`;
+  };
+  const replaced = new Map(message);
+  for (const field of reasoningFields) {
+    if (isText(message.get(field))) replaced.set(field, mark("r"));
+  }
+  const content = message.get("content");
+  if (isText(content)) replaced.set("content", standInContent(content, mark));
+  const calls = message.get("tool_calls");
+  if (isPyList(calls)) {
+    replaced.set(
+      "tool_calls",
+      calls.map((call, index) => standInCall(call, mark(`a${index}`))),
+    );
+  }
+  return { message: replaced, marks };
+}
+
+/** Keeps the reasoning tags, which templates look for. */
+function standInContent(content: string, mark: (part: string) => string): string {
+  const end = content.lastIndexOf("</think>");
+  if (end < 0) return mark("c");
+  const answer = content.slice(end + "</think>".length).trim();
+  return `<think>\n${mark("r")}\n</think>\n\n${answer === "" ? "" : mark("c")}`;
+}
+
+function standInCall(call: PyValue, word: string): PyValue {
+  const body = isPyDict(call) ? call.get("function") : undefined;
+  if (!isPyDict(call) || !isPyDict(body)) return call;
+  const marked = new Map([...body, ["arguments", new Map([["v", word]])] as const]);
+  return new Map([...call, ["function", marked] as const]);
+}
+
+function isText(value: PyValue | undefined): value is string {
+  return typeof value === "string" && value.trim() !== "";
+}

@@ -1,0 +1,71 @@
+import { describe, expect, test } from "vitest";
+import { sampleTemplates } from "../sample-templates.fixture.ts";
+import { bindTemplate } from "../bound-template.ts";
+import { compileChatTemplate } from "../../jinja/chat-template.ts";
+import type { StopLiterals } from "./stop-literals.ts";
+import { controlShapes, learnStopLiterals } from "./stop-literals.ts";
+
+function learn(source: string, known: readonly string[] = []): StopLiterals {
+  const template = bindTemplate(compileChatTemplate(source), new Map(), new Date(0));
+  return learnStopLiterals(template, { pattern: controlShapes, known });
+}
+
+/** A template whose assistant turns end as given. */
+function ending(close: string): string {
+  return `{% for m in messages %}<|start|>{{ m.role + '<|sep|>' + m.content }}
+{%- for c in m.tool_calls or [] %}{{ c.function.arguments|tojson }}{% endfor %}
+{%- if m.role == 'assistant' %}${close}{% else %}<|stop|>{% endif %}{% endfor %}
+{%- if add_generation_prompt %}<|start|>assistant<|sep|>{% endif %}`;
+}
+
+describe("learnStopLiterals()", () => {
+  test("finds the token that closes every turn", () => {
+    expect(learn(sampleTemplates.clearing)).toEqual({
+      closers: ["<|im_end|>"],
+      openers: [],
+      sampled: ["<|im_end|>"],
+    });
+  });
+
+  test("finds the tokens that open the next turn where nothing else closes one", () => {
+    expect(learn(sampleTemplates.opening)).toEqual({
+      closers: ["<|user|>", "<|observation|>"],
+      openers: ["<|user|>", "<|observation|>"],
+      sampled: ["<|user|>", "<|observation|>"],
+    });
+  });
+
+  test("tells what closes a turn in the history from what the policy samples", () => {
+    expect(learn(sampleTemplates.returning)).toEqual({
+      closers: ["<|return|>", "<|end|>", "<|call|>"],
+      openers: [],
+      sampled: ["<|return|>", "<|call|>"],
+    });
+  });
+
+  test("takes the last of several closing tokens", () => {
+    expect(learn(ending("<|END_RESPONSE|><|END_OF_TURN_TOKEN|>")).sampled).toEqual([
+      "<|END_OF_TURN_TOKEN|>",
+    ]);
+  });
+
+  test("takes the one that the model's files name, where several are printed", () => {
+    const source = ending("<|eot|><|extra|>");
+    expect(learn(source).closers).toEqual(["<|extra|>"]);
+    expect(learn(source, ["<|eot|>"]).closers).toEqual(["<|eot|>"]);
+  });
+
+  test("finds the close where the template asks for the next turn whether told to or not", () => {
+    const source = ending("<|END_RESPONSE|><|stop|>").replace("add_generation_prompt", "true");
+    expect(learn(source).closers).toEqual(["<|stop|>"]);
+  });
+
+  test("does not take a token that only a default system message shares for an opener", () => {
+    const source = `<|im_start|>system\nHello<|im_end|>\n${sampleTemplates.clearing}`;
+    expect(learn(source).openers).toEqual([]);
+  });
+
+  test("finds nothing where no control token is printed", () => {
+    expect(learn(sampleTemplates.plain)).toEqual({ closers: [], openers: [], sampled: [] });
+  });
+});

@@ -1,0 +1,190 @@
+import type { PyDict } from "../../python/value.ts";
+import type { BoundTemplate } from "../bound-template.ts";
+import { tryRender } from "../bound-template.ts";
+import { literalPattern } from "../guard/literal-pattern.ts";
+import type { ProbeCall } from "../capability/probe-messages.ts";
+import { assistantMessage, toolMessage, userMessage } from "../capability/probe-messages.ts";
+import type { Prober } from "../capability/prober.ts";
+import { createProber } from "../capability/prober.ts";
+
+/** What ends an assistant turn in a template's text. */
+export interface StopLiterals {
+  /** Every literal at which the text of an assistant turn ends. */
+  readonly closers: readonly string[];
+  /**
+   * The closers that the template prints after a turn that nothing follows, which are the ones that
+   * a model samples: some templates (gpt-oss) close the turns of the history with another token.
+   */
+  readonly sampled: readonly string[];
+  /**
+   * The closers that belong to what follows the turn (GLM's `<|user|>` and `<|observation|>`): one
+   * that was sampled must be the one that the next message begins with.
+   */
+  readonly openers: readonly string[];
+}
+
+/** What is known before rendering. */
+export interface ControlLiterals {
+  /** Matches anything that may be a control literal; global. */
+  readonly pattern: RegExp;
+  /** Literals that are known to end a turn, from the model folder. */
+  readonly known: readonly string[];
+}
+
+const [bar, open, close] = ["｜", "〈", "〉"];
+
+/**
+ * The shapes that control literals have in published templates, for use where no tokenizer says
+ * which they are.
+ */
+export const controlShapes = new RegExp(
+  [
+    String.raw`<\|[^|<>\s]{1,40}\|>`, // <|im_end|>
+    String.raw`<${bar}[^${bar}<>\n]{1,40}${bar}>`, // <｜end▁of▁sentence｜>
+    String.raw`<[a-z]+(?:_[a-z]+)*\|>|<\|[a-z]+(?:_[a-z]+)*>`, // <turn|>, <|tool_response>
+    String.raw`<\/s>|<\/?sp_end>|<\/assistant>|<seed:eos>|<eos>|<sep>`,
+    String.raw`<(?:start|end)_of_[a-z]+>`, // <end_of_turn>, <end_of_utterance>
+    String.raw`<\[?[A-Z_]+(?:_\d+)?\]?>`, // <SPECIAL_12>
+    String.raw`\[\/?INST\]|\[e~\[|\]~b\]|${open}\|[A-Z]+\|${close}`,
+  ].join("|"),
+  "gu",
+);
+
+const mark = "qbzvkq";
+const answer = "wkxjqw";
+const call: ProbeCall = { id: "call00001", name: "find_parcel", arguments: { parcel_id: mark } };
+const secondCall: ProbeCall = { ...call, id: "call00002" };
+
+/** One assistant turn, and a message that can follow it. */
+interface Probe {
+  readonly turn: readonly PyDict[];
+  readonly next: PyDict;
+}
+
+function createProbes(opening: readonly PyDict[]): readonly Probe[] {
+  const calling = assistantMessage({ content: "", calls: [call] });
+  return [
+    { turn: [...opening, assistantMessage({ content: mark })], next: userMessage(answer) },
+    { turn: [...opening, calling], next: toolMessage(call, answer) },
+  ];
+}
+
+/** Learns from a template's own renderings what ends an assistant turn. */
+export function learnStopLiterals(
+  template: BoundTemplate,
+  { pattern, known }: ControlLiterals,
+): StopLiterals {
+  const prober = createProber(template);
+  const closers = new Set<string>();
+  const sampled = new Set<string>();
+  for (const { turn, next } of createProbes(prober.opening)) {
+    const tail = textAfterMark(prober.show(turn, false)) ?? "";
+    const own = closerOfLastTurn(prober, tail, { pattern, known: [...known, ...closers] });
+    if (own !== undefined) {
+      closers.add(own);
+      sampled.add(own);
+    }
+    const between = textBetween(prober, [...turn, next]) ?? "";
+    const followed = firstOf(between, [...known, ...closers]) ?? firstOf(between, pattern);
+    if (followed !== undefined) {
+      closers.add(followed);
+      if (own === undefined || tail.includes(followed)) sampled.add(followed);
+    }
+  }
+  const promptOpener = findPromptOpener(prober, pattern);
+  return {
+    closers: [...closers],
+    openers: findOpeners(template, prober, { closers: [...closers], promptOpener }),
+    sampled: [...sampled].filter((literal) => literal !== promptOpener),
+  };
+}
+
+/** What the template prints last after a turn that nothing follows. */
+function closerOfLastTurn(
+  { show }: Prober,
+  tail: string,
+  { pattern, known }: ControlLiterals,
+): string | undefined {
+  const knownCloser = firstOf(tail, known);
+  if (knownCloser !== undefined) return knownCloser;
+  // A template that asks for the next turn whether it is told to or not hides where this one ends.
+  const question = [userMessage(answer)];
+  const [open, prompted] = [false, true].map((flag) => show(question, flag));
+  if (open !== undefined && open === prompted) {
+    const afterQuestion = open.slice(open.lastIndexOf(answer) + answer.length);
+    return firstOf(commonEnd(tail, afterQuestion), pattern) ?? firstOf(tail, pattern);
+  }
+  const last = [...tail.matchAll(pattern)].at(-1);
+  if (last === undefined) return undefined;
+  return tail.slice(last.index + last[0].length).trim() === "" ? last[0] : undefined;
+}
+
+/**
+ * The closers that open the next turn instead of closing this one: what the generation prompt
+ * begins with, what stands between two results and not after the last, and, where a user turn
+ * begins with a closer, all of them.
+ */
+function findOpeners(
+  template: BoundTemplate,
+  { opening, show }: Prober,
+  { closers, promptOpener }: { closers: readonly string[]; promptOpener: string | undefined },
+): readonly string[] {
+  if (closers.some((closer) => beginsUserTurn(template, closer))) return closers;
+  const calling = assistantMessage({ content: "", calls: [call, secondCall] });
+  const results = [toolMessage(call, answer), toolMessage(secondCall, answer)];
+  const text = show([...opening, calling, ...results], true);
+  const [, between = "", after = ""] = text?.split(answer) ?? [];
+  return closers.filter(
+    (closer) => closer === promptOpener || (between.includes(closer) && !after.includes(closer)),
+  );
+}
+
+/** What the generation prompt begins with. */
+function findPromptOpener({ show }: Prober, pattern: RegExp): string | undefined {
+  const question = [userMessage(answer)];
+  const [open, prompted] = [false, true].map((flag) => show(question, flag));
+  if (open === undefined || prompted === undefined || !prompted.startsWith(open)) return undefined;
+  return firstOf(prompted.slice(open.length), pattern);
+}
+
+/** Whether a user turn begins with the literal even where nothing precedes it, and ends without. */
+function beginsUserTurn(template: BoundTemplate, closer: string): boolean {
+  const said = assistantMessage({ content: mark });
+  // Without tools, because what announces them may end in a closer just before the user turn.
+  const show = (messages: readonly PyDict[], addGenerationPrompt: boolean): string | undefined =>
+    tryRender(template, { messages, tools: null, addGenerationPrompt });
+  const first = show([userMessage(answer), said], false);
+  const between = textBetween({ show }, [userMessage(mark), said, userMessage(answer)]);
+  const at = between?.indexOf(closer) ?? -1;
+  if (first === undefined || between === undefined || at < 0) return false;
+  const [before = "", after = ""] = first.split(answer);
+  return (
+    before.endsWith(between.slice(at)) && !after.slice(0, after.indexOf(mark)).includes(closer)
+  );
+}
+
+function textAfterMark(text: string | undefined): string | undefined {
+  const at = text?.lastIndexOf(mark) ?? -1;
+  return at < 0 ? undefined : text?.slice(at + mark.length);
+}
+
+/** The text between the end of the assistant's turn and the words of the message after it. */
+function textBetween(
+  { show }: Pick<Prober, "show">,
+  messages: readonly PyDict[],
+): string | undefined {
+  const after = textAfterMark(show(messages, true));
+  const end = after?.indexOf(answer) ?? -1;
+  return end < 0 ? undefined : after?.slice(0, end);
+}
+
+function commonEnd(left: string, right: string): string {
+  let length = 0;
+  while (length < left.length && left.at(-1 - length) === right.at(-1 - length)) length++;
+  return left.slice(left.length - length);
+}
+
+function firstOf(text: string, literals: RegExp | readonly string[]): string | undefined {
+  const pattern = literals instanceof RegExp ? literals : literalPattern(literals);
+  return text.match(new RegExp(pattern.source, "u"))?.[0];
+}

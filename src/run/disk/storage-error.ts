@@ -1,0 +1,37 @@
+import { UsageError, describeError } from "../../errors.ts";
+import { codeOf } from "./files.ts";
+
+/** What a person can do about what the system says. */
+const remedies: Readonly<Record<string, string>> = {
+  ENOSPC: "make room on the disk",
+  EDQUOT: "make room in the disk quota",
+  EFBIG: "allow larger files there",
+  EROFS: "make the file system writable, or choose another --out",
+  EACCES: "make it writable, or choose another --out",
+  EPERM: "make it writable, or choose another --out",
+  ENOENT: "something moved or deleted the run's folder: put it back, or choose another --out",
+  ESTALE: "something moved or deleted the run's folder: put it back, or choose another --out",
+  ENOTDIR: "choose an --out that is a folder",
+  EEXIST: "choose an --out that is a folder",
+  EISDIR: "move that folder away",
+  EMFILE: "allow more open files (ulimit -n)",
+  ENFILE: "allow more open files",
+  EIO: "check the disk",
+};
+
+/**
+ * What the disk refuses, in one line: the path, what the system says, and what to do. What was
+ * finished before stays finished, which the line says too.
+ *
+ * @param doing - Such as `write`.
+ */
+export function storageError(doing: string, path: string, error: unknown): unknown {
+  const code = codeOf(error);
+  if (error instanceof UsageError || code === undefined) return error;
+  const remedy = remedies[code] ?? "mend that";
+  return new UsageError(
+    `Cannot ${doing} ${path}: ${describeError(error)}; ${remedy}, then start the same command ` +
+      "again: finished episodes are kept",
+    { cause: error },
+  );
+}

@@ -1,0 +1,86 @@
+import path from "node:path";
+import type { Episode } from "../../episode/episode.ts";
+import type { Sample } from "../../trajectory/sample.ts";
+import type { Span } from "../../trajectory/span.ts";
+import type { Segment } from "../../trajectory/trajectory-recorder.ts";
+import { parseEpisodeRow, parseJson, type EpisodeRow } from "./episode-row.ts";
+import type { Files } from "../disk/files.ts";
+import { episodesFile, samplesFile } from "./reconcile.ts";
+import { indexRows, type RowIndex } from "./row-index.ts";
+import { storageError } from "../disk/storage-error.ts";
+
+/** Where the episodes of a run's folder are: its files are gone through once, however many are read. */
+export interface EpisodeIndex {
+  /**
+   * Reads finished episodes back, in the order of the folder's file. Rows do not say which ids closed a turn
+   * that the policy left open: they count as the environment's here.
+   *
+   * @returns those that are there whole.
+   * @throws UsageError where the disk refuses.
+   */
+  read(wanted: ReadonlySet<string>): Promise<readonly Episode[]>;
+}
+
+/**
+ * Finds out where the episodes of a folder are, and their rows. Of what is written later it knows nothing.
+ *
+ * @throws UsageError where the disk refuses.
+ */
+export async function indexEpisodes(dir: string, files: Files): Promise<EpisodeIndex> {
+  const open = async (name: string) => await openIndex(files, path.join(dir, name));
+  const [episodeLines, sampleLines] = [await open(episodesFile), await open(samplesFile)];
+  return {
+    async read(wanted) {
+      const rows: EpisodeRow[] = [];
+      await episodeLines.readEach(wanted, (line) => {
+        const row = parseEpisodeRow(line);
+        if (row !== undefined && wanted.has(row.rolloutId)) rows.push(row);
+      });
+      const samples = new Map<string, Sample[]>();
+      await sampleLines.readEach(wanted, (line) => {
+        const sample = parseJson(line) as Sample | null | undefined;
+        if (!sample || !wanted.has(sample.rolloutId)) return;
+        const others = samples.get(sample.rolloutId);
+        if (others === undefined) samples.set(sample.rolloutId, [sample]);
+        else others.push(sample);
+      });
+      return rows.flatMap(({ sampleHashes, ...story }) => {
+        const own = samples.get(story.rolloutId) ?? [];
+        if (own.length !== sampleHashes.length) return [];
+        const inOrder = own.toSorted((one, other) => one.segment - other.segment);
+        return [{ ...story, segments: inOrder.map(toSegment) }];
+      });
+    },
+  };
+}
+
+/** An index whose failures name the file. */
+async function openIndex(files: Files, file: string): Promise<Pick<RowIndex, "readEach">> {
+  const named = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    try {
+      return await work();
+    } catch (error) {
+      throw storageError("read", file, error);
+    }
+  };
+  const rows = await named(async () => await indexRows(files, file));
+  return {
+    readEach: async (...given) => await named(async () => await rows.readEach(...given)),
+  };
+}
+
+function toSegment(sample: Sample): Segment {
+  const { tokenIds, promptLength, lossMask, logprobs, policyVersions, turns } = sample;
+  const spans: Span[] = [{ kind: "prompt", start: 0, end: promptLength }];
+  let place = promptLength;
+  const addEnvironment = (end: number): void => {
+    if (end > place) spans.push({ kind: "environment", start: place, end });
+  };
+  for (const { start, end, turnIndex } of turns) {
+    addEnvironment(start);
+    if (end > start) spans.push({ kind: "sampled", start, end, turnIndex });
+    place = end;
+  }
+  addEnvironment(tokenIds.length);
+  return { tokenIds, promptLength, spans, lossMask, logprobs, policyVersions, turns };
+}

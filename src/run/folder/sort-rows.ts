@@ -1,0 +1,38 @@
+import { type Files, diskFiles, withFile } from "../disk/files.ts";
+import { type LineRange, readLineRanges, scanLines } from "../disk/line-ranges.ts";
+import { storageError } from "../disk/storage-error.ts";
+import { writeWhole } from "../disk/write-atomically.ts";
+
+interface RankedRange extends LineRange {
+  readonly rank: number;
+}
+
+/**
+ * Rewrites a file of lines in the order of their ranks; lines of equal rank keep their order. The file
+ * is replaced as a whole, and only where its order is another. Memory grows with the number of lines,
+ * not with their length.
+ *
+ * @throws UsageError where the disk refuses; the file is as it was then.
+ */
+export async function sortRows(
+  file: string,
+  rankOf: (line: Buffer) => number,
+  { files = diskFiles }: { files?: Files } = {},
+): Promise<void> {
+  const ranges: RankedRange[] = [];
+  let isSorted = true;
+  try {
+    await scanLines(files, file, ({ bytes, start, end }) => {
+      const rank = rankOf(bytes);
+      isSorted &&= rank >= (ranges.at(-1)?.rank ?? rank);
+      ranges.push({ start, end, rank });
+    });
+    if (isSorted) return;
+    const sorted = ranges.toSorted((left, right) => left.rank - right.rank);
+    await withFile(files, file, async (source) => {
+      await writeWhole(file, readLineRanges(source, sorted), { files });
+    });
+  } catch (error) {
+    throw storageError("sort", file, error);
+  }
+}

@@ -1,0 +1,152 @@
+import { describe, expect, test } from "vitest";
+import type { Engine, Generation } from "../../engine/engine.ts";
+import { RolloutError } from "../../errors.ts";
+import { withResolvers } from "../../async/with-resolvers.ts";
+import { watchEngine, type EngineNews } from "./engine-watch.ts";
+import { createClock } from "../../async/clock.ts";
+import { manualClock } from "../../testing/manual-clock.ts";
+
+const request = {
+  promptIds: [1],
+  sampling: {},
+  maxNewTokens: 1,
+  stopTokenIds: [2],
+  requestId: "r",
+  sessionId: "s",
+};
+const generation: Generation = {
+  outputIds: [2],
+  logprobs: [0],
+  finish: { type: "stop" },
+  discarded: [],
+  pieces: [{ requestId: "r", tokenCount: 1, policyVersion: "", finish: "stop" }],
+};
+
+/** A clock that stands still until `pass()` lets time go on, and everything happen that it brings about. */
+function standingClock() {
+  const time = manualClock();
+  const settle = async (): Promise<void> => {
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const pass = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += 500) {
+      await settle();
+      await time.advance(Math.min(500, ms - passed));
+    }
+    await settle();
+  };
+  return { clock: createClock(time), pass };
+}
+
+/** An engine that can be away, and answers when it is told to. */
+function wayward() {
+  const answer = withResolvers();
+  const state = { isThere: true, probeCount: 0 };
+  const engine: Engine = {
+    kind: "fake",
+    async generate() {
+      await answer.promise;
+      return generation;
+    },
+    async describe() {
+      state.probeCount += 1;
+      if (!state.isThere) throw new RolloutError("engine/unreachable", "Cannot reach it");
+      return { kind: "fake", logprobConvention: "raw" };
+    },
+    close: async () => {},
+  };
+  return { answer, state, engine };
+}
+
+describe("watchEngine()", () => {
+  test("says within 15 s that an engine is away, each minute again, and when it is back", async () => {
+    const { clock, pass } = standingClock();
+    const { answer, state, engine } = wayward();
+    const news: (EngineNews & { readonly atMs: number })[] = [];
+    const onNews = (each: EngineNews) => news.push({ ...each, atMs: clock.now() });
+    await using watch = watchEngine(engine, { clock, onNews });
+    const turn = watch.engine.generate(request);
+    await pass(4_000);
+    state.isThere = false;
+    await pass(15_000);
+    expect(news).toEqual([{ type: "engine-unreachable", silentMs: 5_000, atMs: 5_000 }]);
+    await pass(60_000);
+    expect(news[1]).toEqual({ type: "engine-unreachable", silentMs: 65_000, atMs: 65_000 });
+    answer.resolve();
+    expect(await turn).toBe(generation);
+    expect(news[2]).toEqual({ type: "engine-back", silentMs: 79_000, atMs: 79_000 });
+    expect(news).toHaveLength(3);
+  });
+
+  test("takes an engine that cannot even say so for one that is away", async () => {
+    const { clock, pass } = standingClock();
+    const { answer, engine } = wayward();
+    const news: EngineNews[] = [];
+    const broken = { ...engine, describe: () => Promise.reject(new TypeError("fetch failed")) };
+    {
+      await using watch = watchEngine(broken, { clock, onNews: (each) => news.push(each) });
+      const turn = watch.engine.generate(request);
+      await pass(15_000);
+      answer.resolve();
+      await turn;
+    }
+    expect(news.map(({ type }) => type)).toEqual(["engine-unreachable", "engine-back"]);
+  });
+
+  test("waits for no engine that does not heed its signal", async () => {
+    const { clock, pass } = standingClock();
+    const { answer, engine } = wayward();
+    const news: EngineNews[] = [];
+    const silent = { ...engine, describe: () => new Promise<never>(() => {}) };
+    {
+      await using watch = watchEngine(silent, { clock, onNews: (each) => news.push(each) });
+      const turn = watch.engine.generate(request);
+      await pass(20_000);
+      expect(news.map(({ type }) => type)).toEqual(["engine-unreachable"]);
+      answer.resolve();
+      await turn;
+    }
+    expect(news.map(({ type }) => type)).toEqual(["engine-unreachable", "engine-back"]);
+  });
+
+  test("says nothing of long turns, and asks nothing where nobody waits", async () => {
+    const { clock, pass } = standingClock();
+    const { answer, state, engine } = wayward();
+    const news: EngineNews[] = [];
+    await using watch = watchEngine(engine, { clock, onNews: (each) => news.push(each) });
+    await pass(600_000);
+    expect(state.probeCount).toBe(0);
+    const turn = watch.engine.generate(request);
+    await pass(600_000);
+    answer.resolve();
+    await turn;
+    expect(state.probeCount).toBeGreaterThan(0);
+    expect(news).toEqual([]);
+  });
+
+  test("a listener that throws, at once or later, is told of at the end, and is no failure of the engine's", async () => {
+    const fails = (): never => {
+      throw new TypeError("the pager is away");
+    };
+    for (const fail of [fails, () => Promise.reject(new TypeError("the pager is away"))]) {
+      const { clock, pass } = standingClock();
+      const { answer, state, engine } = wayward();
+      let toldCount = 0;
+      const onNews = (): void => {
+        toldCount += 1;
+        return fail() as never;
+      };
+      const watch = watchEngine(engine, { clock, onNews });
+      const turn = watch.engine.generate(request);
+      await pass(4_000);
+      state.isThere = false;
+      await pass(15_000);
+      answer.resolve();
+      expect(await turn).toBe(generation);
+      expect(toldCount).toBe(2);
+      await expect(watch[Symbol.asyncDispose]()).rejects.toThrow(
+        "Cannot tell of the engine (engine-unreachable): the pager is away",
+      );
+    }
+  });
+});

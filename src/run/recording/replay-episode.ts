@@ -1,0 +1,199 @@
+import type { Environment } from "../../environment/environment.ts";
+import type { Episode } from "../../episode/episode.ts";
+import type { EpisodeAssignment, EpisodeSetup } from "../../episode/episode-setup.ts";
+import { RecordingEnd } from "../../episode/inputs/input-player.ts";
+import { UsageError } from "../../errors.ts";
+import { PlaybackStop } from "../../outside.ts";
+import { playEpisode } from "../../episode/play-episode.ts";
+import type { Redactor } from "../../secrets/redactor.ts";
+import { hashRow } from "../../trajectory/hash-row.ts";
+import type { Sample } from "../../trajectory/sample.ts";
+import type { EpisodeRow } from "../folder/episode-row.ts";
+import { episodeSamples } from "../folder/episode-samples.ts";
+import { drawTask } from "../schedule/plan-run.ts";
+import type { RecordedAttempt } from "./read-recording.ts";
+import { redactEpisode } from "../folder/redact-episode.ts";
+import {
+  describeCopy,
+  describeLostTask,
+  describeOtherAttempt,
+  isOfOtherAttempt,
+  isOfOtherRun,
+} from "./recording-line.ts";
+
+/** What playing an episode again came to. */
+export type ReplayVerdict =
+  /** The same to the byte. */
+  | { readonly type: "identical"; readonly episode: Episode }
+  /** Played to its end, and not the same: the first place where it differs. */
+  | { readonly type: "differs"; readonly episode: Episode; readonly place: string }
+  /** It could not be played to its end: what differs on the way. */
+  | { readonly type: "diverged"; readonly reason: string }
+  /** The recording ends before the episode does: it was not finished. */
+  | { readonly type: "unfinished"; readonly reason: string }
+  /** What is recorded is of an attempt before the finished one, or not all of it: nothing can be compared. */
+  | { readonly type: "unrecorded"; readonly reason: string };
+
+/** A recorded episode, and what was made of it when it was played. */
+export interface StoredEpisode {
+  readonly recorded: RecordedAttempt;
+  /** Absent where it was not finished. */
+  readonly row?: EpisodeRow;
+  readonly samples: readonly Sample[];
+  /** The `runId` of the run in whose folder both are. */
+  readonly runId?: string;
+}
+
+/** What an episode is played again with: no engine, no model and no key are needed. */
+export interface ReplayOptions {
+  readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
+  /** What the run took out of its texts. */
+  readonly redactor?: Redactor;
+  /** Has the environment score it anew. Default false. */
+  readonly scoreAnew?: boolean;
+}
+
+/**
+ * The assignment that a recording is of.
+ *
+ * @throws UsageError where its task cannot be had again.
+ */
+export function recordedAssignment(
+  environment: Environment,
+  { begin }: RecordedAttempt,
+): EpisodeAssignment {
+  const { rolloutId, groupId, groupIndex, sampleIndex, seed, attempt, start, forkedFrom } = begin;
+  const lost = describeLostTask(begin);
+  if (lost !== undefined) throw new UsageError(`Cannot play ${rolloutId} again: ${lost}`);
+  const task = begin.ownTask?.task ?? drawTask(environment, begin.split, begin.taskIndex);
+  const { samplingSeed } = begin;
+  const place = { rolloutId, groupId, groupIndex, sampleIndex, seed, attempt, start };
+  return {
+    task,
+    ...place,
+    ...(samplingSeed !== undefined && { samplingSeed }),
+    ...(forkedFrom && { forkedFrom }),
+  };
+}
+
+/**
+ * Plays a recorded episode again and compares what comes of it with what is stored, byte by byte.
+ *
+ * @throws InvariantError on our own bugs.
+ */
+export async function replayEpisode(
+  { recorded, row, samples, runId }: StoredEpisode,
+  { setup, redactor, scoreAnew = false }: ReplayOptions,
+): Promise<ReplayVerdict> {
+  if (isOfOtherRun(recorded.begin, runId)) {
+    return { type: "diverged", reason: describeCopy(recorded.begin, runId) };
+  }
+  if (isOfOtherAttempt(recorded.begin, row)) {
+    return { type: "unrecorded", reason: describeOtherAttempt(recorded.begin, row) };
+  }
+  if (row !== undefined && recorded.isUnrecorded) {
+    const reason =
+      "its recording is of its beginning: a start that records nothing played the rest";
+    return { type: "unrecorded", reason };
+  }
+  const lost = describeLostTask(recorded.begin);
+  if (lost !== undefined) return { type: "diverged", reason: lost };
+  const assignment = recordedAssignment(setup.environment, recorded);
+  let played: Episode;
+  try {
+    played = await playEpisode(assignment, setup, {
+      signal: new AbortController().signal,
+      past: recorded.inputs,
+      atEnd: "replay",
+      scoreAnew,
+      ...(redactor && { redactor }),
+      ...(assignment.forkedFrom && { forkAt: assignment.forkedFrom.turnIndex }),
+    });
+  } catch (error) {
+    if (!(error instanceof PlaybackStop)) throw error;
+    if (!(error instanceof RecordingEnd)) return { type: "diverged", reason: error.message };
+    if (row === undefined) return { type: "unfinished", reason: error.message };
+    const never = describeNeverParted(row);
+    if (never !== undefined) return { type: "diverged", reason: never };
+    const { name, repeatable = false } = setup.environment;
+    if (scoreAnew && !repeatable) {
+      const reason = `${name} is not repeatable: there is no world that could score it anew`;
+      return { type: "diverged", reason };
+    }
+    const why = recorded.hasEnded
+      ? "it is damaged"
+      : "it is damaged, or a start that records nothing went on with it and was killed";
+    return { type: "diverged", reason: `${error.message}, and the episode went on: ${why}` };
+  }
+  const episode = await redactEpisode(played, redactor);
+  if (row === undefined) return { type: "unfinished", reason: "it is not among the finished ones" };
+  const rows = episodeSamples(episode);
+  const place =
+    firstDifference(replayable(row), withoutSegments(episode), "episode") ??
+    firstDifference(samples, rows, "samples");
+  const isSame =
+    place === undefined &&
+    rows.every((sample, index) => hashRow(sample) === row.sampleHashes[index]);
+  if (isSame) return { type: "identical", episode };
+  return { type: "differs", episode, place: place ?? "the spelling of a row" };
+}
+
+/** Why a branch has no recording of its own that could be played again, though nothing of it is lost. */
+function describeNeverParted({ failure, forkedFrom }: EpisodeRow): string | undefined {
+  if (forkedFrom === undefined || failure?.code.endsWith("/not-repeatable") !== true)
+    return undefined;
+  const { rolloutId, turnIndex } = forkedFrom;
+  return (
+    `it failed before turn ${turnIndex}, with which it was to part from ${rolloutId} (${failure.code}): ` +
+    "nothing of its own is recorded that could be played again"
+  );
+}
+
+/** A row without what is made of an episode behind its play: clearing its world away is not recorded. */
+function replayable({ sampleHashes: _hashes, troubles: _troubles, ...story }: EpisodeRow): object {
+  return story;
+}
+
+function withoutSegments({ segments: _segments, ...story }: Episode): object {
+  return story;
+}
+
+/** Names the first place in which two JSON-able values differ; nothing where they are the same. */
+function firstDifference(before: unknown, now: unknown, place: string): string | undefined {
+  const found = findDifference(before, now);
+  return found && `${place}${found.place} was ${brief(found.before)} and is ${brief(found.now)}`;
+}
+
+/** The first place in which two values differ: most are the same, and of these no place is spelled. */
+function findDifference(
+  before: unknown,
+  now: unknown,
+): { readonly place: string; readonly before: unknown; readonly now: unknown } | undefined {
+  // Zero has no sign in JSON.
+  if (Object.is(before, now) || before === now) return undefined;
+  if (!isObject(before) || !isObject(now) || Array.isArray(before) !== Array.isArray(now)) {
+    return { place: "", before, now };
+  }
+  if (Array.isArray(before) && Array.isArray(now)) {
+    for (let index = 0; index < Math.max(before.length, now.length); index++) {
+      const found = findDifference(before[index], now[index]);
+      if (found !== undefined) return { ...found, place: `[${index}]${found.place}` };
+    }
+    return undefined;
+  }
+  const [old, fresh] = [before, now] as Readonly<Record<string, unknown>>[];
+  for (const key of new Set([...Object.keys(before), ...Object.keys(now)])) {
+    const found = findDifference(old![key], fresh![key]);
+    if (found !== undefined) return { ...found, place: `.${key}${found.place}` };
+  }
+  return undefined;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+function brief(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 120 ? `${text.slice(0, 120)}…` : text;
+}

@@ -1,0 +1,118 @@
+import type { Episode } from "../../episode/episode.ts";
+import type { EpisodeAssignment, EpisodeSetup } from "../../episode/episode-setup.ts";
+import { attribute } from "../../episode/boundary.ts";
+import { takeEpisode, withoutEpisode } from "../../episode/play-foreign.ts";
+import { left, leaveMs, playWithinTime } from "../../episode/play-within-time.ts";
+import { unplayedEpisode } from "../../episode/unplayed-episode.ts";
+import { InvariantError, RolloutError, UsageError } from "../../errors.ts";
+import { PlaybackStop } from "../../outside.ts";
+import type { AttemptPlayer, AttemptPlayOptions } from "./attempt-player.ts";
+import type { Listeners } from "./listeners.ts";
+
+/**
+ * A player who may be anybody's, as one whom a run can rely on. What it throws, or returns that is no episode of
+ * that attempt, is a failure of that attempt alone (`internal/exception`). It is waited for however long it takes, for it
+ * may wait for others; once it is interrupted, no longer than a play takes to leave, and not at all where the
+ * attempt is given up. What it throws or returns instead of an episode once it is interrupted has not failed: the
+ * attempt is `aborted` with nothing. Nobody hears anything of a play that is not waited for any more.
+ */
+export function guardPlayer(player: AttemptPlayer, listeners: Listeners): AttemptPlayer {
+  return {
+    play: async (assignment, setup, options) => await play(player, assignment, setup, options),
+    landed: (place) =>
+      listeners.call(`tell the player that ${place.rolloutId} has landed`, () =>
+        player.landed?.(place),
+      ),
+    pause: async (mode) =>
+      await listeners.ask(`pause the player (${mode})`, () => player.pause?.(mode)),
+    resume: () => listeners.call("let the player resume", () => player.resume?.()),
+    announcePolicy: (version) =>
+      listeners.call(`announce version ${version} of the policy to the player`, () =>
+        player.announcePolicy?.(version),
+      ),
+  };
+}
+
+async function play(
+  player: AttemptPlayer,
+  assignment: EpisodeAssignment,
+  setup: EpisodeSetup,
+  options: AttemptPlayOptions,
+): Promise<Episode> {
+  const { signal, interrupt, onInputs } = options;
+  const startedAtMs = setup.now();
+  const ears = new Ears();
+  const told: EpisodeSetup = {
+    ...setup,
+    ...(setup.onTurn && { onTurn: ears.while(setup.onTurn) }),
+    ...(setup.onTrouble && { onTrouble: ears.while(setup.onTrouble) }),
+  };
+  const about = { ...options, ...(onInputs && { onInputs: ears.while(onInputs) }) };
+  try {
+    const episode = await playWithinTime(
+      async (given, held, signals) => await player.play(given, held, { ...about, ...signals }),
+      assignment,
+      told,
+      { signal, ...(interrupt && { interrupt }) },
+      Infinity,
+    );
+    if (episode === left) {
+      setup.onTrouble?.(noAnswer(assignment, setup));
+      return unplayedEpisode(assignment, setup);
+    }
+    return takeEpisode(episode, assignment, { setup, options });
+  } catch (error) {
+    signal.throwIfAborted();
+    const failure = toFailure(error, assignment, options);
+    return withoutEpisode(failure, assignment, { setup, startedAtMs, interrupt, thrown: error });
+  } finally {
+    ears.close();
+  }
+}
+
+/** Hears until it is closed. */
+class Ears {
+  #areClosed = false;
+
+  while<Said>(listener: (said: Said) => void): (said: Said) => void {
+    return (said) => {
+      if (!this.#areClosed) listener(said);
+    };
+  }
+
+  close(): void {
+    this.#areClosed = true;
+  }
+}
+
+/** @throws what the run knows what to do about, and our own bugs. */
+function toFailure(
+  error: unknown,
+  { rolloutId }: EpisodeAssignment,
+  options: AttemptPlayOptions,
+): RolloutError {
+  if (isForRun(error, options)) throw error;
+  const what = `play ${rolloutId} by the run's player`;
+  const attributed = attribute(error, { party: "internal", what });
+  if (attributed instanceof InvariantError) throw attributed;
+  return attributed;
+}
+
+/** What cannot be used ends the run, and an attempt whose recording does not lead on begins anew. */
+function isForRun(error: unknown, { past }: AttemptPlayOptions): boolean {
+  try {
+    return error instanceof UsageError || (past !== undefined && error instanceof PlaybackStop);
+  } catch {
+    // It may be anyone's, and not even that can be asked of it.
+    return false;
+  }
+}
+
+function noAnswer({ rolloutId }: EpisodeAssignment, { limits }: EpisodeSetup): RolloutError {
+  return new RolloutError(
+    "internal/timeout",
+    `Cannot leave ${rolloutId} with what the run's player has: no answer within ${leaveMs(limits)} ms of the ` +
+      "interruption, expected its episode, aborted (a play() that does not heed options.interrupt?)",
+    { retryable: true },
+  );
+}

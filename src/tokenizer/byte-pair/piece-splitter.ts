@@ -1,0 +1,179 @@
+import type { JsonObject } from "../model-file.ts";
+
+/** Where the pieces end that a text is cut into, in UTF-16 units: each begins where the one before it ends. */
+export interface Cuts {
+  /** How many pieces there are. */
+  count: number;
+  /** Their ends; what stands behind `count` is left from longer texts. */
+  readonly ends: number[];
+}
+
+/**
+ * Cuts a text into the pieces that a tokenizer's model sees one by one: words, and added tokens. What it gives is
+ * written over when it is called again, for texts are cut each turn and have dozens of pieces.
+ */
+export type PieceCutter = (text: string) => Cuts | undefined;
+
+/** Whether the text has no characters but settled ones. */
+export function isSettled(text: string): boolean {
+  return settledText.test(text);
+}
+
+/**
+ * Characters that every release of Unicode classifies alike and no normal form composes, so that
+ * JavaScript's patterns and the library's cannot differ over them: most of what is written in Latin,
+ * Greek, Cyrillic, Chinese, Japanese and Korean. `ſ` folds to `s`, which JavaScript needs another flag for.
+ */
+const settledText = new RegExp(
+  "^[\\t\\n\\r -~\u00a0-\u00a9\u00ab-\u00b9\u00bb-\u017e\u0180-\u024f\u0391-\u03a1\u03a3-\u03ab\u03b1-\u03c9\u0400-\u045f" +
+    "\u2010-\u2027\u2030-\u205e\u20ac\u2122\u2190-\u21ff\u3001-\u3003\u3008-\u3011" +
+    "\u3041-\u3096\u30a1-\u30fa\u30fc\u4e00-\u9fa5\uac00-\ud7a3\uff01-\uff5e]*$",
+  "u",
+);
+
+/**
+ * Makes the cutter of a tokenizer whose normaliser leaves settled characters alone, whose pieces are
+ * found by patterns, and whose model then works on bytes. It answers `undefined` for texts with other
+ * characters.
+ *
+ * @param outline - The document of a tokenizer whose patterns are known (`isWellKnown()`).
+ * @returns `undefined` where the tokenizer is of another kind.
+ */
+export function createPieceCutter(outline: JsonObject): PieceCutter | undefined {
+  const patterns = readPatterns(outline["pre_tokenizer"]);
+  const literals = readLiterals(outline["added_tokens"] ?? []);
+  if (!leavesSettledAlone(outline["normalizer"]) || !isPlainBpe(outline["model"])) return undefined;
+  if (patterns === undefined || literals === undefined) return undefined;
+  const cuts: Cuts = { count: 0, ends: [] };
+  return (text) => {
+    if (!isSettled(text)) return undefined;
+    cuts.count = 0;
+    let from = 0;
+    if (literals !== null) {
+      literals.lastIndex = 0;
+      for (let found = literals.exec(text); found !== null; found = literals.exec(text)) {
+        cutPart(text, from, found.index, patterns, cuts);
+        from = literals.lastIndex;
+        cuts.ends[cuts.count++] = from;
+      }
+    }
+    cutPart(text, from, text.length, patterns, cuts);
+    return cuts;
+  };
+}
+
+/** The pieces themselves. */
+export function piecesOf(text: string, { count, ends }: Cuts): readonly string[] {
+  return ends.slice(0, count).map((end, place) => text.slice(ends[place - 1] ?? 0, end));
+}
+
+/** A pattern that matches where it is asked to, and the same one that goes on to the next match. */
+interface Pattern {
+  readonly here: RegExp;
+  readonly next: RegExp;
+}
+
+/** Cuts a part of a text by patterns one after the other. */
+function cutPart(
+  text: string,
+  from: number,
+  to: number,
+  patterns: readonly Pattern[],
+  cuts: Cuts,
+  level = 0,
+): void {
+  if (from === to) return;
+  const pattern = patterns[level];
+  if (pattern === undefined) {
+    cuts.ends[cuts.count++] = to;
+    return;
+  }
+  // A pattern must not see what stands beside the part.
+  const part = text.slice(from, to);
+  const isLast = level === patterns.length - 1;
+  for (let at = 0, end = 0; at < part.length; at = end) {
+    end = endOfPiece(part, at, pattern);
+    if (isLast) cuts.ends[cuts.count++] = from + end;
+    else cutPart(text, from + at, from + end, patterns, cuts, level + 1);
+  }
+}
+
+/** The end of the match that begins here, or of what lies before the next one. */
+function endOfPiece(part: string, at: number, { here, next }: Pattern): number {
+  here.lastIndex = at;
+  if (here.test(part) && here.lastIndex > at) return here.lastIndex;
+  next.lastIndex = at;
+  return Math.max(at + 1, next.exec(part)?.index ?? part.length);
+}
+
+function leavesSettledAlone(normalizer: unknown): boolean {
+  return normalizer === null || normalizer === undefined || typeOf(normalizer) === "NFC";
+}
+
+/** Nothing random, and nothing that marks where a piece begins or ends. */
+function isPlainBpe(model: unknown): boolean {
+  const {
+    dropout,
+    continuing_subword_prefix: prefix,
+    end_of_word_suffix: suffix,
+  } = asObject(model);
+  return typeOf(model) === "BPE" && !dropout && !prefix && !suffix;
+}
+
+/** The patterns that cut one after the other, before the bytes are spelled. */
+function readPatterns(preTokenizer: unknown): readonly Pattern[] | undefined {
+  const { pretokenizers } = asObject(preTokenizer);
+  const steps = Array.isArray(pretokenizers) ? (pretokenizers as unknown[]) : [preTokenizer];
+  const last = asObject(steps.at(-1));
+  if (last["type"] !== "ByteLevel" || last["add_prefix_space"] !== false) return undefined;
+  const patterns = steps.slice(0, -1).map((step) => {
+    const { type, pattern, behavior, invert } = asObject(step);
+    const isCut = type === "Split" && behavior === "Isolated" && invert === false;
+    return isCut ? toJavascript(asObject(pattern)["Regex"]) : undefined;
+  });
+  if (last["use_regex"] !== false) patterns.push(toJavascript(byteLevelPattern));
+  return patterns.every((pattern) => pattern !== undefined) ? patterns : undefined;
+}
+
+/** **Source:** huggingface/tokenizers, `tokenizers/src/pre_tokenizers/byte_level.rs`. */
+const byteLevelPattern = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
+
+const foldedContractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
+const spelledContractions = "'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL])";
+
+/** The pattern where it means the same for settled characters. */
+function toJavascript(pattern: unknown): Pattern | undefined {
+  if (typeof pattern !== "string") return undefined;
+  const spelled = pattern.replaceAll(foldedContractions, spelledContractions);
+  if (/\(\?(?![:!])/.test(spelled)) return undefined;
+  return { here: new RegExp(spelled, "uy"), next: new RegExp(spelled, "gu") };
+}
+
+/**
+ * The pattern of the added tokens; `null` where there are none. Tokens that take the space
+ * beside them along, stand for whole words only or are looked for in normalised text are another matter.
+ */
+function readLiterals(entries: unknown): RegExp | null | undefined {
+  if (!Array.isArray(entries)) return undefined;
+  if (entries.length === 0) return null;
+  const contents: string[] = [];
+  for (const entry of entries as unknown[]) {
+    const { content, single_word: word, lstrip, rstrip, normalized } = asObject(entry);
+    if (typeof content !== "string" || content === "") return undefined;
+    if (word !== false || lstrip !== false || rstrip !== false || normalized !== false) {
+      return undefined;
+    }
+    contents.push(content);
+  }
+  const longestFirst = contents.toSorted((left, right) => right.length - left.length);
+  const escaped = longestFirst.map((content) => content.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
+  return new RegExp(escaped.join("|"), "gu");
+}
+
+function typeOf(part: unknown): unknown {
+  return asObject(part)["type"];
+}
+
+function asObject(value: unknown): JsonObject {
+  return typeof value === "object" && value !== null ? (value as JsonObject) : {};
+}

@@ -1,0 +1,159 @@
+import { STATUS_CODES } from "node:http";
+import { failureOfOutcome, readErrorMessage } from "../../engine/http/http-failure.ts";
+import type { HttpReply, HttpTransport } from "../../engine/http/http-transport.ts";
+import { ChatFailure } from "./chat-failure.ts";
+import type { ChatFinishReason, ChatRequest } from "./chat-model.ts";
+import type { ChatUsage } from "./chat-budget.ts";
+import { readContent } from "./read-content.ts";
+import type { LanguageModelAnswer } from "./language-model-call.ts";
+
+/** An OpenAI-compatible server, and how it is asked. */
+interface EndpointConnection {
+  /** To the server's base URL. */
+  readonly transport: HttpTransport;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The server's name for the model. */
+  readonly model: string;
+}
+
+/** An HTTP answer that is no completion, with the fields that `classifyChatError()` goes by. */
+class EndpointError extends Error {
+  override readonly name = "EndpointError";
+  readonly statusCode: number;
+  readonly responseBody: string;
+  readonly responseHeaders: Readonly<Record<string, string>>;
+
+  constructor(message: string, { status, text, headers }: HttpReply) {
+    super(message);
+    this.statusCode = status;
+    this.responseBody = text;
+    this.responseHeaders = Object.fromEntries(
+      Object.entries(headers).flatMap(([name, value]) =>
+        typeof value === "string" ? [[name, value]] : [],
+      ),
+    );
+  }
+}
+
+/**
+ * Calls a server's `/chat/completions` once. A simulated user is called for every other turn of every
+ * episode, so this is written for what it costs: an SDK's own way takes many times as long.
+ *
+ * **Source:** platform.openai.com/docs/api-reference/chat/create (request, reply, finish reasons).
+ *
+ * @throws ChatFailure, or an error that `classifyChatError()` understands.
+ * @throws the signal's reason where the signal is aborted.
+ */
+export async function callEndpoint(
+  { transport, headers, model }: EndpointConnection,
+  { messages, temperature, maxTokens, seed }: ChatRequest,
+  { signal }: { signal: AbortSignal },
+): Promise<LanguageModelAnswer> {
+  const outcome = await transport.send({
+    method: "POST",
+    path: "/chat/completions",
+    headers,
+    // What is undefined is left out.
+    body: JSON.stringify({ model, messages, temperature, max_tokens: maxTokens, seed }),
+    signal,
+  });
+  signal.throwIfAborted();
+  if (outcome.type === "reply") return readReply(outcome);
+  const { problem, cause } = failureOfOutcome(outcome, Infinity);
+  if (outcome.type === "oversized" || outcome.type === "undecodable") {
+    throw new ChatFailure("bad-reply", problem, { cause });
+  }
+  throw new Error(problem, { cause });
+}
+
+function readReply(reply: HttpReply): LanguageModelAnswer {
+  const { status, text, headers } = reply;
+  if (status >= 300 && status < 400) {
+    const place = typeof headers["location"] === "string" ? ` to ${headers["location"]}` : "";
+    throw new EndpointError(`moved${place}, which is not followed`, reply);
+  }
+  if (status < 200 || status >= 300) {
+    throw new EndpointError(readErrorMessage(text) || (STATUS_CODES[status] ?? ""), reply);
+  }
+  const body = readBody(text);
+  throwInBand(body, reply);
+  const answer = readCompletion(body);
+  if (answer === undefined) throw new EndpointError("no completion", reply);
+  return answer;
+}
+
+/**
+ * Throws the error that a reply with the status 200 holds. Servers that stand before others have sent the
+ * status before the others fail.
+ *
+ * **Source:** openrouter.ai/docs/api-reference/errors (`error` of the reply, or of its choice).
+ */
+function throwInBand(body: Fields, reply: HttpReply): void {
+  const { error: ofChoice, finish_reason: reason } = firstChoice(body);
+  const error = isFields(body["error"]) ? body["error"] : ofChoice;
+  if (!isFields(error) && reason !== "error") return;
+  const { code, message } = fieldsOf(error);
+  const isStatus = typeof code === "number" && code >= 400 && code < 600;
+  throw new EndpointError(typeof message === "string" ? message : "its model failed", {
+    ...reply,
+    status: isStatus ? code : 502,
+  });
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function readBody(text: string): Fields {
+  try {
+    return fieldsOf(JSON.parse(text));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return {};
+  }
+}
+
+function firstChoice({ choices }: Fields): Fields {
+  return Array.isArray(choices) ? fieldsOf(choices[0]) : {};
+}
+
+/** `undefined` for what is no completion. */
+function readCompletion(body: Fields): LanguageModelAnswer | undefined {
+  const { message, finish_reason: reason } = firstChoice(body);
+  if (!isFields(message)) return undefined;
+  return {
+    ...readContent(message),
+    finishReason: toFinishReason(reason),
+    usage: readUsage(body["usage"]),
+  };
+}
+
+function toFinishReason(reason: unknown): ChatFinishReason {
+  if (reason === "content_filter") return "content-filter";
+  return reason === "stop" || reason === "length" ? reason : "other";
+}
+
+function readUsage(usage: unknown): ChatUsage | null {
+  const {
+    prompt_tokens: input,
+    completion_tokens: output,
+    prompt_tokens_details,
+  } = fieldsOf(usage);
+  const { cached_tokens: cached } = fieldsOf(prompt_tokens_details);
+  if (typeof input !== "number" && typeof output !== "number") return null;
+  return {
+    inputTokenCount: countOf(input),
+    cachedInputTokenCount: countOf(cached),
+    outputTokenCount: countOf(output),
+  };
+}
+
+function countOf(value: unknown): number {
+  return typeof value === "number" ? value : 0;
+}
+
+function fieldsOf(value: unknown): Fields {
+  return isFields(value) ? value : {};
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

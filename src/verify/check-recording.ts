@@ -1,0 +1,136 @@
+import path from "node:path";
+import { AttemptLines } from "../run/folder/attempt-lines.ts";
+import type { Files } from "../run/disk/files.ts";
+import { type ScannedLine, scanLines } from "../run/disk/line-ranges.ts";
+import { headOf } from "../run/recording/read-recording.ts";
+import { type BeginLine, recordingFile } from "../run/recording/recording-line.ts";
+import { storageError } from "../run/disk/storage-error.ts";
+import { quote } from "../trajectory/violation.ts";
+import type { EpisodeFacts } from "./episode-file.ts";
+import { findingsIn, type Finding } from "./finding.ts";
+
+/** What the line that begins an attempt says as its episode does. */
+const shared = ["split", "taskIndex", "groupId", "groupIndex", "sampleIndex", "seed"] as const;
+
+interface Fault {
+  readonly line: number;
+  readonly detail: string;
+}
+
+/** The latest attempt of a rollout, as far as it was read. */
+interface Attempt {
+  readonly attempt: number;
+  readonly lines: AttemptLines;
+  isBegun: boolean;
+  /** What the lines with which it was begun, or went on, say otherwise than its episode. */
+  readonly differences: Fault[];
+  /** The first line that does not count; a later start goes on without it. */
+  lostAt?: number;
+  lastAt: number;
+}
+
+/**
+ * Checks a run's recording: that each line can be read and follows from the one before it, that none is missing by
+ * what ended the attempt, and that an attempt was begun as its episode says. One whose row is still to come, and one
+ * that was not recorded to its end, are no findings.
+ *
+ * What ends an attempt comes behind its episode, and is not there where a start was killed in between. So nobody can tell
+ * that the last lines of an attempt are missing where what ended it is missing, too.
+ *
+ * @returns `recorded` finished episodes of which it holds a recording; nothing where there is no such file.
+ * @throws UsageError where the disk refuses.
+ */
+export async function checkRecording(
+  { files, dir }: { readonly files: Files; readonly dir: string },
+  episodes: ReadonlyMap<string, EpisodeFacts>,
+  /** Of the folder. */
+  runId: string | undefined,
+): Promise<{ readonly recorded: number; readonly findings: readonly Finding[] } | undefined> {
+  const file = path.join(dir, recordingFile);
+  if ((await files.facts(file)) === undefined) return undefined;
+  const found: { line: number; detail: string }[] = [];
+  const attempts = new Map<string, Attempt>();
+  const onLine = ({ bytes, line }: ScannedLine): void => {
+    const head = headOf(bytes);
+    if (head === undefined) {
+      found.push({ line, detail: "the line is none of a recording (a torn line?)" });
+      return;
+    }
+    const { rolloutId, attempt } = head;
+    let known = attempts.get(rolloutId);
+    if (known === undefined || known.attempt < attempt) {
+      const lines = new AttemptLines(runId);
+      known = { attempt, lines, isBegun: false, differences: [], lastAt: line };
+      attempts.set(rolloutId, known);
+    }
+    if (known.attempt === attempt) follow(known, { bytes, line }, episodes.get(rolloutId));
+  };
+  try {
+    await scanLines(files, file, onLine);
+  } catch (error) {
+    throw storageError("read", file, error);
+  }
+  let recorded = 0;
+  for (const [rolloutId, attempt] of attempts) {
+    const episode = episodes.get(rolloutId);
+    const faults = faultsOf(attempt);
+    found.push(
+      ...faults.map(({ line, detail }) => ({ line, detail: `of ${rolloutId} ${detail}` })),
+    );
+    if (faults.length === 0 && isWhole(attempt, episode)) recorded += 1;
+  }
+  const violations = found
+    .toSorted((one, other) => one.line - other.line)
+    .map((each) => ({ rule: "recording", ...each }));
+  return { recorded, findings: findingsIn(recordingFile, violations) };
+}
+
+function follow(
+  known: Attempt,
+  { bytes, line: at }: Pick<ScannedLine, "bytes" | "line">,
+  episode: EpisodeFacts | undefined,
+): void {
+  known.lastAt = at;
+  const line = known.lines.take(bytes);
+  if (line?.type === "begin") {
+    known.isBegun = true;
+    delete known.lostAt;
+    known.differences.push(...differencesOf(line, episode).map((detail) => ({ line: at, detail })));
+  } else if (line === undefined && !known.lines.isForeign) known.lostAt ??= at;
+}
+
+function differencesOf(begin: BeginLine, episode: EpisodeFacts | undefined): readonly string[] {
+  const { fields } = episode ?? {};
+  // Another attempt was not recorded.
+  if (fields === undefined || fields.attempt !== begin.attempt) return [];
+  return shared
+    .filter((name) => fields[name] !== undefined && fields[name] !== begin[name])
+    .map(
+      (name) => `${name} is ${quote(begin[name])}, and ${quote(fields[name])} among the episodes`,
+    );
+}
+
+function faultsOf({ lines, isBegun, differences, lostAt, lastAt }: Attempt): readonly Fault[] {
+  const faults = [...differences];
+  const { partCount, saidPartCount = partCount } = lines;
+  if (lostAt !== undefined) {
+    const detail = "the line is damaged, or one before it is missing: what it held is passed over";
+    faults.push({ line: lostAt, detail });
+  } else if (!isBegun) {
+    // What was recorded in another run is nothing of this one's.
+    if (lines.isForeignAtAll) return [];
+    const detail = "the line is missing with which the attempt was begun";
+    faults.push({ line: lastAt, detail });
+  } else if (partCount !== saidPartCount) {
+    const detail = `${partCount} lines of inputs are there, and there were ${saidPartCount}`;
+    faults.push({ line: lastAt, detail });
+  }
+  return faults;
+}
+
+/** Returns true if the episode of this attempt is recorded to its end. */
+function isWhole({ attempt, lines, isBegun }: Attempt, episode: EpisodeFacts | undefined): boolean {
+  // All inputs are on the disk before the episode is; what ends the attempt comes behind it.
+  if (!isBegun || lines.isUnrecorded || episode === undefined) return false;
+  return episode.fields.attempt === attempt;
+}

@@ -1,0 +1,229 @@
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { codeOf, readText, type Files } from "../run/disk/files.ts";
+import { readPlacedLines } from "../run/disk/placed-lines.ts";
+import type { RunTally } from "../run/run-progress.ts";
+import { ToldEpisodes, type ToldGrouping } from "../run/folder/episode-events.ts";
+import { parseLine } from "../trajectory/verify-file.ts";
+import { spendingCounts } from "../user/chat/add-spending.ts";
+import { isRow, nameOf, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
+import type { EpisodeFacts } from "./episode-file.ts";
+import { checkFound } from "./check-found.ts";
+import { findingsIn, type Finding } from "./finding.ts";
+
+type Summary = RawRow | "damaged" | undefined;
+
+/** Whether the summary says that the run came to its end. */
+export function isFinishedBy(summary: Summary): summary is RawRow {
+  return isRow(summary) && summary["end"] === "finished";
+}
+
+/** What `summary.json` says of the run; `undefined` where there is none. */
+export async function readSummary(files: Files, dir: string): Promise<Summary> {
+  const text = await readText(files, path.join(dir, "summary.json"));
+  if (text === undefined) return undefined;
+  const summary = parseLine(text);
+  return isRow(summary) ? summary : "damaged";
+}
+
+const sums = [
+  "outcomes",
+  "stopReasons",
+  "failures",
+  "scored",
+  "unscored",
+  "turnCount",
+  "toolCallCount",
+] as const;
+const moreSums = ["finished", "formatErrorCount", "sampledTokenCount", "tokenCount"] as const;
+
+/** Compares the sums of a finished run with those over its episodes. */
+export function checkSummary(
+  summary: RawRow,
+  tally: RunTally,
+  known: {
+    readonly planned: number | undefined;
+    /** Absent where it is not known which there should be. */
+    readonly slimeRows?: number | undefined;
+  },
+): readonly Finding[] {
+  const expected = tally.progress();
+  const found: Violation[] = [];
+  const compare = (name: string, stated: unknown, wanted: unknown): void => {
+    if (stated === wanted) return;
+    const detail = `${name} is ${quote(stated)}, expected ${quote(wanted)}`;
+    found.push({ rule: "summary", detail });
+  };
+  const { userUsage, slime, planned } = summary;
+  for (const name of spendingCounts) {
+    const stated = isRow(userUsage) ? userUsage[name] : undefined;
+    compare(`userUsage.${name}`, stated, expected.userUsage[name]);
+  }
+  if (known.planned !== undefined) compare("planned", planned, known.planned);
+  const slimeRows = isRow(slime) ? slime["rows"] : undefined;
+  if ("slimeRows" in known) compare("slime.rows", slimeRows, known.slimeRows);
+  for (const name of [...sums, ...moreSums]) {
+    if (isDeepStrictEqual(summary[name], expected[name])) continue;
+    const detail = `${name} is ${quote(summary[name])}, expected ${quote(expected[name])}`;
+    found.push({ rule: "summary", detail });
+  }
+  const { rewardMean } = summary;
+  const cost = isRow(userUsage) ? userUsage["costUsd"] : undefined;
+  // Fractions are added in the order in which the episodes ended, which need not be the file's.
+  for (const [name, stated, wanted] of [
+    ["rewardMean", rewardMean, expected.rewardMean],
+    ["userUsage.costUsd", cost, expected.userUsage.costUsd],
+  ] as const) {
+    if (!isClose(stated, wanted)) compare(name, stated, wanted);
+  }
+  return findingsIn("summary.json", found);
+}
+
+function isClose(stated: unknown, wanted: number | undefined): boolean {
+  if (typeof stated !== "number" || wanted === undefined) return stated === wanted;
+  return Math.abs(stated - wanted) <= 1e-9 * Math.max(1, Math.abs(wanted));
+}
+
+/** Holds how the run ended by `summary.json` against the last event, which is written right before. */
+function compareEnd(summary: Summary, ended: unknown): readonly Finding[] {
+  // A crash came between the two.
+  if (summary === undefined) return [];
+  if (summary !== "damaged" && (ended === undefined || summary["end"] === ended)) return [];
+  const detail =
+    summary === "damaged"
+      ? "the file is no JSON object"
+      : `end is ${quote(summary["end"])}, expected ${quote(ended)}`;
+  return findingsIn("summary.json", [{ rule: "summary", detail }]);
+}
+
+const shared = ["outcome", "stopReason", "reward"] as const;
+
+/**
+ * Compares what was told of each episode as it ended with its line, and what the run was started with
+ * with `run.json`. An episode that was dropped to be played again is no finding, nor is what a crash
+ * kept from being told: a run that goes on tells of it when it is opened again, so that in one that
+ * says it is finished each episode has an event that knows its line.
+ *
+ * @returns how the last start grouped attempts, and what was found.
+ */
+export async function checkEvents(
+  { files, dir }: { readonly files: Files; readonly dir: string },
+  episodes: ReadonlyMap<string, EpisodeFacts>,
+  { manifest, summary }: { readonly manifest: RawRow; readonly summary: Summary },
+): Promise<{ readonly grouping: ToldGrouping; readonly findings: readonly Finding[] }> {
+  const found: (Violation & { line?: number })[] = [];
+  const told = new Map<string, { readonly line: number; readonly event: RawRow }>();
+  const standing = new ToldEpisodes();
+  const isFinished = isFinishedBy(summary);
+  let started: RawRow | undefined;
+  /** How the last start ended, where an event tells that. */
+  let ended: unknown;
+  let isStarted = false;
+  let hasEnded = false;
+  let isThere = true;
+  let isEnded = isFinished;
+  const file = path.join(dir, "events.jsonl");
+  try {
+    for await (const { text, place } of readPlacedLines(files, file)) {
+      const event = parseLine(text);
+      const { line } = place;
+      if (!isRow(event) || typeof event["type"] !== "string") {
+        found.push({ line, rule: "json", detail: "the line is no event (a torn line?)" });
+        continue;
+      }
+      standing.note(event);
+      isStarted ||= event["type"] === "run-started";
+      if (event["type"] === "run-started") {
+        isEnded = isFinished;
+        ended = undefined;
+      }
+      if (event["type"] === "run-ended") {
+        hasEnded = true;
+        if (!isStarted) {
+          const detail = "the run ended before it was started: the lines are not in their order";
+          found.push({ line, rule: "events", detail });
+        }
+        isEnded = isFinished || event["end"] === "finished";
+        ended = event["end"];
+      }
+      if (event["type"] === "episode-finished") {
+        told.set(nameOf(event["rolloutId"]), { line, event });
+      } else if (event["type"] === "run-started" && isRow(event["manifest"])) {
+        started = event["manifest"];
+      }
+    }
+    if (!isStarted)
+      found.push({ rule: "events", detail: "nothing tells that the run was started" });
+    // The event is written first, and a later start that finds nothing to do writes no other summary.
+    if (isFinished && !hasEnded)
+      found.push({ rule: "events", detail: "nothing tells that the run ended" });
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw error;
+    isThere = false;
+    found.push({ rule: "events", detail: "there is no such file" });
+  }
+  for (const [rolloutId, { line, event }] of told) {
+    if (typeof event["episodeHash"] === "string" && !standing.episodes.has(rolloutId)) continue;
+    const details = compareEvent(event, rolloutId, episodes.get(rolloutId));
+    found.push(...details.map((detail) => ({ line, rule: "events", detail })));
+  }
+  for (const rolloutId of isEnded && isThere ? episodes.keys() : []) {
+    // An event without the hash is named above.
+    const isNamed =
+      told.has(rolloutId) && typeof told.get(rolloutId)?.event["episodeHash"] !== "string";
+    if (standing.episodes.has(rolloutId) || isNamed) continue;
+    const detail = `nothing tells that ${rolloutId} ended, and the run says that it is finished`;
+    found.push({ rule: "events", detail });
+  }
+  const findings = [
+    ...findingsIn("events.jsonl", found),
+    ...compareStart(started, manifest),
+    ...compareEnd(summary, ended),
+    ...checkFound(manifest),
+  ];
+  return { grouping: standing.grouping, findings };
+}
+
+/** What a run was started with last is what `run.json` says. */
+function compareStart(started: RawRow | undefined, manifest: RawRow): readonly Finding[] {
+  // Where run.json cannot be read, that is found already.
+  if (!isRow(manifest["configuration"])) return [];
+  const found = (["configuration", "identity"] as const).flatMap((part): Violation[] => {
+    const [told, stated] = [started?.[part], manifest[part]];
+    // A run that a program started need not have an identity.
+    if (!isRow(told)) return [];
+    const now = isRow(stated) ? stated : {};
+    const names = [...new Set([...Object.keys(told), ...Object.keys(now)])];
+    return names
+      .filter((name) => !isDeepStrictEqual(told[name], now[name]))
+      .map((name) => {
+        const values = `${quote(now[name])}, and the run was started with ${quote(told[name])}`;
+        return { rule: "run", detail: `${part}.${name} is ${values}` };
+      });
+  });
+  for (const name of ["runId", "promptTime"] as const) {
+    const [told, stated] = [started?.[name], manifest[name]];
+    if (told === undefined || told === stated) continue;
+    const values = `${quote(stated)}, and the run was started with ${quote(told)}`;
+    found.push({ rule: "run", detail: `${name} is ${values}` });
+  }
+  return findingsIn("run.json", found);
+}
+
+function compareEvent(event: RawRow, rolloutId: string, facts: EpisodeFacts | undefined): string[] {
+  if (facts === undefined) {
+    return event["outcome"] === "failed"
+      ? []
+      : [`${rolloutId} ended and is not among the episodes`];
+  }
+  const details = shared
+    .filter((field) => event[field] !== facts.fields[field])
+    .map((field) => {
+      const values = `${quote(event[field])}, and ${quote(facts.fields[field])}`;
+      return `${field} of ${rolloutId} was ${values} among the episodes`;
+    });
+  if (event["episodeHash"] !== facts.hash) {
+    details.push(`the line of ${rolloutId} among the episodes is not the one that was written`);
+  }
+  return details;
+}

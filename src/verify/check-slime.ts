@@ -1,0 +1,120 @@
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { Files } from "../run/disk/files.ts";
+import { LineReader, readPlacedLines, type LinePlace } from "../run/disk/placed-lines.ts";
+import { readSlimeGroups, type SlimeAttempt } from "../run/slime/slime-file.ts";
+import { toSlimeGroup, type SlimeSample } from "../run/slime/slime.ts";
+import { parseLine } from "../trajectory/verify-file.ts";
+import { isRow, nameOf, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
+import { findingsIn, type Finding } from "./finding.ts";
+
+const fileName = "samples.slime.jsonl";
+
+/** What decides which rows there should be. */
+interface SlimeCircumstances {
+  /** Whether the run asks for slime's rows. */
+  readonly isAsked: boolean;
+  readonly isFinished: boolean;
+  /** Scored attempts that make a group whole. */
+  readonly size: number;
+  /** Whether an attempt's own files are in order: what slime's row should be cannot be told otherwise. */
+  readonly isSound: (rolloutId: string) => boolean;
+}
+
+type Found = (Violation & { readonly line?: number })[];
+
+/**
+ * Compares a run's slime file, row by row and in order, with what its episodes and samples make.
+ *
+ * The rows of a run that goes on are made when it ends: none has to be there yet.
+ *
+ * @returns the number of rows, where there is a file, and what was found.
+ */
+export async function checkSlime(
+  { files, dir }: { readonly files: Files; readonly dir: string },
+  attempts: readonly SlimeAttempt[],
+  { isAsked, isFinished, size, isSound }: SlimeCircumstances,
+): Promise<{ readonly rows?: number; readonly findings: readonly Finding[] }> {
+  const file = path.join(dir, fileName);
+  const isThere = (await files.facts(file)) !== undefined;
+  const found: Found = [];
+  if (isThere !== isAsked && (isFinished || isThere)) {
+    const detail = isThere
+      ? "the file is there, and run.json does not ask for it"
+      : "the file is not there, and run.json asks for it";
+    found.push({ rule: "slime", detail });
+  }
+  if (!isThere) return { findings: findingsIn(fileName, found) };
+  const actual = await indexRows({ files, file }, found);
+  await using reader = await LineReader.open(files, file);
+  let previousLine = 0;
+  const samplesFile = path.join(dir, "samples.jsonl");
+  const episodesFile = path.join(dir, "episodes.jsonl");
+  const sources = { files, samplesFile, episodesFile, size };
+  for await (const members of readSlimeGroups(attempts, sources)) {
+    const broken = members.filter(({ rolloutId }) => !isSound(rolloutId));
+    if (broken.length > 0) {
+      for (const { rolloutId } of members) actual.places.delete(rolloutId);
+      continue;
+    }
+    const group = toSlimeGroup(members);
+    for (const expected of "rows" in group ? group.rows : []) {
+      const rolloutId = nameOf(expected.metadata["rollout"]);
+      const [place, ...others] = actual.places.get(rolloutId) ?? [];
+      actual.places.delete(rolloutId);
+      if (place === undefined) {
+        if (isFinished) found.push({ rule: "slime", detail: `${rolloutId} is not there` });
+        continue;
+      }
+      const { line } = place;
+      for (const other of others) {
+        found.push({ line: other.line, rule: "slime", detail: `${rolloutId} is there twice` });
+      }
+      if (line < previousLine) {
+        found.push({ line, rule: "slime", detail: `${rolloutId} stands out of the plan's order` });
+      }
+      previousLine = Math.max(previousLine, line);
+      found.push(...compareRows(parseLine(await reader.read(place)), expected, line));
+    }
+  }
+  for (const [rolloutId, places] of actual.places) {
+    for (const { line } of places) {
+      const detail = `${rolloutId} is of no group that slime can be given`;
+      found.push({ line, rule: "slime", detail });
+    }
+  }
+  return { rows: actual.count, findings: findingsIn(fileName, found) };
+}
+
+async function indexRows(
+  { files, file }: { readonly files: Files; readonly file: string },
+  found: Found,
+) {
+  const places = new Map<string, LinePlace[]>();
+  let count = 0;
+  for await (const { text, place } of readPlacedLines(files, file)) {
+    count += 1;
+    const row = parseLine(text);
+    if (!isRow(row)) {
+      const detail = "the line is no JSON object (a torn line?)";
+      found.push({ line: place.line, rule: "json", detail });
+      continue;
+    }
+    const { rollout } = isRow(row["metadata"]) ? row["metadata"] : {};
+    const known = places.get(nameOf(rollout)) ?? [];
+    places.set(nameOf(rollout), [...known, place]);
+  }
+  return { places, count };
+}
+
+function compareRows(actual: unknown, expected: SlimeSample, line: number): Found {
+  const row = actual as RawRow;
+  const wanted = JSON.parse(JSON.stringify(expected)) as RawRow;
+  const names = new Set([...Object.keys(row), ...Object.keys(wanted)]);
+  return [...names]
+    .filter((name) => !isDeepStrictEqual(row[name], wanted[name]))
+    .map((name) => {
+      const detail = `${name} is ${quote(row[name])}, expected ${quote(wanted[name])} by the sample`;
+      return { line, rule: "slime", detail };
+    });
+}

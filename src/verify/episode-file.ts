@@ -1,0 +1,169 @@
+import path from "node:path";
+import { compareTotals } from "../episode/check/compare-totals.ts";
+import type { Files } from "../run/disk/files.ts";
+import type { EpisodeRow } from "../run/folder/run-folder.ts";
+import { LineReader, readPlacedLines, type LinePlace } from "../run/disk/placed-lines.ts";
+import { RunTally } from "../run/run-progress.ts";
+import { hashRow } from "../trajectory/hash-row.ts";
+import { parseLine } from "../trajectory/verify-file.ts";
+import { isCount, isRow, nameOf, type RawRow, type Violation } from "../trajectory/violation.ts";
+import { checkEpisode } from "./check-episode.ts";
+import { compareSample } from "./compare-sample.ts";
+import { findingsIn, type Finding } from "./finding.ts";
+
+const factNames = [
+  ...(["groupId", "taskId", "taskIndex", "groupIndex", "sampleIndex", "seed"] as const),
+  ...(["environment", "split", "forkedFrom", "outcome", "stopReason", "reward"] as const),
+  "attempt" as const,
+];
+type FactName = (typeof factNames)[number];
+
+/** What is kept in memory of an episode. */
+export interface EpisodeFacts {
+  readonly place: LinePlace;
+  /** Whether the line can be read as an episode. */
+  readonly isReadable: boolean;
+  /** Whether the line and the rows of samples are sound, each by itself. */
+  isSound: boolean;
+  readonly hash: string;
+  /** As they stand in the line, whatever they are. */
+  readonly fields: Readonly<Partial<Record<FactName, unknown>>>;
+  /** The turns that it took from what it parts from; 0 where it parts from nothing. */
+  readonly turnCountBefore: number;
+  /** Rows of samples that the episode says it has; `undefined` where it does not. */
+  readonly rowCount: number | undefined;
+  readonly turnCount: number;
+  readonly tokenCount: unknown;
+  seen: { rows: number; turns: number; tokens: number };
+}
+
+/** The episodes of a run's folder: each checked, and found again when its rows of samples come. */
+export class EpisodeFile implements AsyncDisposable {
+  static readonly fileName = "episodes.jsonl";
+  readonly episodes: ReadonlyMap<string, EpisodeFacts>;
+  readonly findings: readonly Finding[];
+  /** Number of lines. */
+  readonly count: number;
+  /** Sums over the readable episodes. */
+  readonly tally: RunTally;
+  readonly #reader: LineReader;
+  #last: { readonly rolloutId: string; readonly episode: EpisodeRow } | undefined;
+
+  private constructor(
+    reader: LineReader,
+    read: Pick<EpisodeFile, "episodes" | "findings" | "count" | "tally">,
+  ) {
+    this.#reader = reader;
+    this.episodes = read.episodes;
+    this.findings = read.findings;
+    this.count = read.count;
+    this.tally = read.tally;
+  }
+
+  static async open(files: Files, dir: string): Promise<EpisodeFile> {
+    const file = path.join(dir, EpisodeFile.fileName);
+    const episodes = new Map<string, EpisodeFacts>();
+    const violations: (Violation & { line: number })[] = [];
+    const tally = new RunTally({ planned: 0, now: () => 0 });
+    let count = 0;
+    for await (const { text, place } of readPlacedLines(files, file)) {
+      const { line } = place;
+      count += 1;
+      const row = parseLine(text);
+      if (!isRow(row)) {
+        violations.push({
+          line,
+          rule: "json",
+          detail: "the line is no JSON object (a torn line?)",
+        });
+        continue;
+      }
+      const { found, episode } = checkEpisode(row);
+      for (const violation of found) violations.push({ line, ...violation });
+      const rolloutId = nameOf(row["rolloutId"]);
+      if (episodes.has(rolloutId)) {
+        violations.push({ line, rule: "episodes", detail: `${rolloutId} is there twice` });
+      }
+      const isSound = episode !== undefined && found.length === 0;
+      if (isSound) tally.episodeResumed(episode);
+      episodes.set(rolloutId, { ...toFacts(row, place, episode), isSound });
+    }
+    const findings = findingsIn(EpisodeFile.fileName, violations);
+    return new EpisodeFile(await LineReader.open(files, file), {
+      episodes,
+      findings,
+      count,
+      tally,
+    });
+  }
+
+  /** Compares a row of samples with its episode. */
+  async check(row: RawRow, found: readonly Violation[]): Promise<readonly Violation[]> {
+    const rolloutId = nameOf(row["rolloutId"]);
+    const facts = this.episodes.get(rolloutId);
+    if (facts === undefined) {
+      const detail = `no episode ${rolloutId} is finished; a run that is resumed drops the row`;
+      return [{ rule: "no-episode", detail }];
+    }
+    const { turns, tokenIds } = row;
+    if (found.length > 0) facts.isSound = false;
+    facts.seen.rows += 1;
+    facts.seen.turns += Array.isArray(turns) ? turns.length : 0;
+    facts.seen.tokens += Array.isArray(tokenIds) ? tokenIds.length : 0;
+    return facts.isReadable ? compareSample(row, await this.#read(rolloutId, facts)) : [];
+  }
+
+  /** What can be told when all rows of samples were seen. */
+  finish(): readonly Finding[] {
+    const violations: (Violation & { line: number })[] = [];
+    for (const [rolloutId, facts] of this.episodes) {
+      const { rowCount = facts.seen.rows, fields, seen, place } = facts;
+      const rows = { name: "rows", stated: rowCount, actual: seen.rows };
+      const totals = facts.isReadable
+        ? compareTotals({ ...facts, outcome: fields.outcome }, seen)
+        : [];
+      for (const { name, stated, actual } of [rows, ...totals]) {
+        if (stated === actual) continue;
+        facts.isSound = false;
+        const detail = `${rolloutId} has ${nameOf(stated)} ${name}, and samples.jsonl has ${actual} of it`;
+        violations.push({ line: place.line, rule: "episode-samples", detail });
+      }
+    }
+    return findingsIn(EpisodeFile.fileName, violations);
+  }
+
+  /** Rows of a rollout mostly follow each other. */
+  async #read(rolloutId: string, { place }: EpisodeFacts): Promise<EpisodeRow> {
+    if (this.#last?.rolloutId !== rolloutId) {
+      const episode = JSON.parse(await this.#reader.read(place)) as EpisodeRow;
+      this.#last = { rolloutId, episode };
+    }
+    return this.#last.episode;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#reader[Symbol.asyncDispose]();
+  }
+}
+
+function toFacts(
+  row: RawRow,
+  place: LinePlace,
+  episode: EpisodeRow | undefined,
+): Omit<EpisodeFacts, "isSound"> {
+  const { sampleHashes, forkedFrom } = row;
+  const turnIndex = isRow(forkedFrom) ? forkedFrom["turnIndex"] : undefined;
+  return {
+    place,
+    isReadable: episode !== undefined,
+    hash: hashRow(row),
+    fields: Object.fromEntries(
+      factNames.filter((name) => row[name] !== undefined).map((name) => [name, row[name]]),
+    ),
+    turnCountBefore: isCount(turnIndex) ? turnIndex : 0,
+    rowCount: Array.isArray(sampleHashes) ? sampleHashes.length : undefined,
+    turnCount: episode?.turns.length ?? 0,
+    tokenCount: episode?.counts.tokenCount,
+    seen: { rows: 0, turns: 0, tokens: 0 },
+  };
+}

@@ -1,0 +1,179 @@
+import { createReadStream } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { isDeepStrictEqual } from "node:util";
+import { UsageError, describeError } from "../../errors.ts";
+import { exportGroups } from "../../export/export-groups.ts";
+import { exporters, type ExportTarget } from "../../export/exporters.ts";
+import type { ExportSurroundings } from "../../export/exporter.ts";
+import { readRunGroups } from "../../export/read-run-groups.ts";
+import { splitLines } from "../../text/split-lines.ts";
+import { hashRow } from "../../trajectory/hash-row.ts";
+import { parseLine, type LineViolation } from "../../trajectory/verify-file.ts";
+import { isRow, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
+import { checkExported } from "./check-exported.ts";
+import type { SpecialTokens } from "./special-tokens.ts";
+import type { ExportedRecord } from "./exported-row.ts";
+import { exportedReaders } from "./read-exported.ts";
+
+/** What checking an exported file found. JSON-able. */
+export interface ExportVerification {
+  readonly file: string;
+  readonly as: ExportTarget;
+  /** Number of records read. */
+  readonly records: number;
+  /** `line` is 1-based: that of the record, or its place in the lists of a file of columns. */
+  readonly violations: readonly LineViolation[];
+}
+
+/** What an exported file is held against. */
+export interface VerifyExportOptions extends ExportSurroundings {
+  /** The folder of the run that was exported; absent: the file alone is checked. */
+  readonly run?: string;
+  /** Of the model that sampled; absent: special tokens are not looked at. */
+  readonly special?: SpecialTokens;
+}
+
+/**
+ * Checks an exported file: each record for itself, that no row is there twice, and that groups stand
+ * together; with a run, that each record is the one that the run gives. One record at a time is in
+ * memory, but for files of columns, which are read whole.
+ *
+ * @throws UsageError where the file or the run cannot be read, or the run cannot be exported so.
+ */
+export async function verifyExport(
+  file: string,
+  as: ExportTarget,
+  { run, special, ...surroundings }: VerifyExportOptions = {},
+): Promise<ExportVerification> {
+  const endsTrained = exporters[as].rules.environmentTail.action === "cut";
+  const once = new Once();
+  const expected = run === undefined ? undefined : expectedRecords(run, as, surroundings);
+  const violations: LineViolation[] = [];
+  let line = 0;
+  try {
+    for await (const record of readRecords(file, as)) {
+      line += 1;
+      const say = (found: readonly Violation[]): void => {
+        violations.push(...found.map((violation) => ({ line, ...violation })));
+      };
+      const wanted = await expected?.next();
+      if (!isRow(record)) {
+        say([{ rule: "json", detail: "the record is no JSON object (a torn line?)" }]);
+        continue;
+      }
+      const read = exportedReaders[as](record);
+      say(checkExported(read, { endsTrained, ...(special && { special }) }));
+      say(once.check(record, read));
+      if (wanted?.done === true) {
+        say([{ rule: "run", detail: "the run gives no such record" }]);
+      } else if (wanted !== undefined) {
+        say(compare(record, wanted.value, ""));
+      }
+    }
+    const next = await expected?.next();
+    if (next?.done === false) {
+      violations.push({ line: line + 1, rule: "run", detail: "the run gives more records" });
+    }
+  } finally {
+    // It holds files of the run open until it has ended.
+    await expected?.return(undefined);
+  }
+  return { file, as, records: line, violations };
+}
+
+async function* expectedRecords(
+  dir: string,
+  as: ExportTarget,
+  known: ExportSurroundings,
+): AsyncGenerator<RawRow> {
+  const run = await readRunGroups(dir, known);
+  for await (const { records } of exportGroups(as, run.groups(), run.surroundings)) {
+    for (const record of records) yield JSON.parse(JSON.stringify(record)) as RawRow;
+  }
+}
+
+async function* readRecords(file: string, as: ExportTarget): AsyncGenerator {
+  const { layout } = exporters[as];
+  try {
+    if (layout === "lines") {
+      for await (const text of splitLines(createReadStream(file), file)) {
+        if (text.trim() !== "") yield parseLine(text);
+      }
+      return;
+    }
+    yield* toRecords(parseLine(await readFile(file, "utf8")), layout.columns);
+  } catch (error) {
+    if (error instanceof UsageError || (error as NodeJS.ErrnoException).code === undefined)
+      throw error;
+    throw new UsageError(`Cannot read ${file}: ${describeError(error)}`, { cause: error });
+  }
+}
+
+/** The records of a file of columns; a column that is too short leaves its members out. */
+function* toRecords(document: unknown, columns: readonly string[]): Generator {
+  if (!isRow(document)) {
+    yield document;
+    return;
+  }
+  const lists = columns.map((name) => {
+    const values = document[name];
+    return [name, Array.isArray(values) ? (values as readonly unknown[]) : []] as const;
+  });
+  const count = Math.max(...lists.map(([, values]) => values.length));
+  for (let index = 0; index < count; index++) {
+    yield Object.fromEntries(
+      lists.flatMap(([name, values]) => (index < values.length ? [[name, values[index]]] : [])),
+    );
+  }
+}
+
+/** Keeps in mind which rows were there. */
+class Once {
+  readonly #seen = new Map<string, number>();
+  readonly #groups = new Map<unknown, number>();
+  #group: unknown;
+  #line = 0;
+
+  check(record: RawRow, { rows, rollout, group }: ExportedRecord): readonly Violation[] {
+    this.#line += 1;
+    const found: Violation[] = [];
+    if (group !== this.#group && this.#groups.has(group)) {
+      const detail = `the group ${quote(group)} goes on here, and its rows before end at ${this.#groups.get(group)}`;
+      found.push({ rule: "group", detail });
+    }
+    this.#group = group;
+    this.#groups.set(group, this.#line);
+    // Without the rollout's name two rows that are the same may both have been sampled.
+    if (rollout === undefined) return found;
+    for (const { ids, mask } of rows) {
+      const key = hashRow([rollout, ids.values, mask.values]);
+      const before = this.#seen.get(key);
+      this.#seen.set(key, this.#line);
+      if (before === undefined) continue;
+      const detail = `the row of ${quote(rollout)} is there already, at ${before}`;
+      found.push({ rule: "trained-once", detail });
+    }
+    return found;
+  }
+}
+
+/** The first difference between a record and the one that the run gives, with its place. */
+function compare(actual: unknown, wanted: unknown, path: string): Violation[] {
+  if (isDeepStrictEqual(actual, wanted)) return [];
+  const [ours, theirs] = [membersOf(actual), membersOf(wanted)];
+  if (ours === undefined || theirs === undefined) {
+    const detail = `${path} is ${quote(actual)}, expected ${quote(wanted)} by the run`;
+    return [{ rule: "run", detail }];
+  }
+  const isList = Array.isArray(actual);
+  for (const name of new Set([...theirs.keys(), ...ours.keys()])) {
+    const place = isList ? `${path}[${name}]` : path === "" ? name : `${path}.${name}`;
+    const found = compare(ours.get(name), theirs.get(name), place);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+function membersOf(value: unknown): ReadonlyMap<string, unknown> | undefined {
+  return typeof value === "object" && value !== null ? new Map(Object.entries(value)) : undefined;
+}

@@ -1,0 +1,82 @@
+import { codeOf, type FileFacts, type Files, type OpenFile } from "../run/disk/files.ts";
+import { endOfWholeLines } from "../run/disk/last-line.ts";
+
+/** Files some of which stay as they stood when they were held, until this is disposed of. */
+interface HeldFiles extends Files, AsyncDisposable {}
+
+/** A file as it stood. */
+interface HeldFile {
+  readonly open: OpenFile;
+  readonly facts: FileFacts;
+}
+
+/**
+ * Holds files that somebody may go on writing: whatever is read of them is what they held at first, also where
+ * another is put in their place.
+ *
+ * @param paths - In the order in which they are held. What is written into several is to be held in the opposite
+ *   order of the writing: then each has what one before it builds on.
+ * @param isGrowing - Leaves out a last line that is torn: it may be one that is being written.
+ */
+export async function holdFiles(
+  files: Files,
+  paths: readonly string[],
+  { isGrowing }: { readonly isGrowing: boolean },
+): Promise<HeldFiles> {
+  const held = new Map<string, HeldFile | { readonly missing: unknown }>();
+  const close = async (): Promise<void> => {
+    for (const file of held.values()) if ("open" in file) await file.open.close();
+  };
+  try {
+    for (const path of paths) held.set(path, await holdFile(files, path, isGrowing));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    ...files,
+    async open(path, mode) {
+      const file = held.get(path);
+      if (file === undefined) return await files.open(path, mode);
+      if ("missing" in file) throw file.missing;
+      return readerOf(file);
+    },
+    async facts(path) {
+      const file = held.get(path);
+      if (file === undefined) return await files.facts(path);
+      return "missing" in file ? undefined : file.facts;
+    },
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+async function holdFile(files: Files, path: string, isGrowing: boolean) {
+  let open: OpenFile;
+  try {
+    open = await files.open(path, "read");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return { missing: error };
+    throw error;
+  }
+  try {
+    const facts = await open.facts();
+    const size = isGrowing ? await endOfWholeLines(open, facts.size) : facts.size;
+    return { open, facts: { ...facts, size } };
+  } catch (error) {
+    await open.close();
+    throw error;
+  }
+}
+
+/** Whoever closes it may open it again. */
+function readerOf({ open, facts }: HeldFile): OpenFile {
+  return {
+    ...open,
+    read: async (into, position) => {
+      const length = Math.max(0, Math.min(into.length, facts.size - position));
+      return length === 0 ? 0 : await open.read(into.subarray(0, length), position);
+    },
+    facts: () => Promise.resolve(facts),
+    close: () => Promise.resolve(),
+  };
+}

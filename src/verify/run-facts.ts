@@ -1,0 +1,81 @@
+import path from "node:path";
+import { readText, type Files } from "../run/disk/files.ts";
+import { isGreedy, samplingFactsIn } from "../run/policy/found-sampling.ts";
+import type { PlanRecord } from "../run/schedule/plan-run.ts";
+import type { SampleFacts } from "../trajectory/check-tokens.ts";
+import { parseLine } from "../trajectory/verify-file.ts";
+import type { PassesFacts } from "./check-passes.ts";
+import { isCount, isRow, type RawRow, type Violation } from "../trajectory/violation.ts";
+
+/** What `run.json` says that the other files are checked against. */
+export interface RunFacts {
+  readonly sampleFacts: SampleFacts;
+  readonly plan: PlanRecord | undefined;
+  /** Where it goes over its tasks again and again. */
+  readonly passes?: PassesFacts;
+  /** Whether slime's rows are asked for. */
+  readonly hasSlime: boolean;
+}
+
+/** Reads `run.json`; what is missing in it is found, and the rest goes on without. */
+export async function readRunFacts(
+  files: Files,
+  dir: string,
+): Promise<{ facts: RunFacts; manifest: RawRow; found: Violation[] }> {
+  const text = await readText(files, path.join(dir, "run.json")).catch(() => undefined);
+  const value = text === undefined ? undefined : parseLine(text);
+  const manifest = isRow(value) ? value : {};
+  const { format, configuration, found: started } = manifest;
+  const found: Violation[] = [];
+  if (format !== 1 || !isRow(configuration) || !isRow(started)) {
+    const detail = "no readable configuration of a run of format 1";
+    return {
+      facts: { sampleFacts: {}, plan: undefined, hasSlime: false },
+      manifest: {},
+      found: [{ rule: "run", detail }],
+    };
+  }
+  const { plan, vocabularySize, engine } = started;
+  // A gateway plays what it is asked for: nobody knows how many sessions there will be.
+  const isOpen = isRow(plan) && plan["isOpen"] === true;
+  if (!isPlan(plan) && !isOpen) {
+    found.push({ rule: "run", detail: "found.plan does not say which episodes there will be" });
+  }
+  if (!isCount(vocabularySize)) {
+    const detail = "found.vocabularySize does not say how many ids there are";
+    found.push({ rule: "run", detail });
+  }
+  const { policyVersion } = isRow(engine) ? engine : {};
+  const { sampling = {}, logprobConvention } = samplingFactsIn(started);
+  const facts = {
+    sampleFacts: {
+      ...(isCount(vocabularySize) && { vocabularySize }),
+      namesVersions: typeof policyVersion === "string" && policyVersion !== "",
+      mayBeCertain: logprobConvention === "processed" && isGreedy(sampling),
+    },
+    plan: isPlan(plan) ? plan : undefined,
+    ...(isPasses(plan) && { passes: plan }),
+    hasSlime: configuration["format"] === "slime",
+  };
+  return { facts, manifest, found };
+}
+
+function isPasses(value: unknown): value is RawRow & PassesFacts {
+  if (!isRow(value) || value["isOpen"] !== true) return false;
+  const { passOver, ...rest } = value;
+  return Array.isArray(passOver) && isPlan({ ...rest, taskIndexes: passOver });
+}
+
+function isPlan(value: unknown): value is RawRow & PlanRecord {
+  if (!isRow(value)) return false;
+  const { environment, split, taskIndexes, sampleCount, seed, groupId } = value;
+  return (
+    (groupId === undefined || typeof groupId === "string") &&
+    typeof environment === "string" &&
+    typeof split === "string" &&
+    Array.isArray(taskIndexes) &&
+    taskIndexes.every(isCount) &&
+    isCount(sampleCount) &&
+    Number.isInteger(seed)
+  );
+}
