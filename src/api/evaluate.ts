@@ -16,7 +16,7 @@ import { settingsOf, type RolloutOptions } from "./rollout-options.ts";
  */
 export interface EvaluateOptions extends Omit<
   RolloutOptions,
-  "passes" | "groups" | "branch-at" | "branchAt"
+  "epochs" | "groups" | "branch-at" | "branchAt"
 > {
   /** Attempts at each task; as `samples`. Default 1. */
   readonly trials?: number;

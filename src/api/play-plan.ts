@@ -6,7 +6,7 @@ import type { EpisodeGroup } from "../run/schedule/group.ts";
 import { openLoadGate } from "../run/schedule/load-gate.ts";
 import { toPromptTime } from "../run/prompt-time.ts";
 import { RunFolder } from "../run/folder/run-folder.ts";
-import { withNotedContext } from "../run/folder/run-manifest.ts";
+import { withRecordedContext } from "../run/folder/run-manifest.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 import type { RunResult } from "../run/live-run.ts";
 import { startRun } from "../run/start-run.ts";
@@ -93,7 +93,7 @@ async function playAll(parts: OpenParts, told: Told): Promise<RunResult> {
   const isOwn = handedOut === undefined && dir !== undefined;
   await using own = isOwn ? await openFolder(parts, dir, told.signal) : undefined;
   const folder = handedOut?.folder ?? own;
-  const limits = withNotedContext(parts.setup.limits, folder?.manifest ?? {});
+  const limits = withRecordedContext(parts.setup.limits, folder?.manifest ?? {});
   const setup = { ...parts.setup, limits };
   const { followLoad, attempts, maxFailuresInRow } = conduct;
   const { concurrency } = handedOut?.admission ?? conduct;

@@ -215,7 +215,7 @@ describe("rollout()", () => {
   test("keeps what a folder has beyond a number of groups that is lower now", async () => {
     const out = path.join(scratch, "fewer-groups");
     for (const groups of [4, 2]) {
-      const about = { ...options(), out, passes: "endless", groups, format: "slime" } as const;
+      const about = { ...options(), out, epochs: "endless", groups, format: "slime" } as const;
       for await (const _ of rollout(about)) {
         // What is written is looked at.
       }
@@ -503,7 +503,7 @@ describe("evaluate()", () => {
 
   test("refuses what an evaluation does not have", async () => {
     const { samples: trials, ...rest } = options();
-    const cases = { passes: "2", groups: 3, branchAt: "1", "branch-at": "1" };
+    const cases = { epochs: "2", groups: 3, branchAt: "1", "branch-at": "1" };
     for (const [name, value] of Object.entries(cases)) {
       const setting = name === "branchAt" ? "branch-at" : name;
       const measured = evaluate({ ...rest, trials, [name]: value });

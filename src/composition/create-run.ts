@@ -8,7 +8,7 @@ import { planRun, type RunPlan, type RunScope } from "../run/schedule/plan-run.t
 import { openPlan } from "../run/schedule/planned-run.ts";
 import { toPromptTime } from "../run/prompt-time.ts";
 import { RunFolder, type RunManifest } from "../run/folder/run-folder.ts";
-import { withNotedContext } from "../run/folder/run-manifest.ts";
+import { withRecordedContext } from "../run/folder/run-manifest.ts";
 import { runRollouts, type RunOptions, type RunResult } from "../run/run-rollouts.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { probeUser } from "./probe-user.ts";
@@ -165,7 +165,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
         return await runRollouts({
           plan,
           source,
-          setup: { ...setup, limits: withNotedContext(limits, folder.manifest) },
+          setup: { ...setup, limits: withRecordedContext(limits, folder.manifest) },
           folder,
           redactor,
           ...conduct,

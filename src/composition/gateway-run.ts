@@ -11,7 +11,7 @@ import { watchEngine, type EngineNews } from "../run/policy/engine-watch.ts";
 import { readPromptTime, toPromptTime } from "../run/prompt-time.ts";
 import { redactEpisode } from "../run/folder/redact-episode.ts";
 import { RunFolder, type RunManifest } from "../run/folder/run-folder.ts";
-import { withNotedContext } from "../run/folder/run-manifest.ts";
+import { withRecordedContext } from "../run/folder/run-manifest.ts";
 import { RunTally, type RunProgress } from "../run/run-progress.ts";
 import { describeEngine } from "./describe-engine.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
@@ -144,7 +144,7 @@ async function openParts(
   });
   opened.push(async () => await watch[Symbol.asyncDispose]());
   const told = { maxContextTokens: description.contextLength ?? Infinity };
-  const { maxContextTokens } = withNotedContext(told, folder.manifest);
+  const { maxContextTokens } = withRecordedContext(told, folder.manifest);
   const gateway = new Gateway(
     {
       engine: watch.engine,

@@ -19,7 +19,7 @@ import type { EpisodeTrace } from "./episode-tracer.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import { borrowSession, borrowUser } from "./borrow-session.ts";
 import type { Episode, SharedCounts } from "./episode.ts";
-import { Hearing } from "./turn/user-call-tracker.ts";
+import { UserCallTracker } from "./turn/user-call-tracker.ts";
 import { endOf, turnsIn, type Inputs } from "./inputs/input.ts";
 import {
   InputPlayer,
@@ -93,7 +93,7 @@ async function playThrough(
   const { environment } = setup;
   if (forkAt !== undefined) assertReaches(past, forkAt);
   const { clock = systemClock, limits } = setup;
-  const hearing = new Hearing({
+  const hearing = new UserCallTracker({
     taskId: task.id,
     strategy: setup.user.strategy,
     timeoutMs: limits.userTimeoutMs,

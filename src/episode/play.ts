@@ -8,7 +8,7 @@ import { crossBoundary, crossBriefly, type Boundary } from "./boundary.ts";
 import type { CallWatch } from "./turn/call-watch.ts";
 import { traced, type EpisodeTrace } from "./episode-tracer.ts";
 import type { SharedCounts, TurnRecord } from "./episode.ts";
-import type { Hearing } from "./turn/user-call-tracker.ts";
+import type { UserCallTracker } from "./turn/user-call-tracker.ts";
 import type { InputPlayer } from "./inputs/input-player.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 
@@ -22,7 +22,7 @@ export interface Play {
   /** Where its inputs come from, and where they are recorded. */
   readonly player: InputPlayer;
   /** Of the user's lines, for which the world asks. */
-  readonly hearing: Hearing;
+  readonly hearing: UserCallTracker;
   /** Aborted, the policy is asked for nothing more. */
   readonly interrupt: AbortSignal | undefined;
   /** The turn with which a fork begins. */

@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { makeFolder } from "../files/make-folder.ts";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
-import { writeWhole, writeWholeJson } from "../run/disk/write-atomically.ts";
+import { writeAtomically, writeJsonAtomically } from "../run/disk/write-atomically.ts";
 import { csvFile } from "./csv-file.ts";
 import { parquetFile } from "./parquet-file.ts";
 import { readFinished, readTableRows } from "./read-table-rows.ts";
@@ -43,11 +43,11 @@ export async function writeShards(dir: string, out: string): Promise<ShardIndex>
   const shards: ShardIndex["shards"][number][] = [];
   for await (const { bytes, rowCount, tokenCount } of safetensorsShards(readTableRows(dir))) {
     const file = `rows-${String(shards.length).padStart(5, "0")}.safetensors`;
-    await writeWhole(path.join(out, file), once(bytes));
+    await writeAtomically(path.join(out, file), once(bytes));
     shards.push({ file, rowCount, tokenCount });
   }
   const index: ShardIndex = { format: 1, shards };
-  await writeWholeJson(path.join(out, "index.json"), index);
+  await writeJsonAtomically(path.join(out, "index.json"), index);
   return index;
 }
 

@@ -3,7 +3,7 @@ import { attemptCountsOf } from "../run/schedule/attempt-counts.ts";
 import { diskFiles } from "../run/disk/files.ts";
 import { readPlacedLines } from "../run/disk/placed-lines.ts";
 import type { PlanRecord } from "../run/schedule/plan-run.ts";
-import type { ToldGrouping } from "../run/folder/episode-events.ts";
+import type { RecordedGrouping } from "../run/folder/episode-events.ts";
 import type { SlimeAttempt } from "../run/slime/slime-file.ts";
 
 /** What `run.json` says of a run whose episodes nobody planned. */
@@ -28,7 +28,7 @@ interface FoundAttempts {
  */
 export async function findAttempts(
   plan: PlanRecord | OpenPlan,
-  grouping: ToldGrouping,
+  grouping: RecordedGrouping,
   episodesFile: string,
 ): Promise<FoundAttempts> {
   const lines = await readPlaces(episodesFile);
@@ -81,7 +81,7 @@ function parseEpisode(text: string, where: string): EpisodePlace {
 function attemptsPlanned(
   lines: readonly EpisodePlace[],
   plan: PlanRecord,
-  grouping: ToldGrouping,
+  grouping: RecordedGrouping,
 ): FoundAttempts {
   const { environment, split, taskIndexes, groupId } = plan;
   const { size, begun } = attemptCountsOf(grouping, plan);
@@ -112,7 +112,7 @@ function attemptsPlanned(
 }
 
 /** How many attempts a group has, where the run said so. */
-function openCounts({ sampleCount }: OpenPlan, grouping: ToldGrouping) {
+function openCounts({ sampleCount }: OpenPlan, grouping: RecordedGrouping) {
   const count = grouping.size ?? sampleCount;
   return count === undefined ? undefined : attemptCountsOf(grouping, { sampleCount: count });
 }

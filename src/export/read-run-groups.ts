@@ -6,7 +6,7 @@ import { diskFiles } from "../run/disk/files.ts";
 import { samplingFactsIn } from "../run/policy/found-sampling.ts";
 import type { PlanRecord } from "../run/schedule/plan-run.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
-import { readTold } from "../run/folder/episode-events.ts";
+import { readEpisodeEvents } from "../run/folder/episode-events.ts";
 import { readSlimeGroups } from "../run/slime/slime-file.ts";
 import type { ExportMember, ExportSurroundings } from "./exporter.ts";
 import { findAttempts, type OpenPlan } from "./find-attempts.ts";
@@ -43,7 +43,7 @@ export async function readRunGroups(
       ...withoutUndefined({ ...known }),
     },
     async *groups(wanted) {
-      const { grouping } = await readTold(diskFiles, dir);
+      const { grouping } = await readEpisodeEvents(diskFiles, dir);
       const { attempts, size } = await findAttempts(plan, grouping, episodesFile);
       const choice = wanted === "all" || size === undefined ? {} : { size };
       yield* readSlimeGroups(attempts, { episodesFile, samplesFile, ...choice });

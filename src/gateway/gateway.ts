@@ -24,7 +24,7 @@ import { PauseGate } from "./pause-gate.ts";
 import type { GatewayTurn } from "./session/gateway-turn.ts";
 import type { RecognisedBody } from "./session/known-bodies.ts";
 import { ReplyFeed } from "./session/reply-feed.ts";
-import { requestKey } from "./session/retry-book.ts";
+import { requestKey } from "./session/reply-cache.ts";
 import { defaultSessionLimits, type SessionLimits } from "./session/session-limits.ts";
 import type { SessionJournal } from "./session/session-journal.ts";
 import { SessionStore, type SessionWish } from "./session/session-store.ts";

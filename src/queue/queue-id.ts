@@ -4,7 +4,7 @@ import path from "node:path";
 import { z } from "zod";
 import { UsageError, describeError } from "../errors.ts";
 import { diskFiles } from "../run/disk/files.ts";
-import { writeWholeJson } from "../run/disk/write-atomically.ts";
+import { writeJsonAtomically } from "../run/disk/write-atomically.ts";
 
 const queueFile = "queue.json";
 
@@ -27,7 +27,7 @@ export async function queueIdOf(dir: string, runId: string | undefined): Promise
   const known = await readQueueFile(file);
   if (known !== undefined && known.of === runId) return known.run;
   const run = randomUUID().slice(0, 13);
-  await writeWholeJson(
+  await writeJsonAtomically(
     file,
     { queue: 1, run, ...(runId !== undefined && { of: runId }) },
     { files: diskFiles },

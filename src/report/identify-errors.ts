@@ -4,7 +4,7 @@ import type { Redactor } from "../secrets/redactor.ts";
 import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import { JsonlJournal } from "../run/disk/jsonl-journal.ts";
 import { readJsonl } from "../run/disk/read-jsonl.ts";
-import { writeWholeJson } from "../run/disk/write-atomically.ts";
+import { writeJsonAtomically } from "../run/disk/write-atomically.ts";
 import { hashRow } from "../trajectory/hash-row.ts";
 import type { ChatModel } from "../user/chat/chat-model.ts";
 import { UsageMeter, findFault } from "./fault-judge.ts";
@@ -93,8 +93,8 @@ export async function identifyErrors(
   }
   const judged = [...hashes.keys()].flatMap((id) => known.get(id) ?? []);
   const summary = summarise(judged, hashes.size, judge);
-  await writeWholeJson(path.join(run.dir, errorFiles.summary), summary);
-  await writeWholeJson(path.join(run.dir, errorFiles.tauBench), toTauBench(judged));
+  await writeJsonAtomically(path.join(run.dir, errorFiles.summary), summary);
+  await writeJsonAtomically(path.join(run.dir, errorFiles.tauBench), toTauBench(judged));
   return summary;
 }
 

@@ -2,7 +2,7 @@ import type { Message } from "../message.ts";
 import { stringifyPythonJson } from "../python/json/json-stringify.ts";
 import { toPyValue, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
 import type { EpisodeRow } from "../run/folder/run-folder.ts";
-import { writeWhole } from "../run/disk/write-atomically.ts";
+import { writeAtomically } from "../run/disk/write-atomically.ts";
 import type { NumberedEpisode } from "./number-trials.ts";
 
 /** What τ-bench's own results say of a task: `user_id`, `actions`, `instruction`, `outputs`. */
@@ -20,7 +20,7 @@ export async function writeTauBenchResults(
   episodes: AsyncIterable<NumberedEpisode>,
   taskInfo: TaskInfo | undefined,
 ): Promise<void> {
-  await writeWhole(file, linesOf(episodes, taskInfo));
+  await writeAtomically(file, linesOf(episodes, taskInfo));
 }
 
 async function* linesOf(

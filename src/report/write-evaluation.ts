@@ -1,6 +1,6 @@
 import path from "node:path";
 import { evaluationFiles } from "../run/folder/evaluation-files.ts";
-import { writeWhole, writeWholeJson } from "../run/disk/write-atomically.ts";
+import { writeAtomically, writeJsonAtomically } from "../run/disk/write-atomically.ts";
 import type { Evaluation } from "./evaluation.ts";
 import { EvaluationTally, type EvaluationPlan } from "./evaluation-tally.ts";
 import { renderMarkdownReport, type ReportSetup } from "./markdown-report.ts";
@@ -29,8 +29,8 @@ export async function writeEvaluation(
   for await (const episode of numberedEpisodes(run, trials)) tally.add(episode);
   const evaluation = tally.evaluation();
   const file = (name: keyof typeof evaluationFiles) => path.join(run.dir, evaluationFiles[name]);
-  await writeWholeJson(file("evaluation"), evaluation);
-  await writeWhole(file("report"), renderMarkdownReport(evaluation, describeSetup(run)));
+  await writeJsonAtomically(file("evaluation"), evaluation);
+  await writeAtomically(file("report"), renderMarkdownReport(evaluation, describeSetup(run)));
   await writeTauBenchResults(file("tauBenchResults"), trialEpisodes(run, trials), taskInfo);
   return evaluation;
 }

@@ -275,7 +275,7 @@ function limited(most: number, ...taskIndexes: number[]) {
       underWay.count += 1;
       return await tasks.at(place, options);
     },
-    told() {
+    onGroupEnd() {
       underWay.count -= 1;
       room.resolve();
       room = withResolvers();
@@ -348,7 +348,7 @@ describe("a start whose source waits for groups to end before it gives others", 
     const own = (): TaskSource => ({
       length: 2,
       repeatable: true,
-      told: () => {},
+      onGroupEnd: () => {},
       at: (place) => {
         asked.push(place);
         return { task: { ...fiftyLamps.task("test", place), instruction: `Lamp ${place} off.` } };
@@ -376,7 +376,7 @@ describe("a start whose source waits for groups to end before it gives others", 
     // Another one might give nothing before it is told of a group.
     expect(warned).toHaveBeenCalledExactlyOnceWith(
       "The source of tasks is asked once more for groups that have ended (2), before any is played: nothing " +
-        "recorded says which tasks these are of. One that gives no others until it is told() of groups that end " +
+        "recorded says which tasks these are of. One that gives no others until onGroupEnd() reports groups that end " +
         "waits for ever; record all that is played (--record all), or start without redeliver",
     );
     warned.mockRestore();

@@ -11,7 +11,7 @@ import type { RunFolder } from "./folder/run-folder.ts";
 import type { RunProgress } from "./run-progress.ts";
 import type { StalenessOptions } from "./policy/staleness.ts";
 import type { TaskSource } from "./schedule/task-source.ts";
-import type { ToldGrouping } from "./folder/episode-events.ts";
+import type { RecordedGrouping } from "./folder/episode-events.ts";
 
 /** How attempts are grouped. */
 export interface GroupingOptions {
@@ -179,7 +179,7 @@ function requireBranching(
  * failures may be played again, and what is handed out, follows from that.
  */
 function requireSameGrouping(
-  asked: Required<ToldGrouping>,
+  asked: Required<RecordedGrouping>,
   { dir, finished, grouping }: RunFolder,
 ): void {
   if (finished.length === 0) return;

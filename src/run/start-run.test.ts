@@ -269,8 +269,8 @@ describe("startRun()", () => {
 
   test.each<[what: string, told: (fail: () => never) => Partial<StartRunOptions>, name: string]>([
     [
-      "the source's told()",
-      (told) => ({ source: { ...oneTask, told } }),
+      "the source's onGroupEnd()",
+      (onGroupEnd) => ({ source: { ...oneTask, onGroupEnd } }),
       "tell the source of tasks about lamp/test/0",
     ],
     ["onEpisode", (onEpisode) => ({ onEpisode }), "tell onEpisode of lamp/test/0#0"],
@@ -298,7 +298,7 @@ describe("startRun()", () => {
   test("waits at its end for what its listeners still do, and hears of what comes of it", async () => {
     const left = withResolvers();
     const run = start({
-      source: { ...oneTask, told: () => left.promise as unknown as void },
+      source: { ...oneTask, onGroupEnd: () => left.promise as unknown as void },
       grouping: { size: 1 },
     });
     const groups = run[Symbol.asyncIterator]();

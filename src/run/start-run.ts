@@ -8,24 +8,24 @@ import { takeTurn } from "../async/take-turn.ts";
 import type { SlimeAttempt, SlimeSummary } from "./slime/slime-file.ts";
 import type { Task } from "../task.ts";
 import { admitTo } from "./schedule/admit-to.ts";
-import type { ToldGroups } from "./folder/started-groups.ts";
+import type { RecordedGroups } from "./folder/started-groups.ts";
 import { Branches } from "./schedule/branches.ts";
 import { episodeEvent, playAttempts } from "./schedule/play-attempts.ts";
 import type { EpisodeGroup } from "./schedule/group.ts";
 import {
-  GroupBook,
+  GroupLedger,
   type AttemptJob,
   type OpenGroup,
-  type WholeGroup,
+  type CompletedGroup,
 } from "./schedule/group-ledger.ts";
 import { newSamplingFacts, ownSamplingFacts } from "./policy/found-sampling.ts";
 import { guardPlayer } from "./schedule/guard-player.ts";
-import { GroupOutlet } from "./schedule/group-delivery.ts";
-import { JobDesk } from "./schedule/job-scheduler.ts";
+import { GroupDelivery } from "./schedule/group-delivery.ts";
+import { JobScheduler } from "./schedule/job-scheduler.ts";
 import { Listeners } from "./schedule/listeners.ts";
 import type { LiveRun, RunResult } from "./live-run.ts";
 import { markVersions } from "./policy/mark-versions.ts";
-import { recallTask, redrawTask, type NotedTask } from "./folder/task-record.ts";
+import { fromTaskRecord, redrawTask, type TaskRecord } from "./folder/task-record.ts";
 import { PolicyGate, type UpdateMode } from "./policy/policy-gate.ts";
 import type { PlanRecord } from "./schedule/plan-run.ts";
 import { endByPlan, isPlanned, mayBePlanned, openPlan, planIn } from "./schedule/planned-run.ts";
@@ -37,8 +37,8 @@ import { RunTally, type RunProgress } from "./run-progress.ts";
 import { requireSameGroup } from "./folder/same-groups.ts";
 import { PolicyVersions, requireVersion } from "./policy/staleness.ts";
 import { checkRunOptions, type StartRunOptions } from "./start-run-options.ts";
-import { eventsFile, startedType, type ToldGrouping } from "./folder/episode-events.ts";
-import { trunkOf } from "./schedule/shared-prefix.ts";
+import { eventsFile, startedType, type RecordedGrouping } from "./folder/episode-events.ts";
+import { sharedPrefixOf } from "./schedule/shared-prefix.ts";
 
 /**
  * Starts a run: plays groups of attempts at the tasks of a source, a bounded number at once, and hands out
@@ -67,9 +67,9 @@ class GroupRun implements LiveRun {
   readonly #tally: RunTally;
   /** Attempts of the groups that the source gives; absent where nobody knows how many there are. */
   readonly #ownCount: number | undefined;
-  readonly #book: GroupBook;
-  readonly #outlet: GroupOutlet;
-  readonly #desk: JobDesk;
+  readonly #book: GroupLedger;
+  readonly #outlet: GroupDelivery;
+  readonly #desk: JobScheduler;
   readonly #branches: Branches;
   readonly #listeners: Listeners;
   readonly #clock: Clock;
@@ -113,7 +113,7 @@ class GroupRun implements LiveRun {
     const isKnown = source.length !== undefined && begun === size;
     const now = measuring(setup.now, this.#clock);
     this.#branches = new Branches(branchAt, folder);
-    this.#book = new GroupBook({
+    this.#book = new GroupLedger({
       source,
       size,
       begun,
@@ -137,7 +137,7 @@ class GroupRun implements LiveRun {
       ...options,
       ...(player && { player: guardPlayer(player, this.#listeners) }),
     };
-    this.#outlet = new GroupOutlet({
+    this.#outlet = new GroupDelivery({
       ...options,
       versions,
       tally,
@@ -145,7 +145,7 @@ class GroupRun implements LiveRun {
       onWithdrawn,
       listeners: this.#listeners,
     });
-    this.#desk = new JobDesk({ ...options, book, outlet: this.#outlet, versions });
+    this.#desk = new JobScheduler({ ...options, book, outlet: this.#outlet, versions });
     // Each running episode listens to them.
     setMaxListeners(0, this.#stop.signal, this.#interruption.signal);
     for (const { signal } of [this.#stop, this.#interruption]) {
@@ -328,7 +328,7 @@ class GroupRun implements LiveRun {
     const told = await folder.readGroups();
     const { begun, finished, leftOut, taken } = told;
     this.#warnOfLostEvents(told);
-    const recall = (noted: NotedTask): Task => recallTask(noted, this.#setup.environment);
+    const recall = (noted: TaskRecord): Task => fromTaskRecord(noted, this.#setup.environment);
     const wholeBefore = redeliver ? this.#book.wholeBefore : [];
     const untaken = wholeBefore.filter(
       ({ groupIndex }) => !taken.has(groupIndex) && !leftOut.has(groupIndex),
@@ -344,7 +344,7 @@ class GroupRun implements LiveRun {
       const task = tasks.get(groupIndex) ?? (await this.#taskOf(episodes[0]!, folder));
       if (task === undefined) continue;
       tasks.set(groupIndex, task);
-      if (source.told !== undefined) wanted.delete(groupIndex);
+      if (source.onGroupEnd !== undefined) wanted.delete(groupIndex);
     }
     if (source.repeatable === true && redeliver) this.#warnOfWaits(wanted.size, taken);
     if (source.repeatable === true) await this.#holdEarlier(folder, wanted);
@@ -373,7 +373,7 @@ class GroupRun implements LiveRun {
   }
 
   /** What only `events.jsonl` tells of may be lost with it, or with lines of it. */
-  #warnOfLostEvents({ damagedCount, isAnyStart }: ToldGroups): void {
+  #warnOfLostEvents({ damagedCount, isAnyStart }: RecordedGroups): void {
     const isGone = !isAnyStart && this.#book.finishedBefore.length > 0;
     if (!isGone && damagedCount === 0) return;
     const what = isGone
@@ -387,11 +387,11 @@ class GroupRun implements LiveRun {
 
   /** A source that gives no groups before others have ended may be asked for some of which it is not told. */
   #warnOfWaits(wantedCount: number, taken: ReadonlySet<number>): void {
-    if (this.#options.source.told === undefined) return;
+    if (this.#options.source.onGroupEnd === undefined) return;
     if (wantedCount > 0) {
       process.emitWarning(
         `The source of tasks is asked once more for groups that have ended (${wantedCount}), before any is played: ` +
-          "nothing recorded says which tasks these are of. One that gives no others until it is told() of groups " +
+          "nothing recorded says which tasks these are of. One that gives no others until onGroupEnd() reports groups " +
           "that end waits for ever; record all that is played (--record all), or start without redeliver",
       );
     }
@@ -399,7 +399,7 @@ class GroupRun implements LiveRun {
     if (openCount > 0) {
       process.emitWarning(
         `The source of tasks is asked once more for groups that were taken (${openCount}), as attempts of them are ` +
-          "played again, and it is not told() of these a second time. One that gives no others before it is waits " +
+          "played again, and onGroupEnd() is not called for these a second time. One that gives no others before it is waits " +
           "for ever; start without redeliver, or play no failed attempts again",
       );
     }
@@ -415,7 +415,7 @@ class GroupRun implements LiveRun {
   async #taskOf(episode: Episode, folder: RunFolder): Promise<Task | undefined> {
     const { source } = this.#options;
     const { repeatable = false } = source;
-    if (repeatable && source.told === undefined) return undefined;
+    if (repeatable && source.onGroupEnd === undefined) return undefined;
     const { begin } = (await folder.recordingOf(episode.rolloutId)) ?? {};
     const lost = begin && describeLostTask(begin);
     if (repeatable && (begin === undefined || lost !== undefined)) return undefined;
@@ -448,7 +448,7 @@ class GroupRun implements LiveRun {
 
   /** The episodes of groups that have ended: of each those that made it whole, for some may have ended later. */
   #byGroup(
-    groups: readonly WholeGroup[],
+    groups: readonly CompletedGroup[],
     found: readonly Episode[],
   ): ReadonlyMap<number, readonly Episode[]> {
     const lists = groups.map(({ groupIndex }): [number, Episode[]] => [groupIndex, []]);
@@ -538,7 +538,7 @@ class GroupRun implements LiveRun {
     const { planned, resumed } = this.#tally.progress();
     const { grouping, setup } = this.#options;
     const { size, begun = size, branchAt = [] } = grouping;
-    const told = { size, begun, branchAt } satisfies ToldGrouping;
+    const told = { size, begun, branchAt } satisfies RecordedGrouping;
     return { type: startedType, atMs: setup.now(), planned, resumed, ...told, manifest };
   }
 
@@ -640,7 +640,7 @@ class GroupRun implements LiveRun {
       close();
       tally.episodeFinished(episode);
       isCounted = true;
-      if (played.inputs !== undefined) job.group.trunk = trunkOf(episode, played.inputs);
+      if (played.inputs !== undefined) job.group.trunk = sharedPrefixOf(episode, played.inputs);
       // At once, so that those make a group whole that the file has first, as for a later start.
       const whole = this.#book.add(job.group, episode);
       if (whole !== undefined) this.#outlet.endedCount += 1;

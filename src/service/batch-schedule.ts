@@ -1,5 +1,5 @@
 import type { Clock } from "../async/clock.ts";
-import { attemptsOf } from "./batch-book.ts";
+import { attemptsOf } from "./batch-registry.ts";
 import type { Batch } from "./batch.ts";
 
 /** Batches that are played at once, so that the last attempts of one leave no place empty. */

@@ -3,7 +3,7 @@ import path from "node:path";
 import { systemClock, type Clock } from "../async/clock.ts";
 import { encodeLine, type EncodedLine } from "../run/disk/encode-line.ts";
 import { diskFiles, type Files } from "../run/disk/files.ts";
-import { writeWhole } from "../run/disk/write-atomically.ts";
+import { writeAtomically } from "../run/disk/write-atomically.ts";
 import type { GroupEntry, ServiceEntry, ServiceJournal } from "./service-journal.ts";
 
 /** Bytes of a group that are in memory at once for each reader. */
@@ -96,7 +96,7 @@ export class GroupStore {
     const added = this.#adding.then(async () => {
       const cursor = this.lastCursor + 1;
       const line = await encodeLine({ type: "group", cursor, group });
-      await writeWhole(this.#fileOf(cursor), blocksOf(line), { files: this.#files });
+      await writeAtomically(this.#fileOf(cursor), blocksOf(line), { files: this.#files });
       const entry: GroupEntry = { type: "group", cursor, batch, groupIndex };
       await this.#journal.append(entry);
       this.#note(entry);

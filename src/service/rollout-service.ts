@@ -3,9 +3,9 @@ import { setMaxListeners } from "node:events";
 import { makeFolder } from "../files/make-folder.ts";
 import { createAdmissionGate } from "../run/schedule/admission.ts";
 import { RunLock } from "../run/disk/run-lock.ts";
-import { attemptsOf } from "./batch-book.ts";
+import { attemptsOf } from "./batch-registry.ts";
 import { batchFolder } from "./batch-conduct.ts";
-import { BatchDesk } from "./batch-desk.ts";
+import { BatchIntake } from "./batch-intake.ts";
 import type { BatchRequest } from "./batch-request.ts";
 import type { BatchStatus } from "./batch.ts";
 import { GroupStore } from "./group-store.ts";
@@ -34,7 +34,7 @@ export class RolloutService implements AsyncDisposable {
   readonly #policy: PolicyControl;
   readonly #weights: PolicyWeights;
   readonly #places: ReturnType<typeof createAdmissionGate>;
-  readonly #desk: BatchDesk;
+  readonly #desk: BatchIntake;
   readonly #stop = new AbortController();
 
   private constructor(
@@ -74,7 +74,7 @@ export class RolloutService implements AsyncDisposable {
     const { groups } = this;
     const { signal: stopped } = this.#stop;
     const parts = { options, policy, remote, places: this.#places, groups, journal, stopped };
-    this.#desk = new BatchDesk(parts, memory);
+    this.#desk = new BatchIntake(parts, memory);
     setMaxListeners(0, stopped);
   }
 

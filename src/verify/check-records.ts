@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { codeOf, readText, type Files } from "../run/disk/files.ts";
 import { readPlacedLines } from "../run/disk/placed-lines.ts";
 import type { RunTally } from "../run/run-progress.ts";
-import { ToldEpisodes, type ToldGrouping } from "../run/folder/episode-events.ts";
+import { EpisodeEvents, type RecordedGrouping } from "../run/folder/episode-events.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
 import { spendingCounts } from "../user/chat/add-spending.ts";
 import { isRow, nameOf, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
@@ -110,10 +110,10 @@ export async function checkEvents(
   { files, dir }: { readonly files: Files; readonly dir: string },
   episodes: ReadonlyMap<string, EpisodeFacts>,
   { manifest, summary }: { readonly manifest: RawRow; readonly summary: Summary },
-): Promise<{ readonly grouping: ToldGrouping; readonly findings: readonly Finding[] }> {
+): Promise<{ readonly grouping: RecordedGrouping; readonly findings: readonly Finding[] }> {
   const found: (Violation & { line?: number })[] = [];
   const told = new Map<string, { readonly line: number; readonly event: RawRow }>();
-  const standing = new ToldEpisodes();
+  const standing = new EpisodeEvents();
   const isFinished = isFinishedBy(summary);
   let started: RawRow | undefined;
   /** How the last start ended, where an event tells that. */

@@ -1,5 +1,5 @@
 import { codeOf, type FileFacts, type Files, type OpenFile } from "../run/disk/files.ts";
-import { endOfWholeLines } from "../run/disk/last-line.ts";
+import { endOfCompleteLines } from "../run/disk/last-line.ts";
 
 /** Files some of which stay as they stood when they were held, until this is disposed of. */
 interface HeldFiles extends Files, AsyncDisposable {}
@@ -60,7 +60,7 @@ async function holdFile(files: Files, path: string, isGrowing: boolean) {
   }
   try {
     const facts = await open.facts();
-    const size = isGrowing ? await endOfWholeLines(open, facts.size) : facts.size;
+    const size = isGrowing ? await endOfCompleteLines(open, facts.size) : facts.size;
     return { open, facts: { ...facts, size } };
   } catch (error) {
     await open.close();

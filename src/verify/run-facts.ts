@@ -4,7 +4,7 @@ import { isGreedy, samplingFactsIn } from "../run/policy/found-sampling.ts";
 import type { PlanRecord } from "../run/schedule/plan-run.ts";
 import type { SampleFacts } from "../trajectory/check-tokens.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
-import type { PassesFacts } from "./check-passes.ts";
+import type { EpochsFacts } from "./check-epochs.ts";
 import { isCount, isRow, type RawRow, type Violation } from "../trajectory/violation.ts";
 
 /** What `run.json` says that the other files are checked against. */
@@ -12,7 +12,7 @@ export interface RunFacts {
   readonly sampleFacts: SampleFacts;
   readonly plan: PlanRecord | undefined;
   /** Where it goes over its tasks again and again. */
-  readonly passes?: PassesFacts;
+  readonly epochs?: EpochsFacts;
   /** Whether slime's rows are asked for. */
   readonly hasSlime: boolean;
 }
@@ -54,13 +54,13 @@ export async function readRunFacts(
       mayBeCertain: logprobConvention === "processed" && isGreedy(sampling),
     },
     plan: isPlan(plan) ? plan : undefined,
-    ...(isPasses(plan) && { passes: plan }),
+    ...(isEpochs(plan) && { epochs: plan }),
     hasSlime: configuration["format"] === "slime",
   };
   return { facts, manifest, found };
 }
 
-function isPasses(value: unknown): value is RawRow & PassesFacts {
+function isEpochs(value: unknown): value is RawRow & EpochsFacts {
   if (!isRow(value) || value["isOpen"] !== true) return false;
   const { passOver, ...rest } = value;
   return Array.isArray(passOver) && isPlan({ ...rest, taskIndexes: passOver });

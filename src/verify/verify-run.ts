@@ -6,11 +6,11 @@ import { readPlacedLines } from "../run/disk/placed-lines.ts";
 import { recordingFile } from "../run/recording/recording-line.ts";
 import { verifyLines } from "../trajectory/verify-file.ts";
 import { nameOf } from "../trajectory/violation.ts";
-import type { ToldGrouping } from "../run/folder/episode-events.ts";
+import type { RecordedGrouping } from "../run/folder/episode-events.ts";
 import { attemptCountsOf } from "../run/schedule/attempt-counts.ts";
 import { attemptsByPlace } from "./attempts-by-place.ts";
 import { checkEvents, checkSummary, isFinishedBy, readSummary } from "./check-records.ts";
-import { checkPasses } from "./check-passes.ts";
+import { checkEpochs } from "./check-epochs.ts";
 import { checkPlan, type PlannedAttempt } from "./check-plan.ts";
 import { checkRecording } from "./check-recording.ts";
 import { checkSlime } from "./check-slime.ts";
@@ -144,8 +144,8 @@ async function* readRows(files: Files, file: string) {
 
 /** Holds the episodes against what the run is to have, where `run.json` says that. */
 function checkPlaces(
-  { plan, passes, hasSlime }: RunFacts,
-  grouping: ToldGrouping,
+  { plan, epochs, hasSlime }: RunFacts,
+  grouping: RecordedGrouping,
   episodes: EpisodeFile["episodes"],
 ) {
   if (plan !== undefined) {
@@ -156,9 +156,9 @@ function checkPlaces(
     const { size } = counts;
     return { there: { ...there, size }, planned: isKnown ? there.attempts.length : undefined };
   }
-  if (passes !== undefined) {
-    const { size, begun } = attemptCountsOf(grouping, passes);
-    return { there: { ...checkPasses(passes, begun, episodes), size } };
+  if (epochs !== undefined) {
+    const { size, begun } = attemptCountsOf(grouping, epochs);
+    return { there: { ...checkEpochs(epochs, begun, episodes), size } };
   }
   const { size } = grouping;
   // Nothing else is held against them.

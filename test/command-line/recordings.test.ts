@@ -151,7 +151,7 @@ describe("a run with branches", () => {
       "2",
       "--branch-at",
       "1",
-      "--passes",
+      "--epochs",
       "2",
       "--sampling-seed",
       "1",

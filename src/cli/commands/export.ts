@@ -15,7 +15,7 @@ import { sayNote } from "../../export/say-note.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import { makeFolder } from "../../files/make-folder.ts";
 import type { Setting } from "../../composition/config/setting.ts";
-import { writeWhole } from "../../run/disk/write-atomically.ts";
+import { writeAtomically } from "../../run/disk/write-atomically.ts";
 import { addSettings } from "../option.ts";
 import { writeError } from "../write-out.ts";
 
@@ -151,7 +151,7 @@ async function writeContent(
         { cause: error },
       );
     });
-    await writeWhole(out, content);
+    await writeAtomically(out, content);
     return;
   }
   for await (const bytes of content) {

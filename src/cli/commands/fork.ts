@@ -38,7 +38,7 @@ const keptNames: readonly string[] = [
   "seed",
   "out",
   "user",
-  "passes",
+  "epochs",
   "groups",
   "branch-at",
   "record",
@@ -101,7 +101,7 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
   }
   // They are of the run's own groups and start.
   const {
-    passes: _passes,
+    epochs: _epochs,
     groups: _groups,
     "branch-at": _branchAt,
     "retry-failed": _retryFailed,

@@ -4,7 +4,7 @@ import type { GivenSettings, Setting } from "./setting.ts";
 
 /** Settings that a run has and an evaluation does not: it plays each task as often as it has trials, each anew. */
 const notOfEvaluations = [
-  "passes",
+  "epochs",
   "groups",
   "branch-at",
 ] as const satisfies readonly (keyof RunSettings)[];

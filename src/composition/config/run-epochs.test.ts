@@ -10,7 +10,7 @@ const model = fileURLToPath(new URL("../../../models/storefront-2m", import.meta
 
 let scratch = "";
 beforeAll(async () => {
-  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-passes-"));
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-epochs-"));
 });
 afterAll(async () => {
   await rm(scratch, { recursive: true });
@@ -36,16 +36,16 @@ async function play(out: string, more: Readonly<Record<string, unknown>>) {
   return { end, planned: progress.planned, finished: progress.finished };
 }
 
-describe("passes over the tasks", () => {
+describe("epochs over the tasks", () => {
   test("play as many groups as are asked for, go on to more, and verify", async () => {
     const out = path.join(scratch, "endless");
-    const passes = { passes: "endless", format: "slime" };
-    const first = await play(out, { ...passes, groups: 3 });
+    const epochs = { epochs: "endless", format: "slime" };
+    const first = await play(out, { ...epochs, groups: 3 });
     expect(first).toEqual({ end: "finished", planned: 3, finished: 3 });
-    const more = await play(out, { ...passes, groups: 5 });
+    const more = await play(out, { ...epochs, groups: 5 });
     expect(more).toEqual({ end: "finished", planned: 5, finished: 5 });
     // A bound that is lower than what is there leaves it as it is.
-    const fewer = await play(out, { ...passes, groups: 2 });
+    const fewer = await play(out, { ...epochs, groups: 2 });
     expect(fewer).toEqual({ end: "finished", planned: 5, finished: 5 });
     const rows = (await readFile(path.join(out, "episodes.jsonl"), "utf8")).trim().split("\n");
     const groups = rows.map((row) => (JSON.parse(row) as { groupId: string }).groupId).toSorted();
@@ -82,14 +82,14 @@ describe("passes over the tasks", () => {
 
   test("end by themselves where their number is given", async () => {
     const out = path.join(scratch, "two");
-    expect(await play(out, { passes: "2" })).toEqual({ end: "finished", planned: 4, finished: 4 });
+    expect(await play(out, { epochs: "2" })).toEqual({ end: "finished", planned: 4, finished: 4 });
     expect((await verifyRun(out)).violations).toEqual([]);
   });
 
   test.each([
-    [{ passes: "0" }, "Cannot use --passes 0: expected a whole number of at least 1, or endless"],
-    [{ passes: "1e2" }, "Cannot use --passes 1e2"],
-    [{ groups: 3 }, "Cannot use --groups without --passes"],
+    [{ epochs: "0" }, "Cannot use --epochs 0: expected a whole number of at least 1, or endless"],
+    [{ epochs: "1e2" }, "Cannot use --epochs 1e2"],
+    [{ groups: 3 }, "Cannot use --groups without --epochs"],
     [{ "branch-at": "1,x", samples: 2 }, "Cannot use --branch-at 1,x: expected turns from 0"],
     [{ "branch-at": "1", samples: 1 }, "Cannot use --branch-at with 1 attempt a task"],
     [

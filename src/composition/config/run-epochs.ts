@@ -20,18 +20,18 @@ interface OpenPlanRecord extends Omit<PlanRecord, "taskIndexes" | "sampleCount">
 }
 
 /**
- * Where a run's tasks come from: its plan, or passes over the plan's tasks.
+ * Where a run's tasks come from: its plan, or epochs over the plan's tasks.
  *
  * @param finished - What earlier starts finished: a bound that is lower now does not disown it.
  */
 export function sourceOf(
-  { passes }: Pick<ScopeConfig, "passes">,
+  { epochs }: Pick<ScopeConfig, "epochs">,
   plan: RunPlan,
   environment: Environment,
   finished: readonly Pick<FinishedEpisode, "groupIndex">[] = [],
 ): TaskSource {
-  if (passes === undefined) return planSource(plan);
-  const { count, mostGroups = Infinity } = passes;
+  if (epochs === undefined) return planSource(plan);
+  const { count, mostGroups = Infinity } = epochs;
   const farthest = finished.reduce((most, row) => Math.max(most, (row.groupIndex ?? -1) + 1), 0);
   const bound = Math.max(mostGroups, farthest);
   const most = Math.min(count * plan.scope.taskIndexes.length, bound);
@@ -40,10 +40,10 @@ export function sourceOf(
 
 /** What `run.json` says of the plan, so that it holds however far the run goes. */
 export function describePlan(
-  { passes }: Pick<ScopeConfig, "passes">,
+  { epochs }: Pick<ScopeConfig, "epochs">,
   plan: PlanRecord,
 ): PlanRecord | OpenPlanRecord {
-  if (passes === undefined) return plan;
+  if (epochs === undefined) return plan;
   const { taskIndexes, ...rest } = plan;
   return { ...rest, isOpen: true, passOver: taskIndexes };
 }

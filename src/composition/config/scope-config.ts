@@ -33,16 +33,16 @@ export const scopeSettings = [
     default: 1,
   },
   {
-    name: "passes",
+    name: "epochs",
     kind: text,
     value: "n",
-    help: "passes over the tasks, each in an order of its own: a number, or endless (default: one)",
+    help: "epochs over the tasks, each in an order of its own: a number, or endless (default: one)",
   },
   {
     name: "groups",
     kind: count(1),
     value: "n",
-    help: "with --passes: groups after which the run is at its end",
+    help: "with --epochs: groups after which the run is at its end",
     operational: true,
   },
   {
@@ -71,16 +71,16 @@ export interface ScopeConfig {
   readonly sampleCount: number;
   readonly seed: number;
   /** Absent: the tasks once, in their order. */
-  readonly passes?: PassesConfig;
+  readonly epochs?: EpochsConfig;
   /** Turns with which the other attempts at a task part from the first one; absent: all begin anew. */
   readonly branchAt?: readonly number[];
 }
 
 /** Passes over the tasks, each in an order of its own that follows from the seed. */
-export interface PassesConfig {
+export interface EpochsConfig {
   /** How many; `Infinity` for a run without end. */
   readonly count: number;
-  /** Groups after which the run is at its end, however many passes are left. */
+  /** Groups after which the run is at its end, however many epochs are left. */
   readonly mostGroups?: number;
 }
 
@@ -100,20 +100,20 @@ export function readEnvironmentConfig({ env, data }: ScopeValues): EnvironmentCo
 /**
  * Reads which tasks are played; whether the environment has them turns out where they are planned.
  *
- * @throws UsageError for passes that are no number, and for a bound of groups without passes.
+ * @throws UsageError for epochs that are no number, and for a bound of groups without epochs.
  */
 export function readScopeConfig(values: ScopeValues): ScopeConfig {
-  const { split, tasks, samples, seed, passes, groups } = values;
+  const { split, tasks, samples, seed, epochs, groups } = values;
   const branchAt = readBranchAt(values);
   const scope = { split, tasks, sampleCount: samples, seed, ...(branchAt && { branchAt }) };
-  if (passes === undefined) {
+  if (epochs === undefined) {
     if (groups === undefined) return scope;
     throw new UsageError(
-      "Cannot use --groups without --passes: give --passes endless, or choose --tasks",
+      "Cannot use --groups without --epochs: give --epochs endless, or choose --tasks",
     );
   }
   const mostGroups = groups === undefined ? {} : { mostGroups: groups };
-  return { ...scope, passes: { count: readPassCount(passes), ...mostGroups } };
+  return { ...scope, epochs: { count: readEpochCount(epochs), ...mostGroups } };
 }
 
 function readBranchAt({ "branch-at": list, samples }: ScopeValues): readonly number[] | undefined {
@@ -130,11 +130,11 @@ function readBranchAt({ "branch-at": list, samples }: ScopeValues): readonly num
   return list.split(",").map(Number);
 }
 
-function readPassCount(passes: string): number {
-  if (passes === "endless") return Infinity;
-  const count = Number(passes);
-  if (/^\d+$/.test(passes) && Number.isSafeInteger(count) && count >= 1) return count;
+function readEpochCount(epochs: string): number {
+  if (epochs === "endless") return Infinity;
+  const count = Number(epochs);
+  if (/^\d+$/.test(epochs) && Number.isSafeInteger(count) && count >= 1) return count;
   throw new UsageError(
-    `Cannot use --passes ${passes}: expected a whole number of at least 1, or endless`,
+    `Cannot use --epochs ${epochs}: expected a whole number of at least 1, or endless`,
   );
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { RolloutError } from "../../errors.ts";
 import type { UserSession } from "../../user/user.ts";
 import { noSpending } from "../../user/chat/add-spending.ts";
-import { Hearing } from "./user-call-tracker.ts";
+import { UserCallTracker } from "./user-call-tracker.ts";
 
 function sessionThat(reply: UserSession["reply"]): UserSession {
   const session: UserSession = {
@@ -10,7 +10,9 @@ function sessionThat(reply: UserSession["reply"]): UserSession {
     reply,
     usage: () => noSpending,
   };
-  return new Hearing({ taskId: "lamp/1", strategy: "slow", timeoutMs: 60_000 }).watched(session);
+  return new UserCallTracker({ taskId: "lamp/1", strategy: "slow", timeoutMs: 60_000 }).watched(
+    session,
+  );
 }
 
 test("a world that gives up the wait for a line is told so", async () => {
@@ -35,7 +37,7 @@ test("what a user throws is theirs", async () => {
 });
 
 test("whoever's time is running is who is waited for, of several lines asked for at once", async () => {
-  const hearing = new Hearing({ taskId: "lamp/1", strategy: "slow", timeoutMs: 60_000 });
+  const hearing = new UserCallTracker({ taskId: "lamp/1", strategy: "slow", timeoutMs: 60_000 });
   let waitCount = 0;
   const waited = hearing.listen({
     waitWithin: () => {

@@ -19,7 +19,7 @@ interface Asked extends Pick<Boundary, "party" | "what"> {
  * Tells the user apart from the world that asks for their lines: what a user throws or says that is no line is
  * theirs, and so is a wait for them. Whatever else goes wrong in the same call is the world's.
  */
-export class Hearing {
+export class UserCallTracker {
   readonly #taskId: string;
   readonly #strategy: string;
   readonly #ownsStop: (thrown: unknown) => boolean;

@@ -8,7 +8,7 @@ import {
   checkSession,
   checkWorld,
 } from "../../episode/check/check-foreign.ts";
-import { Hearing } from "../../episode/turn/user-call-tracker.ts";
+import { UserCallTracker } from "../../episode/turn/user-call-tracker.ts";
 import { termsOf } from "../../episode/open-world.ts";
 import { scoredEnd } from "../../episode/scored-end.ts";
 import type { Episode } from "../../episode/episode.ts";
@@ -49,7 +49,7 @@ interface Attempt {
   readonly session: GatewaySession;
   readonly watch: CallWatch;
   /** Of the user's lines, for which the world asks. */
-  readonly hearing: Hearing;
+  readonly hearing: UserCallTracker;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Takes secrets out of what the agent is told. Default: none are known. */
@@ -75,7 +75,7 @@ export async function playForeignAgent(
   const { setup, signal } = attempt;
   const { clock = systemClock } = setup;
   using watch = new CallWatch(signal, clock);
-  const hearing = new Hearing({
+  const hearing = new UserCallTracker({
     taskId: attempt.assignment.task.id,
     strategy: setup.user.strategy,
     timeoutMs: setup.limits.userTimeoutMs,

@@ -3,7 +3,7 @@ import { crossBoundary } from "../../episode/boundary.ts";
 import type { CallWatch } from "../../episode/turn/call-watch.ts";
 import { checkStep } from "../../episode/check/check-foreign.ts";
 import { describe } from "../../episode/check/foreign-value.ts";
-import type { Hearing } from "../../episode/turn/user-call-tracker.ts";
+import type { UserCallTracker } from "../../episode/turn/user-call-tracker.ts";
 import type { EpisodeLimits } from "../../episode/limits.ts";
 import { RolloutError } from "../../errors.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
@@ -43,7 +43,7 @@ export class WorldDesk {
   readonly about: DeskTask;
   readonly #world: World;
   readonly #watch: CallWatch;
-  readonly #hearing: Pick<Hearing, "listen">;
+  readonly #hearing: Pick<UserCallTracker, "listen">;
   readonly #limits: Pick<EpisodeLimits, "toolTimeoutMs" | "userTimeoutMs">;
   readonly #redactor: Pick<Redactor, "thrown" | "without"> | undefined;
   readonly #onDone: () => void;
@@ -56,7 +56,7 @@ export class WorldDesk {
     open: {
       readonly world: World;
       readonly watch: CallWatch;
-      readonly hearing: Pick<Hearing, "listen">;
+      readonly hearing: Pick<UserCallTracker, "listen">;
       readonly limits: Pick<EpisodeLimits, "toolTimeoutMs" | "userTimeoutMs">;
       /** Told once, before the agent hears of it, that the world is done. */
       readonly onDone: () => void;

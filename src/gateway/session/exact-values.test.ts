@@ -4,9 +4,9 @@ import { ClientError } from "../client-error.ts";
 import type { AskedTurn, ToolSet } from "../conversation.ts";
 import type { DialectName } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
-import { FieldBook } from "./field-book.ts";
+import { FieldCache } from "./field-cache.ts";
 import { KnownBodies } from "./known-bodies.ts";
-import { ToolBook } from "./tool-book.ts";
+import { ToolCache } from "./tool-cache.ts";
 import { parseEntry, writtenTools } from "./journal-entry.ts";
 
 const schema =
@@ -33,8 +33,8 @@ function bodyOf(dialect: DialectName, items: readonly string[], toolsFirst = tru
 }
 
 function reader(dialect: DialectName): (bytes: Buffer) => AskedTurn {
-  const bodies = new KnownBodies(new FieldBook());
-  const book = new ToolBook();
+  const bodies = new KnownBodies(new FieldCache());
+  const book = new ToolCache();
   const recollection = {
     toolsOf: (name: DialectName, list: readonly unknown[], read: () => ToolSet) =>
       book.find({ dialect: name, list }, read),

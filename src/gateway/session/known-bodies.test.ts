@@ -5,7 +5,7 @@ import { ClientError } from "../client-error.ts";
 import type { AskedTurn } from "../conversation.ts";
 import { dialectNames, type DialectName, type Recollection } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
-import { FieldBook } from "./field-book.ts";
+import { FieldCache } from "./field-cache.ts";
 import { KnownBodies } from "./known-bodies.ts";
 import {
   bodyOf,
@@ -79,7 +79,7 @@ describe.each(dialectNames)("%s: bodies that begin like earlier ones", (name) =>
         }),
         fc.array(changesOf(name), { maxLength: 12 }),
         (first, changes) => {
-          const bodies = new KnownBodies(new FieldBook());
+          const bodies = new KnownBodies(new FieldCache());
           const plans = [first];
           for (const change of [undefined, ...changes]) {
             if (change !== undefined) plans.push(nextPlan(plans, change));
@@ -95,7 +95,7 @@ describe.each(dialectNames)("%s: bodies that begin like earlier ones", (name) =>
 
 /** Reads bodies one after the other: how many messages of each were not read again. */
 function sharedCounts(name: DialectName, bodies: readonly (object | string)[]): readonly number[] {
-  const known = new KnownBodies(new FieldBook());
+  const known = new KnownBodies(new FieldCache());
   const before = new Set<unknown>();
   return bodies.map((body) => {
     const text = typeof body === "string" ? body : JSON.stringify(body);
@@ -152,7 +152,7 @@ describe("what is read of a body", () => {
     const call = (id: number) => {
       return { type: "function_call", call_id: `${id}`, name: "look", arguments: "{}" };
     };
-    const known = new KnownBodies(new FieldBook());
+    const known = new KnownBodies(new FieldCache());
     const read = (items: readonly unknown[]) => {
       const input = [{ role: "user", content: "Hi" }, ...items];
       const outcome = readKnown(known, "responses", Buffer.from(JSON.stringify({ input })));
@@ -181,7 +181,7 @@ describe("what is read of a body", () => {
   });
 
   test("is all of it where the earlier one was forgotten, or was not to be kept", () => {
-    const known = new KnownBodies(new FieldBook());
+    const known = new KnownBodies(new FieldCache());
     const bytes = (count: number) => Buffer.from(JSON.stringify({ messages: said(count) }));
     const read = (count: number, keeps?: boolean) => {
       const found = known.recognise(dialects.chat, bytes(count));

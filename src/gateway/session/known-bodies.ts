@@ -6,7 +6,7 @@ import type { AskedTurn, ClientAssistant, ClientMessage } from "../conversation.
 import type { GatewayDialect, Recollection } from "../dialects/dialect.ts";
 import { noHistory, type History } from "../dialects/history.ts";
 import { findList, followItems, keptEnds } from "../dialects/list-in-body.ts";
-import type { FieldBook } from "./field-book.ts";
+import type { FieldCache } from "./field-cache.ts";
 import { PrefixHash } from "./prefix-hash.ts";
 import { rememberAll, rememberArguments, rememberTools } from "./remember-values.ts";
 
@@ -61,10 +61,10 @@ export interface RecognisedBody {
 export class KnownBodies {
   /** The least recent first. */
   #kept: KnownBody[] = [];
-  readonly #fields: FieldBook;
+  readonly #fields: FieldCache;
 
   /** @param fields - Shared by the sessions of a gateway. */
-  constructor(fields: FieldBook) {
+  constructor(fields: FieldCache) {
     this.#fields = fields;
   }
 

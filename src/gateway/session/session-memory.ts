@@ -4,7 +4,7 @@ import type { ClientMessage, ToolSet } from "../conversation.ts";
 import { pathTo } from "../tree/path-ids.ts";
 import type { SessionTree } from "../tree/session-tree.ts";
 import type { TurnNode } from "../tree/turn-node.ts";
-import type { ToolBook } from "./tool-book.ts";
+import type { ToolCache } from "./tool-cache.ts";
 import { sentBack, type GatewayTurn } from "./gateway-turn.ts";
 
 /** What a session remembers of its replies, for clients that name them by their ids. */
@@ -14,10 +14,10 @@ export class SessionMemory implements Recollection {
   readonly #replyIds = new Map<string, string>();
   readonly #callIds = new Map<string, string>();
   readonly #turns = new Map<string, TurnNode<GatewayTurn>["turn"]>();
-  readonly #tools: ToolBook;
+  readonly #tools: ToolCache;
 
   /** @param tools - Shared by the sessions of a gateway: their agents are mostly the same. */
-  constructor(tree: SessionTree<GatewayTurn>, tools: ToolBook) {
+  constructor(tree: SessionTree<GatewayTurn>, tools: ToolCache) {
     this.#tools = tools;
     for (const node of tree.nodes) this.keep(node);
   }

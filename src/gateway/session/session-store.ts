@@ -3,8 +3,8 @@ import type { Clock } from "../../async/clock.ts";
 import { ClientError } from "../client-error.ts";
 import type { TreeRules } from "../tree/session-tree.ts";
 import type { SessionLimits } from "./session-limits.ts";
-import { FieldBook } from "./field-book.ts";
-import { ToolBook } from "./tool-book.ts";
+import { FieldCache } from "./field-cache.ts";
+import { ToolCache } from "./tool-cache.ts";
 import { createOwnerKey, createSamplingKey, hashToken } from "./session-keys.ts";
 import { GatewaySession, type SessionIdentity } from "./session.ts";
 
@@ -53,7 +53,7 @@ export class SessionStore {
   readonly #finishedOwners = new Map<string, string | undefined>();
   readonly #taskIndexes = new Map<string, number>();
   readonly #nextSamples = new Map<string, number>();
-  readonly #books = { tools: new ToolBook(), fields: new FieldBook() };
+  readonly #books = { tools: new ToolCache(), fields: new FieldCache() };
   #nextTaskIndex = 0;
   #openedCount = 0;
 

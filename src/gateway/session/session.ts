@@ -9,11 +9,11 @@ import type { AskedTurn } from "../conversation.ts";
 import { SessionTree, type Placement, type TreeRules } from "../tree/session-tree.ts";
 import type { SentTurn, TurnNode } from "../tree/turn-node.ts";
 import type { GatewayTurn } from "./gateway-turn.ts";
-import type { FieldBook } from "./field-book.ts";
+import type { FieldCache } from "./field-cache.ts";
 import { KnownBodies } from "./known-bodies.ts";
-import { RetryBook } from "./retry-book.ts";
+import { ReplyCache } from "./reply-cache.ts";
 import { SessionMemory } from "./session-memory.ts";
-import type { ToolBook } from "./tool-book.ts";
+import type { ToolCache } from "./tool-cache.ts";
 import type { SessionLimits } from "./session-limits.ts";
 
 /** What a session is opened for. JSON-able. */
@@ -55,7 +55,7 @@ export class GatewaySession {
   readonly tree: SessionTree<GatewayTurn>;
   readonly memory: SessionMemory;
   readonly bodies: KnownBodies;
-  readonly retries = new RetryBook();
+  readonly retries = new ReplyCache();
   readonly #limits: SessionLimits;
   readonly #clock: Pick<Clock, "now">;
   /** Ends what is being sampled. */
@@ -73,8 +73,8 @@ export class GatewaySession {
     identity: SessionIdentity,
     options: {
       readonly rules: TreeRules;
-      readonly tools: ToolBook;
-      readonly fields: FieldBook;
+      readonly tools: ToolCache;
+      readonly fields: FieldCache;
       readonly limits: SessionLimits;
       readonly clock: Pick<Clock, "now">;
     },

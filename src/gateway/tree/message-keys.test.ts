@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ClientMessage } from "../conversation.ts";
-import { DigestBook, keyMessages } from "./message-keys.ts";
+import { DigestCache, keyMessages } from "./message-keys.ts";
 import { SessionTree } from "./session-tree.ts";
 import { toSentTurn } from "./turn-node.ts";
 
@@ -17,7 +17,7 @@ const user = (content: string): ClientMessage => ({ role: "user", content });
 
 /** The texts in their order, and what was noticed. */
 function order(messages: readonly ClientMessage[]) {
-  const { keyed, noted } = keyMessages(messages, { ignore: [] }, { book: new DigestBook() });
+  const { keyed, noted } = keyMessages(messages, { ignore: [] }, { book: new DigestCache() });
   const texts = keyed.flatMap(({ message }) => (message.content === "" ? [] : [message.content]));
   return { texts: texts.join(), notes: noted.map(({ note }) => note) };
 }
@@ -91,7 +91,7 @@ describe("results of calls", () => {
       result("b", "B"),
     ];
     const keysFrom = (start: number) =>
-      keyMessages(messages, { ignore: [] }, { book: new DigestBook(), start })
+      keyMessages(messages, { ignore: [] }, { book: new DigestCache(), start })
         .keyed.slice(start === 0 ? 2 : 0)
         .map(({ key }) => key());
     expect(keysFrom(2)).toEqual(keysFrom(0));

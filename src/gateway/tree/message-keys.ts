@@ -15,7 +15,7 @@ export interface KeyRules {
  * Digests of what was said, kept for what is said again with every request: to look a text up costs a
  * fraction of what hashing it does.
  */
-export class DigestBook {
+export class DigestCache {
   readonly #kept = new Map<string, string>();
 
   /** A short text for a long one: equal for equal texts, and never for others. */
@@ -69,7 +69,7 @@ interface NotedPlace {
 export function keyMessages(
   messages: readonly ClientMessage[],
   rules: KeyRules,
-  options: { readonly book: DigestBook; readonly start?: number },
+  options: { readonly book: DigestCache; readonly start?: number },
 ): { readonly keyed: readonly KeyedMessage[]; readonly noted: readonly NotedPlace[] } {
   const { book, start = 0 } = options;
   const keyed: KeyedMessage[] = [];
@@ -111,7 +111,7 @@ function orderStretch(
     readonly end: number;
     readonly finder: ResultFinder;
     readonly rules: KeyRules;
-    readonly book: DigestBook;
+    readonly book: DigestCache;
   },
 ): readonly KeyedMessage[] {
   const { start, end, finder, rules, book } = options;
@@ -158,7 +158,7 @@ function textKey(what: string, text: string): string {
 function messageKey(
   message: Exclude<ClientMessage, { role: "tool" }>,
   { ignore }: KeyRules,
-  book: DigestBook,
+  book: DigestCache,
 ): string {
   if (message.role !== "assistant") {
     const text = ignore.reduce((left, each) => each.remove(left), message.content);

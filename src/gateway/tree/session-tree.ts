@@ -5,7 +5,7 @@ import { toPlainJson } from "../../python/value.ts";
 import { valueKey } from "./json-key.ts";
 import { matchTurn, type Strictness } from "./match-turn.ts";
 import {
-  DigestBook,
+  DigestCache,
   digest,
   keyMessages,
   type KeyedMessage,
@@ -91,7 +91,7 @@ export class SessionTree<Record> {
   readonly #toolNumbers = new Map<string, number>();
   /** Ids of calls and marks that were ever sent. */
   readonly #sentIds = new Set<string>();
-  readonly #digests = new DigestBook();
+  readonly #digests = new DigestCache();
   readonly #recent = new RecentRequests<Walk<Record>>();
   /** What is kept of a request once a turn was sampled for it: of others nothing is. */
   readonly #placed = new WeakMap<Placement<Record>, PlacedRequest<Record>>();

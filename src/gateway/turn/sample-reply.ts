@@ -8,7 +8,7 @@ import { withDeadline } from "../../async/deadline.ts";
 import { endedBy } from "../../async/ended-by.ts";
 import type { Attempt } from "../../parser/tool-call-parser.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
-import { ToldTokens } from "../../run/schedule/token-notifier.ts";
+import { TokenNotifier } from "../../run/schedule/token-notifier.ts";
 import { IncrementalDecoder } from "../../tokenizer/incremental-decoder.ts";
 import type { ReplyEvent, ReplyFinish, ReplyPart } from "../conversation.ts";
 import { TurnReader, type TurnToStream } from "./turn-reader.ts";
@@ -92,7 +92,7 @@ async function askEngine(
   feed.onStopText = () => stopped.abort();
   // Where it is interrupted, a turn that is told of cannot begin anew.
   const listens = isStreamed || read.stops.length > 0 || findWholeDemand(request) === undefined;
-  const told = new ToldTokens({
+  const told = new TokenNotifier({
     onHeld,
     cutShort: stopped.signal,
     ...(listens && { onTokens: ({ tokenIds }) => feed.push(tokenIds) }),

@@ -24,7 +24,7 @@ import { holdKey, leaveKey } from "../store/held-key.ts";
 import { blockMs, type QueueStore } from "../store/queue-store.ts";
 import { within } from "../store/within.ts";
 import { HandedJob, type HandedSetup } from "./handed-job.ts";
-import { JobBook } from "./job-book.ts";
+import { JobLedger } from "./job-ledger.ts";
 import type { HandOutNews } from "./hand-out-news.ts";
 import { RemotePolicy } from "./remote-policy.ts";
 
@@ -75,7 +75,7 @@ const farewellMs = 8_000;
 export class HandOut implements AsyncDisposable {
   readonly policy: RemotePolicy;
   readonly #options: HandOutOptions;
-  readonly #book: JobBook;
+  readonly #book: JobLedger;
   readonly #queue: Queue;
   readonly #events: QueueEvents;
   readonly #eventsClient: QueueStore["redis"];
@@ -114,7 +114,7 @@ export class HandOut implements AsyncDisposable {
       connection: this.#eventsClient,
       blockingTimeout: blockMs,
     });
-    this.#book = new JobBook({
+    this.#book = new JobLedger({
       store,
       run,
       queue: this.#queue,

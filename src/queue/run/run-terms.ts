@@ -15,7 +15,7 @@ const ownToRuns: ReadonlySet<string> = new Set([
   "split",
   "tasks",
   "samples",
-  "passes",
+  "epochs",
   "groups",
   "format",
   "temperature",

@@ -40,7 +40,7 @@ export async function openWorker(
   // What is put together wants a scope; jobs bring their own.
   const environment = await loadEnvironment(asked.environment.name, asked.environment.dataDir);
   const [split = "test"] = Object.keys(environment.splits);
-  const { passes: _passes, groups: _groups, ...settings } = asked.settings;
+  const { epochs: _epochs, groups: _groups, ...settings } = asked.settings;
   const scoped = readRunConfig({ ...withoutUndefined(settings), split, tasks: "all" });
   const redactor = createRunRedactor(asked, env);
   const opened: AsyncDisposable[] = [];

@@ -1,7 +1,7 @@
 import { type Files, withFile } from "./files.ts";
 import { type LineRange, readLineRanges } from "./line-ranges.ts";
 import { storageError } from "./storage-error.ts";
-import { writeWhole } from "./write-atomically.ts";
+import { writeAtomically } from "./write-atomically.ts";
 
 /**
  * Leaves only these lines of a file, in this order. A file of which only the end goes is cut where it is, however long
@@ -21,7 +21,7 @@ export async function keepLines(
   try {
     if (keptSize === undefined) {
       await withFile(files, file, async (source) => {
-        await writeWhole(file, readLineRanges(source, ranges), { files });
+        await writeAtomically(file, readLineRanges(source, ranges), { files });
       });
     } else {
       await cut(files, file, keptSize);

@@ -20,7 +20,7 @@ export async function endLastLine(file: OpenFile): Promise<void> {
 }
 
 /** Where the whole lines of a file's first bytes end: a last one that lacks only its line feed is one of them. */
-export async function endOfWholeLines(file: OpenFile, size: number): Promise<number> {
+export async function endOfCompleteLines(file: OpenFile, size: number): Promise<number> {
   const start = await startOfLastLine(file, size);
   return isJson(await readBytes(file, { start, end: size })) ? size : start;
 }

@@ -14,7 +14,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createDeferred } from "../../testing/deferred.ts";
 import { crashingFiles, faultyFiles, type FileCall } from "../faulty-files.fixture.ts";
 import type { Files } from "./files.ts";
-import { writeWhole, writeWholeJson } from "./write-atomically.ts";
+import { writeAtomically, writeJsonAtomically } from "./write-atomically.ts";
 
 let dir = "";
 let file = "";
@@ -32,7 +32,7 @@ test("writeWhole() syncs the contents before the rename, and the folder after it
     calls.push(`${operation} ${path.basename(name)}`);
     return undefined;
   });
-  await writeWhole(file, "new", { files });
+  await writeAtomically(file, "new", { files });
   expect(calls.filter((call) => /write|sync|rename/.test(call))).toEqual([
     "write a.json.next",
     "sync a.json.next",
@@ -48,7 +48,7 @@ test.each(["open", "write", "sync", "close", "rename"] as const)(
     const files = faultyFiles((call) =>
       call.operation === operation ? { type: "fail", code: "ENOSPC", written: 1 } : undefined,
     );
-    await expect(writeWhole(file, "new", { files })).rejects.toThrow(
+    await expect(writeAtomically(file, "new", { files })).rejects.toThrow(
       `Cannot write ${file}: ENOSPC: no space left on device, write; make room on the disk`,
     );
     expect(await readFile(file, "utf8")).toBe("old");
@@ -60,7 +60,7 @@ test("writeWhole() leaves the old contents or the new ones wherever the process 
   for (let at = 0; ; at++) {
     await writeFile(file, "old");
     const { files, count } = crashingFiles(at);
-    await writeWhole(file, "new contents", { files }).catch(() => {});
+    await writeAtomically(file, "new contents", { files }).catch(() => {});
     expect(["old", "new contents"]).toContain(await readFile(file, "utf8"));
     if (count() <= at) break;
     await rm(`${file}.next`, { force: true });
@@ -75,9 +75,9 @@ test("writeWhole() lets each of several who write at once write a file of its ow
     await at.promise;
     yield Buffer.from(text);
   }
-  const writing = writeWhole(file, long("first ", first));
+  const writing = writeAtomically(file, long("first ", first));
   await vi.waitFor(async () => expect(await readdir(dir)).toEqual(["a.json.next"]));
-  const other = writeWhole(file, long("other ", second));
+  const other = writeAtomically(file, long("other ", second));
   await vi.waitFor(async () =>
     expect((await readdir(dir)).toSorted()).toEqual(["a.json.2.next", "a.json.next"]),
   );
@@ -105,7 +105,7 @@ test("writeWhole() takes away what killed writers left, and nothing of a living 
     await writeFile(path.join(dir, name), "half");
     if (name !== "a.json.2.next") await utimes(path.join(dir, name), old, old);
   }
-  await writeWhole(file, "new");
+  await writeAtomically(file, "new");
   expect((await readdir(dir)).toSorted()).toEqual([
     "a.json",
     "a.json.2.next",
@@ -121,7 +121,7 @@ test("writeWhole() puts nothing in the place of a file when it was taken for a k
     yield Buffer.from("slow");
     await wait.promise;
   }
-  const writing = writeWhole(file, slow());
+  const writing = writeAtomically(file, slow());
   const name = path.join(dir, "a.json.next");
   await vi.waitFor(async () => expect(await readFile(name, "utf8")).toBe("slow"));
   await rm(name);
@@ -145,7 +145,9 @@ test("writeWhole() removes nothing of another's where its last step fails", asyn
       await writeFile(from, "another's");
     },
   };
-  await expect(writeWhole(file, "new", { files })).rejects.toThrow(`Cannot write ${file}: EIO`);
+  await expect(writeAtomically(file, "new", { files })).rejects.toThrow(
+    `Cannot write ${file}: EIO`,
+  );
   expect(await readFile(`${file}.next`, "utf8")).toBe("another's");
 });
 
@@ -155,7 +157,7 @@ test("writeWholeJson() follows a link, and goes on after short writes", async ()
   const files = faultyFiles(({ operation }) =>
     operation === "write" ? { type: "short", written: 2 } : undefined,
   );
-  await writeWholeJson(file, { a: [1] }, { files });
+  await writeJsonAtomically(file, { a: [1] }, { files });
   expect((await lstat(file)).isSymbolicLink()).toBe(true);
   expect(await readFile(path.join(dir, "real.json"), "utf8")).toBe('{\n  "a": [\n    1\n  ]\n}\n');
 });

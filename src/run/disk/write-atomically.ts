@@ -11,7 +11,7 @@ import { storageError } from "./storage-error.ts";
  *
  * @throws UsageError where the disk refuses; the old contents are still there then.
  */
-export async function writeWhole(
+export async function writeAtomically(
   file: string,
   content: string | AsyncIterable<Uint8Array>,
   { files = diskFiles }: { files?: Files } = {},
@@ -135,10 +135,10 @@ async function writeContent(
 }
 
 /** `writeWhole()` of a value as indented JSON. */
-export async function writeWholeJson(
+export async function writeJsonAtomically(
   file: string,
   value: object,
   options?: { files?: Files },
 ): Promise<void> {
-  await writeWhole(file, `${JSON.stringify(value, null, 2)}\n`, options);
+  await writeAtomically(file, `${JSON.stringify(value, null, 2)}\n`, options);
 }

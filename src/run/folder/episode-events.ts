@@ -8,7 +8,7 @@ import { storageError } from "../disk/storage-error.ts";
 export const eventsFile = "events.jsonl";
 
 /** What was told of an episode when it ended. */
-interface ToldEpisode {
+interface EpisodeEndEvent {
   readonly rolloutId: string;
   /** The hash of its line (see `hashRow()`). */
   readonly hash: string;
@@ -16,7 +16,7 @@ interface ToldEpisode {
 }
 
 /** The grouping of a start's attempts, as far as the start noted it. */
-export interface ToldGrouping {
+export interface RecordedGrouping {
   /** Scored attempts that make a group whole. At least 1. */
   readonly size?: number;
   /** Attempts that are begun at each task, which seeds and places count by. `size` or more. */
@@ -26,13 +26,13 @@ export interface ToldGrouping {
 }
 
 /** The episodes that events tell of, by their rollout's id. Takes note of one event after the other. */
-export class ToldEpisodes {
+export class EpisodeEvents {
   /** Those that were not dropped since then. */
-  readonly episodes = new Map<string, ToldEpisode>();
+  readonly episodes = new Map<string, EpisodeEndEvent>();
   /** Those that were dropped because their lines were lost, and have not ended since then. */
-  readonly lost = new Map<string, ToldEpisode>();
+  readonly lost = new Map<string, EpisodeEndEvent>();
   /** How the last start grouped attempts. */
-  grouping: ToldGrouping = {};
+  grouping: RecordedGrouping = {};
 
   note(event: Readonly<Record<string, unknown>>): void {
     const { type, rolloutId, rolloutIds, lostIds, episodeHash, outcome } = event;
@@ -57,7 +57,11 @@ export class ToldEpisodes {
   }
 }
 
-function readGrouping({ size, begun, branchAt }: Readonly<Record<string, unknown>>): ToldGrouping {
+function readGrouping({
+  size,
+  begun,
+  branchAt,
+}: Readonly<Record<string, unknown>>): RecordedGrouping {
   return {
     ...(isAttemptCount(size) && { size }),
     ...(isAttemptCount(begun) && { begun }),
@@ -76,14 +80,14 @@ const finishedType = "episode-finished";
 export const droppedType = "episodes-dropped";
 
 /** A finished episode that no event tells of. */
-export interface UntoldEpisode extends FinishedEpisode {
+export interface EpisodeWithoutEvent extends FinishedEpisode {
   /** The hash of its line (see `hashRow()`). */
   readonly hash: string;
 }
 
 /** Tells afterwards of an episode that a crash kept from being told of as it ended. */
 export function foundEvent(
-  { rolloutId, outcome, stopReason, reward, failure, hash }: UntoldEpisode,
+  { rolloutId, outcome, stopReason, reward, failure, hash }: EpisodeWithoutEvent,
   atMs: number,
 ) {
   return {
@@ -118,9 +122,9 @@ export function droppedEvent(
  *
  * @throws UsageError where the disk refuses.
  */
-export async function readTold(files: Files, dir: string): Promise<ToldEpisodes> {
+export async function readEpisodeEvents(files: Files, dir: string): Promise<EpisodeEvents> {
   const file = path.join(dir, eventsFile);
-  const told = new ToldEpisodes();
+  const told = new EpisodeEvents();
   try {
     await scanLines(files, file, ({ bytes }) => {
       if (!bytes.includes('"episode') && !bytes.includes(`"${startedType}"`)) return;

@@ -9,7 +9,11 @@ import { type LineRange, type ScannedLine, scanLines } from "../disk/line-ranges
 import { inspectSampleLine, rolloutIdOfLine } from "./sample-line.ts";
 import { setAside, setAsideName } from "../disk/set-aside.ts";
 import { storageError } from "../disk/storage-error.ts";
-import { readTold, type ToldGrouping, type UntoldEpisode } from "./episode-events.ts";
+import {
+  readEpisodeEvents,
+  type RecordedGrouping,
+  type EpisodeWithoutEvent,
+} from "./episode-events.ts";
 
 /** The file with one line an episode, the last that is written of it. */
 export const episodesFile = "episodes.jsonl";
@@ -30,9 +34,9 @@ interface Reconciliation {
   /** Rollouts that failed, and are to be played again because that is asked for. */
   readonly retried: ReadonlySet<string>;
   /** Those of the finished ones of which `events.jsonl` does not tell by the hash of their line. */
-  readonly untold: readonly UntoldEpisode[];
+  readonly untold: readonly EpisodeWithoutEvent[];
   /** How the last start grouped attempts. */
-  readonly grouping: ToldGrouping;
+  readonly grouping: RecordedGrouping;
   /** What was found wrong, for people. */
   readonly notes: readonly string[];
 }
@@ -94,7 +98,7 @@ export async function reconcile(
   dir: string,
   { files, retryFailed, setsAside }: ReconcileOptions,
 ): Promise<Reconciliation> {
-  const { episodes: told, lost: lostBefore, grouping } = await readTold(files, dir);
+  const { episodes: told, lost: lostBefore, grouping } = await readEpisodeEvents(files, dir);
   const claims = await scan<Claim>(files, path.join(dir, episodesFile), ({ bytes, start, end }) => {
     const row = parseEpisodeRow(bytes);
     if (row === undefined) return undefined;
@@ -193,7 +197,7 @@ export async function reconcile(
  */
 function wholeGroups(
   kept: readonly Claim[],
-  { size = 0, begun = size }: ToldGrouping,
+  { size = 0, begun = size }: RecordedGrouping,
 ): (groupIndex: number | undefined) => boolean {
   const scoredCounts = new Map<number | undefined, number>();
   for (const { finished } of kept) {

@@ -32,7 +32,7 @@ import {
   type RecordingIndex,
   type RecordPolicy,
 } from "../recording/read-recording.ts";
-import { readToldGroups, type ToldGroups } from "./started-groups.ts";
+import { readRecordedGroups, type RecordedGroups } from "./started-groups.ts";
 import { groupIdOf } from "../schedule/group-id.ts";
 import { indexEpisodes, type EpisodeIndex } from "./read-episodes.ts";
 import { closedEarly } from "../schedule/closed-early.ts";
@@ -46,11 +46,11 @@ import {
 } from "./run-manifest.ts";
 import { isRow } from "../../trajectory/violation.ts";
 import { rolloutIdOfLine } from "./sample-line.ts";
-import type { BegunAttempt } from "./same-groups.ts";
+import type { StartedAttempt } from "./same-groups.ts";
 import { sortRows } from "./sort-rows.ts";
 import { storageError } from "../disk/storage-error.ts";
-import { droppedEvent, eventsFile, foundEvent, type ToldGrouping } from "./episode-events.ts";
-import { nextName, writeWholeJson } from "../disk/write-atomically.ts";
+import { droppedEvent, eventsFile, foundEvent, type RecordedGrouping } from "./episode-events.ts";
+import { nextName, writeJsonAtomically } from "../disk/write-atomically.ts";
 
 export type { EpisodeRow, EpisodeStory, FinishedEpisode } from "./episode-row.ts";
 export type { FolderManifest, RunManifest } from "./run-manifest.ts";
@@ -100,7 +100,7 @@ export class RunFolder implements AsyncDisposable {
   /** Episodes that earlier starts of this run finished. */
   readonly finished: readonly FinishedEpisode[];
   /** How the last start grouped attempts. */
-  readonly grouping: ToldGrouping;
+  readonly grouping: RecordedGrouping;
   /** What was found on opening that people may want to know. */
   readonly notes: readonly string[];
   /** What whoever opened it says was found, in the words of this start. */
@@ -410,7 +410,7 @@ export class RunFolder implements AsyncDisposable {
    * The attempts that earlier starts began and did not finish, as far as they were recorded, of groups of which none is
    * finished: of which task any other group is, its finished attempts say.
    */
-  async readBegun(): Promise<readonly BegunAttempt[]> {
+  async readBegun(): Promise<readonly StartedAttempt[]> {
     const { runId } = this.manifest;
     const known = new Set(this.finished.map(({ rolloutId }) => groupIdOf(rolloutId)));
     const begins = await readBegins(this.dir, {
@@ -424,8 +424,8 @@ export class RunFolder implements AsyncDisposable {
   }
 
   /** What earlier starts said of groups. */
-  async readGroups(): Promise<ToldGroups> {
-    return await readToldGroups(this.dir, { files: this.#files, runId: this.manifest.runId });
+  async readGroups(): Promise<RecordedGroups> {
+    return await readRecordedGroups(this.dir, { files: this.#files, runId: this.manifest.runId });
   }
 
   /** Opens the recording for writing; `undefined` where nothing is to be recorded. */
@@ -622,7 +622,7 @@ export class RunFolder implements AsyncDisposable {
   async writeSummary(summary: object): Promise<void> {
     const file = path.join(this.dir, summaryFile);
     const files = this.#files;
-    await this.#whileHeld(async () => await writeWholeJson(file, summary, { files }));
+    await this.#whileHeld(async () => await writeJsonAtomically(file, summary, { files }));
   }
 
   /**

@@ -11,7 +11,7 @@ import { scanLines } from "../disk/line-ranges.ts";
 import { recordingFile } from "../recording/recording-line.ts";
 import { storageError } from "../disk/storage-error.ts";
 import { isRow } from "../../trajectory/violation.ts";
-import { writeWholeJson } from "../disk/write-atomically.ts";
+import { writeJsonAtomically } from "../disk/write-atomically.ts";
 
 /** What `run.json` says: everything that decides what the run plays. JSON-able. */
 export interface RunManifest {
@@ -105,7 +105,7 @@ export async function claimManifest(
       // A start that got no further is no run: whoever mends its settings need not find another folder.
       if (await holdsSampled(files, dir)) throw error;
       await dropRecording(files, dir);
-      await writeWholeJson(file, manifest, { files });
+      await writeJsonAtomically(file, manifest, { files });
       return { manifest, notes: [] };
     }
   }
@@ -116,7 +116,7 @@ export async function claimManifest(
     if (before === undefined) await dropRecording(files, dir);
     const { runId = manifest.runId, promptTime: first = promptTime } = before ?? {};
     const begun = { ...manifest, runId, promptTime: first };
-    await writeWholeJson(file, begun, { files });
+    await writeJsonAtomically(file, begun, { files });
     return { manifest: begun, notes: [] };
   }
   if (told === undefined) throw cannotRecover(name, stored);
@@ -125,13 +125,13 @@ export async function claimManifest(
   const recovered = { ...manifest, turnwright, configuration, runId, promptTime: first };
   const known = identity === undefined ? recovered : { ...recovered, identity };
   const resumed = await resume({ dir, name }, { stored: known, manifest, files });
-  await writeWholeJson(file, resumed.manifest, { files });
+  await writeJsonAtomically(file, resumed.manifest, { files });
   const note = `${file} was ${stored} and is written anew: events.jsonl says what was played`;
   return { ...resumed, notes: [note, ...resumed.notes] };
 }
 
 /** Where this start was told no context limit, that of the starts before is played within. */
-export function withNotedContext<Limits extends Pick<EpisodeLimits, "maxContextTokens">>(
+export function withRecordedContext<Limits extends Pick<EpisodeLimits, "maxContextTokens">>(
   limits: Limits,
   { identity }: Pick<RunManifest, "identity">,
 ): Limits {
@@ -146,7 +146,7 @@ export async function writeManifest(
   manifest: RunManifest,
   { files }: { readonly files: Files },
 ): Promise<void> {
-  await writeWholeJson(path.join(dir, fileName), manifest, { files });
+  await writeJsonAtomically(path.join(dir, fileName), manifest, { files });
 }
 
 async function readStored(
@@ -270,7 +270,7 @@ async function resume(
   const known = completeIdentity(stored.identity, identity);
   if (known === stored.identity && isOfFolder(stored)) return { manifest: stored, notes: [] };
   const completed = { ...manifest, ...stored, ...(known && { identity: known }) };
-  await writeWholeJson(path.join(dir, fileName), completed, { files });
+  await writeJsonAtomically(path.join(dir, fileName), completed, { files });
   return { manifest: completed, notes: [] };
 }
 

@@ -6,7 +6,10 @@ import type { BeginLine } from "../recording/recording-line.ts";
 import type { SourcedTask, TaskSource } from "../schedule/task-source.ts";
 
 /** An attempt that an earlier start began, as its recording names it. */
-export type BegunAttempt = Pick<BeginLine, "rolloutId" | "groupId" | "groupIndex" | "sampleIndex">;
+export type StartedAttempt = Pick<
+  BeginLine,
+  "rolloutId" | "groupId" | "groupIndex" | "sampleIndex"
+>;
 
 /** What earlier starts left in the place of a group. */
 export interface EarlierGroup {
@@ -14,7 +17,7 @@ export interface EarlierGroup {
   /** Attempts that are finished. */
   readonly earlier: readonly FinishedEpisode[];
   /** Attempts that were begun and are not finished. Default: none. */
-  readonly begun?: readonly BegunAttempt[];
+  readonly begun?: readonly StartedAttempt[];
 }
 
 /**
@@ -73,7 +76,7 @@ export function requireSameGroup(
   groupId: string,
   { groupIndex, earlier, begun = [] }: EarlierGroup,
 ): void {
-  const isOther = ({ rolloutId, sampleIndex }: Pick<BegunAttempt, "rolloutId" | "sampleIndex">) =>
+  const isOther = ({ rolloutId, sampleIndex }: Pick<StartedAttempt, "rolloutId" | "sampleIndex">) =>
     rolloutId !== `${groupId}#${sampleIndex}`;
   const [finished] = inOrder(earlier.filter(isOther));
   if (finished !== undefined)

@@ -1,7 +1,7 @@
 import { type Files, diskFiles, withFile } from "../disk/files.ts";
 import { type LineRange, readLineRanges, scanLines } from "../disk/line-ranges.ts";
 import { storageError } from "../disk/storage-error.ts";
-import { writeWhole } from "../disk/write-atomically.ts";
+import { writeAtomically } from "../disk/write-atomically.ts";
 
 interface RankedRange extends LineRange {
   readonly rank: number;
@@ -30,7 +30,7 @@ export async function sortRows(
     if (isSorted) return;
     const sorted = ranges.toSorted((left, right) => left.rank - right.rank);
     await withFile(files, file, async (source) => {
-      await writeWhole(file, readLineRanges(source, sorted), { files });
+      await writeAtomically(file, readLineRanges(source, sorted), { files });
     });
   } catch (error) {
     throw storageError("sort", file, error);

@@ -4,14 +4,14 @@ import { parseJson } from "./episode-row.ts";
 import type { Files } from "../disk/files.ts";
 import { groupIdOf } from "../schedule/group-id.ts";
 import { scanLines } from "../disk/line-ranges.ts";
-import type { NotedTask } from "./task-record.ts";
+import type { TaskRecord } from "./task-record.ts";
 import { isOfOtherRun, readInputs, writeInputs } from "../recording/recording-line.ts";
 import { storageError } from "../disk/storage-error.ts";
 import type { Fork } from "../schedule/task-source.ts";
 import { droppedType, eventsFile, startedType } from "./episode-events.ts";
 
 /** A group that an earlier start began with a task that its source may not give again. */
-export interface BegunGroup extends NotedTask {
+export interface StartedGroup extends TaskRecord {
   readonly groupIndex: number;
   readonly groupId: string;
   /** Absent where its attempts begin anew. */
@@ -19,7 +19,7 @@ export interface BegunGroup extends NotedTask {
 }
 
 /** What is noted of a group as it is begun. JSON-able. */
-export interface BegunEvent extends Omit<BegunGroup, "fork"> {
+export interface GroupStartedEvent extends Omit<StartedGroup, "fork"> {
   readonly type: "group-begun";
   readonly fork?: WrittenFork;
 }
@@ -31,10 +31,10 @@ type WrittenFork = Omit<Fork, "inputs"> & { readonly inputs: unknown };
  *
  * @param redactor - Takes secrets out of a fork's inputs, as out of those that are recorded.
  */
-export function begunEvent(
-  { fork, ...group }: BegunGroup,
+export function groupStartedEvent(
+  { fork, ...group }: StartedGroup,
   redactor?: Pick<Redactor, "without">,
-): BegunEvent {
+): GroupStartedEvent {
   const inputs = fork && writeInputs(fork.inputs);
   const written = fork && { ...fork, inputs: redactor?.without(inputs) ?? inputs };
   return { type: "group-begun", ...group, ...(written && { fork: written }) };
@@ -45,8 +45,8 @@ function readFork({ inputs, ...fork }: WrittenFork): Fork {
 }
 
 /** What `events.jsonl` says of the groups of earlier starts. */
-export interface ToldGroups {
-  readonly begun: readonly BegunGroup[];
+export interface RecordedGroups {
+  readonly begun: readonly StartedGroup[];
   /** Places of groups that ended and were to be handed out. */
   readonly finished: ReadonlySet<number>;
   /** Places of those that were left out. */
@@ -61,7 +61,7 @@ export interface ToldGroups {
 
 /** An event, as far as it is about groups. */
 type GroupEvent = Partial<
-  Omit<BegunEvent, "type"> & {
+  Omit<GroupStartedEvent, "type"> & {
     readonly type: string;
     readonly rolloutIds: readonly string[];
     readonly manifest: { readonly runId?: unknown };
@@ -69,8 +69,8 @@ type GroupEvent = Partial<
 >;
 
 /** Takes note of one event after the other. */
-class GroupNotes implements ToldGroups {
-  readonly begun: BegunGroup[] = [];
+class GroupNotes implements RecordedGroups {
+  readonly begun: StartedGroup[] = [];
   readonly finished = new Set<number>();
   readonly leftOut = new Set<number>();
   readonly taken = new Set<number>();
@@ -136,7 +136,7 @@ function textOf(value: unknown): string | undefined {
  *
  * @throws UsageError where the disk refuses.
  */
-export async function readToldGroups(
+export async function readRecordedGroups(
   dir: string,
   {
     files,
@@ -146,7 +146,7 @@ export async function readToldGroups(
     /** The folder's own. */
     readonly runId: string | undefined;
   },
-): Promise<ToldGroups> {
+): Promise<RecordedGroups> {
   const file = path.join(dir, eventsFile);
   const notes = new GroupNotes(runId);
   try {

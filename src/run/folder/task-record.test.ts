@@ -6,7 +6,7 @@ import type { Engine } from "../../engine/engine.ts";
 import type { Environment } from "../../environment/environment.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 import type { Task } from "../../task.ts";
-import { begunEvent } from "./started-groups.ts";
+import { groupStartedEvent } from "./started-groups.ts";
 import { parseEpisodeRow, parseJson } from "./episode-row.ts";
 import { diskFiles } from "../disk/files.ts";
 import {
@@ -17,7 +17,7 @@ import {
   takeAll,
 } from "../lamp-groups.fixture.ts";
 import { lampSetup } from "../lamp-run.fixture.ts";
-import { noteTask, ownTask, recallTask, taskKey } from "./task-record.ts";
+import { toTaskRecord, ownTask, fromTaskRecord, taskKey } from "./task-record.ts";
 import { indexRecordings, readRecording } from "../recording/read-recording.ts";
 import { episodesFile, samplesFile } from "./reconcile.ts";
 import {
@@ -119,27 +119,27 @@ describe("a noted task that holds a known key", () => {
   };
 
   test("is drawn from the environment again where that has it", () => {
-    const noted = noteTask(own, { environment: keyed, redactor });
+    const noted = toTaskRecord(own, { environment: keyed, redactor });
     expect(noted).toEqual({
       task: { ...own, instruction: "", data: null },
       isDrawnAgain: true,
       hash: taskKey(own),
     });
-    expect(recallTask(noted, keyed)).toEqual(own);
-    expect(() => recallTask(noted, environment)).toThrow(
+    expect(fromTaskRecord(noted, keyed)).toEqual(own);
+    expect(() => fromTaskRecord(noted, environment)).toThrow(
       'Cannot go on with lamp/test/3: task 3 of "test" of lamp is another now; bring back what was there or ' +
         "choose another folder",
     );
     // What holds none is noted as it is, also where its name does.
     const named = { ...brighter, id: secret };
-    expect(noteTask(named, { environment, redactor })).toEqual({ task: named });
+    expect(toTaskRecord(named, { environment, redactor })).toEqual({ task: named });
   });
 
   test.each([
     ["instruction", own],
     ["data", { ...brighter, data: { meters: [{ [secret]: 1 }] } }],
   ])("is refused where the environment has another one: its %s", (member, task) => {
-    expect(() => noteTask(task, { environment, redactor })).toThrow(
+    expect(() => toTaskRecord(task, { environment, redactor })).toThrow(
       `Cannot begin lamp/test/3: its ${member} holds a known key or password, such as the engine's ` +
         "(--api-key-env), which is never written, and lamp does not draw the same task, so that a later start " +
         "could not go on with it; take that out of the task, and have the environment read it where it is " +
@@ -174,7 +174,7 @@ describe("a noted task that holds a known key", () => {
     const inputs = { inputs: [{ type: "outside", name: `GET ${secret}` } as never], times: [7] };
     const place = { rolloutId: "lamp/test/3#0", turnIndex: 1 };
     const group = { groupIndex: 0, groupId: "mine", task: brighter };
-    expect(begunEvent({ ...group, fork: { place, inputs, seed: 3 } }, redactor)).toEqual({
+    expect(groupStartedEvent({ ...group, fork: { place, inputs, seed: 3 } }, redactor)).toEqual({
       type: "group-begun",
       ...group,
       fork: {

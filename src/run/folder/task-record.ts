@@ -10,7 +10,7 @@ import type { Task } from "../../task.ts";
 import { drawTask } from "../schedule/plan-run.ts";
 
 /** A task as the folder keeps it for later starts. JSON-able. */
-export interface NotedTask {
+export interface TaskRecord {
   readonly task: Task;
   /** Its data cannot be written: a later start draws the task from the environment once more. */
   readonly isDrawnAgain?: true;
@@ -31,7 +31,7 @@ interface TaskPlace {
  *
  * @throws UsageError for any other that is not the very task that the environment draws in its place.
  */
-export function noteTask(task: Task, { environment, redactor }: TaskPlace): NotedTask {
+export function toTaskRecord(task: Task, { environment, redactor }: TaskPlace): TaskRecord {
   const secret = secretIn(task, redactor);
   if (secret === undefined && isWhollyJson(task)) return { task };
   if (hasTask(environment, task)) {
@@ -73,8 +73,8 @@ function secretIn(task: Task, redactor: TaskPlace["redactor"]): string | undefin
  *
  * @throws UsageError where it is to be drawn from the environment, and that gives another one now.
  */
-export function recallTask(
-  { task, isDrawnAgain, hash: noted }: NotedTask,
+export function fromTaskRecord(
+  { task, isDrawnAgain, hash: noted }: TaskRecord,
   environment: Environment,
 ): Task {
   if (isDrawnAgain !== true) return task;
@@ -167,13 +167,13 @@ export function taskKey(task: Task): string {
 }
 
 /** The same by what is noted of a task, also where the environment does not have it any more. */
-export function notedKey({ task, isDrawnAgain, hash: noted }: NotedTask): string {
+export function taskRecordKey({ task, isDrawnAgain, hash: noted }: TaskRecord): string {
   if (noted !== undefined) return noted;
   return isDrawnAgain === true ? nameKey(task) : taskKey(task);
 }
 
 /** Whether a task is the one that was noted with a key, as far as that tells. */
-export function isNotedAs(noted: string, task: Task): boolean {
+export function isRecordedAs(noted: string, task: Task): boolean {
   return noted === taskKey(task) || noted === nameKey(task);
 }
 

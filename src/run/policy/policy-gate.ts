@@ -12,7 +12,7 @@ import { systemClock, type Clock } from "../../async/clock.ts";
 import { endedBy } from "../../async/ended-by.ts";
 import { startDeadline, type Deadline } from "../../async/deadline.ts";
 import { withResolvers, type Resolvers } from "../../async/with-resolvers.ts";
-import { ToldTokens } from "../schedule/token-notifier.ts";
+import { TokenNotifier } from "../schedule/token-notifier.ts";
 
 /**
  * What becomes of the turns that are being sampled when the policy's weights change: `finish` leaves them
@@ -218,7 +218,7 @@ export class PolicyGate {
     options: GenerateOptions & { readonly cutShort: AbortSignal },
     time: Deadline,
   ): Promise<Generation> {
-    const told = new ToldTokens(options);
+    const told = new TokenNotifier(options);
     const version = this.#announcedVersion();
     const handOver = (): Generation =>
       told.toGeneration(request.requestId, version === undefined ? "" : `${version}`);

@@ -13,7 +13,7 @@ import {
   readRecordingLine,
   recordingFile,
 } from "./recording-line.ts";
-import type { BegunAttempt } from "../folder/same-groups.ts";
+import type { StartedAttempt } from "../folder/same-groups.ts";
 import { storageError } from "../disk/storage-error.ts";
 
 /** Which episodes' inputs a run keeps: all, those that failed or did not end, or none at all. */
@@ -152,11 +152,11 @@ export async function readBegins(
     readonly runId: string | undefined;
     readonly wants: (rolloutId: string) => boolean;
   },
-): Promise<readonly BegunAttempt[]> {
+): Promise<readonly StartedAttempt[]> {
   const ranges = [...index]
     .filter(([rolloutId, place]) => place.isSampled && wants(rolloutId))
     .flatMap(([, place]) => place.ranges.slice(0, 1));
-  const begins: BegunAttempt[] = [];
+  const begins: StartedAttempt[] = [];
   if (ranges.length === 0) return begins;
   await readEachLine(dir, { files, ranges }, (bytes) => {
     const line = readRecordingLine(bytes, "");

@@ -1,4 +1,4 @@
-import type { ToldGrouping } from "../folder/episode-events.ts";
+import type { RecordedGrouping } from "../folder/episode-events.ts";
 
 /** How many attempts there are at each task. */
 export interface AttemptCounts {
@@ -13,7 +13,7 @@ export interface AttemptCounts {
  * version's, or is lost), as many as the plan has.
  */
 export function attemptCountsOf(
-  { size: toldSize, begun: toldBegun }: ToldGrouping,
+  { size: toldSize, begun: toldBegun }: RecordedGrouping,
   { sampleCount }: { readonly sampleCount: number },
 ): AttemptCounts {
   const size = toldSize ?? sampleCount;

@@ -1,7 +1,7 @@
 import type { AttemptJob, OpenGroup } from "./group-ledger.ts";
 import { isOfOtherAttempt, isOfOtherRun } from "../recording/recording-line.ts";
 import type { RunFolder } from "../folder/run-folder.ts";
-import { forkOf, trunkOf, type Trunk } from "./shared-prefix.ts";
+import { forkOf, sharedPrefixOf, type SharedPrefix } from "./shared-prefix.ts";
 
 /**
  * Tree sampling: the other attempts of a group share the beginning of the first one. What is shared is
@@ -54,7 +54,7 @@ export class Branches {
   }
 
   /** The first attempt as an earlier start left it. */
-  async #readTrunk(group: OpenGroup): Promise<Trunk | undefined> {
+  async #readTrunk(group: OpenGroup): Promise<SharedPrefix | undefined> {
     const row = group.earlier.find(({ sampleIndex }) => sampleIndex === 0);
     if (row === undefined || this.#folder === undefined) return undefined;
     const [episode] = await this.#folder.readEpisodes(new Set([row.rolloutId]));
@@ -62,7 +62,7 @@ export class Branches {
     if (episode === undefined || recorded === undefined) return undefined;
     if (isOfOtherRun(recorded.begin, this.#folder.manifest.runId)) return undefined;
     if (isOfOtherAttempt(recorded.begin, episode)) return undefined;
-    group.trunk = trunkOf(episode, recorded.inputs);
+    group.trunk = sharedPrefixOf(episode, recorded.inputs);
     return group.trunk;
   }
 }

@@ -8,7 +8,7 @@ import type { PolicyVersions } from "../policy/staleness.ts";
 import type { StartRunOptions } from "../start-run-options.ts";
 
 /** What groups pass before they are handed out. */
-interface GroupOutletOptions extends Pick<
+interface GroupDeliveryOptions extends Pick<
   StartRunOptions,
   "folder" | "redeliver" | "source" | "grouping" | "setup" | "onEpisode"
 > {
@@ -23,8 +23,8 @@ interface GroupOutletOptions extends Pick<
 }
 
 /** Where groups that have ended wait to be taken. */
-export class GroupOutlet {
-  readonly #options: GroupOutletOptions;
+export class GroupDelivery {
+  readonly #options: GroupDeliveryOptions;
   readonly #ready: EpisodeGroup[] = [];
   #waiting: Resolvers<void> | undefined;
   #hasEnded = false;
@@ -41,7 +41,7 @@ export class GroupOutlet {
   /** Places of groups that earlier starts handed out and that were taken. */
   takenBefore: ReadonlySet<number> = new Set();
 
-  constructor(options: GroupOutletOptions) {
+  constructor(options: GroupDeliveryOptions) {
     this.#options = options;
   }
 
@@ -121,7 +121,9 @@ export class GroupOutlet {
       this.#options;
     const aged = this.#aged(whole);
     const { staleness } = aged;
-    listeners.call(`tell the source of tasks about ${aged.groupId}`, () => source.told?.(aged));
+    listeners.call(`tell the source of tasks about ${aged.groupId}`, () =>
+      source.onGroupEnd?.(aged),
+    );
     const verdict = grouping.keep === undefined || askFilter(grouping.keep, aged);
     const reason = verdict === true ? versions.reasonToDrop(aged) : verdict || "filtered";
     const { groupIndex, groupId } = aged;

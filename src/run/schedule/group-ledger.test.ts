@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { lampTask } from "../../episode/lamp-episode.fixture.ts";
 import { unplayedEpisode } from "../../episode/unplayed-episode.ts";
-import { GroupBook, type AttemptJob } from "./group-ledger.ts";
+import { GroupLedger, type AttemptJob } from "./group-ledger.ts";
 import { lamps } from "../lamp-run.fixture.ts";
 
 /** More than a call can have arguments. */
 const attemptCount = 200_000;
 
 async function beginGroup({ isBranching }: { readonly isBranching: boolean }) {
-  const book = new GroupBook({
+  const book = new GroupLedger({
     source: { length: 1, repeatable: true, at: () => ({ task: lampTask }) },
     size: attemptCount,
     begun: attemptCount,
@@ -21,7 +21,7 @@ async function beginGroup({ isBranching }: { readonly isBranching: boolean }) {
   return book;
 }
 
-function takeAll(book: GroupBook): readonly AttemptJob[] {
+function takeAll(book: GroupLedger): readonly AttemptJob[] {
   const jobs: AttemptJob[] = [];
   for (let job = book.takeJob(); job !== undefined; job = book.takeJob()) jobs.push(job);
   return jobs;
@@ -47,7 +47,7 @@ test("gives out very many attempts that branch behind the first one of their gro
 
 test("is done with a group that is whole, also where attempts at it were not taken", async () => {
   const source = { length: 1, repeatable: true, at: () => ({ task: lampTask }) };
-  const book = new GroupBook({ source, size: 1, begun: 3, seed: 0, finished: [] });
+  const book = new GroupLedger({ source, size: 1, begun: 3, seed: 0, finished: [] });
   book.release((await book.begin({ signal: new AbortController().signal }))!);
   expect(book.isAllFinished).toBe(false);
   const { assignment, group } = book.takeJob()!;

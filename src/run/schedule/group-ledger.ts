@@ -6,19 +6,19 @@ import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
 import { withResolvers, type Resolvers } from "../../async/with-resolvers.ts";
 import type { Task } from "../../task.ts";
 import { askSource, type AskOptions } from "./ask-source.ts";
-import type { BegunGroup } from "../folder/started-groups.ts";
+import type { StartedGroup } from "../folder/started-groups.ts";
 import type { FinishedEpisode } from "../folder/episode-row.ts";
 import type { EpisodeGroup } from "./group.ts";
 import { groupIdOf } from "./group-id.ts";
-import { isNotedAs, notedKey, type NotedTask } from "../folder/task-record.ts";
+import { isRecordedAs, taskRecordKey, type TaskRecord } from "../folder/task-record.ts";
 import {
   requireSameGroup,
   requireSameGroups,
-  type BegunAttempt,
+  type StartedAttempt,
   type EarlierGroup,
 } from "../folder/same-groups.ts";
 import type { Fork, SourcedTask, TaskSource } from "./task-source.ts";
-import type { Trunk } from "./shared-prefix.ts";
+import type { SharedPrefix } from "./shared-prefix.ts";
 
 /** A group of which attempts are to be played, or are being played. */
 export interface OpenGroup {
@@ -34,7 +34,7 @@ export interface OpenGroup {
   /** Jobs that are there once the first attempt has ended. */
   readonly waiting: AttemptJob[];
   /** The first attempt, where others part from it and it has ended in this start. */
-  trunk?: Trunk;
+  trunk?: SharedPrefix;
   /** Aborted when the group needs no more attempts. */
   readonly giveUp: AbortController;
   /** Attempts that had ended and whose lines were lost: the group is not whole before these are back. */
@@ -57,7 +57,7 @@ export interface AttemptJob {
 }
 
 /** A group that is begun: nobody can take its attempts before `release()`. */
-export interface BegunTask {
+export interface StartedTask {
   readonly group: OpenGroup;
   readonly jobs: readonly AttemptJob[];
   /** Whether its task is to be noted. */
@@ -66,7 +66,7 @@ export interface BegunTask {
 }
 
 /** A group that earlier starts brought to its end. */
-export interface WholeGroup {
+export interface CompletedGroup {
   readonly groupIndex: number;
   /** At least one. */
   readonly rows: readonly FinishedEpisode[];
@@ -76,7 +76,7 @@ export interface WholeGroup {
  * Keeps account of a run's groups: which there were, which are open, and which attempts are next. Of what
  * is finished only ids stay in mind.
  */
-export class GroupBook {
+export class GroupLedger {
   readonly #source: TaskSource;
   readonly #size: number;
   readonly #begun: number;
@@ -91,7 +91,7 @@ export class GroupBook {
   /** Attempts that had ended and whose lines were lost, by the ids of their groups. */
   readonly #lost = new Map<string, string[]>();
   /** Attempts that earlier starts began, by group, of a source that is to give their groups again; as `#earlier`. */
-  readonly #begunBefore = new Map<number, BegunAttempt[]>();
+  readonly #begunBefore = new Map<number, StartedAttempt[]>();
   /** What such a source gave beforehand, until it is needed. */
   readonly #givenBefore = new Map<number, SourcedTask | undefined>();
   /** All that earlier starts finished, also those of groups behind the last that the source gives now. */
@@ -238,7 +238,7 @@ export class GroupBook {
    * The groups that earlier starts brought to their end, with their finished attempts, in order of their places. Those
    * that a repeatable source does not give any more are not among them.
    */
-  get wholeBefore(): readonly WholeGroup[] {
+  get wholeBefore(): readonly CompletedGroup[] {
     const { length = Infinity, repeatable = false } = this.#source;
     return [...this.#earlier]
       .filter(
@@ -256,7 +256,10 @@ export class GroupBook {
    *   task of a group that has ended need not be there any more.
    * @returns how many these are.
    */
-  async reopen(begun: readonly BegunGroup[], recall: (noted: NotedTask) => Task): Promise<number> {
+  async reopen(
+    begun: readonly StartedGroup[],
+    recall: (noted: TaskRecord) => Task,
+  ): Promise<number> {
     let count = 0;
     const told = new Set<number>();
     // Attempts of a group of which nothing is told are no other group's.
@@ -268,7 +271,7 @@ export class GroupBook {
       const { groupIndex, groupId, fork } = noted;
       told.add(groupIndex);
       this.#nextGroup = Math.max(this.#nextGroup, groupIndex + 1);
-      this.#notedBefore.set(groupId, notedKey(noted));
+      this.#notedBefore.set(groupId, taskRecordKey(noted));
       const earlier = this.#earlier.get(groupIndex) ?? [];
       this.#earlier.delete(groupIndex);
       if (this.#hasEndedBefore(earlier)) continue;
@@ -304,7 +307,7 @@ export class GroupBook {
    * @returns the group, and whether its task is to be noted; nothing where there is none.
    * @throws UsageError where it has the id of another one, and as `askSource()` does.
    */
-  async begin(options: AskOptions): Promise<BegunTask | undefined> {
+  async begin(options: AskOptions): Promise<StartedTask | undefined> {
     const { length, repeatable = false } = this.#source;
     for (;;) {
       const groupIndex = this.#nextGroup;
@@ -366,7 +369,7 @@ export class GroupBook {
    * @throws UsageError as `requireSameGroups()` does.
    */
   async holdEarlier(
-    begun: readonly BegunAttempt[],
+    begun: readonly StartedAttempt[],
     wanted: ReadonlySet<number>,
     options: AskOptions,
   ): Promise<void> {
@@ -384,7 +387,7 @@ export class GroupBook {
       earlier: this.#earlier.get(groupIndex) ?? [],
       begun: this.#begunBefore.get(groupIndex) ?? [],
     }));
-    if (source.told !== undefined) {
+    if (source.onGroupEnd !== undefined) {
       let first = 0;
       while (this.#hasEndedBefore(this.#earlier.get(first))) first += 1;
       groups = groups.filter((group) => group.groupIndex <= first && isNeeded(group));
@@ -408,7 +411,7 @@ export class GroupBook {
     const noted = this.#notedBefore.get(groupId);
     if (noted === undefined) return false;
     this.#notedBefore.delete(groupId);
-    if (isNotedAs(noted, task)) return true;
+    if (isRecordedAs(noted, task)) return true;
     throw new UsageError(
       `Cannot play ${task.environment}: the source gives another task as ${groupId} than an earlier start ` +
         "began under that id; give it a `groupId` of its own, or choose another folder",
@@ -416,7 +419,7 @@ export class GroupBook {
   }
 
   /** The group's attempts are there to be taken. */
-  release({ group, jobs }: Pick<BegunTask, "group" | "jobs">): void {
+  release({ group, jobs }: Pick<StartedTask, "group" | "jobs">): void {
     const waitForFirst = this.isBranching && jobs[0]?.assignment.sampleIndex === 0;
     // One by one: there may be more than a call can have arguments.
     for (const [place, job] of jobs.entries()) {
@@ -428,7 +431,7 @@ export class GroupBook {
   #open(
     about: Pick<OpenGroup, "groupIndex" | "groupId" | "task" | "earlier">,
     fork?: Fork,
-  ): Pick<BegunTask, "group" | "jobs"> {
+  ): Pick<StartedTask, "group" | "jobs"> {
     const { groupIndex, groupId, task, earlier } = about;
     // The others of it are counted already.
     if (groupIndex >= (this.#source.length ?? Infinity)) {

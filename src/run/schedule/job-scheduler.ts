@@ -4,22 +4,22 @@ import { systemClock } from "../../async/clock.ts";
 import { withDeadline } from "../../async/deadline.ts";
 import { withResolvers, type Resolvers } from "../../async/with-resolvers.ts";
 import type { AskOptions } from "./ask-source.ts";
-import { begunEvent, type BegunEvent } from "../folder/started-groups.ts";
-import type { AttemptJob, BegunTask, GroupBook } from "./group-ledger.ts";
-import type { GroupOutlet } from "./group-delivery.ts";
-import { noteTask } from "../folder/task-record.ts";
-import type { BegunAttempt } from "../folder/same-groups.ts";
+import { groupStartedEvent, type GroupStartedEvent } from "../folder/started-groups.ts";
+import type { AttemptJob, StartedTask, GroupLedger } from "./group-ledger.ts";
+import type { GroupDelivery } from "./group-delivery.ts";
+import { toTaskRecord } from "../folder/task-record.ts";
+import type { StartedAttempt } from "../folder/same-groups.ts";
 import type { PolicyVersions } from "../policy/staleness.ts";
 import type { StartRunOptions } from "../start-run-options.ts";
 import type { SourcedTask } from "./task-source.ts";
 
 /** What decides which attempts are next. */
-interface JobDeskOptions extends Pick<
+interface JobSchedulerOptions extends Pick<
   StartRunOptions,
   "admission" | "folder" | "redactor" | "setup" | "source"
 > {
-  readonly book: GroupBook;
-  readonly outlet: GroupOutlet;
+  readonly book: GroupLedger;
+  readonly outlet: GroupDelivery;
   readonly versions: PolicyVersions;
 }
 
@@ -27,8 +27,8 @@ interface JobDeskOptions extends Pick<
 const askVersion = { everyMs: 1_000, mostMs: 5_000 };
 
 /** Gives out attempts, one at a time, and begins groups where there is room for them. */
-export class JobDesk {
-  readonly #options: JobDeskOptions;
+export class JobScheduler {
+  readonly #options: JobSchedulerOptions;
   /** Aborted when nothing is begun any more. */
   readonly #ending = createAbortController();
   #room: Resolvers<void> | undefined;
@@ -38,7 +38,7 @@ export class JobDesk {
   /** Why the source gives nothing any more that can be played. */
   #fault: { readonly error: unknown } | undefined;
 
-  constructor(options: JobDeskOptions) {
+  constructor(options: JobSchedulerOptions) {
     this.#options = options;
   }
 
@@ -133,16 +133,16 @@ export class JobDesk {
   }
 
   /** Draws a task, with what is to be noted of it. What cannot be played ends no more than the drawing. */
-  async #drawNoted(): Promise<{ begun: BegunTask; event?: BegunEvent } | undefined> {
+  async #drawNoted(): Promise<{ begun: StartedTask; event?: GroupStartedEvent } | undefined> {
     const { folder, redactor, setup } = this.#options;
     try {
       const begun = await this.#drawGroup();
       if (begun === undefined || !begun.isNoted || folder === undefined) return begun && { begun };
       const { fork } = begun;
       const { groupIndex, groupId, task } = begun.group;
-      const noted = noteTask(task, { environment: setup.environment, redactor });
+      const noted = toTaskRecord(task, { environment: setup.environment, redactor });
       const group = { groupIndex, groupId, ...noted, ...(fork && { fork }) };
-      return { begun, event: begunEvent(group, redactor) };
+      return { begun, event: groupStartedEvent(group, redactor) };
     } catch (error) {
       if (!(error instanceof UsageError || error instanceof RolloutError)) throw error;
       this.#fault = { error };
@@ -151,7 +151,7 @@ export class JobDesk {
   }
 
   /** Draws a task; nothing where the run stops first. */
-  async #drawGroup(): ReturnType<GroupBook["begin"]> {
+  async #drawGroup(): ReturnType<GroupLedger["begin"]> {
     return await this.#unlessClosed(async (options) => await this.#options.book.begin(options));
   }
 
@@ -159,7 +159,7 @@ export class JobDesk {
    * Holds what earlier starts finished or began against the source (see `GroupBook.holdEarlier()`): a start with other
    * tasks is refused before anything of the folder is changed.
    */
-  async holdEarlier(begun: readonly BegunAttempt[], wanted: ReadonlySet<number>): Promise<void> {
+  async holdEarlier(begun: readonly StartedAttempt[], wanted: ReadonlySet<number>): Promise<void> {
     await this.#unlessClosed(
       async (options) => await this.#options.book.holdEarlier(begun, wanted, options),
     );

@@ -1,4 +1,4 @@
-import type { GroupBook, OpenGroup } from "./group-ledger.ts";
+import type { GroupLedger, OpenGroup } from "./group-ledger.ts";
 import type { RunResult } from "../live-run.ts";
 import type { PlanRecord } from "./plan-run.ts";
 import type { RunFolder } from "../folder/run-folder.ts";
@@ -81,7 +81,7 @@ export function endByPlan(
   }: {
     readonly end: RunResult["end"];
     readonly grouping: StartRunOptions["grouping"];
-    readonly book: GroupBook;
+    readonly book: GroupLedger;
   },
 ): { readonly end: RunResult["end"]; readonly planned?: number } {
   const isPart = end === "finished" && !book.areFinished(taskIndexes.length);

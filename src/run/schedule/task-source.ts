@@ -42,7 +42,7 @@ export interface TaskSource {
   /**
    * The task of the group at a place; nothing where there are no more. Places are asked for in order, one
    * at a time. Of a repeatable source some may be left out, and those of groups that earlier starts ended or began are
-   * asked for before anything is played, to see that it gives them again; where it has `told()`, and may wait for
+   * asked for before anything is played, to see that it gives them again; where it has `onGroupEnd()`, and may wait for
    * groups to end, it is asked for the first that is to be played alone, and with `redeliver` for those that ended of
    * which nothing was recorded. Any other source is asked for those that an earlier start noted as well. May wait.
    * What it throws, and what it gives that cannot be played, ends the run when the groups that were begun have come to
@@ -67,7 +67,7 @@ export interface TaskSource {
    * told of it. With `redeliver`, not of one that was taken and of which an attempt is played again, although it is asked
    * for that one. What it throws or rejects with ends the run (see `onEpisode`).
    */
-  told?(group: EpisodeGroup): void;
+  onGroupEnd?(group: EpisodeGroup): void;
 }
 
 /** The tasks of a plan, each once, in their order. */
@@ -150,9 +150,9 @@ function shuffled(items: readonly number[], random: Random): readonly number[] {
 /** Tasks that a callback chooses, with what it was told of the groups that ended before. */
 export function curriculum(
   choose: (groupIndex: number) => SourcedTask | undefined | Promise<SourcedTask | undefined>,
-  told: (group: EpisodeGroup) => void = () => {},
+  onGroupEnd: (group: EpisodeGroup) => void = () => {},
 ): TaskSource {
-  return { at: (groupIndex) => choose(groupIndex), told };
+  return { at: (groupIndex) => choose(groupIndex), onGroupEnd };
 }
 
 /**

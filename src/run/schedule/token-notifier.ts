@@ -5,7 +5,7 @@ import { nothingSampled } from "../../engine/nothing-sampled.ts";
  * What an engine tells of one call while it lasts. It is handed on to whoever asked, until the call is given up,
  * and kept: what was told is never taken back.
  */
-export class ToldTokens {
+export class TokenNotifier {
   readonly #ids: number[] = [];
   readonly #logprobs: number[] = [];
   readonly #sayHeld: GenerateOptions["onHeld"];

@@ -2,7 +2,7 @@ import type { EpisodeRow } from "../folder/episode-row.ts";
 import { encodeLine } from "../disk/encode-line.ts";
 import { LineReader, readPlacedLines, type LinePlace } from "../disk/placed-lines.ts";
 import { diskFiles, type Files } from "../disk/files.ts";
-import { writeWhole } from "../disk/write-atomically.ts";
+import { writeAtomically } from "../disk/write-atomically.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import { toSlimeGroup, type SlimeMember, type SlimeOmission, type SlimePlace } from "./slime.ts";
 
@@ -67,7 +67,7 @@ export async function writeSlimeFile(
       }
     }
   }
-  await writeWhole(file, lines(), files && { files });
+  await writeAtomically(file, lines(), files && { files });
   return { groups, rows, ...(Object.keys(leftOut).length !== 0 && { leftOut }) };
 }
 

@@ -11,7 +11,7 @@ const keptLength = 32 * 1024;
  * Replies by what was asked for, for requests that say that they are made again. Others are sampled
  * anew: the same body alone is no sign, since a client may mean it.
  */
-export class RetryBook {
+export class ReplyCache {
   readonly #feeds = new Map<string, ReplyFeed>();
 
   /** The reply to give once more; `undefined` where the request is not marked, or is not known. */

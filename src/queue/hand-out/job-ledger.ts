@@ -43,7 +43,7 @@ const closeMs = 5_000;
  * Keeps account of the jobs that are handed out. A job ends here once, whatever the queue says of it and
  * however often; one that the queue has lost is put there again.
  */
-export class JobBook {
+export class JobLedger {
   readonly #store: QueueStore;
   readonly #run: string;
   readonly #queue: Queue;

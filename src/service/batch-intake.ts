@@ -1,5 +1,5 @@
 import { systemClock } from "../async/clock.ts";
-import { BatchBook } from "./batch-book.ts";
+import { BatchRegistry } from "./batch-registry.ts";
 import { BatchConduct, type ConductParts } from "./batch-conduct.ts";
 import type { BatchRequest } from "./batch-request.ts";
 import { BatchSchedule } from "./batch-schedule.ts";
@@ -10,8 +10,8 @@ import type { ServiceEntry } from "./service-journal.ts";
 import type { ServiceMemory } from "./service-memory.ts";
 
 /** Takes batches in, has them played in their turn, and gives them up. */
-export class BatchDesk {
-  readonly book = new BatchBook();
+export class BatchIntake {
+  readonly book = new BatchRegistry();
   readonly #parts: ConductParts;
   readonly #memory: ServiceMemory;
   readonly #conduct: BatchConduct;

@@ -1,14 +1,14 @@
 import type { Json } from "../dialects/read-body.ts";
 import { rememberTools } from "./remember-values.ts";
-import { TextBook } from "./text-book.ts";
+import { TextCache } from "./text-cache.ts";
 
 /**
  * The fields that stand around a body's conversation, by their text. An agent's requests have the same
  * there, its tools above all, and so have the requests of other sessions of that agent.
  */
-export class FieldBook {
-  readonly #before = new TextBook<Json>();
-  readonly #behind = new TextBook<Json | null>();
+export class FieldCache {
+  readonly #before = new TextCache<Json>();
+  readonly #behind = new TextCache<Json | null>();
 
   /**
    * The fields before a list, and the list, which is empty.

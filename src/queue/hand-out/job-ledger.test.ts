@@ -5,7 +5,7 @@ import { memoryClients, plainLine } from "../store/memory-clients.fixture.ts";
 import { MemoryStore } from "../store/memory-store.fixture.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { HandedJob } from "./handed-job.ts";
-import { JobBook } from "./job-book.ts";
+import { JobLedger } from "./job-ledger.ts";
 
 test("a job whose answer is of no use waits for a store that takes nothing", async () => {
   const memory = new MemoryStore(() => 0);
@@ -13,7 +13,7 @@ test("a job whose answer is of no use waits for a store that takes nothing", asy
   const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
   const queue = new store.bullmq.Queue("r", store.bullOptions);
   const told: string[] = [];
-  const book = new JobBook({ store, run: "r", queue, onNews: ({ type }) => told.push(type) });
+  const book = new JobLedger({ store, run: "r", queue, onNews: ({ type }) => told.push(type) });
   const unplayed = { outcome: "aborted" } as Episode;
   const handed = new HandedJob({
     id: "j.1",

@@ -1,6 +1,6 @@
 import type { DialectName } from "../dialects/dialect.ts";
 import type { ToolSet } from "../conversation.ts";
-import { TextBook } from "./text-book.ts";
+import { TextCache } from "./text-cache.ts";
 import { exactKey } from "../../python/json/exact-json.ts";
 
 /** A list of tools as a request gives it. */
@@ -14,8 +14,8 @@ interface ToolList {
  * Tools by the list in which a request gives them. Agents send the same with every request; what the
  * renderer and the parser have prepared of them is found again by the objects.
  */
-export class ToolBook {
-  readonly #byText = new TextBook<ToolSet>();
+export class ToolCache {
+  readonly #byText = new TextCache<ToolSet>();
   /** Most requests have their lists from the same text, which is read once. */
   readonly #byList = new WeakMap<readonly unknown[], Map<DialectName, ToolSet>>();
 

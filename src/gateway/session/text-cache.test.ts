@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { TextBook } from "./text-book.ts";
+import { TextCache } from "./text-cache.ts";
 
 test("TextBook gives the same value for the same text, and keeps a bounded number", () => {
-  const book = new TextBook<object>();
+  const book = new TextCache<object>();
   let readCount = 0;
   const find = (text: string) =>
     book.find(text, () => {

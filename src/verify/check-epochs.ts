@@ -4,7 +4,7 @@ import { EpisodeFile, type EpisodeFacts } from "./episode-file.ts";
 import { findingsIn, type Finding } from "./finding.ts";
 
 /** What `run.json` says of a run that goes over its tasks again and again. */
-export interface PassesFacts {
+export interface EpochsFacts {
   readonly environment: string;
   readonly split: string;
   readonly seed: number;
@@ -15,21 +15,21 @@ export interface PassesFacts {
 }
 
 /**
- * Holds a run's episodes against its passes: an episode's seed says its place in the run, and with it the
+ * Holds a run's episodes against its epochs: an episode's seed says its place in the run, and with it the
  * pass that its group's name has; none is there twice, and each is of a task that is passed over.
  *
  * @returns the attempts that are there, by their places: how many there will be, nobody knows.
  */
-export function checkPasses(
-  passes: PassesFacts,
+export function checkEpochs(
+  epochs: EpochsFacts,
   begun: number,
   episodes: ReadonlyMap<string, EpisodeFacts>,
 ): { readonly attempts: readonly PlannedAttempt[]; readonly findings: readonly Finding[] } {
   const found: { line: number; rule: string; detail: string }[] = [];
   const byPlace = new Map<number, string>();
   for (const [rolloutId, { place, fields }] of episodes) {
-    const index = placeOf(passes, fields);
-    const details = compare(passes, begun, [rolloutId, fields]);
+    const index = placeOf(epochs, fields);
+    const details = compare(epochs, begun, [rolloutId, fields]);
     const other = byPlace.get(index);
     if (other !== undefined) details.push(`${rolloutId} is the same attempt as ${other}`);
     else byPlace.set(index, rolloutId);
@@ -49,7 +49,7 @@ export function checkPasses(
 
 /** A branch has the user, and so the seed, of the first attempt of its group. */
 function placeOf(
-  { seed: first }: Pick<PassesFacts, "seed">,
+  { seed: first }: Pick<EpochsFacts, "seed">,
   { forkedFrom, sampleIndex, seed }: EpisodeFacts["fields"],
 ): number {
   if (typeof seed !== "number") return NaN;
@@ -58,7 +58,7 @@ function placeOf(
 }
 
 function compare(
-  { environment, split, seed, passOver }: PassesFacts,
+  { environment, split, seed, passOver }: EpochsFacts,
   begun: number,
   [rolloutId, fields]: readonly [string, EpisodeFacts["fields"]],
 ): string[] {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ReplyFeed } from "./reply-feed.ts";
-import { requestKey, RetryBook } from "./retry-book.ts";
+import { requestKey, ReplyCache } from "./reply-cache.ts";
 
 const marked = new Headers({ "x-stainless-retry-count": "2" });
 
@@ -11,7 +11,7 @@ function feed(length: number): ReplyFeed {
 }
 
 test("a request is known again only where it says that it is made again", () => {
-  const book = new RetryBook();
+  const book = new ReplyCache();
   const kept = feed(1);
   book.keep("a", kept);
   expect(book.find(marked, "a")).toBe(kept);
@@ -22,7 +22,7 @@ test("a request is known again only where it says that it is made again", () => 
 });
 
 test("the newest replies are kept, as many and as long as there is room for", () => {
-  const book = new RetryBook();
+  const book = new ReplyCache();
   for (let count = 0; count < 20; count++) book.keep(`short ${count}`, feed(10));
   expect(book.find(marked, "short 3")).toBe(undefined);
   expect(book.find(marked, "short 4")).not.toBe(undefined);

@@ -4,7 +4,7 @@ import { Batch, type BatchStatus } from "./batch.ts";
 import { ServiceError } from "./service-error.ts";
 
 /** The batches that were accepted, by their ids and their keys. */
-export class BatchBook {
+export class BatchRegistry {
   readonly #batches = new Map<string, Batch>();
   readonly #byKey = new Map<string, { readonly batch: Batch; readonly accepted: Promise<void> }>();
   readonly #open = new Set<Batch>();

@@ -5,7 +5,7 @@ const keptTexts = 64;
 const keptLength = 4 * 1024 * 1024;
 
 /** What texts were read as, for texts that are met again and again. */
-export class TextBook<Value> {
+export class TextCache<Value> {
   readonly #values = new Map<string, Value>();
   #length = 0;
 
