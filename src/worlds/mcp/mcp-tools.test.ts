@@ -243,6 +243,16 @@ describe("mcpTools() over standard input and output", () => {
     );
   });
 
+  test("quotes no part of a long key that a server wrote over and over", async () => {
+    const key = `long-canary-${"a1B2".repeat(400)}`;
+    const script = "for (let i = 0; i < 60; i++) console.error(process.env.API_KEY)";
+    const complaint = await complaintOf(
+      open({ command: process.execPath, args: ["-e", script], env: { API_KEY: key } }),
+    );
+    expect(complaint).toContain("(its standard error ends with: ");
+    expect(complaint).not.toContain("a1B2");
+  });
+
   test("says which server cannot be used, and why", async () => {
     expect(await complaintOf(open({ command: "no-such-program", args: ["x"] }))).toBe(
       "Cannot reach MCP server no-such-program: spawn no-such-program ENOENT (there is no such program)",

@@ -3,6 +3,7 @@ import { RolloutError, describeError } from "../../errors.ts";
 import { shownUrl } from "../../internal/find-secrets.ts";
 import { withDeadline } from "../../internal/deadline.ts";
 import { decodeText } from "../../internal/decode-text.ts";
+import { Redactor } from "../../internal/redactor.ts";
 import { writeJsonWith } from "../../environment/plain-text.ts";
 import { parseExactJson, writeExactJson, writtenText } from "../../python/exact-json.ts";
 
@@ -230,7 +231,9 @@ function describeProblems(errors: unknown): string | undefined {
 }
 
 function brief(value: unknown): string {
-  const text =
+  const whole =
     typeof value === "string" ? value : value == null ? "nothing" : writeExactJson(value);
+  // Cut behind that: what is left of a key would not be known as one.
+  const text = new Redactor().text(whole);
   return text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : text;
 }
