@@ -316,6 +316,25 @@ describe("mcpTools() over streamable HTTP", () => {
     expect(complaint).toContain("expected headers that it accepts");
   });
 
+  test("follows a server within its origin, and takes its headers nowhere else", async () => {
+    const seen: (string | null)[] = [];
+    const leadTo = (place: string) =>
+      new Response(null, { status: 307, headers: { location: place } });
+    const other = await serveHttp((request) => {
+      seen.push(request.headers.get("x-api-key"));
+      return undefined;
+    });
+    const near = await serveHttp(({ url }) => (url.endsWith("/mcp") ? leadTo("/mcp/") : undefined));
+    const far = await serveHttp(() => leadTo(`${other.url}?key=canary`));
+    const headers = { "x-api-key": "redirect-canary-01" };
+    const tools = await openHttp({ ...near, headers });
+    expect(await answers(tools, call("add", { a: 1, b: 1 }))).toEqual(["2"]);
+    const complaint = await complaintOf(mcpTools({ ...far, headers }));
+    expect(complaint).toContain(`Redirect to ${other.url} not followed`);
+    expect(complaint).not.toContain("canary");
+    expect(seen).toEqual([]);
+  });
+
   test("fails an episode while the server is away, and not the next", async () => {
     let isAway = false;
     const { url } = await serveHttp(() =>
