@@ -113,6 +113,8 @@ describe("secretsOfNamed() finds the password of a connection", () => {
       expect(secretsOfNamed({ SHOP: value }).secrets).toContain(password);
     }
     expect(secretsOfNamed({ LINES: "PWD=/work/desk\nHOME=/root" }).secrets).toEqual([]);
+    const task = "Ask for two things.\nPassword: required\nName: welcome";
+    expect(secretsOfNamed({ TASK: task }).secrets).toEqual([]);
   });
 });
 
@@ -166,13 +168,16 @@ describe("secretsOfArguments()", () => {
     [["-c", `curl -H "Authorization: Bearer plain-words" http://host`]],
     [["-c", "server postgres://me:plain-words@db/shop --verbose"]],
     [["--stdio", "npx server --api-key plain-words"]],
+    [["-u", "me:plain-words"]],
+    [["--user=me:plain-words"]],
+    [["https://host/mcp?workspace=plain-w0rd5-a1b2c3-0001"]],
     [["--servers", '[{"env": [{"name": "API_KEY", "value": "plain-words"}]}]']],
     [["--servers", '{"shop": {"args": ["--token", "plain-words"]}}']],
   ])("finds what is wrapped in %j", (args) => {
     const { secrets, urls } = secretsOfArguments(args);
     const redactor = new Redactor(secrets);
     for (const url of urls) redactor.learnUrl(url);
-    const key = args.join(" ").includes("plain-words") ? "plain-words" : "plain-w0rd5-a1b2c3";
+    const [key = ""] = /plain-words|plain-w0rd5[-\w]+/.exec(args.join(" ")) ?? [];
     expect(redactor.text(`got ${key}.`)).toBe("got [redacted].");
   });
 
@@ -180,6 +185,7 @@ describe("secretsOfArguments()", () => {
     for (const args of [
       ["--system", "Order A1B2C3D4E5F6G7 is the customer's: don't ask for it"],
       ["-c", "cd /work/desk && exec node server.js --root /data --verbose"],
+      ["run", "--user", "1000:1000", "-u", "postgres:postgres"],
     ]) {
       expect(secretsOfArguments(args)).toEqual({ secrets: [], urls: [] });
     }

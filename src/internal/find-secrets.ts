@@ -51,8 +51,18 @@ function ofArgument(
   }
   const isValue = /^--?\w[^=]*$/.test(before) && !argument.startsWith("-");
   if (isValue && isDigest(before, argument)) return noSecrets;
+  const passwords = isValue ? passwordsOfUser(before, argument) : [];
   const isSecret = (isValue && isSecretName(before)) || looksSecret(argument);
-  return isSecret ? { secrets: [argument], urls: [] } : ofText(argument);
+  if (isSecret) return { secrets: [argument, ...passwords], urls: [] };
+  return together([ofText(argument), { secrets: passwords, urls: [] }]);
+}
+
+/** Finds the password in `-u name:password`, as curl has it; ids, and a group with the user's name, are none. */
+function passwordsOfUser(flag: string, value: string): readonly string[] {
+  const [, name, password] = /^([^:]*):(.+)$/s.exec(value) ?? [];
+  const isFlag = /^(?:-u|(?:--)?(?:proxy-)?user(?:name)?)$/.test(flag);
+  if (!isFlag || password === undefined || password === name || /^\d+$/.test(password)) return [];
+  return [password];
 }
 
 /**
@@ -82,13 +92,13 @@ export function withoutSecretsOf(args: readonly string[], complaint: string): st
   return redactor.text(complaint);
 }
 
-/** Finds what is secret in a URL: also the parts of its path that look like keys. */
+/** Finds what is secret in a URL: also the parts of its path and the values of its query that look like keys. */
 export function ofUrl(url: string): FoundSecrets {
   if (!url.includes("://")) return noSecrets;
   if (!URL.canParse(url)) return { secrets: passwordsOf(url), urls: [] };
-  const { pathname } = new URL(url);
-  const secrets = pathname.split("/").filter((part) => part.length >= 20 && isKey(part));
-  return { secrets, urls: [url] };
+  const { pathname, searchParams } = new URL(url);
+  const parts = [...pathname.split("/"), ...searchParams.values()];
+  return { secrets: parts.filter((part) => part.length >= 20 && isKey(part)), urls: [url] };
 }
 
 /** Finds the password in an address that is no URL, such as one of several hosts or with `#` in the password. */
@@ -132,8 +142,9 @@ function ofNamed(name: string, value: string, looksSecret = isKey): FoundSecrets
       secrets: [...found.secrets, ...credentialsOf(value), ...cookies.filter(isKey)],
     };
   }
-  if (isDigest(name, value) || isUrl(value) || !looksSecret(value)) return found;
-  return { ...found, secrets: [...found.secrets, value] };
+  if (isUrl(value) || isDigest(name, value)) return found;
+  const own = [...passwordsOfUser(name, value), ...(looksSecret(value) ? [value] : [])];
+  return { ...found, secrets: [...found.secrets, ...own] };
 }
 
 /** Tells a URL with a host from such as `jdbc:sqlserver://host;password=X`, in which no part is one for a URL. */
@@ -159,7 +170,7 @@ function ofText(text: string): FoundSecrets {
   ]);
 }
 
-/** Deeper JSON is not looked into. */
+/** Depth of JSON that is looked into. */
 const jsonDepth = 64;
 
 function ofJson(value: unknown, depth = 0): FoundSecrets {
@@ -196,9 +207,11 @@ function ofPairs(text: string): readonly string[] {
     .filter((value) => value !== "");
 }
 
-/** Finds values of lines such as `X-Api-Key: X`: headers and YAML. */
+/** Finds values of lines such as `X-Api-Key: X`: headers and YAML, and no text in sentences. */
 function ofMembers(text: string): readonly string[] {
-  return text.split("\n").flatMap((line) => {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  if (!lines.every((line) => /^\s*(?:- |#|["']?[A-Za-z][\w.-]*["']?\s*:)/.test(line))) return [];
+  return lines.flatMap((line) => {
     const sign = line.indexOf(":");
     const name = withoutQuotes(line.slice(0, Math.max(0, sign)).trim().replace(/^- /, ""));
     const value = withoutQuotes(line.slice(sign + 1).trim());
@@ -208,7 +221,7 @@ function ofMembers(text: string): readonly string[] {
   });
 }
 
-/** In a text of pairs `PWD` is a password, where it is no folder. */
+/** Tells the name of a secret, and in a text of pairs also `PWD` where its value is no folder. */
 function holdsSecret(name: string, value: string): boolean {
   if (name === "" || name.length > longestName) return false;
   return isSecretName(name) || (/^pwd$/i.test(name) && !/^(?:[/~]|\w:\\)/.test(value));

@@ -8,7 +8,7 @@ import type { ForeignAgent, ForeignRun } from "./foreign-agent.ts";
 
 /** So much of what the command writes to its standard error is told when it fails, in characters. */
 const toldLength = 2000;
-/** So much of it is kept: it is shorter without its secrets, in characters. */
+/** Characters of it that are kept: it is shorter without its secrets. */
 const keptLength = 64 * 1024;
 
 /** How long a command that is to end may take for it, in milliseconds. */

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { wholeSecretsEnd } from "../../internal/redactor.ts";
 
-/** What is looked at behind the limit, in bytes, for the end of a secret that the limit would cut. */
+/** Bytes behind the limit that are looked at for the end of a secret, which the limit would cut. */
 const overlap = 16 * 1024;
 
 /** The beginning of an output of any length. */
