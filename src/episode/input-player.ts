@@ -5,7 +5,7 @@ import { systemClock, type Clock } from "../internal/clock.ts";
 import { whyNotJson } from "../internal/why-not-json.ts";
 import type { Generation } from "../engine/engine.ts";
 import { endedBy } from "../internal/ended-by.ts";
-import type { Redactor } from "../internal/redactor.ts";
+import { wholeSecretsEnd, type Redactor } from "../internal/redactor.ts";
 import { OutsideMisuse, PlaybackStop, type Outside } from "../outside.ts";
 import { AnswerOrder } from "./answer-order.ts";
 import { describe } from "./foreign-value.ts";
@@ -875,7 +875,7 @@ function notRecorded(what: string): Error {
 
 function brief(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
-  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+  return text.length > 200 ? `${text.slice(0, wholeSecretsEnd(text, 200))}…` : text;
 }
 
 function nameOf(input: Input): string {
