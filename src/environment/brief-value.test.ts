@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { hideEverywhere } from "../secrets/redactor.ts";
 import { toPlainJson, toPyValue, type PlainJson } from "../python/value.ts";
 import { briefText, briefValue } from "./brief-value.ts";
 
@@ -11,6 +12,11 @@ describe("briefValue()", () => {
     [[]],
   ])("leaves a short value as it is: %j", (value) => {
     expect(briefValue(toPyValue(value))).toEqual(toPyValue(value));
+  });
+
+  test("cuts a text before a key, and not within it", () => {
+    hideEverywhere({ secrets: ["brief-canary-0123456789"] });
+    expect(brief(`${"x".repeat(1990)}brief-canary-0123456789`)).toBe(`${"x".repeat(1990)}…`);
   });
 
   test("cuts long texts, lists and objects, and says so", () => {

@@ -1,3 +1,4 @@
+import { wholeSecretsEnd } from "../secrets/redactor.ts";
 import { isPyDict, isPyList, type PyValue } from "../python/value.ts";
 
 /** What a brief value keeps: characters of its texts, and values, one character each. */
@@ -46,6 +47,6 @@ function shortenText(text: string, room: { left: number }): string {
   room.left -= text.length + 1;
   if (text.length <= length) return text;
   // No half of a pair of surrogates is left behind.
-  const end = /[\ud800-\udbff]/.test(text.charAt(length - 1)) ? length - 1 : length;
-  return text.slice(0, end) + ellipsis;
+  const end = wholeSecretsEnd(text, length);
+  return text.slice(0, /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end) + ellipsis;
 }

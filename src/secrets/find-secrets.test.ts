@@ -7,6 +7,7 @@ import {
   shownUrl,
   withoutSecretsOf,
 } from "./find-secrets.ts";
+import { Redactor } from "./redactor.ts";
 
 describe("secretsOfNamed()", () => {
   test("finds values by their names, behind their schemes, and pairs in base64", () => {
@@ -104,6 +105,43 @@ describe("secretsOfNamed() tells names of secrets from names that hold the same 
   });
 });
 
+describe("secretsOfNamed() finds the password of a connection", () => {
+  test.each([
+    "mongodb://me:plain-words@h1:27017,h2:27017/shop?authSource=admin",
+    "postgresql://me:plain-words@h1:5432,h2:5432/shop",
+    "redis://:plain-words@cache:6379/0",
+    "jdbc:mysql://me:plain-words@db:3306/shop",
+    "jdbc:postgresql://db/shop?user=me&password=plain-words",
+    "jdbc:sqlserver://db:1433;user=sa;password=plain-words;encrypt=true",
+    "DATABASE=shop;HOSTNAME=db;UID=me;PWD=plain-words",
+    "Driver={Some Driver};Server=db;Password={plain-words}",
+    `Host=db;Password="plain-words"`,
+    `host=db user=me password='plain-words'`,
+    "api-key=plain-words,other=1",
+    "X-Api-Key: plain-words\nAccept: text/plain",
+    "endpoint: shop\napi_key: plain-words\n",
+    '[{"name": "Authorization", "value": "Bearer plain-words"}]',
+    '{"servers": [{"api_key": "plain-words"}]}',
+  ])("%s", (value) => {
+    const { secrets, urls } = secretsOfNamed({ SHOP: value });
+    const redactor = new Redactor(secrets);
+    for (const url of urls) redactor.learnUrl(url);
+    expect(redactor.text("got plain-words.")).toBe("got [redacted].");
+  });
+
+  test("also with a mark that no URL has, and with spaces", () => {
+    for (const [value, password] of [
+      ["postgres://me:plain#words@db/shop", "plain#words"],
+      ["Server=db;User Id=me;Password=plain words here;Port=1", "plain words here"],
+    ] as const) {
+      expect(secretsOfNamed({ SHOP: value }).secrets).toContain(password);
+    }
+    expect(secretsOfNamed({ LINES: "PWD=/work/desk\nHOME=/root" }).secrets).toEqual([]);
+    const task = "Ask for two things.\nPassword: required\nName: welcome";
+    expect(secretsOfNamed({ TASK: task }).secrets).toEqual([]);
+  });
+});
+
 describe("secretsOfArguments()", () => {
   test("leaves a model's name and an author as they are", () => {
     const args = [
@@ -163,6 +201,40 @@ describe("secretsOfArguments()", () => {
       "one-token",
       "two",
     ]);
+  });
+
+  test.each([
+    [["--header=Authorization: Bearer plain-words"]],
+    [["--header=X-Api-Key:plain-words"]],
+    [["--header=X-Workspace-Id: plain-w0rd5-a1b2c3"]],
+    [["-c", "exec server --token plain-words --port 80"]],
+    [["-lc", "API_KEY=plain-words exec server"]],
+    [["-c", 'export API_KEY="plain-words"; exec server']],
+    [["-c", `curl -H 'X-Api-Key: plain-words' http://host`]],
+    [["-c", `curl -H "Authorization: Bearer plain-words" http://host`]],
+    [["-c", "server postgres://me:plain-words@db/shop --verbose"]],
+    [["--stdio", "npx server --api-key plain-words"]],
+    [["-u", "me:plain-words"]],
+    [["--user=me:plain-words"]],
+    [["https://host/mcp?workspace=plain-w0rd5-a1b2c3-0001"]],
+    [["--servers", '[{"env": [{"name": "API_KEY", "value": "plain-words"}]}]']],
+    [["--servers", '{"shop": {"args": ["--token", "plain-words"]}}']],
+  ])("finds what is wrapped in %j", (args) => {
+    const { secrets, urls } = secretsOfArguments(args);
+    const redactor = new Redactor(secrets);
+    for (const url of urls) redactor.learnUrl(url);
+    const [key = ""] = /plain-words|plain-w0rd5[-\w]+/.exec(args.join(" ")) ?? [];
+    expect(redactor.text(`got ${key}.`)).toBe("got [redacted].");
+  });
+
+  test("leaves the words of a sentence, and a shell's own", () => {
+    for (const args of [
+      ["--system", "Order A1B2C3D4E5F6G7 is the customer's: don't ask for it"],
+      ["-c", "cd /work/desk && exec node server.js --root /data --verbose"],
+      ["run", "--user", "1000:1000", "-u", "postgres:postgres"],
+    ]) {
+      expect(secretsOfArguments(args)).toEqual({ secrets: [], urls: [] });
+    }
   });
 
   test("finds them in a line for the shell", () => {

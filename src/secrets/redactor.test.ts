@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
-import { hideEverywhere, Redactor } from "./redactor.ts";
+import { hideEverywhere, Redactor, wholeSecretsEnd, withoutCutSecret } from "./redactor.ts";
 
 const secret = 'sk-"s\\ecret/+ü 123';
 
@@ -197,4 +197,20 @@ describe("hideEverywhere()", () => {
     }
     expect(new Redactor().text("secret-1999-of-episodes")).toBe("[redacted]");
   });
+});
+
+test("a text is cut before a secret, and not within one", () => {
+  hideEverywhere({ secrets: ["cut-canary-one", "canary-one-two"] });
+  const text = "say cut-canary-one-two now";
+  expect([3, 4, 5, 17, 18, 21, 22].map((end) => wholeSecretsEnd(text, end))).toEqual([
+    3, 4, 4, 4, 4, 4, 22,
+  ]);
+  expect(wholeSecretsEnd("cut-canary-one", 0)).toBe(0);
+});
+
+test("the end of a secret at the beginning of a text is taken away", () => {
+  hideEverywhere({ secrets: ["front-canary-one"] });
+  expect(withoutCutSecret("canary-one is it", [])).toBe(" is it");
+  expect(withoutCutSecret("more words", ["much-more"])).toBe(" words");
+  expect(withoutCutSecret("other words", ["much-more"])).toBe("other words");
 });

@@ -249,6 +249,44 @@ export function hideEverywhere({
   for (const url of urls) hide(url, urlForms);
 }
 
+/**
+ * Finds where a text may be cut at the latest, so that no secret of this process is cut in two: half of one would not be
+ * known as one.
+ */
+export function wholeSecretsEnd(text: string, end: number): number {
+  let found = end;
+  for (let before = -1; before !== found;) {
+    before = found;
+    for (const [form] of formsOfProcess()) {
+      const from = Math.max(0, found - form.length + 1);
+      const start = text.slice(from, found + form.length - 1).indexOf(form);
+      if (start >= 0) found = from + start;
+    }
+  }
+  return found;
+}
+
+/**
+ * Takes away the end of a secret with which a text begins whose beginning was cut off: it would not be known as one.
+ *
+ * @param secrets - Known beside those of this process.
+ */
+export function withoutCutSecret(text: string, secrets: readonly string[]): string {
+  const forms = [
+    ...secrets,
+    ...secrets.flatMap(formsOf),
+    ...formsOfProcess().map(([form]) => form),
+  ];
+  // Fewer characters begin other words as well.
+  let longest = 3;
+  for (const form of forms) {
+    for (let at = 1; form.length - at > longest; at++) {
+      if (text.startsWith(form.slice(at))) longest = form.length - at;
+    }
+  }
+  return longest === 3 ? text : text.slice(longest);
+}
+
 function hide(text: string, formsOfText: (text: string) => readonly Form[]): void {
   if (secretsOfProcess.has(text)) return;
   secretsOfProcess.set(text, formsOfText(text));

@@ -93,6 +93,13 @@ def test_metrics_leave_out_what_cannot_be_known():
     assert step_metrics([unscored])["rollout/unscored"] == 1 and "pass^1" not in step_metrics([unscored])
 
 
+def test_metrics_take_nan_for_no_reward():
+    table = [rows()[0], {**rows()[0], "rolloutId": "b#0", "reward": float("nan")}]
+    metrics = step_metrics(table)
+    assert metrics["rollout/episodes"] == 2 and metrics["rollout/unscored"] == 1
+    assert metrics["reward/mean"] == rows()[0]["reward"] and metrics["reward/std"] == 0
+
+
 def test_pass_hat_k_counts_as_the_report_does():
     assert pass_hat_k([[1, 1, 0], [1, 0, 0]], 2) == pytest.approx(1 / 6)
     # An attempt without a reward is no failure; a task with fewer than k scored attempts is left out.

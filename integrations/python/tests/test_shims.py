@@ -67,6 +67,18 @@ def test_a_play_whose_caller_is_cancelled_is_cancelled_at_the_service(service):
     assert cancelled(service) == ["/v1/batches/b1"]
 
 
+def test_a_batch_that_is_gone_keeps_no_other_from_being_given_up(service):
+    from turnwright import ServiceError
+    from turnwright.trainers.one_play import Play
+
+    play = Play(Client(service.url), split="train", task=4)
+    play.begin()
+    play._open = {"gone": 0, **play._open}
+    with pytest.raises(ServiceError):
+        play.cancel()
+    assert cancelled(service) == ["/v1/batches/b1", "/v1/batches/gone"]
+
+
 def test_slime_aborts_samples_that_wait_for_a_thread(service, monkeypatch):
     slime = import_shim(monkeypatch, "slime")
     from turnwright.trainers import played

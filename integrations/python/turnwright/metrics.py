@@ -50,7 +50,8 @@ def step_metrics(rows: Iterable[Row], *, trainer_version: int | None = None,
     trials: dict[str, list[float]] = {}
     for own in episodes.values():
         reward = own[0].get("reward")
-        if reward is None:
+        # NaN is how tables and safetensors spell one that is absent.
+        if reward is None or isnan(reward):
             continue
         rewards.setdefault(own[0]["groupId"], []).append(float(reward))
         # One that parts from another of the same run says nothing of the policy's chances.

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { hideEverywhere } from "../../secrets/redactor.ts";
 import { checkFirstLine, checkLine, checkOpening, checkScore, checkStep } from "./check-foreign.ts";
 
 const broken = "a\ud83d";
@@ -19,4 +20,11 @@ test("and in what a score tells, so that strict readers can read the file", () =
     reward: 1,
     details: { [mended]: [mended, "\\ud800", "😀", "\\\ufffd"] },
   });
+});
+
+test("a wrong value is quoted up to a key, and not within it", () => {
+  hideEverywhere({ secrets: ["value-canary-0123456789"] });
+  const said = `${"x".repeat(70)} value-canary-0123456789`;
+  const step = { observation: "", from: said, source: "cut" };
+  expect(() => checkStep(step, "x")).toThrow(`from is "${"x".repeat(70)} …, expected`);
 });

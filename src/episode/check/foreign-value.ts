@@ -1,4 +1,5 @@
 import { RolloutError, type FailureCode } from "../../errors.ts";
+import { wholeSecretsEnd } from "../../secrets/redactor.ts";
 import { isSmallData, whyNotJson } from "../../json/why-not-json.ts";
 import { shownToolName } from "../../message.ts";
 import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
@@ -149,5 +150,6 @@ export function describe(value: unknown): string {
 }
 
 function clip(text: string): string {
-  return text.length <= accountLength ? text : `${text.slice(0, accountLength)}…`;
+  if (text.length <= accountLength) return text;
+  return `${text.slice(0, wholeSecretsEnd(text, accountLength))}…`;
 }

@@ -1,7 +1,8 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { hideEverywhere } from "../../secrets/redactor.ts";
 import { commandAgent } from "./command-agent.ts";
 import type { ForeignRun } from "./foreign-agent.ts";
 
@@ -36,4 +37,25 @@ test("a command has its task in a variable, also one with a NUL and half a chara
 
 test("a command starts without the variable where the task is longer than one may be", async () => {
   expect(await taskSeen("ü".repeat(70_000))).toBe("-");
+});
+
+test("what a failed command told is quoted without a part of a key", async () => {
+  hideEverywhere({ secrets: ["command-canary-0123456789"] });
+  const run = {
+    task: { id: "e/test/0" },
+    policyText: "p",
+    firstUserText: "f",
+    baseUrl: "http://127.0.0.1:1",
+    apiKey: "session-canary-0123456789",
+    signal: new AbortController().signal,
+  } as unknown as ForeignRun;
+  const file = path.join(dir, "agent.mjs");
+  for (const key of [run.apiKey, "command-canary-0123456789"]) {
+    const text = JSON.stringify(key + "y".repeat(1990));
+    await writeFile(file, `console.error(${text}); process.exitCode = 1;`);
+    const failed = commandAgent(`node '${file}'`).run(run);
+    const { message } = (await failed.catch((error: unknown) => error)) as Error;
+    expect(message).toContain("ended with status 1: ");
+    expect(message).not.toContain("6789");
+  }
 });

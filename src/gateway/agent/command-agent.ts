@@ -2,12 +2,14 @@ import { spawn, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import { RolloutError } from "../../errors.ts";
 import { secretsOfCommand } from "../../secrets/find-secrets.ts";
-import { hideEverywhere, Redactor } from "../../secrets/redactor.ts";
+import { hideEverywhere, Redactor, withoutCutSecret } from "../../secrets/redactor.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import type { ForeignAgent, ForeignRun } from "./foreign-agent.ts";
 
 /** So much of what the command writes to its standard error is told when it fails, in characters. */
 const toldLength = 2000;
+/** Characters of it that are kept: it is shorter without its secrets. */
+const keptLength = 64 * 1024;
 
 /** How long a command that is to end may take for it, in milliseconds. */
 const graceMs = 5000;
@@ -38,7 +40,7 @@ export function commandAgent(command: string): ForeignAgent {
       });
       let told = "";
       child.stderr.setEncoding("utf8").on("data", (text: string) => {
-        told = (told + text).slice(-toldLength);
+        told = (told + text).slice(-keptLength);
       });
       const closed = withResolvers<readonly [code: number | null, killedBy: string | null]>();
       child.once("error", (error) => closed.reject(error));
@@ -49,7 +51,7 @@ export function commandAgent(command: string): ForeignAgent {
       signal.addEventListener("abort", stop, { once: true });
       try {
         const [code, killedBy] = await closed.promise;
-        if (code !== 0) throw failed(command, { code, killedBy, told: hide(told, apiKey) });
+        if (code !== 0) throw failed(command, { code, killedBy, told: quote(told, apiKey) });
       } finally {
         signal.removeEventListener("abort", stop);
       }
@@ -64,8 +66,10 @@ function openVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(open);
 }
 
-function hide(told: string, apiKey: string): string {
-  return told.replaceAll(apiKey, "…");
+/** The end of what the command told, without its key and our secrets: cut behind that, so that none is cut in two. */
+function quote(told: string, apiKey: string): string {
+  const whole = told.length < keptLength ? told : withoutCutSecret(told, [apiKey]);
+  return new Redactor().text(whole.replaceAll(apiKey, "…")).slice(-toldLength);
 }
 
 /** Longest variable that Linux takes, its name and the NUL at its end included, in bytes. */

@@ -1,4 +1,5 @@
 import { describeError } from "../../errors.ts";
+import { Redactor } from "../../secrets/redactor.ts";
 
 /** What went wrong with one attempt; the party is put before it in a failure's code. */
 type ChatFailureKind =
@@ -105,7 +106,8 @@ function classifyStatus(
 
 /** One line of at most 300 characters: what servers answer is long, and goes into tables. */
 function shorten(text: string): string {
-  const line = text.replace(/\s+/g, " ").trim();
+  // Cut behind that: what is left of a key would not be known as one.
+  const line = new Redactor().text(text).replace(/\s+/g, " ").trim();
   return line.length <= 300 ? line : `${line.slice(0, 299)}…`;
 }
 

@@ -1,4 +1,5 @@
 import { RolloutError } from "../../errors.ts";
+import { wholeSecretsEnd } from "../../secrets/redactor.ts";
 
 /** What a call came to, as it is recorded. JSON-able. */
 export interface McpAnswer {
@@ -62,8 +63,9 @@ function textOfPart(part: ContentPart, tool: string): string {
 
 function cut(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
+  const end = wholeSecretsEnd(text, maxLength);
   // Not through the middle of a character.
-  const isHalf = /[\ud800-\udbff]/.test(text[maxLength - 1] ?? "");
-  const kept = text.slice(0, isHalf ? maxLength - 1 : maxLength);
+  const isHalf = /[\ud800-\udbff]/.test(text[end - 1] ?? "");
+  const kept = text.slice(0, isHalf ? end - 1 : end);
   return `${kept}\n[${text.length - kept.length} more characters were left out]`;
 }

@@ -1,7 +1,7 @@
 import type * as mcp from "@modelcontextprotocol/client";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
 import { withDeadline } from "../../async/deadline.ts";
-import { Redactor } from "../../secrets/redactor.ts";
+import { Redactor, withoutCutSecret } from "../../secrets/redactor.ts";
 import { readVersion } from "../../composition/version.ts";
 import { readAnswer, type McpAnswer, type McpResult } from "./mcp-answer.ts";
 import { describeServer, withoutValues, type McpServer } from "./mcp-server.ts";
@@ -24,7 +24,7 @@ interface McpCall {
 
 /** Characters of a server's standard error that a complaint quotes. */
 const quotedLength = 500;
-/** Characters of it that are kept: a secret that is cut at their beginning is not among those that are quoted. */
+/** Characters of it that are kept. */
 const keptLength = 64 * 1024;
 
 /** A conversation with an MCP server, over the official client. */
@@ -242,8 +242,11 @@ async function createTransport(
     said = `${said}${piece.toString("utf8")}`.slice(-keptLength);
   });
   const lastWords = (): string => {
-    const clean = withoutValues(said, server).trim();
-    return clean
+    const { args = [], env = {} } = server;
+    const values = [...args, ...Object.values(env)];
+    const whole = said.length < keptLength ? said : withoutCutSecret(said, values);
+    return withoutValues(whole, server)
+      .trim()
       .slice(-quotedLength)
       .trim()
       .replaceAll(/\s*\n\s*/g, " | ");

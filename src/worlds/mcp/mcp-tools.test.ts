@@ -244,6 +244,16 @@ describe("mcpTools() over standard input and output", () => {
     );
   });
 
+  test("quotes no part of a long key that a server wrote over and over", async () => {
+    const key = `long-canary-${"a1B2".repeat(400)}`;
+    const script = "for (let i = 0; i < 60; i++) console.error(process.env.API_KEY)";
+    const complaint = await complaintOf(
+      open({ command: process.execPath, args: ["-e", script], env: { API_KEY: key } }),
+    );
+    expect(complaint).toContain("(its standard error ends with: ");
+    expect(complaint).not.toContain("a1B2");
+  });
+
   test("says which server cannot be used, and why", async () => {
     expect(await complaintOf(open({ command: "no-such-program", args: ["x"] }))).toBe(
       "Cannot reach MCP server no-such-program: spawn no-such-program ENOENT (there is no such program)",
@@ -305,6 +315,25 @@ describe("mcpTools() over streamable HTTP", () => {
     const complaint = await complaintOf(mcpTools({ url }));
     expect(complaint).toContain(`Cannot reach MCP server ${url}:`);
     expect(complaint).toContain("expected headers that it accepts");
+  });
+
+  test("follows a server within its origin, and takes its headers nowhere else", async () => {
+    const seen: (string | null)[] = [];
+    const leadTo = (place: string) =>
+      new Response(null, { status: 307, headers: { location: place } });
+    const other = await serveHttp((request) => {
+      seen.push(request.headers.get("x-api-key"));
+      return undefined;
+    });
+    const near = await serveHttp(({ url }) => (url.endsWith("/mcp") ? leadTo("/mcp/") : undefined));
+    const far = await serveHttp(() => leadTo(`${other.url}?key=canary`));
+    const headers = { "x-api-key": "redirect-canary-01" };
+    const tools = await openHttp({ ...near, headers });
+    expect(await answers(tools, call("add", { a: 1, b: 1 }))).toEqual(["2"]);
+    const complaint = await complaintOf(mcpTools({ ...far, headers }));
+    expect(complaint).toContain(`Redirect to ${other.url} not followed`);
+    expect(complaint).not.toContain("canary");
+    expect(seen).toEqual([]);
   });
 
   test("fails an episode while the server is away, and not the next", async () => {

@@ -3,6 +3,7 @@ import { RolloutError, describeError } from "../../errors.ts";
 import { shownUrl } from "../../secrets/find-secrets.ts";
 import { withDeadline } from "../../async/deadline.ts";
 import { decodeText } from "../../text/decode-text.ts";
+import { Redactor } from "../../secrets/redactor.ts";
 import { writeJsonWith } from "../../environment/plain-text.ts";
 import { parseExactJson, writeExactJson, writtenText } from "../../python/json/exact-json.ts";
 
@@ -232,7 +233,9 @@ function describeProblems(errors: unknown): string | undefined {
 }
 
 function brief(value: unknown): string {
-  const text =
+  const whole =
     typeof value === "string" ? value : value == null ? "nothing" : writeExactJson(value);
+  // Cut behind that: what is left of a key would not be known as one.
+  const text = new Redactor().text(whole);
   return text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : text;
 }

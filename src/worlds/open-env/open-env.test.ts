@@ -7,6 +7,7 @@ import type { Action, Environment } from "../../environment/environment.ts";
 import { playActions } from "../../environment/play-actions.ts";
 import { refuse } from "../../environment/refuse.ts";
 import { RolloutError, UsageError, isOwnBug } from "../../errors.ts";
+import { hideEverywhere } from "../../secrets/redactor.ts";
 import { toPyValue, type PyDict } from "../../python/value.ts";
 import type { User } from "../../user/user.ts";
 import { openEnv, type OpenEnvEnvironment } from "./open-env.ts";
@@ -387,6 +388,19 @@ describe("openEnv()", () => {
       source: "act",
       isError: true,
     });
+  });
+
+  test("cuts what a server says behind a key, and not within it", async () => {
+    hideEverywhere({ secrets: ["world-canary-0123456789"] });
+    const msg = `${"x".repeat(490)} world-canary-0123456789 is wrong`;
+    const errors = [{ loc: ["number"], msg }];
+    const url = await foreignServer(guess, ({ type }) =>
+      type === "reset"
+        ? observation({ observation: {} })
+        : JSON.stringify({ type: "error", data: { code: "VALIDATION_ERROR", errors } }),
+    );
+    const { steps } = await play(await openEnv({ url }), [call("act", { number: 9 })]);
+    expect(steps[0]?.observation).toBe(`Error: number: ${"x".repeat(490)} [redacted…`);
   });
 
   test("shows the model problems of any form", async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
 import { secretsOfNamed } from "../../secrets/find-secrets.ts";
-import { hideEverywhere } from "../../secrets/redactor.ts";
+import { hideEverywhere, Redactor } from "../../secrets/redactor.ts";
 import {
   isSameMachine,
   thisMachine,
@@ -236,8 +236,12 @@ function passVariables(env: Readonly<Record<string, string>>): {
   readonly variables: readonly string[];
   readonly passed: Readonly<Record<string, string>>;
 } {
-  const isSecret = ([name, value]: readonly [string, string]): boolean =>
-    secretsOfNamed({ [name]: value }).secrets.length > 0;
+  const isSecret = ([name, value]: readonly [string, string]): boolean => {
+    const { secrets, urls } = secretsOfNamed({ [name]: value });
+    // The addresses that Docker's program itself goes by are not for it.
+    const isOpen = /^docker_/i.test(name) || !urls.some(holdsSecret);
+    return secrets.length > 0 || !isOpen;
+  };
   const entries = Object.entries(env);
   return {
     variables: entries.flatMap(([name, value]) => [
@@ -246,6 +250,13 @@ function passVariables(env: Readonly<Record<string, string>>): {
     ]),
     passed: Object.fromEntries(entries.filter(isSecret)),
   };
+}
+
+/** Tells a URL with a password or a key in it. */
+function holdsSecret(url: string): boolean {
+  const redactor = new Redactor();
+  redactor.learnUrl(url);
+  return redactor.text(url) !== url;
 }
 
 /** Docker's own exit code where it fails, and that of a command that was killed. */

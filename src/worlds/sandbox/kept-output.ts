@@ -1,11 +1,14 @@
 import { isUtf8 } from "node:buffer";
+import { wholeSecretsEnd } from "../../secrets/redactor.ts";
+
+/** Bytes behind the limit that are looked at for the end of a secret, which the limit would cut. */
+const overlap = 16 * 1024;
 
 /** The beginning of an output of any length. */
 export class KeptOutput {
   readonly #limit: number;
   readonly #pieces: Buffer[] = [];
   #length = 0;
-  #omittedBytes = 0;
 
   /** @param limit - Bytes that are kept. */
   constructor(limit: number) {
@@ -13,22 +16,30 @@ export class KeptOutput {
   }
 
   take(piece: Buffer): void {
-    const kept = piece.subarray(0, Math.max(0, this.#limit - this.#length));
+    const kept = piece.subarray(0, Math.max(0, this.#limit + overlap - this.#length));
     if (kept.length > 0) this.#pieces.push(kept);
-    this.#length += kept.length;
-    this.#omittedBytes += piece.length - kept.length;
+    this.#length += piece.length;
   }
 
-  /** Returns what was kept. A character that the limit cuts is left out whole. */
+  /** Returns what was kept. A character or a secret that the limit cuts is left out whole. */
   read(): { readonly text: string; readonly omittedBytes: number; readonly isUtf8: boolean } {
     const all = Buffer.concat(this.#pieces);
-    const bytes = this.#omittedBytes === 0 ? all : all.subarray(0, wholeLength(all));
+    const bytes = this.#length <= this.#limit ? all : cutTo(all, this.#limit);
     return {
       text: bytes.toString("utf8"),
-      omittedBytes: this.#omittedBytes + all.length - bytes.length,
+      omittedBytes: this.#length - bytes.length,
       isUtf8: isUtf8(bytes),
     };
   }
+}
+
+function cutTo(all: Buffer, limit: number): Buffer {
+  const kept = all.subarray(0, limit);
+  const bytes = kept.subarray(0, wholeLength(kept));
+  const text = bytes.toString("utf8");
+  const end = wholeSecretsEnd(text + all.subarray(bytes.length).toString("utf8"), text.length);
+  if (end === text.length) return bytes;
+  return bytes.subarray(0, bytes.length - Buffer.byteLength(text.slice(end)));
 }
 
 /** Length without a UTF-8 character that begins at the end and has too few bytes. */

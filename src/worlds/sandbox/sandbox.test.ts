@@ -160,6 +160,17 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     });
   });
 
+  test("cuts an output before a key, and not within it", async () => {
+    await using box = await make().open({ signal });
+    const env = { API_KEY: "output-canary-0123456789" };
+    const { stdout, omittedBytes } = await box.run(["sh", "-c", 'echo "ü $API_KEY and more"'], {
+      signal,
+      env,
+      maxOutputBytes: 20,
+    });
+    expect({ stdout, omittedBytes }).toEqual({ stdout: "ü ", omittedBytes: 34 });
+  });
+
   test("answers a command that no system can start, and goes on", async () => {
     await using box = await make().open({ signal });
     const nothing = { end: "exited", stdout: "", omittedBytes: 0 };
@@ -452,7 +463,18 @@ describe("dockerSandboxes()", () => {
     expect(stdout).toBe("canary-of-a-box a b\n");
     const log = await readFile(path.join(dir, "log.txt"), "utf8");
     expect(log).toContain('"--env","API_KEY","--env","PLAIN=a b"');
-    expect(log).not.toContain("canary-of-a-box");
+    const addresses = {
+      DATABASE_URL: "postgres://me:canary-of-a-box@db/shop",
+      PAGE: "http://host/page",
+      DOCKER_HOST: "ssh://me@elsewhere",
+    };
+    const said = await box.run(["sh", "-c", "echo $DATABASE_URL"], { signal, env: addresses });
+    expect(said.stdout).toBe("postgres://me:canary-of-a-box@db/shop\n");
+    const both = await readFile(path.join(dir, "log.txt"), "utf8");
+    expect(both).toContain(
+      '"--env","DATABASE_URL","--env","PAGE=http://host/page","--env","DOCKER_HOST=ssh://me@elsewhere"',
+    );
+    expect(both).not.toContain("canary-of-a-box");
   });
 
   test("says what Docker says where a container cannot be had, or is gone", async () => {

@@ -61,8 +61,15 @@ class Play:
     def cancel(self) -> None:
         """Gives up what is not finished, from any thread; `scored()` then raises Unfit, or has what it needs."""
         self.is_over = True
+        problem: ServiceError | None = None
         for batch in list(self._open):
-            self._client.cancel(batch)
+            try:
+                self._client.cancel(batch)
+            except ServiceError as error:
+                # One that the service no longer has keeps no other from being given up.
+                problem = problem or error
+        if problem is not None:
+            raise problem
 
     def give_up(self) -> None:
         """The same, where something else went wrong: a service that does not cancel is no further trouble."""
