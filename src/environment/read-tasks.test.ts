@@ -40,3 +40,22 @@ test.each([
 ])("a file with %s is refused", async (_, bytes, problem) => {
   await expect(read(Uint8Array.from(bytes))).rejects.toThrow(problem);
 });
+
+test.each([
+  ["a line that is no object", '{"instruction": "a"}\n\n\nnull\n', "line 4 is no object"],
+  [
+    "a file that is one list",
+    '[{"instruction": "a"}]\n',
+    "line 1 is a list, expected one task a line",
+  ],
+  ["a task without an instruction", '\n{"question": "a"}\n', "line 2 has no instruction"],
+])("%s is refused with its line", async (_, text, expected) => {
+  await expect(read(text)).rejects.toThrow(expected);
+});
+
+test("a task that nests too deeply is refused with its line", async () => {
+  const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+  await expect(read(`\n{"instruction": "a", "x": ${deep}}\n`)).rejects.toThrow(
+    /tasks\.jsonl, line 2: it nests deeper than 400 levels/,
+  );
+});

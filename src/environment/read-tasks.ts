@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { UsageError, describeError } from "../errors.ts";
 import type { TaskItem } from "./task-list.ts";
 import { readTextFile } from "../text/decode-text.ts";
+import { maxValueDepth, nestsDeeper } from "../json/nesting.ts";
 import { parseStrictJson } from "../json/strict-json.ts";
 
 /**
@@ -19,22 +20,25 @@ export async function readTasks<
     row as unknown as Item,
 ): Promise<readonly Item[]> {
   const isFile = typeof source === "string" || source instanceof URL;
-  const rows = isFile ? readRows(source) : source;
+  const rows = isFile ? readRows(source) : placed(source);
   const name = isFile ? String(source) : "the tasks";
   const tasks: Item[] = [];
   let index = 0;
-  for await (const row of rows) {
+  for await (const { place, row } of rows) {
+    if (Array.isArray(row) && isFile) {
+      throw new UsageError(`Cannot read ${name}: ${place} is a list, expected one task a line`);
+    }
     if (typeof row !== "object" || row === null || Array.isArray(row)) {
-      throw new UsageError(`Cannot read ${name}: task ${index} is no object`);
+      throw new UsageError(`Cannot read ${name}: ${place} is no object`);
     }
     const task = toTask(row as Readonly<Record<string, unknown>>, index);
     if (typeof (task as Partial<TaskItem> | undefined)?.instruction !== "string") {
       throw new UsageError(
-        `Cannot read ${name}: task ${index} has no instruction, expected a text (a second argument ` +
+        `Cannot read ${name}: ${place} has no instruction, expected a text (a second argument ` +
           "makes a task of each row: (row) => ({ ...row, instruction: row.question }))",
       );
     }
-    tasks.push(withNumbers(task, `Cannot read ${name}: task ${index}: `, "") as Item);
+    tasks.push(withNumbers(task, `Cannot read ${name}: ${place}: `, "") as Item);
     index += 1;
   }
   if (tasks.length === 0) throw new UsageError(`Cannot read ${name}: there are none`);
@@ -68,7 +72,20 @@ function withNumbers(value: unknown, problem: string, place: string): unknown {
     : Object.fromEntries(members);
 }
 
-async function* readRows(source: string | URL): AsyncGenerator {
+/** What may be a task, with the place where it stands. */
+interface PlacedRow {
+  readonly place: string;
+  readonly row: unknown;
+}
+
+async function* placed(
+  source: AsyncIterable<unknown> | Iterable<unknown>,
+): AsyncGenerator<PlacedRow> {
+  let index = 0;
+  for await (const row of source) yield { place: `task ${index++}`, row };
+}
+
+async function* readRows(source: string | URL): AsyncGenerator<PlacedRow> {
   const file = typeof source === "string" ? source : fileURLToPath(source);
   let text: string;
   try {
@@ -78,12 +95,18 @@ async function* readRows(source: string | URL): AsyncGenerator {
   }
   for (const [index, line] of text.split("\n").entries()) {
     if (line.trim() === "") continue;
+    let row: unknown;
     try {
-      yield parseStrictJson(line);
+      row = parseStrictJson(line);
+      // What nests deeper cannot be compared and written everywhere.
+      if (nestsDeeper(line, maxValueDepth, () => row)) {
+        throw new SyntaxError(`it nests deeper than ${maxValueDepth} levels`);
+      }
     } catch (error) {
       throw new UsageError(`Cannot read ${file}, line ${index + 1}: ${describeError(error)}`, {
         cause: error,
       });
     }
+    yield { place: `line ${index + 1}`, row };
   }
 }

@@ -207,6 +207,24 @@ describe("hf:OWNER/NAME", () => {
     await expect(fetch("hf:acme/small")).rejects.toThrow("does not list its files");
   });
 
+  test("reads a list whose other files are listed oddly, and whose sizes are null", async () => {
+    const odd = [
+      null,
+      "a.bin",
+      { rfilename: null },
+      { rfilename: "a.bin", blobId: "none", size: "5", lfs: { sha256: 1 } },
+    ];
+    answer = (request, reply) => {
+      if (request.url?.startsWith("/api/") !== true) return false;
+      const listed = siblings.map((file) => ({ lfs: null, ...file, size: null }));
+      reply.end(JSON.stringify({ sha: commit, siblings: [...odd, ...listed] }));
+      return true;
+    };
+    expect(await readdir(await fetch("hf:acme/small"))).toEqual(
+      expect.arrayContaining(["tokenizer.json", "chat_template.jinja"]),
+    );
+  });
+
   test("refuses a list that has no hash of a file, and does not leave that file out", async () => {
     answer = ({ url }, reply) => {
       if (url?.startsWith("/api/") !== true) return false;

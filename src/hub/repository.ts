@@ -22,19 +22,21 @@ const wanted: readonly (readonly [pattern: RegExp, maxBytes: number])[] = [
 
 const listSchema = z.looseObject({
   sha: z.string().regex(/^[0-9a-f]{40}$/),
-  siblings: z.array(
-    z.looseObject({
-      rfilename: z.string(),
-      size: z.number().optional(),
-      blobId: z
-        .string()
-        .regex(/^[0-9a-f]{40}$/)
-        .optional(),
-      lfs: z
-        .looseObject({ sha256: z.string().regex(/^[0-9a-f]{64}$/), size: z.number() })
-        .nullish(),
-    }),
-  ),
+  siblings: z.array(z.unknown()),
+});
+
+const namedSchema = z.looseObject({ rfilename: z.string() });
+
+/** A file that is wanted; how others are listed does not matter. */
+const wantedSchema = z.looseObject({
+  size: z.number().nullish(),
+  blobId: z
+    .string()
+    .regex(/^[0-9a-f]{40}$/)
+    .nullish(),
+  lfs: z
+    .looseObject({ sha256: z.string().regex(/^[0-9a-f]{64}$/), size: z.number().nullish() })
+    .nullish(),
 });
 
 /**
@@ -51,10 +53,12 @@ export function readRepository(
     throw new UsageError(`Cannot fetch ${model}: the hub's answer does not list its files`);
   }
   const files: RepositoryFile[] = [];
-  for (const { rfilename: name, size, blobId, lfs } of list.data.siblings) {
+  for (const sibling of list.data.siblings) {
+    const name = namedSchema.safeParse(sibling).data?.rfilename ?? "";
     const found = wanted.find(([pattern]) => pattern.test(name));
-    const hash = lfs?.sha256 ?? blobId;
     if (found === undefined) continue;
+    const { size, blobId, lfs } = wantedSchema.safeParse(sibling).data ?? {};
+    const hash = lfs?.sha256 ?? blobId ?? undefined;
     if (hash === undefined) {
       throw new UsageError(`Cannot fetch ${model}: the hub's answer has no hash of its ${name}`);
     }

@@ -89,6 +89,9 @@ describe("checkSchema() compares numbers by what is written", () => {
     [{ multipleOf: 3 }, 9_007_199_254_740_993n, true],
     [{ multipleOf: 3 }, 9_007_199_254_740_992n, false],
     [{ maximum: 9_007_199_254_740_992n }, 9_007_199_254_740_993n, false],
+    [{ minimum: -Infinity, maximum: Infinity }, 9_007_199_254_740_993n, true],
+    [{ minimum: Infinity }, 5, false],
+    [{ exclusiveMaximum: -Infinity }, 5, false],
     [{ enum: [1] }, 1.0, true],
     [{ type: "integer" }, 1e25, true],
   ])("%o, %o: %s", (schema, value, fits) => {

@@ -78,7 +78,10 @@ function bound(
 }
 
 const numberOf = ({ value }: SchemaCheck) => (isNumber(value) ? value : undefined);
-const aNumber = { expected: "a number", isUsable: isNumber };
+/** A limit may be infinite: `1e400` is, and each number keeps it or none does. */
+const isLimit = (given: PyValue | undefined): boolean =>
+  typeof given === "bigint" || (typeof given === "number" && !Number.isNaN(given));
+const aNumber = { expected: "a number", isUsable: isLimit };
 
 const minimum: SchemaRule = {
   ...aNumber,
@@ -110,13 +113,13 @@ const isFlag = (given: PyValue, other: PyValue | undefined): boolean =>
 
 const exclusiveMinimum: SchemaRule = {
   expected: "a number, or in draft 4 a flag beside minimum",
-  isUsable: (given, schema) => isNumber(given) || isFlag(given, schema.get("minimum")),
+  isUsable: (given, schema) => isLimit(given) || isFlag(given, schema.get("minimum")),
   make: (given, schema, document) =>
     typeof given === "boolean" ? () => true : above.make(given, schema, document),
 };
 const exclusiveMaximum: SchemaRule = {
   expected: "a number, or in draft 4 a flag beside maximum",
-  isUsable: (given, schema) => isNumber(given) || isFlag(given, schema.get("maximum")),
+  isUsable: (given, schema) => isLimit(given) || isFlag(given, schema.get("maximum")),
   make: (given, schema, document) =>
     typeof given === "boolean" ? () => true : below.make(given, schema, document),
 };

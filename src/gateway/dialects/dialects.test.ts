@@ -432,6 +432,16 @@ describe("decoders", () => {
     ],
     ["chat", { messages: [], max_tokens: 0 }, "max_tokens: expected a whole number from 1 on"],
     [
+      "chat",
+      { messages: [], max_tokens: 1e18 },
+      "max_tokens: expected a whole number from 1 to 9007199254740991",
+    ],
+    [
+      "chat",
+      { messages: [], seed: 2 ** 53 },
+      "seed: expected a whole number from -9007199254740991 to 9007199254740991",
+    ],
+    [
       "messages",
       {
         messages: [

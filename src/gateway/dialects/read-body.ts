@@ -57,7 +57,9 @@ export function optionalNumber(
     (!whole || Number.isSafeInteger(value));
   if (isFine) return value;
   const what = whole ? "a whole number" : "a number";
-  const from = min === -Infinity ? "" : ` from ${min}${max === Infinity ? " on" : ` to ${max}`}`;
+  const isTooLarge = whole && typeof value === "number" && value > Number.MAX_SAFE_INTEGER;
+  const end = isTooLarge ? Math.min(max, Number.MAX_SAFE_INTEGER) : max;
+  const from = min === -Infinity ? "" : ` from ${min}${end === Infinity ? " on" : ` to ${end}`}`;
   throw invalid(place, `expected ${what}${from}`);
 }
 

@@ -38,9 +38,11 @@ export class ExactMessages {
     const text = bytes.toString("utf8").replace(new RegExp(`^${byteOrderMark}`), "");
     try {
       if (!isUtf8(bytes)) return refusalOf(parsePythonJson(text), "its message is not UTF-8");
-      if (!/"(?:structuredContent|inputSchema)"|NaN|Infinity|:\s*null/.test(text)) return text;
-      return writeCompactJson(this.#hide(parsePythonJson(text)));
+      if (!touched.test(text)) return text;
+      return writeCompactJson(readable(this.#hide(parsePythonJson(text))));
     } catch (error) {
+      const isDeep = error instanceof PythonError && error.exception === "RecursionError";
+      if (isDeep || error instanceof RangeError) return refuseDeep(text);
       // What is no JSON is for the client to judge.
       if (error instanceof PythonError) return text;
       throw error;
@@ -66,6 +68,13 @@ export class ExactMessages {
   #hide(message: PyValue): PyValue {
     const result = isPyDict(message) ? message.get("result") : undefined;
     if (!isPyDict(message) || !isPyDict(result)) return message;
+    return new Map(message).set("result", this.#hideResult(result));
+  }
+
+  #hideResult(result: PyDict): PyDict {
+    if (result.has("protocolVersion")) return readFacts(result);
+    const legacy = result.get("toolResult") ?? null;
+    if (legacy !== null && !result.has("content")) return this.#hideResult(readLegacy(legacy));
     const shown = withoutNulls(result);
     const content = shown.get("content");
     if (isPyList(content)) {
@@ -74,15 +83,16 @@ export class ExactMessages {
         content.map((part) => (isPyDict(part) ? withoutNulls(part) : part)),
       );
     }
-    const structured = result.get("structuredContent");
-    if (isPyDict(structured)) shown.set("structuredContent", this.#textIn(structured));
+    const structured = shown.get("structuredContent");
+    // The client refuses all but an object.
+    if (structured !== undefined) shown.set("structuredContent", this.#textIn(structured));
     const tools = result.get("tools");
     if (isPyList(tools))
       shown.set(
         "tools",
         tools.map((tool) => this.#hideSchema(tool)),
       );
-    return new Map(message).set("result", shown);
+    return shown;
   }
 
   #hideSchema(tool: PyValue): PyValue {
@@ -92,10 +102,65 @@ export class ExactMessages {
     return new Map(tool).set("inputSchema", carried);
   }
 
-  #textIn(value: PyDict): PyDict {
+  #textIn(value: PyValue): PyDict {
     return new Map([[this.#name, writeCompactJson(value)]]);
   }
 }
+
+/** What a message has where it is not passed on as it is. */
+const touched = /"(?:structuredContent|inputSchema|toolResult|capabilities)"|NaN|Infinity|:\s*null/;
+
+/** What the first protocol (2024-10-07) calls a tool's result, as the later ones have it. */
+function readLegacy(given: PyValue): PyDict {
+  if (isPyDict(given) && isPyList(given.get("content"))) return given;
+  if (typeof given !== "string") return new Map<string, PyValue>([["structuredContent", given]]);
+  const part = new Map<string, PyValue>([
+    ["type", "text"],
+    ["text", given],
+  ]);
+  return new Map<string, PyValue>([["content", [part]]]);
+}
+
+/** A server's answer to the first request. Some write a list for an empty object, and null for what they leave out. */
+function readFacts(result: PyDict): PyDict {
+  const facts = new Map([...result].filter(([, value]) => value !== null));
+  const given = facts.get("capabilities");
+  const capabilities = [...(isPyDict(given) ? given : [])]
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => [name, isPyDict(value) ? withoutAnyNulls(value) : new Map()] as const);
+  return facts.set("capabilities", new Map<string, PyValue>(capabilities));
+}
+
+function withoutAnyNulls(members: PyDict): PyDict {
+  return new Map([...members].filter(([, value]) => value !== null));
+}
+
+/** A value that `JSON.parse()` reads: it knows no infinite number but one that is too large. */
+function readable(value: PyValue): PyValue {
+  if (typeof value === "number" && !Number.isFinite(value)) {
+    return Number.isNaN(value) ? null : tooLarge * (value > 0 ? 1n : -1n);
+  }
+  if (isPyList(value)) return value.map(readable);
+  return isPyDict(value)
+    ? new Map([...value].map(([name, member]) => [name, readable(member)]))
+    : value;
+}
+
+const tooLarge = 10n ** 400n;
+
+/** The client dies of a result that nests too deeply. A list of tools is passed on: each of them is looked at alone. */
+function refuseDeep(text: string): string {
+  const { id, result } = JSON.parse(text) as Message;
+  if (Array.isArray(result?.tools)) return text;
+  return refusalOf(new Map([["id", typeof id === "number" ? BigInt(id) : (id ?? null)]]), tooDeep);
+}
+
+interface Message {
+  readonly id?: number | string | null;
+  readonly result?: { readonly tools?: unknown } | null;
+}
+
+const tooDeep = "its message nests too deeply";
 
 /** Members that a result or a part of it may leave out; some servers send null all the same, which the client refuses. */
 const optional: ReadonlySet<string> = new Set([

@@ -1,5 +1,7 @@
 import type { ChildProcess } from "node:child_process";
+import { byteOrderMark } from "../../text/decode-text.ts";
 import type { ExactMessages } from "./exact-messages.ts";
+import { LineBytes } from "./line-bytes.ts";
 
 /** A transport of the MCP client's over standard input and output, as far as it is used here. */
 interface StdioTransport {
@@ -40,29 +42,6 @@ function exactOutput(stdout: NonNullable<ChildProcess["stdout"]>, messages: Exac
   });
 }
 
-/** Cuts a stream of bytes into lines, without their line feeds. */
-class LineBytes {
-  #parts: Buffer[] = [];
-
-  /** The lines that end in a chunk. */
-  add(chunk: Buffer): readonly Buffer[] {
-    const lines: Buffer[] = [];
-    let start = 0;
-    for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, start)) {
-      lines.push(Buffer.concat([...this.#parts, chunk.subarray(start, end)]));
-      this.#parts = [];
-      start = end + 1;
-    }
-    if (start < chunk.length) this.#parts.push(chunk.subarray(start));
-    return lines;
-  }
-
-  /** What follows the last line feed. */
-  end(): Buffer {
-    return Buffer.concat(this.#parts);
-  }
-}
-
 /** `fetch()` for the MCP client over HTTP that sends and receives exact messages. */
 export function exactFetch(messages: ExactMessages): typeof fetch {
   return async (address, init) => {
@@ -85,24 +64,46 @@ function copyOf(response: Response, body: ReadableStream<Uint8Array> | string): 
   return new Response(body, { status: response.status, headers });
 }
 
-/** Each message of a stream of events stands in one line `data: …`. */
+/** A message of a stream of events stands in the lines `data: …` of one event, which an empty line ends. */
 function exactEvents(messages: ExactMessages): TransformStream<Uint8Array, Uint8Array> {
-  const lines = new LineBytes();
-  const rewrite = (line: Buffer): string => {
-    const start = /^data: ?/.exec(line.toString("latin1", 0, 6))?.[0].length;
-    if (start === undefined) return line.toString("utf8");
-    return `data: ${messages.incoming(line.subarray(start))}`;
+  const lines = new LineBytes({ takesReturns: true });
+  let isFirst = true;
+  let data: Buffer[] = [];
+  const endEvent = (): string => {
+    if (data.length === 0) return "";
+    const message = messages.incoming(Buffer.concat(data.slice(0, -1)));
+    data = [];
+    return `data: ${message.replaceAll(/\r\n|\r|\n/g, "\ndata: ")}\n`;
+  };
+  const read = (line: Buffer): string => {
+    const found = isFirst ? withoutMark(line) : line;
+    isFirst = false;
+    if (found.length === 0) return `${endEvent()}\n`;
+    const start = /^data(?:: ?|$)/.exec(found.toString("latin1", 0, 6))?.[0].length;
+    if (start === undefined) return `${found.toString("utf8")}\n`;
+    data.push(found.subarray(start), lineFeed);
+    return "";
   };
   return new TransformStream({
     transform(chunk, controller) {
       const { buffer, byteOffset, byteLength } = chunk;
-      const found = lines.add(Buffer.from(buffer, byteOffset, byteLength));
-      const text = found.map((line) => `${rewrite(line)}\n`).join("");
+      const text = lines
+        .add(Buffer.from(buffer, byteOffset, byteLength))
+        .map(read)
+        .join("");
       if (text !== "") controller.enqueue(Buffer.from(text));
     },
     flush(controller) {
       const rest = lines.end();
-      if (rest.length > 0) controller.enqueue(Buffer.from(rewrite(rest)));
+      const text = `${rest.length > 0 ? read(rest) : ""}${endEvent()}`;
+      if (text !== "") controller.enqueue(Buffer.from(text));
     },
   });
+}
+
+const lineFeed = Buffer.from("\n");
+const mark = Buffer.from(byteOrderMark);
+
+function withoutMark(line: Buffer): Buffer {
+  return line.subarray(0, mark.length).equals(mark) ? line.subarray(mark.length) : line;
 }

@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import type * as mcp from "@modelcontextprotocol/client";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
 import { withDeadline } from "../../async/deadline.ts";
@@ -90,7 +91,7 @@ export class McpConnection implements AsyncDisposable {
     } catch (error) {
       await connection[Symbol.asyncDispose]();
       signal?.throwIfAborted();
-      throw connection.#attribute(error, "reach");
+      throw connection.#attribute(await blameFolder(error, server), "reach");
     }
   }
 
@@ -158,6 +159,17 @@ export class McpConnection implements AsyncDisposable {
     // A server that is gone need not be told.
     await this.#client.close().catch(() => undefined);
   }
+}
+
+/** Node names the program where its folder is what is missing. */
+async function blameFolder(failure: unknown, { cwd }: McpServer): Promise<unknown> {
+  const { code } = failure as { readonly code?: unknown };
+  if (cwd === undefined || (code !== "ENOENT" && code !== "ENOTDIR")) return failure;
+  const isFolder = await stat(cwd).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  return isFolder ? failure : new Error(`its folder ${cwd} is not there`, { cause: failure });
 }
 
 interface DescribedFailure {

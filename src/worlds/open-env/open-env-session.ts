@@ -173,18 +173,25 @@ export class OpenEnvSession implements AsyncDisposable {
     if (type !== "error") {
       return this.#failure("environment/bad-step", `it sent a message of type ${brief(type)}`);
     }
-    const { code, message, errors } = (body ?? {}) as {
+    const { code, message, detail, errors } = (
+      typeof body === "string" ? { message: body } : (body ?? {})
+    ) as {
       readonly code?: unknown;
       readonly message?: unknown;
+      /** Where FastAPI writes it. */
+      readonly detail?: unknown;
       readonly errors?: unknown;
     };
-    const said = brief(message);
+    const said = brief(message ?? detail);
     if (code === "VALIDATION_ERROR") return new RefusedAction(describeProblems(errors) ?? said);
     if (code === "CAPACITY_REACHED") {
       const why = `it has no room for another session (${said}), expected fewer episodes at once`;
       return this.#failure("environment/unreachable", `${why} (concurrency), or more room there`);
     }
-    return this.#failure("environment/exception", `it answered ${brief(code)}: ${said}`);
+    return this.#failure(
+      "environment/exception",
+      `it answered ${brief(code ?? "an error")}: ${said}`,
+    );
   }
 
   #failure(code: `environment/${string}`, why: string): RolloutError {

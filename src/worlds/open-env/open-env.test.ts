@@ -429,6 +429,18 @@ describe("openEnv()", () => {
       "environment/exception",
       'it answered {"toString":1}: {"toString":1}',
     ],
+    [
+      "an error that is a text",
+      '{"type":"error","data":"the lamp broke"}',
+      "environment/exception",
+      "it answered an error: the lamp broke",
+    ],
+    [
+      "an error of FastAPI's",
+      '{"type":"error","data":{"detail":"the lamp broke"}}',
+      "environment/exception",
+      "it answered an error: the lamp broke",
+    ],
     ["a message that is null", "null", "environment/bad-step", "a message of type nothing"],
     ["a closed connection", "close", "environment/unreachable", "it closed the connection (1006)"],
     ["silence", "silence", "environment/timeout", "no answer within 100 ms"],

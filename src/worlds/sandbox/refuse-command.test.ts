@@ -55,6 +55,17 @@ test.each<[string, string[], object, number, string]>([
     126,
     "argument 2 is undefined, not text",
   ],
+  ["a text", "ls -l" as unknown as string[], {}, 126, "it is string, not a list of texts"],
+  ["nothing", undefined as unknown as string[], {}, 126, "it is undefined, not a list of texts"],
+  ["variables that are null", ["env"], { env: null }, 126, "its variables are no object"],
+  ["variables that are a text", ["env"], { env: "A=1" }, 126, "its variables are no object"],
+  [
+    "an input that is a number",
+    ["cat"],
+    { stdin: 5 },
+    126,
+    "the standard input is number, not text",
+  ],
 ])("refuseCommand() answers %s", (_, command, options, exitCode, reason) => {
   const stderr = `cannot run the command: ${reason}`;
   const answer = { end: "exited", exitCode, stdout: "", stderr, omittedBytes: 0 };

@@ -9,6 +9,11 @@ export function refuseCommand(
   command: readonly string[],
   { cwd, env = {}, stdin }: Pick<SandboxCommandOptions, "cwd" | "env" | "stdin">,
 ): SandboxResult | undefined {
+  const given: unknown = command;
+  if (!Array.isArray(given)) return cannotStart(126, `it is ${typeof given}, not a list of texts`);
+  if (typeof env !== "object" || env === null) {
+    return cannotStart(126, "its variables are no object");
+  }
   if (command.length === 0 || command[0] === "") return cannotStart(127, "no program is named");
   const texts = [
     ...command.map((text, index) => [index === 0 ? "the program" : `argument ${index}`, text]),
@@ -26,6 +31,9 @@ export function refuseCommand(
     if (name === "" || name.includes("=")) {
       return cannotStart(126, `${JSON.stringify(name)} is no name of a variable`);
     }
+  }
+  if (stdin !== undefined && stdin !== null && typeof stdin !== "string") {
+    return cannotStart(126, `the standard input is ${typeof stdin}, not text`);
   }
   const half = typeof stdin === "string" ? halfCharacterIn(stdin) : undefined;
   return half === undefined ? undefined : cannotStart(126, `the standard input ${half}`);

@@ -149,6 +149,13 @@ describe("weights", () => {
     const index = path.join(folder, "model.safetensors.index.json");
     await writeFile(index, JSON.stringify({ metadata: {}, weight_map: weightMap }));
     expect(await score()).toEqual(scores);
+    await rm(path.join(folder, "model-00002-of-00002.safetensors"));
+    await expect(score()).rejects.toThrow(
+      /model-00002-of-00002\.safetensors is missing, which model\.safetensors\.index\.json names/,
+    );
+    // An index that another form of the weights left behind.
+    await writeTensors(tensors);
+    expect(await score()).toEqual(scores);
     await writeFile(index, JSON.stringify({ weight_map: { a: "../other.safetensors" } }));
     await expect(score()).rejects.toThrow(/weight_map in model\.safetensors\.index\.json/);
   });

@@ -1,4 +1,4 @@
-import { open } from "node:fs/promises";
+import { open, readdir } from "node:fs/promises";
 import path from "node:path";
 import type { UsageError } from "../../../errors.ts";
 import {
@@ -34,7 +34,7 @@ const PIECE_FLOATS = 262_144;
 
 /**
  * Lists the tensors of `model.safetensors`, or of the files that `model.safetensors.index.json`
- * names.
+ * names where all of them are there.
  *
  * **Source:** huggingface/safetensors README.md (format); the index as transformers writes it.
  *
@@ -55,8 +55,17 @@ async function listFiles(folder: string): Promise<readonly string[]> {
   const files = [...new Set(names)];
   const isPlain = (name: unknown): name is string =>
     typeof name === "string" && path.basename(name) === name;
-  if (files.length > 0 && files.every(isPlain)) return files;
-  throw index.error("weight_map", "names of files in the folder");
+  if (files.length === 0 || !files.every(isPlain)) {
+    throw index.error("weight_map", "names of files in the folder");
+  }
+  const there = new Set(await readdir(folder));
+  const missing = files.find((file) => !there.has(file));
+  if (missing === undefined) return files;
+  // The index was left from another form of the weights; transformers, too, takes the whole file.
+  if (there.has(SINGLE_FILE)) return [SINGLE_FILE];
+  throw unusableWeights(folder, missing, {
+    what: `is missing, which ${INDEX_FILE} names (a download that was cut off?)`,
+  });
 }
 
 async function readEntries(folder: string, file: string): Promise<readonly TensorEntry[]> {

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { LineBytes } from "./line-bytes.ts";
+
+test.each([
+  ["only line feeds", {}, ["a\r", "b\rc"], "d"],
+  ["carriage returns, too", { takesReturns: true }, ["a", "b", "c"], "d"],
+])("lines end at %s, wherever a chunk ends", (_, options, expected, rest) => {
+  const text = "a\r\nb\rc\nd";
+  for (let cut = 0; cut <= text.length; cut++) {
+    const lines = new LineBytes(options);
+    const found = [text.slice(0, cut), text.slice(cut)].flatMap((chunk) =>
+      lines.add(Buffer.from(chunk)),
+    );
+    expect(found.map(String)).toEqual(expected);
+    expect(String(lines.end())).toBe(rest);
+  }
+});
+
+test("empty lines are lines", () => {
+  const lines = new LineBytes({ takesReturns: true });
+  const found = ["\r", "\n\r\n", "\r\r", "\n\n"].flatMap((chunk) => lines.add(Buffer.from(chunk)));
+  expect(found.map(String)).toEqual(["", "", "", "", ""]);
+});

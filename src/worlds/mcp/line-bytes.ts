@@ -1,0 +1,50 @@
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+
+/** Cuts a stream of bytes into lines, without their ends. */
+export class LineBytes {
+  readonly #takesReturns: boolean;
+  #parts: Buffer[] = [];
+  #isAfterReturn = false;
+
+  /** @param options.takesReturns - A carriage return ends a line, too, as in a stream of events. Default: only a line feed. */
+  constructor({ takesReturns = false }: { readonly takesReturns?: boolean } = {}) {
+    this.#takesReturns = takesReturns;
+  }
+
+  /** The lines that end in a chunk. */
+  add(chunk: Buffer): readonly Buffer[] {
+    const lines: Buffer[] = [];
+    let start = 0;
+    let feed = -1;
+    let back = -1;
+    for (;;) {
+      // A carriage return and a line feed are one end.
+      if (this.#isAfterReturn && start < chunk.length) {
+        this.#isAfterReturn = false;
+        if (chunk[start] === lineFeed) start += 1;
+      }
+      if (feed < start) feed = indexIn(chunk, lineFeed, start);
+      if (back < start)
+        back = this.#takesReturns ? indexIn(chunk, carriageReturn, start) : Infinity;
+      const end = Math.min(feed, back);
+      if (end === Infinity) break;
+      lines.push(Buffer.concat([...this.#parts, chunk.subarray(start, end)]));
+      this.#parts = [];
+      this.#isAfterReturn = end === back;
+      start = end + 1;
+    }
+    if (start < chunk.length) this.#parts.push(chunk.subarray(start));
+    return lines;
+  }
+
+  /** What follows the last end of a line. */
+  end(): Buffer {
+    return Buffer.concat(this.#parts);
+  }
+}
+
+function indexIn(chunk: Buffer, byte: number, start: number): number {
+  const index = chunk.indexOf(byte, start);
+  return index === -1 ? Infinity : index;
+}
