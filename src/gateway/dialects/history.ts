@@ -9,6 +9,15 @@ export interface History {
   readonly openTurn?: ClientAssistant;
   /** True where the last item of that turn is a text. */
   readonly endsInText?: true;
+  /** Tools that items of the conversation give, in their order; absent where none does. */
+  readonly addedTools?: readonly AddedTool[];
+}
+
+/** A tool that an item of the conversation gives, and not the request's own list. */
+export interface AddedTool {
+  /** Its place in the body. */
+  readonly place: string;
+  readonly tool: unknown;
 }
 
 /** Before the first item. */

@@ -134,7 +134,7 @@ describe("every part of a message is shown or refused", () => {
       ...["mcp_approval_request", "mcp_approval_response", "compaction", "hologram"],
     ]) {
       expect(read("responses", [user, { ...members, type }])).toBe(
-        `Cannot read input[1].type: there is no item of type "${type}"`,
+        `Cannot read input[1].type: there is no item of type "${type}"; leave it out, or send what it says as a message`,
       );
     }
   });
