@@ -273,17 +273,32 @@ describe("members of a request that change nothing", () => {
     [
       "chat",
       { response_format: { type: "regex" } },
-      'response_format.type: there is no format of type "regex"',
+      'response_format.type: there is no format of type "regex"; give a schema as json_schema, or no format',
     ],
     [
       "responses",
       { text: { format: { type: "grammar" } } },
-      'text.format.type: there is no format of type "grammar"',
+      'text.format.type: there is no format of type "grammar"; give a schema as json_schema, or no format',
     ],
     [
       "messages",
       { output_format: { type: "xml" } },
-      'output_format.type: there is no format of type "xml"',
+      'output_format.type: there is no format of type "xml"; give a schema as json_schema, or no format',
+    ],
+    [
+      "chat",
+      { tools: [{ type: "function", function: { name: "look", input_schema: {} } }] },
+      "tools[0].function.input_schema: give the tool's schema in parameters",
+    ],
+    [
+      "responses",
+      { tools: [{ type: "function", name: "look", inputSchema: {} }] },
+      "tools[0].inputSchema: give the tool's schema in parameters",
+    ],
+    [
+      "messages",
+      { tools: [{ name: "look", parameters: {} }] },
+      "tools[0].parameters: give the tool's schema in input_schema",
     ],
     ["responses", { background: "yes" }, "background: expected true or false"],
     ["chat", { parallel_tool_calls: "no" }, "parallel_tool_calls: expected true or false"],

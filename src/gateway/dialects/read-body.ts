@@ -29,6 +29,10 @@ export function textOf(value: unknown, place: string): string {
   throw invalid(place, brokenPair);
 }
 
+/** The refusal of a turn that a client has begun. */
+export const begunTurn =
+  "the policy's turn cannot be begun for it; leave this out, and end with a user's message";
+
 /** The refusal of a text that no UTF-8 can hold. */
 export const brokenPair = "it holds half of a surrogate pair, which no prompt can hold";
 
@@ -129,9 +133,13 @@ const unkeptFields: Readonly<Record<string, string>> = {
   ]),
   ...sameReason("a form is read from response_format, text.format and output_config.format alone", [
     ...["guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs"],
-    ...["json_schema", "grammar", "regex", "ebnf"],
+    ...["json_schema", "grammar", "regex", "ebnf", "structural_tag"],
   ]),
-  logit_bias: "the engine is asked for no biases",
+  ...sameReason("the engine is asked for no biases", [
+    ...["logit_bias", "bad_words", "bad_words_token_ids", "allowed_token_ids"],
+  ]),
+  stop_token_ids: "a turn ends at the model's own tokens, and at texts in stop",
+  documents: "the policy is shown messages and tools; say what they say in a message",
 };
 
 function sameReason(why: string, names: readonly string[]): Readonly<Record<string, string>> {
@@ -203,7 +211,10 @@ export function textFormatOf(
     case "json_schema":
       return { type: "json-schema", schema: objectOf(schema, schemaPlace) };
     default:
-      throw invalid(`${place}.type`, `there is no format of type ${JSON.stringify(type)}`);
+      throw invalid(
+        `${place}.type`,
+        `there is no format of type ${JSON.stringify(type)}; give a schema as json_schema, or no format`,
+      );
   }
 }
 
@@ -228,5 +239,6 @@ export function unreadMembers(
 function kindOf(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
-  return Array.isArray(value) ? "a list" : `a ${typeof value}`;
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }

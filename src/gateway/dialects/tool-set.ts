@@ -76,6 +76,7 @@ export class ToolCollector {
       const why = "the arguments of calls are not held to the schemas of tools";
       this.unkept("strict tools", why);
     }
+    refuseOtherSchema(tool, place, read);
     const known = [...read, ...harmlessMembers];
     // The place among the tools says nothing: each would be counted apart.
     const where = place.replaceAll(/\[\d+\]/g, "[]");
@@ -93,6 +94,17 @@ export class ToolCollector {
       ignoredFields: [...this.#ignored],
     };
   }
+}
+
+/** The names that protocols have for the schema of a tool. */
+const schemaNames = ["parameters", "input_schema", "inputSchema"];
+
+/** @throws ClientError where a tool has its schema under another protocol's name: the policy would be shown none. */
+function refuseOtherSchema(tool: Json, place: string, read: readonly string[]): void {
+  const own = schemaNames.find((name) => read.includes(name));
+  if (own === undefined || !isAbsent(tool[own])) return;
+  const other = schemaNames.find((name) => !isAbsent(tool[name]));
+  if (other !== undefined) throw invalid(`${place}.${other}`, `give the tool's schema in ${own}`);
 }
 
 /** Members of tools that change nothing that the policy or the client could notice. */
