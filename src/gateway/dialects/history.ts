@@ -36,6 +36,8 @@ export interface TurnForm {
    * @param last - The last mark and the last text of the turn.
    */
   readonly goesOn: (last: LastOfTurn, next: ClientAssistant) => boolean;
+  /** Decides for a whole turn with others behind it whether nothing of it can be shown. Default: for none. */
+  readonly isNothing?: (turn: ClientAssistant) => boolean;
   /** Text between the texts of two items with something else between them. Other texts stand on lines of their own. */
   readonly separator: string;
 }
@@ -66,7 +68,7 @@ export function extendHistory(
       continue;
     }
     const ended = turn.end();
-    if (ended !== undefined) messages.push(ended);
+    if (ended !== undefined && form.isNothing?.(ended) !== true) messages.push(ended);
     if (message.role === "assistant") turn.add(message);
     else messages.push(message);
   }

@@ -194,12 +194,12 @@ function readAssistant(content: unknown, place: string, recollection: Recollecti
   };
 }
 
-function readCall(block: Json, place: string, { textBeside }: Recollection): ClientCall {
+function readCall(block: Json, place: string, recollection: Recollection): ClientCall {
   const { input = {} } = block;
   const id = textOf(block["id"], `${place}.id`);
   const name = textOf(block["name"], `${place}.name`);
   // Clients that keep other models' calls may send the text of an object. What was sampled here stays as it was.
-  const isText = typeof input === "string" && textBeside?.(id) === undefined;
+  const isText = typeof input === "string" && recollection.textBeside?.(id) === undefined;
   const argumentsText = isText ? objectText(input, `${place}.input`) : undefined;
   return { id, name, argumentsText: argumentsText ?? writeExactJson(input ?? {}) };
 }

@@ -207,6 +207,7 @@ export function readResponsesHistory(
   });
   const history = extendHistory(before, read, {
     goesOn: ({ mark }, next) => isSameReply(mark, next, recollection),
+    isNothing: (turn) => isSealed(turn, recollection),
     separator: "",
   });
   return added.length === 0 ? history : { ...history, addedTools: added };
@@ -249,6 +250,15 @@ function isSameReply(
     id === undefined ? id : recollection.replyOf?.(id),
   );
   return before === undefined || after === undefined || before === after;
+}
+
+/** Returns whether a turn is nothing but items of another server without a text, such as encrypted reasoning. */
+function isSealed(
+  { content, reasoning = "", calls, marks }: ClientAssistant,
+  recollection: Recollection,
+): boolean {
+  if (content !== "" || reasoning !== "" || calls.length > 0) return false;
+  return marks.length > 0 && marks.every((mark) => recollection.replyOf?.(mark) === undefined);
 }
 
 /** What an item adds to a turn of the assistant's; `undefined` where it is of somebody else. */
