@@ -5,6 +5,7 @@ import { toolParameters } from "../../message.ts";
 import { toPlainJson } from "../../python/value.ts";
 import { ClientError } from "../client-error.ts";
 import { anthropicToolTypes, type AnthropicToolType } from "./anthropic-tools.ts";
+import type { AskedTurn } from "../conversation.ts";
 import type { DialectName } from "./dialect.ts";
 import { openAiToolTypes, type OpenAiToolType } from "./openai-tools.ts";
 import { askedFor } from "./sample-reply.fixture.ts";
@@ -267,6 +268,21 @@ describe("members of a request that change nothing", () => {
       ...["reasoning", "text.verbosity", "include file_search_call.results"],
     ]);
     expect(responses.unkept.map(({ what }) => what)).toEqual(["top_logprobs", "truncation"]);
+  });
+
+  test("are none where another protocol has them", () => {
+    const format = { type: "json_object" };
+    const wishes = { stop: ["x"], response_format: format };
+    const what = ({ unkept }: AskedTurn) => unkept.map((wish) => wish.what);
+    expect(what(askedFor(dialects.responses, wishes))).toEqual(["stop", "response_format"]);
+    expect(what(askedFor(dialects.messages, { ...wishes, parallel_tool_calls: false }))).toEqual([
+      "stop",
+      "response_format",
+      "parallel_tool_calls",
+    ]);
+    const nothing = { parallel_tool_calls: true, stop: [], instructions: "" };
+    expect(what(askedFor(dialects.messages, nothing))).toEqual([]);
+    expect(what(askedFor(dialects.chat, { stop_sequences: ["x"] }))).toEqual(["stop_sequences"]);
   });
 
   test.each<[DialectName, object, string]>([

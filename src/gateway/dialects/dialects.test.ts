@@ -426,6 +426,21 @@ describe("decoders", () => {
       },
       "messages[1].partial: the policy's turn cannot be begun for it; leave this out, and end with a user's message",
     ],
+    ...(
+      [
+        ["chat", "system", { messages: [] }],
+        ["chat", "instructions", { messages: [] }],
+        ["messages", "instructions", { messages: [] }],
+        ["responses", "system", { input: "Hi" }],
+      ] as const
+    ).map(
+      ([name, field, body]) =>
+        [
+          name,
+          { ...body, [field]: "Be brief." },
+          `${field}: this protocol has no such field; send what it says as a message`,
+        ] as const,
+    ),
     ["chat", { messages: {} }, "messages: expected a list, not an object"],
     ["chat", { messages: [{ role: "robot" }] }, 'messages[0].role: there is no role "robot"'],
     [

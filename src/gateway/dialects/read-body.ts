@@ -134,6 +134,10 @@ const unkeptFields: Readonly<Record<string, string>> = {
   ...sameReason("a form is read from response_format, text.format and output_config.format alone", [
     ...["guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs"],
     ...["json_schema", "grammar", "regex", "ebnf", "structural_tag"],
+    ...["response_format", "output_format"],
+  ]),
+  ...sameReason("another protocol has this field, and this one does not", [
+    ...["stop", "stop_sequences", "parallel_tool_calls", "functions"],
   ]),
   ...sameReason("the engine is asked for no biases", [
     ...["logit_bias", "bad_words", "bad_words_token_ids", "allowed_token_ids"],
@@ -151,6 +155,10 @@ function unreadFields(
   known: readonly string[],
 ): Pick<AskedTurn, "ignoredFields" | "unkept"> {
   const unread = unreadMembers(body, "", known);
+  const text = unread.find((name) => textFields.includes(name) && saysSomething(name, body[name]));
+  if (text !== undefined) {
+    throw invalid(text, "this protocol has no such field; send what it says as a message");
+  }
   const isUnkept = (name: string) => Object.hasOwn(unkeptFields, name);
   return {
     ignoredFields: unread.filter((name) => !isUnkept(name)),
@@ -160,7 +168,11 @@ function unreadFields(
   };
 }
 
+/** Fields in which another protocol has text for the policy. */
+const textFields = ["system", "instructions", "messages", "input"];
+
 function saysSomething(name: string, value: unknown): boolean {
+  if (value === "" || (name === "parallel_tool_calls" && value === true)) return false;
   // An empty object asks for a search with the server's own settings.
   if (name === "web_search_options") return true;
   return typeof value !== "object" || value === null || Object.keys(value).length > 0;
