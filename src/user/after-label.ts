@@ -2,7 +2,22 @@ import { RolloutError } from "../errors.ts";
 import { pythonStrip } from "../python/text/strip.ts";
 
 /**
- * The text after a label, without white space around it.
+ * Writes a label plainly wherever it begins a line in other letters, in bold, as a heading or with a space before
+ * its colon.
+ *
+ * @param label - With its colon.
+ */
+export function plainLabel(text: string, label: string): string {
+  const words = label.slice(0, -1);
+  const spelled = new RegExp(
+    `^[ \\t>#]{0,20}([*_]{0,3})${words}[ \\t]{0,20}(?:\\1[ \\t]{0,20}:|:[ \\t]{0,20}\\1)`,
+    "gim",
+  );
+  return text.replace(spelled, label);
+}
+
+/**
+ * The text after a label, without white space around it. Where the label may repeat, other spellings of it are read.
  *
  * @throws RolloutError `user/bad-reply` where the label is absent, or occurs twice and may not.
  */
@@ -11,7 +26,7 @@ export function afterLabel(
   label: string,
   { mayRepeat }: { mayRepeat: boolean },
 ): string {
-  const parts = text.split(label);
+  const parts = (mayRepeat ? plainLabel(text, label) : text).split(label);
   const last = parts.at(-1);
   if (last === undefined || parts.length < 2 || (parts.length > 2 && !mayRepeat)) {
     throw new RolloutError(

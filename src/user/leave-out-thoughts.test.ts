@@ -39,6 +39,24 @@ describe("leaveOutThoughts()", () => {
     ["Here's my thought process: a\n\nHere's my response: Hi", "Hi"],
     ["<think>\na\n</think>\n<answer>\nHi\n</answer>", "Hi"],
     ["<answer>Hi", "Hi"],
+    ["<think>\na\n</think>\n\n<response>\nHi\n</response>\n", "Hi"],
+    ["a\n</think>\n\n<response>\nHi", "Hi"],
+    ["<think>a</think><final>Hi</final>", "Hi"],
+    ["<|begin_of_thought|>a<|end_of_thought|>\n<|begin_of_solution|>Hi<|end_of_solution|>", "Hi"],
+    ["<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>Hi<|END_RESPONSE|>", "Hi"],
+    ["a\n[BEGIN FINAL RESPONSE]\nHi\n[END FINAL RESPONSE]\n<|end|>", "Hi"],
+    ["Here are my reasoning steps:\na\n[BEGIN FINAL RESPONSE]\nHi", "Hi"],
+    ["<longcat_think>a</longcat_think>Hi", "Hi"],
+    ["<REASONING_SCRATCHPAD>a</REASONING_SCRATCHPAD>Hi", "Hi"],
+    ["<antThinking>a</antThinking>Hi", "Hi"],
+    ["a</ifm|think_fast>Hi", "Hi"],
+    ["<|open|>think<|sep|>a<|close|>think<|sep|><|open|>response<|sep|>Hi", "Hi"],
+    ["<|think|>a<|/think|>Hi", "Hi"],
+    ["a</|/think|>Hi", "Hi"],
+    ["a<//think>Hi", "Hi"],
+    ["<think/>Hi", "Hi"],
+    ["<think />Hi <thinking/>there", "Hi\nthere"],
+    ["<think>The tag </thinking> ends it.</think>Hi", "Hi"],
   ])("leaves the thoughts of %j out", (reply, line) => {
     expect(leaveOutThoughts(reply)).toBe(line);
   });
@@ -51,6 +69,9 @@ describe("leaveOutThoughts()", () => {
     "<|channel|>analysis<|message|>The PIN",
     "analysisWe need to",
     "Here is my thought process: the PIN",
+    "Here are my reasoning steps:\nthe PIN",
+    "<think>a</thinking>the PIN",
+    "<|think|>the PIN",
   ])("leaves nothing of %j, which is all thought", (reply) => {
     expect(leaveOutThoughts(reply)).toBe("");
   });
@@ -62,6 +83,7 @@ describe("leaveOutThoughts()", () => {
     "My order of <thinker> books",
     "Here is my response: I want it back.",
     "The form asks for an <answer> to each question.",
+    "I got no <response> to my letter.",
   ])("keeps %j as it is", (reply) => {
     expect(leaveOutThoughts(reply)).toBe(reply);
   });

@@ -24,6 +24,12 @@ describe("readReactLine()", () => {
     ["User Response: a\nUser Response: b", "user/bad-reply", "b"],
     ["hi", "user/bad-reply", "user/bad-reply"],
     ["thought: hi", "user/bad-reply", "user/bad-reply"],
+    ["**Thought:** x\n**User Response:** hi", "** x\n**User Response:** hi", "hi"],
+    ["**Thought**: x\n**User Response**: **hi**", "user/bad-reply", "**hi**"],
+    ["### Thought\nx\n### user response :\nhi", "user/bad-reply", "hi"],
+    ["User Response: hi\n\nThought: x ###STOP###", "###STOP###", "hi"],
+    ["User Response: hi\n**Thought:** x", "** x", "hi"],
+    ["Thought: x\nUser Response: a\nThought: y\nUser Response: b", "user/bad-reply", "b"],
   ])("reads %j as the original does, and repaired", (reply, original, repaired) => {
     expect(read(reply)).toBe(original);
     expect(read(reply, ["thought-leak", "stop-in-thought", "labels"])).toBe(repaired);

@@ -1,4 +1,5 @@
-import { afterLabel } from "./after-label.ts";
+import { pythonStrip } from "../python/text/strip.ts";
+import { afterLabel, plainLabel } from "./after-label.ts";
 import type { ModelUserOptions, UserStrategy } from "./model-conversation.ts";
 import { modelUser, promptsOf, repairsOf } from "./model-conversation.ts";
 import { hasStopMarker, STOP_MARKER } from "./stop-marker.ts";
@@ -38,16 +39,26 @@ const responseLabel = "User Response:";
  *
  * @throws RolloutError `user/bad-reply` where the reply has no label, or has it twice.
  */
-export function readReactLine(reply: string, repair: UserRepairChoice): string {
+export function readReactLine(written: string, repair: UserRepairChoice): string {
   const mayRepeat = isRepaired(repair, "labels");
+  const reply = mayRepeat ? plainLabel(plainLabel(written, thoughtLabel), responseLabel) : written;
   if (isRepaired(repair, "stop-in-thought") && reply.includes(responseLabel)) {
-    const response = afterLabel(reply, responseLabel, { mayRepeat });
-    if (hasStopMarker(response, repair)) return STOP_MARKER;
+    if (hasStopMarker(readResponse(reply, repair), repair)) return STOP_MARKER;
   } else if (hasStopMarker(reply, repair)) {
     return STOP_MARKER;
   }
   if (!isRepaired(repair, "thought-leak") && reply.includes(thoughtLabel)) {
     return afterLabel(reply, thoughtLabel, { mayRepeat });
   }
-  return afterLabel(reply, responseLabel, { mayRepeat });
+  return readResponse(reply, repair);
 }
+
+/** The response alone: some models think on behind it. */
+function readResponse(reply: string, repair: UserRepairChoice): string {
+  const mayRepeat = isRepaired(repair, "labels");
+  const response = afterLabel(reply, responseLabel, { mayRepeat });
+  if (!isRepaired(repair, "thought-leak")) return response;
+  return pythonStrip(response.split(laterThought, 1)[0]!);
+}
+
+const laterThought = /^Thought:/m;

@@ -17,12 +17,13 @@ const userRepairs = {
     "every strategy: only ###STOP### in exactly this spelling ends the conversation; repaired, " +
     "### Stop ### and ##STOP## do, too",
   "thought-leak":
-    "react: the thought and the label of the response are sent too; repaired, only the response is",
+    "react: the thought and the label of the response are sent too; repaired, only the response is, " +
+    "without a thought behind it",
   "stop-in-thought":
     "react: a stop marker in the thought ends the conversation; repaired, only one in the response",
   labels:
-    "react, reflection: a label that occurs twice is a failure; repaired, the text after the last " +
-    "one counts",
+    "react, reflection: a label that occurs twice, or in other letters or bold, is a failure; " +
+    "repaired, the text after the last one counts",
   "draft-object":
     "verify: the judge is shown the draft as a printed Python object; repaired, as its text",
   "judge-roles":

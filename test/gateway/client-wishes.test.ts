@@ -229,6 +229,11 @@ describe("what nothing enforces", () => {
       ignore_eos: true,
       structured_outputs: { choice: ["a"] },
       grammar: "root ::= x",
+      stop_token_ids: [5],
+      bad_words: ["a"],
+      allowed_token_ids: [5],
+      structural_tag: "{}",
+      documents: [{ text: "Opening hours" }],
     });
     await ask("messages", { ...hi, max_tokens: 9, mcp_servers: [{ type: "url", name: "x" }] });
     await ask("messages", { ...hi, max_tokens: 9, mcp_servers: [], logit_bias: {} });
@@ -240,6 +245,11 @@ describe("what nothing enforces", () => {
         structured_outputs: 1,
         grammar: 1,
         mcp_servers: 1,
+        stop_token_ids: 1,
+        bad_words: 1,
+        allowed_token_ids: 1,
+        structural_tag: 1,
+        documents: 1,
       },
       ignoredFields: { ignore_eos: 1 },
     });

@@ -249,3 +249,51 @@ describe("a message that cannot be shown", () => {
     },
   );
 });
+
+describe("a history that was not sampled here", () => {
+  const go = { role: "user", content: "go" };
+
+  test("has no turn for reasoning that another server encrypted, and keeps the call behind it", async () => {
+    const sealed = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "x" };
+    await using talk = await tellGateway(["done", "done"]);
+    await talk.responses({ input: [go, sealed, sealed, { role: "user", content: "on" }] });
+    const call = { type: "function_call", call_id: "c", name: "look", arguments: "{}" };
+    const result = { type: "function_call_output", call_id: "c", output: "A" };
+    await talk.responses({ input: [go, sealed, call, result] });
+    expect(await talk.prompts()).toEqual([
+      "user\ngo\nuser\non\nassistant\n",
+      "user\ngo\nassistant\n\ntool\nA\nassistant\n",
+    ]);
+  });
+
+  test("shows the input of a call that a client of Messages gives as a text", async () => {
+    const renderer = templateRenderer(callTemplates.printing);
+    await using talk = await tellGateway(["done"], { renderer });
+    const block = { type: "tool_use", id: "t1", name: "look", input: '{"at": "door"}' };
+    const result = { type: "tool_result", tool_use_id: "t1", content: "A" };
+    const { status } = await talk.messages({
+      messages: [go, { role: "assistant", content: [block] }, { role: "user", content: [result] }],
+    });
+    expect(status).toBe(200);
+    const [prompt] = await talk.prompts();
+    expect(prompt).toContain('<t1|look{"at": "door"}>');
+  });
+
+  test("may give its tools in an item, which the policy calls and goes on from", async () => {
+    const item = {
+      type: "additional_tools",
+      role: "developer",
+      tools: [
+        { type: "namespace", name: "box", tools: [{ type: "function", name: "look", parameters }] },
+      ],
+    };
+    const boxed = '<tool_call>\n{"name": "box__look", "arguments": {"at": "door"}}\n</tool_call>';
+    await using talk = await tellGateway([boxed, "done"]);
+    const { body } = await talk.responses({ input: [item, go] });
+    const called = body.output.at(-1) as { readonly call_id: string };
+    expect(called).toMatchObject({ type: "function_call", namespace: "box", name: "look" });
+    const result = { type: "function_call_output", call_id: called.call_id, output: "A" };
+    await talk.responses({ input: [item, go, ...body.output, result] });
+    expect(talk.counts()).toMatchObject({ continuedCount: 1, roots: { first: 1 } });
+  });
+});

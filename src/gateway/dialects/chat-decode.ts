@@ -13,6 +13,7 @@ import { extendHistory, messagesOf, noHistory, type History, type LastOfTurn } f
 import { NamedResults } from "./named-results.ts";
 import { readChatTool, readOlderFunction } from "./openai-tools.ts";
 import {
+  begunTurn,
   flagOf,
   givenArguments,
   invalid,
@@ -72,6 +73,7 @@ export function decodeChat(
   }
   const options = isAbsent(streamOptions) ? {} : objectOf(streamOptions, "stream_options");
   const { textFormat, ignoredFields } = readFormat(body["response_format"]);
+  refuseBegunTurn(body);
   const fields = sharedFields(body, {
     known: knownFields,
     maxTokens: ["max_completion_tokens", "max_tokens"],
@@ -111,6 +113,19 @@ export function decodeChat(
       ...alternatives(body["top_logprobs"]),
     ],
   };
+}
+
+/**
+ * Refuses the wish that the last message be gone on from, in the spellings of vLLM and SGLang, DeepSeek and
+ * Mistral, and Moonshot.
+ */
+function refuseBegunTurn({ messages, continue_final_message: goesOn }: Json): void {
+  const index = Array.isArray(messages) ? messages.length - 1 : -1;
+  const last = ((messages as readonly unknown[] | undefined)?.[index] ?? {}) as Json;
+  const spelling = ["prefix", "partial"].find((name) => last[name] === true);
+  if (goesOn !== true && spelling === undefined) return;
+  const place = goesOn === true ? "continue_final_message" : `messages[${index}].${spelling}`;
+  throw invalid(place, begunTurn);
 }
 
 /** Tools, or those in the older field. A client that gives both knows the newer one. */
@@ -326,10 +341,16 @@ function readFormat(format: unknown): Pick<AskedTurn, "textFormat" | "ignoredFie
   const place = "response_format";
   const innerPlace = `${place}.json_schema`;
   const inner = body["type"] === "json_schema" ? objectOf(body["json_schema"], innerPlace) : {};
-  const schema = { schema: inner["schema"], schemaPlace: `${innerPlace}.schema` };
-  const textFormat = textFormatOf(body, { place, ...schema });
+  // llama.cpp's server and others take a schema here, too.
+  const isLoose = body["type"] === "json_object" && !isAbsent(body["schema"]);
+  const textFormat = isLoose
+    ? textFormatOf(
+        { type: "json_schema" },
+        { place, schema: body["schema"], schemaPlace: `${place}.schema` },
+      )
+    : textFormatOf(body, { place, schema: inner["schema"], schemaPlace: `${innerPlace}.schema` });
   const ignoredFields = [
-    ...unreadMembers(body, place, ["type", "json_schema"]),
+    ...unreadMembers(body, place, ["type", "json_schema", ...(isLoose ? ["schema"] : [])]),
     ...unreadMembers(inner, innerPlace, schemaMembers),
   ];
   return { ...(textFormat !== undefined && { textFormat }), ignoredFields };

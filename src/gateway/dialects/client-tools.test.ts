@@ -5,6 +5,7 @@ import { toolParameters } from "../../message.ts";
 import { toPlainJson } from "../../python/value.ts";
 import { ClientError } from "../client-error.ts";
 import { anthropicToolTypes, type AnthropicToolType } from "./anthropic-tools.ts";
+import type { AskedTurn } from "../conversation.ts";
 import type { DialectName } from "./dialect.ts";
 import { openAiToolTypes, type OpenAiToolType } from "./openai-tools.ts";
 import { askedFor } from "./sample-reply.fixture.ts";
@@ -295,21 +296,51 @@ describe("members of a request that change nothing", () => {
     expect(responses.unkept.map(({ what }) => what)).toEqual(["top_logprobs", "truncation"]);
   });
 
+  test("are none where another protocol has them", () => {
+    const format = { type: "json_object" };
+    const wishes = { stop: ["x"], response_format: format };
+    const what = ({ unkept }: AskedTurn) => unkept.map((wish) => wish.what);
+    expect(what(askedFor(dialects.responses, wishes))).toEqual(["stop", "response_format"]);
+    expect(what(askedFor(dialects.messages, { ...wishes, parallel_tool_calls: false }))).toEqual([
+      "stop",
+      "response_format",
+      "parallel_tool_calls",
+    ]);
+    const nothing = { parallel_tool_calls: true, stop: [], instructions: "" };
+    expect(what(askedFor(dialects.messages, nothing))).toEqual([]);
+    expect(what(askedFor(dialects.chat, { stop_sequences: ["x"] }))).toEqual(["stop_sequences"]);
+  });
+
   test.each<[DialectName, object, string]>([
     [
       "chat",
       { response_format: { type: "regex" } },
-      'response_format.type: there is no format of type "regex"',
+      'response_format.type: there is no format of type "regex"; give a schema as json_schema, or no format',
     ],
     [
       "responses",
       { text: { format: { type: "grammar" } } },
-      'text.format.type: there is no format of type "grammar"',
+      'text.format.type: there is no format of type "grammar"; give a schema as json_schema, or no format',
     ],
     [
       "messages",
       { output_format: { type: "xml" } },
-      'output_format.type: there is no format of type "xml"',
+      'output_format.type: there is no format of type "xml"; give a schema as json_schema, or no format',
+    ],
+    [
+      "chat",
+      { tools: [{ type: "function", function: { name: "look", input_schema: {} } }] },
+      "tools[0].function.input_schema: give the tool's schema in parameters",
+    ],
+    [
+      "responses",
+      { tools: [{ type: "function", name: "look", inputSchema: {} }] },
+      "tools[0].inputSchema: give the tool's schema in parameters",
+    ],
+    [
+      "messages",
+      { tools: [{ name: "look", parameters: {} }] },
+      "tools[0].parameters: give the tool's schema in input_schema",
     ],
     ["responses", { background: "yes" }, "background: expected true or false"],
     ["chat", { parallel_tool_calls: "no" }, "parallel_tool_calls: expected true or false"],

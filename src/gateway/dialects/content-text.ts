@@ -1,4 +1,4 @@
-import { invalid, listOf, objectOf, optionalText, textOf, type Json } from "./read-body.ts";
+import { invalid, objectOf, optionalText, textOf, type Json } from "./read-body.ts";
 
 /** The use that is made of a part of a message. */
 export type PartUse =
@@ -35,9 +35,10 @@ interface ReadContent {
 export function readContent(content: unknown, place: string, form: ContentForm): ReadContent {
   if (content === undefined || content === null) return { said: "", thought: "" };
   if (typeof content === "string") return { said: textOf(content, place), thought: "" };
+  if (!Array.isArray(content)) throw invalid(place, "expected a text or a list of parts");
   const said: string[] = [];
   const thought: string[] = [];
-  listOf(content, place).forEach((value, index) => {
+  content.forEach((value: unknown, index) => {
     const where = `${place}[${index}]`;
     if (typeof value === "string") {
       said.push(textOf(value, where));

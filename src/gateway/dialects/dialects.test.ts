@@ -304,6 +304,26 @@ describe("decoders", () => {
     ]);
   });
 
+  test("read the text of an object in the place of a call's input, and leave what was sampled here", () => {
+    const read = (input: unknown, textBeside = (): string | undefined => undefined) => {
+      const block = { type: "tool_use", id: "a", name: "look", input };
+      const messages = [
+        { role: "assistant", content: [block] },
+        { role: "user", content: "Hi" },
+      ];
+      const asked = messagesDialect.decode({ messages }, { textBeside });
+      return asked.messages.flatMap((message) =>
+        message.role === "assistant" ? message.calls.map((call) => call.argumentsText) : [],
+      );
+    };
+    expect(read('{"n": 1.0}')).toEqual(['{"n": 1.0}']);
+    expect(read("")).toEqual(["{}"]);
+    expect(read(null)).toEqual(["{}"]);
+    expect(read("near")).toEqual(['"near"']);
+    expect(read('["near"]')).toEqual(['"[\\"near\\"]"']);
+    expect(read('{"n": 1}', () => "")).toEqual(['"{\\"n\\": 1}"']);
+  });
+
   test("say that a result of Messages without a text is an error", () => {
     const result = (more: object) => ({ type: "tool_result", tool_use_id: "a", ...more });
     const { messages } = messagesDialect.decode({
@@ -423,7 +443,47 @@ describe("decoders", () => {
       { messages: [{ role: "user", content: [{ type: "image_url", image_url: {} }] }] },
       'messages[0].content[0]: a part of type "image_url" cannot be shown to the policy; send what it says as text',
     ],
-    ["chat", { messages: {} }, "messages: expected a list, not a object"],
+    [
+      "chat",
+      { messages: [{ role: "user", content: { type: "text", text: "Hi" } }] },
+      "messages[0].content: expected a text or a list of parts",
+    ],
+    [
+      "chat",
+      { messages: [{ role: "assistant", content: "{" }], continue_final_message: true },
+      "continue_final_message: the policy's turn cannot be begun for it; leave this out, and end with a user's message",
+    ],
+    [
+      "chat",
+      { messages: [{ role: "assistant", content: "{", prefix: true }] },
+      "messages[0].prefix: the policy's turn cannot be begun for it; leave this out, and end with a user's message",
+    ],
+    [
+      "chat",
+      {
+        messages: [
+          { role: "user", content: "Hi" },
+          { role: "assistant", content: "{", partial: true },
+        ],
+      },
+      "messages[1].partial: the policy's turn cannot be begun for it; leave this out, and end with a user's message",
+    ],
+    ...(
+      [
+        ["chat", "system", { messages: [] }],
+        ["chat", "instructions", { messages: [] }],
+        ["messages", "instructions", { messages: [] }],
+        ["responses", "system", { input: "Hi" }],
+      ] as const
+    ).map(
+      ([name, field, body]) =>
+        [
+          name,
+          { ...body, [field]: "Be brief." },
+          `${field}: this protocol has no such field; send what it says as a message`,
+        ] as const,
+    ),
+    ["chat", { messages: {} }, "messages: expected a list, not an object"],
     ["chat", { messages: [{ role: "robot" }] }, 'messages[0].role: there is no role "robot"'],
     [
       "chat",

@@ -9,6 +9,15 @@ export interface History {
   readonly openTurn?: ClientAssistant;
   /** True where the last item of that turn is a text. */
   readonly endsInText?: true;
+  /** Tools that items of the conversation give, in their order; absent where none does. */
+  readonly addedTools?: readonly AddedTool[];
+}
+
+/** A tool that an item of the conversation gives, and not the request's own list. */
+export interface AddedTool {
+  /** Its place in the body. */
+  readonly place: string;
+  readonly tool: unknown;
 }
 
 /** Before the first item. */
@@ -27,6 +36,8 @@ interface TurnForm {
    * @param last - The last mark and the last text of the turn.
    */
   readonly goesOn: (last: LastOfTurn, next: ClientAssistant) => boolean;
+  /** Decides for a whole turn with others behind it whether nothing of it can be shown. Default: for none. */
+  readonly isNothing?: (turn: ClientAssistant) => boolean;
   /** Text between the texts of two items with something else between them. Other texts stand on lines of their own. */
   readonly separator: string;
 }
@@ -57,7 +68,7 @@ export function extendHistory(
       continue;
     }
     const ended = turn.end();
-    if (ended !== undefined) messages.push(ended);
+    if (ended !== undefined && form.isNothing?.(ended) !== true) messages.push(ended);
     if (message.role === "assistant") turn.add(message);
     else messages.push(message);
   }

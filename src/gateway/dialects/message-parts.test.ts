@@ -153,7 +153,7 @@ describe("every part of a message is shown or refused", () => {
       "hologram",
     ]) {
       expect(read("responses", [user, { ...members, type }])).toBe(
-        `Cannot read input[1].type: there is no item of type "${type}"`,
+        `Cannot read input[1].type: there is no item of type "${type}"; leave it out, or send what it says as a message`,
       );
     }
   });

@@ -5,6 +5,7 @@ import { contentText, partSeparator, unshowable } from "./content-text.ts";
 import { askedForm, messagesParts } from "./message-parts.ts";
 import { extendHistory, messagesOf, noHistory, type History } from "./history.ts";
 import {
+  givenArguments,
   invalid,
   isAbsent,
   listOf,
@@ -48,7 +49,7 @@ export function decodeMessages(
 ): AskedTurn {
   const body = objectOf(value, "the body");
   const system = contentText(body["system"], "system", textForm);
-  const read = history ?? readMessagesHistory(listOf(body["messages"], "messages"));
+  const read = history ?? readMessagesHistory(listOf(body["messages"], "messages"), recollection);
   const messages = messagesOf(read);
   if (messages.at(-1)?.role === "assistant") {
     const place = `messages[${read.itemCount - 1}]`;
@@ -92,12 +93,12 @@ export function decodeMessages(
  */
 export function readMessagesHistory(
   items: readonly unknown[],
-  _recollection: Recollection = {},
+  recollection: Recollection = {},
   before: History = noHistory,
 ): History {
   const read = items.map((item, index) => {
     const place = `messages[${before.itemCount + index}]`;
-    return readMessage(objectOf(item, place), place);
+    return readMessage(objectOf(item, place), place, recollection);
   });
   return extendHistory(before, read, { goesOn: () => true, separator: "\n" });
 }
@@ -122,14 +123,18 @@ function readFormat(body: Json): Pick<AskedTurn, "textFormat" | "ignoredFields">
 
 const textForm = askedForm(messagesParts);
 
-function readMessage({ role, content }: Json, place: string): readonly ClientMessage[] {
+function readMessage(
+  { role, content }: Json,
+  place: string,
+  recollection: Recollection,
+): readonly ClientMessage[] {
   switch (role) {
     case "system":
       return [{ role, content: contentText(content, `${place}.content`, textForm) }];
     case "user":
       return readUser(content, `${place}.content`);
     case "assistant":
-      return [readAssistant(content, `${place}.content`)];
+      return [readAssistant(content, `${place}.content`, recollection)];
     default:
       throw invalid(`${place}.role`, `there is no role ${JSON.stringify(role)}`);
   }
@@ -166,7 +171,7 @@ function resultText({ content, is_error: isError }: Json, place: string): string
   return said === "" && isError === true ? "Error" : said;
 }
 
-function readAssistant(content: unknown, place: string): ClientMessage {
+function readAssistant(content: unknown, place: string, recollection: Recollection): ClientMessage {
   if (!Array.isArray(content)) {
     const said = contentText(content, place, textForm);
     return { role: "assistant", content: said, calls: [], marks: [] };
@@ -190,11 +195,7 @@ function readAssistant(content: unknown, place: string): ClientMessage {
         marks.push(...marksOf(block["data"]));
         break;
       case "tool_use":
-        calls.push({
-          id: textOf(block["id"], `${where}.id`),
-          name: textOf(block["name"], `${where}.name`),
-          argumentsText: writeExactJson(block["input"] ?? {}),
-        });
+        calls.push(readCall(block, where, recollection));
         break;
       default:
         throw unshowable(block, where, "block");
@@ -208,6 +209,28 @@ function readAssistant(content: unknown, place: string): ClientMessage {
     calls,
     marks,
   };
+}
+
+function readCall(block: Json, place: string, recollection: Recollection): ClientCall {
+  const { input = {} } = block;
+  const id = textOf(block["id"], `${place}.id`);
+  const name = textOf(block["name"], `${place}.name`);
+  // Clients that keep other models' calls may send the text of an object. What was sampled here stays as it was.
+  const isText = typeof input === "string" && recollection.textBeside?.(id) === undefined;
+  const argumentsText = isText ? objectText(input, `${place}.input`) : undefined;
+  return { id, name, argumentsText: argumentsText ?? writeExactJson(input ?? {}) };
+}
+
+/** The JSON text of an object; `undefined` where the text holds none. */
+function objectText(given: string, place: string): string | undefined {
+  const text = givenArguments(textOf(given, place));
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? text : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }
 
 function marksOf(value: unknown): readonly string[] {

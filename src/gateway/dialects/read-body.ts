@@ -29,6 +29,10 @@ export function textOf(value: unknown, place: string): string {
   throw invalid(place, brokenPair);
 }
 
+/** The refusal of a turn that a client has begun. */
+export const begunTurn =
+  "the policy's turn cannot be begun for it; leave this out, and end with a user's message";
+
 /** The refusal of a text that no UTF-8 can hold. */
 export const brokenPair = "it holds half of a surrogate pair, which no prompt can hold";
 
@@ -140,8 +144,24 @@ const unkeptFields: Readonly<Record<string, string>> = {
     "grammar",
     "regex",
     "ebnf",
+    "structural_tag",
+    "response_format",
+    "output_format",
   ]),
-  logit_bias: "the engine is asked for no biases",
+  ...sameReason("another protocol has this field, and this one does not", [
+    "stop",
+    "stop_sequences",
+    "parallel_tool_calls",
+    "functions",
+  ]),
+  ...sameReason("the engine is asked for no biases", [
+    "logit_bias",
+    "bad_words",
+    "bad_words_token_ids",
+    "allowed_token_ids",
+  ]),
+  stop_token_ids: "a turn ends at the model's own tokens, and at texts in stop",
+  documents: "the policy is shown messages and tools; say what they say in a message",
 };
 
 function sameReason(why: string, names: readonly string[]): Readonly<Record<string, string>> {
@@ -153,6 +173,10 @@ function unreadFields(
   known: readonly string[],
 ): Pick<AskedTurn, "ignoredFields" | "unkept"> {
   const unread = unreadMembers(body, "", known);
+  const text = unread.find((name) => textFields.includes(name) && saysSomething(name, body[name]));
+  if (text !== undefined) {
+    throw invalid(text, "this protocol has no such field; send what it says as a message");
+  }
   const isUnkept = (name: string) => Object.hasOwn(unkeptFields, name);
   return {
     ignoredFields: unread.filter((name) => !isUnkept(name)),
@@ -162,7 +186,11 @@ function unreadFields(
   };
 }
 
+/** Fields in which another protocol has text for the policy. */
+const textFields = ["system", "instructions", "messages", "input"];
+
 function saysSomething(name: string, value: unknown): boolean {
+  if (value === "" || (name === "parallel_tool_calls" && value === true)) return false;
   // An empty object asks for a search with the server's own settings.
   if (name === "web_search_options") return true;
   return typeof value !== "object" || value === null || Object.keys(value).length > 0;
@@ -213,7 +241,10 @@ export function textFormatOf(
     case "json_schema":
       return { type: "json-schema", schema: objectOf(schema, schemaPlace) };
     default:
-      throw invalid(`${place}.type`, `there is no format of type ${JSON.stringify(type)}`);
+      throw invalid(
+        `${place}.type`,
+        `there is no format of type ${JSON.stringify(type)}; give a schema as json_schema, or no format`,
+      );
   }
 }
 
@@ -238,5 +269,6 @@ export function unreadMembers(
 function kindOf(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
-  return Array.isArray(value) ? "a list" : `a ${typeof value}`;
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }

@@ -9,7 +9,7 @@ import {
   responsesThoughtParts,
   saidForm,
 } from "./message-parts.ts";
-import { extendHistory, messagesOf, noHistory, type History } from "./history.ts";
+import { extendHistory, messagesOf, noHistory, type AddedTool, type History } from "./history.ts";
 import { readResponsesTool } from "./openai-tools.ts";
 import {
   flagOf,
@@ -96,7 +96,8 @@ export function decodeResponses(
   refuseStoredText(body);
   const instructions = optionalText(body["instructions"], "instructions") ?? "";
   const earlier = earlierMessages(body, recollection);
-  const history = [...earlier, ...messagesOf(known ?? readInput(body["input"], recollection))];
+  const input = known ?? readInput(body["input"], recollection);
+  const history = [...earlier, ...messagesOf(input)];
   // A conversation that began in another dialect has them as its first message.
   const [first] = earlier;
   const isKnown = first?.role === "system" && first.content === instructions;
@@ -104,9 +105,11 @@ export function decodeResponses(
   const { textFormat, ignoredFields } = readFormat(body["text"]);
   const include = readInclude(body["include"]);
   const fields = sharedFields(body, { known: knownFields, maxTokens: ["max_output_tokens"] });
+  const added = addedTools(body, input);
   const { tools, callForms, ...ofTools } = toolsOf(body["tools"], {
     dialect: "responses",
     recollection,
+    added,
     read: readResponsesTool,
   });
   const choice = readToolChoice(body["tool_choice"]);
@@ -124,7 +127,7 @@ export function decodeResponses(
     includesUsage: true,
     includesLogprobs: include.includes(included.logprobs),
     includesEncryptedReasoning: include.includes(included.reasoning),
-    echo: readEcho(body),
+    echo: readEcho(body, added),
     ignoredFields: [
       ...fields.ignoredFields,
       ...ofTools.ignoredFields,
@@ -172,11 +175,19 @@ function truncation(value: unknown): AskedTurn["unkept"] {
   return [{ what: "truncation", why }];
 }
 
-/** @throws ClientError where a field cannot be repeated. */
-function readEcho(body: Json): Json {
+/**
+ * The fields that a reply repeats. Tools that the conversation gives stand among the others.
+ *
+ * @throws ClientError where a field cannot be repeated.
+ */
+function readEcho(body: Json, added: readonly AddedTool[]): Json {
   const fields = echoed.filter((name) => name in body).map((name) => [name, body[name]] as const);
   for (const [name, value] of fields) requireShallow(value, name);
-  return Object.fromEntries(fields);
+  const echo = Object.fromEntries(fields);
+  if (added.length === 0) return echo;
+  for (const { place, tool } of added) requireShallow(tool, place);
+  const own = Array.isArray(body["tools"]) ? (body["tools"] as readonly unknown[]) : [];
+  return { ...echo, tools: [...own, ...added.map(({ tool }) => tool)] };
 }
 
 /** @throws ClientError where a part of the conversation is named that only the client's own server knows. */
@@ -218,15 +229,38 @@ export function readResponsesHistory(
   recollection: Recollection = {},
   before: History = noHistory,
 ): History {
+  const added = [...(before.addedTools ?? [])];
   const read = items.map((value, index) => {
     const place = `input[${before.itemCount + index}]`;
     const item = resolve(objectOf(value, place), { place, recollection });
+    if (item["type"] === "additional_tools") {
+      addTools(item, place, added);
+      return [];
+    }
     const said = readTurnItem(item, place);
     return said === undefined ? readOtherItem(item, { place, recollection }) : [said];
   });
-  return extendHistory(before, read, {
+  const history = extendHistory(before, read, {
     goesOn: ({ mark }, next) => isSameReply(mark, next, recollection),
+    isNothing: (turn) => isSealed(turn, recollection),
     separator: "",
+  });
+  return added.length === 0 ? history : { ...history, addedTools: added };
+}
+
+/** The tools that the conversation gives and the request's own list lacks. */
+function addedTools({ tools }: Json, { addedTools: added = [] }: History): readonly AddedTool[] {
+  if (added.length === 0 || !Array.isArray(tools)) return added;
+  const known = new Set(tools.map((tool) => JSON.stringify(tool)));
+  return added.filter(({ tool }) => !known.has(JSON.stringify(tool)));
+}
+
+/** Adds the tools of an item, as Codex gives them. Some clients give the same ones again with a later turn. */
+function addTools(item: Json, place: string, added: AddedTool[]): void {
+  const known = new Set(added.map(({ tool }) => JSON.stringify(tool)));
+  listOf(item["tools"], `${place}.tools`).forEach((tool, index) => {
+    if (known.has(JSON.stringify(tool))) return;
+    added.push({ place: `${place}.tools[${index}]`, tool });
   });
 }
 
@@ -251,6 +285,15 @@ function isSameReply(
     id === undefined ? id : recollection.replyOf?.(id),
   );
   return before === undefined || after === undefined || before === after;
+}
+
+/** Returns whether a turn is nothing but items of another server without a text, such as encrypted reasoning. */
+function isSealed(
+  { content, reasoning = "", calls, marks }: ClientAssistant,
+  recollection: Recollection,
+): boolean {
+  if (content !== "" || reasoning !== "" || calls.length > 0) return false;
+  return marks.length > 0 && marks.every((mark) => recollection.replyOf?.(mark) === undefined);
 }
 
 /** What an item adds to a turn of the assistant's; `undefined` where it is of somebody else. */
@@ -284,7 +327,8 @@ function readOtherItem(
   const result = readResultItem(item, where);
   if (result !== undefined) return [result];
   if (type !== undefined && type !== "message") {
-    throw invalid(`${place}.type`, `there is no item of type ${JSON.stringify(type)}`);
+    const problem = `there is no item of type ${JSON.stringify(type)}`;
+    throw invalid(`${place}.type`, `${problem}; leave it out, or send what it says as a message`);
   }
   const content = contentText(item["content"], `${place}.content`, textForm);
   switch (role) {

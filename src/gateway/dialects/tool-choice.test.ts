@@ -15,6 +15,8 @@ const look = { type: "function", name: "look" } as const;
 const nested = { type: "function", function: { name: "look" } } as const;
 const named = { type: "named", name: "look" };
 
+const choices = "say auto, none or required, or name a tool by its type and its name";
+
 describe("readToolChoice()", () => {
   test.each<[OpenAiChoice, object]>([
     ["auto", { type: "auto" }],
@@ -71,16 +73,19 @@ describe("readToolChoice()", () => {
   });
 
   test.each<[unknown, string]>([
-    ["any", 'tool_choice: there is no choice "any"'],
-    [{ type: "added_2027" }, 'tool_choice.type: there is no choice "added_2027"'],
-    [{ type: "allowed_tools", tools: [] }, "tool_choice.mode: there is no choice undefined"],
+    ["any", `tool_choice: there is no choice "any"; ${choices}`],
+    [{ type: "added_2027" }, `tool_choice.type: there is no choice "added_2027"; ${choices}`],
+    [
+      { type: "allowed_tools", tools: [] },
+      "tool_choice.mode: there is no choice undefined; say auto or required",
+    ],
     [
       { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [] } },
       "tool_choice.allowed_tools.tools: no tool may be called; say none instead",
     ],
     [
       { type: "allowed_tools", mode: "auto", tools: [{ type: "added_2027" }] },
-      'tool_choice.tools[0].type: there is no choice "added_2027"',
+      'tool_choice.tools[0].type: there is no choice "added_2027"; name a tool by its type and its name',
     ],
     [{ type: "function" }, "tool_choice.name: expected text, not nothing"],
     [
@@ -97,7 +102,7 @@ describe("readFunctionCall()", () => {
     expect(readFunctionCall({ name: "look" }).toolChoice).toEqual(named);
     expect(readFunctionCall("none").toolChoice).toEqual({ type: "none" });
     expect(() => readFunctionCall("required")).toThrow(
-      'Cannot read function_call: there is no choice "required"',
+      'Cannot read function_call: there is no choice "required"; say auto or none, or name a function',
     );
   });
 });
@@ -115,7 +120,7 @@ describe("readMessagesChoice()", () => {
 
   test("refuses a choice that it does not know", () => {
     expect(() => readMessagesChoice({ type: "added_2027" })).toThrow(
-      'Cannot read tool_choice.type: there is no choice "added_2027"',
+      'Cannot read tool_choice.type: there is no choice "added_2027"; say auto, none, any or tool',
     );
   });
 });

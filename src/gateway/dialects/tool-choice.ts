@@ -35,7 +35,7 @@ export function readToolChoice(choice: unknown): ReadChoice {
   const given = objectOf(choice, place);
   const type = given["type"];
   if (type === "allowed_tools") return readAllowed(given);
-  if (!isOpenAiToolType(type)) throw unknownChoice(`${place}.type`, type);
+  if (!isOpenAiToolType(type)) throw unknownChoice(`${place}.type`, type, openAiChoices);
   const name = toolName(given, place);
   if (name !== undefined) return chosen(given, { type: "named", name });
   return { ...free, unkept: [{ what: `tool_choice ${type}`, why: ofServer }] };
@@ -45,7 +45,9 @@ export function readToolChoice(choice: unknown): ReadChoice {
 export function readFunctionCall(choice: unknown): ReadChoice {
   if (isAbsent(choice)) return free;
   if (choice === "auto" || choice === "none") return { ...free, toolChoice: { type: choice } };
-  if (typeof choice === "string") throw unknownChoice("function_call", choice);
+  if (typeof choice === "string") {
+    throw unknownChoice("function_call", choice, "say auto or none, or name a function");
+  }
   const { name } = objectOf(choice, "function_call");
   return { ...free, toolChoice: { type: "named", name: textOf(name, "function_call.name") } };
 }
@@ -73,7 +75,7 @@ function messagesChoice({ type, name }: Json): ToolChoice {
     case "tool":
       return { type: "named", name: textOf(name, `${place}.name`) };
     default:
-      throw unknownChoice(`${place}.type`, type);
+      throw unknownChoice(`${place}.type`, type, "say auto, none, any or tool");
   }
 }
 
@@ -84,7 +86,7 @@ function wordChoice(word: string): ToolChoice {
     case "required":
       return { type: word };
     default:
-      throw unknownChoice(place, word);
+      throw unknownChoice(place, word, openAiChoices);
   }
 }
 
@@ -93,13 +95,17 @@ function readAllowed(given: Json): ReadChoice {
   const inner = isAbsent(nested) ? given : objectOf(nested, `${place}.allowed_tools`);
   const where = isAbsent(nested) ? place : `${place}.allowed_tools`;
   const { mode } = inner;
-  if (mode !== "auto" && mode !== "required") throw unknownChoice(`${where}.mode`, mode);
+  if (mode !== "auto" && mode !== "required") {
+    throw unknownChoice(`${where}.mode`, mode, "say auto or required");
+  }
   const list = listOf(inner["tools"], `${where}.tools`);
   // Tools that a server would run are counted where the request gives them.
   const allowed = list.flatMap((tool, index) => {
     const at = `${where}.tools[${index}]`;
     const read = objectOf(tool, at);
-    if (!isOpenAiToolType(read["type"])) throw unknownChoice(`${at}.type`, read["type"]);
+    if (!isOpenAiToolType(read["type"])) {
+      throw unknownChoice(`${at}.type`, read["type"], "name a tool by its type and its name");
+    }
     return toolName(read, at) ?? [];
   });
   const ignoredFields = [
@@ -138,6 +144,8 @@ function chosen(given: Json, toolChoice: ToolChoice): ReadChoice {
   return { ...free, toolChoice, ignoredFields: unreadMembers(given, place, read) };
 }
 
-function unknownChoice(at: string, choice: unknown): Error {
-  return invalid(at, `there is no choice ${JSON.stringify(choice)}`);
+const openAiChoices = "say auto, none or required, or name a tool by its type and its name";
+
+function unknownChoice(at: string, choice: unknown, remedy: string): Error {
+  return invalid(at, `there is no choice ${JSON.stringify(choice)}; ${remedy}`);
 }

@@ -6,6 +6,7 @@ import { toPyValue, type PlainJson } from "../../python/value.ts";
 import type { CallForm } from "../call-form.ts";
 import type { ToolSet, UnkeptWish } from "../conversation.ts";
 import type { DialectName, Recollection } from "./dialect.ts";
+import type { AddedTool } from "./history.ts";
 import {
   brokenPair,
   invalid,
@@ -75,6 +76,7 @@ export class ToolCollector {
       const why = "the arguments of calls are not held to the schemas of tools";
       this.unkept("strict tools", why);
     }
+    refuseOtherSchema(tool, place, read);
     const known = [...read, ...harmlessMembers];
     // The place among the tools says nothing: each would be counted apart.
     const where = place.replaceAll(/\[\d+\]/g, "[]");
@@ -94,6 +96,17 @@ export class ToolCollector {
   }
 }
 
+/** The names that protocols have for the schema of a tool. */
+const schemaNames = ["parameters", "input_schema", "inputSchema"];
+
+/** @throws ClientError where a tool has its schema under another protocol's name: the policy would be shown none. */
+function refuseOtherSchema(tool: Json, place: string, read: readonly string[]): void {
+  const own = schemaNames.find((name) => read.includes(name));
+  if (own === undefined || !isAbsent(tool[own])) return;
+  const other = schemaNames.find((name) => !isAbsent(tool[name]));
+  if (other !== undefined) throw invalid(`${place}.${other}`, `give the tool's schema in ${own}`);
+}
+
 /** Members of tools that change nothing that the policy or the client could notice. */
 const harmlessMembers = ["type", "strict", "cache_control", "eager_input_streaming"];
 
@@ -110,27 +123,32 @@ export function toolsOf(
     dialect,
     recollection,
     field = "tools",
+    added = [],
     read,
   }: {
     readonly dialect: DialectName;
     readonly recollection: Recollection;
     /** The field of the body that holds the list. */
     readonly field?: string;
+    /** Tools that the conversation gives beside the list. */
+    readonly added?: readonly AddedTool[];
     readonly read: ReadTool;
   },
 ): ToolSet {
-  if (isAbsent(tools)) return new ToolCollector().set;
-  const list = listOf(tools, field);
+  if (isAbsent(tools) && added.length === 0) return new ToolCollector().set;
+  const list = isAbsent(tools) ? [] : listOf(tools, field);
   const readAll = (): ToolSet => {
     const collector = new ToolCollector();
     list.forEach((tool, index) => {
       const place = `${field}[${index}]`;
       read(objectOf(tool, place), place, collector);
     });
+    for (const { place, tool } of added) read(objectOf(tool, place), place, collector);
     return collector.set;
   };
   // What is remembered of a list of tools is not what the same list says in another field.
-  const known = field === "tools" ? list : [field, list];
+  const isAlone = field === "tools" && added.length === 0;
+  const known = isAlone ? list : [field, list, added.map(({ tool }) => tool)];
   return recollection.toolsOf?.(dialect, known, readAll) ?? readAll();
 }
 

@@ -30,6 +30,7 @@ interface Cut {
   readonly openTurn: ClientAssistant | undefined;
   /** See `History`. */
   readonly endsInText: boolean;
+  readonly addedTools: History["addedTools"];
 }
 
 /** What is kept of a body. Not its text: what was read of it is in memory for other reasons. */
@@ -187,12 +188,13 @@ interface ReadOptions {
 }
 
 function historyAt({ messages }: KnownBody, cut: Cut): History {
-  const { itemCount, messageCount, openTurn, endsInText } = cut;
+  const { itemCount, messageCount, openTurn, endsInText, addedTools } = cut;
   return {
     messages: messageCount === messages.length ? messages : messages.slice(0, messageCount),
     itemCount,
     ...(openTurn !== undefined && { openTurn }),
     ...(endsInText && { endsInText }),
+    ...(addedTools !== undefined && { addedTools }),
   };
 }
 
@@ -218,10 +220,12 @@ function cutsAt(
   itemEnds: readonly number[],
   steps: readonly History[],
 ): readonly Cut[] {
-  return steps.map(({ messages, itemCount, openTurn, endsInText = false }, index) => {
+  return steps.map((step, index) => {
+    const { messages, itemCount, openTurn, endsInText = false, addedTools } = step;
     const length = itemEnds[itemEnds.length - steps.length + index]!;
     const hash = walk.upTo(length);
-    return { length, hash, itemCount, messageCount: messages.length, openTurn, endsInText };
+    const messageCount = messages.length;
+    return { length, hash, itemCount, messageCount, openTurn, endsInText, addedTools };
   });
 }
 

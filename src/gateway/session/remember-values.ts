@@ -23,7 +23,8 @@ export function rememberTools(fields: unknown, text: string | Uint8Array): void 
 }
 
 /**
- * Remembers exactly the arguments of calls that a client gives as objects, where JavaScript may have changed them.
+ * Remembers exactly the arguments of calls that a client gives as objects, and the tools that an item gives, where
+ * JavaScript may have changed them.
  *
  * @param list - The JSON list that `items` was read from.
  * @param firstIndex - The place of the first item in the conversation.
@@ -61,9 +62,10 @@ function remember(place: string, read: () => void): void {
   }
 }
 
-/** Returns whether an item holds arguments that are no text, with a number or a key that looks like one. */
+/** Returns whether an item holds tools, or arguments that are no text, with a number or a key that looks like one. */
 function mayBeChanged(item: unknown): boolean {
-  const { content, tool_calls: calls } = (item ?? {}) as Json;
+  const { content, tool_calls: calls, tools } = (item ?? {}) as Json;
+  if (holdsNumber(tools)) return true;
   const blocks = Array.isArray(content) ? (content as readonly (Json | null)[]) : [];
   const chat = Array.isArray(calls) ? (calls as readonly (Json | null)[]) : [];
   return (

@@ -28,6 +28,7 @@ describe("wantedForm()", () => {
     const form = { type: "json_schema", name: "n", schema };
     const requests = [
       chat.decode({ ...hi, response_format: { type: "json_schema", json_schema: form } }),
+      chat.decode({ ...hi, response_format: { type: "json_object", schema } }),
       responses.decode({ input: "Hi", text: { format: form } }),
       messages.decode({ ...hi, output_config: { effort: "high", format: form } }),
       messages.decode({ ...hi, output_format: form }),

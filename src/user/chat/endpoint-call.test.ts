@@ -46,8 +46,8 @@ test.each(replies)("asks and reads as the AI SDK's client does: %j", async (repl
 });
 
 describe("a reply's content", () => {
-  async function read(message: object) {
-    const body = JSON.stringify({ choices: [{ message, finish_reason: "stop" }] });
+  async function read(message: object, reason = "stop") {
+    const body = JSON.stringify({ choices: [{ message, finish_reason: reason }] });
     await using server = await startChatCompletionsServer([{ status: 200, body }]);
     const { baseUrl } = server;
     const source = chatEndpointSource({ baseUrl, model: "m" }, { env: {}, maxConcurrent: 1 });
@@ -87,6 +87,16 @@ describe("a reply's content", () => {
     [[], { text: "" }],
   ])("of the form %j is read", async (content, expected) => {
     expect(await read({ content })).toEqual({ ...expected, finishReason: "stop", usage: null });
+  });
+
+  test.each([
+    "length",
+    "max_tokens",
+    "MAX_TOKENS",
+    "model_length",
+    "model_context_window_exceeded",
+  ])("is cut where the server says %j", async (reason) => {
+    expect((await read({ content: "I want" }, reason)).finishReason).toBe("length");
   });
 
   test.each<[object, string | undefined]>([

@@ -126,9 +126,19 @@ function readCompletion(body: Fields): LanguageModelAnswer | undefined {
   };
 }
 
+/** Words of servers that hand on another vendor's reason for a reply that is cut: Mistral's, Anthropic's, Google's. */
+const cutReasons: readonly unknown[] = [
+  "length",
+  "max_tokens",
+  "MAX_TOKENS",
+  "model_length",
+  "model_context_window_exceeded",
+];
+
 function toFinishReason(reason: unknown): ChatFinishReason {
   if (reason === "content_filter") return "content-filter";
-  return reason === "stop" || reason === "length" ? reason : "other";
+  if (cutReasons.includes(reason)) return "length";
+  return reason === "stop" ? reason : "other";
 }
 
 function readUsage(usage: unknown): ChatUsage | null {

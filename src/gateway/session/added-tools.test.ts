@@ -1,0 +1,71 @@
+import { describe, expect, test } from "vitest";
+import { writeCompactJson } from "../../python/json/exact-json.ts";
+import type { AskedTurn, ToolSet } from "../conversation.ts";
+import type { DialectName } from "../dialects/dialect.ts";
+import { calledName } from "../dialects/responses-items.ts";
+import { responsesDialect } from "../dialects/responses.ts";
+import { FieldCache } from "./field-cache.ts";
+import { KnownBodies } from "./known-bodies.ts";
+import { ToolCache } from "./tool-cache.ts";
+
+/** Reads the bodies of one session, one after the other. */
+function reader(): (body: string) => AskedTurn {
+  const bodies = new KnownBodies(new FieldCache());
+  const book = new ToolCache();
+  const recollection = {
+    toolsOf: (dialect: DialectName, list: readonly unknown[], read: () => ToolSet) =>
+      book.find({ dialect, list }, read),
+  };
+  return (body) => {
+    const found = bodies.recognise(responsesDialect, Buffer.from(body));
+    return bodies.read(responsesDialect, found, recollection);
+  };
+}
+
+const paint =
+  '{"type":"function","name":"paint","parameters":{"type":"object","properties":{"n":{"maximum":1.0}}}}';
+const group = '{"type":"namespace","name":"team","tools":[{"type":"custom","name":"ask"}]}';
+const item = (...tools: readonly string[]) =>
+  `{"type":"additional_tools","role":"developer","id":"at_1","tools":[${tools.join(",")}]}`;
+const user = (text: string) => `{"role":"user","content":"${text}"}`;
+const bodyOf = (items: readonly string[], more = "") => `{${more}"input":[${items.join(",")}]}`;
+
+const namesOf = ({ tools }: AskedTurn) => tools.map(({ name }) => name);
+
+describe("tools that an item of Responses gives", () => {
+  test("are the policy's, and are called as the client knows them", () => {
+    const asked = reader()(bodyOf([item(group, paint), user("Hi")]));
+    expect(namesOf(asked)).toEqual(["team__ask", "paint"]);
+    expect(asked.callForms).toEqual(new Map([["team__ask", "custom"]]));
+    expect(calledName(asked, "team__ask")).toEqual({ namespace: "team", name: "ask" });
+    expect(asked.messages).toEqual([{ role: "user", content: "Hi" }]);
+    expect(writeCompactJson(asked.tools[1]!.openai)).toContain('"maximum":1.0');
+  });
+
+  test("stay while the conversation grows, and those that come later join them", () => {
+    const read = reader();
+    const items = [item(group), user("Hi"), user("Go on")];
+    expect(namesOf(read(bodyOf(items)))).toEqual(["team__ask"]);
+    expect(namesOf(read(bodyOf([...items, user("And on")])))).toEqual(["team__ask"]);
+    const later = [...items, user("And on"), item(group, paint), user("Stop")];
+    expect(namesOf(read(bodyOf(later)))).toEqual(["team__ask", "paint"]);
+    expect(namesOf(read(bodyOf(items)))).toEqual(["team__ask"]);
+  });
+
+  test("stand behind those of the request, each once", () => {
+    const asked = reader()(bodyOf([item(paint, group), user("Hi")], `"tools":[${paint}],`));
+    expect(namesOf(asked)).toEqual(["paint", "team__ask"]);
+  });
+
+  test("may be chosen, and are refused with their place", () => {
+    const choice = '"tool_choice":{"type":"function","name":"paint"},';
+    const asked = reader()(bodyOf([item(paint), user("Hi")], choice));
+    expect(asked.toolChoice).toEqual({ type: "named", name: "paint" });
+    expect(() => reader()(bodyOf([user("Hi"), item(paint, '{"type":"new"}')]))).toThrow(
+      'Cannot read input[1].tools[1].type: there is no tool of type "new"',
+    );
+    expect(() => reader()(bodyOf(['{"type":"additional_tools"}']))).toThrow(
+      "Cannot read input[0].tools: expected a list, not nothing",
+    );
+  });
+});
