@@ -21,6 +21,7 @@ import type { Scenario } from "../simulation/scenario.ts";
 import { scenarioOf, simulate } from "../simulation/simulate.ts";
 import { smallModelEndId, smallModelFolder } from "../support/small-model.ts";
 import { askGateway } from "./frozen-gateway.ts";
+import { playInterruptedRun } from "./interrupted-run.ts";
 import { recordRequests } from "./request-recorder.ts";
 import { stableText } from "./stable-text.ts";
 
@@ -81,7 +82,10 @@ export const frozenRuns: Readonly<Record<string, FrozenRun>> = {
       async (scratch: string) => await playThinking(scratch, history),
     ]),
   ),
+  "history refuse": async (scratch) =>
+    await playOnSglang(scratch, await scriptedPolicy(), ["--history", "refuse"]),
   "new weights": playNewWeights,
+  interrupt: playInterrupted,
   branches: async (scratch) =>
     await play(scratch, ["--engine", "reference", "--threads", "1", "--branch-at", "1,3"]),
   fork: playFork,
@@ -139,6 +143,27 @@ async function playNewWeights(scratch: string): Promise<RunBytes> {
   };
   await using server = await startSglangTestServer({ policy: updating, weightVersion: "v0" });
   return await playOver(scratch, server.url, ["--parser", "qwen25"]);
+}
+
+/** The weights change in the middle of turns, which stop and continue. */
+async function playInterrupted(scratch: string): Promise<RunBytes> {
+  const out = path.join(scratch, "run");
+  const { requests, urls } = await playInterruptedRun(await scriptedPolicy(), {
+    env: "storefront",
+    user: "scripted",
+    model: smallModelFolder,
+    tasks: "0-2",
+    samples: 2,
+    format: "slime",
+    parser: "qwen25",
+    "max-tokens-per-turn": 96,
+    "max-turns": 12,
+    "sampling-seed": 7,
+    out,
+  });
+  const places = Object.fromEntries(urls.map((url) => [url, "URL"]));
+  const bytes = await readRun(scratch, out, places);
+  return { requests: stableText(requests.join("\n"), places), ...bytes };
 }
 
 async function playFork(scratch: string): Promise<RunBytes> {
