@@ -6,12 +6,13 @@ import { prepareGroup } from "./prepare-group.ts";
 /** A group in a trainer's form. */
 export interface ExportedGroup {
   readonly records: readonly Readonly<Record<string, unknown>>[];
-  /** What was left out of it or cut, and why. */
+  /** One entry for each row that was left out or cut, with the reason. */
   readonly notes: readonly ExportNote[];
 }
 
 /**
- * Makes a trainer's records of one group. Pure: for whoever has groups at hand, such as a live run.
+ * Converts one group to a trainer's records. Does no input or output, so a live run can call it
+ * too.
  *
  * @throws UsageError where the trainer cannot be given a row of it, naming the row and the remedy.
  */
@@ -28,7 +29,10 @@ export function exportGroup(
   };
 }
 
-/** `exportGroup()` of each group of a stream, as it comes; prompts are spelled out where that is asked for. */
+/**
+ * Exports each group of a stream as it arrives. Renders the prompts as text if the exporter needs
+ * them.
+ */
 export async function* exportGroups(
   target: ExportTarget,
   groups: AsyncIterable<readonly ExportMember[]>,

@@ -6,23 +6,28 @@ import type { ExportNote, ExportSurroundings } from "./exporter.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
 import { readRunGroups } from "./read-run-groups.ts";
 
-/** What an export holds. JSON-able. */
+/** The counts of a finished export. JSON-able. */
 export interface ExportSummary {
   readonly to: ExportTarget;
   readonly groups: number;
-  /** Rows, or episodes where a record is one. */
+  /** The number of records: rows, or episodes if one record is an episode. */
   readonly records: number;
 }
 
-/** How a run is exported. */
+/** Options of `exportRun()`. */
 export interface ExportOptions {
-  /** The whole number that stands for `""`, where the engine named no version. */
+  /** The whole number to write for `""`, the version of tokens whose engine reported none. */
   readonly policyVersion?: number;
-  /** How whoever asks gives `policyVersion`, for the refusal of a row that needs it; absent: by that name. */
+  /**
+   * The name of the caller's option for `policyVersion`, for error messages. Default:
+   * `policyVersion`.
+   */
   readonly versionRemedy?: string;
   /** At which the run sampled, for prime-rl. Default: what its folder says. */
   readonly temperature?: number;
-  /** How whoever asks gives `temperature`, for the refusal of a row that needs it; absent: by that name. */
+  /**
+   * The name of the caller's option for `temperature`, for error messages. Default: `temperature`.
+   */
   readonly temperatureRemedy?: string;
   /** Spells a prompt's ids out, for slime's `prompt`; absent: it has the messages. */
   readonly spell?: ExportSurroundings["spell"];
@@ -34,14 +39,14 @@ export interface ExportOptions {
 export interface RunExport {
   /** The bytes of the file, to be read once. */
   readonly content: AsyncGenerator<Uint8Array>;
-  /** What was written so far; of the whole when the content is read. */
+  /** Returns the counts so far. They are final once the content has been read. */
   readonly summary: () => ExportSummary;
 }
 
 /**
- * Makes a trainer's file of a run's folder, a group at a time.
- *
- * @throws UsageError where it is no run's folder; the content throws it where a row is refused.
+ * Exports a run's folder to one trainer's file, one group at a time.
+ * @throws UsageError if `dir` is not a run's folder. Reading the content throws it if a row is
+ *   refused.
  */
 export async function exportRun(
   dir: string,

@@ -19,7 +19,7 @@ export function tableContent(dir: string, to: "parquet" | "csv"): AsyncGenerator
   return to === "parquet" ? parquetFile(readTableRows(dir)) : csvFile(readFinished(dir));
 }
 
-/** What a folder of shards holds, as its `index.json` says. */
+/** The content of `index.json`, which describes a folder of shards. */
 interface ShardIndex {
   readonly format: 1;
   readonly shards: readonly {
@@ -30,10 +30,9 @@ interface ShardIndex {
 }
 
 /**
- * Writes a run's rows as safetensors into a folder: `rows-00000.safetensors` and so on, and an
- * `index.json`, which is there once all shards are.
- *
- * @throws UsageError where there is something in the folder, or it cannot be written.
+ * Writes a run's rows as safetensors into a folder: `rows-00000.safetensors` and so on. Writes
+ * `index.json` last, after all shards.
+ * @throws UsageError if the folder is not empty or cannot be written.
  */
 export async function writeShards(dir: string, out: string): Promise<ShardIndex> {
   await makeFolder(out);

@@ -2,45 +2,45 @@ import type { EpisodeStory } from "../run/folder/episode-row.ts";
 import type { SlimePlace } from "../run/slime/slime.ts";
 import type { Sample } from "../trajectory/sample.ts";
 
-/** What a trainer has to be told apart from a plain row. */
+/** Kinds of rows for which a trainer needs a rule of its own. */
 export const exportKinds = [
   /** The episode met one of its limits. */
   "truncated",
   /** The engine, the user, the environment or the grader failed. */
   "failed",
-  /** Nothing scored the episode, and nobody failed: such as a deadline before the end. */
+  /** Nothing scored the episode, and no party failed. Example: a deadline ended it. */
   "unscored",
   /** The attempt was not played to its end. */
   "aborted",
-  /** The policy sampled nothing. */
+  /** A row without sampled tokens. */
   "empty",
   /** The history was rewritten: several rows of one episode. */
   "segments",
   /** Tokens of several policy versions in one row. */
   "mixedVersions",
-  /** A sampled token whose policy version is no whole number. */
+  /** A sampled token whose policy version is not a whole number. */
   "unnamedVersions",
-  /** Tokens behind the last one that was sampled. */
+  /** Tokens after the last sampled token. */
   "environmentTail",
 ] as const;
 
 /** One of `exportKinds`. */
 export type ExportKind = (typeof exportKinds)[number];
 
-/** What is done with a kind of row. */
+/** The action that an exporter takes for a kind of row. */
 export type ExportAction =
   /** It is exported. */
   | "keep"
-  /** What stands behind the last sampled token is cut off, and that is said. */
+  /** Cut the tokens after the last sampled one, and report the cut. */
   | "cut"
   /** The attempt is left out, and that is said. */
   | "leave-out"
   /** Its whole group is left out, and that is said. */
   | "leave-out-group"
-  /** Nothing is exported. */
+  /** Export nothing: the whole export fails. */
   | "refuse";
 
-/** What an exporter does with a kind of row, and what the trainer reads then. */
+/** An exporter's action for one kind of row, and how the trainer reads the result. */
 interface ExportRule {
   readonly action: ExportAction;
   /** For people: how the row says it, or why it is not exported. */
@@ -53,7 +53,7 @@ export type ExportRules = Readonly<Record<ExportKind, ExportRule>>;
 /** One attempt of a group, as the run's folder has it. */
 export interface ExportMember {
   readonly rolloutId: string;
-  /** Absent where the attempt is not finished. */
+  /** Absent if the attempt has not finished. */
   readonly episode: EpisodeStory | undefined;
   readonly samples: readonly Sample[];
   readonly place: SlimePlace;
@@ -88,19 +88,24 @@ export interface ExportNote {
   readonly rolloutId: string;
   readonly kind: ExportKind;
   readonly action: Exclude<ExportAction, "keep" | "refuse">;
-  /** Tokens that were cut off; absent where none were. */
+  /** The number of tokens that were cut. Absent if none were. */
   readonly tokenCount?: number;
 }
 
-/** What is known of the run that its rows do not say. */
+/** Facts about the run that its rows do not contain. */
 export interface ExportSurroundings {
-  /** The whole number that stands for `""`, where the engine named no version. */
+  /** The whole number to write for `""`, the version of tokens whose engine reported none. */
   readonly policyVersion?: number;
-  /** How whoever asks gives `policyVersion`, for the refusal of a row that needs it; absent: by that name. */
+  /**
+   * The name of the caller's option for `policyVersion`, for error messages. Default:
+   * `policyVersion`.
+   */
   readonly versionRemedy?: string;
   /** At which the run sampled; prime-rl's rows cannot be made without. */
   readonly temperature?: number;
-  /** How whoever asks gives `temperature`, for the refusal of a row that needs it; absent: by that name. */
+  /**
+   * The name of the caller's option for `temperature`, for error messages. Default: `temperature`.
+   */
   readonly temperatureRemedy?: string;
   /** Spells a prompt's ids out, for slime's `prompt`; absent: it has the messages. */
   readonly spell?: (ids: readonly number[]) => Promise<string>;

@@ -6,25 +6,24 @@ import type { PlanRecord } from "../run/schedule/plan-run.ts";
 import type { RecordedGrouping } from "../run/folder/episode-events.ts";
 import type { SlimeAttempt } from "../run/slime/slime-file.ts";
 
-/** What `run.json` says of a run whose episodes nobody planned. */
+/** The plan in `run.json` of a run without a fixed list of episodes. */
 export interface OpenPlan {
   readonly isOpen: true;
-  /** Attempts per group, where that is known. */
+  /** Attempts per group, if the run fixed it. */
   readonly sampleCount?: number;
 }
 
-/** Where a run's attempts are, group by group, and how many make a group whole. */
+/** The places of a run's attempts, by group, and the number of attempts in a complete group. */
 interface FoundAttempts {
   readonly attempts: readonly SlimeAttempt[];
-  /** Absent where nobody knows. */
+  /** Absent if the run did not record it. */
   readonly size?: number;
 }
 
 /**
- * The attempts of a run: those that are planned or, where nobody planned any, of the groups that there are. One that is
- * not finished has the name that it will have.
- *
- * @throws UsageError where there is no such file, or a line's place is none of the plan's or another's as well.
+ * Finds a run's attempts: those of its plan, or those of the groups in its folder if the run has no
+ * fixed plan. An unfinished attempt gets the name that it will have.
+ * @throws UsageError if a file is missing, or if a line's place is not in the plan or occurs twice.
  */
 export async function findAttempts(
   plan: PlanRecord | OpenPlan,
@@ -37,7 +36,7 @@ export async function findAttempts(
     : attemptsPlanned(lines, plan, grouping);
 }
 
-/** What a line of `episodes.jsonl` says of its attempt's place. */
+/** The fields of a line in `episodes.jsonl` that say which attempt it is. */
 interface EpisodePlace {
   readonly rolloutId: string;
   readonly groupId: string;
@@ -111,13 +110,16 @@ function attemptsPlanned(
   return { attempts, size };
 }
 
-/** How many attempts a group has, where the run said so. */
+/** Returns the number of attempts in a group, if the run recorded it. */
 function openCounts({ sampleCount }: OpenPlan, grouping: RecordedGrouping) {
   const count = grouping.size ?? sampleCount;
   return count === undefined ? undefined : attemptCountsOf(grouping, { sampleCount: count });
 }
 
-/** Groups are known by their ids; they stand in the order in which they were begun, as far as that was counted. */
+/**
+ * Returns the attempts in the folder. Groups are identified by their ids and keep the order in
+ * which they started, if the run counted them.
+ */
 function attemptsThereAre(
   lines: readonly EpisodePlace[],
   counts: { readonly size: number; readonly begun: number } | undefined,
@@ -140,11 +142,14 @@ function attemptsThereAre(
 interface FoundGroup {
   readonly groupId: string;
   readonly members: EpisodePlace[];
-  /** The first of them that says which group of the run it is of; absent where none does. */
+  /** The first line of the group that has a group index. Absent if no line has one. */
   counted?: EpisodePlace;
 }
 
-/** The groups in the order in which they appear. An attempt that was not counted is where its group's others are. */
+/**
+ * Returns the groups in the order in which they appear. An attempt without an index belongs to its
+ * group's place.
+ */
 function groupsIn(lines: readonly EpisodePlace[]): readonly FoundGroup[] {
   const groups = new Map<string, FoundGroup>();
   for (const line of lines) {
@@ -162,8 +167,8 @@ function groupsIn(lines: readonly EpisodePlace[]): readonly FoundGroup[] {
 }
 
 /**
- * The groups with their places in the run. Where one was not counted, its place may be that of another one: then all
- * have those in which they appear.
+ * Returns the groups with their indexes in the run. If one group has no index, all groups are
+ * numbered by appearance, because its index could equal another group's.
  */
 function inPlaces(
   groups: readonly FoundGroup[],
@@ -204,7 +209,9 @@ function takePlaces(
   return taken;
 }
 
-/** Where nobody knows how many attempts a group has: all that there is, in the order in which it ended. */
+/**
+ * Returns all attempts in the order in which they ended, for runs that did not record a group size.
+ */
 function inTheirOrder(groups: readonly FoundGroup[]): readonly SlimeAttempt[] {
   let index = 0;
   return groups.flatMap(({ members }, groupIndex) =>

@@ -3,9 +3,8 @@ import { sampledTurns } from "./sampled-turns.ts";
 import type { Exporter, ReadyAttempt, ReadyRow } from "./exporter.ts";
 
 /**
- * What NeMo Gym's agent answers `POST /run` with, an episode a line: each call of the policy with the
- * whole prompt before it.
- *
+ * Exports the reply of a NeMo Gym agent to `POST /run`, one episode a line: each policy call with
+ * its whole prompt.
  * **Source:** NeMo-RL 7ea279ab, nemo_rl/environments/nemo_gym.py (`message_log`).
  */
 export const nemoRlExporter: Exporter = {

@@ -3,9 +3,8 @@ import { sampledTurns } from "./sampled-turns.ts";
 import type { Exporter } from "./exporter.ts";
 
 /**
- * What an `AgentExecutor.execute()` gives back, a row a line. Logprobs stand over the whole row: the
- * trainer drops the first itself.
- *
+ * Exports the results of `AgentExecutor.execute()`, one row a line. Logprobs cover the whole row:
+ * the trainer drops the first itself.
  * **Source:** openrlhf 0.11.0, openrlhf/trainer/ppo_utils/samples_generator.py
  * (`_process_response_into_experience`).
  */

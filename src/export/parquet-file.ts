@@ -62,7 +62,7 @@ export async function* parquetFile(rows: AsyncIterable<Sample>): AsyncGenerator<
   let tokenCount = 0;
   const take = (): Uint8Array => {
     const taken = bytes.getBytes().slice();
-    // Its offset goes on: what is taken counts as written.
+    // The writer's offset keeps growing: bytes that were taken count as written.
     bytes.index = 0;
     return taken;
   };

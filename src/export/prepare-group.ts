@@ -17,10 +17,9 @@ interface PreparedGroup {
 }
 
 /**
- * Applies an exporter's rules to a group: leaves out what the trainer would misread, cuts what it would
- * stumble over, and says so. Pure.
- *
- * @throws UsageError where the rules refuse a row.
+ * Applies an exporter's rules to a group: leaves out rows that the trainer would misread, cuts
+ * tails that it cannot read, and reports both.
+ * @throws UsageError if the rules refuse a row.
  */
 export function prepareGroup(
   members: readonly ExportMember[],
@@ -103,12 +102,12 @@ function toReadyRow(
   return { row, cutCount: tokenIds.length - end };
 }
 
-/** Whether a version is a whole number as trainers count them. */
+/** True if a version is a whole number in the form that trainers write. */
 export function isWhole(version: string): boolean {
   return /^(0|[1-9]\d{0,14})$/.test(version);
 }
 
-/** Whether the engine named no version: SGLang calls the weights that it was started with `default`. */
+/** True if the engine reported no version. SGLang calls its first weights `default`. */
 function isUnnamed(version: string): boolean {
   return version === "" || version === "default";
 }

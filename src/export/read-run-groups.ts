@@ -12,23 +12,24 @@ import type { ExportMember, ExportSurroundings } from "./exporter.ts";
 import { findAttempts, type OpenPlan } from "./find-attempts.ts";
 
 /**
- * A run's groups, and what is known of them all. They are in the order of its plan or, where that leaves
- * them open, in the order in which they were begun.
+ * A run's groups, with the facts that hold for all of them. Groups have the order of the plan, or
+ * the order in which they started if the run has no fixed plan.
  */
 interface RunGroups {
   readonly surroundings: ExportSurroundings;
   /**
-   * One group at a time is in memory; reads the files anew on each call. Where more attempts were begun than a
-   * group needs, it has those with which it was handed out, or all of them where these are `wanted`.
+   * Yields the groups. Keeps one group at a time in memory and reads the files again on each call.
+   * If a group started more attempts than it needs, yields those that the trainer received, or all
+   * of them with `wanted: "all"`.
    */
   groups(wanted?: "all"): AsyncGenerator<readonly ExportMember[]>;
 }
 
 /**
- * Opens a run's folder for exporting. The run may go on meanwhile: what is finished is there.
- *
- * @param known - What whoever asks knows of the run: it goes before what its folder says.
- * @throws UsageError where it is no run's folder, or does not say which episodes it will have, nor that this is open.
+ * Opens a run's folder for an export. The run can still be going: the export has the episodes that
+ * are finished.
+ * @param known - Facts that the caller knows. They override those of the folder.
+ * @throws UsageError if `dir` is not a run's folder, or if `run.json` has no plan.
  */
 export async function readRunGroups(
   dir: string,

@@ -1,7 +1,7 @@
 import { assertInvariant } from "../errors.ts";
 import type { Sample } from "../trajectory/sample.ts";
 
-/** Tokens of a shard, where rows allow: some 13 bytes each. */
+/** The number of tokens in a shard. One token takes about 13 bytes. */
 const defaultShardTokens = 4_000_000;
 
 /** One file of rows. */
@@ -19,11 +19,11 @@ interface Tensor {
 }
 
 /**
- * Rows as files of safetensors: `token_ids` (I32), `loss_mask` (U8) and `logprobs` (F32) of all rows one
- * after the other, row `i` from `row_offsets[i]` to `row_offsets[i + 1]` (I64), with `prompt_lengths` and
- * `segments` (I32) and `rewards` (F64, NaN where nothing scored the row). The names of the rows are in the
- * header's metadata. A shard is in memory at a time; a row is never split.
- *
+ * Yields rows as safetensors files: `token_ids` (I32), `loss_mask` (U8) and `logprobs` (F32) of all
+ * rows in one sequence. Row `i` reaches from `row_offsets[i]` to `row_offsets[i + 1]` (I64). Each
+ * row has an entry in `prompt_lengths` and `segments` (I32) and in `rewards` (F64, NaN if the row
+ * is unscored). The header's metadata has the names of the rows. Keeps one shard in memory and
+ * never splits a row.
  * **Source:** the format, huggingface/safetensors README.
  */
 export async function* safetensorsShards(
@@ -58,7 +58,7 @@ function toShard(rows: readonly Sample[], tokenCount: number): Shard {
     at += row.tokenIds.length;
     offsets[index + 1] = BigInt(at);
   }
-  // Eight bytes first: every tensor stands where its numbers may.
+  // Tensors with eight-byte elements come first, so that each tensor is aligned.
   const tensors: readonly Tensor[] = [
     tensor("row_offsets", "I64", offsets),
     tensor(

@@ -2,10 +2,9 @@ import { namedGroupRules } from "./common-rules.ts";
 import type { Exporter } from "./exporter.ts";
 
 /**
- * A `Datum` for `forward_backward(..., "importance_sampling")`, a row a line: inputs without the last
- * token, and targets, logprobs, advantages and mask without the first. Advantages are the reward less
- * the group's mean, 0 where the mask is.
- *
+ * Exports a `Datum` for `forward_backward(..., "importance_sampling")`, one row a line. Inputs lack
+ * the last token; targets, logprobs, advantages and mask lack the first. An advantage is the reward
+ * minus the group's mean, and 0 at each token with mask 0.
  * **Source:** tinker-cookbook 0.6.1, tinker_cookbook/rl/data_processing.py.
  */
 export const tinkerExporter: Exporter = {

@@ -2,9 +2,10 @@ import { countedGroupRules } from "./common-rules.ts";
 import type { Exporter } from "./exporter.ts";
 
 /**
- * What a `rollout_func` gives back, a row a line. `env_reward` goes on to the reward functions.
- *
- * **Source:** TRL 1.16.0, trl/trainer/grpo_trainer.py (`RolloutFunc`, `_generate_and_score_completions`).
+ * Exports the results of a `rollout_func`, one row a line. TRL passes `env_reward` to the reward
+ * functions.
+ * **Source:** TRL 1.16.0, trl/trainer/grpo_trainer.py (`RolloutFunc`,
+ * `_generate_and_score_completions`).
  */
 export const trlExporter: Exporter = {
   trainer: "TRL's GRPOTrainer, rollout_func",

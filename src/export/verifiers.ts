@@ -63,7 +63,10 @@ function toNodes({ rows, episode }: ReadyAttempt): readonly Node[] {
   return nodes;
 }
 
-/** What the policy was told before a turn, for readers: the ids are what is trained. */
+/**
+ * Returns the messages that the policy received before a turn, for human readers. Training uses the
+ * ids.
+ */
 function heardBefore(
   turnIndex: number,
   { turns }: ReadyRow,

@@ -13,10 +13,9 @@ export interface MetricsServer extends AsyncDisposable, Pick<RunMetrics, "observ
 }
 
 /**
- * Serves a run's metrics to Prometheus, on this machine only.
- *
- * @param port - 0 means any free one.
- * @throws UsageError where the port is taken.
+ * Serves a run's metrics to Prometheus on the loopback address.
+ * @param port - 0 chooses a free port.
+ * @throws UsageError if the port is in use.
  */
 export async function startMetricsServer(
   source: MetricsSource,
@@ -26,7 +25,7 @@ export async function startMetricsServer(
   const { createRunMetrics } = await import("./run-metrics.ts");
   const metrics = createRunMetrics(source);
   const server = createServer((request, response) => {
-    // A page of the web whose name was made to lead here is turned away.
+    // Refuses requests with another host name: a web page could point its own name at this address.
     if (!isLocalAddress(`http://${request.headers.host ?? ""}`)) {
       response.writeHead(403).end();
       return;

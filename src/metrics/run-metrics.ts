@@ -3,11 +3,11 @@ import type { Episode } from "../episode/episode.ts";
 import type { EngineGate } from "../run/schedule/admission.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 
-/** What metrics are read from, whenever they are asked for. */
+/** The current values from which a scrape computes its metrics. */
 export interface MetricsSource {
-  /** Where the run stands; absent before it has begun. */
+  /** The run's progress. Absent before the run has started. */
   readonly progress: () => RunProgress | undefined;
-  /** Who waits to be played; absent where nothing limits that but the concurrency. */
+  /** The state of the admission gate. Absent if only the concurrency limits the run. */
   readonly admission?: () => EngineGate["state"] | undefined;
 }
 
@@ -15,8 +15,8 @@ export interface MetricsSource {
 export interface RunMetrics {
   readonly contentType: string;
   /**
-   * Takes note of an episode that has ended: how long its turns waited, and what it earned. The histograms have what
-   * they are told by this; pass it as `onEpisode`.
+   * Adds a finished episode to the histograms: the waiting times of its turns and its reward. Pass
+   * it as `onEpisode`.
    */
   observe(episode: Pick<Episode, "turns" | "shared" | "reward" | "durationMs">): void;
   /** Reads the source, and writes all metrics. */
@@ -26,7 +26,7 @@ export interface RunMetrics {
 type Labels = Readonly<Record<string, string>>;
 type Value = readonly [labels: Labels, value: number];
 
-/** One metric, and how it follows from where the run stands. */
+/** One metric, and the function that computes it from the run's state. */
 interface Definition {
   readonly name: string;
   readonly help: string;
@@ -34,7 +34,7 @@ interface Definition {
   readonly read: (progress: RunProgress) => readonly Value[];
 }
 
-/** One value, or none where it is not known: what is not known is not 0. */
+/** Returns one value, or none if it is unknown. Unknown is not 0. */
 function one(value: number | undefined): readonly Value[] {
   return value === undefined ? [] : [[{}, value]];
 }
@@ -149,7 +149,7 @@ const gauges: readonly Definition[] = [
 /** In seconds: from what a tool in this process takes to what a slow model does. */
 const waitBuckets = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
 
-/** How what is known of single turns and episodes is spread, since this start. */
+/** Creates the histograms over single turns and episodes of this start. */
 function createHistograms(registers: Registry[]): RunMetrics["observe"] {
   const wait = new Histogram({
     name: "turnwright_turn_wait_seconds",
