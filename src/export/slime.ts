@@ -19,7 +19,7 @@ export const slimeExporter: Exporter = {
     rows.map(({ sample }) => ({ ...toSlimeRow(episode, sample, place) })),
 };
 
-/** A row whose `prompt` is the text that the policy was sent, in the place of the messages. */
+/** Returns a row whose `prompt` is the text that the policy received, in place of the messages. */
 export async function withPromptText(
   row: Readonly<Record<string, unknown>>,
   spell: (ids: readonly number[]) => Promise<string>,

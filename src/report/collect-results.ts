@@ -1,28 +1,31 @@
 import { findBranches, type BranchPlace } from "./find-branches.ts";
 import { addResult, type ResultEntry, type TaskRewards } from "./task-rewards.ts";
 
-/** What a comparison reads of a run. */
+/** The part of a run that a comparison reads. */
 export interface RunResults {
-  /** Where it was read from. */
+  /** The folder or file that was read. */
   readonly source: string;
-  /** Environment and split of its tasks, each once; empty where the source does not say. */
+  /** The distinct environments and splits of the tasks. Empty if the source does not name them. */
   readonly scopes: readonly string[];
-  /** Set where it knows tasks by their numbers alone, as a results file does. */
+  /** Set if the source identifies tasks only by number, as a results file does. */
   readonly isByNumber?: true;
   /** By the task's id. */
   readonly tasks: ReadonlyMap<string, TaskRewards>;
-  /** Attempts that part from another one of the run, and are left out. Default 0. */
+  /**
+   * The number of attempts that branch from another attempt of the run. They are left out. Default
+   * 0.
+   */
   readonly branchCount?: number;
 }
 
 /** An attempt of a run, as a comparison reads it. */
 export interface AttemptEntry extends ResultEntry, BranchPlace {
-  /** Absent where its line does not say. */
+  /** Absent if the line does not name it. */
   readonly environment?: string;
   readonly split?: string;
 }
 
-/** What a comparison reads of a run's attempts, wherever they were read from. */
+/** Collects the rewards that a comparison needs from a run's attempts. */
 export function collectResults(source: string, attempts: readonly AttemptEntry[]): RunResults {
   const branches = findBranches(attempts);
   const scopes = new Set<string>();

@@ -14,7 +14,7 @@ export interface TaskComparison {
   readonly verdict: "better" | "worse" | "same";
 }
 
-/** How run B compares with run A. JSON-able. */
+/** The comparison of run B with run A. JSON-able. */
 export interface RunComparison {
   readonly a: string;
   readonly b: string;
@@ -28,24 +28,25 @@ export interface RunComparison {
   readonly tieCount: number;
   /** The exact two-sided sign test over wins and losses; see `test` for its name. */
   readonly pValue: number;
-  /** `mcnemar` where each run has one success or failure a task, else `sign`. */
+  /** `mcnemar` if each run has one success or failure per task, otherwise `sign`. */
   readonly test: "mcnemar" | "sign";
   /** Tasks that only one of the runs scored; they are left out. */
   readonly onlyInA: number;
   readonly onlyInB: number;
   /** Attempts without a score, which are left out too. */
   readonly unscored: { readonly a: number; readonly b: number };
-  /** Attempts that part from another one of their run, which are left out as well; absent where there are none. */
+  /**
+   * The numbers of attempts that branch from another attempt. They are left out too. Absent if
+   * there are none.
+   */
   readonly branches?: { readonly a: number; readonly b: number };
   readonly tasks: readonly TaskComparison[];
 }
 
 /**
- * Compares two runs task by task: tasks are the same by their ids, or by their numbers where one of the two knows
- * nothing else.
- *
- * @throws UsageError where they are of different tasks, have no scored task in common, or numbers do not tell the tasks
- *   of one apart.
+ * Compares two runs task by task. Tasks match by id, or by number if one of the runs has no ids.
+ * @throws UsageError if the runs have different tasks, have no scored task in common, or have
+ *   ambiguous numbers.
  */
 export function compareRuns(a: RunResults, b: RunResults): RunComparison {
   const isApart = !a.scopes.some((scope) => b.scopes.includes(scope));

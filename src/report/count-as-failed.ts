@@ -8,7 +8,10 @@ interface CountedAsFailed {
   readonly averageReward: number;
 }
 
-/** Counts attempts without a score as failed; nothing where tasks have unlike numbers of attempts, or nothing ended. */
+/**
+ * Counts attempts without a score as failed. Returns `undefined` if tasks have different numbers of
+ * attempts, or if no attempt has ended.
+ */
 export function countAsFailed({
   episodes: { planned },
   tasks,

@@ -1,6 +1,6 @@
 import type { Difference, StateDifference } from "../environment/state/difference.ts";
 
-/** A difference in sentences, one a line, without line ends; none where nothing differs. */
+/** Describes a difference in sentences, one per line. Returns an empty list if nothing differs. */
 export function describeDifference(difference: Difference): readonly string[] {
   const { state, moreState, missingCalls, extraCalls, missingOutputs } = difference;
   return [

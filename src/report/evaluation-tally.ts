@@ -18,23 +18,26 @@ export interface PolicyPrices {
   readonly outputUsd: number;
 }
 
-/** What an evaluation was to be. */
+/** The tasks and attempts that an evaluation expects. */
 export interface EvaluationPlan {
   readonly environment: string;
   readonly split: string;
   readonly tasks: readonly { readonly taskId: string; readonly taskIndex: number }[];
   /** Attempts per task. */
   readonly trialCount: number;
-  /** Set where nothing says how many attempts there are to be: those that were played, of each task its own number. */
+  /** Set if the number of attempts is not planned: the attempts in the run are all of them. */
   readonly isOpen?: true;
-  /** Set where the other attempts at a task part from its first one, as far as that is scored (`--branch-at`). */
+  /**
+   * Set if the other attempts at a task branch from its first attempt, once that is scored
+   * (`--branch-at`).
+   */
   readonly isBranching?: boolean;
   readonly prices?: PolicyPrices;
 }
 
 const maxMisses = 200;
 
-/** What an episode shares that parted from none. */
+/** The counts of an episode that shares no turns with another. */
 const nothingShared: SharedCounts = {
   turnCount: 0,
   toolCallCount: 0,
@@ -121,7 +124,7 @@ export class EvaluationTally {
   }
 
   #addEffort({ counts, turns, startedAtMs, durationMs, ...row }: EpisodeRow): void {
-    // What a fork shares was played and paid for once, by whom it parted from.
+    // The shared turns were played and paid for by another attempt.
     const { shared = nothingShared } = row;
     const userUsage = withoutSpending(row.userUsage, shared.userUsage);
     this.#durations.push(durationMs);
@@ -144,7 +147,7 @@ export class EvaluationTally {
     }
   }
 
-  /** What the episodes so far come to. */
+  /** Returns the evaluation of the episodes so far. */
   evaluation(): Evaluation {
     const { environment, split, trialCount, isOpen } = this.#plan;
     const tasks = this.#plan.tasks.map((task) => this.#task(task));
@@ -197,16 +200,16 @@ export class EvaluationTally {
     };
   }
 
-  /** How many attempts at a task were to be trials of their own. */
+  /** Returns the number of independent trials that a task should have. */
   #plannedOf({ taskId, trials }: TaskEvaluation): number {
     const { trialCount, isOpen, isBranching } = this.#plan;
-    // A run that goes on while it is evaluated may have played more than it had when it was planned.
+    // A run that continues during its evaluation may have more attempts than its plan had.
     const left = Math.max(trialCount - this.#branchCountOf(taskId) - trials.length, 0);
     if (isOpen === true || left === 0) return trials.length;
     if (isBranching !== true) return trials.length + left;
     const [first] = trials;
     if (first?.trial !== 0) return trials.length + 1;
-    // Nothing parts from one that nothing scored.
+    // No attempt branches from an attempt without a score.
     return trials.length + (first.reward === undefined ? left : 0);
   }
 
@@ -269,7 +272,7 @@ function passes(
   return { passHatK: hat, passAtK: at };
 }
 
-/** Whether some tasks have other numbers of attempts than others. */
+/** True if tasks have different numbers of attempts. */
 function areUneven(tasks: readonly TaskEvaluation[]): boolean {
   return new Set(tasks.map(({ trials }) => trials.length)).size > 1;
 }

@@ -10,14 +10,14 @@ export interface TrialEvaluation {
   /** 0-based, among all attempts at the task. */
   readonly trial: number;
   readonly rolloutId: string;
-  /** Absent where nothing scored it. */
+  /** Absent if the attempt is unscored. */
   readonly reward?: number;
   readonly outcome: Outcome;
   readonly stopReason: StopReason;
   readonly failure?: FailureCode;
 }
 
-/** How the attempts at one task went. JSON-able. */
+/** The attempts at one task. JSON-able. */
 export interface TaskEvaluation {
   readonly taskId: string;
   readonly taskIndex: number;
@@ -25,26 +25,26 @@ export interface TaskEvaluation {
   readonly trials: readonly TrialEvaluation[];
   readonly scoredCount: number;
   readonly successCount: number;
-  /** Over the scored attempts; absent where there are none. */
+  /** Over the scored attempts. Absent if there are none. */
   readonly averageReward?: number;
 }
 
-/** A scored attempt that is no success, and why. JSON-able. */
+/** A scored attempt that is not a success, with the reason. JSON-able. */
 export interface Miss {
   readonly rolloutId: string;
   readonly reward: number;
   readonly stopReason: StopReason;
-  /** Absent where the environment does not say. */
+  /** Absent if the environment does not report it. */
   readonly difference?: Difference;
 }
 
-/** Why scored attempts were no successes; an attempt may count under several. JSON-able. */
+/** Counts of scored attempts without success, by reason. An attempt can count under several. JSON-able. */
 export interface MissCounts {
-  /** The conversation did not come to its end: a limit stopped it. */
+  /** A limit stopped the conversation. */
   readonly notEnded: number;
   readonly wrongState: number;
   readonly missingOutputs: number;
-  /** None of these is known. */
+  /** The reason is unknown. */
   readonly other: number;
 }
 
@@ -56,16 +56,16 @@ export interface Durations {
   readonly max: number;
 }
 
-/** What an evaluation came to. JSON-able. */
+/** The result of an evaluation. JSON-able. */
 export interface Evaluation {
   readonly format: 1;
   readonly environment: string;
   readonly split: string;
   readonly taskCount: number;
-  /** Attempts planned per task; where a run leaves open how many there are, the most that a task has. */
+  /** Attempts planned per task. For a run without a fixed plan, the largest number that a task has. */
   readonly trialCount: number;
   readonly episodes: {
-    /** As many a task as were planned, or as were played where those are more or a run leaves open how many there are. */
+    /** The planned number of episodes, or the number played if that is greater or the run has no fixed plan. */
     readonly planned: number;
     readonly finished: number;
     readonly scored: number;
@@ -74,17 +74,20 @@ export interface Evaluation {
     /** The same by reason: `not-played`, or as `unscoredReason()` says. */
     readonly unscoredBy: Readonly<Partial<Record<UnscoredReason | "not-played", number>>>;
     /**
-     * Finished attempts that part from another one of the run (`--branch-at`): they are no trials of their own, and left
-     * out of all else here. Absent where there are none.
+     * The number of finished attempts that branch from another attempt of the run (`--branch-at`).
+     * They are not trials, and no other figure counts them. Absent if there are none.
      */
     readonly branches?: number;
   };
-  /** Mean over tasks of each task's mean over its scored attempts; absent where none is scored. */
+  /** The mean over tasks of the mean over each task's scored attempts. Absent if none is scored. */
   readonly averageReward?: Estimate;
   /** By k; over the tasks that have k scored attempts. A k that no task has is absent. */
   readonly passHatK: Readonly<Record<string, Estimate>>;
   readonly passAtK: Readonly<Record<string, Estimate>>;
-  /** τ-bench's own figures, where an attempt without a score counts as failed; absent where tasks have unlike numbers of trials. */
+  /**
+   * τ-bench's own figures, which count an attempt without a score as failed. Absent if tasks have
+   * different numbers of trials.
+   */
   readonly tauBench?: TauBenchMetrics;
   readonly outcomes: Readonly<OutcomeCounts>;
   readonly stopReasons: Readonly<Partial<Record<StopReason, number>>>;
@@ -102,15 +105,15 @@ export interface Evaluation {
     readonly sampled: number;
     /** Sum over turns of what each was conditioned on. */
     readonly prompt: number;
-    /** Of these, what the engine had cached, where it says. */
+    /** The part of the prompt tokens that the engine had cached, if it reports it. */
     readonly cachedPrompt: number;
     readonly userInput: number;
     readonly userOutput: number;
   };
-  /** In US dollars; absent where no price is known. */
+  /** In US dollars. A member is absent if its price is unknown. */
   readonly costUsd: { readonly policy?: number; readonly user?: number };
   readonly time: {
-    /** Absent where no episode is finished. */
+    /** Absent if no episode has finished. */
     readonly episodeMs?: Durations;
     /** Sums over turns. */
     readonly engineMs: number;

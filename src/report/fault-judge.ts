@@ -30,16 +30,15 @@ const typeQuestion =
   "was left undone.\n" +
   "- other: none of these.";
 
-/** How often an answer that cannot be read is asked for. */
+/** The largest number of answers to request if they cannot be read. */
 const maxAnswers = 2;
 
 /**
- * Asks a judge who is to blame for an unsuccessful episode and, where it is the agent, for what.
- *
+ * Asks a judge which party caused an episode's failure and, if it was the agent, for the kind of
+ * error.
  * **Source:** sierra-research/tau-bench, auto_error_identification.py (the two questions and their
  * answers; the words are our own).
- *
- * @throws RolloutError of party `grader`; `grader/bad-reply` where the answers cannot be read.
+ * @throws RolloutError of party `grader`; `grader/bad-reply` if the answers cannot be read.
  */
 export async function findFault(
   context: string,
@@ -132,13 +131,16 @@ export function readAnswer<Choice extends string>(
   return bare === undefined ? undefined : { choice: bare, reason: "" };
 }
 
-/** The JSON object that the text begins with, whatever follows it; empty where there is none. */
+/**
+ * Returns the JSON object at the beginning of the text, and ignores the rest. Empty if there is
+ * none.
+ */
 function parseObject(text: string): { readonly answer?: unknown; readonly reason?: unknown } {
   for (const { index } of text.matchAll(/\}/g)) {
     try {
       return JSON.parse(text.slice(0, index + 1)) as { answer?: unknown; reason?: unknown };
     } catch {
-      // A brace within a text: the object goes on to a later one.
+      // This brace is inside a string: the object ends at a later one.
     }
   }
   return {};

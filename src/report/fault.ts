@@ -1,12 +1,12 @@
 import type { Failure } from "../errors.ts";
 
-/** Who an unsuccessful episode is put down to. */
+/** The parties that can cause an unsuccessful episode. */
 export const faultParties = ["user", "agent", "environment"] as const;
 
 /** One of `faultParties`. */
 export type FaultParty = (typeof faultParties)[number];
 
-/** What an agent did wrong first. The names are τ-bench's. */
+/** The agent's first error. The names are τ-bench's. */
 export const faultTypes = [
   "called_wrong_tool",
   "used_wrong_tool_argument",
@@ -17,22 +17,22 @@ export const faultTypes = [
 /** One of `faultTypes`. */
 export type FaultType = (typeof faultTypes)[number];
 
-/** What a judge found. JSON-able. */
+/** A judge's verdict. JSON-able. */
 export interface Fault {
   readonly party: FaultParty;
   /** In the judge's words. */
   readonly reason: string;
-  /** Present exactly where `party` is `agent`. */
+  /** Present exactly if `party` is `agent`. */
   readonly type?: FaultType;
   readonly typeReason?: string;
 }
 
-/** What judging an episode took. JSON-able. */
+/** The cost of judging an episode. JSON-able. */
 export interface JudgeUsage {
   readonly callCount: number;
   readonly inputTokenCount: number;
   readonly outputTokenCount: number;
-  /** In US dollars; absent where no price is known. */
+  /** In US dollars. Absent if no price is known. */
   readonly costUsd?: number;
 }
 
@@ -43,7 +43,7 @@ export interface JudgedEpisode {
   readonly taskIndex: number;
   readonly reward: number;
   readonly fault?: Fault;
-  /** Party `grader`. Absent where there is a fault. */
+  /** The judge's failure, with party `grader`. Absent if there is a fault. */
   readonly failure?: Failure;
   readonly usage: JudgeUsage;
   /** The judge model's name. */

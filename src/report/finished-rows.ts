@@ -6,13 +6,12 @@ import { hashRow } from "../trajectory/hash-row.ts";
 import type { Sample } from "../trajectory/sample.ts";
 
 /**
- * The training rows of a run's file that its finished episodes name, each once, in the order of the file. What else
- * is there is of an episode that is still to be written, or of which a crash left no more than that: it is played
- * again. Only hashes stay in mind.
- *
- * @param isWanted - Asked of each line before it is parsed, for a row can be large.
- * @throws UsageError where a line that is wanted is no JSON, and, once all is read, where rows that are named are not
- *   there. A last line that is torn is passed over: it was never acknowledged.
+ * Yields the training rows that a run's finished episodes name, each once, in the order of the
+ * file. Skips all other rows: their episodes are not written yet, or a crash lost them, and they
+ * will be played again. Keeps only hashes in memory.
+ * @param isWanted - Called with each line before it is parsed, because a row can be large.
+ * @throws UsageError if a wanted line is not JSON, or, at the end, if named rows are missing. An
+ *   incomplete last line is skipped: it was never acknowledged.
  */
 export async function* readFinishedRows(
   file: string,
@@ -59,12 +58,12 @@ export async function* readFinishedRows(
 class NamedRows {
   readonly #hashes = new Set<string>();
 
-  /** How many named rows were not found. */
+  /** The number of named rows that were not found. */
   get leftCount(): number {
     return this.#hashes.size;
   }
 
-  /** How many of those that were not found others name as well. */
+  /** Returns how many of the missing rows other episodes name too. */
   countIn(others: NamedRows): number {
     return [...this.#hashes].filter((named) => others.#hashes.has(named)).length;
   }
@@ -74,9 +73,8 @@ class NamedRows {
   }
 
   /**
-   * The row of a line; nothing where nobody names it.
-   *
-   * @throws SyntaxError where it is no JSON.
+   * Returns the row of a line, or `undefined` if no episode names it.
+   * @throws SyntaxError if the line is not JSON.
    */
   take(line: string): Sample | undefined {
     const row = JSON.parse(line) as Sample | null;

@@ -23,22 +23,22 @@ export const errorFiles = {
   tauBench: "errors.tau-bench.json",
 } as const;
 
-/** How a run's errors are identified. */
+/** Options of `identifyErrors()`. */
 interface IdentifyOptions {
   readonly judge: ChatModel;
-  /** What the judge is shown of a task. */
+  /** Returns the facts about a task that the judge sees. */
   readonly taskInfo: TaskInfo;
   /** Episodes judged at once. At least 1. */
   readonly concurrency: number;
   /** Most episodes to judge, in the order of tasks and trials. */
   readonly maxCount: number;
   readonly signal: AbortSignal;
-  /** Takes secrets out of the verdicts before they are written and told. */
+  /** Removes secrets from the verdicts before they are written and reported. */
   readonly redactor?: Redactor;
   readonly onJudged?: (judged: JudgedEpisode) => void;
 }
 
-/** What an error identification came to. JSON-able. */
+/** The result of an error identification. JSON-able. */
 export interface ErrorSummary {
   readonly format: 1;
   readonly judge: string;
@@ -52,7 +52,7 @@ export interface ErrorSummary {
   readonly failures: Readonly<Partial<Record<string, number>>>;
   readonly inputTokenCount: number;
   readonly outputTokenCount: number;
-  /** In US dollars; absent where no price is known. */
+  /** In US dollars. Absent if no price is known. */
   readonly costUsd?: number;
 }
 
@@ -60,13 +60,12 @@ export interface ErrorSummary {
 const failedReward = 1e-3;
 
 /**
- * Lets a judge say who is to blame for each unsuccessful episode of a run, and for what. Each verdict
- * is on the disk as soon as it is there; a second call with the same judge goes on, and asks again only
- * where the judge failed. A verdict is that judge's on that episode, which it names by its id: its number among
- * the attempts at its task may change while the run goes on. Those of others stay in the file and are not counted. Episodes without a score have their failure
- * already and are not judged.
- *
- * @throws the signal's reason where it is aborted.
+ * Asks a judge which party caused each unsuccessful episode, and which error the agent made. Writes
+ * each verdict at once. A second call with the same judge continues, and asks again only if the
+ * judge failed. A verdict belongs to the judge and to the episode's id, because an episode's trial
+ * number can change while the run continues. Verdicts of other judges stay in the file and are not
+ * counted. Episodes without a score already have their failure and are not judged.
+ * @throws the signal's reason if it is aborted.
  */
 export async function identifyErrors(
   run: StoredRun,
@@ -98,7 +97,7 @@ export async function identifyErrors(
   return summary;
 }
 
-/** What this judge said of these very episodes before, by their ids. */
+/** Reads this judge's earlier verdicts on these episodes, by episode id. */
 async function readJudged(
   file: string,
   { judge, hashes }: { readonly judge: string; readonly hashes: ReadonlyMap<string, string> },

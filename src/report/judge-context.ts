@@ -11,13 +11,11 @@ const maxToolText = 2_000;
 const maxConversation = 100_000;
 
 /**
- * What a judge is shown of an episode: what the user was told to want, what would have been right,
- * what was found to differ, and the whole conversation. τ-bench's own script leaves the conversation
- * out where a task asks for outputs; here it is always there.
- *
- * **Source:** sierra-research/tau-bench, auto_error_identification.py (what is shown; not its words).
- *
- * @param task - `instruction` and, where they are known, `actions` and `outputs`.
+ * Returns the text that a judge sees of an episode: the user's instruction, the expected actions,
+ * the differences that were found, and the conversation. τ-bench's own script leaves out the
+ * conversation if a task expects outputs; this one always has it.
+ * **Source:** sierra-research/tau-bench, auto_error_identification.py (the content; not its words).
+ * @param task - `instruction` and, if they are known, `actions` and `outputs`.
  */
 export function judgeContext(row: EpisodeRow, task: PyValue): string {
   const field = (name: string) => (isPyDict(task) ? task.get(name) : undefined);

@@ -5,7 +5,7 @@ import { describeInterval } from "./statistics/describe-interval.ts";
 import type { Estimate } from "./statistics/interval.ts";
 import { isSuccess } from "./trial-result.ts";
 
-/** What a report says of the run besides its figures: names and values, in order. */
+/** The run's settings in a report: names and values, in order. */
 export type ReportSetup = readonly (readonly [name: string, value: string])[];
 
 /** An evaluation as a Markdown page. */

@@ -3,11 +3,14 @@ import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import { findBranches } from "./find-branches.ts";
 import type { StoredRun } from "./read-run.ts";
 
-/** Where a finished attempt stands among all attempts at its task. */
+/** The place of a finished attempt among the attempts at its task. */
 interface TrialPlace {
   /** 0-based; no two attempts at a task have the same. */
   readonly trial: number;
-  /** Set where it parts from another attempt of the run: it is no trial of its own (see `findBranches()`). */
+  /**
+   * Set if the attempt branches from another attempt of the run, so that it is not a trial (see
+   * `findBranches()`).
+   */
   readonly isBranch?: true;
 }
 
@@ -25,10 +28,10 @@ type Attempt = Pick<
 >;
 
 /**
- * Numbers a run's attempts, each task's by themselves: by its place in its group where a task has one group, else by
- * groups and places, from 0 without a gap. Only ids and numbers stay in mind.
- *
- * @throws UsageError where an attempt is there twice.
+ * Numbers a run's attempts per task, from 0 without gaps. A task with one group uses the places in
+ * that group; a task with several groups uses groups and places. Keeps only ids and numbers in
+ * memory.
+ * @throws UsageError if an attempt occurs twice.
  */
 export async function numberTrials(
   run: Pick<StoredRun, "dir" | "rows" | "manifest">,
@@ -55,7 +58,7 @@ export async function numberTrials(
   return trials;
 }
 
-/** By its index; where no attempt of it says that, by its id. */
+/** A group's index or, if none of its attempts has one, its id. */
 type GroupKey = number | string;
 
 /**

@@ -1,13 +1,13 @@
 import type { EvaluationPlan } from "./evaluation-tally.ts";
 import type { StoredRun } from "./read-run.ts";
 
-/** Whether a run plays what it is asked for, so that no plan says which episodes there will be. */
+/** True if the run's episodes are not fixed by a plan, as for a gateway. */
 export function isOpenRun({ manifest }: StoredRun): boolean {
   const { plan } = manifest.found as { readonly plan?: { readonly isOpen?: unknown } };
   return plan?.isOpen === true;
 }
 
-/** What an evaluation of such a run is to be: of the tasks that were played, as often as they were. */
+/** Returns the plan for evaluating such a run: the tasks and attempts that were played. */
 export async function planOpenRun(run: StoredRun): Promise<EvaluationPlan> {
   const tasks = new Map<string, { readonly taskIndex: number; count: number }>();
   let place = { environment: "", split: "" };

@@ -11,11 +11,20 @@ import { readFinishedRows } from "./finished-rows.ts";
 export interface StoredRun {
   readonly dir: string;
   readonly manifest: RunManifest;
-  /** The finished episodes in the order in which they ended; reads the file anew on each call. */
+  /**
+   * Yields the finished episodes in the order in which they ended. Reads the file again on each
+   * call.
+   */
   rows(): AsyncGenerator<EpisodeRow>;
-  /** The training rows of the finished episodes, in the order of their file; reads it anew on each call. */
+  /**
+   * Yields the training rows of the finished episodes in file order. Reads the file again on each
+   * call.
+   */
   samples(): AsyncGenerator<Sample, void, undefined>;
-  /** Those of one rollout, whoever spelled them; reads the files anew on each call. */
+  /**
+   * Yields the training rows of one rollout, in any spelling of its id. Reads the files again on
+   * each call.
+   */
   samplesOf(rolloutId: string): AsyncGenerator<Sample, void, undefined>;
 }
 
@@ -27,26 +36,25 @@ export interface DamagedLine {
   readonly problem: string;
 }
 
-/** How a run's folder is read. */
+/** Options for opening a run's folder. */
 export interface OpenStoredRunOptions {
   /**
-   * Called once for each line that is left out because it is no episode. A last line that is torn is
-   * none: it was never acknowledged. Default: an error is thrown.
+   * Called once for each line that is not an episode. An incomplete last line does not count: it
+   * was never acknowledged. Default: such a line throws.
    */
   readonly onDamaged?: (damaged: DamagedLine) => void;
 }
 
 /**
  * Opens a run's folder for reading.
- *
- * @throws UsageError where it is no run's folder. `rows()` throws it where a line is broken and nobody
- *   is to be told, `samples()` and `samplesOf()` do where a row's is as well.
+ * @throws UsageError if `dir` is not a run's folder. `rows()` throws it for a broken line without
+ *   `onDamaged`; `samples()` and `samplesOf()` throw it for a broken row too.
  */
 export async function openStoredRun(
   dir: string,
   { onDamaged = refuse }: OpenStoredRunOptions = {},
 ): Promise<StoredRun> {
-  // What is read later is read from here, wherever the process works by then.
+  // Absolute paths, because the working directory may change before the files are read.
   const [episodesFile, samplesFile] = [
     path.resolve(dir, "episodes.jsonl"),
     path.resolve(dir, "samples.jsonl"),
@@ -95,7 +103,10 @@ async function readManifest(file: string): Promise<RunManifest> {
   throw new UsageError(`Cannot read ${file}: expected a run of format 1`);
 }
 
-/** The run in a folder's folders that was begun last: the folder of all runs is easily named instead of one. */
+/**
+ * Finds the run that started last in the folders of `dir`, because users often name the folder of
+ * all runs.
+ */
 async function runBelow(dir: string): Promise<string | undefined> {
   const names = await readdir(dir).catch(() => []);
   const found = await Promise.all(
@@ -132,7 +143,7 @@ async function* readRows(
 
 const notJson = "it is no JSON, expected an episode";
 
-/** The episode, or why there is none. */
+/** Returns the episode, or the reason why the text is not one. */
 function parseRow(text: string): EpisodeRow | string {
   let row: Partial<EpisodeRow> | null;
   try {
@@ -153,7 +164,7 @@ async function* rowsOf(
   for await (const row of rows) if (row.rolloutId === rolloutId) yield row;
 }
 
-/** Whether the path is a folder. */
+/** True if the path is a folder. */
 export async function isFolder(file: string): Promise<boolean> {
   return await stat(file).then(
     (found) => found.isDirectory(),

@@ -7,12 +7,10 @@ import { addResult, type TaskRewards } from "./task-rewards.ts";
 import { readTextFile } from "../text/decode-text.ts";
 
 /**
- * Reads the rewards of a run's folder, or of a results file in τ-bench's own format. There an attempt with `info.error`,
- * or with NaN as its reward, was not scored.
- *
+ * Reads the rewards of a run's folder, or of a results file in τ-bench's format. In the latter, an
+ * attempt with `info.error` or with the reward NaN is unscored.
  * **Source:** sierra-research/tau-bench, tau_bench/types.py (`EnvRunResult`).
- *
- * @throws UsageError where it is neither.
+ * @throws UsageError if it is neither.
  */
 export async function readRunResults(source: string): Promise<RunResults> {
   return (await isFolder(source)) ? await readFolder(source) : await readResultsFile(source);

@@ -5,10 +5,10 @@ import type { EpisodeRow } from "../run/folder/run-folder.ts";
 import { describeDifference } from "./describe-difference.ts";
 import { indented, printable, shortened, type TextStyle } from "./text-style.ts";
 
-/** How an episode is shown. */
+/** Options for showing an episode. */
 interface ShowOptions {
   readonly style: TextStyle;
-  /** Whether long texts are shown whole. */
+  /** True to show long texts in full. */
   readonly full: boolean;
 }
 
@@ -34,7 +34,7 @@ function showHead(
   return `${style.heading(printable(rolloutId))}\n${style.faint(facts)}`;
 }
 
-/** What stood before the policy's first turn. */
+/** Returns the messages before the policy's first turn. */
 function openingOf(messages: readonly Message[]): readonly Message[] {
   const first = messages.findIndex(({ role }) => role === "assistant");
   return first < 0 ? messages : messages.slice(0, first);
@@ -52,7 +52,7 @@ function showTurn(turn: TurnRecord, options: ShowOptions): string {
   const facts =
     `turn ${turnIndex}: ${sampledTokenCount} tokens after ${promptTokenCount}, ${Math.round(engineMs)} ms` +
     (finish === "length" ? ", cut off by length" : "");
-  // An agent that keeps its conversations itself tells of its calls, and of no markup that holds them.
+  // An agent that keeps its own conversations reports its calls without the markup around them.
   const shown = text.trim() === "" ? callsOf(turn) : text;
   const said = shortened(printable(shown), full ? Infinity : 4 * shownLength);
   return [
@@ -71,7 +71,7 @@ function showStep(
   { style, full }: ShowOptions,
 ): string {
   const verdict = result !== "acted" ? `  ${result}` : isError === true ? "  error" : "";
-  // A user who leaves may say nothing.
+  // A user who leaves may send an empty message.
   const text =
     observation === ""
       ? style.faint("(nothing)")
@@ -108,7 +108,7 @@ function showEnd(row: EpisodeRow, { style, full }: ShowOptions): string {
   ].join("\n");
 }
 
-/** What else the environment said of its score: beside a difference only where everything is shown. */
+/** Shows the other details of the score. If there is a difference, shows them only in full mode. */
 function showDetails({ reward, rewardDetails = {} }: EpisodeRow, full: boolean): readonly string[] {
   const { difference, ...details } = rewardDetails;
   if (reward === undefined || (difference !== undefined && !full)) return [];

@@ -2,7 +2,7 @@ import type { TokenCodec } from "../tokenizer/codec.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { printable, shortened, type TextStyle } from "./text-style.ts";
 
-/** How tokens are shown. */
+/** Options for showing tokens. */
 interface ShowTokensOptions {
   /** Absent: ids are shown instead of text. */
   readonly codec?: Pick<TokenCodec, "decode">;

@@ -11,7 +11,7 @@ export interface TaskRewards {
 
 /** An attempt, as a comparison reads it. */
 export interface ResultEntry extends Pick<TaskRewards, "taskId" | "taskIndex"> {
-  /** Absent where nothing scored it. */
+  /** Absent if the attempt is unscored. */
   readonly reward?: number | undefined;
 }
 

@@ -10,13 +10,12 @@ export interface TauBenchMetrics {
 }
 
 /**
- * Computes the figures as τ-bench does, with its two peculiarities: every task is taken to have as
- * many trials as the run has distinct trial numbers, so that a missing one counts as failed, and one
- * that is there twice counts twice, which can lift pass^k above 1.
- *
- * **Source:** sierra-research/tau-bench, tau_bench/run.py (`display_metrics`); pass@k is our addition.
- *
- * @throws RangeError where there are no results.
+ * Computes τ-bench's figures with its two peculiarities. Each task counts as having as many trials
+ * as the run has distinct trial numbers, so a missing trial counts as failed. A trial that occurs
+ * twice counts twice, which can raise pass^k above 1.
+ * **Source:** sierra-research/tau-bench, tau_bench/run.py (`display_metrics`); pass@k is our
+ * addition.
+ * @throws RangeError if there are no results.
  */
 export function tauBenchMetrics(results: readonly TrialResult[]): TauBenchMetrics {
   if (results.length === 0) throw new RangeError("Cannot average the rewards of no results");
@@ -42,7 +41,10 @@ export function tauBenchMetrics(results: readonly TrialResult[]): TauBenchMetric
   return { averageReward: rewardSum / results.length, passHatK: passHatKs, passAtK: passAtKs };
 }
 
-/** How many (task, trial) pairs have no result, and how many results there are beyond one a pair. */
+/**
+ * Returns the number of (task, trial) pairs without a result, and the number of results in excess
+ * of one per pair.
+ */
 export function countIrregular(results: readonly TrialResult[]): {
   readonly missingCount: number;
   readonly duplicateCount: number;

@@ -5,7 +5,9 @@ import type { EpisodeRow } from "../run/folder/run-folder.ts";
 import { writeAtomically } from "../run/disk/write-atomically.ts";
 import type { NumberedEpisode } from "./number-trials.ts";
 
-/** What τ-bench's own results say of a task: `user_id`, `actions`, `instruction`, `outputs`. */
+/**
+ * Returns the `user_id`, `actions`, `instruction` and `outputs` of a task for τ-bench's results.
+ */
 export type TaskInfo = (place: { readonly split: string; readonly taskIndex: number }) => PyValue;
 
 /**
@@ -69,7 +71,7 @@ function toInfo(row: EpisodeRow, task: PyValue | undefined): PyDict {
   ]);
 }
 
-/** The original's `RewardResult`; `None` where nothing ended the conversation. */
+/** Returns the original's `RewardResult`, or `None` if the conversation did not end. */
 function toRewardInfo(details: Readonly<Record<string, unknown>>): PyValue {
   const { reward, info, actions } = details;
   if (typeof reward !== "number" || typeof info !== "object" || info === null) return null;

@@ -1,9 +1,9 @@
-/** How parts of a text are set apart. */
+/** Functions that mark parts of a text, for example with colours. */
 export interface TextStyle {
   readonly heading: (text: string) => string;
   readonly faint: (text: string) => string;
   readonly warning: (text: string) => string;
-  /** What the policy sampled. */
+  /** Marks text that the policy sampled. */
   readonly sampled: (text: string) => string;
 }
 
@@ -39,7 +39,7 @@ export function printable(text: string): string {
   );
 }
 
-/** The text, with its middle left out where it is longer than `length` characters. */
+/** Returns the text. Leaves out its middle if it is longer than `length` characters. */
 export function shortened(text: string, length: number): string {
   if (text.length <= length) return text;
   const half = Math.floor(length / 2);

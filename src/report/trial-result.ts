@@ -1,14 +1,13 @@
-/** What one attempt at a task came to. */
+/** The result of one attempt at a task. */
 export interface TrialResult {
   readonly task: string;
-  /** Tells the attempts at a task apart. */
+  /** The attempt's number at its task. */
   readonly trial: number;
   readonly reward: number;
 }
 
 /**
- * Whether a reward counts as success: 1, give or take a millionth.
- *
+ * True if a reward is a success: 1 within 1e-6.
  * **Source:** sierra-research/tau-bench, tau_bench/run.py (`is_successful`).
  */
 export function isSuccess(reward: number): boolean {

@@ -8,17 +8,17 @@ import { numberedEpisodes, numberTrials, trialEpisodes } from "./number-trials.t
 import type { StoredRun } from "./read-run.ts";
 import { writeTauBenchResults, type TaskInfo } from "./tau-bench-results.ts";
 
-/** What a report is made with. */
+/** Options of `writeEvaluation()`. */
 export interface EvaluationOptions {
   readonly plan: EvaluationPlan;
   readonly taskInfo?: TaskInfo;
 }
 
 /**
- * Evaluates a run and writes `evaluation.json`, `report.md` and `results.tau-bench.json` into its folder. Nothing is
- * locked and no file of the run's own is written: it may be played at the same time.
- *
- * @throws UsageError where the run cannot be read.
+ * Evaluates a run and writes `evaluation.json`, `report.md` and `results.tau-bench.json` into its
+ * folder. Takes no lock and writes none of the run's own files, so the run may continue at the same
+ * time.
+ * @throws UsageError if the run cannot be read.
  */
 export async function writeEvaluation(
   run: StoredRun,

@@ -4,10 +4,9 @@ import type { PlannedAttempt } from "./check-plan.ts";
 import type { EpisodeFacts } from "./episode-file.ts";
 
 /**
- * The attempts of a run whose `run.json` does not say what was planned, by the places that its episodes
- * name: which groups there will be, and so what is missing, nobody knows.
- *
- * @returns nothing where an episode names no place, or one that another has.
+ * Returns the attempts of a run without a fixed plan, by the places that its episodes name. Such a
+ * run has no known number of groups, so no attempt can be missing.
+ * @returns `undefined` if an episode has no place, or two episodes have the same place.
  */
 export function attemptsByPlace(
   { begun }: AttemptCounts,

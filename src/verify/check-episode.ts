@@ -2,7 +2,10 @@ import { checkStory } from "../episode/check/check-story.ts";
 import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import { quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 
-/** Checks an episode's line for itself: what it tells, and that it keeps the hashes of its training rows. */
+/**
+ * Checks one episode's line without other files: its story, and that it has the hashes of its
+ * training rows.
+ */
 export function checkEpisode(row: RawRow): {
   readonly found: readonly Violation[];
   readonly episode: EpisodeRow | undefined;

@@ -3,7 +3,7 @@ import type { PlannedAttempt } from "./check-plan.ts";
 import { EpisodeFile, type EpisodeFacts } from "./episode-file.ts";
 import { findingsIn, type Finding } from "./finding.ts";
 
-/** What `run.json` says of a run that goes over its tasks again and again. */
+/** The plan in `run.json` of a run that plays its tasks in several epochs. */
 export interface EpochsFacts {
   readonly environment: string;
   readonly split: string;
@@ -15,10 +15,10 @@ export interface EpochsFacts {
 }
 
 /**
- * Holds a run's episodes against its epochs: an episode's seed says its place in the run, and with it the
- * pass that its group's name has; none is there twice, and each is of a task that is passed over.
- *
- * @returns the attempts that are there, by their places: how many there will be, nobody knows.
+ * Checks a run's episodes against its epochs. An episode's seed gives its place in the run, and the
+ * place gives the epoch in its group's name. No place may occur twice, and each episode's task must
+ * be one of the run's tasks.
+ * @returns the attempts by their places. Their final number is unknown.
  */
 export function checkEpochs(
   epochs: EpochsFacts,

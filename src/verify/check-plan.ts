@@ -7,9 +7,9 @@ import { findingsIn, type Finding } from "./finding.ts";
 
 /** An attempt that the plan has. */
 export interface PlannedAttempt extends SlimeAttempt {
-  /** In words, where the episode is not there to name it. */
+  /** A description for messages, used if the episode does not exist. */
   readonly label: string;
-  /** Whether it is not there, and its group is not whole without it. */
+  /** True if the episode does not exist and its group needs it. */
   readonly isMissing: boolean;
 }
 

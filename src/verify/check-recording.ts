@@ -9,7 +9,7 @@ import { quote } from "../trajectory/violation.ts";
 import type { EpisodeFacts } from "./episode-file.ts";
 import { findingsIn, type Finding } from "./finding.ts";
 
-/** What the line that begins an attempt says as its episode does. */
+/** Fields that an attempt's first recorded line shares with its episode. */
 const shared = ["split", "taskIndex", "groupId", "groupIndex", "sampleIndex", "seed"] as const;
 
 interface Fault {
@@ -22,23 +22,23 @@ interface Attempt {
   readonly attempt: number;
   readonly lines: AttemptLines;
   isBegun: boolean;
-  /** What the lines with which it was begun, or went on, say otherwise than its episode. */
+  /** Differences between the lines that started or continued the attempt and its episode. */
   readonly differences: Fault[];
-  /** The first line that does not count; a later start goes on without it. */
+  /** The first line that does not count. A later start resumes before it. */
   lostAt?: number;
   lastAt: number;
 }
 
 /**
- * Checks a run's recording: that each line can be read and follows from the one before it, that none is missing by
- * what ended the attempt, and that an attempt was begun as its episode says. One whose row is still to come, and one
- * that was not recorded to its end, are no findings.
- *
- * What ends an attempt comes behind its episode, and is not there where a start was killed in between. So nobody can tell
- * that the last lines of an attempt are missing where what ended it is missing, too.
- *
- * @returns `recorded` finished episodes of which it holds a recording; nothing where there is no such file.
- * @throws UsageError where the disk refuses.
+ * Checks a run's recording. Each line must be readable and follow the line before it. An ended
+ * attempt must have all of its lines. An attempt must have started with the fields of its episode.
+ * An attempt whose row is not written yet, or that was not recorded to its end, is not a finding.
+ * The line that ends an attempt is written after its episode, so a killed start may lack it. The
+ * check cannot see that an attempt's last lines are missing if the line that ended it is missing
+ * too.
+ * @returns `recorded`: the number of finished episodes that have a recording, or `undefined`
+ *   without a recording file.
+ * @throws UsageError if the disk fails.
  */
 export async function checkRecording(
   { files, dir }: { readonly files: Files; readonly dir: string },
@@ -117,7 +117,7 @@ function faultsOf({ lines, isBegun, differences, lostAt, lastAt }: Attempt): rea
     const detail = "the line is damaged, or one before it is missing: what it held is passed over";
     faults.push({ line: lostAt, detail });
   } else if (!isBegun) {
-    // What was recorded in another run is nothing of this one's.
+    // Lines from another run say nothing about this one.
     if (lines.isForeignAtAll) return [];
     const detail = "the line is missing with which the attempt was begun";
     faults.push({ line: lastAt, detail });
@@ -130,7 +130,8 @@ function faultsOf({ lines, isBegun, differences, lostAt, lastAt }: Attempt): rea
 
 /** Returns true if the episode of this attempt is recorded to its end. */
 function isWhole({ attempt, lines, isBegun }: Attempt, episode: EpisodeFacts | undefined): boolean {
-  // All inputs are on the disk before the episode is; what ends the attempt comes behind it.
+  // All inputs are on the disk before the episode. The line that ends the attempt follows the
+  // episode.
   if (!isBegun || lines.isUnrecorded || episode === undefined) return false;
   return episode.fields.attempt === attempt;
 }

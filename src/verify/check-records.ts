@@ -13,12 +13,12 @@ import { findingsIn, type Finding } from "./finding.ts";
 
 type Summary = RawRow | "damaged" | undefined;
 
-/** Whether the summary says that the run came to its end. */
+/** True if the summary says that the run has finished. */
 export function isFinishedBy(summary: Summary): summary is RawRow {
   return isRow(summary) && summary["end"] === "finished";
 }
 
-/** What `summary.json` says of the run; `undefined` where there is none. */
+/** Reads `summary.json`. Returns `undefined` if the file does not exist. */
 export async function readSummary(files: Files, dir: string): Promise<Summary> {
   const text = await readText(files, path.join(dir, "summary.json"));
   if (text === undefined) return undefined;
@@ -43,7 +43,7 @@ export function checkSummary(
   tally: RunTally,
   known: {
     readonly planned: number | undefined;
-    /** Absent where it is not known which there should be. */
+    /** The expected number of slime rows. Absent if it is unknown. */
     readonly slimeRows?: number | undefined;
   },
 ): readonly Finding[] {
@@ -99,12 +99,10 @@ function compareEnd(summary: Summary, ended: unknown): readonly Finding[] {
 const shared = ["outcome", "stopReason", "reward"] as const;
 
 /**
- * Compares what was told of each episode as it ended with its line, and what the run was started with
- * with `run.json`. An episode that was dropped to be played again is no finding, nor is what a crash
- * kept from being told: a run that goes on tells of it when it is opened again, so that in one that
- * says it is finished each episode has an event that knows its line.
- *
- * @returns how the last start grouped attempts, and what was found.
+ * Compares each episode's end event with its line, and the last start event with `run.json`.
+ * An episode that was dropped and played again is not a finding. An event that a crash prevented is
+ * not one either: the next start writes it. A finished run has an event for each episode.
+ * @returns the grouping of the last start, and the findings.
  */
 export async function checkEvents(
   { files, dir }: { readonly files: Files; readonly dir: string },
@@ -116,7 +114,7 @@ export async function checkEvents(
   const standing = new EpisodeEvents();
   const isFinished = isFinishedBy(summary);
   let started: RawRow | undefined;
-  /** How the last start ended, where an event tells that. */
+  /** The outcome of the last start, if an event has it. */
   let ended: unknown;
   let isStarted = false;
   let hasEnded = false;
@@ -154,7 +152,8 @@ export async function checkEvents(
     }
     if (!isStarted)
       found.push({ rule: "events", detail: "nothing tells that the run was started" });
-    // The event is written first, and a later start that finds nothing to do writes no other summary.
+    // The event is written before the summary. A later start with nothing to play writes no new
+    // summary.
     if (isFinished && !hasEnded)
       found.push({ rule: "events", detail: "nothing tells that the run ended" });
   } catch (error) {
@@ -184,9 +183,9 @@ export async function checkEvents(
   return { grouping: standing.grouping, findings };
 }
 
-/** What a run was started with last is what `run.json` says. */
+/** The last start must have the configuration of `run.json`. */
 function compareStart(started: RawRow | undefined, manifest: RawRow): readonly Finding[] {
-  // Where run.json cannot be read, that is found already.
+  // An unreadable run.json is reported elsewhere.
   if (!isRow(manifest["configuration"])) return [];
   const found = (["configuration", "identity"] as const).flatMap((part): Violation[] => {
     const [told, stated] = [started?.[part], manifest[part]];

@@ -10,25 +10,23 @@ import { findingsIn, type Finding } from "./finding.ts";
 
 const fileName = "samples.slime.jsonl";
 
-/** What decides which rows there should be. */
+/** The facts that decide which slime rows a run must have. */
 interface SlimeCircumstances {
-  /** Whether the run asks for slime's rows. */
+  /** True if the run writes slime rows. */
   readonly isAsked: boolean;
   readonly isFinished: boolean;
   /** Scored attempts that make a group whole. */
   readonly size: number;
-  /** Whether an attempt's own files are in order: what slime's row should be cannot be told otherwise. */
+  /** True if an attempt's own files are sound. Its slime row can be checked only then. */
   readonly isSound: (rolloutId: string) => boolean;
 }
 
 type Found = (Violation & { readonly line?: number })[];
 
 /**
- * Compares a run's slime file, row by row and in order, with what its episodes and samples make.
- *
- * The rows of a run that goes on are made when it ends: none has to be there yet.
- *
- * @returns the number of rows, where there is a file, and what was found.
+ * Compares a run's slime file, row by row and in order, with the rows that follow from its episodes
+ * and samples. A run that has not finished needs no rows yet.
+ * @returns the number of rows, if the file exists, and the findings.
  */
 export async function checkSlime(
   { files, dir }: { readonly files: Files; readonly dir: string },

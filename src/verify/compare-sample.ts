@@ -30,7 +30,7 @@ function compareFields(row: RawRow, episode: EpisodeRow): Violation[] {
 
 function compareHash(row: RawRow, { sampleHashes }: EpisodeRow): Violation[] {
   const { segment } = row;
-  // What is wrong with these two is found elsewhere.
+  // Faults in these two fields are reported elsewhere.
   if (!isCount(segment) || !Array.isArray(sampleHashes)) return [];
   const expected: unknown = sampleHashes[segment];
   if (expected === undefined) {

@@ -18,19 +18,19 @@ const factNames = [
 ];
 type FactName = (typeof factNames)[number];
 
-/** What is kept in memory of an episode. */
+/** The facts about an episode that stay in memory. */
 export interface EpisodeFacts {
   readonly place: LinePlace;
-  /** Whether the line can be read as an episode. */
+  /** True if the line is an episode. */
   readonly isReadable: boolean;
-  /** Whether the line and the rows of samples are sound, each by itself. */
+  /** True if the line and its sample rows are each sound. */
   isSound: boolean;
   readonly hash: string;
-  /** As they stand in the line, whatever they are. */
+  /** The line's values, unchecked. */
   readonly fields: Readonly<Partial<Record<FactName, unknown>>>;
-  /** The turns that it took from what it parts from; 0 where it parts from nothing. */
+  /** The number of turns from the episode's fork or branch point. 0 if it is not a fork. */
   readonly turnCountBefore: number;
-  /** Rows of samples that the episode says it has; `undefined` where it does not. */
+  /** The number of sample rows that the episode claims. `undefined` if it claims none. */
   readonly rowCount: number | undefined;
   readonly turnCount: number;
   readonly tokenCount: unknown;
@@ -113,7 +113,7 @@ export class EpisodeFile implements AsyncDisposable {
     return facts.isReadable ? compareSample(row, await this.#read(rolloutId, facts)) : [];
   }
 
-  /** What can be told when all rows of samples were seen. */
+  /** Returns the findings that need all sample rows. */
   finish(): readonly Finding[] {
     const violations: (Violation & { line: number })[] = [];
     for (const [rolloutId, facts] of this.episodes) {

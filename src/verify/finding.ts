@@ -1,10 +1,10 @@
 import type { Violation } from "../trajectory/violation.ts";
 
-/** A broken invariant, and where in a run's folder. JSON-able. */
+/** A broken invariant and its place in a run's folder. JSON-able. */
 export interface Finding extends Violation {
   /** The file's name. */
   readonly file: string;
-  /** 1-based; absent where the finding is of the file as a whole. */
+  /** 1-based. Absent if the finding concerns the whole file. */
   readonly line?: number;
 }
 

@@ -11,12 +11,11 @@ interface HeldFile {
 }
 
 /**
- * Holds files that somebody may go on writing: whatever is read of them is what they held at first, also where
- * another is put in their place.
- *
- * @param paths - In the order in which they are held. What is written into several is to be held in the opposite
- *   order of the writing: then each has what one before it builds on.
- * @param isGrowing - Leaves out a last line that is torn: it may be one that is being written.
+ * Opens files that another process may still write. Reads return the content at the time of
+ * opening, even if a file is replaced later.
+ * @param paths - In the order of opening. Open dependent files first: if A is written before B,
+ *   open B before A, so that A has everything that B refers to.
+ * @param isGrowing - Ignores an incomplete last line, because it may still be being written.
  */
 export async function holdFiles(
   files: Files,
@@ -68,7 +67,7 @@ async function holdFile(files: Files, path: string, isGrowing: boolean) {
   }
 }
 
-/** Whoever closes it may open it again. */
+/** The caller may close this file and open it again. */
 function readerOf({ open, facts }: HeldFile): OpenFile {
   return {
     ...open,

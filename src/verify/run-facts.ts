@@ -7,17 +7,17 @@ import { parseLine } from "../trajectory/verify-file.ts";
 import type { EpochsFacts } from "./check-epochs.ts";
 import { isCount, isRow, type RawRow, type Violation } from "../trajectory/violation.ts";
 
-/** What `run.json` says that the other files are checked against. */
+/** The facts in `run.json` that the other files are checked against. */
 export interface RunFacts {
   readonly sampleFacts: SampleFacts;
   readonly plan: PlanRecord | undefined;
-  /** Where it goes over its tasks again and again. */
+  /** Present if the run plays its tasks in several epochs. */
   readonly epochs?: EpochsFacts;
-  /** Whether slime's rows are asked for. */
+  /** True if the run writes slime rows. */
   readonly hasSlime: boolean;
 }
 
-/** Reads `run.json`; what is missing in it is found, and the rest goes on without. */
+/** Reads `run.json`. Reports missing members and returns the rest. */
 export async function readRunFacts(
   files: Files,
   dir: string,
@@ -36,7 +36,7 @@ export async function readRunFacts(
     };
   }
   const { plan, vocabularySize, engine } = started;
-  // A gateway plays what it is asked for: nobody knows how many sessions there will be.
+  // A gateway's number of sessions is not known in advance.
   const isOpen = isRow(plan) && plan["isOpen"] === true;
   if (!isPlan(plan) && !isOpen) {
     found.push({ rule: "run", detail: "found.plan does not say which episodes there will be" });

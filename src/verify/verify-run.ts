@@ -19,7 +19,7 @@ import { findingsIn, type Finding } from "./finding.ts";
 import { holdFiles } from "./held-files.ts";
 import { readRunFacts, type RunFacts } from "./run-facts.ts";
 
-/** What checking a run's folder found. JSON-able. */
+/** The result of checking a run's folder. JSON-able. */
 export interface RunVerification {
   /** The folder. */
   readonly run: string;
@@ -27,41 +27,42 @@ export interface RunVerification {
   readonly samples: number;
   readonly episodes: number;
   /**
-   * Episodes that the run will have; absent where `run.json` does not say, and where more attempts are begun
-   * than are needed.
+   * The planned number of episodes. Absent if `run.json` has none, or if the run starts more
+   * attempts than it needs.
    */
   readonly planned?: number;
-  /** Whether the run says that it came to its end. */
+  /** True if the run says that it has finished. */
   readonly isFinished: boolean;
-  /** How many planned episodes are not there; absent where there are none. */
+  /** The number of planned episodes that do not exist. Absent if none is missing. */
   readonly missingCount?: number;
   /** The first ten of these. */
   readonly missing?: readonly string[];
-  /** Rows for slime; absent where there is no such file. */
+  /** The number of slime rows. Absent if there is no slime file. */
   readonly slimeRows?: number;
-  /** Finished episodes of which `recording.jsonl` holds a recording; absent where there is no such file. */
+  /** The number of finished episodes with a recording. Absent if there is no recording file. */
   readonly recorded?: number;
   readonly violations: readonly Finding[];
 }
 
 /**
- * Checks all files of a run's folder, each for itself and against the others: the rows of samples
- * against their episodes, the episodes against the plan of `run.json` and against the events that told
- * of them, slime's rows against the samples, the recording's lines against each other and against the episodes, and
- * the sums of `summary.json`. One row of each file at a time is in memory.
- *
- * A run that is not finished is no violation: it is said to be so. One that is being played is checked as far as
- * it had come when its files were opened: a row whose episode is still to come, and a last line that is torn, are
- * of what was under way, as where it was killed.
- *
- * @throws UsageError where the folder has no samples or no episodes.
+ * Checks the files of a run's folder, each by itself and against the others:
+ * sample rows against episodes, episodes against the plan and the events, slime rows against
+ * samples, the recording's lines against each other and the episodes, and the sums of
+ * `summary.json`. Keeps one row of each file in memory.
+ * An unfinished run is not a violation. A run that is still being played is checked as of the
+ * moment when its files were opened. A row without its episode and an incomplete last line count as
+ * work in progress.
+ * @throws UsageError if the folder has no samples or no episodes.
  */
 export async function verifyRun(dir: string): Promise<RunVerification> {
   await checkFolder(dir);
   return await auditFolder(diskFiles, dir);
 }
 
-/** What grows as a run is played, in the order in which it is written of an episode, and what is made of it at last. */
+/**
+ * Files that grow while a run is played, in the order in which an episode is written to them, and
+ * the files made at the end.
+ */
 const writtenFiles = [
   "samples.jsonl",
   EpisodeFile.fileName,
@@ -71,9 +72,8 @@ const writtenFiles = [
 ];
 
 /**
- * The same for a folder on any disk.
- *
- * @throws the disk's own error where the folder has no episodes.
+ * Checks a run's folder on any disk. See `verifyRun()`.
+ * @throws the disk's own error if the folder has no episodes.
  */
 export async function auditFolder(files: Files, dir: string): Promise<RunVerification> {
   // It is written last: what it says holds of the others, as they are from then on.
@@ -142,7 +142,7 @@ async function* readRows(files: Files, file: string) {
     yield { line: place.line, text };
 }
 
-/** Holds the episodes against what the run is to have, where `run.json` says that. */
+/** Checks the episodes against the plan of `run.json`, if it has one. */
 function checkPlaces(
   { plan, epochs, hasSlime }: RunFacts,
   grouping: RecordedGrouping,
@@ -151,7 +151,7 @@ function checkPlaces(
   if (plan !== undefined) {
     const counts = attemptCountsOf(grouping, plan);
     const there = checkPlan(plan, counts, episodes);
-    // Of those that are begun beyond what is needed, nobody knows how many come to their end.
+    // The run starts more attempts than it needs, and the number of those that end is unknown.
     const isKnown = counts.begun === counts.size;
     const { size } = counts;
     return { there: { ...there, size }, planned: isKnown ? there.attempts.length : undefined };
@@ -161,7 +161,7 @@ function checkPlaces(
     return { there: { ...checkEpochs(epochs, begun, episodes), size } };
   }
   const { size } = grouping;
-  // Nothing else is held against them.
+  // No other file depends on these places.
   if (!hasSlime || size === undefined) return {};
   const attempts = attemptsByPlace(attemptCountsOf(grouping, { sampleCount: size }), episodes);
   return attempts ? { there: { attempts, findings: [], size } } : {};

@@ -1,4 +1,4 @@
-/** The number of ways to choose `k` of `n`; 0 where `k` is more than `n`. */
+/** Returns the number of ways to choose `k` of `n`. 0 if `k` is greater than `n`. */
 export function choose(n: number, k: number): bigint {
   if (k < 0 || k > n) return 0n;
   let ways = 1n;
@@ -13,7 +13,7 @@ export function divide(dividend: bigint, divisor: bigint): number {
   const shift = Math.max(0, 64 + bitLength(divisor) - bitLength(dividend));
   const scaled = dividend << BigInt(shift);
   const quotient = scaled / divisor;
-  // The lowest bit stands for all that the division leaves, so that ties are told from near ties.
+  // The lowest bit is set if the division has a remainder, so that near ties differ from ties.
   const sticky = scaled % divisor === 0n ? 0n : 1n;
   return Number((quotient << 1n) | sticky) / 2 ** (shift + 1);
 }

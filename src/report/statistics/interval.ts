@@ -1,9 +1,12 @@
 import { betaQuantile, studentQuantile } from "./quantiles.ts";
 
 /**
- * How an interval was computed. `clopper-pearson`: exact, for tasks that are each 0 or 1. `korn-graubard`: the same with
- * the effective number of tasks, for shares between. `student-t`: for values without known bounds, and differences.
- * `all-alike`: no task differs, so that only the tasks that were not drawn can. `none`: nothing can be said.
+ * The method of an interval.
+ * `clopper-pearson`: exact, for tasks with values 0 or 1.
+ * `korn-graubard`: Clopper-Pearson with the effective number of tasks, for values between 0 and 1.
+ * `student-t`: for values without known bounds, and for differences.
+ * `all-alike`: no task differs, so only tasks that were not drawn can.
+ * `none`: there are too few values.
  */
 export type IntervalMethod =
   | "clopper-pearson"
@@ -15,33 +18,36 @@ export type IntervalMethod =
 /** A mean with its 95 % confidence interval. JSON-able. */
 export interface Estimate {
   readonly value: number;
-  /** Absent where the method is `none`. */
+  /** Absent if the method is `none`. */
   readonly low?: number;
   readonly high?: number;
   readonly method: IntervalMethod;
-  /** Tasks behind it. */
+  /** The number of tasks in the mean. */
   readonly taskCount: number;
 }
 
-/** What is known of the values beside themselves. */
+/** Facts about the values that they do not show themselves. */
 interface ValueBounds {
-  /** Least and largest value that a task can have; absent where nothing limits them. */
+  /** The least and greatest possible value of a task. Absent if the values have no bounds. */
   readonly range?: readonly [least: number, largest: number] | undefined;
-  /** Attempts behind all tasks, where each of them is either the least or the largest. */
+  /** The number of attempts over all tasks, if each attempt has the least or the greatest value. */
   readonly attemptCount?: number | undefined;
 }
 
 const tail = 0.025;
 
-/** Tells whether rounding alone may part two values, such as sums of the same rewards in another order. */
+/**
+ * True if rounding alone can explain the difference of two values, such as sums of the same rewards
+ * in different orders.
+ */
 export function areSame(a: number, b: number): boolean {
   return Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b));
 }
 
 /**
- * Finds the bounds of rewards in the rewards of all attempts: 0 and 1 where all lie between, and the two values where
- * ten attempts or more have no others, such as -1 and 1. Others have none: few attempts with two values are no sign
- * that there is no third.
+ * Finds the bounds of rewards from the rewards of all attempts: 0 and 1 if all lie between them, or
+ * the only two values of at least ten attempts, such as -1 and 1. Returns no bounds otherwise: a
+ * few attempts with two values do not exclude a third.
  */
 export function boundsOf(rewards: readonly number[]): ValueBounds {
   let [least, largest] = [Infinity, -Infinity];
@@ -58,17 +64,17 @@ export function boundsOf(rewards: readonly number[]): ValueBounds {
 }
 
 /**
- * The mean of per-task values with a 95 % confidence interval. Tasks are what is drawn, since attempts at one task hang
- * together. Within a range, the interval is Clopper and Pearson's for the effective number of tasks: as many tasks of 0
- * or 1 as would make the mean vary as it does, and fewer for the few tasks that this is measured on. Without a range it
- * is Student's. `docs/evaluation.md` has the coverage that `bench/interval-coverage.ts` measures.
- *
- * **Source:** Korn and Graubard, "Confidence intervals for proportions with small expected number of positive counts
- * estimated from survey data", Survey Methodology 24 (1998); Clopper and Pearson, Biometrika 26 (1934).
- *
- * @param values - One a task.
- * @param bounds - Default: as if each value were an attempt.
- * @returns `undefined` where there are no values.
+ * Returns the mean of per-task values with a 95 % confidence interval. The sample unit is the task,
+ * because attempts at one task depend on each other.
+ * With bounds, the interval is Clopper-Pearson's for the effective number of tasks: the number of
+ * 0-or-1 tasks whose mean would vary as much, reduced for small samples. Without bounds it is
+ * Student's. `docs/evaluation.md` has the coverage that `bench/interval-coverage.ts` measures.
+ * **Source:** Korn and Graubard, "Confidence intervals for proportions with small expected number
+ * of positive counts estimated from survey data", Survey Methodology 24 (1998); Clopper and
+ * Pearson, Biometrika 26 (1934).
+ * @param values - One per task.
+ * @param bounds - Default: each value counts as one attempt.
+ * @returns `undefined` if there are no values.
  */
 export function estimateMean(
   values: readonly number[],
@@ -120,9 +126,10 @@ function estimateAlike(value: number, taskCount: number, range: ValueBounds["ran
 }
 
 /**
- * Gives an interval room for the tasks that were not drawn, and keeps it within the range. Of these all but a share of
- * `1 - 0.025 ^ (1 / n)` are like the ones that were, with a probability of 97.5 %; that share may lie anywhere in the
- * range. Where all tasks are 0, or all 1, this gives Clopper and Pearson's interval.
+ * Widens an interval for the tasks that were not drawn, and keeps it within the bounds. With a
+ * probability of 97.5 %, at most a share of `1 - 0.025 ^ (1 / n)` of those tasks differs from all
+ * drawn ones, and that share may lie anywhere within the bounds. If all tasks are 0, or all 1, the
+ * result is Clopper-Pearson's interval.
  */
 function widen(
   { low, high, ...estimate }: Required<Estimate>,
@@ -171,7 +178,10 @@ function clopperPearson(part: number, count: number): readonly [low: number, hig
   ];
 }
 
-/** The mean, and the mean square of what parts the values from it; exactly 0 where rounding alone does. */
+/**
+ * Returns the mean and the mean squared deviation. The latter is exactly 0 if only rounding
+ * separates the values.
+ */
 function momentsOf(values: readonly number[]): {
   readonly mean: number;
   readonly variance: number;

@@ -1,6 +1,6 @@
 import { choose, divide } from "./binomial.ts";
 
-/** How the attempts at one task went. */
+/** The attempts and successes at one task. */
 export interface TaskTally {
   readonly successCount: number;
   /** At least `k` for what is asked below. */

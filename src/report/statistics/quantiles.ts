@@ -69,7 +69,7 @@ function logGamma(value: number): number {
   return (x - 0.5) * Math.log(x) - x + Math.log(2 * Math.PI) / 2 + series - shift;
 }
 
-/** Where a condition that holds from `low` on ceases to hold. */
+/** Returns the point at which a condition that holds at `low` stops holding. */
 function bisect(holds: (x: number) => boolean, low: number, high: number): number {
   let [left, right] = [low, high];
   for (;;) {

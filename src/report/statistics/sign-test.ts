@@ -1,9 +1,8 @@
 /**
- * The exact two-sided sign test: how likely it is that of `winCount + lossCount` fair coin flips at
- * least as many as here, or more, fall to one side. Ties are left out. With one attempt a task on
- * each side this is McNemar's exact test.
- *
- * @returns a probability from 0 to 1; 1 where there are neither wins nor losses.
+ * Computes the exact two-sided sign test: the probability that `winCount + lossCount` fair coin
+ * flips split at least as unevenly. Ties are left out. With one attempt per task on each side this
+ * is McNemar's exact test.
+ * @returns a probability from 0 to 1; 1 without wins and losses.
  */
 export function signTest({
   winCount,
@@ -19,7 +18,7 @@ export function signTest({
     ways += waysOfCount;
     waysOfCount = (waysOfCount * BigInt(flips - count)) / BigInt(count + 1);
   }
-  // Twice the lower tail; where both sides are even the two tails share the middle.
+  // Twice the lower tail. For an even split, the two tails share the middle.
   return Math.min(1, ratioToPowerOfTwo(ways * 2n, flips));
 }
 

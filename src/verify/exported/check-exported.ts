@@ -4,11 +4,11 @@ import { quote, type Violation } from "../../trajectory/violation.ts";
 import { checkSpecialTokens, type SpecialTokens } from "./special-tokens.ts";
 import type { ExportedRecord, ExportedRow, Part } from "./exported-row.ts";
 
-/** What the trainer's form asks for besides. */
+/** Rules that only some trainers' forms have. */
 interface ExportedForm {
-  /** Nothing may stand behind the last trained token. */
+  /** True if no token may follow the last trained token. */
   readonly endsTrained: boolean;
-  /** What the model's tokenizer says of ids; absent: nothing is known of it. */
+  /** The special tokens of the model. Absent if no model is known. */
   readonly special?: SpecialTokens;
 }
 

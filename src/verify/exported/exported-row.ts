@@ -8,7 +8,7 @@ export interface Part {
 
 /** One training row of an exported record. All parts but `prompt` belong to `ids`, entry by entry. */
 export interface ExportedRow {
-  /** What stands before the first of `ids`; absent where `ids` are the whole row. */
+  /** The part before `ids`. Absent if `ids` are the whole row. */
   readonly prompt?: Part;
   readonly ids: Part;
   readonly mask: Part;
@@ -22,20 +22,20 @@ export interface ExportedRecord {
   readonly rows: readonly ExportedRow[];
   readonly reward: unknown;
   readonly group: unknown;
-  /** Absent where the trainer's form does not name rollouts. */
+  /** Absent if the trainer's form has no rollout ids. */
   readonly rollout?: unknown;
-  /** What is wrong with its shape; what is missing is not in the rows. */
+  /** Violations of the row's shape. A missing part is absent from the row. */
   readonly found: readonly Violation[];
 }
 
-/** The member of a record at a path such as `extra_fields.uid`; `undefined` where it has none. */
+/** Returns the member of a record at a path such as `extra_fields.uid`, or `undefined`. */
 export function memberAt(record: unknown, path: string): unknown {
   return path
     .split(".")
     .reduce<unknown>((value, name) => (isRow(value) ? value[name] : undefined), record);
 }
 
-/** The list at a path of a record; says so where there is none. */
+/** Returns the list at a path of a record. Adds a violation if there is none. */
 export function readPart(record: RawRow, path: string, found: Violation[]): Part {
   const values = memberAt(record, path);
   if (!Array.isArray(values))

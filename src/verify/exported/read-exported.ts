@@ -14,7 +14,7 @@ import { readVerifiers } from "./read-verifiers.ts";
 
 type Reader = (record: RawRow) => ExportedRecord;
 
-/** Where a form with one row a record keeps its parts, as paths. */
+/** The paths of a row's parts, in a form with one row a record. */
 interface Layout {
   readonly prompt?: string;
   readonly ids: string;

@@ -8,7 +8,7 @@ import {
   type Part,
 } from "./exported-row.ts";
 
-/** Takes NeMo Gym's result apart: the prompt of each call must go on from the call before. */
+/** Reads a NeMo Gym result. The prompt of each call must extend the call before it. */
 export function readNemoRl(record: RawRow): ExportedRecord {
   const found: Violation[] = [];
   const output = readPart(record, "response.output", found);

@@ -3,7 +3,7 @@ import { readModelFolder } from "../../tokenizer/model-folder.ts";
 import { quote, type Violation } from "../../trajectory/violation.ts";
 import type { ExportedRow } from "./exported-row.ts";
 
-/** What a model's tokenizer says of ids. */
+/** Ids with a special role for a model's tokenizer. */
 export interface SpecialTokens {
   /** Every id is below it. */
   readonly vocabularySize: number;
@@ -11,14 +11,13 @@ export interface SpecialTokens {
   readonly controls: ReadonlyMap<number, string>;
   /** Ids that end a turn of the policy. */
   readonly stops: ReadonlySet<number>;
-  /** The id that a tokenizer puts before each text of its own accord; absent where there is none. */
+  /** The id that the tokenizer puts before each text. Absent if it adds none. */
   readonly begin?: number;
 }
 
 /**
- * Reads which tokens of a model are special.
- *
- * @throws UsageError where the folder or its tokenizer cannot be read.
+ * Reads the special tokens of a model.
+ * @throws UsageError if the folder or its tokenizer cannot be read.
  */
 export async function readSpecialTokens(modelDir: string): Promise<SpecialTokens> {
   const codec = await loadTokenCodec(modelDir);
@@ -45,9 +44,9 @@ export async function readSpecialTokens(modelDir: string): Promise<SpecialTokens
 }
 
 /**
- * Checks where a row has special tokens: each id is one of the vocabulary, nothing that was sampled follows a
- * stop, turns are kept apart by a control token, and no text was encoded anew with a beginning of its own.
- * Of each kind the first.
+ * Checks the special tokens of a row. Each id must be in the vocabulary. No sampled id may follow a
+ * stop id. A control token must separate turns. No part may begin with the id that the tokenizer
+ * puts before a text. Reports the first violation of each kind.
  */
 export function checkSpecialTokens(
   { prompt, ids, mask }: ExportedRow,

@@ -15,7 +15,7 @@ import type { SpecialTokens } from "./special-tokens.ts";
 import type { ExportedRecord } from "./exported-row.ts";
 import { exportedReaders } from "./read-exported.ts";
 
-/** What checking an exported file found. JSON-able. */
+/** The result of checking an exported file. JSON-able. */
 export interface ExportVerification {
   readonly file: string;
   readonly as: ExportTarget;
@@ -25,7 +25,7 @@ export interface ExportVerification {
   readonly violations: readonly LineViolation[];
 }
 
-/** What an exported file is held against. */
+/** Options of `verifyExport()`. */
 export interface VerifyExportOptions extends ExportSurroundings {
   /** The folder of the run that was exported; absent: the file alone is checked. */
   readonly run?: string;
@@ -34,11 +34,11 @@ export interface VerifyExportOptions extends ExportSurroundings {
 }
 
 /**
- * Checks an exported file: each record for itself, that no row is there twice, and that groups stand
- * together; with a run, that each record is the one that the run gives. One record at a time is in
- * memory, but for files of columns, which are read whole.
- *
- * @throws UsageError where the file or the run cannot be read, or the run cannot be exported so.
+ * Checks an exported file. Each record must be sound, no row may occur twice, and the rows of a
+ * group must be adjacent. With a run, each record must be the one that the run gives. Keeps one
+ * record in memory at a time, except for column files, which it reads whole.
+ * @throws UsageError if the file or the run cannot be read, or if the run cannot be exported in
+ *   this form.
  */
 export async function verifyExport(
   file: string,
