@@ -1,6 +1,9 @@
 import type { HandOutNews } from "./hand-out/hand-out-news.ts";
 
-/** What a person is told of attempts that others play; the run's events have the rest. */
+/**
+ * Describes a hand-out notice for a person. Returns `undefined` for notices that only the run's
+ * events show.
+ */
 export function describeHandOut(news: HandOutNews): string | undefined {
   switch (news.type) {
     case "no-worker":
@@ -14,7 +17,7 @@ export function describeHandOut(news: HandOutNews): string | undefined {
   }
 }
 
-/** What a person is told of the store. */
+/** Describes for a person whether the store can be reached. */
 export function describeContact({
   isThere,
   why,

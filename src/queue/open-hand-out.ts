@@ -11,7 +11,7 @@ import type { QueueConfig } from "./queue-settings.ts";
 import { termsOf } from "./run/run-terms.ts";
 import { QueueStore } from "./store/queue-store.ts";
 
-/** What is handed out, and to where. */
+/** The run to hand out, and the queue to use. */
 export interface OpenHandOutOptions extends Pick<
   HandOutOptions,
   "environment" | "sampling" | "isRecorded" | "isMarked" | "policy"
@@ -23,25 +23,24 @@ export interface OpenHandOutOptions extends Pick<
   readonly runId?: string | undefined;
   readonly manifest: RunManifest;
   readonly redactor: Redactor;
-  /** How large results may become. */
+  /** The limits that bound the size of a result. */
   readonly limits: EpisodeLimits;
   readonly env?: Variables;
   readonly onNews?: (news: HandOutNews) => void;
-  /** Told when the store cannot be reached, and when it can again. */
+  /** Called when the store becomes unreachable, and when it can be reached again. */
   readonly onContact?: (contact: { readonly isThere: boolean; readonly why?: string }) => void;
 }
 
 /** A hand-out with what was opened for it. */
 export interface OpenedHandOut extends AsyncDisposable {
   readonly handOut: HandOut;
-  /** What a person should know before the run. */
+  /** Warnings to show before the run. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Opens the queue of a run. The packages that it takes are loaded here, and nowhere else.
- *
- * @throws UsageError where a package is missing, or store or shared place cannot be used.
+ * Opens the queue of a run. Only this function loads the queue's packages.
+ * @throws UsageError if a package is missing, or if the store or the shared place cannot be used.
  */
 export async function openHandOut(options: OpenHandOutOptions): Promise<OpenedHandOut> {
   const { config, dir, runId, manifest, redactor, env = process.env } = options;

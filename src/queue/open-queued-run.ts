@@ -8,7 +8,7 @@ import { describeContact, describeHandOut } from "./describe-hand-out.ts";
 import { openHandOut } from "./open-hand-out.ts";
 import { handedOutAtOnce, type QueueConfig } from "./queue-settings.ts";
 
-/** A run whose attempts workers play. */
+/** A run with attempts that workers play. */
 export interface QueuedRun extends AsyncDisposable {
   readonly player: AttemptPlayer;
   /** Attempts that are handed out at once. */
@@ -18,9 +18,8 @@ export interface QueuedRun extends AsyncDisposable {
 }
 
 /**
- * Hands a run's attempts out; what is particular about that is noted in the run's folder.
- *
- * @throws UsageError where a package is missing, or store or shared place cannot be used.
+ * Hands out a run's attempts. Writes notices to the run's events.
+ * @throws UsageError if a package is missing, or if the store or the shared place cannot be used.
  */
 export async function openQueuedRun(
   run: Run,

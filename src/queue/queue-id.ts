@@ -11,16 +11,15 @@ const queueFile = "queue.json";
 const queueFileSchema = z.object({
   queue: z.literal(1),
   run: z.string().regex(/^[\w-]{1,100}$/),
-  /** The run's own `runId`. Absent for a service, whose folder is no run's. */
+  /** The run's `runId`. Absent for a service, which has no run. */
   of: z.string().optional(),
 });
 
 /**
- * The id that the folder's run has in the queue: that of its first start, so that it finds its own again. A folder
- * in which another run was begun, such as by other settings before anything was played, has another: what workers
- * still play of the first is not its own.
- *
- * @throws UsageError where the file that keeps it is damaged.
+ * Returns the id of the folder's run in the queue. It is the id of the run's first start, so that
+ * later starts find their jobs. If another run was started in the folder, for example with other
+ * settings, it gets an id of its own.
+ * @throws UsageError if the id's file is damaged.
  */
 export async function queueIdOf(dir: string, runId: string | undefined): Promise<string> {
   const file = path.join(dir, queueFile);
@@ -35,7 +34,7 @@ export async function queueIdOf(dir: string, runId: string | undefined): Promise
   return run;
 }
 
-/** `undefined` where there is none. */
+/** Returns `undefined` if the file does not exist. */
 async function readQueueFile(file: string): Promise<z.infer<typeof queueFileSchema> | undefined> {
   try {
     const read = queueFileSchema.safeParse(JSON.parse(await readFile(file, "utf8")));

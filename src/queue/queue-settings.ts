@@ -9,7 +9,7 @@ import {
   type SettingValues,
 } from "../composition/config/setting.ts";
 
-/** Where attempts are handed out by a queue. None of it changes what is played. */
+/** Settings for handing out attempts through a queue. They do not change the results. */
 export const queueSettings = [
   {
     name: "queue",
@@ -34,10 +34,13 @@ export const queueSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** Attempts that are handed out at once where nobody says how many: more than a few workers play. */
+/**
+ * The default number of attempts that are handed out at once. It exceeds the capacity of a few
+ * workers.
+ */
 export const handedOutAtOnce = 1_024;
 
-/** How to reach the queue's store and the place that all share. */
+/** The addresses of the queue's store and of the shared place. */
 export interface QueueConfig {
   /** Without a password. */
   readonly url: string;
@@ -47,9 +50,8 @@ export interface QueueConfig {
 }
 
 /**
- * Reads how attempts are handed out; nothing where they are not.
- *
- * @throws UsageError for a URL that is none, or holds a password, and for what is given without `queue`.
+ * Reads the queue's settings. Returns `undefined` without `queue`.
+ * @throws UsageError for an invalid URL, a URL with a password, or settings that need `queue`.
  */
 export function readQueueConfig(settings: GivenSettings): QueueConfig | undefined {
   const values: SettingValues<(typeof queueSettings)[number]> = completeSettings(

@@ -8,14 +8,14 @@ export interface QueuedRunState extends Pick<
   RunEntry,
   "run" | "environment" | "host" | "pid" | "landed"
 > {
-  /** Whether somebody hands it out now. */
+  /** True if a process hands it out now. */
   readonly isHandedOut: boolean;
-  /** Jobs that nobody has taken. */
+  /** The number of jobs that no worker has taken. */
   readonly waiting: number;
   readonly playing: number;
-  /** Answers that the hand-out has not taken, or whose episodes are not on its disk. */
+  /** The number of answers that the hand-out has not taken, or that are not on its disk yet. */
   readonly answered: number;
-  /** What it waits for, in words. */
+  /** A description of the condition that it waits for. */
   readonly waitsFor: string;
 }
 
@@ -25,17 +25,17 @@ export interface WorkerState extends Pick<
   "worker" | "host" | "pid" | "state" | "concurrency" | "played" | "turnwright" | "refuses"
 > {
   readonly playing: number;
-  /** A second, since it was looked at before; since its start where it was not. */
+  /** Attempts per second since the last reading, or since the worker's start. */
   readonly attemptRate: number;
   readonly turnRate: number;
   readonly tokenRate: number;
   /** Share of the time in which its event loop is busy, 0 to 1. */
   readonly busy: number;
-  /** What it waits for, in words. */
+  /** A description of the condition that it waits for. */
   readonly waitsFor: string;
 }
 
-/** What is going on in a queue. JSON-able. */
+/** The state of a queue. JSON-able. */
 export interface QueueState {
   readonly atMs: number;
   readonly store: { readonly memoryBytes: number; readonly clients: number };
@@ -52,7 +52,7 @@ export class QueueWatch {
     this.#store = store;
   }
 
-  /** What is going on now. */
+  /** Reads the current state. */
   async read(): Promise<QueueState> {
     const workers = await readWorkers(this.#store);
     const runs = await readRuns(this.#store);
@@ -67,7 +67,7 @@ export class QueueWatch {
     };
   }
 
-  /** What the worker said before this, so that rates are of now. */
+  /** Returns the worker's previous report, for the computation of rates. */
   #beforeOf(entry: WorkerEntry): WorkerEntry | undefined {
     const before = this.#before.get(entry.worker);
     if (before !== undefined && before.atMs === entry.atMs) return undefined;

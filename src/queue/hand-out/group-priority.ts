@@ -8,7 +8,7 @@ interface KnownGroup {
   /** Attempts that were left when it was first heard of: its size, as a rule. */
   readonly size: number;
   left: number;
-  /** Jobs that nobody plays yet, as far as is known. */
+  /** Jobs that no worker has started, as far as is known. */
   readonly waiting: Set<string>;
   isNearlyDone: boolean;
 }
@@ -17,7 +17,7 @@ interface KnownGroup {
 export class GroupPriorities {
   readonly #groups = new Map<string, KnownGroup>();
 
-  /** How many groups are kept in mind. */
+  /** The number of groups with a priority. */
   get size(): number {
     return this.#groups.size;
   }
@@ -37,7 +37,7 @@ export class GroupPriorities {
     return known.isNearlyDone ? nearlyDonePriority : ordinaryPriority;
   }
 
-  /** Somebody plays it. */
+  /** Records that a worker started a job. */
   begun(group: string, id: string): void {
     this.#groups.get(group)?.waiting.delete(id);
   }

@@ -1,6 +1,6 @@
 import type { PlayedFrom } from "../job/attempt-result.ts";
 
-/** What there is to say of attempts that others play. JSON-able. */
+/** A notice about attempts that workers play. JSON-able. */
 export type HandOutNews =
   /** A worker was lost, and another played the attempt: from its recording, or from its beginning. */
   | {
@@ -8,15 +8,15 @@ export type HandOutNews =
       readonly rolloutId: string;
       readonly attempt: number;
       readonly worker: string;
-      /** How often it was taken up. */
+      /** The number of times a worker took the job. */
       readonly deliveries: number;
       readonly from: PlayedFrom;
       /** Turns that were not sampled again. */
       readonly recordedTurns: number;
-      /** Why a recording was of no use; absent where there was none, or it was. */
+      /** The reason why a recording could not be used. Absent if it was used or did not exist. */
       readonly dropped?: string;
     }
-  /** What a worker sent could not be used: the attempt is handed out again. */
+  /** A worker's result could not be used, and the attempt is handed out again. */
   | {
       readonly type: "result-refused";
       readonly rolloutId: string;
@@ -24,6 +24,6 @@ export type HandOutNews =
       readonly worker: string;
       readonly reason: string;
     }
-  /** Nobody plays what is handed out. */
+  /** No worker plays the run. */
   | { readonly type: "no-worker"; readonly why: string }
   | { readonly type: "worker-there" };

@@ -28,7 +28,7 @@ import { JobLedger } from "./job-ledger.ts";
 import type { HandOutNews } from "./hand-out-news.ts";
 import { RemotePolicy } from "./remote-policy.ts";
 
-/** What is handed out, and by what. */
+/** The run to hand out, and the store and places to use. */
 export interface HandOutOptions {
   readonly store: QueueStore;
   /** The run's id: letters, digits, `_` and `-`. */
@@ -37,40 +37,43 @@ export interface HandOutOptions {
   readonly environment: string;
   readonly terms: RunTerms;
   readonly sampling: SamplingParameters;
-  /** Whether workers keep recordings to go on from. */
+  /** True if workers record attempts, so that another worker can resume them. */
   readonly isRecorded: boolean;
   readonly place?: SharedPlace;
   /**
-   * Whether sampled tokens carry the version that was announced whatever the engine says; otherwise where it names
-   * no whole number. Default false.
+   * True to mark all sampled tokens with the announced version. False to do so only if the engine
+   * reports no whole number. Default false.
    */
   readonly isMarked?: boolean;
   /**
-   * Whether the policy may be asked, and its version, where that is known. Default: as whoever handed the run out
-   * before left it, until the first attempt is handed out.
+   * The policy's gate and version, if known. Default: the state that the previous hand-out left,
+   * until the first attempt is handed out.
    */
   readonly policy?: KnownPolicy;
   readonly onNews?: (news: HandOutNews) => void;
-  /** How often signs of life are given, and what is handed out is looked after. Default 2 000. */
+  /**
+   * The interval between heartbeats and between checks of the jobs, in milliseconds. Default 2 000.
+   */
   readonly everyMs?: number;
 }
 
-/** What is particular to some attempts of a run. */
+/** Options for some attempts of a run. */
 interface PlayerScope {
   /** Parts rollouts of one name, such as those of two batches. */
   readonly name?: string;
-  /** How their tokens are drawn, where otherwise than the run's. */
+  /** Sampling parameters that replace the run's. */
   readonly sampling?: SamplingParameters;
-  /** Milliseconds since the epoch: nobody needs them then. */
+  /** The time after which no result is needed. Milliseconds since the epoch. */
   readonly deadlineAtMs?: number;
 }
 
-/** How long closing waits for a store that does not answer, milliseconds. */
+/** The longest time that closing waits for a store that does not answer, in milliseconds. */
 const farewellMs = 8_000;
 
 /**
- * Hands the attempts of one run to workers, and takes what comes of them. The queue is BullMQ's; what is
- * decided here is which result counts: the first for a play of an attempt, by whoever holds its lock.
+ * Hands the attempts of one run to workers and takes their results. BullMQ is the queue. This class
+ * decides which result counts: the first for a play of an attempt, from the holder of the job's
+ * lock.
  */
 export class HandOut implements AsyncDisposable {
   readonly policy: RemotePolicy;
@@ -87,7 +90,9 @@ export class HandOut implements AsyncDisposable {
   #callOff = (): void => {};
   #noWorker: string | undefined;
   #isClosing = false;
-  /** Another process hands it out: nothing in the store is this one's any more. */
+  /**
+   * True once another process hands out the run. Nothing in the store belongs to this process then.
+   */
   #isLost = false;
   #tending: Promise<void> = Promise.resolve();
 
@@ -121,7 +126,7 @@ export class HandOut implements AsyncDisposable {
       ...(place && { place }),
       onNews: (news) => options.onNews?.(news),
     });
-    // Those who reach the store tell of it (see `QueueStore`).
+    // The store's own connection reports these errors (see `QueueStore`).
     this.#queue.on("error", () => {});
     this.#events.on("error", () => {});
     this.#events.on("completed", ({ jobId, returnvalue }) => this.#book.take(jobId, returnvalue));
@@ -129,9 +134,8 @@ export class HandOut implements AsyncDisposable {
   }
 
   /**
-   * Begins to hand out a run, or goes on with it: what workers played meanwhile is taken.
-   *
-   * @throws UsageError where the shared place or the store cannot be written.
+   * Starts or resumes handing out a run. Takes the results that workers finished in the meantime.
+   * @throws UsageError if the shared place or the store cannot be written.
    */
   static async open(options: HandOutOptions): Promise<HandOut> {
     const { store, run, place, isMarked = false, policy: known } = options;
@@ -151,7 +155,7 @@ export class HandOut implements AsyncDisposable {
     return handOut;
   }
 
-  /** Says to the store that this process hands the run out; whoever handed it out before has lost it. */
+  /** Registers this process in the store as the run's hand-out. An earlier one loses the run. */
   async #enter(): Promise<void> {
     const { store, run } = this.#options;
     await this.#queue.waitUntilReady();
@@ -182,7 +186,7 @@ export class HandOut implements AsyncDisposable {
           ...(promptTime && { promptTime: toPromptTime(promptTime) }),
         };
         signal.throwIfAborted();
-        // Nobody would hear of it any more.
+        // The run has been interrupted, and no caller waits for the attempt.
         if (isInterrupted()) return unplayed();
         const { groupIndex = assignment.groupId } = assignment;
         const told: HandedSetup = {
@@ -225,7 +229,7 @@ export class HandOut implements AsyncDisposable {
     const place = { rolloutId, attempt, isFork: forkedFrom !== undefined };
     const sent = past && (await this.#sendPast(place, past));
     const sentTask = own && (await this.#sendTask(rolloutId, own));
-    // Whoever takes the job finds there what was said before it, such as the first version.
+    // Writes the policy's state before the job, so that its worker finds it.
     await this.policy.written();
     const { revision: policyRevision, version } = this.policy;
     return {
@@ -254,7 +258,7 @@ export class HandOut implements AsyncDisposable {
     };
   }
 
-  /** What is recorded of the attempt, for whoever goes on with it; nothing where that is nothing. */
+  /** Sends the recording from which an attempt resumes. Returns `undefined` if there is none. */
   async #sendPast(
     { isFork, ...place }: PlayPlace & { readonly isFork: boolean },
     past: Inputs,
@@ -272,15 +276,14 @@ export class HandOut implements AsyncDisposable {
     } catch (error) {
       if (error instanceof PayloadError) throw new UsageError(error.message);
       if (!(error instanceof UsageError) || isFork) throw error;
-      // It begins anew, and the run says why.
+      // The attempt starts from its beginning, and the run reports the reason.
       throw new PlaybackStop(error.message);
     }
   }
 
   /**
-   * The task itself: workers would draw another one by its place.
-   *
-   * @throws UsageError where it cannot travel.
+   * Sends the task, because workers would draw another one from its place.
+   * @throws UsageError if the task cannot be sent.
    */
   async #sendTask(rolloutId: string, { task }: OwnTask): Promise<Payload> {
     const { environment, place, run, store } = this.#options;
@@ -329,7 +332,8 @@ export class HandOut implements AsyncDisposable {
       );
     }
     await store.readClock();
-    // Whoever finds the run finds its policy as well.
+    // The policy is written before the run, so that every worker that finds the run finds its
+    // policy.
     const wasLost = await this.policy.keep();
     await this.#writeEntry();
     // Those who looked when they heard of the policy found no run.
@@ -384,15 +388,15 @@ export class HandOut implements AsyncDisposable {
     await store.redis.hset(runsKey, run, text);
   }
 
-  /** Calls back what nobody waits for any more, and leaves the rest to the next start. */
+  /** Cancels the jobs that no caller waits for. The rest stays for the next start. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
     const { clock } = this.#options.store;
     this.#callOff();
     this.policy.stop();
-    // A store that is away now is left as it is: whoever goes on with the run sees to it.
+    // Does not wait for a store that is away: the next hand-out cleans up.
     await within(farewellMs, this.#leave(), clock);
-    // What it waits for in the store need not come to its end.
+    // Pending calls to the store need not finish.
     this.#eventsClient.disconnect();
     await this.#events.close().catch(() => {});
     await within(
@@ -408,7 +412,7 @@ export class HandOut implements AsyncDisposable {
     await this.#book.close();
     if (this.#isLost || store.redis.status !== "ready") return;
     try {
-      // Somebody may have taken it since it was last looked after.
+      // Another process may have taken the run since the last check.
       if (!(await this.#hold())) return;
       if (this.#book.isEverythingLanded) {
         await this.#queue.obliterate({ force: true });

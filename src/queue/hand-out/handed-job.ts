@@ -5,7 +5,7 @@ import type { Inputs } from "../../episode/inputs/input.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import type { AttemptJob } from "../job/attempt-job.ts";
 
-/** Who is told what of a play. */
+/** The listeners of one play. */
 export interface HandedSetup extends Pick<EpisodeSetup, "onTurn" | "onTrouble"> {
   readonly onInputs?: (inputs: Inputs) => void;
 }
@@ -15,9 +15,9 @@ export class HandedJob {
   readonly id: string;
   readonly job: AttemptJob;
   readonly told: HandedSetup;
-  /** The episode where nobody began to play it. */
+  /** Returns the episode of a job that no worker started. */
   readonly unplayed: () => Episode;
-  /** The episode where whoever began to play it came to nothing. */
+  /** Returns the episode of a job whose workers all failed. */
   readonly failed: (failure: RolloutError) => Episode;
   readonly group: string;
   /** Attempts that its group lacked, this one included. */
@@ -42,7 +42,7 @@ export class HandedJob {
     this.failed = about.failed;
     this.group = about.group;
     this.groupLeft = about.groupLeft;
-    // Whoever plays it awaits it.
+    // The caller awaits this promise. The handler only prevents an unhandled rejection.
     this.promise.catch(() => {});
   }
 

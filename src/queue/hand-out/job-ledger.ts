@@ -15,13 +15,16 @@ import { judgeAnswer } from "./judge-answer.ts";
 /** Jobs that are put into the queue by one call. */
 const addedTogether = 500;
 
-/** What is asked of a job: BullMQ's fields, `stc` being how often nobody renewed its lock. */
+/** The fields to read of a job. BullMQ's `stc` is the number of times its lock expired. */
 const lookedAt = ["name", "finishedOn", "returnvalue", "failedReason", "stc"] as const;
 
 /** Jobs that are looked after by one call. */
 const lookedAfterTogether = 1_000;
 
-/** A job that was added just now may not be there yet for whoever looks, milliseconds. */
+/**
+ * The time after which a missing job counts as lost, in milliseconds. A job that was just added may
+ * not be visible yet.
+ */
 const graceMs = 1_000;
 
 /** So many answers of no use for one play end the run. */
@@ -33,15 +36,15 @@ const mostRefused = 5;
  */
 const mostLost = 10;
 
-/** How long those who are not needed any more are told so for, seconds. */
+/** The time for which workers are reminded of cancelled jobs, in seconds. */
 const cancelledS = 3_600;
 
-/** How long closing waits for a store that is away, milliseconds. */
+/** The longest time that closing waits for a store that is away, in milliseconds. */
 const closeMs = 5_000;
 
 /**
- * Keeps account of the jobs that are handed out. A job ends here once, whatever the queue says of it and
- * however often; one that the queue has lost is put there again.
+ * Tracks the jobs that are handed out. A job ends once, even if the queue reports its end several
+ * times. Adds a job again if the queue has lost it.
  */
 export class JobLedger {
   readonly #store: QueueStore;
@@ -51,15 +54,18 @@ export class JobLedger {
   readonly #onNews: (news: HandOutNews) => void;
   readonly #handed = new Map<string, HandedJob>();
   readonly #groups = new GroupPriorities();
-  /** Answers that were taken and are not safe yet; with the file that each lies in, where it has one. */
+  /**
+   * Accepted answers whose episodes are not on the disk yet. The value is the answer's file in the
+   * shared place, if it has one.
+   */
   readonly #landing = new Map<string, string | undefined>();
   #toAdd: HandedJob[] = [];
   #isAdding = false;
   #toCallOff: string[] = [];
   #lookedAfter: readonly string[] = [];
-  /** What is to be said to the store before it is left. */
+  /** Writes to the store that must finish before closing. */
   readonly #pending = new Set<Promise<unknown>>();
-  /** Who is to be interrupted by which signal. */
+  /** The jobs that each signal interrupts. */
   readonly #interruptible = new WeakMap<AbortSignal, Set<HandedJob>>();
   #failure: { readonly error: unknown } | undefined;
   landedCount = 0;
@@ -128,13 +134,13 @@ export class JobLedger {
     return () => void jobs.delete(handed);
   }
 
-  /** Somebody has begun to play a job. */
+  /** Records that a worker started a job. */
   noteBegun(id: string): void {
     const handed = this.#handed.get(id);
     if (handed !== undefined) this.#groups.begun(handed.group, id);
   }
 
-  /** Takes an answer; those to nothing that is asked are passed over. */
+  /** Takes an answer. Ignores answers to jobs that are not in the ledger. */
   take(id: string, answer: unknown): void {
     const handed = this.#handed.get(id);
     if (handed === undefined || handed.isReading) return;
@@ -181,7 +187,7 @@ export class JobLedger {
     deliver();
     this.#end(handed);
     this.#landing.set(id, file);
-    // What was interrupted is nobody's result: the next start hands it out anew.
+    // An interrupted attempt has no result. The next start hands it out again.
     if (result.episode.outcome === "aborted") this.landed(id);
     handed.resolve(result.episode);
   }
@@ -195,7 +201,7 @@ export class JobLedger {
       await this.#queue.remove(handed.id);
       await this.#store.redis.srem(cancelledKey(this.#run), handed.id, `interrupt:${handed.id}`);
     } catch {
-      // The store takes nothing now: whoever looks after the job finds the answer once more, or no job.
+      // The store refuses writes now. The next check finds the answer again, or finds no job.
       return;
     }
     if (handed.isInterrupted) {
@@ -214,7 +220,7 @@ export class JobLedger {
         );
       }
     }
-    // What was called off by mistake waits until somebody looks after it.
+    // A job that was cancelled by mistake waits for the next check.
     if (reason === undefined) handed.addedAtMs = this.#store.clock.now();
     else this.#add(handed);
   }
@@ -273,7 +279,7 @@ export class JobLedger {
     });
   }
 
-  /** The run cannot go on: whatever is handed out fails by this. */
+  /** Fails every job, because the run cannot continue. */
   fail(error: unknown): void {
     this.#failure ??= { error };
     for (const handed of Array.from(this.#handed.values())) {
@@ -345,7 +351,7 @@ export class JobLedger {
       );
       await this.#store.publish({ type: "jobs", run: this.#run });
     } catch {
-      // What is not there is put there again by whoever looks after it.
+      // The next check adds missing jobs again.
     }
   }
 
@@ -373,7 +379,9 @@ export class JobLedger {
     if (this.#toCallOff.push(handed.id) === 1) this.#later(this.#callOff());
   }
 
-  /** Tells workers of all that is not needed any more, and takes what nobody plays out of the queue. */
+  /**
+   * Tells workers which jobs are cancelled, and removes cancelled jobs that no worker has taken.
+   */
   async #callOff(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     const key = cancelledKey(this.#run);
@@ -404,7 +412,7 @@ export class JobLedger {
     await this.#store.publish({ type: "interrupt", run: this.#run, jobs: [id] });
   }
 
-  /** Takes a job out of the queue that nobody plays; false where somebody does, or has. */
+  /** Removes a job from the queue. Returns false if a worker has taken it. */
   async #isRemoved(id: string): Promise<boolean> {
     const finishedOn = await this.#store.redis.hget(this.#queue.toKey(id), "finishedOn");
     if (finishedOn !== null) return false;

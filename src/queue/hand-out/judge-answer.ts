@@ -9,18 +9,20 @@ import { PayloadError, takePayload } from "../job/payload.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 import type { HandedJob } from "./handed-job.ts";
 
-/** What becomes of an answer. */
+/** The decision about a worker's answer. */
 type Verdict =
   | {
       readonly type: "played";
       readonly result: AttemptResult;
       readonly worker: string;
-      /** Tells those who wait of its inputs, turns and troubles, as if they had been here. */
+      /**
+       * Reports the attempt's inputs, turns and troubles to the listeners, as a local play would.
+       */
       readonly deliver: () => void;
-      /** The file that it lies in, of the shared place; absent where it has none. */
+      /** The answer's file in the shared place. `undefined` if it has none. */
       readonly file: string | undefined;
     }
-  /** It is handed out once more; `reason` says what was wrong, where something was. */
+  /** The job is handed out again. `reason` is the fault of the answer, if it had one. */
   | { readonly type: "again"; readonly reason: string | undefined }
   | { readonly type: "thrown"; readonly error: unknown };
 
@@ -41,7 +43,7 @@ export async function judgeAnswer(
   const read = readResult(text, handed.job);
   if ("fault" in read) return { type: "again", reason: read.fault };
   const { result } = read;
-  // An earlier start interrupted it, and came to its own end before it heard of that.
+  // An earlier start interrupted the attempt and ended before it received this answer.
   if (result.episode.outcome === "aborted" && !handed.isInterrupted) {
     return { type: "again", reason: undefined };
   }
@@ -67,7 +69,7 @@ function notPlayed(
   { handOut, why, message, worker }: Extract<Answer, { type: "not-played" }>,
   job: AttemptJob,
 ): Verdict {
-  // What kept an earlier start from being played may have been mended since.
+  // The cause that stopped an earlier start from playing it may be fixed by now.
   const isStale = handOut !== job.handOut && why !== "unfit";
   if (isStale) return { type: "again", reason: undefined };
   switch (why) {

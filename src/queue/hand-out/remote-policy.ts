@@ -9,7 +9,10 @@ import {
   type PolicyState,
 } from "../run/policy-state.ts";
 
-/** Looks again after so long, whatever news arrived, milliseconds. */
+/**
+ * The longest wait between two checks, in milliseconds. A notification makes a check happen
+ * earlier.
+ */
 const lookAgainMs = 500;
 
 /**
@@ -20,7 +23,7 @@ export class RemotePolicy {
   readonly #store: QueueStore;
   readonly #run: string;
   #state: PolicyState;
-  /** Nobody has said yet whether the policy may be asked but whoever handed the run out before. */
+  /** True while the gate is the one that the previous hand-out left. */
   #isInherited: boolean;
   #writing: Promise<void> = Promise.resolve();
   #isClosed = false;
@@ -37,8 +40,8 @@ export class RemotePolicy {
   }
 
   /**
-   * Takes over from whoever handed the run out before, and takes the policy as they left it unless it is known to
-   * be otherwise: attempts that workers hold go on by what is said here.
+   * Takes over the policy's state from the previous hand-out, unless `known` overrides it. Workers
+   * that hold attempts continue according to this state.
    */
   static async open(
     store: QueueStore,
@@ -71,7 +74,7 @@ export class RemotePolicy {
     }
   }
 
-  // What cannot be written now is written with the next sign of life (see `keep()`).
+  // The next heartbeat writes the state if this write fails (see `keep()`).
 
   /** Says that the policy has this version. */
   announce(version: number): void {
@@ -79,9 +82,9 @@ export class RemotePolicy {
   }
 
   /**
-   * Lets nothing be sampled; resolves when nothing is any more, at any worker that is alive. Where the store refuses
-   * it, this rejects, and the next sign of life closes it all the same unless `open()` comes first. It rejects, too,
-   * where the run is handed out no longer before that.
+   * Closes the gate. Resolves when no live worker samples. Rejects if the store refuses the write;
+   * the next heartbeat then closes the gate, unless `open()` comes first. Rejects if the hand-out
+   * ends earlier.
    */
   async close(mode: UpdateMode): Promise<void> {
     if (mode === "finish") return;
@@ -96,12 +99,12 @@ export class RemotePolicy {
     if (this.#state.gate !== "open") this.#change({ gate: "open" }).catch(() => {});
   }
 
-  /** Lets the policy be asked where nobody but an earlier process has kept it from that. */
+  /** Opens the gate if only an earlier process had closed it. */
   begin(): void {
     if (this.#isInherited) this.open();
   }
 
-  /** Writes the state once more where the store has lost it; whether it had. */
+  /** Writes the state again if the store has lost it. Returns true if it had. */
   async keep(): Promise<boolean> {
     const found = await readPolicyState(this.#store, this.#run);
     if (found !== undefined && found.revision >= this.#state.revision) return false;
@@ -109,7 +112,7 @@ export class RemotePolicy {
     return true;
   }
 
-  /** Waits for nobody any more: what was to be done while nothing is sampled is not done. */
+  /** Stops waiting for workers. Work that needs an idle policy is skipped. */
   stop(): void {
     this.#isClosed = true;
   }
@@ -134,7 +137,7 @@ export class RemotePolicy {
     });
     try {
       while (await this.#isAwaited(revision)) {
-        // What they sample lands with whoever hands the run out next.
+        // Their samples would be delivered to the next hand-out.
         if (this.#isClosed) throw new Error("the run ended while workers were sampling");
         await new Promise<void>((resolve) => {
           const callOff = this.#store.clock.after(lookAgainMs, resolve);
@@ -154,7 +157,7 @@ export class RemotePolicy {
     const known = await redis.hgetall(acknowledgedKey(this.#run));
     const behind = Object.keys(known).filter((worker) => Number(known[worker]) < revision);
     if (behind.length === 0) return false;
-    // One that gives no sign of life samples nothing any more, and nothing of its can land.
+    // A worker without a heartbeat has stopped sampling, and none of its results can be delivered.
     const alive = await redis.mget(behind.map((worker) => workerAliveKey(worker)));
     const dead = behind.filter((_, index) => alive[index] === null);
     const gone = await takeOutDead(redis, acknowledgedKey(this.#run), dead);

@@ -8,7 +8,7 @@ const maxNameLength = 1_000;
 const name = z.string().min(1).max(maxNameLength);
 const count = z.int().min(0);
 
-/** How tokens are drawn where a job says otherwise than its run. */
+/** Sampling parameters of one job that replace the run's. */
 const samplingSchema = z.object({
   temperature: z.number().optional(),
   topP: z.number().optional(),
@@ -22,7 +22,7 @@ export const attemptJobSchema = z.strictObject({
   job: z.literal(1),
   /** The run that it is a part of. */
   run: name,
-  /** Who handed it out: another for each start of the run. */
+  /** The id of the hand-out. Each start of the run has its own. */
   handOut: name,
   /** The hash of the run's terms (see `hashTerms()`). */
   terms: name,
@@ -37,21 +37,23 @@ export const attemptJobSchema = z.strictObject({
   taskId: name,
   split: name,
   taskIndex: count,
-  /** The task that was given, where the environment draws another one in its place. */
+  /** The task itself, if the environment would draw another one from its place. */
   ownTask: payloadSchema.optional(),
   seed: z.int(),
   samplingSeed: z.int().optional(),
   forkedFrom: z.object({ rolloutId: name, turnIndex: count }).optional(),
-  /** Of the ids that the policy was asked with where it parts from there. */
+  /** The hash of the prompt's ids at the fork point. */
   partingHash: name.optional(),
   attempt: z.int().min(1),
   start: z.int().min(1),
-  /** What chat templates take for today (see `RunManifest.promptTime`). */
+  /** The date that chat templates see (see `RunManifest.promptTime`). */
   promptTime: name.optional(),
   sampling: samplingSchema.optional(),
-  /** Milliseconds since the epoch by the store's clock; nobody needs it then. */
+  /**
+   * The time after which no result is needed, by the store's clock. Milliseconds since the epoch.
+   */
   deadlineAtMs: z.number().optional(),
-  /** Lines of the recording that it goes on from. */
+  /** The lines of the recording from which it resumes. */
   past: payloadSchema.optional(),
 });
 
@@ -84,7 +86,10 @@ export function requireNames(
   }
 }
 
-/** What a job goes on from, by its hash: `""` for nothing. Lines are of no use behind anything else. */
+/**
+ * Returns the hash of the recording from which a job resumes, or `""`. Recorded lines are valid
+ * only after the recording with this hash.
+ */
 export function baseOf({ past }: Pick<AttemptJob, "past">): string {
   return past === undefined ? "" : hashOfPayload(past);
 }

@@ -6,7 +6,7 @@ import { baseOf, type AttemptJob } from "./attempt-job.ts";
 
 const text = z.string().max(100_000);
 
-/** What a worker answers: where the result is, or why there is none. JSON-able. */
+/** A worker's answer: the place of its result, or the reason why there is none. JSON-able. */
 export const answerSchema = z.discriminatedUnion("type", [
   z.strictObject({
     answer: z.literal(1),
@@ -19,35 +19,39 @@ export const answerSchema = z.discriminatedUnion("type", [
   z.strictObject({
     answer: z.literal(1),
     type: z.literal("not-played"),
-    /** The job's; `""` where that cannot be read. */
+    /** The job's hand-out. `""` if the job cannot be read. */
     handOut: text,
     worker: z.string().max(200),
     /**
-     * `usage`: what is configured cannot be used, which ends a run. `limit`: a limit is smaller than what a
-     * fork shares was played with. `playback`: the recording does not lead
-     * on. `bug`: ours. `cancelled`: nobody needs it. `unfit`: the worker cannot play it, another may.
+     * `usage`: the configuration cannot be used, and the run ends. `limit`: a limit is smaller than
+     * the shared prefix of a fork needs. `playback`: the recording does not match. `bug`: a fault
+     * of this package. `cancelled`: the result is not needed. `unfit`: this worker cannot play the
+     * job, another one may.
      */
     why: z.enum(["usage", "limit", "playback", "bug", "cancelled", "unfit"]),
     message: text,
   }),
 ]);
 
-/** What a worker answers. */
+/** A worker's answer. */
 export type Answer = z.infer<typeof answerSchema>;
 
-/** How a play began: `first`, or once more after a worker was lost, `recording` saying from where. */
+/**
+ * The beginning of a play: `first`, or after a lost worker `recording` (resumed) or `anew` (from
+ * the start).
+ */
 export type PlayedFrom = "first" | "recording" | "anew";
 
 const resultSchema = z.strictObject({
   result: z.literal(1),
-  /** What it goes on from (see `baseOf()`). */
+  /** The hash of the recording from which it resumed (see `baseOf()`). */
   base: text,
-  /** How often the job was taken, from 1. */
+  /** The number of times the job was taken. At least 1. */
   deliveries: z.int().min(1),
   from: z.enum(["first", "recording", "anew"]),
   /** Turns that were taken from a recording. */
   recordedTurns: z.int().min(0),
-  /** Why a recording was of no use; absent where there was none, or it was. */
+  /** The reason why a recording could not be used. Absent if it was used or did not exist. */
   dropped: text.optional(),
   episode: z.looseObject({
     format: z.literal(1),
@@ -74,15 +78,14 @@ const resultSchema = z.strictObject({
   troubles: z.array(z.strictObject({ code: text, message: text, stack: text })).max(10_000),
 });
 
-/** What came of a play. JSON-able. */
+/** The result of a play. JSON-able. */
 export interface AttemptResult extends Omit<z.infer<typeof resultSchema>, "episode"> {
   readonly episode: Episode;
 }
 
 /**
- * Reads what a worker sent, and holds it against the job that it was sent for.
- *
- * @returns what is wrong with it, where something is.
+ * Reads a worker's result and checks it against its job.
+ * @returns the result, or a description of its fault.
  */
 export function readResult(
   text: string,

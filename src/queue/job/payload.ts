@@ -6,18 +6,18 @@ import { systemClock, type Clock } from "../../async/clock.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 
 /**
- * How often a file is looked for, or written: file servers show what others wrote after a while, and refuse
- * for a moment what they take then; seconds in all.
+ * The number of times to look for a file or to write it. A file server can show another client's
+ * file late, and can refuse a write for a moment. The waits add up to seconds.
  */
 const looks = 6;
 
-/** What is larger travels by the shared place, in bytes. */
+/** The largest payload to send within the message, in bytes. Larger ones use the shared place. */
 export const mostInlineBytes = 100_000;
 
-/** Nothing is larger than this, in bytes. */
+/** The largest payload, in bytes. */
 const mostPayloadBytes = 256 * 2 ** 20;
 
-/** A text on its way between processes: itself, or where it lies. JSON-able. */
+/** A text sent between processes: the text itself, or its place. JSON-able. */
 export const payloadSchema = z.discriminatedUnion("by", [
   z.object({ by: z.literal("reply"), text: z.string().max(mostInlineBytes) }),
   z.object({
@@ -47,12 +47,11 @@ function hashOf(bytes: Buffer): string {
 }
 
 /**
- * Sends a text: as it is where it is small, by the shared place where it is not.
- *
- * @param name - Where it lies then; the first digits of its hash are added, so that nobody else's is
- *   overwritten.
- * @throws UsageError where it is too large for the one and there is no other.
- * @throws PayloadError where the place does not take it, however often.
+ * Sends a text within the message if it is small, and through the shared place otherwise.
+ * @param name - The file's name in the shared place. The first digits of the text's hash are
+ *   appended, so that files of others are not overwritten.
+ * @throws UsageError if the text is too large for the message and there is no shared place.
+ * @throws PayloadError if the shared place refuses the file in every attempt.
  */
 export async function sendPayload(
   text: string,
@@ -99,9 +98,8 @@ export async function sendPayload(
 }
 
 /**
- * Takes what was sent.
- *
- * @throws PayloadError where it is not there, or not what was sent.
+ * Reads a payload.
+ * @throws PayloadError if it does not exist or has another hash.
  */
 export async function takePayload(
   payload: Payload,

@@ -1,12 +1,12 @@
 import type { EpisodeLimits } from "../../episode/limits.ts";
 import { mostInlineBytes } from "../job/payload.ts";
 
-/** What results take, as measured: of a row for each token, of a recording for each sampled one, of a turn. */
+/** Measured sizes in bytes: of a row per token, of a recording per sampled token, and of a turn. */
 const [tokenBytes, sampledTokenBytes, turnBytes] = [17, 16, 1_000];
 
 /**
- * What a person should know before a run whose results may be too large for the queue, where no place is
- * shared; nothing where all of them fit.
+ * Returns a warning if results may be too large for the queue and no shared place is set. Returns
+ * `undefined` if all results fit.
  */
 export function describeNoPlace(
   shared: string | undefined,

@@ -2,9 +2,9 @@ import { openSharedFolder } from "./shared-folder.ts";
 import type { SharedPlace } from "./shared-place.ts";
 
 /**
- * Opens a shared place: a folder, or `s3://bucket/prefix`. The code for the latter is loaded only then.
- *
- * @throws UsageError where it cannot be used.
+ * Opens a shared place: a folder, or `s3://bucket/prefix`. Loads the code for the latter only if it
+ * is used.
+ * @throws UsageError if it cannot be used.
  */
 export async function openSharedPlace(
   where: string | undefined,

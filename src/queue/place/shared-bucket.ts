@@ -5,18 +5,17 @@ import { hideEverywhere, Redactor } from "../../secrets/redactor.ts";
 import { isMissing } from "../store/load-client.ts";
 import type { SharedPlace } from "./shared-place.ts";
 
-/** How long a request may take, milliseconds. */
+/** The longest time for a request, in milliseconds. */
 const requestMs = 60_000;
 
-/** How often a request that failed is made. */
+/** The number of attempts at a request. */
 const tries = 5;
 
 /**
- * A bucket of an S3-compatible store. Keys, region and endpoint are read from the variables that AWS's own
- * tools read: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`,
- * `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Buckets are addressed in the path.
- *
- * @throws UsageError where a variable or the package that signs requests is missing.
+ * Opens a bucket of an S3-compatible store. Reads keys, region and endpoint from AWS's own
+ * variables: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`,
+ * `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Addresses buckets by path.
+ * @throws UsageError if a variable or the package that signs requests is missing.
  */
 export async function openSharedBucket(
   where: string,

@@ -6,9 +6,8 @@ import { UsageError, describeError } from "../../errors.ts";
 import type { SharedPlace } from "./shared-place.ts";
 
 /**
- * A folder that all reach, such as one of a file server.
- *
- * @throws UsageError where it cannot be made.
+ * Opens a folder that all processes can reach, for example on a file server.
+ * @throws UsageError if it cannot be created.
  */
 export async function openSharedFolder(name: string): Promise<SharedPlace> {
   const dir = path.resolve(name);
@@ -75,7 +74,8 @@ async function beginRecording(folder: string) {
       if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
       throw error;
     }
-    // Where the folder is taken away, so is the file: whoever did that has the result.
+    // If the folder was removed, the file was removed with it: the process that did so has the
+    // result.
     const append = async (text: string): Promise<void> => {
       await orAbsent(appendFile(file, text));
     };

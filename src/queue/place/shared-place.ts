@@ -1,23 +1,22 @@
 /** A place that all who work on a run reach: what is too large for the queue's store lies there. */
 export interface SharedPlace {
-  /** What it is called in messages. */
+  /** The place's name in messages. */
   readonly shown: string;
   /** The file is there whole or not at all. */
   write(name: string, bytes: Buffer): Promise<void>;
-  /** The file's bytes, at most one more than `most`; nothing where there is no such file. */
+  /** Returns the file's bytes, at most `most + 1` of them, or `undefined` if it does not exist. */
   read(name: string, most: number): Promise<Buffer | undefined>;
-  /** Does nothing where there is no such file. */
+  /** Removes a file, if it exists. */
   remove(name: string): Promise<void>;
-  /** Where recordings that grow are kept; absent where files cannot grow. */
+  /** Storage for recordings. Absent if files in this place cannot grow. */
   readonly recordings?: RecordingPlace;
 }
 
-/** Files that grow line by line: some for each job, one for each time that somebody took it up. */
+/** Files that grow by lines. Each job can have several: one for each worker that took it. */
 interface RecordingPlace {
   /**
-   * Begins a file of one's own, so that whoever was thought dead and is not writes into another one.
-   *
-   * @returns what earlier ones hold, the latest first, and the number of this one, from 1.
+   * Starts a new file, so that a worker that was wrongly thought dead writes to a file of its own.
+   * @returns the content of earlier files, the latest first, and the number of this file, from 1.
    */
   begin(job: string): Promise<{
     readonly number: number;

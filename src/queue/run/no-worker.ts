@@ -1,7 +1,7 @@
 import type { QueueStore } from "../store/queue-store.ts";
 import { readWorkers } from "./worker-entry.ts";
 
-/** Why nobody plays a run; nothing where somebody may. */
+/** Describes why no worker plays a run. Returns `undefined` if a worker may play it. */
 export async function describeNoWorker(
   store: QueueStore,
   run: string,

@@ -7,18 +7,21 @@ const policyStateSchema = z.strictObject({
   state: z.literal(1),
   /** Grows with each change. */
   revision: z.int().min(0),
-  /** Whether the policy may be asked; where not, how calls under way are ended. */
+  /** Open if the policy may be sampled. Otherwise, the way in which running calls end. */
   gate: z.enum(["open", "hold", "interrupt"]),
   /** The policy's newest version; absent before one is announced. */
   version: z.int().optional(),
-  /** Whether sampled tokens carry that version whatever the engine says, or where it names no whole number. */
+  /**
+   * True to mark all sampled tokens with this version. False to do so only if the engine reports no
+   * whole number.
+   */
   isMarked: z.boolean(),
 });
 
-/** Whether a run's policy may be asked everywhere, and which version it has. JSON-able. */
+/** The state of a run's policy for all workers: its gate and its version. JSON-able. */
 export type PolicyState = z.infer<typeof policyStateSchema>;
 
-/** What whoever hands a run out knows of its policy. */
+/** The policy's state, as the hand-out knows it. */
 export type KnownPolicy = Pick<PolicyState, "gate" | "version">;
 
 /** The state before anything was said. */
@@ -29,7 +32,7 @@ export const firstPolicyState: PolicyState = {
   isMarked: false,
 };
 
-/** The policy's state as the store has it; nothing where there is none. */
+/** Reads the policy's state from the store. Returns `undefined` if there is none. */
 export async function readPolicyState(
   store: QueueStore,
   run: string,

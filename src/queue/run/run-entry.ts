@@ -11,14 +11,14 @@ const runEntrySchema = z.strictObject({
   /** The run's id. */
   run: z.string().regex(/^[\w-]{1,100}$/),
   environment: name,
-  /** Where it is handed out: a machine and a process there. */
+  /** The hand-out's machine and process. */
   host: name,
   pid: count,
   /** See `RunTerms`. */
   terms: z.record(name, name),
   termsHash: name,
   sampling: z.record(name, z.number()),
-  /** Whether workers keep recordings to go on from. */
+  /** True if workers record attempts, so that another worker can resume them. */
   isRecorded: z.boolean(),
   /** A file of the shared place by which workers know that theirs is the same; absent without one. */
   probe: z
@@ -34,16 +34,18 @@ const runEntrySchema = z.strictObject({
   landed: count,
 });
 
-/** What workers and watchers know of a run. JSON-able. */
+/** A run's entry in the store, for workers and watchers. JSON-able. */
 export type RunEntry = z.infer<typeof runEntrySchema>;
 
-/** How long a hand-out may give no sign of life before workers leave its run alone, milliseconds. */
+/**
+ * The time without a heartbeat after which workers stop taking a hand-out's jobs, in milliseconds.
+ */
 export const runSilenceMs = 60_000;
 
-/** Runs that nobody hands out any more are forgotten after so long, milliseconds. */
+/** The age at which an abandoned run is removed from the store, in milliseconds. */
 const forgottenMs = 7 * 24 * 60 * 60 * 1_000;
 
-/** The runs that the store knows; `isAlive` tells whether they are being handed out. */
+/** Reads the runs in the store. `isAlive` is true for a run that a process hands out. */
 export async function readRuns(
   store: QueueStore,
 ): Promise<readonly (RunEntry & { readonly isAlive: boolean })[]> {
@@ -54,19 +56,20 @@ export async function readRuns(
   return entries.map((entry, index) => ({ ...entry, isAlive: alive[index] !== null }));
 }
 
-/** Reads what is known of a run; nothing where it was written by another version, or is none. */
+/** Reads a run's entry. Returns `undefined` for an invalid entry, or one from another version. */
 export function parseRunEntry(text: string): RunEntry | undefined {
   return runEntrySchema.safeParse(parseJsonText(text)).data;
 }
 
-/** Whether a run is so old that nobody will go on with it. */
+/** True if a run is too old to be resumed. */
 export function isForgotten(entry: RunEntry & { readonly isAlive: boolean }, nowMs: number) {
   return !entry.isAlive && nowMs - entry.atMs > forgottenMs;
 }
 
 /**
- * Takes all that is known of a run out of the store, but who has joined it: those say themselves when they have
- * left, and until then one who goes on with the run waits for them, who may not have heard yet that it was closed.
+ * Removes a run from the store, except for its list of joined workers. Workers remove themselves
+ * when they have left. Until then, a new hand-out of the run waits for them, because they may not
+ * know that the gate was closed.
  */
 export async function forgetRun(store: QueueStore, run: string): Promise<void> {
   await store.redis.hdel(runsKey, run);

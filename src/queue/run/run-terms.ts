@@ -5,12 +5,12 @@ import { runSettings } from "../../composition/config/run-config.ts";
 import type { Setting } from "../../composition/config/setting.ts";
 
 /**
- * What whoever plays a run's attempts must have in common with it: names with versions and hashes.
- * Settings are there by their hashes, so that nothing of theirs can be read in the store. JSON-able.
+ * Facts that a worker must share with a run to play its attempts: names with versions and hashes.
+ * Settings appear only as hashes, so that the store does not reveal them. JSON-able.
  */
 export type RunTerms = Readonly<Record<string, string>>;
 
-/** What a run says for itself in each of its jobs, or what only its folder knows. */
+/** Settings that each job carries itself, or that only the run's folder needs. */
 const ownToRuns: ReadonlySet<string> = new Set([
   "split",
   "tasks",
@@ -32,7 +32,7 @@ export function termsOf({ turnwright, configuration, identity, found }: RunManif
   const table: readonly Setting[] = runSettings;
   const compared = table.filter(({ name, operational }) => {
     if (operational === true || ownToRuns.has(name)) return false;
-    // Which examples an agent is shown follows from the seed; nothing else of it does.
+    // The seed selects the examples of a few-shot agent. Nothing else depends on it here.
     return name !== "seed" || configuration["agent"] === "few-shot";
   });
   const settings = compared.map(({ name }) => [`--${name}`, hashOf(configuration[name])] as const);
@@ -45,12 +45,12 @@ export function termsOf({ turnwright, configuration, identity, found }: RunManif
   };
 }
 
-/** What stands for all terms together. */
+/** Returns one hash of all terms. */
 export function hashTerms(terms: RunTerms): string {
   return hashOf(Object.entries(terms).toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** What differs, in one line; nothing where nothing does. */
+/** Describes the differences in one line. Returns `undefined` if there are none. */
 export function describeDifference(here: RunTerms, there: RunTerms): string | undefined {
   const names = [...new Set([...Object.keys(here), ...Object.keys(there)])];
   const wrong = names.filter((name) => here[name] !== there[name]);

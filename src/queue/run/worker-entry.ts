@@ -21,7 +21,7 @@ const workerEntrySchema = z.strictObject({
   played: count,
   turns: count,
   sampledTokens: count,
-  /** What its turns waited for, milliseconds. */
+  /** The time for which its turns waited, by party, in milliseconds. */
   spentMs: z.strictObject({ engine: z.number(), user: z.number(), environment: z.number() }),
   /** Share of its time in which its event loop was busy, 0 to 1. */
   busy: z.number(),
@@ -32,7 +32,7 @@ const workerEntrySchema = z.strictObject({
   refuses: z.record(name, z.string().max(10_000)),
 });
 
-/** What a worker says of itself. JSON-able. */
+/** A worker's report about itself. JSON-able. */
 export type WorkerEntry = z.infer<typeof workerEntrySchema>;
 
 /** The workers that give signs of life. The others are forgotten. */
@@ -49,11 +49,10 @@ export async function readWorkers(store: QueueStore): Promise<readonly WorkerEnt
 }
 
 /**
- * A worker gives a sign of life, which is good for `leaseMs`.
- *
- * @param about - `isNext` where it has given one before.
- * @returns whether it counts: a next one does not where the one before it is over or was lost, and with it whatever
- *   others were waiting for from this worker.
+ * Writes a worker's heartbeat, which is valid for `leaseMs`.
+ * @param about - `isNext` is true if the worker has sent a heartbeat before.
+ * @returns true if it counts. A next heartbeat does not count if the previous one has expired or
+ *   was lost, because others may have stopped waiting for this worker.
  */
 export async function writeWorker(
   store: QueueStore,

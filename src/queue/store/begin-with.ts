@@ -1,10 +1,10 @@
 import { UsageError, describeError } from "../../errors.ts";
 
 /**
- * Says the first words to a store.
- *
- * @param does - What that is for, such as `hand out by`.
- * @throws UsageError where the store takes nothing: whoever starts is told before anything is played.
+ * Makes the first call to a store.
+ * @param does - The purpose of the call, for the error message, such as `hand out by`.
+ * @throws UsageError if the store refuses it, so that the user learns of it before anything is
+ *   played.
  */
 export async function beginWith<Result>(
   does: string,

@@ -1,22 +1,22 @@
 /** Begins the name of each key in the store, BullMQ's included. */
 export const prefix = "turnwright";
 
-/** Where news travel: what has to be looked at now. Whoever misses them looks a moment later. */
+/** The channel for notifications. A process that misses one finds the change in its next check. */
 export const newsChannel = `${prefix}:news`;
 
-/** What is known of runs: a hash by their ids. */
+/** The runs: a hash by their ids. */
 export const runsKey = `${prefix}:runs`;
 
-/** What is known of workers: a hash by their ids. */
+/** The workers: a hash by their ids. */
 export const workersKey = `${prefix}:workers`;
 
 /** There while a worker gives signs of life. */
 export const workerAliveKey = (worker: string): string => `${prefix}:worker:${worker}:alive`;
 
-/** There while whoever hands out a run gives signs of life; holds who that is. */
+/** The key that exists while a run's hand-out sends heartbeats. Its value names the hand-out. */
 export const runAliveKey = (run: string): string => `${prefix}:run:${run}:alive`;
 
-/** Whether a run's policy may be asked, and which version it has. */
+/** The key of a run's policy state: its gate and its version. */
 export const policyKey = (run: string): string => `${prefix}:run:${run}:policy`;
 
 /** Which state of the policy each worker of a run keeps to: a hash by workers. */

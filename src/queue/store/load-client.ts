@@ -26,7 +26,7 @@ export async function loadStoreClients(): Promise<StoreClients> {
   }
 }
 
-/** Whether a package is not there, which is no fault of it. */
+/** True if a package is not installed. Returns false if the package itself is faulty. */
 export function isMissing(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";

@@ -17,10 +17,10 @@ const newsSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("acknowledged"), run }),
 ]);
 
-/** What processes tell each other; nothing depends on its arrival. JSON-able. */
+/** A notification between processes. Nothing depends on its arrival. JSON-able. */
 export type News = z.infer<typeof newsSchema>;
 
-/** Reads news; nothing where they are none. */
+/** Reads a notification. Returns `undefined` if the text is not one. */
 export function parseNews(text: string): News | undefined {
   return newsSchema.safeParse(parseJsonText(text)).data;
 }

@@ -10,24 +10,24 @@ import { within } from "./within.ts";
 import { parseNews, type News } from "./news.ts";
 import { loadStoreClients, type StoreClients } from "./load-client.ts";
 
-/** How a store is reached. */
+/** Options for connecting to a store. */
 export interface StoreOptions {
   readonly env?: Variables;
   /** Learns the password. */
   readonly redactor?: Redactor;
-  /** Told when the store cannot be reached, and when it can again. */
+  /** Called when the store becomes unreachable, and when it can be reached again. */
   readonly onContact?: (contact: { readonly isThere: boolean; readonly why?: string }) => void;
-  /** How long the first connection may take. Default 10 000. */
+  /** The longest time for the first connection, in milliseconds. Default 10 000. */
   readonly connectMs?: number;
-  /** What speaks to the store. Default: the packages, which are loaded then. */
+  /** The client library. Default: the packages, which are loaded only then. */
   readonly clients?: StoreClients;
-  /** In which whoever uses the store waits. Default: the machine's. */
+  /** The clock for waits. Default: the machine's. */
   readonly clock?: Clock;
   /** This machine's time, milliseconds since the epoch. Default: `Date.now`. */
   readonly wallNow?: () => number;
 }
 
-/** Nothing heard for so long after a command: the connection is dead, whatever TCP thinks. */
+/** The time without a reply after which a connection counts as dead, in milliseconds. */
 const silenceMs = 15_000;
 
 /** Waits of our own that block end well before that. */
@@ -37,7 +37,7 @@ export const blockMs = 5_000;
 export class QueueStore implements AsyncDisposable {
   readonly redis: Redis;
   readonly bullmq: StoreClients["bullmq"];
-  /** In which those wait who use the store. */
+  /** The clock for all waits on this store. */
   readonly clock: Clock;
   /** This machine's time, milliseconds since the epoch. */
   readonly wallNow: () => number;
@@ -70,8 +70,7 @@ export class QueueStore implements AsyncDisposable {
 
   /**
    * Connects to a store.
-   *
-   * @throws UsageError where its packages are missing, its password is wrong, or it does not answer.
+   * @throws UsageError if its packages are missing, its password is wrong, or it does not answer.
    */
   static async connect(config: QueueConfig, options: StoreOptions = {}): Promise<QueueStore> {
     const clients = options.clients ?? (await loadStoreClients());
@@ -115,7 +114,7 @@ export class QueueStore implements AsyncDisposable {
     this.#aheadMs = thereMs - (askedAtMs + heardAtMs) / 2;
   }
 
-  /** Told of all that others publish, until the function that it returns is called. */
+  /** Calls the listener with each notification. Returns a function that removes the listener. */
   listen(listener: (news: News) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -125,7 +124,7 @@ export class QueueStore implements AsyncDisposable {
     await this.redis.publish(newsChannel, JSON.stringify(news));
   }
 
-  /** What BullMQ's classes are opened with. */
+  /** The options with which to construct BullMQ's classes. */
   get bullOptions(): { readonly connection: Redis; readonly prefix: string } {
     return { connection: this.redis, prefix };
   }
@@ -143,7 +142,8 @@ function redisOptions(config: QueueConfig, { env = process.env, redactor }: Stor
   const password = readVariable(env, passwordEnv, "--queue-password-env");
   if (password !== undefined) redactor?.learn(password);
   return {
-    // What was not answered is asked again on the next connection; all that we ask may be asked twice.
+    // Unanswered commands are sent again on the next connection. All of our commands can be
+    // repeated.
     maxRetriesPerRequest: null,
     enableReadyCheck: true,
     socketTimeout: silenceMs,

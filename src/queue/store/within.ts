@@ -1,6 +1,6 @@
 import type { Clock } from "../../async/clock.ts";
 
-/** Waits for work that a store may never answer, for so long at most; whether it came to its end. */
+/** Waits for work on a store that may never answer. Returns true if the work finished in time. */
 export async function within(
   ms: number,
   work: Promise<unknown>,

@@ -17,15 +17,14 @@ import type { WorkerConfig } from "./worker-settings.ts";
 export interface OpenedWorker extends AsyncDisposable {
   readonly worker: QueueWorker;
   readonly redactor: Redactor;
-  /** What a person should know of engine and template. */
+  /** Warnings about the engine and the chat template. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Puts a worker together and starts it.
- *
- * @throws UsageError for what cannot be loaded or used together, and where the store does not answer.
- * @throws RolloutError where the engine does not answer.
+ * Assembles and starts a worker.
+ * @throws UsageError if a part cannot be loaded or combined, or if the store does not answer.
+ * @throws RolloutError if the engine does not answer.
  */
 export async function openWorker(
   config: WorkerConfig,
@@ -37,7 +36,7 @@ export async function openWorker(
 ): Promise<OpenedWorker> {
   const { env = process.env, signal, onNote } = around;
   const { run: asked, queue, name, leaseMs } = config;
-  // What is put together wants a scope; jobs bring their own.
+  // `createRun()` needs a scope. Jobs bring their own, so any task will do.
   const environment = await loadEnvironment(asked.environment.name, asked.environment.dataDir);
   const [split = "test"] = Object.keys(environment.splits);
   const { epochs: _epochs, groups: _groups, ...settings } = asked.settings;

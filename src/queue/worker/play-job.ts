@@ -16,31 +16,31 @@ import { PayloadError, sendPayload, takePayload } from "../job/payload.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 import { openSharedRecording, readPast, type SharedRecording } from "./shared-recording.ts";
 
-/** What a job is played with. */
+/** The job to play, and the parts to play it with. */
 interface JobPlay {
   readonly id: string;
   readonly job: AttemptJob;
-  /** How often it was taken up, from 1, as the queue counts. */
+  /** The number of times the job was taken, as the queue counts. At least 1. */
   readonly deliveries: number;
   readonly worker: string;
   readonly setup: EpisodeSetup;
   readonly place: SharedPlace | undefined;
-  /** Whether who hands out reads that place, too. */
+  /** True if the hand-out reads the same shared place. */
   readonly sharesResults: boolean;
-  /** Whether a recording is kept for another worker to go on from. */
+  /** True to record the attempt, so that another worker can resume it. */
   readonly isRecorded: boolean;
   readonly redactor: Redactor;
-  /** Whether others may go on from what was sampled up to now. */
+  /** Resolves with true if other workers may resume from the samples so far. */
   readonly mayRecord: () => Promise<boolean>;
-  /** In which the place is waited for. */
+  /** The clock for waits on the shared place. */
   readonly clock: Clock;
-  /** Aborted, nobody needs it, or another has it by now. */
+  /** Aborted if the result is not needed, or if another worker has the job. */
   readonly signal: AbortSignal;
   /** Aborted, it ends with what it has. */
   readonly interrupt: AbortSignal;
 }
 
-/** What a job came to. */
+/** The result of playing a job. */
 interface PlayedJob {
   readonly answer: Answer;
   /** To be called once the answer has landed: what was kept for others goes. */
@@ -48,10 +48,8 @@ interface PlayedJob {
 }
 
 /**
- * Plays a job to its end: from what an earlier worker recorded, where that is at hand, else from its
- * beginning.
- *
- * @throws the signal's reason where that is aborted.
+ * Plays a job to its end. Resumes from an earlier worker's recording if there is one.
+ * @throws the signal's reason if it is aborted.
  */
 export async function playJob(play: JobPlay): Promise<PlayedJob> {
   const { job, worker, signal } = play;
@@ -86,13 +84,13 @@ async function playRecorded(
 ): Promise<PlayedJob> {
   const { id, job, place, isRecorded, worker } = play;
   const sent = await takePast(play);
-  // Nothing is recorded of what an agent that was written elsewhere plays.
+  // Attempts of foreign agents are not recorded.
   const isKept = isRecorded && play.setup.play === undefined;
   const recording = isKept && place !== undefined ? await openRecording(place, play) : undefined;
   state.recording = recording;
   const base = sent ?? [];
   const earlier = recording?.earlier;
-  // A store that lost all it held counts anew, the place does not.
+  // A store that lost its data counts from 1 again. The shared place remembers the number.
   const number = Math.max(play.deliveries, recording?.number ?? 1);
   // An earlier start that called it off may have left a file there: no worker was lost over that.
   const deliveries = earlier === undefined ? play.deliveries : number;
@@ -103,7 +101,7 @@ async function playRecorded(
     played = await playOnce(play, { base, earlier, recording, start: job.start + number - 1 });
   } catch (error) {
     if (!(error instanceof PlaybackStop) || earlier === undefined) throw error;
-    // What another worker recorded does not lead on.
+    // The earlier worker's recording does not match.
     dropped = error.message.slice(0, 10_000);
     from = "anew";
     recording?.restart();
@@ -135,7 +133,10 @@ async function playRecorded(
   };
 }
 
-/** A place that takes no recording costs whoever goes on with the attempt some turns, and nobody the run. */
+/**
+ * Opens the recording. If the shared place refuses it, another worker will repeat some turns, but
+ * the run continues.
+ */
 async function openRecording(
   place: SharedPlace,
   about: Pick<JobPlay, "id" | "job" | "clock" | "mayRecord">,
@@ -153,7 +154,10 @@ async function forget(recording: SharedRecording | undefined): Promise<void> {
   await recording?.remove().catch(() => {});
 }
 
-/** What the job goes on from; an attempt that has no need of it begins anew where it cannot be had. */
+/**
+ * Reads the recording from which the job resumes. If it cannot be read, an attempt that does not
+ * need it starts from its beginning.
+ */
 async function takePast({ job, place, clock }: JobPlay): Promise<readonly Inputs[] | undefined> {
   if (job.past === undefined) return undefined;
   try {

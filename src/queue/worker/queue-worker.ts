@@ -17,11 +17,11 @@ import { farewellMs, RunLane } from "./run-lane.ts";
 import { watchEngineLease } from "./watch-engine-lease.ts";
 import { WorkerTally } from "./worker-tally.ts";
 
-/** What a worker plays with, and how much. */
+/** The parts that a worker plays with, and its capacity. */
 export interface QueueWorkerOptions {
   readonly store: QueueStore;
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
-  /** What it has in common with the runs that it plays. */
+  /** The terms that a run must share with this worker. */
   readonly terms: RunTerms;
   readonly place?: SharedPlace;
   readonly redactor: Redactor;
@@ -29,36 +29,47 @@ export interface QueueWorkerOptions {
   readonly concurrency: number;
   /** Its name; default: the machine's and a part of its own. */
   readonly name?: string;
-  /** How long it may be silent before others take its attempts, milliseconds. Default 15 000. */
+  /**
+   * The time without a heartbeat after which other workers take its attempts, in milliseconds.
+   * Default 15 000.
+   */
   readonly leaseMs?: number;
-  /** How often it looks for attempts whose workers are lost, milliseconds. Default half a lease. */
+  /**
+   * The interval between searches for attempts of lost workers, in milliseconds. Default half a
+   * lease.
+   */
   readonly lookForLostMs?: number;
-  /** Told what a person may want to know: runs that it joins, leaves or refuses, and troubles. */
+  /**
+   * Called with messages for a person: runs that the worker joins, leaves or refuses, and troubles.
+   */
   readonly onNote?: (text: string) => void;
 }
 
-/** Looks for jobs again after so long, whatever news arrived, milliseconds. */
+/**
+ * The longest wait before the next search for jobs, in milliseconds. A notification makes it happen
+ * earlier.
+ */
 const lookAgainMs = 1_000;
 
 /** A sign of life is given so often within a lease. */
 const beatsPerLease = 3;
 
-/** Share of the lease after which a worker that reaches nobody begins no turn. */
+/** The share of the lease after which a worker without contact starts no turn. */
 const cutOffShare = 0.7;
 
 /** Plays the attempts of any runs that are on its terms, a bounded number at once, fair shares to each. */
 export class QueueWorker implements AsyncDisposable {
   readonly name: string;
-  /** Rejects where it cannot go on. Never resolves. */
+  /** Rejects if the worker cannot continue. Never resolves. */
   readonly failed: Promise<never>;
   readonly #options: QueueWorkerOptions;
   readonly #leaseMs: number;
   readonly #setup: EpisodeSetup;
   readonly #tally = new WorkerTally();
   readonly #lanes = new Map<string, RunLane>();
-  /** Lanes that were left while the store took nothing, by run. */
+  /** Lanes that were left while the store refused writes, by run. */
   readonly #left = new Map<string, RunLane>();
-  /** Why runs are not played, by run. */
+  /** The reasons why runs are refused, by run. */
   readonly #refused = new Map<string, string>();
   readonly #plays = new Set<Promise<void>>();
   readonly #startedAtMs: number;
@@ -70,9 +81,9 @@ export class QueueWorker implements AsyncDisposable {
   #hasLeft = false;
   #lastContactMs: number;
   #isCutOff = false;
-  /** Whether it has given a sign of life that the store has kept, as far as it knows. */
+  /** True if the store has this worker's heartbeat, as far as the worker knows. */
   #isKnown = false;
-  /** How often the store had forgotten it. */
+  /** The number of times the store has lost this worker's entry. */
   #forgottenCount = 0;
   /** Call off the next sign of life, and the next look at when the last one arrived. */
   #callOffBeat = (): void => {};
@@ -98,9 +109,8 @@ export class QueueWorker implements AsyncDisposable {
   }
 
   /**
-   * Starts a worker: it plays whatever there is until it is drained.
-   *
-   * @throws UsageError where the store takes nothing.
+   * Starts a worker, which plays all runs that it can until it is drained.
+   * @throws UsageError if the store refuses writes.
    */
   static async start(options: QueueWorkerOptions): Promise<QueueWorker> {
     const worker = new QueueWorker(options);
@@ -124,8 +134,8 @@ export class QueueWorker implements AsyncDisposable {
   }
 
   /**
-   * Takes no more attempts, and waits for those that are played; what is not done by then is given back,
-   * for others to go on with.
+   * Stops taking attempts and waits for the running ones. Returns unfinished attempts to the queue
+   * after `withinMs`, so that other workers resume them.
    */
   async drain({ withinMs }: { readonly withinMs: number }): Promise<void> {
     this.#isDraining = true;
@@ -160,7 +170,7 @@ export class QueueWorker implements AsyncDisposable {
     if (store.redis.status === "ready") await forgetWorker(store, this.name).catch(() => {});
   }
 
-  /** Takes jobs as long as there are places. */
+  /** Takes jobs while there is free capacity. */
   async #work(): Promise<void> {
     while (!this.#isDraining) {
       if (this.#plays.size < this.#options.concurrency && (await this.#takeOne())) continue;
@@ -174,7 +184,9 @@ export class QueueWorker implements AsyncDisposable {
     }
   }
 
-  /** Takes a job of the run of which it plays the fewest attempts; false where there is none at all. */
+  /**
+   * Takes a job of the run with the fewest running attempts here. Returns false if there is no job.
+   */
   async #takeOne(): Promise<boolean> {
     const lanes = [...this.#lanes.values()].filter(
       ({ hasJoined, isEmpty, isLeft }) => hasJoined && !isEmpty && !isLeft,
@@ -247,7 +259,8 @@ export class QueueWorker implements AsyncDisposable {
       const entry = known.get(run);
       const isOver = entry === undefined || entry.termsHash !== lane.entry.termsHash;
       if (isOver) lane.cancel([...lane.playingIds]);
-      // A run that nobody hands out now may go on: what is played of it is played to its end.
+      // A run without a hand-out may get one again, so its running attempts are played to their
+      // end.
       if (!isOver && entry.isAlive) continue;
       if (lane.isBusy) {
         lane.isLeft = true;
@@ -294,7 +307,8 @@ export class QueueWorker implements AsyncDisposable {
       onTrouble: (text) => this.#note(text),
       onForgotten: () => this.#comeBack(),
     });
-    // What it joined with does not count; it joins anew with the next sign of life.
+    // The store lost this worker's registration in the meantime. The worker joins again with the
+    // next heartbeat.
     if (forgottenCount !== this.#forgottenCount) lane.lose();
     this.#refused.delete(entry.run);
     this.#lanes.set(entry.run, lane);
@@ -302,7 +316,7 @@ export class QueueWorker implements AsyncDisposable {
     this.#wake.resolve();
   }
 
-  /** Why a run is not played, in one line. */
+  /** Describes in one line why a run is refused. */
   async #reasonToRefuse(
     { terms, probe, run }: RunEntry,
     place: SharedPlace | undefined,
@@ -317,7 +331,7 @@ export class QueueWorker implements AsyncDisposable {
     return `the shared place ${place.shown} is not the run's: its file ${probe} is not there`;
   }
 
-  /** Takes a run out of the store that nobody has gone on with for days. */
+  /** Removes a run from the store that has been abandoned for days. */
   async #forget({ run }: RunEntry): Promise<void> {
     const { store } = this.#options;
     const queue = new store.bullmq.Queue(queueName(run), store.bullOptions);
@@ -332,7 +346,7 @@ export class QueueWorker implements AsyncDisposable {
     this.#callOffBeat = clock.after(this.#leaseMs / beatsPerLease, () => {
       void this.#keepUp()
         .catch(() => {
-          // The store is away: whoever sees to the contact acts.
+          // The store is away. The contact listener handles it.
         })
         .finally(() => {
           if (!this.#hasLeft) this.#beatOn();
@@ -402,8 +416,8 @@ export class QueueWorker implements AsyncDisposable {
   }
 
   /**
-   * The store has lost what it held, or took this worker for dead: nobody has waited for what it was sampling. It
-   * joins its runs anew.
+   * Handles the loss of this worker's entry: the store lost its data, or declared this worker dead.
+   * Nothing waited for the worker's samples, so it joins its runs again.
    */
   #beForgotten(): void {
     if (this.#isKnown) {
@@ -417,14 +431,20 @@ export class QueueWorker implements AsyncDisposable {
     for (const lane of this.#lanes.values()) lane.lose();
   }
 
-  /** Somebody has found out that it is forgotten; where the store takes no sign now, the next one finds it out again. */
+  /**
+   * Sends a heartbeat at once, because the store has no entry of this worker. If the store refuses
+   * it, the next heartbeat detects the loss again.
+   */
   #comeBack(): void {
     if (this.#hasLeft) return;
     this.#beForgotten();
     void this.#giveSign().catch(() => {});
   }
 
-  /** Others count on it that nothing lands of what a worker samples behind its last sign of life. */
+  /**
+   * Stops playing after the lease. The hand-out relies on this: no sample from after the lease may
+   * be delivered.
+   */
   #checkContact(): void {
     const silentMs = this.#options.store.clock.now() - this.#lastContactMs;
     if (silentMs >= this.#leaseMs) for (const lane of this.#lanes.values()) lane.lose();

@@ -25,7 +25,7 @@ import type { QueueStore } from "../store/queue-store.ts";
 import { within } from "../store/within.ts";
 import { playJob } from "./play-job.ts";
 
-/** What attempts of a run are played with. */
+/** The run, and the parts to play its attempts with. */
 interface RunLaneOptions {
   readonly store: QueueStore;
   readonly entry: RunEntry;
@@ -33,35 +33,38 @@ interface RunLaneOptions {
   readonly setup: EpisodeSetup;
   readonly place: SharedPlace | undefined;
   readonly redactor: Redactor;
-  /** How long this worker may be silent before another takes its attempts, milliseconds. */
+  /**
+   * The time without a heartbeat after which other workers take this worker's attempts, in
+   * milliseconds.
+   */
   readonly leaseMs: number;
-  /** How often it looks for attempts whose workers are lost, milliseconds. */
+  /** The interval between searches for attempts of lost workers, in milliseconds. */
   readonly lookForLostMs: number;
   readonly onTrouble: (text: string) => void;
-  /** Told that the store knows this worker no longer. */
+  /** Called if the store no longer knows this worker. */
   readonly onForgotten: () => void;
 }
 
 interface PlayingJob {
   readonly id: string;
   readonly token: string;
-  /** How often everything had been lost when it was taken. */
+  /** The value of `#lostCount` when the job was taken. */
   readonly lostCount: number;
   /** Aborted, the play ends without an answer. */
   readonly stop: AbortController;
   readonly interrupt: AbortController;
 }
 
-/** What a worker keeps to is said again with each sign of life, and forgotten after so long, seconds. */
+/** The lifetime of an acknowledged policy state, in seconds. Each heartbeat renews it. */
 const acknowledgedS = 24 * 3_600;
 
 /** A store that took no answer is asked again after so long, milliseconds. */
 const askAgainMs = 500;
 
-/** How long leaving waits for a store that does not answer, each time, milliseconds. */
+/** The longest wait for a store that does not answer, for each step of leaving, in milliseconds. */
 export const farewellMs = 2_000;
 
-/** Why a play was stopped. */
+/** The reason for stopping a play. */
 class Stopped extends Error {
   readonly why: "cancelled" | "lost" | "given-back";
 
@@ -74,22 +77,22 @@ class Stopped extends Error {
 /** One run's queue, as a worker sees it: takes its jobs, and keeps to what its policy's state says. */
 export class RunLane implements AsyncDisposable {
   readonly entry: RunEntry;
-  /** Whether the run has a shared place: a later start may have one. */
+  /** True if the run has a shared place. A later start of the run may have one. */
   sharesResults: boolean;
-  /** Nothing was there when it was looked for last. */
+  /** True if the last search found no job. */
   isEmpty = false;
-  /** What is played of it is played to its end, and nothing more is taken. */
+  /** True if the lane takes no more jobs. Running attempts are played to their end. */
   isLeft = false;
-  /** Nothing in the store says any more that this worker has joined. */
+  /** True if the store no longer lists this worker among those that joined. */
   isTakenOut = false;
   readonly #options: RunLaneOptions;
   readonly #bull: Worker;
   readonly #gate: PolicyGate;
   readonly #setup: EpisodeSetup;
   readonly #playing = new Map<string, PlayingJob>();
-  /** How often the store is being asked for a job just now. */
+  /** The number of pending requests for a job. */
   #takingCount = 0;
-  /** How often all that was played was lost at once. */
+  /** The number of times all running attempts were lost at once. */
   #lostCount = 0;
   #state: PolicyState = firstPolicyState;
   #acknowledged: number | undefined;
@@ -123,15 +126,18 @@ export class RunLane implements AsyncDisposable {
       autorun: false,
       lockDuration: leaseMs,
       stalledInterval: lookForLostMs,
-      // Whoever hands out decides when it is enough.
+      // The hand-out decides after how many losses an attempt fails.
       maxStalledCount: 1_000_000,
       name: options.worker,
     });
-    // The store's own connection tells of it.
+    // The store's own connection reports these errors.
     this.#bull.on("error", () => {});
   }
 
-  /** Joins a run; from here on its hand-out waits for this worker where it pauses the policy. */
+  /**
+   * Joins a run. From then on, the run's hand-out waits for this worker before it changes the
+   * policy.
+   */
   static async open(options: RunLaneOptions): Promise<RunLane> {
     const lane = new RunLane(options);
     await lane.#bull.waitUntilReady();
@@ -149,17 +155,22 @@ export class RunLane implements AsyncDisposable {
     return [...this.#playing.keys()];
   }
 
-  /** Whether the hand-out waits for this worker, as far as it knows: nothing is taken before. */
+  /**
+   * True if the hand-out waits for this worker, as far as the worker knows. No job is taken before.
+   */
   get hasJoined(): boolean {
     return this.#acknowledged !== undefined;
   }
 
-  /** Whether it plays something, or may be given something in this very moment. */
+  /** True if an attempt is running, or a job may be arriving. */
   get isBusy(): boolean {
     return this.#playing.size > 0 || this.#takingCount > 0;
   }
 
-  /** Takes the next job of the run; nothing where there is none. Resolves with what plays it. */
+  /**
+   * Takes the next job of the run. Resolves with a function that plays it, or with `undefined` if
+   * there is none.
+   */
   async take(): Promise<(() => Promise<void>) | undefined> {
     const token = randomUUID();
     let job: Job | undefined;
@@ -180,7 +191,8 @@ export class RunLane implements AsyncDisposable {
       stop: new AbortController(),
       interrupt: new AbortController(),
     };
-    // Whoever is given what it plays itself has lost it before, and was not told yet.
+    // If the queue returns a job that runs here, its lock expired earlier, and the old play has
+    // lost it.
     this.#playing.get(job.id)?.stop.abort(new Stopped("lost"));
     this.#playing.set(job.id, playing);
     return async () => {
@@ -197,7 +209,7 @@ export class RunLane implements AsyncDisposable {
       try {
         return (await this.#bull.getNextJob(token, { block: false })) as Job | undefined;
       } catch (error) {
-        // A store that takes nothing now has nothing to give, either: it is looked at again.
+        // A store that refuses writes has no job to give now. The next search asks again.
         if (isRefusal(error)) return undefined;
         if (!(error instanceof SyntaxError)) throw error;
         // Taken by that, it is out of the others' way.
@@ -260,7 +272,7 @@ export class RunLane implements AsyncDisposable {
     }
   }
 
-  /** Nobody needs it behind its deadline; returns what calls that off. */
+  /** Stops the play at its deadline. Returns a function that cancels this. */
   #endAt(deadlineAtMs: number | undefined, { stop }: PlayingJob): () => void {
     if (deadlineAtMs === undefined) return () => {};
     const leftMs = deadlineAtMs - this.#options.store.now();
@@ -274,11 +286,15 @@ export class RunLane implements AsyncDisposable {
     return "it was handed out on other terms than its run has now";
   }
 
-  /** Answers, as the one who holds the job's lock; where another does, nothing of this play lands. */
+  /**
+   * Answers as the holder of the job's lock. If another worker holds the lock, nothing of this play
+   * is delivered.
+   */
   async #answer(job: Job, playing: PlayingJob, answer: Answer): Promise<void> {
     for (;;) {
       try {
-        // A job that was taken from a store which has just lost all is locked by this worker, and nobody waits for it.
+        // A job from a store that has just lost its data is locked by this worker, but no hand-out
+        // waits for it.
         const isSampled = answer.type === "played";
         if (isSampled && !(await this.#mayLand(playing))) throw new Stopped("lost");
         await job.moveToCompleted(answer, playing.token, false);
@@ -299,7 +315,7 @@ export class RunLane implements AsyncDisposable {
       if (why === "lost") {
         const { rolloutId = job.id } = job.data as Partial<AttemptJob>;
         onTrouble(`${rolloutId} is not this worker's any more: what it played of it is left out`);
-        // Where the lock is its own after all, others need not wait for its end.
+        // If the lock belongs to this worker, other workers need not wait for it to expire.
         const returned = job.moveToWait(playing.token).catch(() => {});
         await within(farewellMs, returned, store.clock);
       } else if (why === "given-back") await job.moveToWait(playing.token);
@@ -309,7 +325,7 @@ export class RunLane implements AsyncDisposable {
         await job.remove();
       }
     } catch (error) {
-      // What cannot be said now is found out by the lock, which ends.
+      // A missed answer is detected when the lock expires.
       if (!isLost(error) && !isRefusal(error)) throw error;
     }
   }
@@ -332,7 +348,7 @@ export class RunLane implements AsyncDisposable {
     this.interrupt(ids.filter((_, index) => found[index + ids.length] === 1));
   }
 
-  /** Ends what nobody needs. */
+  /** Stops attempts with results that are no longer needed. */
   cancel(ids: readonly string[]): void {
     for (const id of ids) this.#playing.get(id)?.stop.abort(new Stopped("cancelled"));
   }
@@ -342,17 +358,20 @@ export class RunLane implements AsyncDisposable {
     for (const id of ids) this.#playing.get(id)?.interrupt.abort();
   }
 
-  /** Stops all that is played, for others to go on with at once. */
+  /** Stops all attempts, so that other workers can resume them at once. */
   giveBack(): void {
     for (const { stop } of this.#playing.values()) stop.abort(new Stopped("given-back"));
   }
 
-  /** Begins no turn while nobody could tell us to stop. */
+  /** Starts no turn while the hand-out could not reach this worker. */
   cutOff(): void {
     void this.#gate.close("hold");
   }
 
-  /** Stops all that is played: others count on it that nothing of it lands. Until it has joined anew, nothing begins. */
+  /**
+   * Stops all attempts, because the hand-out no longer waits for them. Starts nothing until the
+   * worker has joined again.
+   */
   lose(): void {
     this.#lostCount += 1;
     this.#acknowledged = undefined;
@@ -361,8 +380,8 @@ export class RunLane implements AsyncDisposable {
   }
 
   /**
-   * Whether what a play has sampled up to now counts. Where the store does not know this worker any more, or not that
-   * it has joined, the policy's weights may have changed meanwhile, and nobody waited.
+   * True if the samples of a play count. They do not if the store no longer lists this worker: the
+   * policy's weights may have changed without waiting for it.
    */
   async #mayLand({ lostCount }: PlayingJob): Promise<boolean> {
     if (lostCount !== this.#lostCount) return false;
@@ -397,10 +416,11 @@ export class RunLane implements AsyncDisposable {
       return;
     }
     if (this.#acknowledged === undefined) {
-      // Whoever joins is known before it plays, for the hand-out waits for nobody else. Nothing of it is under way.
+      // A worker joins before it plays, because the hand-out waits only for joined workers. No
+      // attempt is running now.
       this.cutOff();
       await this.#acknowledge(state);
-      // What was said before that has been waited for by nobody.
+      // The hand-out did not wait for anything that happened before joining.
       state = await readPolicyState(store, run);
       if (lostCount !== this.#lostCount || state === undefined) return;
     }
@@ -431,10 +451,10 @@ export class RunLane implements AsyncDisposable {
       .expire(key, acknowledgedS)
       .exists(workerAliveKey(worker))
       .exec();
-    // All was lost meanwhile, and it has to join anew.
+    // Everything was lost in the meantime, and the worker must join again.
     if (lostCount !== this.#lostCount) return;
     if (answers?.[2]?.[1] !== 1) {
-      // A store that lost all it held, for one, and whoever reads this takes the worker for dead.
+      // For example, the store lost its data. The hand-out takes this worker for dead.
       this.lose();
       this.#options.onForgotten();
       return;
@@ -449,20 +469,20 @@ export class RunLane implements AsyncDisposable {
     this.#isLeaving = true;
     await this.#following;
     await this.#bull.close(true);
-    // A store that takes nothing now forgets by itself who has joined, though not soon.
+    // If the store refuses writes now, the entry expires by itself, although not soon.
     await this.takeOut().catch(() => {});
   }
 
   /**
-   * Takes out of the store that this worker has joined, once it has left: whoever hands the run out waits for it until
-   * then. To be called again where the store takes nothing.
+   * Removes this worker from the run's joined workers after it has left. The hand-out waits for it
+   * until then. If the store refuses the write, call this again.
    */
   async takeOut(): Promise<void> {
     const { store, worker } = this.#options;
     const { run } = this.entry;
     if (this.isTakenOut || store.redis.status !== "ready") return;
     await store.redis.hdel(acknowledgedKey(run), worker);
-    // Whoever looks for lost attempts of a run that was taken out of the store brings this back.
+    // BullMQ's search for lost attempts may create keys of a removed run again.
     const isGone = (await store.redis.hexists(runsKey, run)) === 0;
     if (isGone) await store.redis.del(`${prefix}:${queueName(run)}:meta`);
     this.isTakenOut = true;
@@ -475,14 +495,20 @@ function notPlayed(job: Job, worker: string, why: "unfit" | "cancelled", message
   return { answer: 1, type: "not-played", handOut: whose, worker, why, message };
 }
 
-/** What BullMQ says where the job is not this worker's any more: gone, not locked, not active, another's. */
+/**
+ * BullMQ's codes for a job that does not belong to this worker: missing, not locked, not active, or
+ * locked by another.
+ */
 const lostCodes: ReadonlySet<unknown> = new Set([-1, -2, -3, -6]);
 
 function isLost(error: unknown): boolean {
   return lostCodes.has((error as { readonly code?: unknown }).code);
 }
 
-/** Whether the store takes nothing just now: it is full, cannot write to its disk, or is not the first any more. */
+/**
+ * True if the store refuses writes for now: it is full, cannot write to its disk, or has become a
+ * replica.
+ */
 function isRefusal(error: unknown): boolean {
   const text = error instanceof Error ? error.message : "";
   // Older stores say so of a command within a script by a text of their own around it.

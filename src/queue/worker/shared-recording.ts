@@ -7,15 +7,15 @@ import type { SharedPlace } from "../place/shared-place.ts";
 /** Lines wait so long for others before they are written together, milliseconds. */
 const gatherMs = 50;
 
-/** The recording of a play in the shared place, so that another worker can go on with it. */
+/** The recording of a play in the shared place, from which another worker can resume. */
 export interface SharedRecording {
-  /** How often the play was taken up, from 1, as far as the place tells. */
+  /** The number of times the play was taken, from 1, as far as the shared place shows. */
   readonly number: number;
-  /** What an earlier worker recorded; nothing where there is none. */
+  /** The recording of an earlier worker. `undefined` if there is none. */
   readonly earlier: ReadLines | undefined;
-  /** Writes a line; nobody waits for it. */
+  /** Writes a line in the background. */
   readonly add: (line: string) => void;
-  /** What was recorded before is of no use: this one begins anew. */
+  /** Discards the earlier recording: this play starts from the beginning. */
   readonly restart: () => void;
   /** Waits for what is being written. */
   readonly close: () => Promise<void>;
@@ -25,10 +25,9 @@ export interface SharedRecording {
 
 /**
  * Opens the recording of a play.
- *
- * @param about - `id` is the job's; `mayRecord` is asked before each write, and where it says no, nothing more is
- *   written.
- * @returns nothing where files of the place cannot grow.
+ * @param about - `id` is the job's id. `mayRecord` is called before each write; once it returns
+ *   false, nothing more is written.
+ * @returns `undefined` if files in the place cannot grow.
  */
 export async function openSharedRecording(
   { recordings }: SharedPlace,
@@ -65,7 +64,7 @@ export async function openSharedRecording(
   };
   const flush = (): Promise<void> => {
     isScheduled = false;
-    // What cannot be asked now is written with what comes next.
+    // If the check fails now, the next write includes these lines.
     writing = writing.then(write).catch(() => {});
     return writing;
   };
@@ -90,7 +89,7 @@ export async function openSharedRecording(
 }
 
 function linesOf(bytes: Buffer, head: string, job: AttemptJob): ReadLines | undefined {
-  // What stands behind the last line feed is no line.
+  // The text after the last line feed is not a complete line.
   const texts = bytes.toString("utf8").split("\n").slice(0, -1);
   const start = texts.lastIndexOf(head);
   if (start < 0) return undefined;
@@ -103,7 +102,7 @@ function longer(one: ReadLines | undefined, other: ReadLines | undefined): ReadL
   return other.lines.length > one.lines.length ? other : one;
 }
 
-/** What a job goes on from, as its hand-out sent it. */
+/** Reads the recording from which a job resumes, as the hand-out sent it. */
 export function readPast(text: string, job: AttemptJob): readonly Inputs[] | undefined {
   const { parts } = readLines([text], job);
   return parts.length === 1 ? parts : undefined;

@@ -1,11 +1,10 @@
 import type { Engine } from "../../engine/engine.ts";
 
 /**
- * An engine of which each answer is held against the worker's lease before anybody sees it. A process that stood
- * still hears of answers and of its clock at once, in any order: the policy's weights may have changed meanwhile,
- * as nobody waited for this worker any more.
- *
- * @param watch - Stops what is played where the lease is over.
+ * Wraps an engine so that each answer is checked against the worker's lease before it is used. A
+ * process that was suspended receives answers and clock events in any order. In the meantime, the
+ * hand-out may have stopped waiting for this worker and changed the policy's weights.
+ * @param watch - Stops the running attempts if the lease has expired.
  */
 export function watchEngineLease(engine: Engine, watch: () => void): Engine {
   return {

@@ -41,7 +41,7 @@ export const workerSettings: readonly Setting[] = [
   ...ownSettings,
 ];
 
-/** What a worker plays, and how. */
+/** The settings of a worker. */
 export interface WorkerConfig {
   /** Its tasks, its sampling and its folder are not looked at: each run says its own. */
   readonly run: RunConfig;

@@ -21,7 +21,7 @@ export class WorkerTally {
     this.#spentMs.environment += environmentMs;
   }
 
-  /** What is counted; `busy` is of the time since the last call. */
+  /** Returns the counts. `busy` covers the time since the last call. */
   read(): Pick<WorkerEntry, "played" | "turns" | "sampledTokens" | "spentMs" | "busy"> {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, this.#utilization);
