@@ -11,7 +11,7 @@ import type { PolicyControl } from "./policy-control.ts";
 import type { RemotePlayers, RolloutServiceOptions } from "./rollout-service-options.ts";
 import type { ServiceJournal } from "./service-journal.ts";
 
-/** What batches are played with, of the service around them. */
+/** The parts of the service that playing a batch needs. */
 export interface ConductParts {
   readonly options: RolloutServiceOptions;
   readonly policy: PolicyControl;
@@ -20,11 +20,11 @@ export interface ConductParts {
   readonly places: AdmissionGate;
   readonly groups: GroupStore;
   readonly journal: ServiceJournal;
-  /** Aborted when the service stops: what is played comes to rest. */
+  /** Aborted when the service stops. Running attempts then stop too. */
   readonly stopped: AbortSignal;
 }
 
-/** Plays batches, and hands each group to whoever it is for. */
+/** Plays batches and delivers each group to its taker. */
 export class BatchConduct {
   readonly #parts: ConductParts;
   readonly #outcomes = new Map<string, number>();
@@ -33,7 +33,7 @@ export class BatchConduct {
     this.#parts = parts;
   }
 
-  /** Attempts of groups that were told since this start, by outcome. */
+  /** The attempts in groups delivered since this start, by outcome. */
   get outcomes(): ReadonlyMap<string, number> {
     return this.#outcomes;
   }
@@ -56,7 +56,7 @@ export class BatchConduct {
     try {
       const isWhole = await playBatch(batch, {
         dir: batchFolder(options.dir, batch.id),
-        // One that was named and is not there any more is waited for; a batch that is late samples nothing.
+        // Waits for a named engine that is missing. A batch after its deadline samples nothing.
         setup: { ...setup, engine: policy.engineAt(batch.request.engine) ?? policy.engineAt()! },
         manifest,
         concurrency,
@@ -85,7 +85,7 @@ export class BatchConduct {
     }
   }
 
-  /** Says what is wrong with a batch, and ends it with that where no later start goes on with it. */
+  /** Records a batch's problem. Ends the batch if no later start can resume it. */
   async #meet(batch: Batch, problem: BatchProblem): Promise<void> {
     const { options, groups, journal, stopped } = this.#parts;
     const { redactor, takers, onTrouble = (text) => process.emitWarning(text) } = options;
@@ -94,7 +94,7 @@ export class BatchConduct {
     const reason = redactor?.text(problem.message) ?? problem.message;
     const { id, request } = batch;
     const taker = takerOf(batch, takers);
-    // Where its time is over, no later start comes early enough, nor where whoever asked waits for this one alone.
+    // No later start helps if the deadline has passed, or if the caller waits only for this start.
     if (!batch.isLate && taker?.waitsOn !== false) {
       batch.state = "queued";
       batch.reason = reason;
@@ -102,7 +102,7 @@ export class BatchConduct {
       return;
     }
     await journal.append({ type: "batch-ended", batch: id, state: "failed", reason });
-    // It was cancelled meanwhile, which is written behind that.
+    // The batch was cancelled in the meantime, and its end is already written.
     if (batch.hasEnded) return;
     batch.state = "failed";
     batch.reason = reason;
@@ -112,7 +112,9 @@ export class BatchConduct {
     taker?.onCancelled?.(request.key, reason, { signal: stopped });
   }
 
-  /** False where its taker is not to go on: the next start hands the group over again. */
+  /**
+   * Returns false if the taker is not to continue. The next start then delivers the group again.
+   */
   async #deliver(batch: Batch, groupIndex: number, group: PlayedGroup): Promise<boolean> {
     const { id, request, handOver } = batch;
     const { options, groups } = this.#parts;

@@ -34,12 +34,12 @@ export class BatchIntake {
     });
   }
 
-  /** Attempts of groups that were told since this start, by outcome. */
+  /** The attempts in groups delivered since this start, by outcome. */
   get outcomes(): ReadonlyMap<string, number> {
     return this.#conduct.outcomes;
   }
 
-  /** Takes up the batches of earlier starts; none is begun before `advance()`. */
+  /** Restores the batches of earlier starts. `advance()` starts them. */
   restore(entries: readonly ServiceEntry[]): void {
     const { book } = this;
     for (const entry of entries) {
@@ -74,7 +74,7 @@ export class BatchIntake {
     this.#schedule.advance();
   }
 
-  /** Resolves when nothing is played any more. */
+  /** Resolves when no attempt is running. */
   async rest(): Promise<void> {
     await this.#schedule.rest();
   }
@@ -110,7 +110,7 @@ export class BatchIntake {
     return { status: batch.status, isNew: true };
   }
 
-  /** Gives up what is not finished of a batch; resolves once nothing of it is played any more. */
+  /** Cancels the unfinished part of a batch. Resolves once none of its attempts is running. */
   async cancel(id: string): Promise<BatchStatus> {
     const batch = this.book.find(id);
     if (!batch.hasEnded) {
@@ -140,11 +140,12 @@ export class BatchIntake {
 
   #mayBegin(batch: Batch): boolean {
     const { options, policy } = this.#parts;
-    // Its taker may come with a later start; nobody else is given what it asked for, however late that is.
+    // A later start may have the batch's taker. Its groups go to no other reader, even after the
+    // deadline.
     if (batch.taker !== undefined && takerOf(batch, options.takers) === undefined) return false;
     // Nothing more of it is sampled.
     if (batch.isLate) return true;
-    // What it was begun with may come with a later start, too.
+    // A later start may also have the parts that the batch began with.
     if (batch.reason !== undefined) return false;
     const { minPolicyVersion = -1, engine } = batch.request;
     // As may its engine.
@@ -152,7 +153,10 @@ export class BatchIntake {
     return (policy.version ?? -1) >= minPolicyVersion;
   }
 
-  /** Nothing is sent to an address that the service was not started with: a caller cannot have it call others. */
+  /**
+   * Throws for an engine that the service was not started with, so that a caller cannot make the
+   * service call other addresses.
+   */
   #requireEngine({ engine }: BatchRequest): void {
     if (this.#parts.policy.engineAt(engine) !== undefined) return;
     throw new ServiceError(

@@ -4,8 +4,8 @@ import type { RunPlan } from "../run/schedule/plan-run.ts";
 import { ServiceError } from "./service-error.ts";
 
 /**
- * What keeps a batch from being played, by which all others are played on. It could be played when it was accepted,
- * so it is played by a start that finds what was there then.
+ * A problem of one batch. All other batches continue. The batch was playable when it was accepted,
+ * so a start with the earlier parts can play it.
  */
 export class BatchProblem extends Error {
   override readonly name = "BatchProblem";
@@ -25,7 +25,7 @@ export function planAccepted(plan: () => RunPlan): RunPlan {
   }
 }
 
-/** What drawing tasks of a batch gives; one that cannot be drawn any more is that batch's problem. */
+/** Calls a function that draws tasks. An error becomes the batch's problem. */
 export function drawing<Result>(draw: () => Result): Result {
   try {
     return draw();
@@ -36,8 +36,8 @@ export function drawing<Result>(draw: () => Result): Result {
 }
 
 /**
- * What looking into a batch's folder gives: what does not fit there, such as other settings, is that batch's
- * problem, and what the disk refuses is the service's.
+ * Awaits work in a batch's folder. A folder that does not match, for example because of other
+ * settings, is the batch's problem; a failing disk is the service's.
  */
 export async function lookingInto<Result>(look: Promise<Result>): Promise<Result> {
   try {
@@ -48,9 +48,12 @@ export async function lookingInto<Result>(look: Promise<Result>): Promise<Result
   }
 }
 
-/** The batch's own problem in what was thrown; `undefined` where it is more than that. */
+/**
+ * Returns the batch's own problem from a thrown error, or `undefined` if the error concerns more
+ * than the batch.
+ */
 export function batchProblemIn(thrown: unknown): BatchProblem | undefined {
-  // Whoever asks a source for tasks says so in an error of its own.
+  // A task source wraps such a problem in an error of its own.
   const cause = thrown instanceof UsageError ? thrown.cause : undefined;
   return [thrown, cause].find((error) => error instanceof BatchProblem);
 }

@@ -29,12 +29,12 @@ export class BatchRegistry {
     return batch;
   }
 
-  /** From here on its key is the batch; whoever asks for it waits until it is accepted. */
+  /** Reserves the batch's key. Requests with this key wait until the batch is accepted. */
   claimKey(batch: Batch, accepted: Promise<void>): void {
     this.#byKey.set(keyOf(batch), { batch, accepted });
   }
 
-  /** `undefined` where there is no such batch. */
+  /** Returns `undefined` if there is no such batch. */
   get(id: string): Batch | undefined {
     return this.#batches.get(id);
   }
@@ -47,9 +47,8 @@ export class BatchRegistry {
   }
 
   /**
-   * The batch that has the key already.
-   *
-   * @throws ServiceError `key-reused` where it asked for something else.
+   * Returns the batch that already has the key.
+   * @throws ServiceError `key-reused` if that batch asked for something else.
    */
   async known(
     request: BatchRequest,
@@ -65,7 +64,7 @@ export class BatchRegistry {
     return { status: known.batch.status, isNew: false };
   }
 
-  /** @throws ServiceError `queue-full` where the batch would make more than `maxQueued` attempts unfinished. */
+  /** @throws ServiceError `queue-full` if more than `maxQueued` attempts would be unfinished. */
   requireRoom({ tasks, samples }: BatchRequest, maxQueued: number): void {
     const wanted = tasks.length * samples;
     if (wanted > maxQueued) {
@@ -93,14 +92,14 @@ export class BatchRegistry {
   }
 }
 
-/** Attempts that are accepted and in no group that was told. */
+/** Counts the accepted attempts in groups that were not delivered yet. */
 export function attemptsOf(batches: Iterable<Batch>): number {
   let sum = 0;
   for (const { openAttempts } of batches) sum += openAttempts;
   return sum;
 }
 
-/** Whoever takes groups has keys of its own. */
+/** Each taker has its own set of keys. */
 function keyOf({ request, taker }: Pick<Batch, "request" | "taker">): string {
   return JSON.stringify([taker ?? "", request.key]);
 }

@@ -10,7 +10,7 @@ import {
 import { engineAddress } from "./engine-address.ts";
 import { ServiceError } from "./service-error.ts";
 
-/** What a batch asks for. JSON-able; docs/service.md has what each member means. */
+/** A request for a batch. JSON-able. docs/service.md explains each member. */
 export interface BatchRequest {
   readonly key: string;
   readonly split: string;

@@ -5,30 +5,33 @@ import type { Batch } from "./batch.ts";
 /** Batches that are played at once, so that the last attempts of one leave no place empty. */
 const batchesAtOnce = 8;
 
-/** Where batches are small, more of them, until as many attempts wait as have a place; no more than this. */
+/** The largest number of small batches at once. More of them start until all places are in use. */
 const mostBatchesAtOnce = 512;
 
-/** What a schedule needs of the service around it. */
+/** The options of a schedule. */
 interface ScheduleOptions {
   /** Attempts at once, over all batches. */
   readonly concurrency: number;
   readonly clock: Clock;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Aborted, no further batch is begun. */
+  /** If aborted, no further batch starts. */
   readonly stopped: AbortSignal;
-  /** Whether a batch may be played by now, or told as it is where it is late. */
+  /** True if a batch may start now, or may be delivered as it is after its deadline. */
   readonly mayBegin: (batch: Batch) => boolean;
-  /** Plays what is left of a batch, to be told of all trouble itself; never rejects. Left `queued`, it waits on. */
+  /**
+   * Plays the rest of a batch. Must report its own problems and never reject. A batch that is still
+   * `queued` afterwards keeps waiting.
+   */
   readonly play: (batch: Batch) => Promise<void>;
-  /** Told when a batch has come to rest. */
+  /** Called when a batch has stopped running. */
   readonly onRest: (batch: Batch) => void;
 }
 
 /** Begins batches in the order in which they were accepted, as far as there are places. */
 export class BatchSchedule {
   readonly #options: ScheduleOptions;
-  /** Accepted and not begun, oldest first. */
+  /** Accepted batches that have not started, oldest first. */
   #queue: Batch[] = [];
   readonly #playing = new Set<Batch>();
 
@@ -36,12 +39,12 @@ export class BatchSchedule {
     this.#options = options;
   }
 
-  /** Resolves when nothing that was begun is played any more. */
+  /** Resolves when no batch is running. */
   async rest(): Promise<void> {
     for (const batch of this.#playing) await batch.playing;
   }
 
-  /** Puts a batch behind the others, unless it has ended meanwhile. Its deadline begins to count. */
+  /** Adds a batch at the end of the queue, unless it has ended. Starts its deadline. */
   add(batch: Batch): void {
     if (batch.hasEnded) return;
     this.#queue.push(batch);
@@ -52,12 +55,12 @@ export class BatchSchedule {
     batch.callOff = clock.after(Math.max(0, restMs), () => {
       batch.isLate = true;
       batch.stop.abort(new DOMException("the batch's deadline is over", "TimeoutError"));
-      // Nothing of it is played any more, so it needs no place.
+      // No attempt of the batch is running, so it needs no place.
       if (this.#queue.includes(batch) && mayBegin(batch)) this.#begin(batch);
     });
   }
 
-  /** Takes a batch out that was not begun. */
+  /** Removes a batch that has not started. */
   drop(batch: Batch): void {
     this.#queue = this.#queue.filter((other) => other !== batch);
   }

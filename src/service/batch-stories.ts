@@ -18,18 +18,17 @@ export class BatchStories {
   }
 
   /**
-   * The episodes of these names, each as it was written last.
-   *
-   * @throws UsageError where one is not there, as in a folder that was removed.
+   * Returns the latest line of each named episode.
+   * @throws UsageError if one is missing, for example because its folder was removed.
    */
   async read(rolloutIds: readonly string[]): Promise<ReadonlyMap<string, EpisodeStory>> {
     const found = await this.#readOnce(rolloutIds, { isAnew: false });
     if (found !== undefined) return found;
-    // A batch that is gone on with may have its file written anew: the places are others then.
+    // A resumed batch may rewrite its file, which moves the lines.
     return (await this.#readOnce(rolloutIds, { isAnew: true })) ?? this.#refuse(rolloutIds);
   }
 
-  /** `undefined` where a line is not what its place says. */
+  /** Returns `undefined` if a line is not the expected episode. */
   async #readOnce(
     rolloutIds: readonly string[],
     { isAnew }: { readonly isAnew: boolean },
@@ -48,7 +47,10 @@ export class BatchStories {
     return found;
   }
 
-  /** The places as they are now: others who read may find that all of them are wrong, and look anew. */
+  /**
+   * Returns the current places. Another reader may find that all of them are wrong and index the
+   * file again.
+   */
   async #placesOf(
     rolloutIds: readonly string[],
     isAnew: boolean,
@@ -70,7 +72,7 @@ export class BatchStories {
     return await looked;
   }
 
-  /** Looks through what was written since, where a name is not known yet. */
+  /** Indexes the lines written since the last index, if a name is unknown. */
   async #look(rolloutIds: readonly string[]): Promise<void> {
     if (rolloutIds.every((rolloutId) => this.#places.has(rolloutId))) return;
     try {

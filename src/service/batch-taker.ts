@@ -2,7 +2,7 @@ import type { EpisodeAssignment } from "../episode/episode-setup.ts";
 import type { Episode } from "../episode/episode.ts";
 import type { Task } from "../task.ts";
 
-/** An attempt as it was played, or as it was to be where it was given up before its end. */
+/** A finished attempt, or the plan of one that was cancelled before its end. */
 export type PlayedAttempt =
   | { readonly type: "played"; readonly episode: Episode }
   | {
@@ -22,17 +22,21 @@ export interface PlayedGroup {
  */
 export interface Taker {
   /**
-   * Resolves when the group is safe with whoever it is for; a service that stops before hands it over again
-   * at its next start. Rejects once `signal` is aborted, and otherwise only with what ends the service.
+   * Resolves when the group is stored by its receiver. A service that stops earlier delivers it
+   * again in its next start. Rejects once `signal` is aborted, and otherwise only with an error
+   * that ends the service.
    */
   readonly take: (
     group: PlayedGroup,
     about: { readonly key: string; readonly signal: AbortSignal },
   ) => Promise<void>;
-  /** Whether someone still waits for a batch behind a restart of the service; where not, it is cancelled. */
+  /**
+   * True if the caller still waits for a batch after a restart of the service. Otherwise the
+   * restart cancels the batch.
+   */
   readonly waitsOn: boolean;
   /**
-   * Told that a batch ended otherwise than by its last group: it was cancelled, or failed for a reason. `signal` is
+   * Called if a batch ends before its last group: it was cancelled, or it failed. `signal` is
    * aborted once the service stops.
    */
   readonly onCancelled?: (
@@ -45,7 +49,10 @@ export interface Taker {
 /** By name, as the service's journal has them. */
 export type Takers = Readonly<Record<string, Taker>>;
 
-/** Who is to be given a batch's groups; `undefined` for the readers of `/v1/groups`, and where this start has none. */
+/**
+ * Returns the taker of a batch's groups, or `undefined` for the readers of `/v1/groups`, or if this
+ * start does not have it.
+ */
 export function takerOf(
   { taker }: { readonly taker: string | undefined },
   takers: Takers = {},

@@ -5,7 +5,7 @@ import { takeTurn } from "../async/take-turn.ts";
 import type { BatchRequest } from "./batch-request.ts";
 import { ServiceError } from "./service-error.ts";
 
-/** What callers are told of a batch. */
+/** A batch's status, for callers. */
 export interface BatchStatus {
   readonly batch: string;
   readonly key: string;
@@ -13,7 +13,9 @@ export interface BatchStatus {
   readonly state: "queued" | "running" | "finished" | "cancelled" | "failed";
   readonly groups: number;
   readonly finishedGroups: number;
-  /** Why it failed, or why it waits for another start of the service; absent where neither is so. */
+  /**
+   * The reason why it failed, or why it waits for another start of the service. Absent otherwise.
+   */
   readonly reason?: string;
 }
 
@@ -23,24 +25,24 @@ export class Batch {
   /** Counts batches from 1, in the order in which they were accepted. */
   readonly number: number;
   readonly request: BatchRequest;
-  /** Who is given its groups; absent: the readers of `/v1/groups`. */
+  /** The taker of its groups. `undefined` for the readers of `/v1/groups`. */
   readonly taker: string | undefined;
   /** When it was accepted: milliseconds since the epoch. */
   readonly atMs: number;
-  /** Aborted, nothing more of it is played. */
+  /** Aborted when no more of the batch is to be played. */
   readonly stop = new AbortController();
-  /** Aborted when its taker is not to go on: it was cancelled, or the service stops. */
+  /** Aborted when its taker is to stop: the batch was cancelled, or the service stops. */
   readonly handOver = new AbortController();
   /** Places of the groups that are there to be read. */
   readonly delivered = new Set<number>();
   state: BatchStatus["state"] = "queued";
   /** See `BatchStatus`. */
   reason: string | undefined;
-  /** Whether its deadline is over. */
+  /** True after its deadline. */
   isLate = false;
-  /** Calls the deadline off; absent where there is none. */
+  /** Cancels the deadline. `undefined` if there is none. */
   callOff: (() => void) | undefined;
-  /** Resolves when what is played of it has come to rest; absent while nothing was. */
+  /** Resolves when its attempts have stopped. `undefined` if none has started. */
   playing: Promise<void> | undefined;
 
   constructor(about: Pick<Batch, "number" | "request" | "atMs" | "taker">) {
@@ -73,7 +75,7 @@ export class Batch {
   }
 }
 
-/** Whether nothing more will come of a batch. */
+/** True if a batch has ended. */
 export function hasEnded({ state }: Pick<BatchStatus, "state">): boolean {
   return state !== "queued" && state !== "running";
 }
@@ -98,10 +100,10 @@ export function planBatch(environment: Environment, request: BatchRequest): RunP
 }
 
 /**
- * Draws each task of a plan, in turns with others: one that cannot be played is refused here, where it
- * would end its batch later.
- *
- * @throws ServiceError `bad-request` for a task that cannot be drawn, or has the id of another.
+ * Draws each task of a plan, with pauses for other work, so that a batch with an invalid task is
+ * refused at once.
+ * @throws ServiceError `bad-request` for a task that cannot be drawn, or that has the id of
+ *   another.
  */
 export async function drawTasks(plan: RunPlan): Promise<void> {
   const { scope } = plan;

@@ -30,19 +30,18 @@ export interface CreatedService extends AsyncDisposable {
   readonly service: RolloutService;
   /** Answers NeMo Gym. */
   readonly gym: GymAgent;
-  /** Takes agent-lightning's work, where that is asked for. */
+  /** Takes work from agent-lightning, if it is configured. */
   readonly agentLightning?: AglBridge;
   /** Knows every secret that the service was given. */
   readonly redactor: Redactor;
-  /** What a person should know of engine and template. */
+  /** Warnings about the engine and the chat template. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Puts a service together and goes on with what its data folder holds.
- *
- * @throws UsageError for what cannot be loaded or used together, or a folder that is in use.
- * @throws RolloutError where the engine does not answer.
+ * Assembles a service and resumes the work in its data folder.
+ * @throws UsageError if a part cannot be loaded or combined, or if another process uses the folder.
+ * @throws RolloutError if the engine does not answer.
  */
 export async function createService(
   {
@@ -62,7 +61,7 @@ export async function createService(
   }: {
     readonly env?: Variables;
     readonly signal?: AbortSignal;
-    /** Told, for people, of what goes on and what does not. */
+    /** Called with messages for a person. */
     readonly note?: (text: string) => void;
     readonly lock?: Omit<LockOptions, "files">;
   } = {},
@@ -75,7 +74,7 @@ export async function createService(
   readVariable(env, queue?.passwordEnv, "--queue-password-env");
   const note = (text: string): void => tell(redactor.text(text));
   const environment = await loadEnvironment(config.environment.name, config.environment.dataDir);
-  // What is put together wants a scope; batches bring their own.
+  // `createRun()` needs a scope. Batches bring their own.
   const [split = "test"] = Object.keys(environment.splits);
   const scoped = readRunConfig({ ...withoutUndefined(config.settings), split, tasks: "all" });
   const run = await createRun(scoped, { env, ...(signal !== undefined && { signal }) });
@@ -97,7 +96,8 @@ export async function createService(
     // Those who play elsewhere have bounds of their own.
     const mostAtOnce = config.settings.concurrency ?? handedOutAtOnce;
     const concurrency = queue === undefined ? config.conduct.concurrency : mostAtOnce;
-    // An engine in this process samples nothing then, and those of the workers are out of its reach.
+    // With a queue, an engine in this process samples nothing, and the engines of the workers
+    // cannot be reached.
     const isOutOfReach = queue !== undefined && !("urls" in config.engine);
     const weights = isOutOfReach
       ? undefined
@@ -169,7 +169,9 @@ function openBridge(
   return new AglBridge({ store, model, note });
 }
 
-/** Hands the attempts of all batches out by one queue; nothing of it is loaded where there is none. */
+/**
+ * Opens the queue that hands out the attempts of all batches. Loads nothing if there is no queue.
+ */
 async function openQueue(
   run: Run,
   around: {
@@ -214,7 +216,7 @@ async function openQueue(
   };
 }
 
-/** How the engine is told to load weights; nothing for those that cannot be told. */
+/** Returns the engine's weight loader, or `undefined` if the engine cannot load weights. */
 async function weightLoader(
   { engine: config }: ServiceConfig["run"],
   {

@@ -44,7 +44,7 @@ function describeAttempt(episode: Episode): object {
   };
 }
 
-/** An attempt that was given up before it ended. */
+/** Describes an attempt that was cancelled before it ended. */
 function describeGivenUp(
   { rolloutId, sampleIndex, seed }: Pick<EpisodeAssignment, "rolloutId" | "sampleIndex" | "seed">,
   environment: string,

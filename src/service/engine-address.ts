@@ -1,6 +1,6 @@
 /**
- * An engine's address as all write it who compare it: origin and path, without a slash in the end.
- * `undefined` for what is none, or says more: a user, a query, a fragment.
+ * Returns an engine's address in the form for comparisons: origin and path, without a final slash.
+ * Returns `undefined` for an invalid URL, or one with a user, a query or a fragment.
  */
 export function engineAddress(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;

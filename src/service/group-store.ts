@@ -73,12 +73,12 @@ export class GroupStore {
     else others.push(entry);
   }
 
-  /** Whether a group was acknowledged: it cannot be read any more. */
+  /** True if a group was acknowledged and can no longer be read. */
   isForgotten({ cursor, batch }: GroupEntry): boolean {
     return cursor <= this.acknowledgedUpTo(batch);
   }
 
-  /** Removes the files that nobody will ask for: acknowledged ones, and what crashes left. */
+  /** Removes acknowledged files and the leftovers of crashes. */
   async tidy(): Promise<void> {
     for (const name of await readdir(this.#dir)) {
       const cursor = Number(/^(\d+)\.json$/.exec(name)?.[1] ?? Number.NaN);
@@ -106,7 +106,7 @@ export class GroupStore {
     await added;
   }
 
-  /** The first group behind a cursor, of all or of one batch. */
+  /** Returns the first group after a cursor, of all batches or of one. */
   next(cursor: number, batch?: string): GroupEntry | undefined {
     if (batch === undefined) return this.#entries[cursor];
     const entries = this.#ofBatch.get(batch) ?? [];
@@ -136,11 +136,15 @@ export class GroupStore {
     }
   }
 
-  /** Forgets the groups up to a cursor, of all batches or of one; a smaller one than before changes nothing. */
+  /**
+   * Forgets the groups up to a cursor, of all batches or of one. A smaller cursor than before
+   * changes nothing.
+   */
   async acknowledge(cursor: number, batch?: string): Promise<void> {
     const before = batch === undefined ? this.#acknowledged : this.#acknowledgedOf.get(batch);
     if (cursor <= (before ?? 0)) return;
-    // A trainer that starts anew says it of all its batches: most of them have nothing more to forget.
+    // A trainer that starts again acknowledges all of its batches. Most of them have nothing left
+    // to forget.
     if (batch !== undefined && this.#upTo(cursor, batch).every((one) => this.isForgotten(one)))
       return;
     const about = batch === undefined ? {} : { batch };

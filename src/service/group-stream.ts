@@ -13,7 +13,7 @@ export interface GroupWish {
   readonly cursor: number;
   /** Only this one's. */
   readonly batch?: string;
-  /** Absent: groups as they were told, byte for byte. */
+  /** The trainer's form. Absent: groups as they were delivered, byte for byte. */
   readonly form?: TrainerForm;
 }
 
@@ -37,7 +37,7 @@ export function streamGroups(
     onEnd = () => {},
   }: {
     readonly clock?: Clock;
-    /** Told once, when the stream has ended or its reader has left. */
+    /** Called once, when the stream has ended or its reader has left. */
     readonly onEnd?: () => void;
   } = {},
 ): ReadableStream<Uint8Array> {
@@ -69,7 +69,7 @@ export function streamGroups(
           end();
           throw error;
         }
-        // Nobody is there to be told where the reader has left.
+        // The reader may have left.
         if (!left.signal.aborted) controller.close();
         end();
       },
@@ -79,7 +79,7 @@ export function streamGroups(
         await lines.return(undefined);
       },
     },
-    // Nothing is read before it is asked for.
+    // Reads nothing before the reader asks for it.
     { highWaterMark: 0 },
   );
 }
@@ -94,10 +94,10 @@ async function* linesOf(
   while (!signal.aborted) {
     const entry = groups.next(cursor, batch);
     if (entry !== undefined) {
-      // Acknowledged since it was asked for: the reader asks again, and is told.
+      // The group was acknowledged after the request. The next request gets the error.
       if (isGone(groups, entry, batch)) throw cursorGone(groups, { cursor, batch });
       cursor = entry.cursor;
-      // With whoever took its batch.
+      // The group belongs to its batch's taker.
       if (groups.isForgotten(entry)) continue;
       yield* form === undefined
         ? groups.read(entry)

@@ -11,12 +11,12 @@ import { BatchProblem, drawing, lookingInto, planAccepted } from "./batch-proble
 import type { PlayedAttempt, PlayedGroup } from "./batch-taker.ts";
 import { planBatch, type Batch } from "./batch.ts";
 
-/** What batches are played with. */
+/** The parts that a batch is played with. */
 interface BatchPlay {
   /** The batch's folder. */
   readonly dir: string;
   readonly setup: StartRunOptions["setup"];
-  /** What all batches share of `run.json`. */
+  /** The part of `run.json` that all batches share. */
   readonly manifest: RunManifest;
   readonly folder: Omit<RunFolderOptions, "retryFailed">;
   /** Places of all batches. */
@@ -25,7 +25,7 @@ interface BatchPlay {
   /** Plays of an attempt before its failure is final. */
   readonly attempts: number;
   readonly redactor?: Redactor;
-  /** Who plays. Default: this process. */
+  /** The player of attempts. Default: this process. */
   readonly player?: AttemptPlayer;
   readonly deliver: (groupIndex: number, group: PlayedGroup) => Promise<void>;
 }
@@ -33,18 +33,17 @@ interface BatchPlay {
 /** Groups that are read back from the disk at once. */
 const readTogether = 16;
 
-/** Groups that wait to be stored before no further ones are begun. */
+/** The number of groups waiting for storage at which no further group starts. */
 const ahead = 4;
 
 /** Places in the queue that each batch has: more than it can have groups. */
 const batchSpan = 65_536;
 
 /**
- * Plays what is left of a batch and delivers each group as it ends, those too that an earlier start
- * finished and did not deliver. Once the batch's time is over, the rest is delivered as given up.
- *
- * @returns whether all of its groups are delivered.
- * @throws BatchProblem, or an error with that as its cause, where something is wrong with this batch alone.
+ * Plays the rest of a batch and delivers each group as it ends, including groups that an earlier
+ * start finished but did not deliver. After the deadline, delivers the rest as cancelled.
+ * @returns true if all groups are delivered.
+ * @throws BatchProblem, or an error with one as its cause, for a problem of this batch alone.
  */
 export async function playBatch(batch: Batch, play: BatchPlay): Promise<boolean> {
   const plan = planAccepted(() => planBatch(play.setup.environment, batch.request));
@@ -53,7 +52,7 @@ export async function playBatch(batch: Batch, play: BatchPlay): Promise<boolean>
     RunFolder.open(play.dir, manifestOf(batch, play), options),
   );
   const ended = new Map(folder.finished.map(({ rolloutId, taskIndex }) => [rolloutId, taskIndex]));
-  // One that is late is told below, with what is missing.
+  // A batch after its deadline is delivered below, with its missing attempts.
   if (!batch.isLate) await deliverStored(batch, { play, plan, folder, ended, isGivenUp: false });
   if (!batch.stop.signal.aborted) {
     await playRest(batch, {
@@ -91,7 +90,7 @@ async function playRest(
     grouping: { size: batch.request.samples, attempts },
     admission: { concurrency, gate, ahead },
     seed: batch.request.seed,
-    // What failed is told as failed; whoever asked decides whether to go on.
+    // Failed attempts are delivered as failed. The caller decides how to continue.
     maxFailuresInRow: Infinity,
     folder,
     redeliver: true,
@@ -115,10 +114,9 @@ function batchSource(plan: RunPlan): TaskSource {
 }
 
 /**
- * Delivers groups from what is on the disk: the whole ones, or all with what is missing given up. One whose task
- * cannot be drawn any more keeps no other from being delivered.
- *
- * @throws BatchProblem for the first of these, when the others are delivered.
+ * Delivers groups from the disk: the complete ones, or all of them with their missing attempts
+ * cancelled. A group with a task that cannot be drawn does not delay the others.
+ * @throws BatchProblem for the first such group, after the others are delivered.
  */
 async function deliverStored(
   batch: Batch,
@@ -185,7 +183,7 @@ function storedAttempt(
     : { type: "played", episode };
 }
 
-/** What `run.json` says of a batch: an ordinary run, which all commands that read runs can read. */
+/** Returns the `run.json` of a batch. It is an ordinary run, so that every command can read it. */
 function manifestOf({ request }: Batch, { manifest, setup }: BatchPlay): RunManifest {
   const { split, tasks, samples, seed, sampling, engine } = request;
   const settings = {

@@ -6,7 +6,7 @@ import { ServiceError } from "./service-error.ts";
 
 /** Those who sample elsewhere: what is said of the policy here holds there as well. */
 export interface RemoteSampling {
-  /** Lets nothing be sampled there; resolves when nothing is. */
+  /** Stops sampling on the workers. Resolves when none of them samples. */
   close(mode: UpdateMode): Promise<void>;
   open(): void;
   announce(version: number): void;
@@ -20,7 +20,9 @@ export class PolicyControl {
   readonly #gateOptions: PolicyGateOptions;
   readonly #remote: RemoteSampling | undefined;
   #version: number | undefined;
-  /** The versions that the engine was had to load, as it names them; empty where the caller sees to that. */
+  /**
+   * The versions that the engine has loaded, by their names. Empty if the caller loads the weights.
+   */
   readonly #loaded = new Set<string>();
   #onLost: () => void = () => {};
   #isPaused = false;
@@ -63,12 +65,15 @@ export class PolicyControl {
     return new PolicyGate(marked, { ...this.#gateOptions, announcedVersion: () => this.#version });
   }
 
-  /** Told where the engine samples by weights that it was not had to load, such as a server that was restarted. */
+  /**
+   * Registers a function that is called if the engine uses weights that it was not asked to load,
+   * for example after a restart of its server.
+   */
   whenLost(tell: () => void): void {
     this.#onLost = tell;
   }
 
-  /** @throws RolloutError `engine/lost-weights` where tokens are of weights that nobody announced. */
+  /** @throws RolloutError `engine/lost-weights` for tokens from weights that were not announced. */
   #refuseLost({ pieces }: Generation, version: string): void {
     if (!this.#loaded.has(version)) return;
     // An earlier one may be what a server said of itself a moment ago.
@@ -86,7 +91,9 @@ export class PolicyControl {
     );
   }
 
-  /** The engine as batches see it: the one at an address, or where none is named, the service's own. */
+  /**
+   * Returns the engine at an address for batches, or the service's own engine without an address.
+   */
   engineAt(url?: string): Engine | undefined {
     return (url === undefined ? this.#own : this.#others.get(url))?.engine;
   }
@@ -107,14 +114,13 @@ export class PolicyControl {
     this.#isPaused = isPaused;
     if (version !== undefined) this.#remote?.announce(version);
     if (!isPaused) return;
-    // Nothing is sampled here yet.
+    // No engine samples yet.
     for (const gate of this.#gates) void gate.close("hold");
   }
 
   /**
-   * Before `begin()`: cuts short what those elsewhere sample.
-   *
-   * @throws UsageError where they cannot be told.
+   * Cuts sampling on the workers short. Call it before `begin()`.
+   * @throws UsageError if the workers cannot be reached.
    */
   async stopSampling(): Promise<void> {
     try {
@@ -141,7 +147,7 @@ export class PolicyControl {
     await Promise.all([...this.#gates.map((gate) => gate.close(mode)), this.#closeRemote(mode)]);
   }
 
-  /** @throws ServiceError `engine-failed` where those elsewhere cannot be told. */
+  /** @throws ServiceError `engine-failed` if the workers cannot be reached. */
   async #closeRemote(mode: UpdateMode): Promise<void> {
     try {
       await this.#remote?.close(mode);
@@ -157,10 +163,10 @@ export class PolicyControl {
   }
 
   /**
-   * Cuts sampling short, to be gone on with; resolves when the engine is idle and `note` has noted it.
-   *
-   * @throws ServiceError `engine-failed` where those who sample elsewhere cannot be told; so do `update()` and
-   *   `repair()`.
+   * Interrupts sampling until `resume()`. Resolves when the engine is idle and `note` has recorded
+   * the pause.
+   * @throws ServiceError `engine-failed` if the workers cannot be reached. `update()` and
+   *   `repair()` throw it too.
    */
   async pause(note: () => Promise<void>): Promise<void> {
     await this.#inTurn(async () => {
@@ -171,7 +177,7 @@ export class PolicyControl {
     });
   }
 
-  /** Within `update()`: keeps sampling paused behind it, as the engine's weights are not what they were. */
+  /** Keeps sampling paused after the current `update()`, because the engine's weights are wrong. */
   async holdAfterUpdate(note: () => Promise<void>): Promise<void> {
     this.#isPaused = true;
     await note();
@@ -186,11 +192,10 @@ export class PolicyControl {
   }
 
   /**
-   * Changes the policy: cuts sampling short, lets `update` do it, and goes on, by the weights before where
-   * that throws.
-   *
-   * @param check - Throws where the version is not to be taken; false where it is there already.
-   * @param update - True where it had the engine load weights under the version's name.
+   * Changes the policy. Interrupts sampling, calls `update`, and continues. If `update` throws,
+   * continues with the earlier weights.
+   * @param check - Throws if the version is not acceptable. Returns false if it is already current.
+   * @param update - Returns true if the engine loaded weights under the version's name.
    */
   async update(
     version: number,
@@ -218,7 +223,7 @@ export class PolicyControl {
     await this.#inTurn(async () => await this.#whileClosed(work));
   }
 
-  /** Whoever could not be told to close is opened with the others, unless the policy is paused. */
+  /** Opens all gates again, also those that could not be closed, unless the policy is paused. */
   async #whileClosed(work: () => Promise<void>): Promise<void> {
     try {
       await this.#close("interrupt");

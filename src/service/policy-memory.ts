@@ -7,12 +7,12 @@ interface NotedWeights {
   readonly path: string;
 }
 
-/** What the journal says of the policy. */
+/** The policy's state, according to the journal. */
 export interface PolicyMemory {
   /** Absent before one was announced. */
   readonly version?: number;
   readonly isPaused: boolean;
-  /** Those of the version, where they were named. */
+  /** The weights of the version, if they were named. */
   readonly weights?: NotedWeights;
   /** An earlier start ended while the engine loaded these: its servers may have different ones. */
   readonly loading?: NotedWeights;
@@ -38,9 +38,9 @@ export function readPolicyMemory(entries: readonly ServiceEntry[]): PolicyMemory
 }
 
 /**
- * How workers find the policy before the service has looked at the engine: what they sample is cut short where the
- * policy is paused or servers may have different weights, and where they may have lost those that they were had to
- * load, no turn begins.
+ * Returns the policy's state for workers until the service has checked the engine. The gate
+ * interrupts sampling if the policy is paused or its servers may have different weights, and holds
+ * new turns if the servers may have lost their weights.
  */
 export function policyAtStart(
   { version, isPaused, weights, loading }: PolicyMemory,

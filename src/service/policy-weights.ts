@@ -7,42 +7,45 @@ import type { ServiceEntry } from "./service-journal.ts";
 
 /** Changes the weights of an engine. */
 export interface WeightControl {
-  /** Whether what is sampled says by which version it was loaded as: a server that lost them shows then. */
+  /** True if samples name the version that was loaded, so that a server without it is detected. */
   readonly namesVersions?: boolean;
   /**
-   * What is wrong with the weights, seen before anything is done with them; absent where that is not known.
-   *
-   * @throws RolloutError where the engine does not answer.
+   * Finds a problem with weights before they are used. Returns `undefined` if none is known.
+   * @throws RolloutError if the engine does not answer.
    */
   findProblem?(weights: Weights): Promise<string | undefined>;
   /**
-   * Has the engine load weights.
-   *
-   * @throws RolloutError where it does not; it has the ones before then, except with the code
-   *   `engine/mixed-weights`: nothing may be sampled then.
+   * Makes the engine load weights.
+   * @throws RolloutError if it does not. It keeps the earlier weights then, except with the code
+   *   `engine/mixed-weights`, after which nothing may be sampled.
    */
   load(weights: Weights): Promise<void>;
-  /** Whether the engine is sure to have them already. */
+  /** Resolves with true if the engine certainly has the weights. */
   have(weights: Weights): Promise<boolean>;
 }
 
 /** A version of the policy, as a caller announces it. */
 export interface Announcement {
   readonly version: number;
-  /** What the engine is to load; absent where the caller has seen to it. */
+  /** The weights to load. Absent if the caller has loaded them. */
   readonly weights?: string;
-  /** The trainer began anew: the version may be below the one before, while no batch is unfinished. */
+  /**
+   * True if the trainer started again. The version may then be lower than before, if no batch is
+   * unfinished.
+   */
   readonly restart?: boolean;
 }
 
-/** How the engine's loader names servers that have different weights. */
+/** The error code for servers with different weights. */
 const mixedWeights = "engine/mixed-weights";
 
 const mixedMessage =
   "The engine's servers may have different weights: sampling stays paused until others were announced that " +
   "all of them load, and resumed";
 
-/** The policy's versions and weights as they were announced, in the journal before anybody is told. */
+/**
+ * The announced versions and weights of the policy. Each is in the journal before it takes effect.
+ */
 export class PolicyWeights {
   readonly #policy: PolicyControl;
   readonly #control: WeightControl | undefined;
@@ -50,28 +53,31 @@ export class PolicyWeights {
   readonly #append: (entry: ServiceEntry) => Promise<void>;
   /** Those that were announced last. */
   #weights: string | undefined;
-  /** Whether the engine's servers may have different weights. */
+  /** True if the engine's servers may have different weights. */
   #isMixed = false;
   #isRegaining = false;
 
   constructor(about: {
     readonly policy: PolicyControl;
-    /** Absent where the engine cannot be told to load any. */
+    /** Absent if the engine cannot load weights. */
     readonly control: WeightControl | undefined;
     readonly engineKind: string;
     readonly append: (entry: ServiceEntry) => Promise<void>;
-    /** The result of work whose failure ends the service, refusals apart. */
+    /** Awaits work. Its failure ends the service, unless it is a refusal. */
     readonly orFail: (work: Promise<void>) => Promise<void>;
   }) {
     this.#policy = about.policy;
     this.#control = about.control;
     this.#engineKind = about.engineKind;
     this.#append = about.append;
-    // What fails otherwise than by an outage is told there.
+    // A failure that is not an outage ends the service.
     this.#policy.whenLost(() => void about.orFail(this.#regain()).catch(() => {}));
   }
 
-  /** Has a server that lost the weights load them again. Where it does not, what it samples next tells. */
+  /**
+   * Makes a server that lost its weights load them again. If it fails, the server's next sample
+   * shows it.
+   */
   async #regain(): Promise<void> {
     const { version } = this.#policy;
     if (this.#isRegaining || version === undefined) return;
@@ -102,9 +108,8 @@ export class PolicyWeights {
   }
 
   /**
-   * Takes a version of the policy, and has the engine load its weights where they are named.
-   *
-   * @param isBusy - Whether batches are unfinished.
+   * Announces a version of the policy, and makes the engine load its weights if they are named.
+   * @param isBusy - True if batches are unfinished.
    * @throws ServiceError `version-not-newer`, `bad-request` or `engine-failed`.
    */
   async announce(announced: Announcement, isBusy: () => boolean): Promise<void> {
@@ -137,14 +142,14 @@ export class PolicyWeights {
   }
 
   /**
-   * Sees to it that the engine has the weights that were announced last, and lets the policy be asked then unless it
-   * is paused: an engine in this process begins with the weights that it was started with, and servers may have been
-   * started again. Where it throws, nothing is asked of the policy.
-   *
-   * @throws UsageError where the engine does not load them, or workers cannot be told to wait.
+   * Makes sure that the engine has the last announced weights, and then opens the gate unless the
+   * policy is paused. An engine in this process starts with its initial weights, and servers may
+   * have been restarted. If this throws, nothing is sampled.
+   * @throws UsageError if the engine does not load them, or if the workers cannot be reached.
    */
   async reload({ weights: announced, loading }: PolicyMemory): Promise<void> {
-    // A start that was loading when it ended may have told some servers: all are told again.
+    // A start that ended while loading may have reached only some servers, so all of them load
+    // again.
     const wanted = loading ?? announced;
     if (this.#control !== undefined && wanted !== undefined) {
       const { version, path } = wanted;
@@ -169,7 +174,7 @@ export class PolicyWeights {
     this.#policy.begin();
   }
 
-  /** Has the engine load weights that it is not sure to have; nothing is sampled from then on. */
+  /** Makes the engine load weights unless it certainly has them. Nothing is sampled meanwhile. */
   async #provide(weights: Weights, { isSure }: { readonly isSure: boolean }): Promise<void> {
     const control = this.#control!;
     if (isSure && (await control.have(weights))) return;
@@ -199,7 +204,7 @@ export class PolicyWeights {
     try {
       await this.#loadOrHold({ path: weights, version: String(version) });
     } catch (error) {
-      // An outage is told and gone on from.
+      // An outage is reported, and the service continues.
       if (!(error instanceof RolloutError)) throw error;
       if (error.code !== mixedWeights) await this.#append({ type: "policy-kept" });
       const message = this.#isMixed ? `${error.message}. ${mixedMessage}` : error.message;
@@ -207,7 +212,10 @@ export class PolicyWeights {
     }
   }
 
-  /** Within a change of the policy: nothing is sampled while servers may have different weights. */
+  /**
+   * Loads weights within a change of the policy. Nothing is sampled while servers may have
+   * different weights.
+   */
   async #loadOrHold(weights: Weights): Promise<void> {
     try {
       await this.#control!.load(weights);

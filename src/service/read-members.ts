@@ -1,6 +1,6 @@
 import { ServiceError } from "./service-error.ts";
 
-/** What a member of a body has to be. */
+/** The type that a member of a body must have. */
 export interface MemberRule {
   /** Such as `an integer of at least 1`. */
   readonly expected: string;

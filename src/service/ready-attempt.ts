@@ -9,9 +9,8 @@ type Readiness =
   | { readonly type: "unfit"; readonly why: string };
 
 /**
- * Applies a trainer's rules to an attempt that is handed over by itself. Pure.
- *
- * @throws UsageError where the rules refuse it.
+ * Applies a trainer's rules to one attempt. Pure.
+ * @throws UsageError if the rules refuse it.
  */
 export function readyAttempt(played: PlayedAttempt, rules: ExportRules): Readiness {
   if (played.type === "given-up") {

@@ -11,12 +11,12 @@ import type { Takers } from "./batch-taker.ts";
 import type { RemoteSampling } from "./policy-control.ts";
 import type { WeightControl } from "./policy-weights.ts";
 
-/** What a service plays with, and where it keeps what it accepted. */
+/** The parts of a service, and its data folder. */
 export interface RolloutServiceOptions {
-  /** The data folder: one process at a time; the next start on it goes on. */
+  /** The data folder. One process can use it at a time. The next start resumes its work. */
   readonly dir: string;
   readonly setup: StartRunOptions["setup"];
-  /** What the folders of all batches say in `run.json`. */
+  /** The part of `run.json` that all batches share. */
   readonly manifest: RunManifest;
   /** Attempts at once, over all batches. */
   readonly concurrency: number;
@@ -26,15 +26,21 @@ export interface RolloutServiceOptions {
   readonly maxQueued: number;
   readonly record?: RecordPolicy;
   readonly redactor?: Redactor;
-  /** How the engine's weights are changed. Absent where it cannot be told to. */
+  /** Changes the engine's weights. Absent if the engine cannot load weights. */
   readonly weights?: WeightControl;
-  /** Engines of the same policy that batches may name, by address; none where absent. The caller closes them. */
+  /**
+   * Engines of the same policy that batches may name, by address. Default none. The caller closes
+   * them.
+   */
   readonly batchEngines?: ReadonlyMap<string, Engine>;
-  /** Who is given groups by another way than `/v1/groups`. */
+  /** Receivers of groups other than the readers of `/v1/groups`. */
   readonly takers?: Takers;
   readonly lock?: Omit<LockOptions, "files">;
   readonly clock?: Clock;
-  /** Told, for people, of a batch that fails, or waits for another start. Default: a warning of the process. */
+  /**
+   * Called with a message for a person if a batch fails, or waits for another start. Default: a
+   * process warning.
+   */
   readonly onTrouble?: (text: string) => void;
   /**
    * Opens the way to those who play elsewhere, once the folder is this process's: `policy` is what they keep to from
@@ -62,7 +68,7 @@ export interface Acknowledgement {
   readonly batch?: string;
 }
 
-/** How the service is. JSON-able. */
+/** The service's health. JSON-able. */
 export interface ServiceHealth {
   readonly state: "running" | "paused" | "stopping";
   readonly environment: string;

@@ -79,9 +79,8 @@ export class RolloutService implements AsyncDisposable {
   }
 
   /**
-   * Opens a data folder and goes on with what was accepted there.
-   *
-   * @throws UsageError where another process writes the folder, or it cannot be used.
+   * Opens a data folder and resumes its batches.
+   * @throws UsageError if another process uses the folder, or if it cannot be used.
    */
   static async open(asked: RolloutServiceOptions): Promise<RolloutService> {
     // Environments and users may change the working directory meanwhile.
@@ -121,7 +120,9 @@ export class RolloutService implements AsyncDisposable {
     }
   }
 
-  /** Rejects where the service cannot go on, such as on a full disk. Never resolves. */
+  /**
+   * Rejects if the service cannot continue, for example because the disk is full. Never resolves.
+   */
   get failed(): Promise<never> {
     return this.#memory.failed;
   }
@@ -146,7 +147,7 @@ export class RolloutService implements AsyncDisposable {
     };
   }
 
-  /** Attempts of groups that were told since this start, by outcome. */
+  /** The attempts in groups delivered since this start, by outcome. */
   get outcomes(): ReadonlyMap<string, number> {
     return this.#desk.outcomes;
   }
@@ -175,7 +176,7 @@ export class RolloutService implements AsyncDisposable {
     return this.#desk.book.all.map(({ status }) => status);
   }
 
-  /** Gives up what is not finished of a batch. */
+  /** Cancels the unfinished part of a batch. */
   async cancel(id: string): Promise<BatchStatus> {
     return await this.#desk.cancel(id);
   }
@@ -186,10 +187,9 @@ export class RolloutService implements AsyncDisposable {
   }
 
   /**
-   * Gives up what is not finished of the batches whose keys begin with a text, and forgets all groups of them:
-   * for whoever starts a job anew that is gone.
-   *
-   * @returns how many batches were cancelled.
+   * Cancels the unfinished batches with keys that begin with a text, and forgets all groups of
+   * those batches. Use it to start a lost job again.
+   * @returns the number of cancelled batches.
    */
   async clear(keyPrefix: string): Promise<number> {
     const { book } = this.#desk;
@@ -202,7 +202,9 @@ export class RolloutService implements AsyncDisposable {
     return unfinished.length;
   }
 
-  /** Where a group belongs, for trainers. `isAlone`: its reader takes no groups of other batches. */
+  /**
+   * Returns a group's place, for trainers. `isAlone`: the reader takes no groups of other batches.
+   */
   placeOf({ batch: id, groupIndex }: GroupEntry, isAlone: boolean): TrainerGroupPlace {
     const { number, request } = this.#desk.book.find(id);
     const { dir, setup } = this.#options;
@@ -216,10 +218,10 @@ export class RolloutService implements AsyncDisposable {
   }
 
   /**
-   * Forgets the groups up to a cursor, of all batches or of one: without a cursor, all of one that has ended.
-   *
+   * Forgets the groups up to a cursor, of all batches or of one. Without a cursor, forgets all
+   * groups of a batch that has ended.
    * @returns the cursor.
-   * @throws ServiceError `bad-request` for a cursor that no group has yet, or where it is missing;
+   * @throws ServiceError `bad-request` for a missing cursor or one that no group has yet;
    *   `not-found` for an unknown batch.
    */
   async acknowledge({ cursor, batch }: Acknowledgement): Promise<number> {
@@ -251,8 +253,7 @@ export class RolloutService implements AsyncDisposable {
   }
 
   /**
-   * Announces a version of the policy, and has the engine load its weights where they are named.
-   *
+   * Announces a version of the policy, and makes the engine load its weights if they are named.
    * @throws ServiceError `version-not-newer`, `bad-request` or `engine-failed`.
    */
   async announce(announced: Announcement): Promise<void> {
@@ -261,14 +262,14 @@ export class RolloutService implements AsyncDisposable {
     this.#desk.advance();
   }
 
-  /** Accepts nothing more and lets streams end; what is played comes to rest. */
+  /** Accepts no more requests, ends streams, and stops running attempts. */
   stop(): void {
     this.#stop.abort(new DOMException("the service is stopping", "AbortError"));
     for (const batch of this.#desk.book.open) batch.callOff?.();
     this.groups.wake();
   }
 
-  /** Stops what is played, which the next start goes on with, and gives the folder back. */
+  /** Stops running attempts, which the next start resumes, and releases the folder. */
   async [Symbol.asyncDispose](): Promise<void> {
     await using _lock = this.#lock;
     await using _journal = this.#memory.journal;

@@ -1,4 +1,4 @@
-/** What the service answers a call with that it does not do; docs/service.md says when. */
+/** The codes of refused calls. docs/service.md explains them. */
 export type ServiceErrorCode = keyof typeof statuses;
 
 const statuses = {
@@ -34,7 +34,7 @@ export class ServiceError extends Error {
     return statuses[this.code];
   }
 
-  /** Seconds after which to call again; absent where that is no use. */
+  /** The number of seconds after which to call again. `undefined` if a repetition cannot help. */
   get retryAfterS(): number | undefined {
     return this.code === "queue-full" || this.code === "stopping" ? 5 : undefined;
   }

@@ -12,7 +12,7 @@ export type ServiceEntry =
       readonly batch: string;
       readonly atMs: number;
       readonly request: BatchRequest;
-      /** Who is given its groups; absent: the readers of `/v1/groups`. */
+      /** The taker of its groups. Absent for the readers of `/v1/groups`. */
       readonly taker?: string;
     }
   | GroupEntry
@@ -20,13 +20,16 @@ export type ServiceEntry =
       readonly type: "batch-ended";
       readonly batch: string;
       readonly state: "finished" | "cancelled" | "failed";
-      /** Why it failed. */
+      /** The reason why it failed. */
       readonly reason?: string;
     }
   /** Groups up to the cursor: of all batches, or of one. */
   | { readonly type: "acknowledged"; readonly cursor: number; readonly batch?: string }
   | { readonly type: "policy"; readonly version: number; readonly weights?: string }
-  /** The engine is told to load weights; `policy` follows, or `policy-kept` where it did not. */
+  /**
+   * The engine is about to load weights. `policy` follows if it did, and `policy-kept` if it did
+   * not.
+   */
   | { readonly type: "policy-loading"; readonly version: number; readonly weights: string }
   | { readonly type: "policy-kept" }
   | { readonly type: "paused"; readonly isPaused: boolean };
@@ -39,16 +42,18 @@ export interface GroupEntry {
   readonly groupIndex: number;
 }
 
-/** The service's memory: append-only, each line on the disk before anybody is told of it. */
+/**
+ * The service's journal: an append-only file. Each line is on the disk before its effect is
+ * visible.
+ */
 export interface ServiceJournal extends AsyncDisposable {
   append(entry: ServiceEntry): Promise<void>;
 }
 
 /**
- * Opens the journal of a data folder and reads what earlier starts wrote.
- *
- * @param guard - Asked before each write whether the folder is still this process's.
- * @throws UsageError where the disk refuses, or a line is not the journal's.
+ * Opens the journal of a data folder and reads the lines of earlier starts.
+ * @param guard - Called before each write. Throws if the folder no longer belongs to this process.
+ * @throws UsageError if the disk fails, or if a line is invalid.
  */
 export async function openServiceJournal(
   dir: string,

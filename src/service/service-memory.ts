@@ -2,9 +2,14 @@ import { withResolvers } from "../async/with-resolvers.ts";
 import { ServiceError } from "./service-error.ts";
 import type { ServiceEntry, ServiceJournal } from "./service-journal.ts";
 
-/** What a service writes down; what the disk refuses ends it, as it could promise nothing any more. */
+/**
+ * Writes the service's journal. A failing disk ends the service, because its promises would no
+ * longer hold.
+ */
 export class ServiceMemory {
-  /** Rejects where the service cannot go on, such as on a full disk. Never resolves. */
+  /**
+   * Rejects if the service cannot continue, for example because the disk is full. Never resolves.
+   */
   readonly failed: Promise<never>;
   readonly journal: ServiceJournal;
   readonly #fail: (reason: unknown) => void;
@@ -14,7 +19,7 @@ export class ServiceMemory {
     const { promise, reject } = withResolvers<never>();
     this.failed = promise;
     this.#fail = reject;
-    // Whoever awaits it is told.
+    // Callers await this promise. The handler only prevents an unhandled rejection.
     promise.catch(() => {});
   }
 
@@ -23,7 +28,7 @@ export class ServiceMemory {
     await this.orFail(this.journal.append(entry));
   }
 
-  /** The result of work whose failure ends the service, refusals apart. */
+  /** Awaits work. Its failure ends the service, unless it is a refusal. */
   async orFail<Result>(work: Promise<Result>): Promise<Result> {
     try {
       return await work;

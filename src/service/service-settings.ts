@@ -11,7 +11,7 @@ import {
   type Setting,
 } from "../composition/config/setting.ts";
 
-/** What a service has of its own. */
+/** Settings that only a service has. */
 const ownSettings = [
   {
     name: "host",
@@ -66,7 +66,7 @@ const ownSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** What each batch says for itself, or does not go together with a service. */
+/** Settings that each batch brings itself, or that a service cannot use. */
 const notServed: ReadonlySet<string> = new Set([
   "split",
   "tasks",
@@ -86,9 +86,9 @@ export const serviceSettings: readonly Setting[] = [
   ...ownSettings,
 ];
 
-/** What a service plays, where it listens, and what it takes. */
+/** The settings of a service. */
 export interface ServiceConfig {
-  /** Its scope is none: batches say which tasks. */
+  /** Has no scope: batches name their tasks. */
   readonly run: RunConfig;
   readonly dir: string;
   readonly host: string;
@@ -97,9 +97,9 @@ export interface ServiceConfig {
   readonly maxQueued: number;
   /** Addresses of engines that batches may name, as `engineAddress()` writes them. */
   readonly batchEngines: readonly string[];
-  /** Where work is taken from. */
+  /** The source of work. Absent if the service takes no such work. */
   readonly agentLightning?: { readonly url: string; readonly keyEnv?: string };
-  /** Where attempts are handed out; absent where this process plays them. */
+  /** The queue. Absent if this process plays the attempts. */
   readonly queue?: QueueConfig;
 }
 

@@ -12,13 +12,13 @@ import { maxBatchAttempts } from "./batch-request.ts";
 /** The form in which a reader wants groups. */
 export interface TrainerForm {
   readonly to: ExportTarget;
-  /** The whole number that stands for `""`, where the engine named no version. */
+  /** The whole number to write for `""`, the version of tokens whose engine reported none. */
   readonly policyVersion?: number;
   /** slime: whether prompts are the text that the policy was sent, in the place of the messages. */
   readonly hasPromptText?: boolean;
 }
 
-/** Where a group belongs. */
+/** The place of a group. */
 export interface TrainerGroupPlace {
   /** The folder of its batch. */
   readonly folder: string;
@@ -26,13 +26,13 @@ export interface TrainerGroupPlace {
   /** At which it was sampled. */
   readonly temperature: number;
   /**
-   * Counts batches from 1, where the reader takes groups of several: names and places are told apart by it
-   * then. Absent: they are those of the batch's own run.
+   * The batch's number, from 1, if the reader takes groups of several batches. Names and places
+   * then contain it. Absent: they are those of the batch's own run.
    */
   readonly batchNumber?: number;
 }
 
-/** A group as `/v1/groups` tells it, as far as it is needed here. */
+/** The members of a group in `/v1/groups` that this code needs. */
 interface ToldGroup {
   readonly batch: string;
   readonly attempts: readonly {
@@ -43,10 +43,12 @@ interface ToldGroup {
   }[];
 }
 
-/** Folders whose episodes are known by their places. */
+/** The number of folders with indexed episodes in memory. */
 const maxStories = 64;
 
-/** Makes trainers' rows of groups that were told: by the code and the rules of `turnwright export`. */
+/**
+ * Converts delivered groups to trainers' rows, with the code and the rules of `turnwright export`.
+ */
 export class TrainerGroups {
   readonly #stories = new Map<string, BatchStories>();
   readonly #spell: NonNullable<ExportSurroundings["spell"]>;
@@ -65,7 +67,7 @@ export class TrainerGroups {
       const members = await this.#membersOf(told, place);
       return { ...head, ...(await this.#records(members, place, form)) };
     } catch (error) {
-      // What stops an export of a file: nothing of the group is passed on, and its reader is told.
+      // A row that an export refuses: the reader gets an error and nothing of the group.
       if (!(error instanceof UsageError)) throw error;
       return { ...head, records: [], notes: [], refused: error.message };
     }

@@ -10,7 +10,7 @@ import { ServiceError } from "../service-error.ts";
 import { aglRules, toAglEvents } from "./agl-events.ts";
 import { AglError, isGone, type AglRollout, type AglStore } from "./agl-store.ts";
 
-/** What the service's journal calls the batches of this contract. */
+/** The name of this contract's batches in the service's journal. */
 export const aglTaker = "agent-lightning";
 
 /** Rollouts that are asked for at once. */
@@ -22,13 +22,16 @@ const lookEveryMs = 1_000;
 /** Longest pause between two tries of the same call, in milliseconds. */
 const longestPauseMs = 30_000;
 
-/** What the store says to a claim: `unknown` where it did not answer, though it may have had it. */
+/**
+ * The store's reply to a claim. `unknown` if no reply came, although the store may have accepted
+ * the claim.
+ */
 type Claim = "ours" | "not-ours" | "unknown";
 
-/** What a bridge works with. */
+/** The parts that a bridge works with. */
 interface AglBridgeOptions {
   readonly store: AglStore;
-  /** How the policy is called in events. */
+  /** The policy's name in events. */
   readonly model: string;
   /** For people: what the bridge could not do. */
   readonly note: (text: string) => void;
@@ -36,9 +39,9 @@ interface AglBridgeOptions {
 }
 
 /**
- * Takes work from agent-lightning's store and gives back its events: what a controller of agent-lightning
- * starts runners for. A rollout's id is the batch's key, so that one which was begun by an earlier start of
- * the service is gone on with.
+ * Takes work from agent-lightning's store and returns its events, in place of the runners that its
+ * controller starts. A rollout's id is the batch's key, so that a later start of the service
+ * resumes it.
  */
 export class AglBridge {
   readonly #options: AglBridgeOptions;
@@ -88,12 +91,13 @@ export class AglBridge {
         await this.#begin(service, rollout);
       } catch (error) {
         if (!(error instanceof ServiceError) || error.code === "stopping") throw error;
-        // What is left waits in the store.
+        // The rest stays in the store.
         if (error.code === "queue-full") break;
         refused.push({ id, problem: error.message });
       }
     }
-    // Last: what the store does not let be told, which is found again, keeps no other from being begun.
+    // Refusals come last: the store may fail to take one, and that must not delay other rollouts.
+    // The next search finds it again.
     for (const { id, problem } of refused) await this.#refuse(id, problem, stopping);
   }
 
@@ -105,11 +109,11 @@ export class AglBridge {
     try {
       const { status } = await service.submit(toBatch(rollout), aglTaker);
       const isOurs = await store.claim(id, service.stopping);
-      // Told first: a cancellation waits for what was played and waits for this.
+      // Resolved first: a cancellation waits for running attempts, and those wait for this.
       claimed.resolve(isOurs ? "ours" : "not-ours");
       if (!isOurs) await service.cancel(status.batch);
     } finally {
-      // Where nothing was told by now, whoever has a result to give asks the store again.
+      // If no reply came, the delivery of the result asks the store again.
       claimed.resolve("unknown");
       this.#claims.delete(id);
     }
@@ -120,7 +124,7 @@ export class AglBridge {
     try {
       await this.#options.store.move(id, { state: "failed", problem }, signal);
     } catch (error) {
-      // Somebody else has ended it.
+      // Another process has ended the rollout.
       if (!isGone(error)) throw error;
     }
   }
@@ -141,20 +145,20 @@ export class AglBridge {
       await store.move(id, { state: "succeeded" }, signal);
     } catch (error) {
       if (!isGone(error)) throw error;
-      // Its trainer has given it up, or somebody else has ended it.
+      // The trainer has cancelled the rollout, or another process has ended it.
       note(`agent-lightning does not take ${id} any more: ${error.message}`);
     }
   }
 
-  /** Says that a rollout was cancelled, or has failed, where it is this service's. */
+  /** Reports a cancelled or failed rollout to the store, if it belongs to this service. */
   async #giveUp(id: string, problem: string, stopped: AbortSignal): Promise<void> {
     const { store, note } = this.#options;
     try {
-      // Before it is claimed the store would say that it is nobody's.
+      // Before the claim, the store would report that the rollout has no owner.
       if ((await this.#claims.get(id)) === "not-ours") return;
       await this.#insist(stopped, async () => {
         try {
-          // A stop does not end the call under way: the next start does not tell it.
+          // A stop does not cut this call short, because the next start would not repeat it.
           const signal = AbortSignal.timeout(longestPauseMs);
           if (await store.isOurs(id, signal)) await this.#refuse(id, problem, signal);
         } catch (error) {
@@ -203,7 +207,7 @@ export class AglBridge {
   }
 }
 
-/** Whether the store did not do what it was asked, or a call of it took longer than it may. */
+/** True if the store did not do what it was asked, or a call took too long. */
 function isUnanswered(error: unknown): boolean {
   if (error instanceof AglError) return true;
   return error instanceof DOMException && error.name === "TimeoutError";

@@ -4,7 +4,7 @@ import type { ExportRules, ReadyAttempt } from "../../export/exporter.ts";
 import { namedGroupRules } from "../../export/common-rules.ts";
 import type { AglEvent } from "./agl-store.ts";
 
-/** What becomes of each kind of attempt: several rows are several trajectories there. */
+/** The rule for each kind of attempt. Several rows become several trajectories. */
 export const aglRules: ExportRules = namedGroupRules;
 
 /**

@@ -5,13 +5,13 @@ import { parseJsonText } from "../../json/parse-json.ts";
 import { plainReply, readReplyText } from "../../http/read-reply.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 
-/** Where agent-lightning's server is. */
+/** The address of agent-lightning's server. */
 interface AglStoreOptions {
   /** Without `/api`. */
   readonly url: string;
-  /** Its `key`; absent where it has none. */
+  /** The server's `key`. Absent if it has none. */
   readonly key?: string;
-  /** Names the attempts of this service, also behind its restart, and of no other. */
+  /** Names the attempts of this service, before and after a restart, and of no other service. */
   readonly attempt: string;
 }
 
@@ -22,7 +22,7 @@ const rolloutSchema = z.object({
   config: z.object({ timeout_seconds: z.number().nullish() }),
 });
 
-/** Work that the store hands out. Members that nothing here reads are left out. */
+/** A rollout that the store hands out. Members that this code does not read are left out. */
 export type AglRollout = z.infer<typeof rolloutSchema>;
 
 const statusSchema = z.object({
@@ -31,7 +31,7 @@ const statusSchema = z.object({
   }),
 });
 
-/** Where a rollout stands. */
+/** A rollout's state in the store. */
 export type AglState = "queuing" | "running" | "succeeded" | "failed";
 
 /** One event of an attempt. */
@@ -41,7 +41,7 @@ export interface AglEvent {
 }
 
 /**
- * The store did not do what it was asked, or answered what none answers; `status` is 0 where no answer came.
+ * The store did not do what it was asked, or sent an invalid reply. `status` is 0 if no reply came.
  */
 export class AglError extends Error {
   override readonly name = "AglError";
@@ -53,7 +53,7 @@ export class AglError extends Error {
   }
 }
 
-/** Answers are given up after this many milliseconds. */
+/** The longest time for a reply, in milliseconds. */
 const timeoutMs = 60_000;
 
 /**
@@ -76,16 +76,15 @@ export class AglStore {
     this.#redactor.learnUrl(url);
   }
 
-  /** Rollouts that nobody plays, oldest first. */
+  /** Returns rollouts that no runner plays, oldest first. */
   async queued(limit: number, signal: AbortSignal): Promise<readonly AglRollout[]> {
     const path = `/api/rollouts?state_in=queuing&limit=${limit}`;
     return await this.#read(path, z.array(rolloutSchema), signal);
   }
 
   /**
-   * Whether it runs as this service's attempt.
-   *
-   * @throws AglError with the status 404 where the store has it no more.
+   * Returns true if the rollout runs as this service's attempt.
+   * @throws AglError with the status 404 if the store no longer has it.
    */
   async isOurs(id: string, signal: AbortSignal): Promise<boolean> {
     const { rollout } = await this.#read(pathOf(id), statusSchema, signal);
@@ -93,7 +92,7 @@ export class AglStore {
     return state === "running" && attempt === this.#attempt;
   }
 
-  /** Takes a rollout; false where somebody else has it, or it has ended. */
+  /** Claims a rollout. Returns false if another runner has it, or if it has ended. */
   async claim(id: string, signal: AbortSignal): Promise<boolean> {
     try {
       await this.move(id, { state: "running" }, signal);
@@ -105,7 +104,7 @@ export class AglStore {
     }
   }
 
-  /** @throws AglError with the status 409 where it cannot go there from where it stands. */
+  /** @throws AglError with the status 409 if the rollout's state does not allow the change. */
   async move(
     id: string,
     { state, problem }: { readonly state: Exclude<AglState, "queuing">; readonly problem?: string },
@@ -161,7 +160,7 @@ export class AglStore {
       const text = await readReplyText(reply);
       const answer = status < 300 ? parseJsonText(text) : undefined;
       if (answer !== undefined) return answer;
-      // Cut behind that: what is left of a key would not be known as one.
+      // Cut after redaction, because a part of a key would not be recognised.
       const said = this.#redactor.text(text).slice(0, 200);
       throw new AglError(status, `${method} ${path} answered ${status}: ${said}`);
     } catch (cause) {
@@ -174,7 +173,7 @@ export class AglStore {
   }
 }
 
-/** Whether the store has the rollout no more, or it stands otherwise than was thought. */
+/** True if the store no longer has the rollout, or if its state differs from the expected one. */
 export function isGone(error: unknown): error is AglError {
   return error instanceof AglError && (error.status === 404 || error.status === 409);
 }

@@ -2,7 +2,7 @@ import type { BatchRequest } from "../batch-request.ts";
 import { readSampling } from "../batch-request.ts";
 import { ServiceError } from "../service-error.ts";
 
-/** What `POST /run` asks for. */
+/** The body of `POST /run`. */
 export interface RunRequest {
   readonly split: string;
   readonly taskIndex: number;

@@ -9,8 +9,7 @@ import { parseStrictJson } from "../../json/strict-json.ts";
 const maxBodySize = 8 * 1024 * 1024;
 
 /**
- * Reads a body that is a JSON object, or nothing where that is allowed.
- *
+ * Reads a body that is a JSON object, or an empty body if that is allowed.
  * @throws ServiceError `too-large`, `bad-encoding` or `bad-request`.
  */
 export async function readCall(
@@ -76,7 +75,7 @@ export function readParameters(
   return found;
 }
 
-/** @throws ServiceError `bad-request` for a cursor that is none. */
+/** @throws ServiceError `bad-request` for an invalid cursor. */
 export function readCursor(text: string | undefined): number {
   const cursor = Number(text ?? "0");
   if (/^\d{1,16}$/.test(text ?? "0") && Number.isSafeInteger(cursor)) return cursor;

@@ -6,8 +6,7 @@ import type { TrainerForm } from "../trainer-groups.ts";
 export const formParameters = ["format", "policyVersion", "promptText"] as const;
 
 /**
- * Reads in which trainer's form groups are wanted; absent: as they were told.
- *
+ * Reads the trainer's form of the groups. Absent: groups as they were delivered.
  * @throws ServiceError `bad-request` that names the parameter.
  */
 export function readForm(

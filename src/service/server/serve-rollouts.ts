@@ -10,7 +10,7 @@ export interface ServedRollouts extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Where it listens. */
+/** The address of the server, and its options. */
 export interface RolloutsPlace extends Omit<ServiceAppOptions, "checksHost"> {
   readonly host: string;
   /** 0: any that is free. */

@@ -19,19 +19,19 @@ import { openApi } from "./open-api.ts";
 import { readCall, readCursor, readParameters } from "./read-call.ts";
 import { formParameters, readForm } from "./read-form.ts";
 
-/** Who may call, and what the service says of itself. */
+/** The rights of callers, and the service's own parts. */
 export interface ServiceAppOptions {
   /** Turnwright's version. */
   readonly version: string;
-  /** Needed for each call; absent: whoever reaches the service may. */
+  /** The token that each call needs. Absent: calls need no token. */
   readonly token?: string;
-  /** Whether calls must be meant for this machine by name (see `AccessRules`). */
+  /** True if calls must address this machine by name (see `AccessRules`). */
   readonly checksHost: boolean;
-  /** Takes secrets out of what callers are told that went wrong. */
+  /** Removes secrets from error messages. */
   readonly redactor: Redactor;
-  /** Answers NeMo Gym; absent: nobody does. */
+  /** Answers NeMo Gym. Absent: its routes do not exist. */
   readonly gym?: GymAgent;
-  /** Told of our own bugs. */
+  /** Called with errors that are bugs of this package. */
   readonly onTrouble?: (error: unknown) => void;
 }
 

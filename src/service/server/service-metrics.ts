@@ -52,7 +52,7 @@ export function createServiceMetrics(service: RolloutService): ServiceMetrics {
       registers,
       collect() {
         const value = read(service);
-        // What is not known is not 0.
+        // Unknown is not 0.
         if (value === undefined) gauge.remove();
         else gauge.set(value);
       },
