@@ -19,20 +19,19 @@ import type { AgentConfig, ForeignAgentConfig } from "./config/agent-config.ts";
 import { isTauName } from "./environment/environment-names.ts";
 import { findBundle } from "./environment/environments.ts";
 
-/** What an agent is made for. */
+/** The place of an agent: renderer, environment and data. */
 interface AgentPlace {
   readonly renderer: Renderer;
   readonly environment: Environment;
-  /** The environment's data; absent: the places where a bundle is looked for. */
+  /** The folder with the environment's data. Absent: the usual places of a bundle. */
   readonly dataDir?: string;
 }
 
 type ToolCallingConfig = Extract<AgentConfig, { readonly calls: unknown }>;
 
 /**
- * The agent of a configuration, with the prompts of the environment's own benchmark.
- *
- * @throws UsageError where the chat template or the environment does not have what it needs.
+ * Creates a configuration's agent, with the prompts of the environment's benchmark.
+ * @throws UsageError if the chat template or the environment lacks something that the agent needs.
  */
 export async function createAgent(
   config: Exclude<AgentConfig, ForeignAgentConfig>,
@@ -51,8 +50,8 @@ export async function createAgent(
 }
 
 /**
- * @throws UsageError where the chat template cannot express what the agent's turns are answered with:
- *   every episode would fail.
+ * @throws UsageError if the chat template cannot render the observations after the agent's turns.
+ *   Every episode would fail.
  */
 function requirePlayable(card: CapabilityCard, strategy: AgentConfig["strategy"]): void {
   const needsTools = strategy === "tool-calling" || strategy === "few-shot";
@@ -137,7 +136,7 @@ async function createFewShotAgent(
   return fewShotAgent({ ...options, examples, exampleCount, draw, seed });
 }
 
-/** A file of τ-bench's bundle, where the environment is one of its domains. */
+/** Returns a file of τ-bench's bundle, if the environment is one of its domains. */
 async function findBundleFile(
   { environment: { name }, dataDir }: AgentPlace,
   nameFor: (domain: string) => string,

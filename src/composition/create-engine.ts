@@ -8,9 +8,8 @@ import { withoutUndefined } from "../values/without-undefined.ts";
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * The engine of a configuration. The code of each is loaded only where it is wanted.
- *
- * @throws UsageError where a key is not in the environment, or the model cannot be loaded.
+ * Creates a configuration's engine. Loads only the code of that engine.
+ * @throws UsageError if a key's variable is not set, or if the model cannot be loaded.
  */
 export async function createEngine(config: EngineConfig, env: Variables): Promise<Engine> {
   switch (config.kind) {

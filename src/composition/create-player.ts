@@ -9,15 +9,15 @@ import { whyUnplayable } from "../renderer/capability/why-unplayable.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import type { ForeignAgentConfig } from "./config/agent-config.ts";
 
-/** What plays a run's attempts where its agent keeps its conversations itself. */
+/** The player of a run's attempts, for agents that keep their own conversations. */
 export interface CreatedPlayer extends Required<Pick<EpisodeSetup, "agent" | "play">> {
   close(): Promise<void>;
 }
 
 /**
- * What plays with an agent that was written elsewhere: a module, a program, or one that is given.
- *
- * @throws UsageError where there is no such module, or the model's chat template cannot be gone on with.
+ * Creates the player for a foreign agent: a module, a program, or an object.
+ * @throws UsageError if the module does not exist, or if the model's chat template cannot continue
+ *   a conversation.
  */
 export async function createPlayer(
   chosen: ForeignAgentConfig | ForeignAgent,
@@ -36,7 +36,7 @@ async function findAgent(chosen: ForeignAgentConfig | ForeignAgent): Promise<For
   return chosen.strategy === "module" ? await loadAgent(chosen.file) : commandAgent(chosen.command);
 }
 
-/** Stands where a built-in strategy is wanted; nobody asks it anything. */
+/** A placeholder for the built-in strategy. It is never called. */
 const standIn: Agent = {
   strategy: "foreign",
   open: refuse,

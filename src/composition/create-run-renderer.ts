@@ -4,9 +4,8 @@ import type { Renderer } from "../renderer/renderer.ts";
 import type { RunConfig } from "./config/run-config.ts";
 
 /**
- * The renderer of a configuration, its chat template telling the policy how many calls it may make
- * where that is the place for it.
- *
+ * Creates a configuration's renderer. Its chat template states the number of calls per turn if that
+ * is configured.
  * @throws UsageError as `createRenderer()` and `instructTemplate()` do.
  */
 export async function createRunRenderer({

@@ -46,7 +46,10 @@ export async function createRunUser(
   }
 }
 
-/** τ-bench's own prompts, where its bundle is at hand; else our own words are used. */
+/**
+ * Returns τ-bench's own prompts if its bundle is available. Otherwise this package's prompts are
+ * used.
+ */
 async function findPrompts({ name, dataDir }: EnvironmentConfig): Promise<UserPrompts | undefined> {
   if (!isTauName(name)) return undefined;
   const dir = dataDir ?? (await findBundle());

@@ -30,14 +30,14 @@ import { withoutUndefined } from "../values/without-undefined.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import { readVersion } from "./version.ts";
 
-/** What a run is told of while it is played. */
+/** Options for playing a run. */
 export type PlayOptions = Pick<
   RunOptions,
   "signal" | "player" | "onProgress" | "onEpisode" | "onEngine" | "onAdmission" | "source"
 > & {
-  /** What is played, where otherwise than configured: how large groups are, and their seeds. */
+  /** The plan, with group sizes and seeds. Default: the configured one. */
   readonly plan?: RunPlan;
-  /** Episodes at once, where otherwise than configured. */
+  /** The number of episodes at once. Default: the configured one. */
   readonly concurrency?: number;
 };
 
@@ -46,22 +46,22 @@ export interface Run extends AsyncDisposable {
   readonly config: RunConfig;
   readonly environment: Environment;
   readonly plan: RunPlan;
-  /** Who plays, and how: also for `playEpisode()`. */
+  /** The parts of each episode, also for `playEpisode()`. */
   readonly setup: Omit<EpisodeSetup, "onTurn">;
   /** Knows the keys of the engine and of the user's model, and takes them out of what is played. */
   readonly redactor: Redactor;
-  /** What the run's folder says of it. */
+  /** The content of `run.json`. */
   readonly manifest: RunManifest;
-  /** What a person should know of engine and template before the run. */
+  /** Warnings about the engine and the chat template. */
   readonly warnings: readonly string[];
   /**
-   * Opens the run's folder: the one that is named, to begin in it or to go on, or a new one. It says which episodes
-   * there will be; a `startRun()` of your own whose tasks are others leaves that open.
-   *
-   * @param onWait - Told why it waits for another process.
-   * @param options.isOpen - Whether it leaves that open from its beginning: others give the tasks. Default false.
-   * @param options.manifest - What `run.json` is to say in the place of `manifest`.
-   * @throws UsageError where the folder holds a run of another configuration, or cannot be written.
+   * Opens the run's folder to start or resume it: the named one, or a new one. The folder has the
+   * plan of the episodes; a `startRun()` with other tasks leaves the number open.
+   * @param onWait - Called with the reason for a wait for another process.
+   * @param options.isOpen - True if the caller chooses the tasks, so that their number is open.
+   *   Default false.
+   * @param options.manifest - The content of `run.json`, in place of `manifest`.
+   * @throws UsageError if the folder has a run with another configuration, or cannot be written.
    */
   openFolder(
     onWait?: (why: string) => void,
@@ -73,7 +73,7 @@ export interface Run extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Where a run reaches the world outside. */
+/** The outside of a run: signal, clock, environment variables, engine. */
 export interface RunSurroundings {
   /** Ends the wait for an engine that does not answer. */
   readonly signal?: AbortSignal;
@@ -83,15 +83,14 @@ export interface RunSurroundings {
   readonly env?: Variables;
   /** Plays in the place of the engine that is configured. */
   readonly engine?: Engine;
-  /** What others are told of the process that holds the run's folder. Default: the name of its script. */
+  /** The name of this process for others that wait for the folder. Default: its script's name. */
   readonly command?: string;
 }
 
 /**
- * Puts a run together: the same one for the command line, a service and a library's user.
- *
- * @throws UsageError for what cannot be loaded or played together.
- * @throws RolloutError where the engine does not answer.
+ * Assembles a run, for the command line, a service or a library's user.
+ * @throws UsageError if a part cannot be loaded or combined.
+ * @throws RolloutError if the engine does not answer.
  */
 export async function createRun(config: RunConfig, around: RunSurroundings = {}): Promise<Run> {
   const { now = Date.now, env = process.env, signal } = around;

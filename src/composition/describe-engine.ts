@@ -3,9 +3,9 @@ import { askDescription, type AskDescriptionOptions } from "../episode/ask-descr
 import { RolloutError } from "../errors.ts";
 
 /**
- * Asks an engine what it is, and says which flag to look at where it does not answer as it should.
- *
- * @throws RolloutError where the engine does not answer, or answers what is no description.
+ * Asks an engine for its description. Names the flag to check if the engine does not answer
+ * properly.
+ * @throws RolloutError if the engine does not answer, or sends an invalid description.
  */
 export async function describeEngine(
   engine: Engine,

@@ -6,7 +6,7 @@ import { UsageError } from "../errors.ts";
 /** Files up to this size are hashed whole; of larger ones, such as weights, so much in three places. */
 const wholeBytes = 64 * 2 ** 20;
 
-/** How much is read at a time: each time costs as much as hashing some ten thousand bytes. */
+/** The number of bytes per read. A read costs as much as hashing some ten thousand bytes. */
 const chunkBytes = 2 ** 20;
 
 /** The SHA-256 of a text, as 64 hexadecimal digits. */
@@ -15,8 +15,8 @@ export function hashOf(text: string): string {
 }
 
 /**
- * A hash by which a file is known again wherever it lies: the SHA-256 of its bytes or, beyond 64 MiB,
- * of its size and its first, middle and last 16 MiB. `undefined` where there is no such file.
+ * Returns a hash that identifies a file's content: the SHA-256 of its bytes or, above 64 MiB, of
+ * its size and its first, middle and last 16 MiB. Returns `undefined` if the file does not exist.
  */
 export async function fingerprintFile(file: string): Promise<string | undefined> {
   const handle = await open(file).catch((error: NodeJS.ErrnoException) => {
@@ -48,10 +48,9 @@ function stretchesOf(size: number): readonly (readonly [start: number, length: n
 }
 
 /**
- * A hash of files by their names below a folder: the same contents elsewhere give the same. Those that are
- * absent are left out.
- *
- * @throws UsageError where all are: a hash of nothing is the same for everything.
+ * Returns a hash of files and their names relative to a folder. The same content in another folder
+ * has the same hash. Missing files are left out.
+ * @throws UsageError if all files are missing, because all empty sets have the same hash.
  */
 export async function fingerprintFiles(dir: string, names: readonly string[]): Promise<string> {
   const lines: string[] = [];

@@ -31,38 +31,40 @@ import { SessionJournal } from "../gateway/session/session-journal.ts";
 export interface GatewayRun extends AsyncDisposable {
   readonly gateway: Gateway;
   readonly folder: RunFolder;
-  /** What a person should know of engine and template. */
+  /** Warnings about the engine and the chat template. */
   readonly warnings: readonly string[];
-  /** What was found in the folder that people may want to know. */
+  /** Notes for the user about the folder's content. */
   readonly notes: readonly string[];
   /** Sums over the finished sessions. */
   progress(): RunProgress;
-  /** Says that the gateway closes, and writes the sums: `finished` where no session is open. */
+  /** Writes the gateway's end and its totals: `finished` if no session is open. */
   end(): Promise<void>;
 }
 
-/** Where a gateway reaches the world outside. */
+/** The outside of a gateway: signal, clock, environment variables, engine. */
 export interface GatewaySurroundings {
   readonly env?: Variables;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
-  /** Told of what is wrong on our side, beside the run's events. */
+  /** Called with errors on our side, in addition to the run's events. */
   readonly onTrouble?: (error: unknown) => void;
-  /** Told of an engine that does not answer, and of its return, beside the run's events. */
+  /**
+   * Called when the engine stops answering, and when it answers again, in addition to the run's
+   * events.
+   */
   readonly onEngine?: (news: EngineNews) => void;
   readonly clock?: Clock;
   readonly signal?: AbortSignal;
 }
 
-/** More turns than this share that begin anew are worth a warning. */
+/** The share of turns that start a new root above which the gateway warns. */
 const warningShare = 0.05;
 
 /**
- * Puts a gateway together: engine, renderer and run folder, with the sessions in it that are not
- * finished.
- *
- * @throws UsageError for what cannot be loaded or used together, or a folder of another gateway.
- * @throws RolloutError where the engine does not answer.
+ * Assembles a gateway: engine, renderer and run folder, with its unfinished sessions.
+ * @throws UsageError if a part cannot be loaded or combined, or if the folder belongs to another
+ *   gateway.
+ * @throws RolloutError if the engine does not answer.
  */
 export async function createGatewayRun(
   config: GatewayConfig,
@@ -84,7 +86,7 @@ export async function createGatewayRun(
   }
 }
 
-/** Closes what was opened, the last first, whatever goes wrong with one. */
+/** Closes the opened parts, the last first, even if one fails. */
 async function closeAll(opened: (() => Promise<void> | undefined)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const close of opened.splice(0).toReversed()) {
@@ -106,7 +108,7 @@ async function openParts(
     readonly onTrouble: ((error: unknown) => void) | undefined;
     readonly onEngine: ((news: EngineNews) => void) | undefined;
     readonly signal: AbortSignal | undefined;
-    /** What is to be closed, in the order in which it was opened. */
+    /** Functions that close the opened parts, in opening order. */
     readonly opened: (() => Promise<void> | undefined)[];
   },
 ): Promise<GatewayRun> {
@@ -138,7 +140,7 @@ async function openParts(
     clock,
     onNews: (news) => {
       onEngine?.(news);
-      // A disk that refuses this refuses the next turn, too, and that is told.
+      // A disk that refuses this write refuses the next turn too, which is reported.
       folder.writeEvent({ ...news, atMs: now() }).catch(() => {});
     },
   });
@@ -240,7 +242,7 @@ async function writeTrouble(
   try {
     await folder.writeEvent({ type: "trouble", atMs, message, stack });
   } catch (failure) {
-    // A disk that refuses it refuses the next episode as well, and that is told.
+    // A disk that refuses this write refuses the next episode too, which is reported.
     if (!(failure instanceof UsageError)) throw failure;
   }
 }
@@ -273,7 +275,7 @@ async function describeGateway(
       engine: description,
       template: renderer.card,
       vocabularySize: renderer.codec.vocabularySize,
-      // How many sessions there will be is for its clients to say.
+      // The clients decide the number of sessions.
       plan: { environment: gatewayEnvironment.name, split: gatewayEnvironment.split, isOpen: true },
       settings: Object.fromEntries(kept),
     },

@@ -33,10 +33,10 @@ export interface Bundle {
   readonly startedAtMs: number;
   /** Lines of `recording.jsonl`. */
   readonly recording: readonly string[];
-  /** Absent where it was not finished. */
+  /** Absent if the episode did not finish. */
   readonly episode?: EpisodeRow;
   readonly samples: readonly Sample[];
-  /** Lines of `events.jsonl` that tell of it. */
+  /** The lines of `events.jsonl` about it. */
   readonly events: readonly unknown[];
 }
 
@@ -44,20 +44,19 @@ export interface Bundle {
 export interface RecordedRun {
   readonly manifest: RunManifest;
   readonly startedAtMs: number;
-  /** Ids of the rollouts that are recorded, in the order in which they were begun. */
+  /** The ids of the recorded rollouts, in the order in which they started. */
   readonly rolloutIds: readonly string[];
   /** Ids of finished ones of which there is no recording. */
   readonly unrecordedIds: readonly string[];
-  /** Reads one; `undefined` where its recording is damaged from its first line on. */
+  /** Reads an episode. Returns `undefined` if its recording is damaged from the first line. */
   read(rolloutId: string): Promise<StoredEpisode | undefined>;
-  /** What a bug report holds of one. */
+  /** Returns an episode's part of a bug report. */
   bundle(rolloutId: string): Promise<Bundle>;
 }
 
 /**
- * Opens what was recorded: a run's folder, or the file that `turnwright bundle` writes.
- *
- * @throws UsageError where it is neither.
+ * Opens a recording: a run's folder, or a file from `turnwright bundle`.
+ * @throws UsageError if it is neither.
  */
 export async function openRecordedRun(place: string): Promise<RecordedRun> {
   const isFile = place.endsWith(".json") && !(await isFolder(place));
@@ -96,7 +95,7 @@ function openBundle(bundle: Bundle): RecordedRun {
 
 async function openFolder(name: string): Promise<RecordedRun> {
   const files = diskFiles;
-  // Whoever plays an episode again may change the working directory meanwhile.
+  // An absolute path, because the working directory may change.
   const dir = path.resolve(name);
   const { manifest } = await openStoredRun(name);
   const { runId } = manifest;
@@ -152,14 +151,12 @@ async function firstStart(dir: string): Promise<number | undefined> {
   return atMs;
 }
 
-/** Who speaks in runs of the library that name no user. */
+/** The user of library runs that name none. */
 export const defaultUser = { user: "scripted" } as const;
 
 /**
- * Puts together what a recorded run was played with, without its engine: nothing is asked of a server, and
- * no key is needed.
- *
- * @param changed - Settings in the place of the recorded ones, such as where data and models are here.
+ * Assembles the parts of a recorded run without its engine. Needs no server and no key.
+ * @param changed - Settings that replace the recorded ones, such as the folders of data and models.
  * @throws UsageError as `createRun()` does.
  */
 export async function createReplay(
@@ -187,11 +184,10 @@ export async function createReplay(
 }
 
 /**
- * Refuses a run of which nothing says what played it, as one that a program started.
- *
- * @param settings - Those that are known of it.
- * @param doing - Such as `fork lamp/test/0#0`.
- * @param remedy - What to do instead.
+ * Throws if the run's settings name no environment, for example because a program started the run.
+ * @param settings - The known settings.
+ * @param doing - The user's action, such as `fork lamp/test/0#0`.
+ * @param remedy - The advice in the message.
  * @throws UsageError
  */
 export function requireKnownSetup(
@@ -210,7 +206,7 @@ function unknownSetup(what: string, doing: string, remedy: string): UsageError {
 
 const replayRemedy = "play it again from that program, by replayEpisode() with its own setup";
 
-/** Whether it is a gateway's run: one of a rollout names its environment, whatever that is called. */
+/** True for a gateway's run. Every other run names its environment. */
 function isGateways({ configuration, found }: RunManifest): boolean {
   const plan = found["plan"] as Partial<typeof gatewayEnvironment> | null | undefined;
   const { name, split } = gatewayEnvironment;
@@ -225,7 +221,7 @@ function keptByAgents(what: string, keeping: string): UsageError {
   );
 }
 
-/** Whoever insists on a key is given one that opens nothing. */
+/** Supplies a placeholder for each required key. */
 function withoutKeys(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return new Proxy(env, {
     get: (target, name) =>

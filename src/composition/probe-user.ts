@@ -2,14 +2,13 @@ import { UsageError, describeError } from "../errors.ts";
 import type { Variables } from "./create-engine.ts";
 import type { UserConfig } from "./config/user-config.ts";
 
-/** How long the endpoint may take, in milliseconds; one that is slow is not refused for it. */
+/** The longest time for the endpoint's reply, in milliseconds. A slow endpoint is not refused. */
 const timeoutMs = 10_000;
 
 /**
- * Asks a user model's endpoint once whether it is there and takes the key, before anything is played on it.
- * The request is empty: every server that speaks the protocol refuses it, and samples nothing.
- *
- * @throws UsageError that names the flag to look at.
+ * Checks before a run that a user model's endpoint exists and accepts the key. Sends one empty
+ * request, which every server of this protocol refuses without sampling.
+ * @throws UsageError that names the flag to check.
  */
 export async function probeUser(
   config: UserConfig,
@@ -41,7 +40,7 @@ export async function probeUser(
   } catch (error) {
     signal?.throwIfAborted();
     const { code } = error as { readonly code?: unknown };
-    // What is slow or drops a connection may do better later, and each call is tried again.
+    // A slow or interrupted reply may succeed later, and each call is retried.
     if (code !== "ECONNREFUSED" && code !== "ENOTFOUND") return;
     return refuse(
       `no connection (${describeError(error)}); is the server running, and the address right?`,

@@ -10,7 +10,7 @@ import { episodesFile, samplesFile } from "../run/folder/reconcile.ts";
 import { recordingFile } from "../run/recording/recording-line.ts";
 import { indexRows, type RowIndex } from "../run/folder/row-index.ts";
 
-/** What the files of a run's folder say of one rollout: their lines, each in the order of its file. */
+/** The lines of one rollout in a run's files, each list in file order. */
 export interface RecordedLines {
   /** Of its latest attempt. */
   readonly recording: readonly Buffer[];
@@ -19,26 +19,26 @@ export interface RecordedLines {
   readonly samples: readonly Buffer[];
 }
 
-/** The recorded rollouts of a folder, in which somebody may go on playing. */
+/** The recorded rollouts of a folder. A run may still be writing there. */
 interface RecordedLinesIndex {
-  /** In the order in which they were begun. */
+  /** The rollout ids in the order in which they started. */
   readonly rolloutIds: readonly string[];
-  /** Finished ones of which nothing is recorded. */
+  /** Finished rollouts without a recording. */
   readonly unrecordedIds: readonly string[];
-  /** Where there is a line of its episode, the others are all that there are of it. */
+  /** Reads a rollout's lines. If its episode's line exists, the other lines are complete. */
   read(rolloutId: string): Promise<RecordedLines>;
 }
 
 /** A file as it was before it was gone through. */
 interface MarkedFile {
   readonly path: string;
-  /** `undefined` where there was none. */
+  /** `undefined` if the file did not exist. */
   readonly mark: FileMark | undefined;
 }
 
-/** Where the lines are. */
+/** The places of the lines. */
 interface Places {
-  /** What it was found out of; another file may be put in the place of each, and lines may be cut off. */
+  /** The files from which the places were read. A file may be replaced or cut later. */
   readonly marks: readonly MarkedFile[];
   readonly episodes: RowIndex;
   readonly samples: RowIndex;
@@ -47,8 +47,7 @@ interface Places {
 
 /**
  * Finds the lines of a folder's rollouts.
- *
- * @throws UsageError where the disk refuses the recording, else the system's own error.
+ * @throws UsageError if the disk refuses the recording, and the system's own error otherwise.
  */
 export async function indexRecordedLines(
   dir: string,
@@ -67,8 +66,8 @@ export async function indexRecordedLines(
           samples: await samples.read(rolloutId),
           recording: await readRecordingLines(dir, { files, ranges }),
         };
-        // Rows are put in their order when a run ends, and taken out when it is begun again: at these places
-        // there are others then.
+        // Rows are sorted when a run ends, and unsorted when it starts again, so the places may
+        // have changed.
         if (await areSame(places.marks, files)) return lines;
         places = await findLines(dir, files);
       }
@@ -76,7 +75,10 @@ export async function indexRecordedLines(
   };
 }
 
-/** In the opposite order of the writing: of an episode whose line is found, all that it builds on is. */
+/**
+ * Reads the files in the opposite order of writing, so that an episode's line is found only with
+ * the lines that it depends on.
+ */
 async function findLines(dir: string, files: Files): Promise<Places> {
   const marks = await markAll(dir, files);
   const episodes = await indexRows(files, path.join(dir, episodesFile));

@@ -17,27 +17,27 @@ import type { RunConfig } from "./config/run-config.ts";
 import type { EnvironmentConfig } from "./config/scope-config.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
 
-/** What a run's settings name; whatever is left out was given to a program as it is. */
+/** The parts that a run's settings name. A part that a program passed as an object is absent. */
 export type NamedParts = Partial<
   Pick<RunConfig, "environment" | "engine" | "renderer" | "agent" | "user">
 > & {
   readonly limits?: Partial<Pick<EpisodeLimits, "maxContextTokens">>;
 };
 
-/** What a run plays with, as it was made of its configuration or given. */
+/** The parts of a run, from its configuration or from a program. */
 interface RunParts {
-  /** Absent where agents bring their own, as a gateway's do. */
+  /** Absent if agents bring their own environment, as for a gateway. */
   readonly environment?: Environment;
   readonly renderer: Renderer;
   readonly engine: EngineDescription;
-  /** With the engine's context length where no other was asked for. */
+  /** Includes the engine's context length if no other limit is configured. */
   readonly limits: Pick<EpisodeLimits, "maxContextTokens">;
 }
 
 /**
- * What a run's content is known by: a run that is resumed with another model folder, other data or
- * another engine would mix two. Hashes are SHA-256; paths are not in it, since the same files may lie
- * elsewhere.
+ * Returns the hashes that identify a run's content. Resuming with another model folder, other data
+ * or another engine would mix two runs. Hashes are SHA-256. Paths are not included, because the
+ * same files may be elsewhere.
  */
 export async function describeIdentity(
   named: NamedParts,
@@ -67,10 +67,10 @@ function describeWorld({ tools, policyText }: Environment): Readonly<Record<stri
 }
 
 /**
- * What of an engine decides where episodes end and what their logprobs are of, as far as it says so. The
- * limit has the name of the setting that takes its place: what came of either is the same. That of the reference
- * engine is left out where it was not asked for: it follows from the memory and the threads of the machine, which
- * may change.
+ * Returns the facts about an engine that affect where episodes end and how logprobs are defined.
+ * The context limit has the name of the setting that replaces it, because both have the same
+ * effect. The reference engine's limit is left out unless it is configured, because it depends on
+ * the machine's memory and threads.
  */
 function describeSampled(
   { kind, logprobConvention, isConventionAssumed }: EngineDescription,
@@ -85,7 +85,7 @@ function describeSampled(
   };
 }
 
-/** Nothing of a renderer that was given: it need not come from a folder. */
+/** Returns nothing for a renderer object, which may have no folder. */
 async function describeModelFolder(
   config: RunConfig["renderer"] | undefined,
 ): Promise<Readonly<Record<string, string>>> {
@@ -113,7 +113,7 @@ async function describeModel(
       const modelDir = await findModelFolder(config.modelDir);
       const names = await listFiles(modelDir, "");
       const weights = names.filter((name) => /^[^/]*\.safetensors$|^config\.json$/.test(name));
-      // Whoever plays a recording again need not have them.
+      // A replay may run without the weights.
       if (weights.length === 0) return {};
       return { weights: await fingerprintFiles(modelDir, weights) };
     }
@@ -127,7 +127,7 @@ async function describeModel(
   }
 }
 
-/** Absent where the environment is a part of this package, or was given. */
+/** Absent if the environment belongs to this package, or is an object. */
 async function fingerprintEnvironment(
   config: EnvironmentConfig | undefined,
 ): Promise<string | undefined> {
@@ -142,8 +142,8 @@ async function fingerprintEnvironment(
 }
 
 /**
- * Absent where the agent is a part of this package, was given, or is a program: that is known by its command
- * line.
+ * Absent if the agent belongs to this package, is an object, or is a program. The command line
+ * identifies a program.
  */
 async function fingerprintAgent(agent: NamedParts["agent"]): Promise<string | undefined> {
   return agent?.strategy === "module"

@@ -118,7 +118,10 @@ async function* linesOf(
   }
 }
 
-/** Whether a reader misses a group: those of a batch that others acknowledged are theirs. */
+/**
+ * True if a reader would miss a group. Groups that another reader acknowledged by their batch do
+ * not count.
+ */
 function isGone(groups: GroupStore, entry: GroupEntry, batch: string | undefined): boolean {
   return batch === undefined ? entry.cursor <= groups.acknowledged : groups.isForgotten(entry);
 }

@@ -4,7 +4,10 @@ import { findWeightsProblem } from "../engine/http/weights-folder.ts";
 import { describeError, RolloutError, UsageError } from "../errors.ts";
 import type { WeightControl } from "./policy-weights.ts";
 
-/** Changes the weights of an engine in this process, which has the ones before where it does not load others. */
+/**
+ * Changes the weights of an engine in this process. The engine keeps its weights if the new ones
+ * fail to load.
+ */
 export function inProcessWeights(engine: Pick<ReloadableEngine, "loadWeights">): WeightControl {
   return {
     findProblem: async ({ path: folder }) => await findWeightsProblem(path.resolve(folder)),
@@ -24,7 +27,9 @@ export function inProcessWeights(engine: Pick<ReloadableEngine, "loadWeights">):
   };
 }
 
-/** Whether reading a file failed, such as of somebody else's or on a share that is gone. */
+/**
+ * True if reading a file failed, for example because of its permissions or a missing network share.
+ */
 function isOfTheDisk(cause: unknown): boolean {
   return cause instanceof Error && "syscall" in cause;
 }

@@ -3,9 +3,9 @@ import path from "node:path";
 import { UsageError, describeError } from "../../errors.ts";
 import { makeFolder } from "../../files/make-folder.ts";
 
-/** What a project is made from. */
+/** Options for a new project. */
 interface ProjectOptions {
-  /** Made where it is not there yet. */
+  /** The project's folder. It is created if it does not exist. */
   readonly dir: string;
   /** The folder of the package's templates. */
   readonly templateDir: string;
@@ -28,11 +28,10 @@ const templates: Readonly<Record<string, string>> = {
 };
 
 /**
- * Begins a project: an environment, a test that plays it with a scripted policy, and a configuration file with
- * its schema. No file that is there already is touched.
- *
- * @returns what to say of it: where it is, and what comes next.
- * @throws UsageError where a file of the project is there already, or the folder cannot be written.
+ * Creates a project: an environment, a test that plays it with a scripted policy, and a
+ * configuration file with its schema. Leaves existing files unchanged.
+ * @returns a message for the user with the place and the next steps.
+ * @throws UsageError if a file of the project exists, or if the folder cannot be written.
  */
 export async function createProject(options: ProjectOptions): Promise<string> {
   const { dir, templateDir, schema, version } = options;

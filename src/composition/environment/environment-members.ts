@@ -1,7 +1,7 @@
 import { UsageError } from "../../errors.ts";
 import { shownToolName } from "../../message.ts";
 
-/** What a member of what somebody wrote by hand is to be. */
+/** A rule for a member of a hand-written object. */
 interface Member {
   readonly isRight: (value: unknown) => boolean;
   readonly expected: string;
@@ -10,7 +10,7 @@ interface Member {
 export const text: Member = { isRight: (value) => typeof value === "string", expected: "a text" };
 const method: Member = { isRight: (value) => typeof value === "function", expected: "a function" };
 
-/** What an environment has. */
+/** The members of an environment. */
 export const environmentMembers: Readonly<Record<string, Member>> = {
   name: {
     // Names that begin with "tau-" get τ-bench's prompts and results.
@@ -38,7 +38,7 @@ export const namedSplits: Member = {
   expected: "an object with the number of tasks of each split, Infinity where they have no end",
 };
 
-/** What a user has. */
+/** The members of a user. */
 export const userMembers: Readonly<Record<string, Member>> = { strategy: text, open: method };
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -55,10 +55,9 @@ function isTool(value: unknown): boolean {
 }
 
 /**
- * Holds what somebody wrote by hand to what it is to have.
- *
- * @param what - Says which it is, up to the member: `lamps.js: its default export has`.
- * @throws UsageError naming the first member that is missing or of the wrong form.
+ * Checks a hand-written object against its rules.
+ * @param what - The object and its part, for the message: `lamps.js: its default export has`.
+ * @throws UsageError that names the first missing or wrong member.
  */
 export function assertMembers(
   value: unknown,

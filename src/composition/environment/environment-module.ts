@@ -45,9 +45,8 @@ async function readEnvironment(file: string, exported: Exports): Promise<Environ
 }
 
 /**
- * The user that a module's `createUser()` makes, else the one that its environment brings; `undefined`
- * where there is neither.
- *
+ * Returns the user from a module's `createUser()`, or else from its environment. `undefined` if
+ * neither exists.
  * @throws UsageError as `loadModuleEnvironment()` does.
  */
 export async function loadModuleUser(file: string): Promise<User | undefined> {
@@ -118,7 +117,7 @@ async function call(
   }
 }
 
-/** What a person's own code threw, with its line in the file where the stack tells it. */
+/** Wraps an error of the user's own code. Adds the line in the file if the stack has it. */
 function failure(verb: "load" | "use", file: string, error: unknown): UsageError {
   const stack = error instanceof Error ? (error.stack ?? "") : "";
   const name = path.basename(file);

@@ -13,12 +13,12 @@ export const environmentNames = [...tauNames, "storefront"] as const;
 /** One of the environments that have a name. */
 type EnvironmentName = (typeof environmentNames)[number];
 
-/** Whether the name is one of τ-bench's domains. */
+/** True for the name of a τ-bench domain. */
 export function isTauName(name: string): name is TauName {
   return (tauNames as readonly string[]).includes(name);
 }
 
-/** Whether an environment is named by the path of a module, such as `./lamps.js`. */
+/** True if an environment is named by a module's path, such as `./lamps.js`. */
 export function isModulePath(name: string): boolean {
   return /[/\\]|\.[cm]?[jt]s$/.test(name);
 }

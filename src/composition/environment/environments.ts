@@ -8,9 +8,8 @@ import { loadModuleEnvironment, loadModuleUser } from "./environment-module.ts";
 import { isModulePath, isTauName, readEnvironmentName, type TauName } from "./environment-names.ts";
 
 /**
- * Loads one of τ-bench's domains.
- *
- * @throws UsageError where its bundle is absent or broken.
+ * Loads a τ-bench domain.
+ * @throws UsageError if its bundle is missing or broken.
  */
 export async function loadTauEnvironment(
   name: TauName,
@@ -28,10 +27,9 @@ export async function loadTauEnvironment(
 }
 
 /**
- * Loads an environment by its name, or from a module by its path. `dataDir` is the folder given by
- * `--data`, where one was.
- *
- * @throws UsageError for an unknown name, a module that is none, or data that is absent or broken.
+ * Loads an environment by its name, or from a module by its path. `dataDir` is the folder from
+ * `--data`, if given.
+ * @throws UsageError for an unknown name, an invalid module, or missing or broken data.
  */
 export async function loadEnvironment(
   name: string,
@@ -44,8 +42,7 @@ export async function loadEnvironment(
 }
 
 /**
- * Who speaks for the environment's users where no model does; `undefined` where it brings nobody.
- *
+ * Returns the environment's own user, or `undefined` if it has none.
  * @throws UsageError as `loadEnvironment()` does.
  */
 export async function loadOwnUser(name: string): Promise<User | undefined> {
@@ -72,9 +69,8 @@ export async function findBundle(): Promise<string | undefined> {
 }
 
 /**
- * The folder of the bundle that τ-bench's domains play on.
- *
- * @throws UsageError where none is named and none is at hand.
+ * Returns the folder of τ-bench's bundle.
+ * @throws UsageError if none is named and none is found.
  */
 export async function bundleDir(dataDir: string | undefined): Promise<string> {
   const dir = dataDir ?? (await findBundle());

@@ -1,21 +1,22 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-/** Where a module, or one that it imports, is no JavaScript. */
+/** The place of a syntax error in a module or one of its imports. */
 interface SyntaxPlace {
   readonly file: string;
   /** Counts from 1. */
   readonly line: number;
-  /** What stands there, of a long line the beginning. */
+  /** The line's text. A long line is cut. */
   readonly code: string;
 }
 
-/** How long Node may take to read the modules, in milliseconds. */
+/** The longest time for Node to read the modules, in milliseconds. */
 const timeoutMs = 10_000;
 
 /**
- * Finds the line of a syntax error: the error itself does not tell, only what Node prints of it when it ends.
- * Another Node is therefore made to read the module; as it stops there, nothing of it is run.
+ * Finds the line of a syntax error. The error does not contain it; Node prints it only when it
+ * exits. So this starts another Node process to read the module, which stops there and runs none of
+ * it.
  */
 export async function findSyntaxError(file: string): Promise<SyntaxPlace | undefined> {
   const args = [

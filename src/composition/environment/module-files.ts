@@ -4,13 +4,16 @@ import path from "node:path";
 /** Most files of one module that are followed. */
 const maxFiles = 1_000;
 
-/** What a module may name a file by: an import, a re-export, a require, a URL beside itself. */
+/**
+ * The forms in which a module names another file: imports, re-exports, requires, and URLs relative
+ * to itself.
+ */
 const references = [
   /\b(?:from|import|require)\s*\(?\s*(["'`])(\.{1,2}\/[^"'`\n]+)\1/g,
   /\bnew\s+URL\(\s*(["'`])(\.{1,2}\/[^"'`\n]+)\1\s*,\s*import\.meta\.url/g,
 ];
 
-/** What may be left out of a name. */
+/** The endings that a name may leave out. */
 const endings = ["", ".js", ".mjs", ".cjs", ".json", ".ts", "/index.js"];
 
 /**

@@ -6,11 +6,10 @@ interface Scored {
 }
 
 /**
- * What NeMo Gym asks an agent of the rollouts that it collected: the mean reward, of all and by task.
- *
+ * Computes the metrics that NeMo Gym asks an agent for: the mean reward over all collected rollouts
+ * and per task.
  * **Source:** NVIDIA-NeMo/Gym nemo_gym/config_types.py (`AggregateMetrics`), 0.7.0.
- *
- * @throws ServiceError `bad-request` for what has no rewards.
+ * @throws ServiceError `bad-request` for rollouts without rewards.
  */
 export function aggregateMetrics(body: object): object {
   const { verify_responses: all } = body as { readonly verify_responses?: unknown };

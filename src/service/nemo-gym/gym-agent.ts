@@ -9,13 +9,13 @@ import type { RolloutService } from "../rollout-service.ts";
 import { ServiceError } from "../service-error.ts";
 import { readRunRequest, type RunRequest } from "./run-request.ts";
 
-/** What the service's journal calls the batches of this contract. */
+/** The name of this contract's batches in the service's journal. */
 export const gymTaker = "nemo-gym";
 
 /**
- * NeMo Gym's agent: one rollout a call, answered when it has ended. Nothing says that two calls are the same
- * one, as a group's calls are alike; so a call that is made again plays again, and one whose caller leaves is
- * cancelled.
+ * NeMo Gym's agent. Each call plays one rollout and is answered at its end. Calls have no ids, and
+ * the calls of a group are equal, so a repeated call plays again. A call is cancelled if its caller
+ * disconnects.
  */
 export class GymAgent {
   readonly #waiting = new Map<string, Resolvers<PlayedGroup>>();
@@ -23,7 +23,7 @@ export class GymAgent {
   /** Is handed what was played. */
   get taker(): Taker {
     return {
-      // Nobody waits for a call of an earlier start.
+      // No caller waits after a restart of the service.
       waitsOn: false,
       take: (group, { key }) => {
         this.#waiting.get(key)?.resolve(group);
@@ -39,10 +39,9 @@ export class GymAgent {
 
   /**
    * Plays one rollout, and answers as `POST /run` does.
-   *
-   * @param signal - Aborted when the caller has left.
-   * @throws ServiceError `bad-request`, `queue-full`, `stopping`, or `rollout-failed` where what was played
-   *   cannot be trained on: a caller asks again then.
+   * @param signal - Aborted when the caller has disconnected.
+   * @throws ServiceError `bad-request`, `queue-full`, `stopping`, or `rollout-failed` if the result
+   *   cannot be trained on. NeMo Gym then calls again.
    */
   async run(
     service: RolloutService,

@@ -7,17 +7,17 @@ import { PythonError } from "../../python/python-error.ts";
 import { isPyDict, isPyList, type PyDict, type PyValue } from "../../python/value.ts";
 
 /**
- * Carries values through the MCP client unchanged. The client reads and writes messages with
- * `JSON.parse()` and `JSON.stringify()`, which change `1.0`, large integers and the order of keys: what must
- * not change is carried as a text under a member's name of our own, and is put in or taken out where the bytes
- * are.
+ * Carries values through the MCP client unchanged. The client uses `JSON.parse()` and
+ * `JSON.stringify()`, which change `1.0`, large integers and the order of keys. This class replaces
+ * such values by a text under a member name of its own, and converts them where the bytes are read
+ * or written.
  */
 export class ExactMessages {
   /** No server knows it. */
   readonly #name = `exact-${crypto.randomUUID()}`;
   readonly #head = `{"${this.#name}":`;
 
-  /** What stands in a message for an object that is sent. */
+  /** Returns the stand-in for an object in a message to the server. */
   carry(value: PyDict): Readonly<Record<string, unknown>> {
     return { [this.#name]: writeCompactJson(value) };
   }
@@ -43,13 +43,13 @@ export class ExactMessages {
     } catch (error) {
       const isDeep = error instanceof PythonError && error.exception === "RecursionError";
       if (isDeep || error instanceof RangeError) return refuseDeep(text);
-      // What is no JSON is for the client to judge.
+      // The client reports text that is not JSON.
       if (error instanceof PythonError) return text;
       throw error;
     }
   }
 
-  /** The exact text of an object that came, where it was carried. */
+  /** Returns the exact text of an object from the server, if it was replaced by a stand-in. */
   textOf(value: unknown): string | undefined {
     const text = (value as Readonly<Record<string, unknown>> | null | undefined)?.[this.#name];
     return typeof text === "string" ? text : undefined;
@@ -107,10 +107,10 @@ export class ExactMessages {
   }
 }
 
-/** What a message has where it is not passed on as it is. */
+/** The texts that only a message with values to replace contains. */
 const touched = /"(?:structuredContent|inputSchema|toolResult|capabilities)"|NaN|Infinity|:\s*null/;
 
-/** What the first protocol (2024-10-07) calls a tool's result, as the later ones have it. */
+/** Converts a tool result of the first protocol (2024-10-07) to the form of later ones. */
 function readLegacy(given: PyValue): PyDict {
   if (isPyDict(given) && isPyList(given.get("content"))) return given;
   if (typeof given !== "string") return new Map<string, PyValue>([["structuredContent", given]]);

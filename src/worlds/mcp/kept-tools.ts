@@ -17,9 +17,8 @@ const keptSchema = z.array(
 );
 
 /**
- * The tools that a file keeps; where there is none, those that `list` brings, which are written to it.
- *
- * @throws UsageError where the file holds something else or cannot be written, and what `list` throws.
+ * Returns the tools in a file. If there is no file, calls `list` and writes its tools to the file.
+ * @throws UsageError if the file has other content or cannot be written, and the errors of `list`.
  */
 export async function keepListedTools(
   file: string,

@@ -38,7 +38,7 @@ export class LineBytes {
     return lines;
   }
 
-  /** What follows the last end of a line. */
+  /** Returns the bytes after the last line end. */
   end(): Buffer {
     return Buffer.concat(this.#parts);
   }

@@ -1,7 +1,7 @@
 import { RolloutError } from "../../errors.ts";
 import { wholeSecretsEnd } from "../../secrets/redactor.ts";
 
-/** What a call came to, as it is recorded. JSON-able. */
+/** The result of a call, in its recorded form. JSON-able. */
 export interface McpAnswer {
   readonly text: string;
   /** The server says that the call was a mistake. */
@@ -25,15 +25,14 @@ interface ContentPart {
 export interface McpResult {
   readonly content?: readonly unknown[];
   readonly structuredContent?: unknown;
-  /** Its JSON as the server wrote it, where that is known. */
+  /** The server's exact JSON, if it is known. */
   readonly structuredText?: string | undefined;
   readonly isError?: boolean;
 }
 
 /**
- * Writes a result as the text that the model is shown: its text parts, one to a line, or its structured
- * content as JSON where there are none. What is longer than `maxLength` is cut, and says so.
- *
+ * Returns a result as the text for the model: its text parts, one per line, or its structured
+ * content as JSON if there are none. Cuts a text longer than `maxLength`, and marks the cut.
  * @throws RolloutError `environment/bad-result` for images, sound and files.
  */
 export function readAnswer(

@@ -12,7 +12,7 @@ import { PageWatch } from "./page-watch.ts";
 import { readPages, type ToolListing, type ToolPage } from "./tool-pages.ts";
 import type { PyDict } from "../../python/value.ts";
 
-/** What is asked of a tool. */
+/** A call of a tool. */
 interface McpCall {
   readonly tool: string;
   /** As the model wrote them. */
@@ -36,7 +36,7 @@ export class McpConnection implements AsyncDisposable {
   readonly #lastWords: () => string;
   readonly #pages: PageWatch;
   readonly #messages: ExactMessages;
-  /** Nothing comes any more. */
+  /** True once the connection has ended. */
   isClosed = false;
 
   private constructor(
@@ -61,8 +61,7 @@ export class McpConnection implements AsyncDisposable {
 
   /**
    * Starts or reaches the server.
-   *
-   * @throws UsageError where the client's package is missing.
+   * @throws UsageError if the client's package is missing.
    * @throws RolloutError `environment/unreachable` or `environment/unauthorized`.
    */
   static async open(
@@ -118,9 +117,8 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /**
-   * Calls a tool. What the server calls a mistake is an answer.
-   *
-   * @throws RolloutError with party `environment`; and the signal's reason where that is aborted.
+   * Calls a tool. An error that the server reports is an answer.
+   * @throws RolloutError with party `environment`; the signal's reason if it is aborted.
    */
   async call({ tool, signal, timeoutMs, maxLength, ...call }: McpCall): Promise<McpAnswer> {
     const params = { name: tool, arguments: this.#messages.carry(call.arguments) };
@@ -156,12 +154,12 @@ export class McpConnection implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.isClosed = true;
-    // A server that is gone need not be told.
+    // A server that has ended needs no goodbye.
     await this.#client.close().catch(() => undefined);
   }
 }
 
-/** Node names the program where its folder is what is missing. */
+/** Node names the program although its working directory is missing. */
 async function blameFolder(failure: unknown, { cwd }: McpServer): Promise<unknown> {
   const { code } = failure as { readonly code?: unknown };
   if (cwd === undefined || (code !== "ENOENT" && code !== "ENOTDIR")) return failure;
@@ -266,7 +264,7 @@ async function createTransport(
   return { transport, lastWords };
 }
 
-/** What is lost is said: the next call connects anew. */
+/** Reports a lost connection. The next call connects again. */
 const noReconnection = {
   initialReconnectionDelay: 1_000,
   maxReconnectionDelay: 1_000,

@@ -26,7 +26,7 @@ export interface McpAddress {
   readonly cwd?: never;
 }
 
-/** Where an MCP server is. */
+/** An MCP server: a command to start, or an address. */
 export type McpServer = McpCommand | McpAddress;
 
 /** The server in a complaint: without its arguments and its variables, which may be secrets. */

@@ -17,17 +17,19 @@ export type McpToolsOptions = McpServer & {
   /** A tool's name as the model is to call it; `undefined` leaves the tool out. Default: its own. */
   readonly names?: (name: string) => string | undefined;
   /**
-   * Whether each episode has a server, or a session, of its own: for servers with a state that episodes
-   * must not share, such as files or a browser. Default false: one connection for all.
+   * True to give each episode a server or session of its own. Use it for servers with state that
+   * episodes must not share, such as files or a browser. Default false: one connection for all.
    */
   readonly perEpisode?: boolean;
-  /** How long a call may take, in milliseconds; then the episode has failed. Default 30 seconds. */
+  /**
+   * The longest time for a call, in milliseconds. After it, the episode fails. Default 30 seconds.
+   */
   readonly timeoutMs?: number;
-  /** How long the server may take to be there, in milliseconds. Default 60 seconds. */
+  /** The longest time for starting or reaching the server, in milliseconds. Default 60 seconds. */
   readonly connectTimeoutMs?: number;
   /**
-   * A file that keeps which tools the server listed: read where it is there, else written. With it the server
-   * is needed for calls alone, and what the model is shown does not change when the server does.
+   * A file with the server's tools. It is read if it exists, and written otherwise. With it, only
+   * calls need the server, and the tools that the model sees do not change with the server.
    */
   readonly toolsFile?: string;
   /** Longest answer in characters; what is over is left out, and said. Default 100 000. */
@@ -43,20 +45,20 @@ export type McpToolsOptions = McpServer & {
 export type McpTools = readonly Tool<unknown>[] & AsyncDisposable;
 
 /**
- * The tools of an MCP server, as tools of an environment: `tools: await mcpTools({ command: "uvx", args:
- * ["mcp-server-time"] })`. What a tool answers is recorded, so that an episode can be played again without
- * the server. A call that the server calls a mistake is shown to the model; a server that is gone fails the
- * episode that needs it, and the next call connects again. Each tool stands alone: one that cannot be used is
- * left out, and what our validator cannot use of a schema is not checked here, for the server checks it.
- * Needs the package `@modelcontextprotocol/client`.
- *
- * @throws UsageError where the server cannot be reached, or has no tool that can be used.
+ * Returns the tools of an MCP server, for an environment: `tools: await mcpTools({ command: "uvx",
+ * args: ["mcp-server-time"] })`.
+ * The tools' answers are recorded, so that a replay needs no server. The model sees an error that
+ * the server reports. If the server is gone, the episode that needs it fails, and the next call
+ * connects again. A tool that cannot be used is left out. A part of a schema that our validator
+ * does not support is not checked here, because the server checks it. Needs the package
+ * `@modelcontextprotocol/client`.
+ * @throws UsageError if the server cannot be reached, or has no usable tool.
  */
 export async function mcpTools(options: McpToolsOptions): Promise<McpTools> {
   assertServer(options);
   hideServer(options);
   const { connectTimeoutMs = 60_000, timeoutMs = 30_000 } = options;
-  // Each start is made where the first one is: whoever plays may change the working directory meanwhile.
+  // Later starts use the same working directory, even if the program changes its own.
   const server =
     options.url === undefined ? { ...options, cwd: path.resolve(options.cwd ?? "") } : options;
   const open = async (signal?: AbortSignal): Promise<McpConnection> =>

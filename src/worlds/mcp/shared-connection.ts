@@ -1,12 +1,12 @@
 import { systemClock, type Clock } from "../../async/clock.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 
-/** How long a connection that nobody uses is kept, in milliseconds. */
+/** The time after which an unused connection is closed, in milliseconds. */
 const keptMs = 1_000;
 
 /**
- * One connection for all episodes: opened when somebody needs it, opened anew where it was lost, and
- * closed a moment after the last one has gone, so that nothing keeps the process from ending.
+ * One connection for all episodes. It opens on first use, opens again after a loss, and closes
+ * shortly after the last user has gone, so that it does not keep the process alive.
  */
 export class SharedConnection implements AsyncDisposable {
   readonly #open: () => Promise<McpConnection>;
@@ -45,7 +45,7 @@ export class SharedConnection implements AsyncDisposable {
     if (known !== undefined) {
       const connection = await known;
       if (!connection.isClosed) return connection;
-      // Whoever comes first opens the next one, and all others wait for it.
+      // The first caller opens the next connection, and the others wait for it.
       if (this.#current === known) this.#current = undefined;
       return await this.connection();
     }

@@ -9,21 +9,20 @@ export interface ToolPage {
 /** All pages of a server's tools. */
 export interface ToolListing {
   readonly tools: readonly unknown[];
-  /** Why tools that the server may have are not among them; absent where all were read. */
+  /** The reason why the list may be incomplete. Absent if all pages were read. */
   readonly cut?: string;
 }
 
 /** Most pages that are read. */
 const mostPages = 200;
-/** Most pages one after the other that bring nothing new. */
+/** The largest number of consecutive pages without new tools. */
 const mostIdlePages = 3;
 
 /**
- * Reads the pages of a server's tools. The end is where there is no cursor, and where one that was
- * followed already comes again; an empty text is a cursor like others. What was read is kept.
- *
- * @param isRefusal - Tells if an error is the server's answer to a cursor of its own.
- * @throws what `readPage` throws, unless tools were read and it is a refusal.
+ * Reads the pages of a server's tools. Ends at a page without a cursor, and at a cursor that was
+ * followed before. An empty text is a cursor. Keeps the pages that were read.
+ * @param isRefusal - True if an error is the server's answer to one of its own cursors.
+ * @throws the error of `readPage`, unless tools were read and it is a refusal.
  */
 export async function readPages(
   readPage: (cursor: string | undefined) => Promise<ToolPage>,

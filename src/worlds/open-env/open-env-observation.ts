@@ -31,7 +31,7 @@ export function readListedTools(
   });
 }
 
-/** What of a tool's answer is its text. */
+/** The part of a tool's answer that holds its text. */
 const calledSchema = z.object({
   tool_name: z.string(),
   result: z.unknown(),
@@ -43,15 +43,14 @@ const resultSchema = z.object({
   is_error: z.boolean().nullish(),
 });
 
-/** Mistakes of whoever called; anything else is an outage. */
+/** Codes of the caller's mistakes. Every other code is an outage. */
 const mistakes = new Set(["execution_error", "invalid_args", "tool_not_found"]);
 
 /**
- * An observation as the agent reads it: a tool's answer as its text, one text alone as it stands, and
- * anything else as JSON, without what only the trainer is to know.
- *
- * @throws ToolRefusal where a tool says that its call was a mistake.
- * @throws RolloutError where it could not be called.
+ * Returns an observation as the text for the agent: a tool's text, a single text as it is, or JSON
+ * otherwise. Leaves out the members for the trainer only.
+ * @throws ToolRefusal if a tool reports a wrong call.
+ * @throws RolloutError if the tool could not be called.
  */
 export function describeObservation(observation: Readonly<Record<string, unknown>>): string {
   const called = calledSchema.safeParse(observation);

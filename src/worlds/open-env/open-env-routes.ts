@@ -14,7 +14,7 @@ import { servedActionSchema } from "./served-episode.ts";
 import { decodeText } from "../../text/decode-text.ts";
 import { parseStrictJson } from "../../json/strict-json.ts";
 
-/** What is answered over plain HTTP. */
+/** A reply over plain HTTP. */
 interface HttpAnswer {
   readonly status: number;
   readonly body: unknown;

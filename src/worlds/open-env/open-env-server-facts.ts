@@ -7,13 +7,13 @@ import { shownUrl } from "../../secrets/find-secrets.ts";
 import type { OpenEnvPlace } from "./open-env-session.ts";
 import { parseExactJson } from "../../python/json/exact-json.ts";
 
-/** What a server says of itself. */
+/** A server's description of itself. */
 export interface OpenEnvServerFacts {
   readonly name: string;
   readonly description: string;
-  /** What a step takes. */
+  /** The schema of an action. */
   readonly actionSchema: ObjectSchema;
-  /** Sizes of the splits that it lists tasks of; absent where it lists none. */
+  /** The sizes of the splits with listed tasks. Absent if the server lists none. */
   readonly splits?: Readonly<Record<string, number>>;
 }
 
@@ -23,9 +23,8 @@ const splitsSchema = z.array(z.object({ name: z.string() }));
 const countSchema = z.object({ num_tasks: z.int().min(0) });
 
 /**
- * Asks an OpenEnv server what it is.
- *
- * @throws UsageError where nobody answers, or something that is no OpenEnv server.
+ * Asks an OpenEnv server for its description.
+ * @throws UsageError if there is no server at the address, or if it is not an OpenEnv server.
  */
 export async function readServerFacts(
   place: OpenEnvPlace,
@@ -75,7 +74,7 @@ async function readSplits(
   return Object.keys(sizes).length === 0 ? undefined : sizes;
 }
 
-/** @returns nothing where the server has no such path. */
+/** @returns `undefined` if the server does not have the path. */
 async function askServer<Value>(
   { url, headers, timeoutMs }: OpenEnvPlace & { readonly timeoutMs: number },
   {

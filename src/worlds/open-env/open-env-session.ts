@@ -7,7 +7,7 @@ import { Redactor } from "../../secrets/redactor.ts";
 import { writeJsonWith } from "../../environment/plain-text.ts";
 import { parseExactJson, writeExactJson, writtenText } from "../../python/json/exact-json.ts";
 
-/** What a server answers a reset or a step. */
+/** A server's reply to a reset or a step. */
 export interface OpenEnvResult {
   readonly observation: Readonly<Record<string, unknown>>;
   readonly reward?: number | boolean | null;
@@ -15,14 +15,14 @@ export interface OpenEnvResult {
   readonly metadata?: Readonly<Record<string, unknown>> | null;
 }
 
-/** Where an OpenEnv server is. */
+/** The address of an OpenEnv server. */
 export interface OpenEnvPlace {
   /** Such as `http://127.0.0.1:8000`. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What the server says of an action: that it is none of its. */
+/** The server refused an action as invalid. */
 export class RefusedAction extends Error {
   override readonly name = "RefusedAction";
 }
@@ -42,7 +42,7 @@ export class OpenEnvSession implements AsyncDisposable {
   readonly #socket: WebSocket;
   readonly #place: string;
   #waiting: { resolve(message: unknown): void; reject(error: unknown): void } | undefined;
-  /** Why no message can come any more. */
+  /** The reason why no more messages can arrive. `undefined` while the session is open. */
   #ended: Error | undefined;
 
   private constructor(socket: WebSocket, place: string) {
@@ -96,8 +96,7 @@ export class OpenEnvSession implements AsyncDisposable {
 
   /**
    * Performs an action.
-   *
-   * @throws RefusedAction where the server says that it is none.
+   * @throws RefusedAction if the server refuses it as invalid.
    */
   async step(data: object, options: AskOptions): Promise<OpenEnvResult> {
     return this.#result(await this.#ask({ type: "step", data }, options));
@@ -126,7 +125,7 @@ export class OpenEnvSession implements AsyncDisposable {
     const answered = new Promise<unknown>((resolve, reject) => {
       this.#waiting = { resolve, reject };
     });
-    // Where nobody waits for it any more.
+    // The caller may have stopped waiting.
     answered.catch(() => undefined);
     this.#socket.send(writeJsonWith(message, writtenText));
     try {
@@ -138,7 +137,7 @@ export class OpenEnvSession implements AsyncDisposable {
         },
       });
     } catch (error) {
-      // What comes later would be taken for the answer to the next question.
+      // A late reply would be taken for the reply to the next request.
       if (!(error instanceof RefusedAction)) this.#socket.terminate();
       throw error;
     }
@@ -178,7 +177,7 @@ export class OpenEnvSession implements AsyncDisposable {
     ) as {
       readonly code?: unknown;
       readonly message?: unknown;
-      /** Where FastAPI writes it. */
+      /** FastAPI's member for errors. */
       readonly detail?: unknown;
       readonly errors?: unknown;
     };
@@ -213,7 +212,7 @@ export class OpenEnvSession implements AsyncDisposable {
       return;
     }
     this.#socket.send(JSON.stringify({ type: "close" }));
-    // Whoever does not say goodbye within a second is left.
+    // Leaves a server that does not close within a second.
     const closed = new Promise((resolve) => this.#socket.once("close", resolve));
     const timer = setTimeout(() => this.#socket.terminate(), 1_000);
     this.#socket.close();
@@ -222,13 +221,13 @@ export class OpenEnvSession implements AsyncDisposable {
   }
 }
 
-/** How long an answer may take, in milliseconds, and what calls it off. */
+/** The longest time for a reply, in milliseconds, and a signal that cancels the wait. */
 interface AskOptions {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-/** What pydantic found, in words for the model. */
+/** Describes pydantic's errors for the model. */
 function describeProblems(errors: unknown): string | undefined {
   if (!Array.isArray(errors) || errors.length === 0) return undefined;
   const lines = errors.map((problem: unknown) => {
@@ -242,7 +241,7 @@ function describeProblems(errors: unknown): string | undefined {
 function brief(value: unknown): string {
   const whole =
     typeof value === "string" ? value : value == null ? "nothing" : writeExactJson(value);
-  // Cut behind that: what is left of a key would not be known as one.
+  // Cut after redaction, because a part of a key would not be recognised.
   const text = new Redactor().text(whole);
   return text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : text;
 }

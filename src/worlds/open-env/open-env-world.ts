@@ -13,7 +13,7 @@ import { describeObservation } from "./open-env-observation.ts";
 import { OpenEnvSession, RefusedAction, type OpenEnvResult } from "./open-env-session.ts";
 import { writeExactJson } from "../../python/json/exact-json.ts";
 
-/** What an episode on an OpenEnv server is played with. */
+/** The parts of an episode on an OpenEnv server. */
 interface OpenEnvWorldParts {
   readonly options: OpenEnvOptions;
   readonly limits: Limits;
@@ -31,7 +31,7 @@ export class OpenEnvWorld implements World {
   readonly #rewards: (number | undefined)[] = [];
   #session: OpenEnvSession | undefined;
   #isDone = false;
-  /** Whether the server says so. */
+  /** True once the server has reported the end. */
   #isDoneThere = false;
 
   constructor(parts: OpenEnvWorldParts) {
@@ -137,7 +137,7 @@ export class OpenEnvWorld implements World {
     if (options.reward !== undefined) {
       return { reward: options.reward(this.#rewards, { isDone: this.#isDone }), details };
     }
-    // What a reset gives is for no step: servers write 0 there.
+    // The reward of a reset belongs to no step: servers write 0 there.
     const isScored = this.#rewards.slice(1).some((reward) => reward !== undefined);
     if (!isScored && this.#isDoneThere) {
       throw new RolloutError(

@@ -29,16 +29,16 @@ import type { PyDict } from "../../python/value.ts";
 
 /** A world on an OpenEnv server, as an environment. */
 export interface OpenEnvEnvironment extends Environment<OpenEnvTask> {
-  /** Says nothing: the first words are the server's. */
+  /** Says nothing, because the server speaks first. */
   readonly user: User;
 }
 
 /**
- * The world of an OpenEnv server as an environment: `export default await openEnv({ url })`. Each episode is
- * a session of its own. A server whose environment has tools of its own (MCP) shows them to the model;
- * any other has one tool, `act`, that takes its action. What the server answers is recorded.
- *
- * @throws UsageError where there is no such server, or its actions cannot be shown to a model.
+ * Returns the world of an OpenEnv server as an environment: `export default await openEnv({ url
+ * })`. Each episode has a session of its own. If the server's environment has tools (MCP), the
+ * model sees them. Otherwise it sees one tool, `act`, that takes the server's action. The server's
+ * replies are recorded.
+ * @throws UsageError if the server cannot be reached, or if a model cannot be shown its actions.
  */
 export async function openEnv(options: OpenEnvOptions): Promise<OpenEnvEnvironment> {
   const { timeoutMs = 60_000, connectTimeoutMs = 10_000 } = options;
@@ -128,7 +128,7 @@ async function readTools(
   });
 }
 
-/** Defines a tool whose arguments reach the server as the model wrote them. */
+/** Defines a tool that passes the model's arguments to the server unchanged. */
 function exactTool(options: ToolOptions<unknown, ActingWorld>): ForeignTool<ActingWorld> {
   const { tool, unusable } = defineForeignTool(options);
   return { tool: { ...tool, callable: { ...tool.callable, takesExact: true } }, unusable };

@@ -16,21 +16,21 @@ import { writeJsonWith } from "../../environment/plain-text.ts";
 import { decodeText } from "../../text/decode-text.ts";
 import { rememberExact, writtenText } from "../../python/json/exact-json.ts";
 
-/** How an environment is served. */
+/** Options for serving an environment. */
 export interface ServeOpenEnvOptions {
   /** Default 127.0.0.1, which this machine alone reaches. */
   readonly host?: string;
   /** Default 8000; 0: any that is free. */
   readonly port?: number;
-  /** Who speaks for the user. Default: the environment's own, else one who states the task. */
+  /** The user. Default: the environment's own, or one who states the task. */
   readonly user?: User;
   /** Sessions at once. Default 1000. */
   readonly maxSessions?: number;
-  /** How long a session may be silent, in milliseconds. Default half an hour. */
+  /** The time after which a silent session is closed, in milliseconds. Default half an hour. */
   readonly idleMs?: number;
-  /** How long the environment may take for a call, in milliseconds. Default 60 seconds. */
+  /** The longest time for a call of the environment, in milliseconds. Default 60 seconds. */
   readonly timeoutMs?: number;
-  /** In which it is waited. Default: the machine's. */
+  /** The clock for waits. Default: the machine's. */
   readonly clock?: Pick<Clock, "after" | "now">;
 }
 
@@ -47,12 +47,11 @@ const maxMessageBytes = 4 * 2 ** 20;
 const maxWaitingMessages = 16;
 
 /**
- * Serves an environment as OpenEnv: whoever trains with an OpenEnv client plays it, each connection in a
- * session of its own. A reset takes `split` and `index`, or `seed`; a step is `{"type": "call_tool",
- * "tool_name", "arguments"}`, `{"type": "say", "content"}`, `{"type": "list_tools"}` or `{"type":
- * "finish"}`; the reward comes with the step that ends the episode.
- *
- * @throws UsageError for an address that is taken.
+ * Serves an environment as OpenEnv, for trainers with an OpenEnv client. Each connection is a
+ * session of its own. A reset takes `split` and `index`, or `seed`. A step is `{"type":
+ * "call_tool", "tool_name", "arguments"}`, `{"type": "say", "content"}`, `{"type": "list_tools"}`
+ * or `{"type": "finish"}`. The step that ends the episode has its reward.
+ * @throws UsageError if the address is in use.
  */
 export async function serveOpenEnv(
   environment: Environment & { readonly user?: User },
@@ -109,15 +108,15 @@ export async function serveOpenEnv(
   };
 }
 
-/** Answers and closes the connection, also where the client keeps its half open. */
+/** Answers and closes the connection, even if the client keeps its half open. */
 function refuseUpgrade(socket: Duplex, status: string): void {
   socket.once("finish", () => socket.destroy());
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }
 
 /**
- * Whether a request to a server of this machine alone comes from it: a page of the web that a browser shows
- * here is none, by whichever name it found the server.
+ * True if a request to a loopback server comes from a program on this machine. Refuses web pages in
+ * a browser, by any host name.
  */
 function isLocalOrigin({ headers }: IncomingMessage): boolean {
   const { host = "", origin } = headers;
@@ -125,8 +124,8 @@ function isLocalOrigin({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Whether a request to a server that other machines reach comes from a program or from a page of the
- * server's own: a browser names the page in `Origin`, and only a page elsewhere has another host.
+ * True if a request to a public server comes from a program, or from a page of the server itself. A
+ * browser sends the page's origin, and only a foreign page has another host.
  */
 function isSameOrigin({ headers }: IncomingMessage): boolean {
   const { host, origin } = headers;
@@ -155,7 +154,7 @@ async function answer(
     body: { detail: describeError(error) },
   }));
   if (status === 415) response.setHeader("accept-encoding", knownCodings);
-  // What was not read of a body would be taken for the next request.
+  // Unread bytes of the body would be taken for the next request.
   if (!request.complete) response.setHeader("connection", "close");
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }
@@ -187,7 +186,7 @@ function openSession(connection: WebSocket, parts: SessionParts): void {
       callOff();
       over.abort(new DOMException("the session is over", "AbortError"));
       await last;
-      // What an environment cannot free is its own affair: nobody is there to be told.
+      // A failure to free resources is ignored, because the client has gone.
       await episode[Symbol.asyncDispose]().catch(() => undefined);
     },
   };

@@ -17,7 +17,7 @@ import type { Task } from "../../task.ts";
 import type { User } from "../../user/user.ts";
 import type { OpenEnvResult } from "./open-env-session.ts";
 
-/** What a reset may ask for. */
+/** The body of a reset. */
 const resetSchema = z.looseObject({
   seed: z.int().min(0).nullish(),
   episode_id: z.string().max(255).nullish(),
@@ -25,7 +25,7 @@ const resetSchema = z.looseObject({
   index: z.int().min(0).nullish(),
 });
 
-/** What a step may be. */
+/** The body of a step. */
 const actionSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("list_tools") }),
   z.object({
@@ -37,14 +37,14 @@ const actionSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("finish") }),
 ]);
 
-/** What `/schema` says of actions. */
+/** The schema of actions, for `/schema`. */
 export const servedActionSchema: object = z.toJSONSchema(actionSchema, { io: "input" });
 
-/** What a session's episodes are played with. */
+/** The parts of a session's episodes. */
 interface ServedParts {
   readonly environment: Environment;
   readonly user: User;
-  /** How long the environment may take for a call, in milliseconds. */
+  /** The longest time for a call of the environment, in milliseconds. */
   readonly timeoutMs: number;
   readonly clock: Pick<Clock, "after" | "now">;
   /** Aborts when the session is over. */
@@ -66,16 +66,16 @@ export class ServedEpisode implements AsyncDisposable {
     this.#watch = new CallWatch(parts.signal, parts.clock);
   }
 
-  /** What a client may know of the episode. */
+  /** The part of the episode's state that clients see. */
   get state(): object {
     const { id: task_id } = this.#task ?? {};
     return { episode_id: this.#episodeId ?? null, step_count: this.#stepCount, task_id };
   }
 
   /**
-   * Begins an episode.
-   *
-   * @throws UsageError for what is no reset of this environment, and whatever the environment throws.
+   * Starts an episode.
+   * @throws UsageError for a body that is not a reset of this environment, and the environment's
+   *   own errors.
    */
   async reset(data: unknown): Promise<OpenEnvResult> {
     const { environment, user } = this.#parts;
@@ -122,7 +122,7 @@ export class ServedEpisode implements AsyncDisposable {
         : {
             type: "call",
             name: action.tool_name,
-            // What the schema gives back has JavaScript's numbers.
+            // The schema returns JavaScript numbers.
             arguments: exactOf(
               (data as { readonly arguments?: unknown }).arguments ?? {},
             ) as PyDict,
@@ -179,7 +179,7 @@ function read<Value>(schema: z.ZodType<Value>, data: unknown, what: string): Val
   throw new UsageError(`Cannot read the ${what}: ${problems.join("; ")}`);
 }
 
-/** Training tasks where there are some. */
+/** Prefers the training tasks. */
 function firstSplit({ splits }: Environment): string {
   return "train" in splits ? "train" : (Object.keys(splits)[0] ?? "test");
 }

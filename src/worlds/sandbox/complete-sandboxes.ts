@@ -6,7 +6,7 @@ export function completeSandboxes(parts: Pick<Sandboxes, "open" | "sweep">): San
   const key = {};
   let swept: Promise<unknown> | undefined;
   const open: Sandboxes["open"] = async (options) => {
-    // What cannot be cleared away does not keep anybody from working.
+    // A failure to clean up does not stop anyone from working.
     swept ??= parts.sweep().catch(() => undefined);
     await swept;
     return guardCommands(await parts.open(options));

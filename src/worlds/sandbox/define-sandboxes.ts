@@ -3,13 +3,12 @@ import { completeSandboxes } from "./complete-sandboxes.ts";
 import type { Sandboxes } from "./sandbox.ts";
 
 /**
- * Sandboxes of a service of yours, from the one function that opens them; `of()` is supplied.
- *
- * @param parts.open - Opens one. It is to end by itself after some time: nobody else clears away what a process
- *   that died has left, unless `sweep` does.
- * @param parts.sweep - Asked before the first is opened; clears away what dead processes have left, and says how
- *   much that was.
- * @throws UsageError where `open` is no function.
+ * Defines sandboxes of your own service from the function that opens one. `of()` is added.
+ * @param parts.open - Opens a sandbox. It must end by itself after some time, because only `sweep`
+ *   removes the sandboxes of a process that died.
+ * @param parts.sweep - Called before the first sandbox is opened. Removes the sandboxes of dead
+ *   processes, and returns their number.
+ * @throws UsageError if `open` is not a function.
  */
 export function defineSandboxes({
   open,
@@ -19,6 +18,6 @@ export function defineSandboxes({
     const part = typeof open === "function" ? "sweep" : "open";
     throw new UsageError(`Cannot define sandboxes: their ${part} is no function, expected one`);
   }
-  // What throws at once is to be caught like what rejects.
+  // A synchronous error must reach the same handler as a rejection.
   return completeSandboxes({ open, sweep: async () => await sweep() });
 }

@@ -14,7 +14,7 @@ import { isShortage, isTooLong, runProcess } from "./run-process.ts";
 import { completeSandboxes } from "./complete-sandboxes.ts";
 import type { Sandbox, SandboxResult, Sandboxes } from "./sandbox.ts";
 
-/** What containers are made of, and what they may take. */
+/** The containers' image and limits. */
 export interface DockerSandboxOptions {
   /** Such as `python:3.13-slim`; needs `sh` and `sleep`. */
   readonly image: string;
@@ -24,13 +24,19 @@ export interface DockerSandboxOptions {
   readonly cpus?: number;
   /** Processes at once. Default 256. */
   readonly maxProcesses?: number;
-  /** Whether the network is reached. Default false. */
+  /** True to allow network access. Default false. */
   readonly network?: boolean;
   /** The folder that commands start in. Default: the image's. */
   readonly cwd?: string;
-  /** How long a container lives at most, whatever becomes of us, in milliseconds. Default one hour. */
+  /**
+   * The longest lifetime of a container, in milliseconds. It ends then even if this process has
+   * died. Default one hour.
+   */
   readonly lifetimeMs?: number;
-  /** How long Docker may take to start one, fetching the image included, in milliseconds. Default 5 minutes. */
+  /**
+   * The longest time for starting a container, in milliseconds. Includes fetching the image.
+   * Default 5 minutes.
+   */
   readonly openTimeoutMs?: number;
   /** Docker's program, or another with the same commands such as `podman`. Default `docker`. */
   readonly program?: string;
@@ -40,12 +46,12 @@ export interface DockerSandboxOptions {
 
 /** Says which process a container belongs to. */
 const ownerLabel = "turnwright.owner";
-/** How long Docker may take to remove or look up a container, in milliseconds. */
+/** The longest time for removing or finding a container, in milliseconds. */
 const housekeepingMs = 60_000;
 /**
- * A container's first process, which nothing inside can kill. It ends when its time is over, by a clock that a
- * command cannot set; it is a shell, since that takes note of the dead that commands leave behind, who would
- * count as processes for ever.
+ * A container's first process, which no process in it can kill. It ends after the lifetime, by a
+ * clock that a command cannot set. It is a shell, because a shell reaps the zombie processes that
+ * commands leave, which would count as processes forever.
  */
 const firstProcess = `read -r now rest < /proc/uptime; end=$((\${now%.*} + $1))
 while [ "\${now%.*}" -lt "$end" ]; do
@@ -56,9 +62,10 @@ done`;
 const inFolder = ["sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh"];
 
 /**
- * Sandboxes that are containers, by Docker's own program: without a network, with limits to memory,
- * processors, processes and lifetime. A container carries the name of the process that it belongs to:
- * where that died, the next one on this machine removes it, and in any case it ends by itself.
+ * Sandboxes in containers, through Docker's command line. They have no network by default, and
+ * limits on memory, processors, processes and lifetime. Each container names the process that it
+ * belongs to. If that process dies, the next one on this machine removes the container; otherwise
+ * it ends by itself.
  */
 export function dockerSandboxes(options: DockerSandboxOptions): Sandboxes {
   const { image, program = "docker", machine = thisMachine } = options;
@@ -78,7 +85,7 @@ export function dockerSandboxes(options: DockerSandboxOptions): Sandboxes {
       try {
         started = await docker.run([...args, ...limitsOf(options)], { signal, timeoutMs });
       } catch (error) {
-        // Docker's program was killed, and what it had begun may go on.
+        // Docker's command was killed, but the container may have started.
         if (signal.aborted) await docker.remove(name);
         throw error;
       }
@@ -130,8 +137,8 @@ class Docker {
   }
 
   /**
-   * @throws UsageError where there is no such program, RolloutError where this machine cannot start one now, and the
-   *   system's own error where the arguments are too long.
+   * @throws UsageError if the program is missing, RolloutError if this machine cannot start a
+   *   process now, and the system's own error if the arguments are too long.
    */
   async run(
     args: readonly string[],
@@ -162,7 +169,7 @@ class Docker {
     return await this.keepHouse("rm", "--force", "--volumes", ...containers);
   }
 
-  /** Whatever becomes of the episode, its container is to go. */
+  /** The container must go, however the episode ended. */
   async keepHouse(...args: readonly string[]): Promise<SandboxResult> {
     const { signal } = new AbortController();
     const options = { signal, timeoutMs: housekeepingMs, maxOutputBytes: 4 * 2 ** 20 };
@@ -252,19 +259,21 @@ function passVariables(env: Readonly<Record<string, string>>): {
   };
 }
 
-/** Tells a URL with a password or a key in it. */
+/** True if a URL contains a password or a key. */
 function holdsSecret(url: string): boolean {
   const redactor = new Redactor();
   redactor.learnUrl(url);
   return redactor.text(url) !== url;
 }
 
-/** Docker's own exit code where it fails, and that of a command that was killed. */
+/** Docker's exit code for its own failures, and the code of a killed command. */
 const suspectCodes: ReadonlySet<number> = new Set([125, 137]);
 const lostWords =
   /no such container|no container with|not running|stopped container|state improper|is paused|cannot connect|error during connect|connection (refused|reset)|unexpected EOF|error response from daemon|OCI runtime/i;
 
-/** Tells whether it may be the container that failed, which is then asked for; a command may say the same. */
+/**
+ * True if the container may have failed. It is then checked, because a command can print the same.
+ */
 function soundsGone({ exitCode, stderr }: SandboxResult): boolean {
   return exitCode !== 0 && (suspectCodes.has(exitCode) || lostWords.test(stderr));
 }

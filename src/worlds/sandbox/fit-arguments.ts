@@ -19,10 +19,9 @@ done
 v=$1; shift; unset k n; eval "$v"`;
 
 /**
- * Makes a shell's script, and the arguments of a script, pass where one is longer than Linux takes in one argument
- * (128 KiB): it travels in pieces, which the shell joins. Returns all other commands as they are. An argument of
- * another program has no such way.
- *
+ * Makes a shell script and its arguments pass if one of them is longer than Linux allows for one
+ * argument (128 KiB): sends it in pieces that the shell joins. Returns all other commands
+ * unchanged. Arguments of other programs cannot be split.
  * **Source:** execve(2), "Limits on size of arguments and environment": `MAX_ARG_STRLEN`.
  */
 export function fitArguments(command: readonly string[]): readonly string[] {

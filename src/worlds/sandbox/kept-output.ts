@@ -1,7 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import { wholeSecretsEnd } from "../../secrets/redactor.ts";
 
-/** Bytes behind the limit that are looked at for the end of a secret, which the limit would cut. */
+/**
+ * The number of bytes after the limit in which to look for the end of a secret that the limit cuts.
+ */
 const overlap = 16 * 1024;
 
 /** The beginning of an output of any length. */

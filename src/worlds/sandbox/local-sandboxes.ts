@@ -17,11 +17,11 @@ import { isShortage, isTooLong, killGroup, runProcess } from "./run-process.ts";
 import { completeSandboxes } from "./complete-sandboxes.ts";
 import type { Sandbox, Sandboxes } from "./sandbox.ts";
 
-/** How commands are run on this machine. */
+/** Options for running commands on this machine. */
 export interface LocalSandboxOptions {
   /**
-   * Where the sandboxes' folders are, which no other user of the machine can read. Default: the system's temporary
-   * folder.
+   * The parent folder of the sandboxes. No other user of the machine can read them. Default: the
+   * system's temporary folder.
    */
   readonly dir?: string;
   /** Address space of a command, in MiB; Linux and macOS only. Default: as much as there is. */
@@ -30,15 +30,18 @@ export interface LocalSandboxOptions {
   readonly machine?: Machine;
 }
 
-/** The start of the name of each sandbox's folder; the system adds the rest, so that nothing can lie there before. */
+/**
+ * The start of each sandbox folder's name. The system adds random characters, so that the name is
+ * new.
+ */
 const folderPrefix = "turnwright-sandbox-";
 
 /** By this variable a sandbox's processes are found, also those that left their group. */
 const variable = "TURNWRIGHT_SANDBOX";
 
 /**
- * Sandboxes that are a folder and processes of this machine: for tests, and for commands that you trust.
- * **Nothing keeps a command from the rest of the machine**; `dockerSandboxes()` do.
+ * Sandboxes that are folders and processes on this machine, for tests and for commands that you
+ * trust. **Commands can reach the rest of the machine.** Use `dockerSandboxes()` to isolate them.
  */
 export function localSandboxes(options: LocalSandboxOptions = {}): Sandboxes {
   const { memoryMiB, machine = thisMachine } = options;
@@ -170,7 +173,7 @@ async function readOwner(own: string): Promise<ProcessPlace | undefined> {
   }
 }
 
-/** Kills what a sandbox's commands left running, where the system tells of it (Linux). */
+/** Kills the processes that a sandbox's commands left running, if the system lists them (Linux). */
 async function killProcessesOf(id: string): Promise<void> {
   const mark = `${variable}=${id}\0`;
   for (const name of await readdir("/proc").catch(() => [])) {

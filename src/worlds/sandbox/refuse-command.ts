@@ -45,7 +45,7 @@ export function cannotStart(exitCode: 126 | 127, reason: string): SandboxResult 
   return { end: "exited", exitCode, stdout: "", stderr, omittedBytes: 0 };
 }
 
-/** The reason where a system refuses arguments for their length. */
+/** The message for arguments that are too long for the system. */
 export const argumentsTooLong =
   "its arguments and variables are too long, expected large contents in its standard input or in a file";
 

@@ -4,18 +4,19 @@ import { startDeadline, withDeadline } from "../../async/deadline.ts";
 import { KeptOutput } from "./kept-output.ts";
 import type { SandboxCommandOptions, SandboxResult } from "./sandbox.ts";
 
-/** How long a command may take where nothing else is said, in milliseconds. */
+/** The default time limit of a command, in milliseconds. */
 const defaultTimeoutMs = 30_000;
-/** What is kept of an output where nothing else is said, in bytes. */
+/** The default number of bytes to keep of each output. */
 const defaultOutputBytes = 32_768;
-/** How long a process that left its group may hold the pipes open, in milliseconds. */
+/**
+ * The longest time for which a process outside the group can keep the pipes open, in milliseconds.
+ */
 const drainMs = 1_000;
 
 /**
- * Runs a program as a process group of its own, keeps the beginning of what it writes, and kills the group
- * when it has ended, when its time is over, and when the signal is aborted.
- *
- * @throws what `spawn()` throws, such as ENOENT, and the signal's reason where that is aborted.
+ * Runs a program in a process group of its own. Keeps the beginning of its output. Kills the group
+ * when the program has ended, when its time is over, and when the signal is aborted.
+ * @throws the errors of `spawn()`, such as ENOENT, and the signal's reason if it is aborted.
  */
 export async function runProcess(
   [program = "", ...args]: readonly string[],
@@ -48,7 +49,7 @@ export async function runProcess(
       resolve(code ?? 128 + (by === null ? 0 : constants.signals[by]));
     });
   });
-  // What it left in the background goes with it, and what was written is read to its end.
+  // Kills background processes too, and reads the output to its end.
   kill();
   await withDeadline(async () => await closed, { ms: drainMs, signal, onLate: () => {} });
   child.stdout.destroy();
@@ -68,12 +69,12 @@ export async function runProcess(
 /** Codes of errors by which a machine refuses to start any process at the moment. */
 const shortages: ReadonlySet<string> = new Set(["EAGAIN", "EMFILE", "ENFILE", "ENOMEM"]);
 
-/** Tells whether a process could not be started because the machine lacks something, and not for what it is. */
+/** True if a process could not start because the machine lacks resources. */
 export function isShortage(error: unknown): boolean {
   return shortages.has((error as NodeJS.ErrnoException).code ?? "");
 }
 
-/** Tells whether a process could not be started because its arguments and variables are too long together. */
+/** True if a process could not start because its arguments and variables are too long together. */
 export function isTooLong(error: unknown): boolean {
   // Windows says ENAMETOOLONG.
   return ["E2BIG", "ENAMETOOLONG"].includes((error as NodeJS.ErrnoException).code ?? "");

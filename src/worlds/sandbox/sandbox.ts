@@ -1,47 +1,49 @@
 import type { GetResource } from "../../environment/episode-resources.ts";
 import { refuse } from "../../environment/refuse.ts";
 
-/** How a command is run. */
+/** Options for running a command. */
 export interface SandboxCommandOptions {
   readonly signal: AbortSignal;
-  /** How long it may take, in milliseconds; then it is killed. Default 30 seconds. */
+  /** The time limit, in milliseconds. The command is killed then. Default 30 seconds. */
   readonly timeoutMs?: number;
-  /** What it reads from its standard input. Default nothing. */
+  /** The standard input. Default empty. */
   readonly stdin?: string;
-  /** Where it starts, seen from the sandbox's own folder. Default that one. */
+  /** The working directory, relative to the sandbox's folder. Default that folder. */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** Bytes that are kept of standard output, and as many of standard error. Default 32 768. */
   readonly maxOutputBytes?: number;
 }
 
-/** What a command came to. JSON-able. */
+/** The result of a command. JSON-able. */
 export interface SandboxResult {
   /** `exited` by itself; or killed as its time was over. */
   readonly end: "exited" | "out-of-time";
-  /** As a shell gives it: 128 and the signal's number where a signal ended it. */
+  /**
+   * The exit code as a shell reports it: 128 plus the signal's number if a signal ended the
+   * command.
+   */
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
   /** Bytes of the two that were not kept. */
   readonly omittedBytes: number;
-  /** Present where an output is not UTF-8 throughout; U+FFFD stands for what is not. */
+  /** Present if an output is not valid UTF-8. U+FFFD replaces the invalid bytes. */
   readonly notUtf8?: true;
 }
 
-/** A place where commands of a model's can be run. Disposing it clears away all that is in it. */
+/** A place to run a model's commands. Disposing it removes everything in it. */
 export interface Sandbox extends AsyncDisposable {
   readonly id: string;
   /**
-   * Runs a program with its arguments; no shell reads them. What the command does wrong is a result, and so is a
-   * command that no system can start (exit code 126 or 127, with the reason in `stderr`).
-   *
-   * @throws RolloutError with party `environment` where the sandbox is gone.
+   * Runs a program with arguments, without a shell. A failing command is a result. So is a command
+   * that the system cannot start: its exit code is 126 or 127, and `stderr` has the reason.
+   * @throws RolloutError with party `environment` if the sandbox is gone.
    */
   run(command: readonly string[], options: SandboxCommandOptions): Promise<SandboxResult>;
 }
 
-/** Where sandboxes come from. */
+/** A source of sandboxes. */
 export interface Sandboxes {
   /**
    * Opens one. The first call clears away what a process that died had left.
@@ -59,9 +61,9 @@ export interface Sandboxes {
 }
 
 /**
- * Writes a file, and the folders above it. Needs `sh` in the sandbox.
- *
- * @throws ToolRefusal where it cannot be written, as `refuse()` does: in a tool, the model reads why.
+ * Writes a file, and creates the folders above it. Needs `sh` in the sandbox.
+ * @throws ToolRefusal if it cannot be written, as `refuse()` does, so that the model reads the
+ *   reason.
  */
 export async function writeSandboxFile(
   sandbox: Sandbox,
@@ -79,12 +81,12 @@ export async function writeSandboxFile(
   refuse(`Cannot write ${JSON.stringify(file)}: ${why}`);
 }
 
-/** What is read of a file where nothing else is said, in bytes. */
+/** The default limit for reading a file, in bytes. */
 const defaultFileBytes = 2 ** 20;
 
 /**
- * Reads a file; `undefined` where it cannot be read, is not UTF-8, or is larger than `maxBytes` (default 1 MiB).
- * Needs `cat` in the sandbox.
+ * Reads a file. Returns `undefined` if it cannot be read, is not UTF-8, or is larger than
+ * `maxBytes` (default 1 MiB). Needs `cat` in the sandbox.
  */
 export async function readSandboxFile(
   sandbox: Sandbox,
