@@ -2,7 +2,7 @@ import type { ServerPolicy } from "./server-policy.ts";
 
 /** Settings of `echoPolicy()`. */
 export interface EchoPolicyOptions {
-  /** How many of the prompt's last ids are said again. Default: all of them. */
+  /** The number of ids from the prompt's end to repeat. Default: all of them. */
   readonly tokenCount?: number;
   /** Default 2. */
   readonly stopTokenId?: number;

@@ -11,7 +11,7 @@ export interface ConformanceTurn {
   readonly logprobs: readonly number[];
 }
 
-/** What the engine under test is made to do. */
+/** The behaviour that the server of the engine under test must show. */
 export type EngineScenario =
   /** Samples these turns: for each session its own, one a call, in order. */
   | { readonly kind: "plays"; readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>> }
@@ -31,7 +31,7 @@ export type EngineScenario =
       readonly token: MalformedToken;
       readonly replyCount: number;
     }
-  /** Samples so many tokens of the turn, and then nothing until it is aborted. */
+  /** Samples this number of tokens, and then waits until the request is aborted. */
   | {
       readonly kind: "stalls";
       readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>>;
@@ -67,7 +67,7 @@ export interface EngineUnderTest extends AsyncDisposable {
   readonly untilSeen: (count: number) => Promise<void>;
 }
 
-/** How the suite gets engines to test. */
+/** The engines for the suite. */
 export interface EngineHarness {
   /** Names the implementation in the names of the tests. */
   readonly name: string;
@@ -83,7 +83,7 @@ export interface EngineHarness {
 /** The test runner, as far as the suite needs it. */
 export interface ConformanceTestApi {
   readonly test: (name: string, run: () => Promise<void>) => void;
-  /** Registers a case that is not run; the reason belongs where people see it. */
+  /** Registers a skipped case with its reason. The reason must be visible in the test report. */
   readonly skip: (name: string, reason: string) => void;
 }
 
@@ -485,7 +485,7 @@ const CASES = {
   },
 } satisfies Readonly<Record<string, (harness: EngineHarness) => Promise<void>>>;
 
-/** Joins what is told. `onMore` is called after each part. */
+/** Joins the reported parts. Calls `onMore` after each part. */
 function listen(onMore: (told: ConformanceTurn) => void = () => undefined) {
   const told = { outputIds: [] as number[], logprobs: [] as number[] };
   return {
@@ -500,7 +500,10 @@ function listen(onMore: (told: ConformanceTurn) => void = () => undefined) {
   };
 }
 
-/** A call of which so many tokens were told. Rejects where the call does before that. */
+/**
+ * Starts a call and resolves when it has reported this number of tokens. Rejects if the call fails
+ * earlier.
+ */
 async function untilTold(engine: Engine, tokenCount: number) {
   const controller = new AbortController();
   const { signal } = controller;
@@ -514,7 +517,7 @@ async function untilTold(engine: Engine, tokenCount: number) {
   return { call, controller };
 }
 
-/** What a call fails with of which every reply is malformed. */
+/** Returns the failure of a call with only malformed replies. */
 async function refusalOf(harness: EngineHarness, token: MalformedToken): Promise<RolloutError> {
   await using tested = await harness.start({ ...MALFORMS, token, replyCount: Infinity });
   return await failureOf(tested.engine.generate(IN_VOCABULARY));

@@ -9,7 +9,7 @@ import type {
 } from "./engine-conformance.ts";
 import { IMPOSSIBLE_LOGPROBS, foreignIds } from "./malformed-turn.ts";
 
-/** How the suite gets engines that can score; nothing in it is skipped. */
+/** The engines that can score, for the suite. No case may be skipped. */
 export type ScoringHarness = Pick<EngineHarness, "name" | "start">;
 
 /**
@@ -26,7 +26,7 @@ export function registerScoringConformance(
 
 const STOP_ID = 2;
 
-/** Two turns of a session, the second behind ids of the environment's. */
+/** Two turns of a session. The second follows ids of the environment. */
 const TURNS = [
   { outputIds: [10, 11, 11, STOP_ID], logprobs: [-0.5, -0.0625, 0, -0.1] },
   { outputIds: [20, STOP_ID], logprobs: [-1, -2] },

@@ -12,7 +12,7 @@ import { createServerCore, startServing } from "./server/server-core.ts";
 
 /** Settings of `startLlamaCppTestServer()`. `contextLength` is a slot's. */
 export interface LlamaCppTestServerOptions extends Omit<TestServerOptions, "maxRunning"> {
-  /** Whose behaviour it has. Default `2026-10`. */
+  /** The release to imitate. Default `2026-10`. */
   readonly release?: LlamaCppRelease;
   /** Default `test-model.gguf`. */
   readonly modelPath?: string;
@@ -22,20 +22,26 @@ export interface LlamaCppTestServerOptions extends Omit<TestServerOptions, "maxR
   readonly vocabularySize?: number;
   /** The model's own ends of a turn, the only ids that end one. Default `[2]`. */
   readonly endTokenIds?: readonly number[];
-  /** Ids whose text ends within a character, for which no probability is reported. Default none. */
+  /**
+   * Ids with a text that ends inside a character. The server reports no probability for them.
+   * Default none.
+   */
   readonly partialIds?: readonly number[];
-  /** Ids that are shown only where more than 1 024 are. Default none. */
+  /** Ids that are listed only in lists of more than 1 024. Default none. */
   readonly unlikelyIds?: readonly number[];
-  /** Whether a draft model proposes tokens, whose probabilities are then not reported. Default false. */
+  /**
+   * True if a draft model proposes tokens. Their probabilities are not reported then. Default
+   * false.
+   */
   readonly speculates?: boolean;
   /**
-   * Whether it knows how to leave the text unparsed, refuses that, or passes it over. Default: by the
-   * release.
+   * The treatment of a request to leave the text unparsed: applied, refused, or ignored. Default:
+   * by the release.
    */
   readonly textGrammar?: "known" | "refused" | "unknown";
 }
 
-/** What can be done to a running llama.cpp test server. */
+/** Controls of a running llama.cpp test server. */
 export interface LlamaCppTestControls {
   /** From now on it answers as while it loads its model, or no more so. */
   setLoading(isLoading: boolean): void;

@@ -4,7 +4,7 @@ interface ReportedTurn {
   readonly logprobs: readonly number[];
 }
 
-/** What an engine says of a token that it cannot be: another id, another logprob, or no logprob. */
+/** An invalid report about a token: another id, another logprob, or no logprob. */
 export type MalformedToken =
   | { readonly id: number }
   | { readonly logprob: number | null }
@@ -18,7 +18,7 @@ export function foreignIds(vocabularySize: number): readonly number[] {
   return [vocabularySize, 2 ** 31, 2 ** 53, -1, 10.5];
 }
 
-/** What cannot be the logprob of a sampled token. */
+/** Values that cannot be the logprob of a sampled token. */
 export const IMPOSSIBLE_LOGPROBS = [-1e308, -10_001, 0.1, Number.NaN, null, "missing"] as const;
 
 /** The turn as an engine in this process returns it that is wrong about one of its tokens. */

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../async/clock.ts";
 
-/** A clock that moves when it is told to. */
+/** A clock that moves only when the test moves it. */
 export interface ManualClock extends Pick<Clock, "now" | "sleep"> {
   /** Every wait that was asked for, in milliseconds, in order. */
   readonly sleeps: readonly number[];
@@ -12,17 +12,17 @@ export interface ManualClock extends Pick<Clock, "now" | "sleep"> {
    * the next one is woken.
    */
   advance(ms: number): Promise<void>;
-  /** Resolves once a wait of exactly so many milliseconds has begun and is not over. */
+  /** Resolves once a wait of exactly `ms` milliseconds is pending. */
   untilSleeping(ms: number): Promise<void>;
 }
 
 /** Settings of `manualClock()`. */
 export interface ManualClockOptions {
-  /** Where the clock starts, in milliseconds. Default 0. */
+  /** The start time, in milliseconds. Default 0. */
   readonly startMs?: number;
   /**
-   * Waits of at most so many milliseconds need nobody: they end at once and move the clock. Default
-   * -1: none. Useful where back-off should take no time while deadlines stand still.
+   * Waits of at most this many milliseconds end at once and move the clock. Default -1: none. Use
+   * it if back-off should take no time while deadlines stand still.
    */
   readonly skipUpToMs?: number;
 }
@@ -33,7 +33,7 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
-/** Makes a clock that stands still. Pass its `now` and `sleep` where an option takes them. */
+/** Creates a clock that stands still. Pass its `now` and `sleep` to options of these names. */
 export function manualClock({
   startMs = 0,
   skipUpToMs = -1,

@@ -11,16 +11,14 @@ import type {
 } from "../engine/engine.ts";
 import { ownBug, RolloutError } from "../errors.ts";
 
-/** What a scripted engine does with one call. */
+/** The scripted outcome of one call. */
 export type ScriptedGeneration =
   | {
       /** The ids to return. */
       readonly outputIds: readonly number[];
       /** One for each id. Default: -(i + 1) / 16 for the i-th, 0-based. */
       readonly logprobs?: readonly number[];
-      /**
-       * Default: `stop` on the last id where it is one of the request's stop ids, else `length`.
-       */
+      /** Default: `stop` if the last id is one of the request's stop ids, otherwise `length`. */
       readonly finish?: Finish;
       /** Default `""`. */
       readonly policyVersion?: string;
@@ -42,9 +40,8 @@ export interface ScriptedEngine extends Engine {
   /** Every call, in order. */
   readonly requests: readonly GenerateRequest[];
   /**
-   * Asserts that the script was played to its end, and that nothing else was asked for.
-   *
-   * @throws InvariantError naming what is left or was unexpected.
+   * Asserts that the whole script was played and that no unexpected call was made.
+   * @throws InvariantError that names the rest, or the unexpected calls.
    */
   assertDrained(): void;
 }
@@ -59,10 +56,10 @@ type Script =
   | Readonly<Record<string, readonly ScriptedGeneration[]>>;
 
 /**
- * An engine in this process that returns what it is given, call by call: one list for all sessions,
- * or one for each session id where several episodes run at once. Who listens is told of one id at a
- * time before the call returns. A call that the script does not
- * foresee throws an `InvariantError`, and `assertDrained()` complains of what nobody asked for.
+ * Creates an engine in this process that plays a script, call by call. The script is one list for
+ * all sessions, or one list per session id if several episodes run at once. Listeners receive one
+ * id at a time before a call returns. An unexpected call throws an `InvariantError`, and
+ * `assertDrained()` reports calls that were never made.
  */
 export function scriptedEngine(
   script: Script,

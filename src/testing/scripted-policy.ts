@@ -3,11 +3,11 @@ import type { PolicyRequest, PolicyToken, ServerPolicy } from "./server-policy.t
 
 /** One turn of a script. */
 export interface ScriptedTurn {
-  /** The ids to sample, the stop id included where the turn is to end on one. */
+  /** The ids to sample, including the stop id if the turn ends with one. */
   readonly outputIds: readonly number[];
   /** One for each id. Default: -(i + 1) / 16 for the i-th, 0-based. */
   readonly logprobs?: readonly number[];
-  /** What the last id completes: a stop string, or another cause that the engine names. */
+  /** The text that the last id completes: a stop string, or another cause that the engine names. */
   readonly matched?: string;
   /** Refuses, by returning why, a request that the script did not expect. */
   readonly check?: (request: PolicyRequest) => string | undefined;
@@ -15,7 +15,7 @@ export interface ScriptedTurn {
 
 /** A scripted policy, and what is left of its script. */
 export interface ScriptedPolicy extends ServerPolicy {
-  /** Turns that nobody asked for yet, by session. */
+  /** Returns the number of turns left, by session. */
   remaining(): Readonly<Record<string, number>>;
 }
 
@@ -27,23 +27,19 @@ interface PlayedTurn {
 
 interface SessionScript {
   readonly turns: readonly ScriptedTurn[];
-  /** Turns that were begun. */
+  /** The number of started turns. */
   begun: number;
-  /** The prompt of the last turn that was begun. */
+  /** The prompt of the last started turn. */
   promptIds: readonly number[];
 }
 
 /**
- * Plays turns from a script, one list for all sessions or one for each session id. A request that
- * repeats the last prompt gets the same turn again, and one that continues it by some of the turn's
- * ids gets the rest, so that retries and resumptions play as they would on an engine that samples
- * the same again.
- *
- * Ids that a script has sampled score as they were reported, behind the prompt that they were sampled
- * behind; all others score -1.
- *
- * A single list is played for whichever sessions ask, in the order in which they ask; give one list
- * for each session where several run at once.
+ * Creates a policy that plays turns from a script: one list for all sessions, or one list per
+ * session id. A repeated prompt gets the same turn, and a prompt that continues it with some of the
+ * turn's ids gets the rest, so that retries and resumptions behave as on a deterministic engine.
+ * Sampled ids score as they were reported, after the prompt that they were sampled from. All other
+ * ids score -1. A single list serves all sessions in the order of their requests, so use one list
+ * per session if several run at once.
  */
 export function scriptedPolicy(
   script: readonly ScriptedTurn[] | Readonly<Record<string, readonly ScriptedTurn[]>>,
@@ -90,7 +86,7 @@ function toSession(turns: readonly ScriptedTurn[]): SessionScript {
   return { turns, begun: 0, promptIds: [] };
 }
 
-/** Scores ids by the turns that were played behind the same ids. */
+/** Scores ids by the turns that were played after the same ids. */
 function scoreIds(ids: readonly number[], played: readonly PlayedTurn[]): number[] {
   const scores = ids.map(() => -1);
   for (const { promptIds, turn } of played) {
@@ -125,7 +121,10 @@ function nextTokens(
   return turn === undefined ? [] : toTokens(turn).slice(playedCount ?? 0);
 }
 
-/** How many ids of the current turn the request already holds; `undefined` where it asks for another turn. */
+/**
+ * Returns the number of ids of the current turn in the request, or `undefined` if the request is
+ * for another turn.
+ */
 function playedBefore(
   { turns, begun, promptIds }: SessionScript,
   inputIds: readonly number[],

@@ -12,13 +12,13 @@ export interface SeededPolicyOptions {
   readonly meanLength?: number;
 }
 
-/** How much lower than the id that is sampled every other id scores, in nats. */
+/** The difference in nats between the logprob of the sampled id and the score of any other id. */
 const UNLIKELY = 4;
 
 /**
- * Random-looking turns. Each token and its logprob is a function of the seed and of all ids before
- * it, so a turn that is resumed after an abort goes on exactly as it would have, and a request that
- * is made again is answered alike.
+ * Creates a policy with random-looking turns. Each token and its logprob is a function of the seed
+ * and of all earlier ids. A turn that is resumed after an abort continues unchanged, and a repeated
+ * request gets the same reply.
  */
 export function seededPolicy({
   seed = 0,
@@ -28,7 +28,7 @@ export function seededPolicy({
 }: SeededPolicyOptions = {}): ServerPolicy {
   const initial = mix(seed ^ 0x9e3779b9);
 
-  /** What is sampled where the ids so far have led to this state. */
+  /** Returns the token for the state that the earlier ids lead to. */
   function sample(state: number): PolicyToken {
     const stops = mix(state ^ 0x51ed270b) % meanLength === 0;
     const id = stops ? stopTokenId : mix(state ^ 0x2545f491) % vocabularySize;

@@ -14,10 +14,10 @@ import { startSglangTestServer } from "./sglang-test-server.ts";
 import { textPolicy } from "./text-policy.ts";
 import { startVllmTestServer } from "./vllm-test-server.ts";
 
-/** Whose servers the test servers play. */
+/** The servers that the test servers imitate. */
 export const testServerProtocols = ["sglang", "vllm", "llama-cpp"] as const;
 
-/** A test server as its process is told to be. JSON is text, or `@` and the name of a file that holds it. */
+/** The command-line options of a test server. JSON is text, or `@` and a file name. */
 interface ServeOptions {
   readonly protocol: string;
   /** 0: any free port. */
@@ -47,9 +47,8 @@ const starts: Readonly<Record<string, Start>> = {
 } satisfies Record<(typeof testServerProtocols)[number], Start>;
 
 /**
- * Starts a test server as the command line describes it.
- *
- * @throws UsageError for a protocol, a policy or JSON that is none, and for a port that is taken.
+ * Starts a test server from its command-line options.
+ * @throws UsageError for an unknown protocol or policy, for invalid JSON, and for a port in use.
  */
 export async function serveTestServer(given: ServeOptions): Promise<ServedTestServer> {
   const { protocol, port, policy, policyOptions, options, workers } = given;
@@ -80,10 +79,13 @@ export async function serveTestServer(given: ServeOptions): Promise<ServedTestSe
 /** Makes a policy, in the module that a path names. */
 type CreatePolicy = (options: unknown) => ServerPolicy | Promise<ServerPolicy>;
 
-/** What a server is started with because of its policy. */
+/** Options of a server that depend on its policy. */
 interface PolicyParts {
   readonly policy: ServerPolicy;
-  /** Which ids end a turn; llama.cpp's server reads it off its model, of which there is none. */
+  /**
+   * Ids that end a turn. The real llama.cpp server reads them from its model, which the test server
+   * does not have.
+   */
   readonly endTokenIds?: readonly number[];
 }
 

@@ -2,7 +2,9 @@ import type { PolicyRequest } from "./server-policy.ts";
 
 /** Something that goes wrong with one `/generate` request. */
 export type ServerFault =
-  /** Answered at once, sampling nothing. `body` as it stands where it is text, else as JSON. */
+  /**
+   * Answers at once and samples nothing. Sends `body` as it is if it is text, otherwise as JSON.
+   */
   | {
       readonly kind: "status";
       readonly status: number;
@@ -18,7 +20,7 @@ export type ServerFault =
       readonly when?: "at-once" | "after-sampling" | "within-reply";
       readonly afterTokens?: number;
     }
-  /** No answer until the client gives up. */
+  /** Sends no answer until the client disconnects. */
   | { readonly kind: "hang" }
   /** The reply is sampled, and its text ends in the middle. */
   | { readonly kind: "truncated-json" }
@@ -51,5 +53,5 @@ export type ServerFaults =
   | readonly (ServerFault | undefined | null)[]
   | ((request: FaultRequest, requestIndex: number) => ServerFault | undefined);
 
-/** What a fault function may go by. */
+/** The facts on which a fault function can decide. */
 export type FaultRequest = Pick<PolicyRequest, "inputIds" | "rid" | "routingKey">;

@@ -7,7 +7,7 @@ export interface PolicyToken {
   readonly matched?: string;
 }
 
-/** What a policy is asked to continue. */
+/** A request for a turn. */
 export interface PolicyRequest {
   readonly inputIds: readonly number[];
   /** The request's id at the server; one of Turnwright's ends with `~` and what the call was named. */
@@ -25,13 +25,15 @@ export interface PolicyRequest {
   readonly signal: AbortSignal;
 }
 
-/** What a policy is asked to score. */
+/** A request for scores. */
 export type PolicyScoreRequest = Pick<PolicyRequest, "inputIds" | "rid" | "routingKey">;
 
 /** Tokens in order. The server takes them until a stop id, the budget, or an abort ends the turn. */
 export type PolicyTokens = Iterable<PolicyToken> | AsyncIterable<PolicyToken>;
 
-/** What a test server samples from. Same request, same tokens, wherever a policy can arrange it. */
+/**
+ * The source of a test server's samples. Returns the same tokens for the same request if it can.
+ */
 export interface ServerPolicy {
   readonly name: string;
   /**
@@ -40,9 +42,9 @@ export interface ServerPolicy {
    */
   begin(request: PolicyRequest): PolicyTokens | Promise<PolicyTokens>;
   /**
-   * The logprob of each input id behind those before it, as `begin()` reports it where it samples
-   * that id there; nobody looks at the first. Absent where the policy cannot say: requests for scores
-   * are then refused. Throwing is a complaint as above.
+   * Returns the logprob of each input id after the ids before it, as `begin()` reports it when it
+   * samples that id there. The first value is ignored. Absent if the policy has no scores: requests
+   * for scores are then refused. Throwing is a complaint, as above.
    */
   score?(request: PolicyScoreRequest): readonly number[] | Promise<readonly number[]>;
 }

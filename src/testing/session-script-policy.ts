@@ -1,9 +1,12 @@
 import { readFile } from "node:fs/promises";
 import type { PolicyRequest, PolicyToken, ServerPolicy } from "./server-policy.ts";
 
-/** What every session samples, turn by turn. */
+/** The scripts of all sessions, turn by turn. */
 export interface SessionScripts {
-  /** Ids that open each assistant turn in a prompt; their number tells which turn is asked for. */
+  /**
+   * Ids that start each assistant turn in a prompt. Their count gives the number of the requested
+   * turn.
+   */
   readonly turnMarkerIds: readonly number[];
   /** By session id: the ids of each turn, closing stop id included. */
   readonly sessions: Readonly<Record<string, readonly (readonly number[])[]>>;
@@ -12,9 +15,9 @@ export interface SessionScripts {
 }
 
 /**
- * Plays scripts without remembering anything: which turn is asked for, and how much of it is there
- * already, is read off the prompt itself. A server that is killed and started again goes on as if
- * nothing had happened, and an episode that is played again begins anew.
+ * Creates a policy that plays scripts without state. It reads the requested turn, and the part of
+ * it that exists, from the prompt. A server that is killed and restarted continues unchanged, and
+ * an episode that is played again starts from its beginning.
  */
 export function sessionScriptPolicy(scripts: SessionScripts): ServerPolicy {
   return {
@@ -38,7 +41,7 @@ export function sessionScriptPolicy(scripts: SessionScripts): ServerPolicy {
   };
 }
 
-/** Ids behind a turn's marker score as they would where the script has them; all others score -1. */
+/** Ids after a turn's marker score as the script has them. All others score -1. */
 function scoreIds(ids: readonly number[], marker: readonly number[]): number[] {
   let start = -1;
   return ids.map((id, index) => {

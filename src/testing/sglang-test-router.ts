@@ -12,7 +12,7 @@ import { createRouterQueue } from "./sglang/router-queue.ts";
 
 /** Settings of `startSglangTestRouter()`. */
 export interface SglangTestRouterOptions {
-  /** Addresses of the engines behind it. */
+  /** The addresses of its engines. */
   readonly workers: readonly string[];
   /** Default 0: any free port. */
   readonly port?: number;
@@ -20,7 +20,7 @@ export interface SglangTestRouterOptions {
   readonly maxConcurrent?: number;
   /** Requests that may queue. Default 100. */
   readonly queueSize?: number;
-  /** How long a request may queue, in milliseconds. Default 60 000. */
+  /** The longest time in the queue, in milliseconds. Default 60 000. */
   readonly queueTimeoutMs?: number;
   /** Attempts for one request, on statuses that the router takes for passing. Default 5. */
   readonly maxAttempts?: number;
@@ -34,7 +34,7 @@ export interface SglangTestRouterOptions {
 export interface RouterStats {
   /** Requests for `/generate`. */
   readonly generateCount: number;
-  /** How often one of them was passed on to a worker. */
+  /** The number of requests that were forwarded to a worker. */
   readonly forwardCount: number;
   /** Requests for paths that a router does not have, the engine's control paths among them. */
   readonly unknownPathCount: number;

@@ -1,7 +1,7 @@
 /**
- * A test server as a process of its own: SGLang's unless told otherwise. Prints one line of JSON, `{"url": …}`, when it
- * listens, and ends when its standard input closes or on SIGTERM. `spawnSglangTestServer()` starts it;
- * for people there is `turnwright serve-test`.
+ * A test server as a process: SGLang's by default. Prints one line of JSON, `{"url": …}`, when it
+ * listens. Ends when its standard input closes, and on SIGTERM. `spawnSglangTestServer()` starts
+ * it. For use in a terminal, see `turnwright serve-test`.
  */
 import { parseArgs } from "node:util";
 import { describeError } from "../errors.ts";

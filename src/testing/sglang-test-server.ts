@@ -23,11 +23,11 @@ export type { ServerStats } from "./server/server-core.ts";
 
 /** Settings of `startSglangTestServer()`. */
 export interface SglangTestServerOptions extends TestServerOptions {
-  /** Whose behaviour it has. Default `0.5.23`. */
+  /** The release to imitate. Default `0.5.23`. */
   readonly release?: SglangRelease;
   /** Default `test-model`. */
   readonly modelPath?: string;
-  /** Whether stream frames bring only what is new. Default false. */
+  /** True if stream frames contain only new tokens. Default false. */
   readonly incrementalStreaming?: boolean;
   /** The version of the weights at first. Default `default`. */
   readonly weightVersion?: string;
@@ -35,11 +35,11 @@ export interface SglangTestServerOptions extends TestServerOptions {
   readonly eosTokenId?: number;
   /** Ids are below it. One that is not ends the server, as it ends SGLang. Default: any id is taken. */
   readonly vocabularySize?: number;
-  /** Whether `/abort_request` is never answered, as on an engine that hangs. Default false. */
+  /** True if `/abort_request` gets no answer, as on an engine that hangs. Default false. */
   readonly hangsOnAbort?: boolean;
 }
 
-/** What can be done to a running SGLang test server. */
+/** Controls of a running SGLang test server. */
 interface SglangTestControls {
   /** As `POST /pause_generation`. */
   pause(mode?: Exclude<PauseMode, "wait">): Promise<void>;

@@ -8,11 +8,11 @@ import { systemClock } from "../async/clock.ts";
 
 /** Settings of `spawnSglangTestServer()`. All of them travel as JSON. */
 export interface SpawnedServerOptions {
-  /** Whose server it plays. Default `sglang`. */
+  /** The server to imitate. Default `sglang`. */
   readonly protocol?: "sglang" | "vllm" | "llama-cpp";
   /** `seeded` (default), `echo`, `scripted`, or a JavaScript module that exports `createPolicy(options)`. */
   readonly policy?: string;
-  /** What the policy is made with. */
+  /** The options of the policy. */
   readonly policyOptions?: unknown;
   /** Further options of the server's start function, or of `startSglangTestRouter()` with `workers`. */
   readonly options?: Readonly<Record<string, unknown>>;
@@ -32,22 +32,21 @@ export interface SpawnedServer extends AsyncDisposable {
   readonly pid: number | undefined;
   /** Ends the process without warning, as a crash does. */
   kill(): Promise<void>;
-  /** Starts it anew on the same port. What it had counted and queued is lost. */
+  /** Restarts it on the same port. Its counts and queues are lost. */
   restart(): Promise<void>;
   /** Ends the process in good order. */
   close(): Promise<void>;
 }
 
-/** The compiled program: this file may itself be run from source, where a process cannot be. */
+/** The compiled program, because this file may run from source, and a process cannot. */
 export const SGLANG_TEST_SERVER_PROGRAM = packageFile(
   "dist/src/testing/sglang-test-server-main.js",
 );
 
 /**
- * Starts a test server as a process, which can be killed and started again in the middle of a run.
- * The process also ends when this one does.
- *
- * @throws UsageError where the program is not built, or ends before it listens.
+ * Starts a test server as a process that can be killed and restarted during a run. The process ends
+ * with this one.
+ * @throws UsageError if the program is not built, or if it ends before it listens.
  */
 export async function spawnSglangTestServer(
   options: SpawnedServerOptions = {},

@@ -5,25 +5,24 @@ import type { PolicyRequest, ServerPolicy } from "./server-policy.ts";
 import { locateTurn, scriptedLogprob } from "./session-script-policy.ts";
 
 /**
- * What is sampled, turn by turn, without the end of a turn: the same in every episode, or by the
- * rollout's id, such as `lamps/test/3#0`. A server that is not told the id asks with an empty one.
+ * The sampled texts, turn by turn, without the end-of-turn token: the same for every episode, or by
+ * rollout id, such as `lamps/test/3#0`. A server that receives no id passes an empty one.
  */
 export type TextTurns = readonly string[] | ((rolloutId: string) => readonly string[]);
 
 /** Settings of `textPolicy()`. */
 export interface TextPolicyOptions {
-  /** What the episodes are rendered with, such as `characterRenderer()`; or a model's folder. */
+  /** The renderer of the episodes, such as `characterRenderer()`, or a model's folder. */
   readonly renderer?: Renderer;
   readonly modelDir?: string;
-  /** What is sampled after the last turn. Default `Goodbye!`. */
+  /** The text after the last turn. Default `Goodbye!`. */
   readonly otherwise?: string;
 }
 
 /**
- * A policy for the test servers that samples given texts. Which turn is asked for is read off the
- * prompt, so an episode that is played again begins anew.
- *
- * @throws UsageError for a model's folder that cannot be read.
+ * Creates a policy for the test servers that samples given texts. Reads the number of the requested
+ * turn from the prompt, so an episode that is played again starts from its beginning.
+ * @throws UsageError if a model's folder cannot be read.
  */
 export async function textPolicy(
   turns: TextTurns,

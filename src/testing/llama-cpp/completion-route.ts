@@ -15,7 +15,7 @@ import type {
 } from "./request-decoding.ts";
 import { decodeCompletion } from "./request-decoding.ts";
 
-/** What serving `/completion` works with. */
+/** The parts that `/completion` needs. */
 export interface CompletionContext
   extends ReplyContext, DecodingContext, ServerCore<LlamaCppSequenceRequest> {
   readonly contextLength: number;
@@ -23,7 +23,7 @@ export interface CompletionContext
   readonly detokenize: (ids: readonly number[]) => string;
   /** The slot for a request that asks for none. */
   readonly nextSlot: () => number;
-  /** Whether a text that ends within a character is an error. */
+  /** True if a text that ends inside a character is an error. */
   readonly refusesCutText: boolean;
 }
 
@@ -84,7 +84,7 @@ interface AnswerOptions {
   readonly isList: boolean;
 }
 
-/** The server has no word for an abort: whoever is there to be told is told of an error. */
+/** The server has no reply for an abort, so a client that is still connected gets an error. */
 function answer(
   exchange: HttpExchange,
   slotted: readonly SlottedSequence[],

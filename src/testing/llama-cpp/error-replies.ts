@@ -1,7 +1,7 @@
 import type { HttpExchange } from "../server/http-exchange.ts";
 import { sendJson } from "../server/http-exchange.ts";
 
-/** The kinds of failure that llama.cpp's server tells apart, with their statuses. */
+/** The kinds of failure in llama.cpp's server, with their statuses. */
 const STATUSES = {
   invalid_request_error: 400,
   exceed_context_size_error: 400,
@@ -11,10 +11,10 @@ const STATUSES = {
   unavailable_error: 503,
 } as const;
 
-/** How its replies name their kind. */
+/** The content type of its replies. */
 export const JSON_UTF8 = { headers: { "content-type": "application/json; charset=utf-8" } };
 
-/** What llama.cpp says of a failure. */
+/** The body of an error reply. */
 export interface LlamaCppError {
   readonly type: keyof typeof STATUSES;
   readonly message: string;

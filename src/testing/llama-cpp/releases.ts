@@ -1,13 +1,19 @@
-/** A release of llama.cpp's server, by its month, whose behaviour a test server can have. */
+/** A release of llama.cpp's server, by month, that a test server can imitate. */
 export type LlamaCppRelease = "2026-08" | "2026-10";
 
 /** In what releases differ, as far as clients meet it. */
 interface ReleaseTraits {
-  /** Whether a text that ends within a character, as a chat message is parsed from it, is an error. */
+  /**
+   * True if a text that ends inside a character is an error, because the reply is parsed as a chat
+   * message.
+   */
   readonly refusesCutText: boolean;
-  /** What becomes of a grammar for the text: understood, or passed over. */
+  /** `known` if the release applies a grammar for the text, `unknown` if it ignores it. */
   readonly textGrammar: "known" | "unknown";
-  /** Whether a body that is no JSON is the client's fault (HTTP 400) or the server's (500). */
+  /**
+   * True if an invalid JSON body is the client's fault (HTTP 400), false if it is the server's
+   * (500).
+   */
   readonly blamesClient: boolean;
 }
 

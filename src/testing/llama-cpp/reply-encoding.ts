@@ -1,16 +1,16 @@
 import type { LiveSequence } from "../server/request-scheduler.ts";
 import type { LlamaCppSequenceRequest } from "./request-decoding.ts";
 
-/** What replies depend on. */
+/** The facts that a reply depends on. */
 export interface ReplyContext {
   readonly modelPath: string;
   readonly contextLength: number;
   readonly endTokenIds: readonly number[];
-  /** Ids whose text ends within a character. */
+  /** Ids with a text that ends inside a character. */
   readonly partialIds: readonly number[];
   /** Ids that are not among the thousand or so likeliest. */
   readonly unlikelyIds: readonly number[];
-  /** Whether a draft model proposes tokens, whose probabilities are then not worked out. */
+  /** True if a draft model proposes tokens. Their probabilities are not computed then. */
   readonly speculates: boolean;
   /** Text of ids. */
   readonly detokenize: (ids: readonly number[]) => string;
@@ -30,10 +30,10 @@ const FORCED_LOGPROB = -27.5;
 /** Shown lists are this long at most before unlikely tokens are among them. */
 const LIKELY_COUNT = 1_024;
 
-/** What is written for a probability of 0: the lowest number in single precision. */
+/** The value for a probability of 0: the lowest number in single precision. */
 const LOGPROB_FLOOR = -3.4028234663852886e38;
 
-/** What was sampled: a bias may force another token than the policy's. */
+/** Returns the sampled tokens. A bias can force another token than the policy's. */
 export function toSampled({ request, outputIds, outputLogprobs }: Sequence): SampledTokens {
   const { forcedId } = request;
   if (forcedId === undefined) return { ids: outputIds, logprobs: outputLogprobs };
@@ -112,8 +112,8 @@ function encodeStop(
 }
 
 /**
- * None for tokens that end within a character, nor for what completed a stop string, and none at all
- * where no token has one.
+ * Omits tokens that end inside a character and tokens that complete a stop string. Omits the whole
+ * list if no token has a probability.
  */
 function encodeProbabilities(
   sequence: Sequence,
@@ -135,7 +135,9 @@ function encodeProbabilities(
   return entries.length === 0 ? {} : { completion_probabilities: entries };
 }
 
-/** The likeliest tokens; behind a forced token's prompt, what the policy would have sampled. */
+/**
+ * Lists the most likely tokens. After the prompt of a forced token, lists the policy's own token.
+ */
 function listTop(
   { request, outputIds, outputLogprobs }: Sequence,
   { id, logprob, context }: { id: number; logprob: unknown; context: ReplyContext },

@@ -3,7 +3,7 @@ import { RequestRefused, invalid } from "./error-replies.ts";
 
 /** One sequence to sample, and what is to be said of it. */
 export interface LlamaCppSequenceRequest extends SequenceRequest {
-  /** How many of the likeliest tokens are listed at each position; 0 for no probabilities. */
+  /** The number of most likely tokens per position. 0 for no probabilities. */
   readonly shownCount: number;
   readonly returnsTokens: boolean;
   readonly stream: boolean;
@@ -11,27 +11,27 @@ export interface LlamaCppSequenceRequest extends SequenceRequest {
   readonly slotIndex: number | undefined;
   /** The token that a bias leaves no other choice than. */
   readonly forcedId: number | undefined;
-  /** Whether the text is left unparsed, so that it need not be whole characters. */
+  /** True if the text is not parsed, so that it may end inside a character. */
   readonly leavesTextUnparsed: boolean;
-  /** Fields of the reply, where not all are wanted. */
+  /** The fields of the reply. Empty for all. */
   readonly responseFields: readonly string[];
 }
 
-/** What decoding depends on. */
+/** The facts that decoding depends on. */
 export interface DecodingContext {
   readonly contextLength: number;
   readonly vocabularySize: number;
   /** The model's own ends of a turn. */
   readonly endTokenIds: readonly number[];
   readonly slotCount: number;
-  /** What becomes of a grammar for the text: understood, refused as malformed, or passed over. */
+  /** The treatment of a grammar for the text: applied, refused as malformed, or ignored. */
   readonly textGrammar: "known" | "refused" | "unknown";
-  /** Whether a body that is no JSON is the client's fault. */
+  /** True if an invalid JSON body is the client's fault. */
   readonly blamesClient: boolean;
   readonly newId: () => string;
 }
 
-/** What one HTTP request asks for. */
+/** One decoded HTTP request. */
 export interface DecodedCompletion {
   readonly requests: readonly LlamaCppSequenceRequest[];
   /** Answered with a list: a batch, or several samples of one prompt. */
@@ -75,7 +75,7 @@ const DEFAULTS: JsonObject = {
   stream: false,
 };
 
-/** A bias from which on nothing else is sampled. */
+/** A bias of at least this value forces its token. */
 const FORCING_BIAS = 1e6;
 
 /**

@@ -6,7 +6,7 @@ export interface ConditionWatch {
   notify(): void;
 }
 
-/** Makes a watch that nobody waits at. */
+/** Creates a watch without waiting callers. */
 export function createConditionWatch(): ConditionWatch {
   const waiters = new Set<() => void>();
   return {

@@ -2,7 +2,7 @@ import type { HttpExchange } from "./http-exchange.ts";
 import type { LiveSequence, RequestScheduler } from "./request-scheduler.ts";
 import type { SequenceRequest } from "./sequence-request.ts";
 
-/** Drops sequences whose client goes away. Engines look after their clients now and then only. */
+/** Drops the sequences of clients that disconnect. Like an engine, checks only now and then. */
 export function watchDisconnect<Request extends SequenceRequest>(
   { response }: HttpExchange,
   sequences: readonly LiveSequence<Request>[],

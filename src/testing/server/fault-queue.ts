@@ -3,7 +3,10 @@ import type { FaultRequest, ServerFault, ServerFaults } from "../server-fault.ts
 /** Which fault the next request meets. */
 export interface FaultQueue {
   next(request: FaultRequest): ServerFault | undefined;
-  /** Adds faults for the requests after those that have one already; for nothing where a function decides. */
+  /**
+   * Adds faults for the next requests that have none yet. Has no effect if a function chooses the
+   * faults.
+   */
   add(faults: readonly (ServerFault | undefined)[]): void;
 }
 

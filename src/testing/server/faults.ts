@@ -4,7 +4,7 @@ import { sendJson, sendText } from "./http-exchange.ts";
 import type { ForcedEnd } from "./request-scheduler.ts";
 import type { SequenceRequest } from "./sequence-request.ts";
 
-/** Answers with the fault where it is an answer in itself, and says whether it was. */
+/** Answers with the fault if it is a complete answer. Returns true if it was. */
 export function answerWithFault(exchange: HttpExchange, fault: ServerFault | undefined): boolean {
   switch (fault?.kind) {
     case "status": {
@@ -58,8 +58,8 @@ export function toForcedEnd(
 }
 
 /**
- * Ends a stream in its middle where the fault says so, and says whether it did. What was written
- * before reaches the client, as it does where a proxy gives up.
+ * Ends a stream in its middle if the fault says so. Returns true if it did. The client receives the
+ * bytes before the end, as with a proxy that fails.
  */
 export function breakStream(
   exchange: HttpExchange,

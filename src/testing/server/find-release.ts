@@ -1,9 +1,8 @@
 import { UsageError } from "../../errors.ts";
 
 /**
- * How a release behaves, by its name.
- *
- * @throws UsageError naming those that there are.
+ * Returns the behaviour of a release by its name.
+ * @throws UsageError that names the known releases.
  */
 export function findRelease<Name extends string, Traits>(
   releases: Readonly<Record<Name, Traits>>,

@@ -48,7 +48,7 @@ export function sendJson(
   });
 }
 
-/** Answers with text as it stands; does nothing where the client is gone. */
+/** Answers with the text as it is. Does nothing if the client has disconnected. */
 export function sendText(
   { response }: Pick<HttpExchange, "response">,
   text: string,

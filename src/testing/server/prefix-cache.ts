@@ -1,6 +1,6 @@
-/** What an engine remembers of prompts: for each session the last one. */
+/** An engine's prompt cache: the last prompt of each session. */
 export interface PrefixCache {
-  /** How many ids of the prompt were remembered; remembers it from now on. */
+  /** Returns the number of cached ids of the prompt, and caches the prompt. */
   take(routingKey: string | undefined, inputIds: readonly number[]): number;
   clear(): void;
 }

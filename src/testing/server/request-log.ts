@@ -4,9 +4,9 @@ import type { SequenceRequest } from "./sequence-request.ts";
 /** One sequence that the server was asked for. */
 export interface RecordedRequest extends SequenceRequest {
   readonly routingKey: string | undefined;
-  /** Absent until it is finished, and where a fault answered instead. */
+  /** Absent while the request is running, and if a fault was the answer. */
   readonly finish?: FinishReason;
-  /** What was sampled; absent as `finish` is. */
+  /** The sampled ids. Absent exactly if `finish` is. */
   readonly outputIds?: readonly number[];
 }
 

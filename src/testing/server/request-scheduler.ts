@@ -9,7 +9,7 @@ import type {
 } from "../server-policy.ts";
 import type { SequenceRequest } from "./sequence-request.ts";
 
-/** Why a sequence ended, in the engine's own shape. */
+/** The reason why a sequence ended, in the engine's own form. */
 export type FinishReason =
   | { readonly type: "stop"; readonly matched: number | string }
   | { readonly type: "length"; readonly length: number }
@@ -33,7 +33,7 @@ export interface LiveSequence<Request extends SequenceRequest = SequenceRequest>
   readonly routingKey: string | undefined;
   readonly outputIds: number[];
   readonly outputLogprobs: number[];
-  /** One for each input id, where they were asked for and the sequence has run. */
+  /** One logprob per input id, if they were requested and the sequence has run. */
   inputLogprobs: readonly number[] | undefined;
   readonly versionSpans: VersionSpan[];
   /**
@@ -42,7 +42,10 @@ export interface LiveSequence<Request extends SequenceRequest = SequenceRequest>
    */
   state: "held" | "waiting" | "running" | "finished";
   finish: FinishReason | undefined;
-  /** Whether it ever ran: the engine reports no prompt for what was aborted in the queue. */
+  /**
+   * True if the sequence has run. The engine reports no prompt for a sequence that was aborted in
+   * the queue.
+   */
   hasRun: boolean;
   retractionCount: number;
   cachedTokenCount: number;
@@ -63,7 +66,7 @@ export interface ForcedEnd {
   readonly replaceLastBy?: number;
 }
 
-/** What comes with a sequence. */
+/** The parts that arrive with a sequence. */
 interface Admission {
   readonly routingKey: string | undefined;
   /** Only reported. */
@@ -72,8 +75,9 @@ interface Admission {
 }
 
 /**
- * How the engine is paused; new requests are held in any case. `abort`: what is in flight is aborted.
- * `retract`: it goes back to the queue. `in_place`: it freezes. `wait`: it is sampled to its end.
+ * The way in which the engine pauses. New requests always wait. `abort`: running requests are
+ * aborted. `retract`: they return to the queue. `in_place`: they freeze. `wait`: they run to their
+ * end.
  */
 export type PauseMode = "abort" | "retract" | "in_place" | "wait";
 
@@ -86,23 +90,23 @@ interface SchedulerOptions {
   readonly tokenLatencyMs: number;
   /** Tokens sampled before the event loop gets a turn. */
   readonly tokensPerTick: number;
-  /** Whether a stop id that uses up the budget is a stop. */
+  /** True if a stop id in the last place of the budget counts as a stop. */
   readonly stopsBeforeBudget: boolean;
   readonly sleep: Clock["sleep"];
   /** The version of the weights at this moment. */
   readonly weightVersion: () => string;
-  /** Told what a policy complains of. */
+  /** Called with a policy's complaints. */
   readonly onComplaint: (message: string) => void;
-  /** Told when a sequence is taken, starts, goes back to the queue, or ends. */
+  /** Called when a sequence is admitted, starts, returns to the queue, or ends. */
   readonly onChange: () => void;
 }
 
-/** What the scheduler keeps beside a sequence. */
+/** The scheduler's state of a sequence. */
 interface Entry<Request extends SequenceRequest = SequenceRequest> extends LiveSequence<Request> {
   readonly settleDone: () => void;
   readonly aborter: AbortController;
   readonly forcedEnd: ForcedEnd | undefined;
-  /** How it is to end, once it has made its last step. */
+  /** The reason for which the sequence ends after its next step. */
   pendingAbort: FinishReason | undefined;
   wantsRetraction: boolean;
   iterator: Iterator<PolicyToken> | AsyncIterator<PolicyToken> | undefined;
@@ -194,8 +198,8 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
   }
 
   /**
-   * Aborts every sequence whose name begins with `rid`, but only where one of exactly that name is
-   * live. Says whether there was one.
+   * Aborts every sequence with a name that begins with `rid`, if one of exactly that name is
+   * running. Returns true if there was one.
    */
   abort(rid: string): boolean {
     const exact = this.#live.get(rid);
@@ -224,7 +228,7 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
     return names.length;
   }
 
-  /** Pauses. In modes `abort` and `wait` the promise settles when nothing is in flight. */
+  /** Pauses. In the modes `abort` and `wait`, resolves when no request is running. */
   async pause(mode: PauseMode): Promise<void> {
     this.#pause = mode;
     if (mode === "retract") {
@@ -296,7 +300,7 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
     this.#startWaiting();
   }
 
-  /** Samples until the sequence ends; `undefined` where it goes back to the queue. */
+  /** Samples until the sequence ends. Returns `undefined` if it goes back to the queue. */
   async #sample(entry: Entry<Request>): Promise<FinishReason | undefined> {
     const { tokenLatencyMs, tokensPerTick } = this.#options;
     entry.iterator ??= iterate(await this.#begin(entry));
@@ -356,7 +360,9 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
     else entry.versionSpans.push({ version, start: end - 1, end });
   }
 
-  /** How the sequence ends with this token, if it does. A budget of 0 still samples one token. */
+  /**
+   * Returns the reason if the sequence ends with this token. A budget of 0 still samples one token.
+   */
   #finishAfter(entry: Entry<Request>, token: PolicyToken): FinishReason | undefined {
     const { request, outputIds, outputLogprobs, forcedEnd } = entry;
     const { length } = outputIds;
@@ -407,7 +413,7 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
   }
 }
 
-/** What is sampled behind ids that are only scored. */
+/** The token that is sampled after ids that are only scored. */
 const FILLER: PolicyToken = { id: 0, logprob: -1 };
 
 async function scoreInput(
@@ -430,7 +436,7 @@ function iterate(tokens: PolicyTokens): Iterator<PolicyToken> | AsyncIterator<Po
     : tokens[Symbol.iterator]();
 }
 
-/** The promise's value, or `undefined` where the sequence is aborted first. */
+/** Resolves with the promise's value, or with `undefined` if the sequence is aborted first. */
 function orAborted<T>(promise: Promise<T>, { aborter }: Entry): Promise<T | undefined> {
   const { signal } = aborter;
   return new Promise((resolve, reject) => {

@@ -8,8 +8,8 @@ export interface SequenceRequest {
   readonly maxNewTokens: number;
   readonly stopTokenIds: readonly number[];
   /**
-   * The input's logprobs are asked for. Where at most one token is to be sampled besides, it is a
-   * filler that the policy is not asked for.
+   * True if the input's logprobs are requested. If at most one token is to be sampled too, it is a
+   * filler that does not come from the policy.
    */
   readonly scoresInput?: boolean;
   /** It ends, as having used its budget up, before anything is sampled. */

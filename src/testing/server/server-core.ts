@@ -20,13 +20,13 @@ import type { SequenceRequest } from "./sequence-request.ts";
 
 /** Settings that every test server has. */
 export interface TestServerOptions {
-  /** What it samples from. Default `seededPolicy()`. */
+  /** The policy to sample from. Default `seededPolicy()`. */
   readonly policy?: ServerPolicy;
   /** Default 0: any free port. */
   readonly port?: number;
   /** Which requests fail how. Default: none. */
   readonly faults?: ServerFaults;
-  /** Where given, requests without it as bearer token are refused. */
+  /** If set, requests without it as bearer token are refused. */
   readonly apiKey?: string;
   /** Longest prompt and output together, in tokens. Default 131 072. */
   readonly contextLength?: number;
@@ -34,13 +34,13 @@ export interface TestServerOptions {
   readonly maxRunning?: number;
   /** Time for one token, in milliseconds. Default 0. */
   readonly tokenLatencyMs?: number;
-  /** Tokens sampled before the event loop gets a turn, where tokens take no time. Default 64. */
+  /** The number of tokens per round of the event loop, if tokens take no time. Default 64. */
   readonly tokensPerTick?: number;
-  /** How long it takes to notice that a client is gone, in milliseconds. Default 0. */
+  /** The time until the server notices a disconnected client, in milliseconds. Default 0. */
   readonly disconnectPollMs?: number;
   /** Text of ids. Default: `<7><8>`. */
   readonly detokenize?: (ids: readonly number[]) => string;
-  /** How many requests `requests` remembers, the latest. Default 1 000. */
+  /** The number of latest requests in `requests`. Default 1 000. */
   readonly recordLimit?: number;
   /** Default: the machine's timers. */
   readonly sleep?: Clock["sleep"];
@@ -66,9 +66,9 @@ export interface TestServer<Controls = unknown> extends AsyncDisposable {
   readonly stats: ServerStats;
   /** The latest requests, in order of arrival. */
   readonly requests: readonly RecordedRequest[];
-  /** What the policy complained of: unexpected requests, turns that did not end. */
+  /** The policy's complaints: unexpected requests, and turns that did not end. */
   readonly problems: readonly string[];
-  /** Adds faults for the next requests; only where faults are a list. */
+  /** Adds faults for the next requests. Works only if the faults are a list. */
   addFaults(...faults: readonly (ServerFault | undefined)[]): void;
   /** Waits until a condition on the server holds; looked at whenever something happens to a request. */
   until(condition: (server: TestServer<Controls> & Controls) => boolean): Promise<void>;
@@ -76,7 +76,7 @@ export interface TestServer<Controls = unknown> extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** What every test server consists of. */
+/** The parts of every test server. */
 export interface ServerCore<Request extends SequenceRequest> {
   readonly scheduler: RequestScheduler<Request>;
   readonly problems: readonly string[];
@@ -92,7 +92,7 @@ export interface ServerCore<Request extends SequenceRequest> {
   readonly stats: () => ServerStats;
 }
 
-/** Makes the parts, with nothing under way. */
+/** Creates the parts, without running requests. */
 export function createServerCore<Request extends SequenceRequest>(
   options: TestServerOptions,
   { weightVersion, stopsBeforeBudget }: { weightVersion: () => string; stopsBeforeBudget: boolean },

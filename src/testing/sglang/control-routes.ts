@@ -5,31 +5,31 @@ import type { PauseMode, RequestScheduler } from "../server/request-scheduler.ts
 import { sendErrorResponse } from "./error-replies.ts";
 import type { DecodedRequest } from "./request-decoding.ts";
 
-/** What the control routes work with. */
+/** The parts that the control routes need. */
 export interface ControlContext {
   readonly scheduler: RequestScheduler<DecodedRequest>;
-  /** Where its weights are from. */
+  /** The folder or name of the weights. */
   readonly modelPath: () => string;
   readonly setModelPath: (path: string) => void;
   readonly contextLength: number;
   readonly weightVersion: () => string;
   readonly setWeightVersion: (version: string) => void;
   readonly cache: PrefixCache;
-  /** What `/test/stats` reports. */
+  /** The content of `/test/stats`. */
   readonly stats: () => unknown;
 }
 
 type Route = (exchange: HttpExchange, context: ControlContext) => void | Promise<void>;
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** How many tokens the server's memory for keys and values holds. */
+/** The capacity of the server's key-value cache, in tokens. */
 const CACHE_TOKENS = 2 ** 20;
 
 const PAUSE_MODES: readonly PauseMode[] = ["abort", "retract", "in_place"];
 
 /**
- * The engine's endpoints besides `/generate` and those that tell its load, by path. `/test/stats` is this server's own.
- *
+ * The engine's endpoints by path, except `/generate` and those for the load. `/test/stats` exists
+ * only here.
  * **Source:** sgl-project/sglang python/sglang/srt/entrypoints/http_server.py.
  */
 export const CONTROL_ROUTES: Readonly<Record<string, Route>> = {
@@ -95,7 +95,7 @@ function sendModels(exchange: HttpExchange, context: ControlContext): void {
   });
 }
 
-/** Tells how much there is to do. */
+/** Reports the server's load. */
 export function sendLoads(exchange: HttpExchange, { scheduler }: ControlContext): void {
   sendJson(exchange, {
     version: "test",
@@ -163,8 +163,9 @@ function updateWeightVersion(exchange: HttpExchange, context: ControlContext): v
 }
 
 /**
- * As 0.5.23 was seen to answer. This server has no weights: the only folder that is not there is `/nowhere`.
- * What runs is taken for requests whose clients left, as for those of others the real one waits.
+ * Answers as 0.5.23 was seen to. This server has no weights: the only missing folder is `/nowhere`.
+ * Running requests count as requests of disconnected clients, because the real server waits for all
+ * others.
  */
 function updateWeightsFromDisk(exchange: HttpExchange, context: ControlContext): void {
   const body = readBody(exchange);
@@ -182,7 +183,7 @@ function updateWeightsFromDisk(exchange: HttpExchange, context: ControlContext):
   }
   const queued = scheduler.pauseMode === undefined ? scheduler.waitingCount : 0;
   if (flush === true && scheduler.runningCount + queued > 0) {
-    // It has loaded them all the same, and goes on saying that it has those before.
+    // The real server has loaded them anyway, and keeps reporting the previous ones.
     return refuse(
       "Weights were updated, but the cache was not flushed because requests are still running or queued. " +
         "Retract or finish them, then call /flush_cache.",

@@ -13,12 +13,12 @@ import { encodeReply } from "./reply-encoding.ts";
 import type { DecodedGenerate, DecodedRequest } from "./request-decoding.ts";
 import { RequestRefused, decodeGenerate } from "./request-decoding.ts";
 
-/** What serving `/generate` works with. */
+/** The parts that `/generate` needs. */
 export interface GenerateContext extends ReplyContext {
   readonly scheduler: RequestScheduler<DecodedRequest>;
   readonly contextLength: number;
   readonly incrementalStreaming: boolean;
-  /** How long it takes to notice that a client is gone, in milliseconds. */
+  /** The time until the server notices a disconnected client, in milliseconds. */
   readonly disconnectPollMs: number;
   readonly newRid: () => string;
   readonly faults: FaultQueue;
@@ -28,7 +28,7 @@ export interface GenerateContext extends ReplyContext {
   readonly eosTokenId: number;
   /** Ids are below it. */
   readonly vocabularySize: number;
-  /** Whether it was asked for an id that is not. */
+  /** True after a request with an id outside the vocabulary. */
   isDead: boolean;
 }
 
@@ -69,8 +69,7 @@ export async function serveGenerate(
 }
 
 /**
- * Looking such an id up ends the engine's process: nobody is answered any more.
- *
+ * Looking up such an id ends the engine's process, so no request gets an answer any more.
  * **Source:** recorded from SGLang 0.5.23.
  */
 function die({ request }: HttpExchange, context: GenerateContext): void {
@@ -79,7 +78,7 @@ function die({ request }: HttpExchange, context: GenerateContext): void {
   request.socket.destroy();
 }
 
-/** What is scored is computed anew. */
+/** Scored ids are computed again. */
 function countCached(
   { inputIds, scoresInput, logprobStartLen }: DecodedRequest,
   { routingKey, context }: { routingKey: string | undefined; context: GenerateContext },

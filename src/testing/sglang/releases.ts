@@ -1,18 +1,18 @@
-/** A release of SGLang whose behaviour a test server can have. */
+/** A release of SGLang that a test server can imitate. */
 export type SglangRelease = "0.5.15" | "0.5.23";
 
 /** In what releases differ, as far as clients meet it. */
 export interface ReleaseTraits {
-  /** Whether replies say which version of the weights sampled which tokens. */
+  /** True if replies name the version of the weights for spans of tokens. */
   readonly reportsVersionSpans: boolean;
-  /** Whether a budget of 0 samples nothing; otherwise it samples one token. */
+  /** True if a budget of 0 samples nothing. Otherwise it samples one token. */
   readonly samplesNothing: boolean;
   /**
-   * Whether sampling parameters are held against a list of names and types, so that others are refused
-   * with HTTP 400. Otherwise an unknown name is a crash.
+   * True if unknown or wrongly typed sampling parameters get HTTP 400. Otherwise an unknown name
+   * crashes the request.
    */
   readonly checksParameters: boolean;
-  /** Where the load is told. `/get_load` went when `/v1/loads` had taken its place. */
+  /** The paths that report the load. `/v1/loads` replaced `/get_load`. */
   readonly loadPaths: readonly string[];
 }
 

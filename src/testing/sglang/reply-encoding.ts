@@ -2,11 +2,11 @@ import type { FinishReason, LiveSequence } from "../server/request-scheduler.ts"
 import type { ReleaseTraits } from "./releases.ts";
 import type { DecodedRequest } from "./request-decoding.ts";
 
-/** What replies depend on. */
+/** The facts that a reply depends on. */
 export interface ReplyContext {
   readonly weightVersion: () => string;
   readonly traits: ReleaseTraits;
-  /** Ids are below it; the last of them is reported as 0 where it is scored. */
+  /** The number of ids. The last of them scores 0 in an input. */
   readonly vocabularySize: number;
   /** Text of ids. */
   readonly detokenize: (ids: readonly number[]) => string;
@@ -19,9 +19,8 @@ interface Window {
 }
 
 /**
- * One sequence as the engine's JSON has it: the final reply, or one frame of a stream. `since` is
- * the number of tokens that earlier frames brought, where frames are increments.
- *
+ * Encodes a sequence as the engine's JSON: the final reply, or one frame of a stream. `since` is
+ * the number of tokens in earlier frames, if frames are increments.
  * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (`meta_info`) and
  * scheduler_components/logprob_result_processor.py (`input_token_logprobs`).
  */
@@ -50,7 +49,7 @@ function encodeMeta(
   return {
     id: request.rid,
     finish_reason: finish === undefined ? null : encodeFinish(finish, context),
-    // A request that was aborted in the queue says nothing of its prompt.
+    // A request that was aborted in the queue reports nothing about its prompt.
     ...(sequence.hasRun && {
       prompt_tokens: request.inputIds.length,
       cached_tokens: sequence.cachedTokenCount,
@@ -74,7 +73,7 @@ function encodeMeta(
   };
 }
 
-/** Where the cached tokens were; nothing where there are none. */
+/** Returns the places of the cached tokens, or `undefined` if there are none. */
 function toCacheDetails(count: number): unknown {
   return count === 0 ? null : { device: count, host: 0 };
 }

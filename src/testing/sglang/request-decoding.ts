@@ -9,7 +9,7 @@ export class RequestRefused extends Error {
    * `crash`: plain text.
    */
   readonly style: "value" | "text" | "shape" | "crash";
-  /** Whether the request asked for a stream, in which refusals of values are frames. */
+  /** True if the request asked for a stream. Refused values are frames then. */
   isStream = false;
 
   constructor(style: RequestRefused["style"], message: string) {
@@ -28,7 +28,7 @@ export interface DecodedRequest extends SequenceRequest {
   readonly returnPromptTokenIds: boolean;
 }
 
-/** What one HTTP request asks for. */
+/** One decoded HTTP request. */
 export interface DecodedGenerate {
   readonly requests: readonly DecodedRequest[];
   /** Answered with a list: a batch, or several samples of one prompt. */
@@ -87,14 +87,14 @@ const WHOLE_PARAMETERS = new Set(["max_new_tokens", "top_k", "min_new_tokens", "
 /** Below this a temperature means greedy sampling. */
 const GREEDY_TEMPERATURE = 1e-6;
 
-/** What decoding depends on. */
+/** The facts that decoding depends on. */
 interface DecodingContext {
   readonly traits: ReleaseTraits;
   /** The model's own end of a turn. */
   readonly eosTokenId: number;
   readonly contextLength: number;
   readonly newRid: () => string;
-  /** Whether a request of this name is being served. */
+  /** True if a request of this name is running. */
   readonly isLive: (rid: string) => boolean;
 }
 
@@ -253,7 +253,8 @@ function readSampling(given: unknown, { checksParameters }: ReleaseTraits): Samp
   }
   const stated = Object.entries(given).filter(([, value]) => value !== null);
   if (checksParameters) checkParameters(given as JsonObject);
-  // The engine builds a typed structure from it: a name it lacks is a TypeError that nothing catches.
+  // The engine constructs a typed object from the parameters. An unknown name is an uncaught
+  // TypeError.
   else if (Object.keys(given).some((name) => !(name in SAMPLING_DEFAULTS))) {
     throw new RequestRefused("crash", "Internal Server Error");
   }

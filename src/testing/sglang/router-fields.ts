@@ -56,13 +56,11 @@ const DROPPED_SAMPLING = new Set([
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * The body as the router hands it on: parsed into its own types and written again, so that fields
- * those types lack are gone.
- *
+ * Returns the body as the router forwards it: parsed into its own types and written again, without
+ * the fields that those types lack.
  * **Source:** the openai-protocol 1.0.0 crate (lightseekorg/smg protocols/src/generate.rs and
  * sampling_params.rs), which sgl-model-gateway 0.3.2 is built with.
- *
- * @throws RouterRefused where the body does not fit the types.
+ * @throws RouterRefused if the body does not fit the types.
  */
 export function filterGenerateBody(text: string): string {
   let body: unknown;

@@ -16,7 +16,7 @@ const FORWARDED_HEADERS = [
   "x-smg-routing-key",
 ] as const;
 
-/** An engine behind the router. */
+/** An engine of the router. */
 export interface RouterWorker {
   readonly id: string;
   readonly url: string;
@@ -24,7 +24,7 @@ export interface RouterWorker {
   load: number;
 }
 
-/** What passing requests on works with. */
+/** The parts that forwarding needs. */
 export interface ForwardingContext {
   readonly workers: readonly RouterWorker[];
   readonly agent: Agent;
@@ -32,12 +32,12 @@ export interface ForwardingContext {
   /** Wait before the second attempt, in milliseconds; grows by half each time. */
   readonly retryDelayMs: number;
   readonly sleep: Clock["sleep"];
-  /** How often a `/generate` was passed on. */
+  /** The number of forwarded `/generate` requests. */
   forwardCount: number;
   nextWorkerIndex: number;
 }
 
-/** Passes a request on, again and again where the status looks passing, whatever was sampled. */
+/** Forwards a request. Repeats it for retryable statuses, even if tokens were sampled. */
 export async function forward(
   exchange: HttpExchange,
   state: ForwardingContext,
@@ -71,7 +71,10 @@ export async function forward(
   }
 }
 
-/** Sends to the worker; an `Error` where no reply began. A client that goes away takes the call along. */
+/**
+ * Sends a request to the worker. Returns an `Error` if no reply began. Aborts the call if the
+ * client disconnects.
+ */
 function callWorker(
   { method, path, request, response }: HttpExchange,
   { worker, body, agent }: { worker: RouterWorker; body: string; agent: Agent },

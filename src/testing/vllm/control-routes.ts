@@ -4,11 +4,11 @@ import type { PauseMode } from "../server/request-scheduler.ts";
 import { sendError, sendNoSuchRoute } from "./error-replies.ts";
 import type { SamplingContext } from "./sampling-routes.ts";
 
-/** What the control routes work with. */
+/** The parts that the control routes need. */
 export interface ControlContext extends SamplingContext {
   readonly weightVersion: () => string;
   readonly setWeightVersion: (version: string) => void;
-  /** Whether `/server_info` can be answered. */
+  /** True if `/server_info` has an answer. */
   readonly answersServerInfo: boolean;
 }
 
@@ -82,7 +82,7 @@ const PAUSE_MODES: Readonly<Record<string, PauseMode>> = {
   keep: "in_place",
 };
 
-/** Serves a path of a table, or says that there is none. */
+/** Serves a path of a table, or answers that it does not exist. */
 export async function serveControl(
   routes: Readonly<Record<string, Route>>,
   exchange: HttpExchange,
@@ -94,7 +94,7 @@ export async function serveControl(
   else await route.serve(exchange, context);
 }
 
-/** How many tokens the server's memory for keys and values holds, and in blocks of how many. */
+/** The size of the server's key-value cache: the number of blocks, and tokens per block. */
 const CACHE = { blockCount: 8_192, blockSize: 128 } as const;
 
 /** **Source:** vllm-project/vllm vllm/v1/metrics/loggers.py, and as recorded from 0.32.0. */
@@ -179,7 +179,7 @@ function abortRequests(exchange: HttpExchange, context: ControlContext): void {
   sendJson(exchange, { status: "aborted", aborted: names.length });
 }
 
-/** Says nothing of what it aborted. */
+/** The reply does not list the aborted requests. */
 function abortNamed(exchange: HttpExchange, context: ControlContext): void {
   const { request_ids: ids } = readBody(exchange);
   if (ids === undefined || ids === null) {
@@ -220,9 +220,9 @@ function updateWeightVersion(exchange: HttpExchange, context: ControlContext): v
 }
 
 /**
- * Has its workers load weights; this server has none, and the only folder that is not there is `/nowhere`. What
- * 0.32.0 was seen to answer: the real one is without some of its weights then, and ends where it samples
- * before others were loaded.
+ * Makes its workers load weights. This server has none, and the only missing folder is `/nowhere`.
+ * Answers as 0.32.0 was seen to: the real server then lacks some of its weights, and ends if it
+ * samples before others were loaded.
  */
 function collectiveRpc(exchange: HttpExchange): void {
   const { method, kwargs } = readBody(exchange) as {

@@ -1,7 +1,7 @@
 import type { HttpExchange } from "../server/http-exchange.ts";
 import { sendJson } from "../server/http-exchange.ts";
 
-/** What vLLM says of a failure. */
+/** The body of an error reply. */
 export interface VllmError {
   readonly status: number;
   readonly message: string;
@@ -29,7 +29,7 @@ export function sendError(exchange: HttpExchange, error: VllmError): void {
   sendJson(exchange, encodeError(error), { status: error.status });
 }
 
-/** A value that the engine refuses; the message ends with the parameter where it names one. */
+/** A value that the engine refuses. The message ends with the parameter if the engine names it. */
 export function badRequest(
   message: string,
   { parameter, value }: { parameter?: string; value?: string } = {},
@@ -45,10 +45,10 @@ export function badRequest(
 export interface ShapeProblem {
   /** The validator's name for what is wrong, such as `missing`. */
   readonly kind: string;
-  /** Where, below the body. */
+  /** The place in the body. */
   readonly at: string;
   readonly message: string;
-  /** What is there, in Python's words. */
+  /** The value, as Python prints it. */
   readonly input: string;
   /** Further details, in Python's words. */
   readonly details?: string;

@@ -1,7 +1,5 @@
 /**
- * Where a text that is no JSON goes wrong, counted in characters, and what is expected there in the
- * words of Python's reader.
- *
+ * Finds the place of a JSON syntax error, in characters, with the message of Python's parser.
  * **Source:** python/cpython Lib/json/decoder.py.
  */
 export function findJsonProblem(text: string): { place: number; problem: string } {
@@ -11,7 +9,7 @@ export function findJsonProblem(text: string): { place: number; problem: string 
   return { place, problem: isBehindValue ? "Expecting ',' delimiter" : "Expecting value" };
 }
 
-/** As this machine's own reader says it; the end of the text where it names no place. */
+/** Returns the place from V8's message, or the end of the text if it has none. */
 function findPlace(text: string): number {
   try {
     JSON.parse(text);

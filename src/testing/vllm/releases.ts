@@ -1,16 +1,16 @@
-/** A release of vLLM whose behaviour a test server can have. */
+/** A release of vLLM that a test server can imitate. */
 export type VllmRelease = "0.24" | "0.32";
 
 /** In what releases differ, as far as clients meet it. */
 export interface ReleaseTraits {
   /**
-   * Whether the ids-only API names ids by number, says what it stopped on and which version of the
-   * weights sampled what, and can be told to abort. Otherwise ids are `token_id:7`, as in completions.
+   * True if the ids-only API has numeric ids, names its stop and the version of the weights, and
+   * has an abort call. Otherwise its ids are `token_id:7`, as in completions.
    */
   readonly hasTokensOutput: boolean;
-  /** Whether the ids-only API, where the server was started without it, says so with HTTP 403. */
+  /** True if a server without the ids-only API answers its path with HTTP 403. */
   readonly refusesDisabledPaths: boolean;
-  /** Whether a completion's budget is cut to the room in the context, instead of being refused. */
+  /** True if a completion's budget is cut to the free context. Otherwise the request is refused. */
   readonly shortensCompletions: boolean;
 }
 

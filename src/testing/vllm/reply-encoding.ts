@@ -3,14 +3,14 @@ import type { ReleaseTraits } from "./releases.ts";
 import type { DecodedRequest } from "./request-decoding.ts";
 import type { VllmSequenceRequest } from "./vllm-sequence-request.ts";
 
-/** What replies depend on. */
+/** The facts that a reply depends on. */
 export interface ReplyContext {
   readonly traits: ReleaseTraits;
   readonly modelName: string;
   readonly eosTokenId: number;
-  /** What the reported logprobs are of. */
+  /** The kind of the reported logprobs. */
   readonly logprobsMode: "raw_logprobs" | "processed_logprobs";
-  /** Whether `usage` says how much of the prompt was cached. */
+  /** True if `usage` has the number of cached prompt tokens. */
   readonly reportsCachedTokens: boolean;
   /** Text of ids. */
   readonly detokenize: (ids: readonly number[]) => string;
@@ -18,27 +18,25 @@ export interface ReplyContext {
 
 type Sequence = LiveSequence<VllmSequenceRequest>;
 
-/** What the encoding of a choice depends on. */
+/** The options for encoding a choice. */
 interface ChoiceOptions {
   readonly decoded: DecodedRequest;
   readonly context: ReplyContext;
-  /** The position whose logprob the server lacks. */
+  /** The position of a missing logprob. */
   readonly missingAt?: number | undefined;
 }
 
-/** What JSON cannot carry: the server's writer throws on it. */
+/** A value that JSON cannot represent. The server's JSON writer throws on it. */
 export class NotJsonCompliant extends Error {}
 
-/** What is written for minus infinity. */
+/** The value for minus infinity. */
 const LOGPROB_FLOOR = -9_999;
 
 /**
- * The reply to a request, or the piece of it that tokens from `since` on make up.
- *
+ * Encodes the reply to a request, or the frame with its tokens from `since` on.
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/protocol.py
  * (GenerateResponse) and vllm/entrypoints/openai/completion/protocol.py (CompletionResponse).
- *
- * @throws NotJsonCompliant where a logprob is NaN.
+ * @throws NotJsonCompliant if a logprob is NaN.
  */
 export function encodeReply(
   sequences: readonly Sequence[],
@@ -73,12 +71,12 @@ export function encodeReply(
   };
 }
 
-/** What names the build, in completions. */
+/** Returns the build's name in completions. */
 export function toFingerprint({ traits }: Pick<ReplyContext, "traits">): string | null {
   return traits.hasTokensOutput ? "vllm-0.0.0+test" : null;
 }
 
-/** What a reply of ids says besides, without the means to have it. */
+/** Members of an ids-only reply that this server cannot fill. */
 const TOKENS_OUTPUT = {
   prompt_token_id_logprobs: null,
   prompt_token_ids: null,
@@ -87,7 +85,7 @@ const TOKENS_OUTPUT = {
   output_mode: "tokens",
 };
 
-/** The prompt, where a request for ids asks for it: once, at the beginning. */
+/** Returns the prompt, if an ids-only request asks for it: once, in the first frame. */
 export function encodePrompt(
   sequence: Sequence | undefined,
   { listsPrompt }: DecodedRequest,
@@ -97,7 +95,7 @@ export function encodePrompt(
     : {};
 }
 
-/** How many tokens were read and sampled. */
+/** Returns the numbers of prompt and sampled tokens. */
 export function encodeUsage(
   sequences: readonly Sequence[],
   { reportsCachedTokens }: Pick<ReplyContext, "reportsCachedTokens">,
@@ -160,7 +158,7 @@ export function encodeChoice(
   };
 }
 
-/** `undefined` where it is missing. */
+/** Returns `undefined` if the logprob is missing. */
 function toLogprob(
   { request, outputLogprobs }: Sequence,
   index: number,
@@ -182,9 +180,8 @@ function refuseNan(logprob: number): void {
 }
 
 /**
- * What each token of the prompt scores, where that was asked for, without the likeliest ones beside
- * it. No sampling transform is applied to it, in any mode.
- *
+ * Returns the score of each prompt token, if requested, without the most likely alternatives. No
+ * sampling transform applies to it in any mode.
  * **Source:** vllm-project/vllm vllm/v1/worker/gpu/sample/prompt_logprob.py and vllm/logprobs.py.
  */
 function encodePromptLogprobs(
@@ -236,7 +233,7 @@ function encodeContent(
   };
 }
 
-/** Of the ids from `since` on, whose `logprobs` are given. Places count from the first id. */
+/** Encodes the ids from `since` on, with their `logprobs`. Positions count from the first id. */
 function encodeColumns(
   outputIds: readonly number[],
   {
@@ -285,7 +282,7 @@ function encodeText(
   return cut < 0 ? text : text.slice(0, cut);
 }
 
-/** What stopped it, unless that is the model's own end. */
+/** Returns the stop, unless it is the model's own end token. */
 function toStopReason(
   finish: FinishReason | undefined,
   { eosTokenId }: ReplyContext,

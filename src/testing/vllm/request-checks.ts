@@ -44,8 +44,7 @@ export function readPrompt(
 }
 
 /**
- * Checks a model's name, where one is given.
- *
+ * Checks a model's name, if the request has one.
  * @throws RequestRefused
  */
 export function checkModel(model: unknown, served: readonly string[]): void {
@@ -108,7 +107,7 @@ export function fitCompletionBudget({
   );
 }
 
-/** @throws RequestRefused where there is no room for a token. */
+/** @throws RequestRefused if the context has no room for a token. */
 function shorten({
   promptLength,
   maxNewTokens,

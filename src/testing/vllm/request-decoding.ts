@@ -6,7 +6,7 @@ import { checkModel, fitCompletionBudget, readPrompt } from "./request-checks.ts
 import { readSampling } from "./sampling-parameters.ts";
 import type { VllmSequenceRequest } from "./vllm-sequence-request.ts";
 
-/** What one HTTP request asks for. */
+/** One decoded HTTP request. */
 export interface DecodedRequest {
   readonly api: "generate" | "completions";
   /** As the reply names it. */
@@ -16,12 +16,12 @@ export interface DecodedRequest {
   readonly stream: boolean;
   readonly includeUsage: boolean;
   readonly returnTokenIds: boolean;
-  /** Whether a reply of ids lists the prompt. */
+  /** True if an ids-only reply lists the prompt. */
   readonly listsPrompt: boolean;
   readonly returnTokensAsTokenIds: boolean;
 }
 
-/** What decoding depends on. */
+/** The facts that decoding depends on. */
 export interface DecodingContext {
   readonly traits: ReleaseTraits;
   /** Ids are below it. */
@@ -167,7 +167,7 @@ export function decodeCompletions(
   };
 }
 
-/** A header, where it is there, names the request instead of the body. */
+/** If the header exists, it names the request. Otherwise the body does. */
 function nameRequest(exchange: HttpExchange, body: JsonObject, { newId }: DecodingContext): string {
   const { request_id: given } = body;
   if (given !== undefined && typeof given !== "string") {

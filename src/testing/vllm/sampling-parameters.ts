@@ -26,7 +26,10 @@ const DEFAULTS: JsonObject = {
   logit_bias: null,
 };
 
-/** What a parameter must be, and whether a refusal names it apart from its message. */
+/**
+ * The valid range of a parameter, and whether a refusal has the parameter's name in a field of its
+ * own.
+ */
 interface Range {
   readonly name: string;
   readonly isRight: (value: number) => boolean;

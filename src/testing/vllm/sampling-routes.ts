@@ -18,7 +18,7 @@ import {
 import type { DecodedRequest, DecodingContext } from "./request-decoding.ts";
 import type { VllmSequenceRequest } from "./vllm-sequence-request.ts";
 
-/** What serving requests for tokens works with. */
+/** The parts that sampling routes need. */
 export interface SamplingContext
   extends ReplyContext, DecodingContext, ServerCore<VllmSequenceRequest> {
   readonly contextLength: number;
@@ -114,7 +114,7 @@ function trackNames(
   }
 }
 
-/** What a sequence failed with, if it did: a policy's complaint, or what a fault says. */
+/** Returns the failure of a sequence, if any: a policy's complaint, or a fault. */
 function failureOf(sequences: readonly Sequence[]): VllmError | undefined {
   for (const { finish } of sequences) {
     if (finish?.type !== "abort" || typeof finish.status_code !== "number") continue;

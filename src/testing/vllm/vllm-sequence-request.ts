@@ -4,6 +4,6 @@ import type { SequenceRequest } from "../server/sequence-request.ts";
 export interface VllmSequenceRequest extends SequenceRequest {
   /** The name that aborts it, which several may share. */
   readonly externalId: string;
-  /** How many of the likeliest tokens are listed beside the sampled one; absent for no logprobs. */
+  /** The number of most likely tokens to list beside the sampled one. Absent for no logprobs. */
   readonly logprobCount: number | undefined;
 }
