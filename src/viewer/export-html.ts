@@ -9,7 +9,7 @@ import { readPageFile } from "./page-files.ts";
 import type { RunIndex } from "./source/run-index.ts";
 import { RowSource } from "./source/row-source.ts";
 
-/** What is exported. */
+/** The episodes to export. */
 interface ExportOptions {
   /** Ids of episodes, or ends of them such as `7#3`; none means all. */
   readonly wanted: readonly string[];
@@ -21,9 +21,8 @@ interface ExportOptions {
 const maxRowBytes = 200_000_000;
 
 /**
- * One HTML file with episodes and their training rows in it, which opens without a server.
- *
- * @throws UsageError where an episode is not there, or they are too many for one file.
+ * Returns one HTML file with episodes and their training rows. It opens without a server.
+ * @throws UsageError if an episode does not exist, or if there are too many for one file.
  */
 export async function exportHtml(
   run: RunIndex,
@@ -77,7 +76,7 @@ async function inlinePage(run: InlinedRun): Promise<string> {
   const [script, style] = await Promise.all(
     ["viewer.js", "viewer.css"].map(async (name) => (await readPageFile(name)).toString("utf8")),
   );
-  // Nothing in the text may end the element that it stands in.
+  // The script must not end its own element.
   assertInvariant(!/<\/script/i.test(script!), "the page's script can stand in a page");
   const policy =
     `default-src 'none'; script-src '${hashOf(script!)}'; style-src '${hashOf(style!)}'; ` +

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 
-/** What the page is made of besides its HTML; `scripts/build.mjs` makes them. */
+/** The page's files, except its HTML. `scripts/build.mjs` creates them. */
 export const pageFiles: readonly { readonly name: string; readonly type: string }[] = [
   { name: "viewer.js", type: "text/javascript; charset=utf-8" },
   { name: "viewer.css", type: "text/css; charset=utf-8" },

@@ -11,13 +11,13 @@ import { rescoreRow, type Rescoring } from "./source/rescore-row.ts";
 import { RowSource } from "./source/row-source.ts";
 import type { RunIndex } from "./source/run-index.ts";
 
-/** How the viewer's server is started. */
+/** Options of the viewer's server. */
 export interface ViewerOptions {
   /** 0 means any free one. */
   readonly port: number;
   /** Reads the tokens' texts instead of each run's own model folder. */
   readonly model?: string;
-  /** Computes logprobs again, by run; absent where that is not asked for. */
+  /** Computes logprobs again, by run. Absent if that is not configured. */
   readonly rescorings?: ReadonlyMap<RunIndex, Rescoring>;
 }
 
@@ -26,7 +26,7 @@ export interface ViewerServer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Nothing is loaded from elsewhere, framed, or kept. */
+/** The page loads nothing from other origins, cannot be framed, and is not cached. */
 const headers: Readonly<Record<string, string>> = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
@@ -40,8 +40,7 @@ const headers: Readonly<Record<string, string>> = {
 
 /**
  * Serves runs to a browser on this machine, read-only.
- *
- * @throws UsageError where the port is taken.
+ * @throws UsageError if the port is in use.
  */
 export async function startViewer(
   runs: readonly RunIndex[],
@@ -74,7 +73,8 @@ function viewerApp(runs: readonly RunIndex[], { rows, rescorings }: ViewerParts)
   const app = new Hono();
   const byKey = new Map(runs.map((run) => [run.key, run]));
   app.use(async (context, next) => {
-    // A page elsewhere whose name was made to lead here is turned away.
+    // Refuses requests with another host name: a foreign page could point its own name at this
+    // address.
     const { host = "none", origin } = context.req.header();
     const isLocal = isLocalAddress(`http://${host}`);
     if (!isLocal || (origin !== undefined && !isLocalAddress(origin))) {

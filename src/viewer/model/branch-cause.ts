@@ -1,4 +1,7 @@
-/** Why a conversation through the gateway begins anew, in words, by the names that the run gives it. */
+/**
+ * Descriptions of the causes for which a conversation through the gateway starts a new root, by the
+ * run's names.
+ */
 const causes: Readonly<Record<string, string>> = {
   first: "the session's first request",
   "new-conversation":

@@ -1,15 +1,17 @@
-/** What decides where lines end. */
+/** The properties of tokens that decide where lines end. */
 interface LineSource {
   readonly tokenCount: number;
   /** Columns that a token takes; at least 1. */
   widthAt(index: number): number;
-  /** Whether the line ends behind the token. Asked after `widthAt()`. */
+  /** True if the line ends after the token. Call it after `widthAt()`. */
   endsLineAt(index: number): boolean;
-  /** `breaks[i]` is 1 where another stretch begins at token i: a line holds tokens of one stretch. */
+  /**
+   * `breaks[i]` is 1 if another stretch begins at token i. A line has tokens of one stretch only.
+   */
   readonly breaks: Uint8Array;
 }
 
-/** How wide lines may be. */
+/** The largest size of a line. */
 export interface LineLimits {
   readonly columns: number;
   readonly maxTokens: number;

@@ -9,14 +9,14 @@ export interface EpisodeEntry {
   readonly taskId: string;
   readonly taskIndex: number;
   readonly sampleIndex: number;
-  /** Absent where its line does not say. */
+  /** Absent if the line does not name it. */
   readonly environment?: string;
   readonly split?: string;
   readonly outcome: Outcome;
   readonly stopReason: StopReason;
-  /** Absent where nothing scored the episode. */
+  /** Absent if the episode is unscored. */
   readonly reward?: number;
-  /** Whose failure it was, where it failed. */
+  /** The party that failed. Absent if none did. */
   readonly party?: string;
   readonly failureCode?: string;
   readonly turnCount: number;
@@ -27,7 +27,7 @@ export interface EpisodeEntry {
   readonly formatErrorCount: number;
   readonly startedAtMs: number;
   readonly durationMs: number;
-  /** Where it parts from another attempt, for forks. */
+  /** The fork point. Absent if the episode is not a fork. */
   readonly forkedFrom?: ForkPlace;
   /** See `withStaleness()`; absent until the versions are known. */
   readonly staleness?: number;
@@ -36,14 +36,14 @@ export interface EpisodeEntry {
 /** Versions of the policy that sampled an episode, in the order in which they appear. */
 export type EpisodeVersions = Readonly<Record<string, readonly string[]>>;
 
-/** How a run stands. */
+/** The state of a run. */
 export type RunState =
   | "finished"
   | "interrupted"
   | "too-many-failures"
   /** A process holds its folder. */
   | "running"
-  /** Not at its end, and nobody plays it. */
+  /** The run has not finished, and no process plays it. */
   | "stopped";
 
 /** A run, as far as lists show it. JSON-able. */
@@ -55,26 +55,26 @@ export interface RunFacts {
   /** Another number than before: what was read before holds no longer. */
   readonly generation: number;
   readonly episodeCount: number;
-  /** How many there will be; absent where the run does not say. */
+  /** The planned number of episodes. Absent if the run has none. */
   readonly planned?: number;
   readonly environment?: string;
   readonly split?: string;
   readonly model?: string;
   readonly engine?: string;
-  /** What was asked for. */
+  /** The run's settings. */
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** Lines that nobody can read. */
+  /** The number of unreadable lines. */
   readonly damagedCount: number;
   readonly turnwright: string;
-  /** Whether the policy's versions of all episodes are known by now. */
+  /** True once the policy versions of all episodes are known. */
   readonly versionsReady: boolean;
-  /** Whether an engine stands by that computes logprobs again. */
+  /** True if an engine is available to compute logprobs again. */
   readonly canRescore?: boolean;
 }
 
 /**
- * Whether a run holds forks of another run's episode: what they part from is not in it. In runs of earlier
- * versions an episode of its own may have the id of that.
+ * True if a run has forks of another run's episode, which is not in this run. An episode of this
+ * run can have the same id.
  */
 export function isForkOfOther({ configuration }: Pick<RunFacts, "configuration">): boolean {
   return configuration["forkedFrom"] !== undefined;

@@ -4,7 +4,7 @@ import type { EpisodeEntry } from "./episode-entry.ts";
 interface EpisodeField {
   readonly name: string;
   readonly title: string;
-  /** What it says, for people who see the list for the first time. */
+  /** An explanation for first-time readers. */
   readonly meaning: string;
   valueOf(entry: EpisodeEntry, versions: readonly string[]): number | string | undefined;
 }
@@ -105,10 +105,10 @@ export const episodeFields: readonly EpisodeField[] = [
 
 const fieldsByName = new Map(episodeFields.map((field) => [field.name, field]));
 
-/** Whether an episode is shown. */
+/** Returns true if an episode is shown. */
 type EpisodeTest = (entry: EpisodeEntry, versions: readonly string[]) => boolean;
 
-/** A filter that was read, and the words of it that mean nothing. */
+/** A parsed filter, and its words without a meaning. */
 interface EpisodeFilter {
   readonly test: EpisodeTest;
   readonly problems: readonly string[];
@@ -182,7 +182,7 @@ function compare(value: number | string, operator: string, wanted: string): bool
   }
 }
 
-/** How a list is sorted; `-` in front of a field's name sorts from the largest down. */
+/** The field to sort a list by. A leading `-` sorts in descending order. */
 type EpisodeOrder = string;
 
 /** The entries in an order; those without a value come last, and equal ones by task. */

@@ -1,7 +1,7 @@
 import type { Sample } from "../../trajectory/sample.ts";
 import { kindIndex } from "./token-kind.ts";
 
-/** A stretch of ids whose author a row names itself. */
+/** A stretch of ids with an author that the row itself names. */
 interface NamedSpan {
   readonly kind: string;
   readonly start: number;
@@ -9,10 +9,10 @@ interface NamedSpan {
 }
 
 /**
- * Who wrote each id of a training row: `result[i]`, a place in `tokenKinds`, belongs to `tokenIds[i]`.
- * It follows from the prompt's length and the turns; the loss mask plays no part, so that the two can
- * be held against each other. What follows a turn that ended without a stop id begins with the close
- * that the policy owed.
+ * Returns the author of each id of a training row: `result[i]`, an index into `tokenKinds`, belongs
+ * to `tokenIds[i]`. Uses the prompt's length and the turns, and not the loss mask, so that the two
+ * can be compared. After a turn without a stop id, the next part begins with the end of turn that
+ * the policy did not sample.
  */
 export function findKinds(
   row: Pick<Sample, "promptLength" | "turns"> & {

@@ -7,13 +7,13 @@ export interface GroupEntry {
   /** By their place in the group. */
   readonly attempts: readonly EpisodeEntry[];
   readonly scoredCount: number;
-  /** Mean reward; absent where nothing was scored. */
+  /** The mean reward. Absent if no attempt is scored. */
   readonly mean?: number;
-  /** Standard deviation of the rewards; absent where nothing was scored. */
+  /** The standard deviation of the rewards. Absent if no attempt is scored. */
   readonly spread?: number;
   /**
-   * All of several scored attempts have the same reward: advantages within the group are 0, and it
-   * teaches nothing.
+   * True if several scored attempts all have the same reward. Their advantages are 0, and training
+   * learns nothing from them.
    */
   readonly isDegenerate: boolean;
 }

@@ -13,7 +13,7 @@ function niceStep(rough: number): number {
   return factor * power;
 }
 
-/** Counts values in at most about `binCount` bins of a readable width; none where there are no values. */
+/** Counts values in about `binCount` bins of a round width. Returns no bins without values. */
 export function histogram(values: readonly number[], binCount: number): readonly HistogramBin[] {
   const finite = values.filter((value) => Number.isFinite(value));
   if (finite.length === 0) return [];

@@ -1,7 +1,7 @@
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts } from "./episode-entry.ts";
 
-/** What an exported file holds. JSON-able. */
+/** The data in an exported file. JSON-able. */
 export interface InlinedRun {
   readonly facts: RunFacts;
   readonly entries: readonly EpisodeEntry[];
@@ -11,5 +11,5 @@ export interface InlinedRun {
   readonly rows: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The element whose text holds the inlined run, as JSON. */
+/** The id of the element that holds the run as JSON. */
 export const inlinedRunId = "turnwright-run";

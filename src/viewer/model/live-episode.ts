@@ -1,4 +1,4 @@
-/** An episode that is being played, as far as its recording tells. JSON-able. */
+/** A running episode, according to its recording. JSON-able. */
 export interface LiveEntry {
   readonly rolloutId: string;
   /** Counts plays after failures, from 1. */
@@ -7,12 +7,12 @@ export interface LiveEntry {
   readonly partCount: number;
 }
 
-/** What came back to an episode that is being played, besides what was sampled. JSON-able. */
+/** An answer to a running episode, from the environment or the user. JSON-able. */
 export interface LiveAnswer {
   /** The turn that it answers; -1 before the first. */
   readonly turnIndex: number;
   readonly what: string;
-  /** Absent where the recording holds its hash alone: it can be worked out again. */
+  /** Absent if the recording has only its hash, because it can be computed again. */
   readonly text?: string;
   readonly isError: boolean;
 }

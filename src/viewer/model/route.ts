@@ -1,7 +1,7 @@
-/** How the strip colours tokens. */
+/** The colour scheme of the token strip. */
 export type StripMode = "mask" | "logprob" | "version" | "rescored";
 
-/** What the page shows. A link says all of it. */
+/** The state of the page. A link holds all of it. */
 export type Route =
   | { readonly page: "runs" }
   | {
@@ -39,7 +39,7 @@ export type Route =
 
 const modes: readonly StripMode[] = ["mask", "logprob", "version", "rescored"];
 
-/** Reads the part of an address behind `#`; what means nothing leads to the runs. */
+/** Reads the part of an address after `#`. An unknown address leads to the list of runs. */
 export function readRoute(hash: string): Route {
   const [way = "", query = ""] = hash.replace(/^#?\/?/, "").split("?", 2);
   const parts = way.split("/").map(decode);

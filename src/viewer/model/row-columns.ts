@@ -9,12 +9,12 @@ export interface VersionBand {
 }
 
 /**
- * What an id spells. JSON-able. `text`: characters. `special`: a token that stands for itself, such as
- * `<|im_end|>`. `bytes`: a part of a character, as hexadecimal digits.
+ * The text of an id. JSON-able. `text`: characters. `special`: a token that stands for itself, such
+ * as `<|im_end|>`. `bytes`: a part of a character, as hexadecimal digits.
  */
 export type TokenPiece = readonly [id: number, text: string, form: "text" | "special" | "bytes"];
 
-/** What a row says besides its ids. JSON-able. */
+/** The members of a row, except for its long lists. JSON-able. */
 export interface RowHeader {
   readonly rolloutId: string;
   readonly groupId: string;
@@ -26,14 +26,14 @@ export interface RowHeader {
   readonly outcome: Outcome;
   readonly stopReason: StopReason;
   readonly reward?: number;
-  /** Where the rollout parts from another, for forks. */
+  /** The fork point. Absent if the rollout is not a fork. */
   readonly forkedFrom?: ForkPlace;
   readonly metadata: Readonly<Record<string, unknown>>;
-  /** Every distinct id once; absent where the tokenizer is not at hand. */
+  /** The text of each distinct id. Absent if the tokenizer is not available. */
   readonly pieces?: readonly TokenPiece[];
   /** The episode is being played: what is here is what was sampled so far, and there is no mask yet. */
   readonly isLive?: true;
-  /** Why there are no pieces. */
+  /** The reason why there are no pieces. */
   readonly piecesNote?: string;
 }
 
@@ -45,7 +45,7 @@ export interface RowColumns {
   readonly logprobs: Float64Array;
   /** Places in `tokenKinds`. */
   readonly kinds: Uint8Array;
-  /** The row's own loss mask; 2 where it is neither 0 nor 1. */
+  /** The row's own loss mask. 2 for a value that is neither 0 nor 1. */
   readonly mask: Uint8Array;
 }
 
@@ -71,9 +71,8 @@ export function encodeRow({ header, ids, logprobs, kinds, mask }: RowColumns): U
 }
 
 /**
- * Reads what `encodeRow()` wrote, without copying the columns.
- *
- * @throws RangeError where the bytes are cut short.
+ * Reads the bytes of `encodeRow()` without copying the columns.
+ * @throws RangeError if the bytes are incomplete.
  */
 export function decodeRow(bytes: ArrayBuffer): RowColumns {
   const length = new DataView(bytes).getUint32(0, true);

@@ -10,13 +10,13 @@ export interface RowBranch {
   /** Tokens that are trained in it. */
   readonly trainedCount: number;
   readonly turnIndexes: readonly number[];
-  /** The earlier row that it goes on from; absent for a root. */
+  /** The index of the earlier row that it continues. Absent for a root. */
   readonly parent?: number;
-  /** How many tokens it begins with that the parent has, too. */
+  /** The number of leading tokens that it shares with its parent. */
   readonly sharedCount: number;
-  /** The turn of the parent's behind which it goes another way; absent where it does so in its prompt. */
+  /** The parent's turn after which it branches. Absent if it branches in the prompt. */
   readonly behindTurn?: number;
-  /** Why it goes on from no turn before it, where the run says so; absent but for roots. */
+  /** The cause of a new root, if the run records it. Absent for other rows. */
   readonly cause?: string;
 }
 
@@ -37,12 +37,12 @@ export function toBranchRow({
   return { ids, header: { turns }, trainedCount };
 }
 
-/** Where a row hangs. */
+/** The place of a row in the tree. */
 type BranchPlace = Pick<RowBranch, "parent" | "behindTurn" | "cause">;
 
 /**
- * The rows of an episode as a tree. A gateway's episodes say which turn each goes on from; in others
- * each row hangs on the earlier one that it begins like.
+ * Returns the rows of an episode as a tree. The episodes of a gateway record which turn each turn
+ * continues. In other episodes, the parent of a row is the earlier row with the same beginning.
  */
 export function findBranches(
   rows: readonly BranchRow[],
@@ -62,7 +62,7 @@ export function findBranches(
   });
 }
 
-/** The row that trains the nearest of the turns which this one's first goes on from. */
+/** Finds the row that trains the nearest ancestor of this row's first turn. */
 function placeByTree(
   rows: readonly BranchRow[],
   tree: readonly TreeTurn[],

@@ -6,7 +6,7 @@ import { kindIndex, tokenKinds, type TokenKind } from "./token-kind.ts";
 import { TokenTexts } from "./token-texts.ts";
 import { worstTokens } from "./worst-tokens.ts";
 
-/** How many of the worst tokens can be walked through. */
+/** The number of the worst tokens that can be visited. */
 const worstLimit = 500;
 
 /** Everything that is known of one token. */
@@ -16,12 +16,12 @@ interface TokenFacts {
   readonly text: string;
   readonly kind: TokenKind;
   readonly isSpecial: boolean;
-  /** What the row's own loss mask says. */
+  /** The row's own loss mask at this token. */
   readonly mask: number;
   readonly logprob: number;
-  /** Absent where nothing was sampled. */
+  /** Absent if the token is not sampled. */
   readonly version?: string;
-  /** The turn that sampled it, or whose answer it belongs to; absent in the first prompt. */
+  /** The turn that sampled the token, or that it answers. Absent in the first prompt. */
   readonly turn?: RowHeader["turns"][number];
 }
 
@@ -69,12 +69,15 @@ export class RowView {
     return this.#columns.kinds[index] === kindIndex.sampled;
   }
 
-  /** How far the recorded logprob is from the one that was computed again, in nats; NaN where none was. */
+  /**
+   * Returns the difference between the recorded logprob and the recomputed one, in nats. NaN
+   * without a recomputed one.
+   */
   differenceAt(index: number): number {
     return Math.abs(this.logprobAt(index) - (this.rescored?.[index] ?? Number.NaN));
   }
 
-  /** Takes note of where sampling was interrupted, which the episode's turns say and the row does not. */
+  /** Records the interruptions of sampling. They are in the episode's turns, and not in the row. */
   noteInterruptions(turns: readonly Pick<TurnRecord, "turnIndex" | "pieces">[]): void {
     const places = new Set<number>();
     for (const { turnIndex, start, end } of this.header.turns) {
@@ -89,12 +92,12 @@ export class RowView {
     this.#resumed = places;
   }
 
-  /** Whether sampling was interrupted before the token, and went on with it. */
+  /** True if sampling was interrupted before the token. */
   isResumedAt(index: number): boolean {
     return this.#resumed.has(index);
   }
 
-  /** How often sampling was interrupted within the row's turns. */
+  /** The number of interruptions within the row's turns. */
   get interruptionCount(): number {
     return this.#resumed.size;
   }
@@ -120,7 +123,7 @@ export class RowView {
     return lastStarting(this.header.turns, index, () => true);
   }
 
-  /** The turn whose dropped stop id belongs before the token. */
+  /** Returns the turn with a dropped stop id before the token, if any. */
   droppedStopBefore(index: number): RowHeader["turns"][number] | undefined {
     const turn = index === 0 ? undefined : this.turnAt(index - 1);
     return turn?.droppedStopId !== undefined && turn.end === index ? turn : undefined;
@@ -142,11 +145,11 @@ export class RowView {
     };
   }
 
-  /** How many tokens there are of each kind, by its name, and what does not fit together. */
+  /** Counts tokens by kind, and inconsistencies. */
   counts(): Readonly<Record<TokenKind["name"], number>> & {
     readonly trained: number;
     readonly droppedStops: number;
-    /** Tokens whose mask is not what their kind says. */
+    /** The number of tokens with a mask that contradicts their kind. */
     readonly disagreeing: number;
   } {
     const { kinds, mask } = this.#columns;
@@ -168,7 +171,10 @@ export class RowView {
     return { ...named, trained, droppedStops, disagreeing };
   }
 
-  /** Where the next stretch of a kind begins behind a token, or the first of all; none where there is none. */
+  /**
+   * Returns the start of the next stretch of a kind after a token, or else of the first stretch.
+   * `undefined` if there is none.
+   */
   nextOfKind(name: TokenKind["name"], after: number): number | undefined {
     const { kinds } = this.#columns;
     const wanted = kindIndex[name];
@@ -218,7 +224,7 @@ export class RowView {
   }
 }
 
-/** Marks where another author or another turn begins. */
+/** Marks the places at which another author or another turn begins. */
 function findBreaks({ kinds, header }: RowColumns): Uint8Array {
   const breaks = new Uint8Array(kinds.length);
   for (let index = 1; index < kinds.length; index++) {
@@ -231,7 +237,9 @@ function findBreaks({ kinds, header }: RowColumns): Uint8Array {
   return breaks;
 }
 
-/** The last of the rising stretches that begins at `index` or before, where it `holds`. */
+/**
+ * Returns the last of the sorted stretches that starts at or before `index` and satisfies `holds`.
+ */
 function lastStarting<Stretch extends { readonly start: number; readonly end: number }>(
   stretches: readonly Stretch[],
   index: number,

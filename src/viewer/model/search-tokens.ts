@@ -1,10 +1,10 @@
-/** Where a search found something: tokens from `start` up to but not including `end`. */
+/** A match of a search: the tokens from `start` up to but not including `end`. */
 export interface TokenMatch {
   readonly start: number;
   readonly end: number;
 }
 
-/** What is searched through. */
+/** The tokens to search. */
 interface SearchedTokens {
   readonly tokenCount: number;
   readonly ids: Int32Array;
@@ -14,7 +14,7 @@ interface SearchedTokens {
 /** Matches beyond these are counted only. */
 const maxMatches = 10_000;
 
-/** What a search came to. */
+/** The result of a search. */
 export interface SearchResult {
   readonly matches: readonly TokenMatch[];
   /** Of all, those beyond `maxMatches` included. */
@@ -24,8 +24,8 @@ export interface SearchResult {
 const noResult: SearchResult = { matches: [], count: 0 };
 
 /**
- * Finds a text over the ends of tokens, upper and lower case alike; or ids in a row, where the query is
- * `#` and ids, such as `#2938 198`.
+ * Finds a text across token boundaries, ignoring case. A query of `#` and ids, such as `#2938 198`,
+ * finds consecutive ids.
  */
 export function searchTokens(tokens: SearchedTokens, query: string): SearchResult {
   if (query === "") return noResult;
@@ -70,7 +70,7 @@ function searchText(tokens: SearchedTokens, query: string): SearchResult {
   return { matches, count };
 }
 
-/** Upper case that has more characters in lower case would move what stands behind it. */
+/** Lower case with more characters than upper case would shift the rest of the text. */
 function fold(text: string): string {
   const lower = text.toLowerCase();
   return lower.length === text.length ? lower : text;

@@ -1,10 +1,10 @@
 import type { EpisodeEntry, EpisodeVersions } from "./episode-entry.ts";
 
 /**
- * Notes with each episode how stale it is: by how many of the policy's versions the oldest that sampled it
- * is behind the newest that had sampled anything in the run when the episode ended. Absent where no version
- * is known; what an entry says already stays, for a file may hold some of a run's episodes only. Versions
- * that are whole numbers are in their order, others in that in which they appear.
+ * Adds each episode's staleness: the number of policy versions between the oldest one that sampled
+ * it and the newest one that had sampled in the run when it ended. Absent if no version is known.
+ * Keeps the value of an entry that has one, because a file may hold only some of a run's episodes.
+ * Whole numbers have their own order; other versions are ordered by first appearance.
  */
 export function withStaleness(
   entries: readonly EpisodeEntry[],

@@ -1,11 +1,11 @@
-/** What a token of a training row is, to people who look at it. */
+/** A kind of token in a training row, for human readers. */
 export interface TokenKind {
   readonly name: "prompt" | "sampled" | "environment" | "synthesised-close" | "context";
-  /** Tells the kinds apart without colour. */
+  /** A letter that distinguishes the kinds without colour. */
   readonly letter: string;
-  /** What it is called where there is room. */
+  /** The kind's full name. */
   readonly title: string;
-  /** Who wrote it, and what a trainer does with it. */
+  /** The author of the token, and its role in training. */
   readonly meaning: string;
 }
 

@@ -10,9 +10,9 @@ const maxJoined = 16;
 /** Stands for an id that continues the character of the id before it. */
 const continued = "·";
 
-/** What the ids of a row spell, one by one and together. */
+/** The texts of a row's ids, one by one and together. */
 export class TokenTexts {
-  /** False where the tokenizer is not at hand: ids are shown in the place of texts. */
+  /** False if the tokenizer is not available. Ids are then shown instead of texts. */
   readonly hasText: boolean;
   readonly #ids: Int32Array;
   readonly #texts = new Map<number, string>();
@@ -39,19 +39,19 @@ export class TokenTexts {
     if (partial.size > 0) this.#join(partial);
   }
 
-  /** What the token adds to the text; of a character that several ids spell, the first has it. */
+  /** Returns the text that the token adds. If several ids spell one character, the first has it. */
   textAt(index: number): string {
     return this.#joined.get(index) ?? this.#texts.get(this.#ids[index]!) ?? "";
   }
 
-  /** What the strip shows for it: on one line, never empty. */
+  /** Returns the text in the strip: on one line, and never empty. */
   shownAt(index: number): string {
     const joined = this.#joined.get(index);
     if (joined !== undefined) return joined === "" ? continued : shorten(tokenText(joined));
     return this.#shownOf(this.#ids[index]!);
   }
 
-  /** Columns that `shownAt()` takes, with the gap behind an id. */
+  /** Returns the number of columns of `shownAt()`, including the gap after an id. */
   widthAt(index: number): number {
     const joined = this.#joined.get(index);
     if (joined !== undefined) return joined === "" ? 1 : columnsOf(shorten(tokenText(joined)));
@@ -63,12 +63,12 @@ export class TokenTexts {
     return (this.#widths[id] = columnsOf(shown) + (this.hasText ? 0 : 1));
   }
 
-  /** Whether a line of the strip ends behind the token. To be asked after `widthAt()`. */
+  /** True if a line of the strip ends after the token. Call it after `widthAt()`. */
   endsLineAt(index: number): boolean {
     return this.#endsLine[this.#ids[index]!] === 1;
   }
 
-  /** What is shown for an id that stands nowhere in the row. */
+  /** Returns the text for an id that does not occur in the row. */
   shownOfId(id: number): string {
     return this.#shownOf(id);
   }

@@ -1,10 +1,10 @@
 import type { TurnRecord } from "../../episode/episode.ts";
 
-/** Who took a part of a turn's time. */
+/** A party that took a part of a turn's time. */
 export interface TimeLane {
   readonly name: "queue" | "engine" | "parse" | "environment" | "user";
   readonly title: string;
-  /** What of it is measured, and where it stands when it is not. */
+  /** The measured time, and the lane that has it if it was not measured. */
   readonly meaning: string;
 }
 
@@ -25,7 +25,7 @@ export const timeLanes: readonly TimeLane[] = [
   { name: "user", title: "user", meaning: "the user's reply" },
 ];
 
-/** What a turn's record says of its time. */
+/** The times in a turn's record. */
 type TimedTurn = Pick<TurnRecord, "engineMs" | "queueMs" | "parseMs" | "environmentMs" | "userMs">;
 
 /** Milliseconds of a turn by lane; `undefined` for what is not measured, which stands in another lane. */

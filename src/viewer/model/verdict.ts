@@ -1,15 +1,15 @@
 import { differenceOf, type Difference } from "../../environment/state/difference.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 
-/** Why an episode has its reward, in words. */
+/** An explanation of an episode's reward. */
 interface Verdict {
   readonly tone: "good" | "bad" | "mixed" | "failed" | "unscored";
   readonly headline: string;
-  /** How the episode ended. */
+  /** The end of the episode. */
   readonly ending: string;
-  /** What speaks for or against it, one sentence each. */
+  /** Reasons for and against success, one sentence each. */
   readonly reasons: readonly string[];
-  /** What was wanted and what was reached, where the environment says. */
+  /** The difference between the expected and the actual result, if the environment reports it. */
   readonly difference?: Difference;
 }
 
@@ -39,7 +39,7 @@ const endings: Readonly<Partial<Record<string, (turns: number) => string>>> = {
 export function verdictOf(row: Judged): Verdict {
   const { reward, stopReason, failure, counts, rewardDetails } = row;
   const difference = differenceOf(rewardDetails);
-  // Whoever drives a gateway's session says when it is over.
+  // The client of a gateway's session decides when it ends.
   const isSession = row.environment === "gateway" && stopReason === "finished";
   const about = {
     ending: isSession

@@ -1,7 +1,7 @@
 /**
- * Characters that steer how text is shown or that nobody sees: controls but line feed and tab, marks
- * of direction and of joining, tags, lone surrogates, the byte-order mark. Those that emoji are made of
- * stay where they are part of one.
+ * Characters that control display or are invisible: control characters except line feed and tab,
+ * marks for direction and joining, tags, lone surrogates, and the byte-order mark. Parts of an
+ * emoji stay.
  */
 const unseen = new RegExp(
   [
@@ -43,7 +43,7 @@ const wide =
   /[\u1100-\u115F\u2E80-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{1F000}-\u{1FAFF}\u{20000}-\u{3FFFD}]/u;
 const combining = /\p{Mark}/u;
 
-/** How many columns of a monospaced font a text takes, about: scripts differ. */
+/** Returns the approximate number of columns of a text in a monospaced font. Scripts differ. */
 export function columnsOf(text: string): number {
   // eslint-disable-next-line no-control-regex -- the range of characters that take one column
   if (/^[\u0000-\u02FF]*$/.test(text)) return text.length;

@@ -1,6 +1,6 @@
 /**
- * The sampled tokens with the largest values, the largest first, at most `limit` of them: where to look
- * next. Of equal ones the earlier comes first.
+ * Returns the sampled tokens with the largest values, at most `limit`, in descending order. Of
+ * equal values the earlier token comes first.
  */
 export function worstTokens(
   indexes: Iterable<number>,

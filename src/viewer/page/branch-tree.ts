@@ -10,7 +10,10 @@ import type { ViewerApp } from "./viewer-app.ts";
 
 type EpisodeRoute = Extract<Route, { page: "episode" }>;
 
-/** The training rows of an episode that has several, as a tree: what each goes on from, and why. */
+/**
+ * Renders the rows of an episode with several rows as a tree, with the parent and the cause of
+ * each.
+ */
 export function branchTree(
   app: ViewerApp,
   route: EpisodeRoute,
@@ -34,7 +37,7 @@ export function branchTree(
   </details>`;
 }
 
-/** How many turns no row trains, and why as far as that is known. */
+/** Describes the number of turns that no row trains, with the reason if it is known. */
 function untrainedWords(tree: readonly TreeTurn[]): TemplateResult | typeof nothing {
   const untrained = tree.filter(({ turnIndex }) => turnIndex === undefined);
   if (untrained.length === 0) return nothing;
@@ -88,7 +91,7 @@ function branchWords(branch: RowBranch): TemplateResult {
     >`;
 }
 
-/** What a row goes on from; of a root, why it does so from nothing. */
+/** Describes a row's parent or, for a root, the cause of the new root. */
 export function placeOf({ parent, sharedCount, behindTurn, cause }: RowBranch): TemplateResult {
   if (parent === undefined) {
     return cause === undefined

@@ -6,7 +6,7 @@ import { formatNumber } from "./parts.ts";
 
 const binCount = 12;
 
-/** A chart whose bins narrow the list. */
+/** Renders a histogram. A click on a bin filters the list. */
 export function fieldHistogram(
   entries: readonly EpisodeEntry[],
   name: string,
@@ -73,7 +73,10 @@ export function rewardOverTime(entries: readonly EpisodeEntry[]): TemplateResult
   return lineChart("reward, as episodes ended", means, "first", "last");
 }
 
-/** Mean reward by the version that sampled an episode first; nothing where there is only one. */
+/**
+ * Renders the mean reward by the first version that sampled an episode. Renders nothing for a
+ * single version.
+ */
 export function rewardOverVersions(
   entries: readonly EpisodeEntry[],
   versions: EpisodeVersions,

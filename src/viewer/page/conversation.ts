@@ -9,19 +9,19 @@ import { longText } from "./long-text.ts";
 import { formatDuration } from "./parts.ts";
 import type { ViewerApp } from "./viewer-app.ts";
 
-/** What a conversation is shown with. */
+/** Options for showing a conversation. */
 interface ConversationOptions {
   readonly app: ViewerApp;
   readonly selectedTurn: number | undefined;
-  /** Told which turn, and which of the ids that it sampled, was chosen. */
+  /** Called with the chosen turn, and with the chosen part of its ids. */
   readonly onSelect: (turnIndex: number, tokenSpan?: readonly [number, number]) => void;
-  /** What a turn's tokens spell; `undefined` where they are not in the row that is shown. */
+  /** Returns the text of a turn's tokens, or `undefined` if they are not in the shown row. */
   readonly tokenText?: (turnIndex: number) => string | undefined;
-  /** The episode's training rows, where it has several: each says where it begins. */
+  /** The episode's rows, if it has several. The conversation marks the beginning of each. */
   readonly branches?: readonly RowBranch[];
 }
 
-/** What was said, called and answered, as it was recorded. */
+/** Renders the recorded messages, calls and answers. */
 export function conversation(row: EpisodeRow, options: ConversationOptions): TemplateResult {
   const first = row.messages.findIndex(({ role }) => role === "assistant");
   const opening = first < 0 ? row.messages : row.messages.slice(0, first);
@@ -50,7 +50,7 @@ function openingMessage(
   </li>`;
 }
 
-/** What a turn goes on from that begins another training row. */
+/** Describes the parent of a turn that begins another row. */
 function rowStart({ turnIndex }: TurnRecord, { branches = [] }: ConversationOptions) {
   const branch = branches.find(({ turnIndexes }) => turnIndexes[0] === turnIndex);
   if (branch === undefined || branches.length < 2) return nothing;
@@ -94,7 +94,7 @@ function reasoningOf(app: ViewerApp, { turnIndex, reasoning }: TurnRecord): Temp
   </details>`;
 }
 
-/** What the turn said, with every attempt at a call marked by what became of it. */
+/** Renders a turn's text, with each attempted call marked by its result. */
 function turnText(turn: TurnRecord, options: ConversationOptions): TemplateResult {
   const { app, onSelect } = options;
   const { text, attempts = [], turnIndex } = turn;

@@ -46,7 +46,7 @@ export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult
   </div>`;
 }
 
-/** Whether nothing of an episode reached `samples.jsonl`. */
+/** True if no row of the episode is in `samples.jsonl`. */
 function hasNoRow({ counts }: Pick<EpisodeRow, "counts">): boolean {
   return counts.tokenCount === 0;
 }
@@ -56,7 +56,7 @@ function branchesOf(app: ViewerApp, route: EpisodeRoute) {
   return branches.state === "ready" ? { branches: branches.value } : {};
 }
 
-/** What a fork parts from. */
+/** Describes the fork point of a fork. */
 function forkNote(app: ViewerApp, { run }: EpisodeRoute, { forkedFrom }: EpisodeRow) {
   if (forkedFrom === undefined) return nothing;
   const { rolloutId, turnIndex } = forkedFrom;
@@ -74,7 +74,7 @@ function forkNote(app: ViewerApp, { run }: EpisodeRoute, { forkedFrom }: Episode
   </p>`;
 }
 
-/** What a turn's tokens spell, as far as they stand in the row that is shown. */
+/** Returns the text of a turn's tokens, if they are in the shown row. */
 function shownTextOf(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow) {
   const view = hasNoRow(row) ? undefined : shownRow(app, route);
   if (view?.state !== "ready") return {};

@@ -49,7 +49,10 @@ export function groupPage(app: ViewerApp, route: GroupRoute): TemplateResult {
   });
 }
 
-/** The attempt that the others are compared with; the first where there is none of that number. */
+/**
+ * Returns the attempt that the others are compared with, or the first if there is none of that
+ * number.
+ */
 export function comparedAttempt({ attempts }: GroupEntry, { base }: GroupRoute): EpisodeEntry {
   return attempts.find(({ sampleIndex }) => sampleIndex === base) ?? attempts[0]!;
 }
@@ -115,9 +118,9 @@ function forkWords(
   </p>`;
 }
 
-/** Where an attempt parts from another. */
+/** The place at which an attempt differs from another. */
 interface Parting {
-  /** `undefined` while the rows are being read, or where they are equal. */
+  /** `undefined` while the rows are loading, and if they are equal. */
   readonly token?: number;
   readonly turnIndex?: number;
   readonly isEqual?: true;

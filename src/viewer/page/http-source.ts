@@ -51,7 +51,7 @@ async function get(path: string): Promise<Response> {
   try {
     told = (JSON.parse(text) as { readonly error?: string }).error;
   } catch {
-    // An answer that is no JSON is told as it stands.
+    // A reply that is not JSON is shown as it is.
   }
   throw new Error(told ?? `${response.status} ${text}`);
 }

@@ -3,7 +3,7 @@ import { findBranches, toBranchRow } from "../model/row-tree.ts";
 import { decodeRow } from "../model/row-columns.ts";
 import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";
 
-/** Reads from the file that the page stands in; `undefined` where it holds no run. */
+/** Reads the run in the page's own file. Returns `undefined` if there is none. */
 export function inlinedSource(): ViewerSource | undefined {
   const text = document.querySelector(`#${inlinedRunId}`)?.textContent;
   if (text === undefined || text === null) return undefined;

@@ -8,7 +8,7 @@ import { nextMatch } from "./token-search.ts";
 import { copyTurn, modesOf, selectToken } from "./token-panel.ts";
 import { episodeRoute, episodeTabs, runRoute, type ViewerApp } from "./viewer-app.ts";
 
-/** What each key does, page by page. */
+/** The keys of each page. */
 export const keyHelp: readonly {
   readonly title: string;
   readonly keys: readonly (readonly [key: string, meaning: string])[];
@@ -60,7 +60,7 @@ export const keyHelp: readonly {
   },
 ];
 
-/** Does what a key stands for; what stands for nothing is left to the browser. */
+/** Handles a key. Leaves other keys to the browser. */
 export function onKey(app: ViewerApp, event: KeyboardEvent): void {
   if (event.ctrlKey || event.metaKey || event.altKey) {
     const isFind = event.key === "f" && !event.altKey;

@@ -6,7 +6,7 @@ import { longText } from "./long-text.ts";
 import { isPlayed } from "./parts.ts";
 import type { ViewerApp } from "./viewer-app.ts";
 
-/** What an episode that is being played is drawn of. */
+/** The data of a running episode. */
 interface LiveContent {
   readonly run: string;
   readonly live: LiveEpisode;
@@ -14,7 +14,7 @@ interface LiveContent {
   readonly selectedTurn: number | undefined;
 }
 
-/** What was sampled so far, turn by turn, and what came back, as it was recorded. */
+/** Renders the turns and answers so far, as they were recorded. */
 export function liveConversation(
   app: ViewerApp,
   { run, live, view, selectedTurn }: LiveContent,

@@ -51,18 +51,18 @@ const stateWords: Readonly<Record<RunState, string>> = {
   stopped: "not finished, nobody plays it",
 };
 
-/** Whether a run is being played, as far as is known. */
+/** True if a run is being played, as far as is known. */
 export function isPlayed(app: ViewerApp, run: string): boolean {
   const list = app.list(run);
   return list.state !== "ready" || list.value.facts.state === "running";
 }
 
-/** How a run stands, in words. */
+/** Renders the state of a run. */
 export function stateBadge(state: RunState): TemplateResult {
   return html`<span class="state state-${state}">${stateWords[state]}</span>`;
 }
 
-/** How an episode ended, in short. */
+/** Describes briefly how an episode ended. */
 export function endOf({ outcome, stopReason, failureCode }: EpisodeEntry): TemplateResult {
   if (outcome === "failed") return html`<span class="end-failed">${failureCode ?? "failed"}</span>`;
   return html`<span class=${outcome === "completed" ? "end-completed" : "end-cut"}

@@ -71,7 +71,7 @@ export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
   });
 }
 
-/** Why a list is empty. */
+/** Explains why a list is empty. */
 function nothingShown({ entries, facts, running }: EpisodeList): TemplateResult {
   if (entries.length > 0)
     return html`<p class="waiting">No episode fits the filter or the search.</p>`;
@@ -97,7 +97,7 @@ function chartedFields({ entries }: EpisodeList): readonly string[] {
 
 const shownRunning = 12;
 
-/** The episodes that are being played, or were when the run ended, where it records them. */
+/** Renders the running episodes, or those that were running when the run ended. */
 function runningNow({ run }: RunRoute, { running, facts }: EpisodeList) {
   if (running.length === 0) return nothing;
   const rest = running.length - shownRunning;

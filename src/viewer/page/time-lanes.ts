@@ -4,7 +4,7 @@ import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { timeLanes, turnSum, turnTimes, type TimeLane } from "../model/turn-time.ts";
 import { formatDuration } from "./parts.ts";
 
-/** Who took how long in each turn: what is recorded of it. */
+/** Renders the recorded time of each turn by party. */
 export function timeTable(row: EpisodeRow, select: (turn: number) => void): TemplateResult {
   const { turns, durationMs } = row;
   const longest = Math.max(1, ...turns.map(turnSum));

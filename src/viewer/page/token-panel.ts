@@ -11,7 +11,7 @@ import type { ViewerApp } from "./viewer-app.ts";
 
 type EpisodeRoute = Extract<Route, { page: "episode" }>;
 
-/** What the panel is drawn of. */
+/** The data of the panel. */
 interface TokenPanelContent {
   readonly route: EpisodeRoute;
   readonly view: RowView;
@@ -193,7 +193,7 @@ function legend(app: ViewerApp, { route, view }: TokenPanelContent): TemplateRes
   </ul>`;
 }
 
-/** Goes to where the next stretch of a kind begins, round the end. */
+/** Moves to the next stretch of a kind, and continues from the start after the last one. */
 function goToKind(
   app: ViewerApp,
   { route, view }: TokenPanelContent,
@@ -286,7 +286,7 @@ function inspector(app: ViewerApp, { route, view }: TokenPanelContent): Template
   </div>`;
 }
 
-/** Copies the text or the ids of the chosen turn's tokens; of the whole row where none is chosen. */
+/** Copies the text or the ids of the chosen turn, or of the whole row without a chosen turn. */
 export function copyTurn(
   app: ViewerApp,
   { route, view }: TokenPanelContent,

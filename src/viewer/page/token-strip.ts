@@ -4,7 +4,7 @@ import type { StripMode } from "../model/route.ts";
 import type { RowView } from "../model/row-view.ts";
 import type { TokenMatch } from "../model/search-tokens.ts";
 
-/** What a strip shows. */
+/** The data of a strip. */
 export interface StripContent {
   readonly view: RowView;
   readonly mode: StripMode;
@@ -24,8 +24,8 @@ const gutterColumns = 15;
 const maxHeight = 15_000_000;
 
 /**
- * Shows a training row token by token, of any length: only the lines that are seen are in the page. It
- * tells of a click or a key by the event `token-select`, whose detail is the token's place.
+ * Shows a training row of any length, token by token. Only the visible lines are in the page.
+ * Dispatches `token-select` after a click or a key, with the token's index as its detail.
  */
 export class TokenStrip extends HTMLElement {
   readonly #sizer = document.createElement("div");
@@ -77,11 +77,11 @@ export class TokenStrip extends HTMLElement {
     if (isOther) {
       this.#columns = 0;
       this.#measure();
-      // Tokens that are appended move nothing; who looks at the end goes on looking at it.
+      // Appended tokens move nothing. A reader at the end stays at the end.
       if (isFollowed && isAtEnd) this.scrollTop = this.scrollHeight;
       else if (!isFollowed) this.scrollTop = 0;
     }
-    // What was sampled is what people come for; what the prompt says stands above it.
+    // Starts at the first sampled token. The prompt is above it.
     const first = content.view.header.turns[0]?.start;
     if (isOther && !isFollowed && content.selected === undefined && first !== undefined) {
       this.#pending = first;
@@ -93,7 +93,7 @@ export class TokenStrip extends HTMLElement {
     this.#settle();
   }
 
-  /** Cuts lines anew where the width has changed; the first line that is seen stays the first. */
+  /** Cuts the lines again after a change of width. Keeps the first visible line. */
   #measure(): void {
     const content = this.#content;
     if (content === undefined || this.clientWidth === 0) return;
@@ -102,7 +102,7 @@ export class TokenStrip extends HTMLElement {
       Math.floor(this.clientWidth / this.#columnWidth()) - gutterColumns,
     );
     const visible = Math.ceil(this.clientHeight / lineHeight) + 2 * overscan + 1;
-    // What stands below the strip grows when a token is chosen, and must not cover it.
+    // The panel below the strip grows for a chosen token and must not cover it.
     if (this.clientHeight < this.#height && this.#isShown(content.selected)) {
       this.#pending = content.selected;
     }
@@ -123,7 +123,7 @@ export class TokenStrip extends HTMLElement {
     this.#settle();
   }
 
-  /** Whether a token stood within the strip as high as it was. */
+  /** True if a token was visible at the strip's previous height. */
   #isShown(token: number | undefined): boolean {
     if (token === undefined || this.#columns === 0) return false;
     const top = lineOf(this.#starts, token) * this.#lineStep;
@@ -134,7 +134,7 @@ export class TokenStrip extends HTMLElement {
     return this.#starts.length - 1;
   }
 
-  /** How far one line is, in pixels of the scroll bar. */
+  /** The distance between two lines, in pixels of the scroll bar. */
   get #lineStep(): number {
     return Math.min(this.#lineCount * lineHeight, maxHeight) / Math.max(this.#lineCount, 1);
   }

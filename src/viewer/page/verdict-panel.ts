@@ -9,7 +9,7 @@ import type { ViewerApp } from "./viewer-app.ts";
 
 const signs = { good: "✓", bad: "✗", mixed: "◐", failed: "✕", unscored: "–" } as const;
 
-/** Why the episode earned what it did: what was wanted, and what was reached. */
+/** Renders the reasons for the episode's reward: the expected and the actual result. */
 export function verdictPanel(app: ViewerApp, row: EpisodeRow): TemplateResult {
   const { tone, headline, ending, reasons, difference } = verdictOf(row);
   const { counts, failure, durationMs, userUsage } = row;

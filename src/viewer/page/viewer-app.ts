@@ -31,10 +31,10 @@ interface TokenSearch {
   readonly at: number;
 }
 
-/** What can stand beside the conversation. */
+/** The panels beside the conversation. */
 export const episodeTabs = ["tokens", "time", "details"] as const;
 
-/** What stands there. */
+/** The name of a panel. */
 type EpisodeTab = (typeof episodeTabs)[number];
 
 /** Rows are large: so many are kept. */
@@ -42,7 +42,7 @@ const keptRows = 10;
 
 const livePauseMs = { running: 700, still: 2_500 } as const;
 
-/** What the page knows and shows. Each change draws it anew, in the next frame at the latest. */
+/** The state of the page. A change redraws it in the next frame. */
 export class ViewerApp {
   readonly source: ViewerSource;
   route: Route;
@@ -50,7 +50,7 @@ export class ViewerApp {
   readonly lists = new Map<string, Loaded<EpisodeList>>();
   tab: EpisodeTab = "tokens";
   search: TokenSearch | undefined;
-  /** What a search through all conversations of a run found. */
+  /** The result of a search through all conversations of a run. */
   textSearch:
     | {
         readonly run: string;
@@ -59,7 +59,7 @@ export class ViewerApp {
       }
     | undefined;
   isHelpOpen = false;
-  /** Told to screen readers, and shown for a moment. */
+  /** A message for screen readers, which is also shown for a moment. */
   notice = "";
   /** Texts and messages that are shown whole. */
   readonly opened = new Map<string, number>();
@@ -144,7 +144,7 @@ export class ViewerApp {
     return this.#load(key, async () => new RowView(await this.source.row(place, row)));
   }
 
-  /** Whether the logprobs of a run can be computed again. */
+  /** True if the logprobs of a run can be computed again. */
   canRescore(run: string): boolean {
     const list = this.list(run);
     return list.state === "ready" && list.value.facts.canRescore === true;

@@ -4,7 +4,7 @@ import type { LiveEntry, LiveEpisode } from "../model/live-episode.ts";
 import type { RowColumns } from "../model/row-columns.ts";
 import type { RowBranch } from "../model/row-tree.ts";
 
-/** What was read of a run's list. */
+/** One page of a run's list of episodes. */
 export interface EpisodePage {
   readonly facts: RunFacts;
   /** Place of the first of the entries; what was read before it still holds. */
@@ -20,12 +20,12 @@ export interface EpisodePlace {
   readonly episode: string;
 }
 
-/** Where the page's data come from: a server on this machine, or the file that the page stands in. */
+/** The source of the page's data: a server on this machine, or the page's own file. */
 export interface ViewerSource {
-  /** Whether more may come. */
+  /** True if more data may arrive. */
   readonly isLive: boolean;
   runs(): Promise<readonly RunFacts[]>;
-  /** The episodes from `from` on, where the run is still the one of that generation; else all. */
+  /** Returns the episodes from index `from` on, or all of them if the generation has changed. */
   episodes(
     run: string,
     known: { readonly generation: number; readonly from: number },
@@ -38,8 +38,8 @@ export interface ViewerSource {
   /** The episode's training rows, as branches of a tree. */
   branches(place: EpisodePlace): Promise<readonly RowBranch[]>;
   row(place: EpisodePlace, row: number): Promise<RowColumns>;
-  /** The row's logprobs computed again, by place; absent where no engine is at hand. */
+  /** Returns the row's recomputed logprobs, by token index. Absent without an engine. */
   rescored?(place: EpisodePlace, row: number): Promise<Float64Array>;
-  /** The row as it stands in the file; absent where that is not at hand. */
+  /** Returns the row's line in the file. Absent if the file is not available. */
   rowLine?(place: EpisodePlace, row: number): Promise<Blob>;
 }

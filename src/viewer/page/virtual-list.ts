@@ -1,4 +1,4 @@
-/** What a list shows: rows of one height, each with a name of its own. */
+/** The content of a list: rows of equal height, each with a key. */
 export interface ListContent {
   readonly keys: readonly string[];
   readonly current: string | undefined;
@@ -10,8 +10,8 @@ const rowHeight = 34;
 const overscan = 6;
 
 /**
- * A list of any length, of which only the rows that are seen are in the page. What the reader looks at
- * stays where it is when rows are added; who looks at the end of the list goes on looking at it.
+ * A list of any length. Only the visible rows are in the page. Added rows do not move the visible
+ * ones, and a reader at the end stays at the end.
  */
 export class VirtualList extends HTMLElement {
   readonly #sizer = document.createElement("div");

@@ -7,25 +7,29 @@ const backslash = 0x5c;
 const messagesKey = Buffer.from('"messages":');
 
 /**
- * What a list shows of an episode, from the beginning of its line: the sums stand before the messages,
- * so that long conversations need not be parsed. `undefined` where the beginning does not say it all.
+ * Reads an episode's entry from the beginning of its line. The counts come before the messages, so
+ * long conversations need not be parsed. Returns `undefined` if the beginning does not contain
+ * everything.
  */
 export function readEpisodeHead(head: Buffer, order: number): EpisodeEntry | undefined {
   const end = findMessages(head);
   if (end === undefined) return undefined;
   const text = `${head.toString("utf8", 0, end)}"messages":[]}`;
   const row = parseJson(Buffer.from(text)) as Partial<EpisodeRow> | undefined;
-  // Whoever writes in another order may say later whose failure it was.
+  // Another writer may put the failure later in the line.
   const isWhole = row?.outcome !== "failed" || row.failure !== undefined;
   return isWhole ? toEntry(row, order) : undefined;
 }
 
-/** The same from a whole line, whatever the order of its fields; `undefined` where it is damaged. */
+/**
+ * Reads an episode's entry from a complete line, with its fields in any order. Returns `undefined`
+ * if the line is damaged.
+ */
 export function readEpisodeLine(line: Buffer, order: number): EpisodeEntry | undefined {
   return toEntry(parseEpisodeRow(line), order);
 }
 
-/** Where the key `messages` of the outermost object begins. */
+/** Finds the key `messages` of the outermost object. */
 function findMessages(bytes: Buffer): number | undefined {
   let depth = 0;
   for (let at = 0; at < bytes.length; at++) {

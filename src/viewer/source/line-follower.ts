@@ -15,14 +15,17 @@ interface FollowedLine extends LineRange {
   readonly head: Buffer;
 }
 
-/** How a file is followed. */
+/** Options for following a file. */
 interface FollowOptions {
   readonly files: Files;
-  /** How many bytes of each line are kept, and shown to `onLine`. */
+  /** The number of bytes of each line to keep and to pass to `onLine`. */
   readonly headLength: number;
-  /** Told of each whole line, in order. */
+  /** Called with each complete line, in order. */
   readonly onLine: (line: FollowedLine) => void;
-  /** Told that the file is another one: what was read before holds no longer. */
+  /**
+   * Called if another file has taken the place of the followed one. Everything read before is
+   * invalid.
+   */
   readonly onReset: () => void;
 }
 
@@ -30,8 +33,8 @@ const lineFeed = 0x0a;
 const blockSize = 1024 * 1024;
 
 /**
- * Reads a file that grows by whole lines, whatever its size, and remembers how far it has read. A file
- * that was put in its place, or from which lines were cut, is read from its start again.
+ * Follows a file of any size that grows by complete lines. Starts again if the file was replaced or
+ * cut.
  */
 export class LineFollower {
   readonly path: string;
@@ -39,9 +42,12 @@ export class LineFollower {
   #identity: string | undefined;
   /** The file as it was when it was last read to its end. */
   #seen: FileFacts | undefined;
-  /** Whether it was so at the read before, too: what was written at once has the same time. */
+  /**
+   * True if the file had the same state at the previous read. Writes within one clock tick have the
+   * same time.
+   */
   #isStill = false;
-  /** Behind the last whole line: what follows may be torn, and is read again. */
+  /** The offset after the last complete line. The rest may be incomplete and is read again. */
   #end = 0;
   #lastBytes: Buffer = Buffer.alloc(0);
 
@@ -50,7 +56,7 @@ export class LineFollower {
     this.#options = options;
   }
 
-  /** Reads what there is to read; none where the file is not there. */
+  /** Reads the new lines. Does nothing if the file does not exist. */
   async read(): Promise<void> {
     const { files } = this.#options;
     const facts = await files.facts(this.path);
@@ -66,7 +72,7 @@ export class LineFollower {
     });
   }
 
-  /** The bytes of a line that was told of. */
+  /** Returns the bytes of a line that was passed to `onLine`. */
   async lineAt({ start, end }: LineRange): Promise<Buffer> {
     const bytes = await withFile(this.#options.files, this.path, (file) =>
       readBytes(file, { start, end }),

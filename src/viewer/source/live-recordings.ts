@@ -14,14 +14,14 @@ const headLength = 4096;
 const headPattern =
   /^\{"recording":1,"type":"(begin|inputs|end)","rolloutId":("(?:[^"\\]|\\.)*"),"attempt":(\d+)[,}]/;
 
-/** Where an attempt's lines are. */
+/** The places of an attempt's lines. */
 interface RecordedPlace {
   readonly attempt: number;
   readonly ranges: LineRange[];
   hasEnded: boolean;
 }
 
-/** How the recording spells what the engine answered. */
+/** The recorded form of a generation. */
 interface WrittenGeneration extends Pick<Generation, "finish" | "pieces"> {
   /** 32-bit integers, in base64. */
   readonly ids: string;
@@ -42,8 +42,8 @@ interface WrittenInput {
 }
 
 /**
- * What is recorded of episodes that are being played: `recording.jsonl` takes each turn as it is
- * sampled. A run that records nothing has none.
+ * The recordings of running episodes. `recording.jsonl` gets each turn when it is sampled. A run
+ * without a recording has none.
  */
 export class LiveRecordings {
   readonly #follower: LineFollower;
@@ -62,7 +62,7 @@ export class LiveRecordings {
     await this.#follower.read();
   }
 
-  /** The attempts that have begun and not ended. */
+  /** The attempts that have started and not ended. */
   get entries(): readonly LiveEntry[] {
     return [...this.#places]
       .filter(([, { hasEnded }]) => !hasEnded)
@@ -71,7 +71,7 @@ export class LiveRecordings {
       });
   }
 
-  /** What was said to an episode that is being played; `undefined` where none of that id is. */
+  /** Returns a running episode's conversation, or `undefined` if no running episode has the id. */
   async episode(rolloutId: string): Promise<LiveEpisode | undefined> {
     const entry = this.entries.find((live) => live.rolloutId === rolloutId);
     if (entry === undefined) return undefined;
@@ -95,8 +95,8 @@ export class LiveRecordings {
   }
 
   /**
-   * What the policy has sampled of an episode that is being played, turn by turn, as a row. The prompt
-   * and the environment's ids are not in the recording, and not in the row.
+   * Returns the sampled ids of a running episode as a row, turn by turn. The recording has no ids
+   * of the prompt and the environment.
    */
   async columns(rolloutId: string): Promise<RowColumns | undefined> {
     if (!this.entries.some((live) => live.rolloutId === rolloutId)) return undefined;
@@ -166,7 +166,7 @@ export class LiveRecordings {
     const place = known?.attempt === attempt ? known : { attempt, ranges: [], hasEnded: false };
     this.#places.set(rolloutId, place);
     if (match[1] === "inputs") place.ranges.push(range);
-    // An attempt that goes on after an interruption begins once more.
+    // An attempt that continues after an interruption starts once more.
     place.hasEnded = match[1] === "end";
   }
 }

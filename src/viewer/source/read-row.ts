@@ -7,20 +7,19 @@ import type { RowColumns, VersionBand } from "../model/row-columns.ts";
 import { scanRow, type ScannedRow, type VersionRun } from "./scan-row.ts";
 import { spellIds } from "./spell-ids.ts";
 
-/** What reading a row for the page needs to know of its run. */
+/** The facts about a run that reading its rows needs. */
 export interface RowReading {
-  /** Ids that end a turn, where the run names them. */
+  /** Ids that end a turn, if the run names them. */
   readonly stopIds?: ReadonlySet<number>;
   readonly vocabulary?: Vocabulary;
-  /** Why there is no vocabulary. */
+  /** The reason why there is no vocabulary. */
   readonly vocabularyNote?: string;
 }
 
 /**
- * Reads a line of `samples.jsonl` into columns. What a damaged row lacks is shown as it is: numbers that
- * are none become NaN, masks that are none become 2.
- *
- * @throws UsageError where the line is no training row at all.
+ * Reads a line of `samples.jsonl` into columns. Keeps the faults of a damaged row visible: invalid
+ * numbers become NaN, and invalid masks become 2.
+ * @throws UsageError if the line is not a training row.
  */
 export function readRow(line: Buffer, reading: RowReading): RowColumns {
   const { ids, logprobs, mask, versionRuns, rest } = scanRow(line) ?? parseRow(line);
@@ -69,7 +68,7 @@ export function readBranchRow(line: Buffer): BranchRow {
 
 const branchLists = new Set(["tokenIds", "lossMask"] as const);
 
-/** What the ids of a row spell, as its header says it; `more` are ids that stand nowhere in the row. */
+/** Returns the texts of a row's ids for its header. `more` are ids that do not occur in the row. */
 export function spellRow(
   ids: Int32Array,
   { vocabulary, vocabularyNote }: RowReading,
@@ -81,7 +80,7 @@ export function spellRow(
   };
 }
 
-/** What a row is taken to say where it says nothing. */
+/** The defaults for missing members. */
 const missing = { metadata: {}, promptLength: 0 };
 
 /** Any row that is JSON, however it is written. */

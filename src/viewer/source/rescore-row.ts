@@ -2,7 +2,7 @@ import type { Engine } from "../../engine/engine.ts";
 import { UsageError } from "../../errors.ts";
 import type { RowColumns } from "../model/row-columns.ts";
 
-/** What computes logprobs once more. */
+/** Computes logprobs again. */
 export interface Rescoring {
   /** One that can score. */
   readonly engine: Pick<Engine, "kind" | "score">;
@@ -11,10 +11,9 @@ export interface Rescoring {
 }
 
 /**
- * The logprobs of a row's sampled ids, computed again by an engine, each behind exactly the ids that
- * stand before it: by place in the row, NaN where nothing was sampled.
- *
- * @throws UsageError where the engine cannot score.
+ * Computes the logprobs of a row's sampled ids again with an engine, each after exactly the ids
+ * before it. Returns one value per token, NaN for tokens that are not sampled.
+ * @throws UsageError if the engine cannot score.
  * @throws RolloutError as `Engine.score()` does.
  */
 export async function rescoreRow(

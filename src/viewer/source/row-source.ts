@@ -10,7 +10,9 @@ import { modelFolderOf, type RunIndex } from "./run-index.ts";
 /** Rows of one rollout that are held against each other. */
 const maxBranches = 200;
 
-/** How many bytes their lines may have together: four of them are kept as an id of four. */
+/**
+ * The largest total size of the lines, in bytes. An id of four digits takes four bytes in memory.
+ */
 const maxBranchBytes = 160_000_000;
 
 /** Reads training rows with the vocabulary that their run was played with, each loaded once. */
@@ -26,10 +28,9 @@ export class RowSource {
   }
 
   /**
-   * One of the training rows of a rollout; `undefined` where there is no such row. What it shares with
-   * the others, and is trained in them, is marked as context.
-   *
-   * @throws UsageError where its line is no training row.
+   * Reads one training row of a rollout. Marks the part that it shares with the others, and that
+   * they train, as context. Returns `undefined` if there is no such row.
+   * @throws UsageError if its line is not a training row.
    */
   async read(run: RunIndex, rolloutId: string, row: number): Promise<RowColumns | undefined> {
     const line = await run.rowLine(rolloutId, row);
@@ -47,9 +48,9 @@ export class RowSource {
   }
 
   /**
-   * The rows of a rollout that has several as a tree; those beyond the first few hundred are left out.
-   *
-   * @throws UsageError where a line is no training row.
+   * Returns the rows of a rollout with several rows as a tree. Leaves out rows after the first few
+   * hundred.
+   * @throws UsageError if a line is not a training row.
    */
   async branches(run: RunIndex, rolloutId: string): Promise<readonly RowBranch[]> {
     // One row is the trunk and all; reading it a second time would cost as much as the first.
@@ -113,7 +114,7 @@ async function readBranchRows(run: RunIndex, rolloutId: string): Promise<readonl
   return rows;
 }
 
-/** @throws UsageError where there is none, or it is broken. */
+/** @throws UsageError if there is none, or if it is broken. */
 async function loadVocabulary(folder: string): Promise<Vocabulary> {
   const vocabulary = createVocabulary(await readTokenizerFile(folder));
   // Reads it whole.
@@ -121,7 +122,7 @@ async function loadVocabulary(folder: string): Promise<Vocabulary> {
   return vocabulary;
 }
 
-/** Ids that end a turn, where the run's template was measured. */
+/** Returns the ids that end a turn, if the run's template was measured. */
 function stopIdsOf({ manifest }: RunIndex): Pick<RowReading, "stopIds"> {
   const { template } = manifest.found as { readonly template?: { readonly stopIds?: unknown } };
   const ids = template?.stopIds;

@@ -27,9 +27,9 @@ const batchLength = 4 * 1024 * 1024;
 const leaseMs = 120_000;
 
 /**
- * What a run's folder holds, by place: where each episode's line and each training row begins and ends.
- * Only ids, sums and places are kept, so that the files may be of any size, and what is appended is read
- * on. The folder is never written to.
+ * An index of a run's folder: the place of each episode's line and of each row. Keeps only ids,
+ * counts and places in memory, so that the files can have any size. Reads appended lines
+ * incrementally. Never writes to the folder.
  */
 export class RunIndex {
   readonly key: string;
@@ -78,9 +78,8 @@ export class RunIndex {
   }
 
   /**
-   * Opens a run's folder and reads where everything is.
-   *
-   * @throws UsageError where it is no run's folder.
+   * Opens a run's folder and builds the index.
+   * @throws UsageError if it is not a run's folder.
    */
   static async open(
     dir: string,
@@ -124,7 +123,7 @@ export class RunIndex {
     };
   }
 
-  /** What is known of episodes that are being played. */
+  /** The recordings of running episodes. */
   get recordings(): LiveRecordings {
     return this.#recordings;
   }
@@ -140,26 +139,26 @@ export class RunIndex {
     return this.#entries;
   }
 
-  /** An episode's line as it stands in the file; `undefined` where there is none of that id. */
+  /** Returns an episode's line in the file, or `undefined` if no episode has the id. */
   async episodeLine(rolloutId: string): Promise<Buffer | undefined> {
     const place = this.#places.get(rolloutId);
     return place && (await this.#episodes.lineAt(place));
   }
 
-  /** How many bytes each training row of the rollout has. */
+  /** Returns the size in bytes of each training row of the rollout. */
   rowSizes(rolloutId: string): readonly number[] {
     return (this.#rows.get(rolloutId) ?? []).map(({ start, end }) => end - start);
   }
 
-  /** A training row as it stands in the file; `undefined` where there is no such row. */
+  /** Returns a training row's line in the file, or `undefined` if there is no such row. */
   async rowLine(rolloutId: string, segment: number): Promise<Buffer | undefined> {
     const place = this.#rows.get(rolloutId)?.[segment];
     return place && (await this.#samples.lineAt(place));
   }
 
   /**
-   * The episodes whose lines hold a text, upper and lower case apart, with how often; as it is spelled in
-   * JSON, where that differs. Their own ids and sums are looked through as well.
+   * Counts a text in the lines of episodes, by episode. Is case-sensitive, and also finds the
+   * text's JSON form. Searches ids and counts too.
    */
   async search(text: string): Promise<Readonly<Record<string, number>>> {
     const wanted = Buffer.from(JSON.stringify(text).slice(1, -1));
@@ -181,7 +180,7 @@ export class RunIndex {
     for (let rows = this.#nextUnversioned(); rows.length > 0; rows = this.#nextUnversioned()) {
       const [{ range: first }, { range: last }] = [rows[0]!, rows.at(-1)!];
       const bytes = await this.#samples.lineAt({ start: first.start, end: last.end });
-      // What was read meanwhile by another call is off the queue by then.
+      // Another call may have read these rows in the meantime.
       if (this.#versionsQueue[0] !== rows[0]) continue;
       this.#versionsQueue.splice(0, rows.length);
       for (const { rolloutId, range } of rows) {
@@ -209,7 +208,10 @@ export class RunIndex {
     if (this.#state !== "finished") await this.#recordings.read();
   }
 
-  /** Reads lines whose beginning does not say it all, and puts their episodes where they stand. */
+  /**
+   * Reads lines with a beginning that does not contain everything, and adds their episodes in
+   * place.
+   */
   async #readWhole(lines: readonly LineRange[]): Promise<void> {
     for (const range of lines) {
       const entry = readEpisodeLine(await this.#episodes.lineAt(range), 0);
@@ -286,7 +288,7 @@ export class RunIndex {
   }
 }
 
-/** What `summary.json` says of the run's end. */
+/** Reads the run's end from `summary.json`. */
 function endOf(summary: string): RunState | undefined {
   try {
     const { end } = JSON.parse(summary) as { readonly end?: RunState };
@@ -298,9 +300,8 @@ function endOf(summary: string): RunState | undefined {
 }
 
 /**
- * Opens runs under names that no two of them share: the names of their folders.
- *
- * @throws UsageError where one is no run's folder, or none is named.
+ * Opens runs under unique names: the names of their folders.
+ * @throws UsageError if a folder has no run, or if no folder is named.
  */
 export async function openRuns(dirs: readonly string[]): Promise<readonly RunIndex[]> {
   if (dirs.length === 0) throw new UsageError("Cannot view runs: expected a run's folder");
@@ -315,7 +316,7 @@ export async function openRuns(dirs: readonly string[]): Promise<readonly RunInd
   return runs;
 }
 
-/** The model folder that a run was played with, where it says. */
+/** Returns the run's model folder, if the run names it. */
 export function modelFolderOf({ manifest }: RunIndex): string | undefined {
   const { model } = storedSettings(manifest);
   return typeof model === "string" ? model : undefined;

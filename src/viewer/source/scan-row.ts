@@ -2,7 +2,7 @@ import { findMembers } from "../../json/json-members.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 
-/** Tokens in a row that name one version of the policy; `""` where they name none. */
+/** Consecutive tokens of a row with the same policy version. `""` if the row names none. */
 export interface VersionRun {
   readonly start: number;
   readonly version: string;
@@ -11,9 +11,9 @@ export interface VersionRun {
 /** A training row, its long lists as columns. */
 export interface ScannedRow {
   readonly ids: Int32Array;
-  /** NaN where the row has no number. As long as `ids`, as is the mask. */
+  /** NaN for an invalid number. As long as `ids`, like the mask. */
   readonly logprobs: Float64Array;
-  /** 2 where the row says neither 0 nor 1. */
+  /** 2 for a value that is neither 0 nor 1. */
   readonly mask: Uint8Array;
   /** From the first token on, each up to the next. */
   readonly versionRuns: readonly VersionRun[];
@@ -28,7 +28,7 @@ interface Lists {
   policyVersions?: readonly VersionRun[];
 }
 
-/** A list that was read, and the place behind it. */
+/** A list, and the offset after it. */
 interface Scanned<List> {
   readonly list: List;
   readonly end: number;
@@ -50,11 +50,10 @@ const scanners = {
 const everyList = new Set(Object.keys(scanners) as (keyof typeof scanners)[]);
 
 /**
- * Reads a line of `samples.jsonl` as runs write it, its long lists one at a time and as columns: a
- * row of a million tokens takes half the time and memory that way.
- *
- * @param wanted - Lists that are read; others are taken to be empty.
- * @returns `undefined` for whatever is written otherwise: that is for `JSON.parse()` to judge.
+ * Reads a line of `samples.jsonl` in the form that runs write, with its long lists as columns. A
+ * row of a million tokens takes half the time and memory of `JSON.parse()`.
+ * @param wanted - The lists to read. The others are taken to be empty.
+ * @returns `undefined` for any other form, which is left to `JSON.parse()`.
  */
 export function scanRow(
   line: Buffer,
@@ -94,7 +93,9 @@ export function scanRow(
   };
 }
 
-/** The list as long as the row: cut, or filled up with what stands for nothing. */
+/**
+ * Returns the list with the length of the row: cut, or padded with the value for a missing entry.
+ */
 function fit<Column extends Float64Array | Uint8Array>(
   list: Column,
   whole: Column,
@@ -106,7 +107,7 @@ function fit<Column extends Float64Array | Uint8Array>(
   return whole;
 }
 
-/** A list of numbers and nothing else. */
+/** Reads a list that has only numbers. */
 function scanNumbers(line: Buffer, start: number): Scanned<readonly number[]> | undefined {
   const end = line.indexOf(closing, start);
   if (end < 0) return undefined;
@@ -120,7 +121,7 @@ function scanIds(line: Buffer, start: number): Scanned<Int32Array> | undefined {
   const scanned = scanNumbers(line, start);
   if (scanned === undefined) return undefined;
   const ids = new Int32Array(scanned.list);
-  // What is no whole number of 32 bits has become another one.
+  // A value that is not a 32-bit integer has changed in the typed array.
   for (let index = 0; index < ids.length; index++) {
     if (ids[index] !== scanned.list[index]) return undefined;
   }

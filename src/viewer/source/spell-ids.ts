@@ -2,9 +2,10 @@ import type { Vocabulary } from "../../tokenizer/byte-pair/vocabulary.ts";
 import type { TokenPiece } from "../model/row-columns.ts";
 
 /**
- * What each distinct id spells, looked up rather than decoded, so that parts of characters and leading
- * blanks are there as they are: vocabularies spell bytes by GPT-2's alphabet or as SentencePiece does.
- * An id that is not of the vocabulary has no piece. `more` are ids that stand nowhere in `ids`.
+ * Returns the text of each distinct id. Looks the texts up instead of decoding, so that parts of
+ * characters and leading spaces stay: vocabularies write bytes in GPT-2's alphabet, or as
+ * SentencePiece does. An id outside the vocabulary has no text. `more` are ids that do not occur in
+ * `ids`.
  */
 export function spellIds(
   vocabulary: Omit<Vocabulary, "vocabularySize">,
@@ -51,7 +52,7 @@ function distinctIds(ids: ArrayLike<number>, more: readonly number[]): Int32Arra
   return Int32Array.from(found).sort();
 }
 
-/** Most spellings of that alphabet: ASCII stands for itself, behind the sign for a blank. */
+/** Most texts in that alphabet: ASCII stands for itself, after the sign for a space. */
 const plainSpelling = /^Ġ?[!-~]*$/;
 
 const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
