@@ -3,8 +3,7 @@ import type { GenerateRequest } from "./engine.ts";
 import { findForeignId, idExpectation } from "./token-id.ts";
 
 /**
- * Refuses a policy call that cannot be sent, whoever makes it. An id that the model does not have ends some
- * servers as a whole, so none is sent.
+ * Throws if a policy call cannot be sent. Some servers exit on an id that the model does not have.
  *
  * @throws UsageError
  */
@@ -14,8 +13,8 @@ export function checkRequest(request: GenerateRequest): void {
 }
 
 /**
- * Asserts the same of a policy call of our own: where it cannot be sent, the bug is on this side. An engine
- * never asserts it: its caller may be an agent, a judge or another engine.
+ * Asserts that a policy call of this project can be sent. An engine uses `checkRequest()` instead,
+ * because its caller may be an agent, a judge or another engine.
  *
  * @throws InvariantError
  */
@@ -24,7 +23,7 @@ export function assertRequest(request: GenerateRequest): void {
   assertInvariant(fault === undefined, fault ?? "");
 }
 
-/** Why a policy call cannot be sent; nothing where it can. */
+/** Returns the reason why a policy call cannot be sent, or `undefined`. */
 function findFault({
   promptIds,
   maxNewTokens,

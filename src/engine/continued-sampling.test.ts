@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { restBehind, seedBehind } from "./continued-sampling.ts";
+import { remainingRequest, seedAfter } from "./continued-sampling.ts";
 import type { GenerateRequest } from "./engine.ts";
 
 const request: GenerateRequest = {
@@ -13,25 +13,25 @@ const request: GenerateRequest = {
 };
 
 test("a turn of which nothing was sampled is sampled as it was asked for", () => {
-  expect(restBehind(request, [])).toBe(request);
+  expect(remainingRequest(request, [])).toBe(request);
   const held: GenerateRequest = { ...request, stopTexts: ["END"] };
-  expect(restBehind(held, [])).toBe(held);
+  expect(remainingRequest(held, [])).toBe(held);
 });
 
 test("a turn that goes on has another seed and less room, and all else as it was", () => {
-  expect(restBehind(request, [7])).toEqual({
+  expect(remainingRequest(request, [7])).toEqual({
     ...request,
     promptIds: [1, 2, 7],
     maxNewTokens: 8,
     sampling: { temperature: 0.5, seed: 1_327_217_890 },
   });
   const unseeded = { ...request, sampling: { temperature: 0.5 } };
-  expect(restBehind(unseeded, [7])?.sampling).toEqual({ temperature: 0.5 });
+  expect(remainingRequest(unseeded, [7])?.sampling).toEqual({ temperature: 0.5 });
 });
 
 test("a least number of tokens is of the turn, not of what is left of it", () => {
   const leastOf = (extra: Readonly<Record<string, unknown>>): unknown =>
-    restBehind({ ...request, sampling: { extra } }, [7, 8, 9])?.sampling;
+    remainingRequest({ ...request, sampling: { extra } }, [7, 8, 9])?.sampling;
   expect(leastOf({ min_new_tokens: 8, ignore_eos: true })).toEqual({
     extra: { min_new_tokens: 5, ignore_eos: true },
   });
@@ -46,12 +46,12 @@ test.each<[what: string, demand: Partial<GenerateRequest>]>([
   ["vLLM's older form", { sampling: { extra: { guided_regex: "a+" } } }],
   ["the engine's own stop texts", { sampling: { extra: { stop: ["END"] } } }],
 ])("nothing is left of a turn that %s is asked of as a whole", (_, demand) => {
-  expect(restBehind({ ...request, ...demand }, [7])).toBeUndefined();
+  expect(remainingRequest({ ...request, ...demand }, [7])).toBeUndefined();
 });
 
 test("what is asked of nothing does not keep a turn from going on", () => {
   const extra = { stop: [], json_schema: null, regex: "", logit_bias: { 7: 1 } };
-  const rest = restBehind({ ...request, stopTexts: [], sampling: { extra } }, [7]);
+  const rest = remainingRequest({ ...request, stopTexts: [], sampling: { extra } }, [7]);
   expect(rest).toMatchObject({ promptIds: [1, 2, 7], sampling: { extra } });
 });
 
@@ -64,7 +64,7 @@ test.each<Readonly<Record<string, unknown>>>([
   { structured_outputs: { json: null, choice: [], disable_any_whitespace: true } },
   { stop: [""], bad_words: ["", ""] },
 ])("what holds no output to anything does not keep a turn from going on: %j", (extra) => {
-  expect(restBehind({ ...request, sampling: { extra } }, [7])).toMatchObject({
+  expect(remainingRequest({ ...request, sampling: { extra } }, [7])).toMatchObject({
     sampling: { extra },
   });
 });
@@ -78,19 +78,19 @@ test.each<Readonly<Record<string, unknown>>>([
   { stop: ["", "END"] },
   { stop: "END" },
 ])("what holds an output to something keeps a turn from going on: %j", (extra) => {
-  expect(restBehind({ ...request, sampling: { extra } }, [7])).toBeUndefined();
+  expect(remainingRequest({ ...request, sampling: { extra } }, [7])).toBeUndefined();
 });
 
 test("the seed follows from how many ids there are, however often it was interrupted", () => {
-  expect(seedBehind(seedBehind(7, 8), 120)).toBe(seedBehind(7, 128));
+  expect(seedAfter(seedAfter(7, 8), 120)).toBe(seedAfter(7, 128));
 });
 
 test("a large seed keeps its digits", () => {
-  expect(seedBehind(Number.MAX_SAFE_INTEGER, 3)).toBe((2 ** 31 - 1 + 3 * 1_327_217_885) % 2 ** 31);
+  expect(seedAfter(Number.MAX_SAFE_INTEGER, 3)).toBe((2 ** 31 - 1 + 3 * 1_327_217_885) % 2 ** 31);
 });
 
 test("no two lengths of one turn share a seed", () => {
-  const seeds = Array.from({ length: 32_768 }, (_, count) => seedBehind(3, count));
+  const seeds = Array.from({ length: 32_768 }, (_, count) => seedAfter(3, count));
   expect(new Set(seeds).size).toBe(seeds.length);
   expect(seeds.every((seed) => Number.isSafeInteger(seed) && seed >= 0)).toBe(true);
 });

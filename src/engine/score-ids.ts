@@ -11,7 +11,7 @@ import type { CallContext } from "./http/repeated-call.ts";
 import { RepeatedCall } from "./http/repeated-call.ts";
 import type { ScoringProtocol } from "./http/sampling-protocol.ts";
 
-/** What scoring works with. */
+/** The objects that `scoreIds()` works with. */
 interface ScoreContext extends CallContext {
   readonly scoring: ScoringProtocol;
   /** Names the call, and spreads calls over workers. */
@@ -19,7 +19,7 @@ interface ScoreContext extends CallContext {
 }
 
 /**
- * Scores ids: repeats what failed or was interrupted, from the beginning.
+ * Scores ids. A request that fails or is interrupted is repeated from the start.
  *
  * @throws RolloutError, or the signal's reason, as `Engine.score()` says.
  */
@@ -55,7 +55,7 @@ export async function scoreIds(
   }
 }
 
-/** Every server's scores pass here. */
+/** Refuses invalid scores. The scores of every server pass through here. */
 function refuseUnusable(reply: ScoreReply, { ids, from }: ScorePiece): ScoreReply {
   if (reply.type !== "scored") return reply;
   const { logprobs } = reply;
@@ -68,9 +68,9 @@ function refuseUnusable(reply: ScoreReply, { ids, from }: ScorePiece): ScoreRepl
 }
 
 /**
- * The first index that is scored.
+ * Checks a request and returns the first index to score.
  *
- * @throws RolloutError `engine/bad-request` for what cannot be scored.
+ * @throws RolloutError `engine/bad-request` if the request cannot be scored.
  */
 export function checkScoreRequest({
   ids,
@@ -91,13 +91,13 @@ export function checkScoreRequest({
   throw badRequest(`from is ${from}`, `an index, 1 to ${ids.length}`);
 }
 
-/** Whether a temperature changes nothing: 0 scores as 1 does. */
+/** True if a temperature does not change scores. 0 scores as 1 does. */
 export function isNeutral(temperature = 1): boolean {
   return temperature === 0 || temperature === 1;
 }
 
 /**
- * Refuses a temperature that the server's scores leave out and its reported logprobs do not.
+ * Throws if the server's scores ignore a temperature that its reported logprobs include.
  *
  * @throws UsageError
  */
@@ -107,10 +107,10 @@ export function refuseTempered(
 ): void {
   if (convention === "raw") return;
   const reported =
-    convention === undefined ? "of a convention that could not be found out" : convention;
+    convention === undefined ? "of a convention that could not be determined" : convention;
   throw new UsageError(
     `Cannot score at temperature ${temperature} with ${kind}: its scores are of the raw logits ` +
-      `whatever the temperature, and the logprobs of what it samples are ${reported}; ` +
+      `at any temperature, and the logprobs of what it samples are ${reported}; ` +
       "expected temperature 1 or 0, a server whose logprobs are raw, or the reference engine",
   );
 }

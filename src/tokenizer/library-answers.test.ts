@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
-import { byteSpellings } from "./byte-pair/byte-level.ts";
+import { byteCharacters } from "./byte-pair/byte-level.ts";
 import { codecOfDocument } from "./metaspace-tokenizer.fixture.ts";
 
 function addedToken(id: number, content: string) {
@@ -22,7 +22,7 @@ const byteLevel = {
   use_regex: false,
 };
 
-const byteIds = Object.fromEntries(byteSpellings.map((spelling, byte) => [spelling, byte]));
+const byteIds = Object.fromEntries(byteCharacters.map((spelling, byte) => [spelling, byte]));
 
 function documentOf({ pattern = String.raw`\s+`, vocab = byteIds, added = [] as object[] } = {}) {
   const split = { type: "Split", pattern: { Regex: pattern }, behavior: "Isolated", invert: false };

@@ -4,14 +4,14 @@ import type { TokenCodec } from "./codec.ts";
 import {
   codecOfDocument,
   idOfScored,
-  idOfSpelling,
+  idOfToken,
   metaspaceTokenizer,
   scoredTokenizer,
   wordAmongAdded,
 } from "./metaspace-tokenizer.fixture.ts";
 import { createPlainCheck } from "./plain-check.ts";
 
-const idsOf = (...spellings: string[]): number[] => spellings.map(idOfSpelling);
+const idsOf = (...spellings: string[]): number[] => spellings.map(idOfToken);
 
 /** A pattern that no published model has, so that the library works in a process of its own. */
 const isolating = {
@@ -60,7 +60,7 @@ describe.each([
       code: "internal/guard",
       message:
         "Cannot keep control tokens out of untrusted text: the tokenizer's own model makes the added token " +
-        `no (${idOfSpelling("no")}) of it; choose the guard policy "hf-parity", or "special-only" for a token ` +
+        `no (${idOfToken("no")}) of it; choose the guard policy "hf-parity", or "special-only" for a token ` +
         "that is not special",
     });
     expect(await strict.encodePlain("so n o")).toEqual(idsOf("s", "o", "▁", "n", "▁", "o"));

@@ -19,7 +19,7 @@ function server(
     current: () => Promise.resolve(has),
     pause: async () => void asked.push("pause"),
     resume: async () => void asked.push("resume"),
-    async giveBack(weights) {
+    async restore(weights) {
       asked.push(`give back ${weights.version}`);
       await take(weights);
     },

@@ -6,21 +6,21 @@ export type CheckedSampling = Readonly<
   Required<Pick<SamplingParameters, "temperature" | "topP" | "topK" | "minP" | "seed">>
 >;
 
-/** What requests are checked against. */
+/** The limits that requests must respect. */
 export interface RequestLimits {
   readonly vocabularySize: number;
-  /** Longest prompt and output together. */
+  /** Maximum length of prompt and output together, in tokens. */
   readonly contextLength: number;
 }
 
-/** Colder than this is greedy. As SGLang has it: python/sglang/srt/sampling/sampling_params.py. */
+/** Lower temperatures are greedy, as in SGLang: python/sglang/srt/sampling/sampling_params.py. */
 const GREEDY_BELOW = 1e-6;
 
 /**
  * Checks a policy call.
  *
- * @throws RolloutError `engine/prompt-too-long` where prompt and output exceed the context,
- *   `engine/bad-request` for anything else that cannot be sampled.
+ * @throws RolloutError `engine/prompt-too-long` if prompt and output exceed the context,
+ *   `engine/bad-request` for any other request that cannot be sampled.
  */
 export function checkGenerateRequest(request: GenerateRequest, limits: RequestLimits): void {
   const { promptIds, maxNewTokens } = request;
@@ -42,7 +42,7 @@ export function checkGenerateRequest(request: GenerateRequest, limits: RequestLi
   );
 }
 
-/** The same for scoring; returns the first index to score. */
+/** Checks a request to score and returns the first index to score. */
 export function checkScoreRequest({ ids, from = 1 }: ScoreRequest, limits: RequestLimits): number {
   checkIds("ids", ids, limits);
   if (!Number.isSafeInteger(from) || from < 1 || from > ids.length) {
@@ -63,7 +63,7 @@ function checkIds(name: string, ids: readonly number[], { vocabularySize }: Requ
   throw badRequest(`${name}[${bad}] is ${ids[bad]}`, `an id, 0 to ${vocabularySize - 1}`);
 }
 
-/** The temperature that scores are computed at, checked. */
+/** Checks the temperature of a request to score. */
 export function checkTemperature(temperature = 1): number {
   if (!(temperature >= 0 && temperature < Infinity)) {
     throw badRequest(`temperature is ${temperature}`, "a number of at least 0");
@@ -72,9 +72,9 @@ export function checkTemperature(temperature = 1): number {
 }
 
 /**
- * Fills in the defaults. `randomSeed` is the seed where the request has none.
+ * Fills in the defaults. `randomSeed` returns the seed if the request has none.
  *
- * @throws RolloutError `engine/bad-request` for what is out of range or not computed.
+ * @throws RolloutError `engine/bad-request` for a parameter that is out of range or not supported.
  */
 export function checkSampling(
   sampling: SamplingParameters,

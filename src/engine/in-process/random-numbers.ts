@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
 
-/** A number in [0, 1) for each position of a sequence, 53 bits of it random. */
+/** Returns a number in [0, 1) with 53 random bits for a position of a sequence. */
 type RandomNumbers = (position: number) => number;
 
 /**
- * Random numbers that depend on nothing but the seed, the session and the position: neither on what
- * else is sampled nor on when, so the same run draws the same ids whatever the scheduling, and a turn
- * that is sampled again comes out the same.
+ * Creates random numbers that depend only on the seed, the session and the position. The same run
+ * draws the same ids in any scheduling, and so does a turn that is sampled again.
  */
 export function seededRandomNumbers(seed: number, sessionId: string): RandomNumbers {
   const digest = createHash("sha256").update(`${seed}\n${sessionId}`).digest();
@@ -24,7 +23,7 @@ export function seededRandomNumbers(seed: number, sessionId: string): RandomNumb
 }
 
 /**
- * Spreads 32 bits over 32 bits.
+ * Mixes the bits of a 32-bit number.
  *
  * **Source:** fmix32 of aappleby/smhasher src/MurmurHash3.cpp.
  */

@@ -1,30 +1,30 @@
 import { describe, expect, test } from "vitest";
-import { askToDraw, askToScore, drawId, firstCandidates, logprobOf } from "./next-id.ts";
+import { optionsToDraw, optionsToScore, drawId, firstCandidates, logprobOf } from "./next-id.ts";
 
 const PLAIN = { temperature: 0.7, topK: -1, topP: 1, minP: 0 };
 const HALF = { random: 0.5, candidates: 256 };
 
-describe("askToDraw()", () => {
+describe("optionsToDraw()", () => {
   test("turns the library's filters off, also where the call has some", () => {
     for (const filter of [{}, { topK: 5 }, { topP: 0.5 }, { minP: 0.1 }, { temperature: 0 }]) {
-      const { options } = askToDraw({ ...PLAIN, ...filter }, HALF);
+      const { options } = optionsToDraw({ ...PLAIN, ...filter }, HALF);
       expect(options).toMatchObject({ topK: 0, topP: 1, minP: 0 });
     }
   });
 
   test("has a seed of 32 bits for each id, none of them the one that means any", () => {
-    const seedOf = (random: number) => askToDraw(PLAIN, { ...HALF, random }).options.seed;
+    const seedOf = (random: number) => optionsToDraw(PLAIN, { ...HALF, random }).options.seed;
     expect(seedOf(0)).toBe(0);
     expect(seedOf(0.5)).toBe(2 ** 31 - 1);
     expect(seedOf(1 - 2 ** -53)).toBe(2 ** 32 - 2);
   });
 
   test("asks for few logits without a filter, for the candidates with one", () => {
-    expect(askToDraw(PLAIN, HALF)).toMatchObject({
+    expect(optionsToDraw(PLAIN, HALF)).toMatchObject({
       token: true,
       logits: { filter: { includeSelected: true, includeTop: 1 } },
     });
-    const filtered = askToDraw({ ...PLAIN, topP: 0.9 }, HALF);
+    const filtered = optionsToDraw({ ...PLAIN, topP: 0.9 }, HALF);
     expect(filtered.token).toBeUndefined();
     expect(filtered.logits.filter).toEqual({ includeTop: 256 });
     expect(firstCandidates({ ...PLAIN, topK: 40 })).toBe(40);
@@ -75,7 +75,7 @@ describe("drawId()", () => {
   test("takes the most likely at temperature 0, whatever the filters", () => {
     const greedy = { ...PLAIN, temperature: 0, topP: 0.5 };
     expect(firstCandidates(greedy)).toBe(1);
-    expect(askToDraw(greedy, HALF).options.temperature).toBe(1);
+    expect(optionsToDraw(greedy, HALF).options.temperature).toBe(1);
     const evaluated = { next: { logits: new Map([[12, 3]]), totalLogitWeight: 4 } };
     const drawn = drawId(evaluated, greedy, HALF);
     expect(drawn).toEqual({ id: 12, logprob: -Math.log(4) });
@@ -100,9 +100,9 @@ describe("logprobOf()", () => {
   });
 });
 
-test("`askToScore()` scores at temperature 1 where the temperature is 0", () => {
-  expect(askToScore(7, 0).options.temperature).toBe(1);
-  expect(askToScore(7, 0.3)).toMatchObject({
+test("`optionsToScore()` scores at temperature 1 where the temperature is 0", () => {
+  expect(optionsToScore(7, 0).options.temperature).toBe(1);
+  expect(optionsToScore(7, 0.3)).toMatchObject({
     logits: { filter: { tokens: [7], includeTop: 1 } },
     options: { temperature: 0.3 },
   });

@@ -23,15 +23,15 @@ import { TokenListener } from "../in-process/token-listener.ts";
 import { seededRandomNumbers } from "../in-process/random-numbers.ts";
 import type { LlamaSequence } from "./llama-library.ts";
 import type { NextSampling } from "./next-id.ts";
-import { drawNext, forgetOthers, prefill, scoreIds } from "./sequence-steps.ts";
-import type { SequenceLease, SequenceSource, SequenceWish } from "./sequence-pool.ts";
+import { drawNext, keepPrefix, prefill, scoreIds } from "./sequence-steps.ts";
+import type { SequenceLease, SequenceSource, SequenceRequest } from "./sequence-pool.ts";
 
-/** An engine in this process: samples, and scores what was sampled. */
+/** An engine in this process that samples and scores. */
 export type LlamaEngine = Engine & Required<Pick<Engine, "score">>;
 
 /**
- * An engine over sequences of llama.cpp. A call that is cancelled ends with the step under way, a
- * token or a stretch of the prompt.
+ * Creates an engine over sequences of llama.cpp. A cancelled call ends after the current step,
+ * which is one token or one part of the prompt.
  */
 export function createSequenceEngine({
   sequences,
@@ -43,19 +43,22 @@ export function createSequenceEngine({
   sequences: SequenceSource;
   description: EngineDescription;
   limits: RequestLimits;
-  /** Whether the model's own word is that an id ends a generation. */
+  /** True if the id is one of the model's own ends of generation. */
   endsGeneration: (id: number) => boolean;
-  /** Frees everything. Called once, when nothing is computed any more. */
+  /** Frees all memory. Called once, after all computation has ended. */
   dispose: () => Promise<void>;
 }): LlamaEngine {
   const closing = new AbortController();
-  // Each call under way listens to it.
+  // Each pending call listens to the signal.
   setMaxListeners(0, closing.signal);
-  const underWay = new Set<Promise<unknown>>();
+  const pending = new Set<Promise<unknown>>();
 
-  /** Lends a sequence, and gives it back cleared where the work fails. */
+  /**
+   * Runs `work` with a sequence and returns the sequence afterwards, marked as spoiled if the work
+   * failed.
+   */
   async function withSequence<T>(
-    wish: SequenceWish,
+    request: SequenceRequest,
     {
       signal,
       work,
@@ -64,19 +67,19 @@ export function createSequenceEngine({
       work: (sequence: LlamaSequence, signal: AbortSignal) => Promise<T>;
     },
   ): Promise<T> {
-    // One of the call's own, which leaves nothing behind on those that live longer.
+    // A signal of this call only, so that no listener stays on the longer-lived signals.
     using call = startDeadline({ ms: Infinity, parents: [closing.signal, signal] });
     const stop = call.signal;
     const run = async (): Promise<T> => {
-      const lease = await sequences.lease(wish, { signal: stop });
+      const lease = await sequences.lease(request, { signal: stop });
       return await useLease(lease, { signal: stop, work });
     };
     const running = run();
-    underWay.add(running);
+    pending.add(running);
     try {
       return await running;
     } finally {
-      underWay.delete(running);
+      pending.delete(running);
     }
   }
 
@@ -127,12 +130,12 @@ export function createSequenceEngine({
     async load({ signal } = {}) {
       signal?.throwIfAborted();
       closing.signal.throwIfAborted();
-      return { workers: [{ runningCount: underWay.size }], silent: [] };
+      return { workers: [{ runningCount: pending.size }], silent: [] };
     },
     async close() {
       if (closing.signal.aborted) return;
       closing.abort(new RolloutError("engine/unreachable", "Cannot sample: the engine was closed"));
-      await Promise.allSettled(underWay);
+      await Promise.allSettled(pending);
       await dispose();
     },
   };
@@ -157,7 +160,7 @@ async function useLease<T>(
     return result;
   } catch (error) {
     if (signal.aborted && error === signal.reason) {
-      // The step under way was finished: what is computed is right.
+      // The current step was completed, so the computed state is valid.
       spoiled = false;
       throw error;
     }
@@ -172,7 +175,7 @@ async function useLease<T>(
   }
 }
 
-/** What sampling a turn brought. `logprobs[i]` belongs to `outputIds[i]`. */
+/** The sampled tokens of a turn. `logprobs[i]` belongs to `outputIds[i]`. */
 interface SampledTurn {
   readonly outputIds: readonly number[];
   readonly logprobs: readonly number[];
@@ -202,9 +205,9 @@ async function sampleTurn(
 ): Promise<SampledTurn> {
   const { promptIds, maxNewTokens } = request;
   const stopIds = new Set(request.stopTokenIds);
-  const cachedTokenCount = await forgetOthers(sequence, {
+  const cachedTokenCount = await keepPrefix(sequence, {
     ids: promptIds,
-    // The last one's successor is wanted, so it is computed in any case.
+    // The last id is computed in any case, to draw the id after it.
     most: promptIds.length - 1,
     signal,
   });
@@ -221,8 +224,8 @@ async function sampleTurn(
     last = drawn.id;
     outputIds.push(drawn.id);
     logprobs.push(drawn.logprob);
-    // One that was cancelled in the meantime is told of nothing more.
-    if (!signal.aborted) listener.tell({ tokenIds: [drawn.id], logprobs: [drawn.logprob] });
+    // A cancelled call gets no more tokens.
+    if (!signal.aborted) listener.report({ tokenIds: [drawn.id], logprobs: [drawn.logprob] });
     if (stopIds.has(last) || endsGeneration(last)) {
       return { ...turn, finish: { type: "stop", matched: last } };
     }

@@ -10,7 +10,7 @@ import type { ThreadReply, ThreadRequest } from "./thread/thread-message.ts";
 import { createThreadedEngine } from "./threaded-engine.ts";
 
 /** What a thread is asked of one call. */
-type KeyedRequest = Exclude<ThreadRequest, { readonly type: "forget" }>;
+type KeyedRequest = Exclude<ThreadRequest, { readonly type: "clear-cache" }>;
 
 /** A thread that a test answers for. */
 interface ScriptedThread {
@@ -40,7 +40,7 @@ function scriptedThread(
       listeners = given;
       return {
         post(request) {
-          if (request.type === "forget") return;
+          if (request.type === "clear-cache") return;
           requests.push(request);
           const reply = answer(request);
           if (reply !== undefined) queueMicrotask(() => given.onMessage(reply));

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { seededPolicy } from "../../testing/seeded-policy.ts";
 import { startSglangTestServer } from "../../testing/sglang-test-server.ts";
-import { answeringServer, type AskedCall } from "../answering-server.fixture.ts";
+import { answeringServer, type ReceivedCall } from "../answering-server.fixture.ts";
 import { loadSglangWeights } from "./load-weights.ts";
 
 describe("loadSglangWeights()", () => {
@@ -152,6 +152,6 @@ const unflushed = {
 };
 
 /** The folders that a server was told to load. */
-function pathsOf(asked: readonly AskedCall[]): readonly unknown[] {
+function pathsOf(asked: readonly ReceivedCall[]): readonly unknown[] {
   return asked.flatMap(({ body }) => ("model_path" in body ? [body["model_path"]] : []));
 }

@@ -5,7 +5,7 @@ import type {
   Generation,
   GenerationPiece,
 } from "../../engine/engine.ts";
-import { nothingSampled } from "../../engine/nothing-sampled.ts";
+import { emptyGeneration } from "../../engine/empty-generation.ts";
 import { preparedEngine } from "../../episode/lamp-episode.fixture.ts";
 import { RolloutError } from "../../errors.ts";
 import { createClock } from "../../async/clock.ts";
@@ -316,7 +316,7 @@ describe("PolicyGate", () => {
         "has nothing to show",
         async (options) => {
           await untilCut(options);
-          return nothingSampled();
+          return emptyGeneration();
         },
       ],
       ["never answers", () => new Promise(() => {})],
@@ -352,7 +352,7 @@ describe("PolicyGate", () => {
     test("keeps what was sampled through an update that comes before the first id of another", async () => {
       const { again, cut, gate, generating } = gateBeforeCut(async (options) => {
         await untilCut(options);
-        return nothingSampled();
+        return emptyGeneration();
       });
       await gate.close("interrupt");
       gate.open();
@@ -564,8 +564,8 @@ describe("PolicyGate", () => {
     let notCutCount = 0;
     let givenUpCount = 0;
     const onNotCutShort = (): void => void (notCutCount += 1);
-    const onGivenUp = (): void => void (givenUpCount += 1);
-    const options = { cutShort: cut.signal, onNotCutShort, onGivenUp };
+    const onAbandoned = (): void => void (givenUpCount += 1);
+    const options = { cutShort: cut.signal, onNotCutShort, onAbandoned };
     const generating = gate.engine.generate({ ...request, maxNewTokens: 9 }, options);
     const closed = gate.close("interrupt");
     asked[0]!.options.onNotCutShort!();

@@ -6,7 +6,7 @@ import * as native from "tokenizers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { spreadBits } from "../../values/hash-text.ts";
 import { createBytePairCodec } from "./byte-pair-codec.ts";
-import { byteSpellings } from "./byte-level.ts";
+import { byteCharacters } from "./byte-level.ts";
 import type { TokenCodec } from "../codec.ts";
 import { libraryTokenizer, modelFolder, modelNames } from "../real-tokenizers.fixture.ts";
 import { readTokenizerFile } from "../tokenizer-file.ts";
@@ -79,7 +79,7 @@ const flags = {
   normalized: false,
 };
 const vocab = {
-  ...Object.fromEntries(byteSpellings.map((spelling, byte) => [spelling, byte])),
+  ...Object.fromEntries(byteCharacters.map((spelling, byte) => [spelling, byte])),
   ab: 256,
   "<x>": 257,
 };

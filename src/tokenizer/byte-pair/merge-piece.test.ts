@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import type { Encoding, Tokenizer } from "tokenizers";
 import { beforeAll, describe, expect, test } from "vitest";
 import { spreadBits } from "../../values/hash-text.ts";
-import { byteSpellings } from "./byte-level.ts";
+import { byteCharacters } from "./byte-level.ts";
 import { readBytePairModel } from "./byte-pair-model.ts";
 import { loadTokenCodec } from "../load-codec.ts";
 import { mergeLongPiece } from "./merge-long-piece.ts";
@@ -85,20 +85,23 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
   });
 });
 
-const ofBytes = Object.fromEntries(byteSpellings.map((spelling, byte) => [spelling, byte]));
+const ofBytes = Object.fromEntries(byteCharacters.map((spelling, byte) => [spelling, byte]));
 const vocab = { ...ofBytes, ab: 256, bc: 257, abc: 258, aa: 259 };
 const [a, b] = [0x61, 0x62];
 
 /** The rules of a model with all bytes, and merges of a few letters. */
 function rulesOf(merges: readonly string[]): MergeRules {
   const [ids, list] = [vocab, merges].map((part) => Buffer.from(JSON.stringify(part)));
-  const { spellings } = readVocabularyPart(ids!, 0)!;
-  const { table } = readMergesPart(list!, 0, spellings!)!;
+  const { tokenTexts } = readVocabularyPart(ids!, 0)!;
+  const { table } = readMergesPart(list!, 0, tokenTexts!)!;
   return { table, byteIds: Int32Array.from({ length: 256 }, (_, byte) => byte) };
 }
 
-function mergerOf(merges: readonly string[], idOfWhole?: MergeRules["idOfWhole"]): PieceMerger {
-  return createPieceMerger({ ...rulesOf(merges), idOfWhole });
+function mergerOf(
+  merges: readonly string[],
+  idOfTokenText?: MergeRules["idOfTokenText"],
+): PieceMerger {
+  return createPieceMerger({ ...rulesOf(merges), idOfTokenText });
 }
 
 test("of two pairs the one of the lower rank is merged, of equals the leftmost", () => {

@@ -4,13 +4,13 @@ import { readVocabularyPart } from "./vocabulary-part.ts";
 
 const vocabulary = { a: 5, b: 6, '"': 7, "\\": 8, é: 9, "#version": 10, "a b": 11 };
 const merged = { ab: 20, ba: 21, '"\\': 22, éa: 23, abab: 24, "#versiona": 25, "a ba": 26 };
-const { spellings } = readVocabularyPart(
+const { tokenTexts } = readVocabularyPart(
   Buffer.from(JSON.stringify({ ...merged, ...vocabulary })),
   0,
 )!;
 
 function read(json: string, start = 0) {
-  return readMergesPart(Buffer.from(json), start, spellings!);
+  return readMergesPart(Buffer.from(json), start, tokenTexts!);
 }
 
 /** Pairs with what they become, in the order of their ranks. */
@@ -98,7 +98,7 @@ test("so many pairs with their place together are left to the library that each 
       [`a${place}b`, 3_000_000 + place],
     ]),
   ]) as Record<string, number>;
-  const spelled = readVocabularyPart(Buffer.from(JSON.stringify(vocabularyOf)), 0)?.spellings;
+  const spelled = readVocabularyPart(Buffer.from(JSON.stringify(vocabularyOf)), 0)?.tokenTexts;
   const readAll = (count: number) => {
     const merges = chosen.slice(0, count).map((_left, place) => [`a${place}`, "b"]);
     return readMergesPart(Buffer.from(JSON.stringify(merges)), 0, spelled!);

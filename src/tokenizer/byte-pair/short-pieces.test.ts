@@ -49,7 +49,7 @@ describe("ShortPieces", () => {
     expect(answers).toEqual([true, true, true, false, false]);
     short.keep([1, 2, 3, 4], "long", 0, 4);
     expect(knows("long")).toBe(false);
-    short.forgetAll();
+    short.clear();
     expect(told.some(knows)).toBe(false);
   });
 });

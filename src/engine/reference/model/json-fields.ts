@@ -2,29 +2,39 @@ import path from "node:path";
 import { UsageError } from "../../../errors.ts";
 import { readTextFile } from "../../../text/decode-text.ts";
 
-/** A JSON object in a model's folder, read field by field. */
+/** The fields of a JSON object in a model's folder. */
 export interface JsonFields {
-  /** The value of a field; undefined where it is absent or null. */
+  /** Returns the value of a field, or `undefined` if it is absent or null. */
   get(field: string): unknown;
   /**
-   * @throws UsageError naming folder, file and field where it is absent and has no default, or is
-   *   no whole number of at least 1.
+   * Returns an integer of at least 1.
+   *
+   * @throws UsageError naming folder, file and field if it is absent without a fallback, or another
+   *   value.
    */
   count(field: string, fallback?: number): number;
-  /** @throws UsageError where it is absent and has no default, or is no positive number. */
+  /**
+   * Returns a positive number.
+   *
+   * @throws UsageError if it is absent without a fallback, or another value.
+   */
   positive(field: string, fallback?: number): number;
-  /** @throws UsageError where it is neither true nor false. */
+  /**
+   * Returns a boolean.
+   *
+   * @throws UsageError if it is another value.
+   */
   flag(field: string, fallback: boolean): boolean;
-  /** The fields of an object in a field; undefined where it is absent. */
+  /** Returns the fields of an object in a field, or `undefined` if it is absent. */
   object(field: string): JsonFields | undefined;
-  /** The error for a field that cannot be used. */
+  /** Returns the error for a field that cannot be used. */
   error(field: string, expected: string): UsageError;
 }
 
 /**
  * Reads a JSON file of a model's folder.
  *
- * @throws UsageError naming folder, file and remedy where it cannot be read.
+ * @throws UsageError naming folder, file and remedy if it cannot be read.
  */
 export async function readJsonFields(folder: string, file: string): Promise<JsonFields> {
   const fields = await readOptionalJsonFields(folder, file);
@@ -35,7 +45,7 @@ export async function readJsonFields(folder: string, file: string): Promise<Json
   );
 }
 
-/** The same where the file may be missing: undefined then. */
+/** Reads a JSON file that may be missing. Returns `undefined` then. */
 export async function readOptionalJsonFields(
   folder: string,
   file: string,

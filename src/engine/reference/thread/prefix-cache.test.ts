@@ -11,7 +11,7 @@ function toIds(...blocks: readonly number[]): Int32Array {
 
 /** Computes a sequence's blocks, as many as there is room for, and holds its end. */
 function fill(cache: PrefixCache, ids: Int32Array): CacheNode {
-  cache.hold(cache.root);
+  cache.retain(cache.root);
   let node = cache.root;
   for (let start = 0; start < ids.length; start += 16) {
     const known = cache.find(node, ids, start);
@@ -52,12 +52,12 @@ describe("PrefixCache", () => {
     const cache = new PrefixCache(8);
     const ids = toIds(1);
     const blocks = [cache.takeBlock() ?? -1, cache.takeBlock() ?? -1] as const;
-    cache.hold(cache.root);
-    cache.hold(cache.root);
+    cache.retain(cache.root);
+    cache.retain(cache.root);
     const first = cache.append(cache.root, { ids, start: 0, block: blocks[0] });
     const second = cache.append(cache.root, { ids, start: 0, block: blocks[1] });
     expect(second).toBe(first);
-    expect(first.holders).toBe(2);
+    expect(first.referenceCount).toBe(2);
     expect(cache.availableCount).toBe(7);
   });
 
