@@ -200,7 +200,7 @@ function findDiscardedProblem(discarded: readonly unknown[]): ReplyProblem | und
   if (wrong < 0) return undefined;
   return new ReplyProblem(
     `discarded[${wrong}] is ${show(discarded[wrong])}`,
-    "what was sampled in vain, with its request's id and the reason",
+    "discarded tokens, with their request's id and the reason",
   );
 }
 

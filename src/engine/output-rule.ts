@@ -72,7 +72,7 @@ function isRule(name: string, value: unknown): boolean {
 
 /** Returns the reason for discarding a part of a turn that has such a rule. */
 export function notResumable(rule: string): string {
-  return `it was interrupted, and ${rule} is of the whole turn`;
+  return `it was interrupted, and ${rule} applies to the complete turn`;
 }
 
 /** Returns an empty generation that lists all sampled ids of a turn as discarded. */
@@ -105,8 +105,8 @@ export function interruptedAfterStreaming(
 ): RolloutError {
   return new RolloutError(
     "engine/interrupted",
-    `Cannot sample on in request ${requestId}: it was interrupted (${why || "no reason given"}) behind tokens that ` +
-      `were streamed, and ${rule} is of the whole turn, expected the turn to be asked for again`,
+    `Cannot continue request ${requestId}: it was interrupted (${why || "no reason given"}) after tokens ` +
+      `were streamed, and ${rule} applies to the complete turn, expected the turn to be requested again`,
     { retryable: true, discarded },
   );
 }

@@ -149,7 +149,7 @@ describe("a turn that is held to a form as a whole and interrupted", () => {
     expect(episode.turns[0]!.discarded).toEqual([
       {
         requestId: "r",
-        reason: "it was interrupted, and sampling.extra.regex is of the whole turn",
+        reason: "it was interrupted, and sampling.extra.regex applies to the complete turn",
         tokenCount: 6,
       },
     ]);

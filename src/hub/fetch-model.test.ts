@@ -78,7 +78,7 @@ async function fetch(model: string, more: Record<string, string> = {}): Promise<
 }
 
 describe("hf:OWNER/NAME", () => {
-  test("fetches tokenizer and template into the hub's own layout, once", async () => {
+  test("downloads tokenizer and template into the hub's own layout, once", async () => {
     const dir = await fetch("hf:acme/small", { HF_TOKEN: "hf_secret" });
     const model = path.join(scratch, "hub/models--acme--small");
     expect(dir).toBe(path.join(model, "snapshots", commit));
@@ -98,7 +98,7 @@ describe("hf:OWNER/NAME", () => {
     expect(asked).toEqual([]);
   });
 
-  test("takes the token that the hub's login wrote, and keeps what is there where the hub is down", async () => {
+  test("uses the token of the hub's login, and keeps cached files if the hub is down", async () => {
     await writeFile(path.join(scratch, "token"), "hf_file\n");
     const dir = await fetch("hf:acme/small@v1");
     expect(asked[0]).toBe("/api/models/acme/small/revision/v1?blobs=true Bearer hf_file -");
@@ -110,12 +110,12 @@ describe("hf:OWNER/NAME", () => {
     await expect(fetch("hf:acme/small@v2")).rejects.toThrow("cannot be reached: it answers 503");
   });
 
-  test("finds a model that was renamed, and tells no other host the token", async () => {
+  test("finds a renamed model, and sends the token to no other host", async () => {
     const { port } = hub.address() as AddressInfo;
     answer = ({ url = "" }, reply) => {
       if (!url.includes("/acme/old")) return false;
       const location = url.replace("/acme/old", "/acme/small");
-      // The hub gives a path; a mirror may lead to another host.
+      // The hub returns a path; a mirror may redirect to another host.
       const host = url.startsWith("/api/") ? "" : `http://localhost:${port}`;
       reply.writeHead(307, { location: `${host}${location}` }).end();
       return true;
@@ -132,7 +132,7 @@ describe("hf:OWNER/NAME", () => {
     await expect(fetch("hf:acme/round")).rejects.toThrow("more than 5 redirects");
   });
 
-  test("goes on where a connection broke, and tells no other host the token", async () => {
+  test("continues after a broken connection, and sends the token to no other host", async () => {
     const { port } = hub.address() as AddressInfo;
     let isBroken = false;
     answer = ({ url, headers }, reply) => {
@@ -150,7 +150,7 @@ describe("hf:OWNER/NAME", () => {
         return part === undefined ? part : (await stat(path.join(blobs, part))).size;
       };
       const breakOff = async (): Promise<void> => {
-        // As soon as it is on the disk.
+        // As soon as the file is on the disk.
         while ((await partSize().catch(() => undefined)) !== 1000) await setImmediate();
         reply.destroy();
       };
@@ -174,8 +174,8 @@ describe("hf:OWNER/NAME", () => {
       401,
       "answers 401, expected a model that is public, or a token in HF_TOKEN",
     ],
-    ["hf:acme/none", 404, "answers 404, expected a model that there is"],
-    ["hf:acme/small@v9", 404, "answers 404, expected a model that there is and a revision of it"],
+    ["hf:acme/none", 404, "answers 404, expected an existing model"],
+    ["hf:acme/small@v9", 404, "answers 404, expected an existing model and revision"],
   ])("%s is refused with a remedy for %i", async (model, status, message) => {
     answer = (_, reply) => {
       reply.writeHead(status).end();
@@ -184,7 +184,7 @@ describe("hf:OWNER/NAME", () => {
     await expect(fetch(model)).rejects.toThrow(message);
   });
 
-  test("refuses what is too large, what is not what was announced, and a model without tokenizer", async () => {
+  test("refuses a file that is too large or differs from the hub's hash, and a model without tokenizer", async () => {
     const list = (files: readonly object[]) => {
       answer = ({ url }, reply) => {
         if (url?.startsWith("/api/") !== true) return false;
@@ -207,7 +207,7 @@ describe("hf:OWNER/NAME", () => {
     await expect(fetch("hf:acme/small")).rejects.toThrow("does not list its files");
   });
 
-  test("refuses a list that has no hash of a file, and does not leave that file out", async () => {
+  test("refuses a list without the hash of a file, instead of omitting that file", async () => {
     answer = ({ url }, reply) => {
       if (url?.startsWith("/api/") !== true) return false;
       const config = { rfilename: "tokenizer_config.json", size: 2 };
@@ -219,7 +219,7 @@ describe("hf:OWNER/NAME", () => {
     );
   });
 
-  test("says how a name is spelled", async () => {
+  test("describes the form of a name", async () => {
     await expect(findModelFolder("acme/small")).rejects.toThrow(
       "Cannot find the model acme/small: there is no such folder; for the Hugging Face hub write hf:acme/small",
     );
@@ -236,13 +236,13 @@ describe("hf:OWNER/NAME", () => {
   });
 });
 
-describe("hf:OWNER/NAME, where others use the cache too", () => {
+describe("hf:OWNER/NAME, with other programs using the cache", () => {
   const pinned = `hf:acme/small@${commit}`;
   const config = '{"bos_token":"<s>"}';
   const all = ["chat_template.jinja", "tokenizer.json", "tokenizer_config.json"];
   let model = "";
   let snapshot = "";
-  /** The hub has a third file; it breaks off while it is asked for `broken`. */
+  /** The hub has a third file, and drops the connection for `broken`. */
   let broken = "";
   beforeEach(() => {
     model = path.join(scratch, "hub/models--acme--small");
@@ -266,7 +266,7 @@ describe("hf:OWNER/NAME, where others use the cache too", () => {
     };
   });
 
-  /** What of the three files is there, with the right content. */
+  /** Returns which of the three files exist with the right content. */
   async function whole(): Promise<readonly string[]> {
     const wanted: Record<string, string> = {
       "tokenizer.json": tokenizer,
@@ -281,7 +281,7 @@ describe("hf:OWNER/NAME, where others use the cache too", () => {
     return found;
   }
 
-  test("is fetched by many at once, who leave nothing but whole files", async () => {
+  test("is downloaded by many at once without partial files", async () => {
     const dirs = await Promise.all(Array.from({ length: 9 }, async () => await fetch(pinned)));
     expect(new Set(dirs)).toEqual(new Set([snapshot]));
     expect(await whole()).toEqual(all);
@@ -290,14 +290,14 @@ describe("hf:OWNER/NAME, where others use the cache too", () => {
     expect((await readdir(path.join(model, "blobs"))).length).toBe(3);
   });
 
-  test("is whole only when all files are there, and a broken download goes on", async () => {
+  test("is complete only with all files, and a broken download continues", async () => {
     broken = "tokenizer_config.json";
     await expect(fetch(pinned)).rejects.toThrow("the server answered 403");
-    const lacks = `and ${snapshot} lacks tokenizer_config.json; expected a whole snapshot`;
+    const lacks = `and ${snapshot} lacks tokenizer_config.json; expected a complete snapshot`;
     await expect(fetch(pinned, { HF_HUB_OFFLINE: "1" })).rejects.toThrow(lacks);
     await expect(findModelFolder(snapshot)).rejects.toThrow(
       `Cannot use the model in ${snapshot}: this part of the Hugging Face hub's cache lacks ` +
-        "tokenizer_config.json; expected a whole snapshot, which hf:OWNER/NAME fetches",
+        "tokenizer_config.json; expected a complete snapshot, which hf:OWNER/NAME downloads",
     );
     broken = "";
     asked = [];
@@ -310,12 +310,12 @@ describe("hf:OWNER/NAME, where others use the cache too", () => {
     expect(await findModelFolder(snapshot)).toBe(snapshot);
   });
 
-  test("fetches a file again that was removed, cut off or changed", async () => {
+  test("downloads a file again that was removed, truncated or changed", async () => {
     await fetch(pinned);
     await rm(path.join(snapshot, "tokenizer_config.json"));
     expect(await fetch(pinned)).toBe(snapshot);
     expect(await whole()).toEqual(all);
-    // The link is left, its blob is not.
+    // The link remains, its blob does not.
     await rm(path.join(model, "blobs", gitHash(config)));
     await writeFile(path.join(model, "blobs", gitHash(template)), template.slice(1));
     await expect(fetch(pinned, { HF_HUB_OFFLINE: "1" })).rejects.toThrow("lacks ");
@@ -323,7 +323,7 @@ describe("hf:OWNER/NAME, where others use the cache too", () => {
     expect(await whole()).toEqual(all);
   });
 
-  test("completes what the hub's own library has begun, and leaves its unfinished files alone", async () => {
+  test("completes a download of the hub's own library, and leaves its partial files alone", async () => {
     const blob = createHash("sha256").update(tokenizer).digest("hex");
     const unfinished = path.join(model, "blobs", `${blob}.incomplete`);
     await mkdir(path.join(model, "blobs"), { recursive: true });
@@ -331,7 +331,7 @@ describe("hf:OWNER/NAME, where others use the cache too", () => {
     await mkdir(snapshot, { recursive: true });
     await writeFile(unfinished, "theirs");
     await writeFile(path.join(model, "refs/main"), commit);
-    // A copy, as there is where a system has no links.
+    // A copy, as on a system without links.
     await writeFile(path.join(snapshot, "tokenizer.json"), tokenizer);
     expect(await fetch("hf:acme/small")).toBe(snapshot);
     expect(await readFile(unfinished, "utf8")).toBe("theirs");
@@ -339,7 +339,7 @@ describe("hf:OWNER/NAME, where others use the cache too", () => {
     expect((await lstat(path.join(snapshot, "tokenizer.json"))).isFile()).toBe(true);
   });
 
-  test("takes offline what the hub's library left, where it knows of each file that matters", async () => {
+  test("uses a snapshot of the hub's library offline if each important file is known", async () => {
     const offline = { HF_HUB_OFFLINE: "1" };
     await mkdir(path.join(model, "refs"), { recursive: true });
     await mkdir(snapshot, { recursive: true });
@@ -347,7 +347,7 @@ describe("hf:OWNER/NAME, where others use the cache too", () => {
     await writeFile(path.join(snapshot, "tokenizer.json"), tokenizer);
     await expect(fetch("hf:acme/small", offline)).rejects.toThrow("lacks tokenizer_config.json");
     await expect(findModelFolder(model)).rejects.toThrow("lacks tokenizer_config.json");
-    // The library marks what the model does not have.
+    // The library marks files that the model does not have.
     const mark = path.join(model, ".no_exist", commit, "tokenizer_config.json");
     await mkdir(path.dirname(mark), { recursive: true });
     await writeFile(mark, "");
@@ -358,10 +358,10 @@ describe("hf:OWNER/NAME, where others use the cache too", () => {
     expect(await findModelFolder(model)).toBe(snapshot);
   });
 
-  test("reads a cache that cannot be written, and says so where it must be", async () => {
+  test("reads a cache that cannot be written, and fails if it must be written", async () => {
     await fetch("hf:acme/small");
     await rm(path.join(model, ".turnwright"), { recursive: true });
-    // No folder can be made here, whatever the user's rights.
+    // No folder can be created here, with any rights.
     await writeFile(path.join(model, ".turnwright"), "");
     expect(await fetch("hf:acme/small")).toBe(snapshot);
     expect(await fetch(pinned)).toBe(snapshot);

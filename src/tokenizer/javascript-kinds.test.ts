@@ -71,7 +71,7 @@ const { "<0x09>": tabId, ...others } = ofSpaces.model.vocab;
 const tabbed = { ...others, "\t": tabId };
 
 describe("isExactInJavascript()", () => {
-  test.each(modelNames)("knows the kind of %s", async (name) => {
+  test.each(modelNames)("accepts the kind of %s", async (name) => {
     expect(isExactInJavascript(await readTokenizerFile(modelFolder(name)))).toBe(true);
   });
 
@@ -85,7 +85,7 @@ describe("isExactInJavascript()", () => {
       { ...ofSpaces, model: { ...ofSpaces.model, vocab: tabbed } },
     ],
     ["spelled spaces, as Gemma", { ...ofSpaces, normalizer: fromSpaces }],
-  ])("knows byte-pair models of %s", async (_what, document) => {
+  ])("accepts byte-pair models of %s", async (_what, document) => {
     expect(isExactInJavascript(await fileOf(document))).toBe(true);
   });
 
@@ -115,7 +115,7 @@ describe("isExactInJavascript()", () => {
       { ...ofSpaces, model: { ...ofSpaces.model, byte_fallback: false } },
     ],
     ["a Metaspace", { ...ofSpaces, pre_tokenizer: { type: "Metaspace", replacement: "▁" } }],
-  ])("does not know %s", async (_what, document) => {
+  ])("does not accept %s", async (_what, document) => {
     expect(isExactInJavascript(await fileOf(document))).toBe(false);
   });
 });

@@ -100,7 +100,7 @@ export async function readModelJson(dir: string, name: string): Promise<JsonObje
 export function parseModelJson(text: string, file: string): JsonObject {
   if (text.startsWith(byteOrderMark)) {
     throw new UsageError(
-      `Cannot read ${file}: it begins with a byte order mark, expected JSON without one`,
+      `Cannot read ${file}: it starts with a byte order mark, expected JSON without one`,
     );
   }
   let value: unknown;
@@ -110,7 +110,7 @@ export function parseModelJson(text: string, file: string): JsonObject {
     throw new UsageError(`Cannot read ${file}: ${describeError(cause)}, expected JSON`, { cause });
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new UsageError(`Cannot read ${file}: it holds no object, expected one`);
+    throw new UsageError(`Cannot read ${file}: it is not an object, expected one`);
   }
   return value as JsonObject;
 }

@@ -114,7 +114,7 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
   }
   const isScored = bytes[vocabulary[0]] === 0x5b;
   if (!isScored && bytes[vocabulary[0]] !== 0x7b) {
-    throw new UsageError(`Cannot read ${file}: "vocab" is no object or list, expected one`);
+    throw new UsageError(`Cannot read ${file}: "vocab" is not an object or list, expected one`);
   }
   const read = (extent: Extent): unknown => parsePart(bytes, extent, file);
   const outline = {
@@ -159,7 +159,7 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
 /** @throws UsageError saying why the bytes are not a JSON object. */
 function refuse(bytes: Buffer, file: string): never {
   parseModelJson(bytes.toString("utf8"), file);
-  throw new UsageError(`Cannot read ${file}: it holds no object, expected one`);
+  throw new UsageError(`Cannot read ${file}: it is not an object, expected one`);
 }
 
 function parsePart(bytes: Buffer, [start, end]: Extent, file: string): unknown {
@@ -190,7 +190,7 @@ function splice(bytes: Buffer, replaced: ReadonlyMap<Extent | undefined, string>
 function readAddedTokens(document: JsonObject, file: string): readonly AddedToken[] {
   const entries = document["added_tokens"] ?? [];
   if (!Array.isArray(entries)) {
-    throw new UsageError(`Cannot read ${file}: "added_tokens" is no list, expected one`);
+    throw new UsageError(`Cannot read ${file}: "added_tokens" is not a list, expected one`);
   }
   const { unk_token: unknown, unk_id: unknownId } = document["model"] as JsonObject;
   // A byte-level model has a token for every text.

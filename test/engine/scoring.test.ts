@@ -256,7 +256,7 @@ describe("a temperature that the server leaves out of its scores", () => {
     await using server = await startVllmTestServer({ policy });
     const engine = createVllmEngine({ url: server.url });
     await expect(engine.score(tempered)).rejects.toThrow(
-      "the logprobs of what it samples are of a convention that could not be found out",
+      "the logprobs of what it samples are of a convention that could not be determined",
     );
     await engine.close();
   });

@@ -88,7 +88,7 @@ export function failureOfOutcome(
     return {
       code: "engine/bad-reply",
       problem: `the reply cannot be decoded (${outcome.cause.message})`,
-      expected: "a reply without Content-Encoding, as was asked for; look at the proxy in between",
+      expected: "a reply without Content-Encoding, as was requested; check the proxy in between",
       retry: false,
       maySample: true,
       cause: outcome.cause,
@@ -106,7 +106,7 @@ export function failureOfOutcome(
   return {
     code: "engine/unreachable",
     problem: outcome.sent
-      ? `the connection broke before the whole reply came (${outcome.cause.message})`
+      ? `the connection broke before the complete reply arrived (${outcome.cause.message})`
       : `no connection (${connectionProblem(outcome.cause)})`,
     expected: outcome.sent ? "a reply" : "a server there; is it running?",
     retry: true,

@@ -5,7 +5,7 @@ import { loadPool } from "./load-pool.ts";
 
 const whole = createRequire(import.meta.url)("undici") as { Pool: typeof Pool };
 
-test("loadPool() gives the library's own pool, without the library", () => {
+test("loadPool() loads the library's pool without the library", () => {
   const names: string[] = [];
   const require = createRequire(import.meta.url);
   const pool = loadPool((name) => (names.push(name), require(name)));
@@ -17,7 +17,7 @@ test.each([
   ["MODULE_NOT_FOUND", undefined],
   ["ERR_PACKAGE_PATH_NOT_EXPORTED", undefined],
   [undefined, { Pool: whole.Pool }],
-])("loadPool() takes the whole library's where the pool is elsewhere (%s)", (code, found) => {
+])("loadPool() loads the complete library if the pool's file is missing (%s)", (code, found) => {
   const pool = loadPool((name) => {
     if (name === "undici") return whole;
     if (code === undefined) return found;
@@ -26,7 +26,7 @@ test.each([
   expect(pool).toBe(whole.Pool);
 });
 
-test("loadPool() hides no other trouble", () => {
+test("loadPool() rethrows other errors", () => {
   const load = () => {
     throw new SyntaxError("it is broken");
   };

@@ -56,7 +56,7 @@ export async function readSafetensorsHeader(
   }
   await using opened = handle;
   const stat = await opened.stat();
-  if (!stat.isFile()) throw problem("is no file");
+  if (!stat.isFile()) throw problem("is not a file");
   const { size } = stat;
   const headerBytes = size < 8 ? 0 : Number((await readBytes(opened, 0, 8)).readBigUInt64LE());
   if (headerBytes < 2 || headerBytes > Math.min(MAX_HEADER_BYTES, size - 8)) {
@@ -67,7 +67,7 @@ export async function readSafetensorsHeader(
   try {
     header = JSON.parse(text);
   } catch (error) {
-    throw problem("has a header that is no JSON", error);
+    throw problem("has a header that is not JSON", error);
   }
   if (typeof header !== "object" || header === null) throw problem("has a header without tensors");
   const dataStart = 8 + headerBytes;

@@ -5,7 +5,7 @@ import { loadOnAll, type Weights, type WeightServer } from "./weight-servers.ts"
 const step7 = { path: "/step-7", version: "7" };
 const step8 = { path: "/step-8", version: "8" };
 
-/** A server that refuses what `refuses` names; `halfway` loses then what it had. */
+/** A server that refuses the calls in `refuses`. `halfway` loses its previous weights then. */
 function server(
   url: string,
   { refuses = [], halfway = false }: { refuses?: readonly string[]; halfway?: boolean } = {},
@@ -39,7 +39,7 @@ function server(
 }
 
 describe("loadOnAll()", () => {
-  test("gives back what they had to all where one refuses, that one too: it may have loaded a part", async () => {
+  test("restores all servers if one refuses, including that one, which may have loaded a part", async () => {
     const [one, keeps, loses] = [
       server("one"),
       server("keeps", { refuses: ["8"] }),
@@ -55,7 +55,7 @@ describe("loadOnAll()", () => {
     }
   });
 
-  test("lets each sample again once all have loaded", async () => {
+  test("lets each server sample again after all have loaded", async () => {
     const [one, two] = [server("one"), server("two")];
     await loadOnAll([one, two], step8);
     for (const { asked, has } of [one, two]) {
@@ -63,17 +63,17 @@ describe("loadOnAll()", () => {
     }
   });
 
-  test("says so where one cannot be given back what it had, and lets none sample", async () => {
+  test("reports a server that cannot be restored, and lets none sample", async () => {
     const [one, lost] = [server("one"), server("lost", { refuses: ["8", "7"], halfway: true })];
     await expect(loadOnAll([one, lost], step8)).rejects.toMatchObject({
       code: "engine/mixed-weights",
       message:
-        "lost cannot load /step-8; and lost could not be given back what it had (lost cannot load /step-7)",
+        "lost cannot load /step-8; and lost could not load its previous weights again (lost cannot load /step-7)",
     });
     expect([...one.asked, ...lost.asked]).not.toContain("resume");
   });
 
-  test("gives nothing back from the folder that was to be loaded: it holds others by now", async () => {
+  test("restores nothing from the folder that was to be loaded, because its contents have changed", async () => {
     const one = server("one", { refuses: ["8"] });
     const inPlace = { path: step7.path, version: "8" };
     await expect(loadOnAll([one], inPlace)).rejects.toMatchObject({

@@ -95,8 +95,8 @@ async function restore(
 ): Promise<void> {
   const mixedWeights = (url: string, why: string, cause?: unknown): RolloutError =>
     new RolloutError(
-      "engine/mixedWeights-weights",
-      `${describeError(failure)}; and ${url} could not be given back what it previous (${why})`,
+      "engine/mixed-weights",
+      `${describeError(failure)}; and ${url} could not load its previous weights again (${why})`,
       { cause },
     );
   for (const [server, previous] of before) {

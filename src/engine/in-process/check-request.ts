@@ -29,7 +29,7 @@ export function checkGenerateRequest(request: GenerateRequest, limits: RequestLi
   }
   checkIds("promptIds", promptIds, limits);
   if (request.stopTexts !== undefined && request.stopTexts.length > 0) {
-    throw badRequest("stopTexts has texts", "none: this engine samples ids and knows no text");
+    throw badRequest("stopTexts has texts", "none: this engine has no text");
   }
   if (request.constraint !== undefined) {
     throw badRequest(`constraint is ${request.constraint.type}`, "none: this engine has none");
@@ -37,8 +37,8 @@ export function checkGenerateRequest(request: GenerateRequest, limits: RequestLi
   if (promptIds.length + maxNewTokens <= limits.contextLength) return;
   throw new RolloutError(
     "engine/prompt-too-long",
-    `Cannot sample: ${promptIds.length} prompt tokens and ${maxNewTokens} new ones are more than ` +
-      `the context holds, expected at most ${limits.contextLength} together`,
+    `Cannot sample: ${promptIds.length} prompt tokens and ${maxNewTokens} new ones exceed the ` +
+      `context, expected at most ${limits.contextLength} together`,
   );
 }
 
@@ -51,7 +51,7 @@ export function checkScoreRequest({ ids, from = 1 }: ScoreRequest, limits: Reque
   if (ids.length <= limits.contextLength) return from;
   throw new RolloutError(
     "engine/prompt-too-long",
-    `Cannot score: ${ids.length} tokens are more than the context holds, expected at most ` +
+    `Cannot score: ${ids.length} tokens exceed the context, expected at most ` +
       `${limits.contextLength}`,
   );
 }

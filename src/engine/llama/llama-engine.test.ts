@@ -18,7 +18,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 type StartOptions = Parameters<LlamaLibrary["getLlama"]>[0];
 
-/** A library that loads nothing, and tells what it was asked. */
+/** A library that loads nothing and records its calls. */
 function fakeLibrary(changes: Partial<LlamaLibrary & Llama> = {}, trainContextSize = 32_768) {
   const asked: {
     start?: StartOptions;
@@ -69,7 +69,7 @@ function failing(message: string) {
 }
 
 describe("createLlamaEngine()", () => {
-  test("starts with bounded threads, without building, and with room for each sequence", async () => {
+  test("starts with bounded threads, without building, and with memory for each sequence", async () => {
     const { asked, importLibrary } = fakeLibrary();
     const engine = await createLlamaEngine({
       file,
@@ -99,7 +99,7 @@ describe("createLlamaEngine()", () => {
     expect(asked.isDisposed).toBe(true);
   });
 
-  test("takes no more positions than the model was trained on, unless told to", async () => {
+  test("uses no more positions than the model was trained on by default", async () => {
     const { asked, importLibrary } = fakeLibrary({}, 2_048);
     await createLlamaEngine({ file, cachePrecision: "half", importLibrary });
     expect(asked.context).toMatchObject({
@@ -115,7 +115,7 @@ describe("createLlamaEngine()", () => {
     ["hf:owner/repo:sub/model.gguf", "/models/hf:owner/repo/sub/model.gguf"],
     ["hf:owner/repo:Q4_K_M", "/models/hf:owner/repo:Q4_K_M"],
     ["hf:owner/repo/model.gguf", "/models/hf:owner/repo/model.gguf"],
-  ])("has the library find %s", async (name, resolved) => {
+  ])("passes %s to the library", async (name, resolved) => {
     const { asked, importLibrary } = fakeLibrary();
     const reachHub = failing("offline");
     const engine = await createLlamaEngine({ file: name, importLibrary, reachHub });
@@ -123,7 +123,7 @@ describe("createLlamaEngine()", () => {
     expect(await engine.describe()).toMatchObject({ model: name, weightsFile: resolved });
   });
 
-  test("downloads what was not downloaded before, where there is a network", async () => {
+  test("downloads a file that is not cached, if there is a network", async () => {
     const calls: unknown[] = [];
     const resolveModelFile: LlamaLibrary["resolveModelFile"] = async (uri, { download }) => {
       calls.push(download);
@@ -143,7 +143,7 @@ describe("createLlamaEngine()", () => {
     expect(calls).toEqual([false, "reached", "auto", false]);
   });
 
-  test("says what to install where the library does not load", async () => {
+  test("says what to install if the library does not load", async () => {
     const importLibrary = () => importLlamaLibrary(failing("Cannot find package\nImported from x"));
     await expectUsageError(
       createLlamaEngine({ file, importLibrary }),
@@ -152,7 +152,7 @@ describe("createLlamaEngine()", () => {
     );
   });
 
-  test("says what to install where the machine's own package is missing", async () => {
+  test("says what to install if the machine's package is missing", async () => {
     const { importLibrary } = fakeLibrary({ getLlama: failing("NoBinaryFound") });
     await expectUsageError(
       createLlamaEngine({ file, importLibrary }),
@@ -161,7 +161,7 @@ describe("createLlamaEngine()", () => {
     );
   });
 
-  test("loads no library for a file that is missing or no GGUF file", async () => {
+  test("loads no library for a file that is missing or not a GGUF file", async () => {
     const importLibrary = failing("loaded");
     const missing = path.join(folder, "missing.gguf");
     await expectUsageError(createLlamaEngine({ file: missing, importLibrary }), missing);
@@ -169,12 +169,12 @@ describe("createLlamaEngine()", () => {
     await writeFile(other, "{}");
     await expectUsageError(
       createLlamaEngine({ file: other, importLibrary }),
-      `Cannot use the model ${other}: it does not begin as a GGUF file does`,
+      `Cannot use the model ${other}: it does not start as a GGUF file does`,
     );
     await expectUsageError(createLlamaEngine({ file: folder, importLibrary }), folder);
   });
 
-  test("frees what was loaded where the rest fails", async () => {
+  test("frees what was loaded if a later step fails", async () => {
     const unknown = fakeLibrary({ loadModel: failing("unknown model architecture: 'x'") });
     await expectUsageError(
       createLlamaEngine({ file, importLibrary: unknown.importLibrary }),
@@ -205,7 +205,7 @@ describe("createLlamaEngine()", () => {
   );
 });
 
-test("`installCommand()` names one package where it can, of the library's own release", () => {
+test("`installCommand()` names one package if possible, of the library's own release", () => {
   expect(installCommand("linux-x64")).toBe(
     "npm i node-llama-cpp@3.22.1 @node-llama-cpp/linux-x64@3.22.1 --omit=optional",
   );

@@ -149,7 +149,7 @@ async function checkFile(file: string): Promise<void> {
     );
   }
   if (magic.toString("latin1") === "GGUF") return;
-  throw new UsageError(`Cannot use the model ${file}: it does not begin as a GGUF file does`);
+  throw new UsageError(`Cannot use the model ${file}: it does not start as a GGUF file does`);
 }
 
 /**

@@ -8,7 +8,7 @@ import { toWorker } from "../http/http-engine.ts";
 import { createRouterAborter } from "./router-aborter.ts";
 import { toSglangSettings } from "./sglang-options.ts";
 
-/** A router that lists what it is given, and what tells its workers. */
+/** A router that lists the given workers, and its aborter. */
 async function routerOf(list: () => unknown) {
   const router = await answeringServer(() => ({ body: list() }));
   const clock = manualClock();
@@ -29,7 +29,7 @@ async function routerOf(list: () => unknown) {
 
 const told = (rid: string) => ({ path: "/abort_request", body: { rid } });
 
-test("each worker that a router lists is told, its ranks once, and the list is believed for a while", async () => {
+test("each listed worker gets the abort, its ranks once, and the list is cached for a while", async () => {
   await using first = await answeringServer(() => ({ body: "" }));
   await using second = await answeringServer(() => ({ body: "" }));
   const urls = [`${first.url}@0`, `${first.url}@1`, second.url];
@@ -48,7 +48,7 @@ test("each worker that a router lists is told, its ranks once, and the list is b
   expect(first.asked.slice(2)).toEqual([told("c"), told("d")]);
 });
 
-test("a router whose workers cannot all be told could not be told", async () => {
+test("an abort fails if one of the router's workers cannot be reached", async () => {
   await using willing = await answeringServer(() => ({ body: "" }));
   await using refusing = await answeringServer(() => ({ status: 401, body: "" }));
   const lists: unknown[] = [
@@ -62,11 +62,11 @@ test("a router whose workers cannot all be told could not be told", async () => 
     await using router = await routerOf(() => list);
     expect(await router.abort("a")).toBe(false);
   }
-  // Who can be told is told all the same.
+  // The reachable workers get the abort anyway.
   expect(willing.asked).toEqual([told("a"), told("a"), told("a")]);
 });
 
-test("a worker that cannot be reached is not asked again for a minute", async () => {
+test("a worker that cannot be reached is skipped for a minute", async () => {
   let askedCount = 0;
   const breaking = createServer((request) => {
     askedCount += 1;

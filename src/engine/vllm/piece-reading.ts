@@ -56,7 +56,7 @@ export function readVllmReplyObject(
     const failure = {
       code: "engine/server-error",
       problem,
-      expected: "a turn that it samples to its end",
+      expected: "a complete turn",
       retry: true,
       maySample: true,
     } as const;

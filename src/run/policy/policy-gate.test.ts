@@ -215,7 +215,7 @@ describe("PolicyGate", () => {
   describe("before a turn that is held to a form as a whole", () => {
     const form = { constraint: { type: "regex", pattern: "abc" } } as const;
     const held: GenerateRequest = { ...request, ...form, maxNewTokens: 3 };
-    const reason = "it was interrupted, and constraint (regex) is of the whole turn";
+    const reason = "it was interrupted, and constraint (regex) applies to the complete turn";
 
     test("discards what was sampled before an update, and asks anew", async () => {
       const { asked, gate } = gateBefore([
@@ -268,8 +268,8 @@ describe("PolicyGate", () => {
         code: "engine/interrupted",
         retryable: true,
         message:
-          "Cannot sample on in request r: it was interrupted (the policy's weights were changed) behind tokens " +
-          "that were streamed, and constraint (regex) is of the whole turn, expected the turn to be asked for again",
+          "Cannot continue request r: it was interrupted (the policy's weights were changed) after tokens " +
+          "were streamed, and constraint (regex) applies to the complete turn, expected the turn to be requested again",
         discarded: [
           { requestId: "r", reason, tokenCount: 1 },
           { requestId: "r", reason: "the engine had no more to show when it was cut short" },

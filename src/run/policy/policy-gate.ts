@@ -5,7 +5,11 @@ import { withEnd } from "../../engine/find-end.ts";
 import { isPromptTooLong } from "../../engine/http/is-prompt-too-long.ts";
 import { joinGenerations } from "../../engine/join-generations.ts";
 import { emptyGeneration } from "../../engine/empty-generation.ts";
-import { discardPartialTurn, findOutputRule, interruptedAfterStreaming } from "../../engine/output-rule.ts";
+import {
+  discardPartialTurn,
+  findOutputRule,
+  interruptedAfterStreaming,
+} from "../../engine/output-rule.ts";
 import { withLostPart } from "../../episode/with-lost-part.ts";
 import { createAbortController } from "../../async/abort-controller.ts";
 import { systemClock, type Clock } from "../../async/clock.ts";
@@ -134,7 +138,9 @@ export class PolicyGate {
       const isEmpty = generation.outputIds.length === 0;
       const stands = isEmpty && (isInterrupted || options.cutShort?.aborted === true);
       const before =
-        part === undefined || demand === undefined || stands ? part : discardPartialTurn(part, demand);
+        part === undefined || demand === undefined || stands
+          ? part
+          : discardPartialTurn(part, demand);
       sampled = before === undefined ? generation : joinGenerations(before, generation);
       const isCut =
         isInterrupted &&

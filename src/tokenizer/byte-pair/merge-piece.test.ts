@@ -17,7 +17,7 @@ const shippedModel = fileURLToPath(new URL("../../../models/storefront-2m", impo
 
 let drawn = 0;
 
-/** A whole number below the limit, the same ones at each run. */
+/** Returns an integer below the limit, the same ones in each run. */
 function draw(limit: number): number {
   return spreadBits(++drawn) % limit;
 }
@@ -36,7 +36,7 @@ const alphabets = [
   " \n\t",
 ];
 
-/** Words that nobody has said, of one alphabet each, and repetitions. */
+/** Random words of one alphabet each, and repetitions. */
 function makeWord(): string {
   const letters = [...(alphabets[draw(alphabets.length)] ?? "a")];
   const length = 1 + draw(14);
@@ -57,7 +57,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
     encodings = await library.encodeBatch([...texts], { addSpecialTokens: false });
   });
 
-  test("any piece is merged as the library does", async () => {
+  test("any piece is merged as by the library", async () => {
     const file = await readTokenizerFile(folder);
     const cut = createPieceCutter(file.outline);
     const { merger } = readBytePairModel(file)!;
@@ -70,7 +70,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
     expect(wrong).toEqual([]);
   });
 
-  test("a codec that keeps hearing new words comes to know them all", async () => {
+  test("a codec learns all words of a stream of new ones", async () => {
     const codec = await loadTokenCodec(folder);
     expect(codec.encodeNow?.("Zzyqvax Kolfendrip")).toBeUndefined();
     for (const text of texts.slice(0, 1000)) await codec.encode(text);
@@ -104,7 +104,7 @@ function mergerOf(
   return createPieceMerger({ ...rulesOf(merges), idOfTokenText });
 }
 
-test("of two pairs the one of the lower rank is merged, of equals the leftmost", () => {
+test("the pair of the lower rank is merged first, of equals the leftmost", () => {
   const { mergeNow } = mergerOf(["b c", "a b", "a bc", "a a"]);
   expect(mergeNow(Buffer.from("abc"))).toEqual([258]);
   expect(mergeNow(Buffer.from("abb"))).toEqual([256, b]);
@@ -112,12 +112,12 @@ test("of two pairs the one of the lower rank is merged, of equals the leftmost",
   expect(mergeNow(Buffer.from("a".repeat(128)))).toEqual(new Array(64).fill(259));
 });
 
-test("of a pair that is there twice the last counts", () => {
+test("the last merge of a repeated pair counts", () => {
   const { mergeNow } = mergerOf(["a b", "b c", "a bc", "a b"]);
   expect(mergeNow(Buffer.from("abc"))).toEqual([258]);
 });
 
-test("a model that takes pieces whole does so before any merge", async () => {
+test("a model that ignores merges uses a vocabulary entry first", async () => {
   const long = "x".repeat(200);
   const wholes = new Map([
     ["Ġabc", 7],
@@ -129,7 +129,7 @@ test("a model that takes pieces whole does so before any merge", async () => {
   expect(await merge(Buffer.from(long))).toEqual([8]);
 });
 
-test("a long piece is merged as a short one is, in turns", async () => {
+test("a long piece is merged as a short one is, and yields to other tasks", async () => {
   const merges = ["b c", "a b", "a bc", "a a"];
   const rules = rulesOf(merges);
   const merger = mergerOf(merges);

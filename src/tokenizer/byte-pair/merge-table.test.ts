@@ -13,7 +13,7 @@ function read(json: string, start = 0) {
   return readMergesPart(Buffer.from(json), start, tokenTexts!);
 }
 
-/** Pairs with what they become, in the order of their ranks. */
+/** Pairs with their merged tokens, in the order of their ranks. */
 function mergesOf(json: string): readonly (readonly number[])[] | undefined {
   const table = read(json)?.table;
   if (table === undefined) return undefined;
@@ -51,7 +51,7 @@ test.each([
   expect(read(`[${json},"more"]`, 1)?.end).toBe(Buffer.byteLength(json) + 1);
 });
 
-test("there may be none, and a comment may be merged where it is a spelling", () => {
+test("the list may be empty, and a comment may be merged if it is a token text", () => {
   expect(mergesOf("[]")).toEqual([]);
   expect(mergesOf('[["#version","a"]]')).toEqual([[10, 5, 25]]);
   expect(mergesOf('[["a b","a"]]')).toEqual([[11, 5, 26]]);
@@ -80,8 +80,8 @@ test.each([
   expect(read(json)).toBeUndefined();
 });
 
-test("so many pairs with their place together are left to the library that each would go through all", () => {
-  // Of 600 merges, the place is that of 11 bits.
+test("too many pairs with the same slot are left to the library", () => {
+  // The slot of 600 merges has 11 bits.
   const placeOf = (left: number): number => {
     const mixed = Math.imul(left, 0x9e3779b1) ^ Math.imul(0, 0x85ebca6b);
     return (mixed ^ (mixed >>> 15)) & 2047;

@@ -7,7 +7,7 @@ function read(json: string, start = 0) {
 }
 
 describe("a vocabulary", () => {
-  test("is found by spelling and by id, however JSON writes it", () => {
+  test("is indexed by token text and by id, for any JSON escapes", () => {
     const json = String.raw`{ "a" : 3, "\"\\" :0,"\u0120\u00e9":12 , "\ud83d\ude00x":7,"Ġ":1,"":2}, 9`;
     const part = read(`[${json}`, 1);
     const entries = Object.entries(JSON.parse(json.slice(0, -3)) as Record<string, number>);
@@ -36,13 +36,13 @@ describe("a vocabulary", () => {
     ["twice the same id", '{"a":0,"b":0}'],
     ["an id beyond all vocabularies", '{"a":4194305}'],
     ["an id that a number of 32 bits cannot hold", '{"a":4294967296}'],
-  ])("cannot be looked up with %s", (_what, json) => {
+  ])("cannot be indexed with %s", (_what, json) => {
     expect(read(json)?.end).toBe(json.length);
     expect(read(json)).not.toHaveProperty("tokenTexts");
   });
 
-  test("cannot be looked up where so many have their place together that each would go through all", () => {
-    // Of 600 tokenTexts, the place is that of 11 bits.
+  test("cannot be indexed if too many texts have the same slot", () => {
+    // The slot of 600 token texts has 11 bits.
     const placeOf = (spelling: string): number => {
       const hash = hashTokenText(Buffer.from(spelling), 0, spelling.length);
       return (hash ^ (hash >>> 15)) & 2047;

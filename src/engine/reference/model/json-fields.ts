@@ -74,10 +74,10 @@ function parseObject(text: string, { folder, file }: Omit<Place, "prefix">): Jso
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new UsageError(`Cannot read ${file} in ${folder}: it is no JSON`, { cause: error });
+    throw new UsageError(`Cannot read ${file} in ${folder}: it is not JSON`, { cause: error });
   }
   if (isObject(value)) return value;
-  throw new UsageError(`Cannot read ${file} in ${folder}: it is no JSON object`);
+  throw new UsageError(`Cannot read ${file} in ${folder}: it is not a JSON object`);
 }
 
 function isObject(value: unknown): value is JsonObject {

@@ -163,7 +163,7 @@ export function planMemory(shape: DecoderShape, size: EngineSize): MemoryPlan {
   const pages = Math.ceil(allocator.end / PAGE_BYTES);
   if (pages > MAX_PAGES) {
     throw new UsageError(
-      `Cannot hold the model in memory: weights in single precision and cache take ` +
+      `Cannot fit the model in memory: weights in single precision and cache take ` +
         `${Math.ceil(allocator.end / 2 ** 20)} MiB, expected at most 4096; lower kvMemoryBytes ` +
         `(${size.keyValueBytes}) or threads (${size.threadCount}), or use an inference server`,
     );
