@@ -1,5 +1,5 @@
-import { UsageError, assertInvariant } from "../errors.ts";
-import type { GenerateRequest } from "./engine.ts";
+import { assertInvariant, RolloutError, UsageError } from "../errors.ts";
+import type { GenerateRequest, ScoreRequest } from "./engine.ts";
 import { findForeignId, idExpectation } from "./token-id.ts";
 
 /**
@@ -38,4 +38,32 @@ function findFault({
     `Cannot sample: promptIds[${foreign}] is ${promptIds[foreign]}, ` +
     `expected ${idExpectation(vocabularySize)}`
   );
+}
+
+/**
+ * Checks a request and returns the first index to score.
+ *
+ * @throws RolloutError `engine/bad-request` if the request cannot be scored.
+ */
+export function checkScoreRequest({
+  ids,
+  from = 1,
+  sampling,
+  vocabularySize,
+}: ScoreRequest): number {
+  const { temperature = 1 } = sampling;
+  if (!(temperature >= 0 && temperature < Infinity)) {
+    throw badScoreRequest(`temperature is ${temperature}`, "a number of at least 0");
+  }
+  if (ids.length === 0) throw badScoreRequest("ids is empty", "at least one id");
+  const foreign = findForeignId(ids, vocabularySize);
+  if (foreign >= 0) {
+    throw badScoreRequest(`ids[${foreign}] is ${ids[foreign]}`, idExpectation(vocabularySize));
+  }
+  if (Number.isSafeInteger(from) && from >= 1 && from <= ids.length) return from;
+  throw badScoreRequest(`from is ${from}`, `an index, 1 to ${ids.length}`);
+}
+
+function badScoreRequest(problem: string, expected: string): RolloutError {
+  return new RolloutError("engine/bad-request", `Cannot score: ${problem}, expected ${expected}`);
 }

@@ -77,7 +77,7 @@ function showNumber(value: unknown): string {
 
 /**
  * Checks the generation that an engine returned for a turn: ids of the vocabulary, a credible
- * logprob for each id, pieces whose counts add up, and a valid finish.
+ * logprob for each id, pieces that add up to all ids, and a valid finish.
  *
  * @returns a copy of the generation's own fields, including those that are getters of a class. The
  *   engine may reuse its lists.

@@ -256,8 +256,8 @@ export interface Engine {
   generate(request: GenerateRequest, options?: GenerateOptions): Promise<Generation>;
   /**
    * Scores given ids: `result[i]` is the logprob of `ids[from + i]` under the engine's own
-   * convention. An engine whose convention is `processed` applies only the temperature. Absent if
-   * the engine cannot score.
+   * convention. With the convention `processed`, only the temperature is applied. Absent if the
+   * engine cannot score.
    *
    * @throws RolloutError as `generate()` does.
    * @throws UsageError if the engine cannot score at this temperature under its own convention.

@@ -87,7 +87,7 @@ export function discardPartialTurn({ pieces, discarded }: Generation, rule: stri
 }
 
 /**
- * Returns the error for an interrupted turn that has such a rule and whose first ids were already
+ * Returns the error for an interrupted turn that has such a rule, if its first ids were already
  * streamed.
  */
 export function interruptedAfterStreaming(

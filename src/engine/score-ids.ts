@@ -1,12 +1,11 @@
 import { takeTurn } from "../async/take-turn.ts";
-import { RolloutError, UsageError } from "../errors.ts";
-import type { LogprobConvention, ScoreRequest } from "./engine.ts";
+import { UsageError } from "../errors.ts";
+import type { LogprobConvention } from "./engine.ts";
 import { findLogprobProblem } from "./check-sampled.ts";
 import type { ScoreReply } from "./http/piece-reply.ts";
 import { refuseReply } from "./http/piece-reply.ts";
 import type { ScorePiece } from "./http/piece-request.ts";
 import { ReplyProblem } from "./http/reply-reading.ts";
-import { findForeignId, idExpectation } from "./token-id.ts";
 import type { CallContext } from "./http/repeated-call.ts";
 import { RepeatedCall } from "./http/repeated-call.ts";
 import type { ScoringProtocol } from "./http/sampling-protocol.ts";
@@ -67,30 +66,6 @@ function refuseUnusable(reply: ScoreReply, { ids, from }: ScorePiece): ScoreRepl
   return problem === undefined ? reply : refuseReply(problem);
 }
 
-/**
- * Checks a request and returns the first index to score.
- *
- * @throws RolloutError `engine/bad-request` if the request cannot be scored.
- */
-export function checkScoreRequest({
-  ids,
-  from = 1,
-  sampling,
-  vocabularySize,
-}: ScoreRequest): number {
-  const { temperature = 1 } = sampling;
-  if (!(temperature >= 0 && temperature < Infinity)) {
-    throw badRequest(`temperature is ${temperature}`, "a number of at least 0");
-  }
-  if (ids.length === 0) throw badRequest("ids is empty", "at least one id");
-  const foreign = findForeignId(ids, vocabularySize);
-  if (foreign >= 0) {
-    throw badRequest(`ids[${foreign}] is ${ids[foreign]}`, idExpectation(vocabularySize));
-  }
-  if (Number.isSafeInteger(from) && from >= 1 && from <= ids.length) return from;
-  throw badRequest(`from is ${from}`, `an index, 1 to ${ids.length}`);
-}
-
 /** True if a temperature does not change scores. 0 scores as 1 does. */
 export function isNeutral(temperature = 1): boolean {
   return temperature === 0 || temperature === 1;
@@ -113,8 +88,4 @@ export function refuseTempered(
       `at any temperature, and the logprobs of what it samples are ${reported}; ` +
       "expected temperature 1 or 0, a server whose logprobs are raw, or the reference engine",
   );
-}
-
-function badRequest(problem: string, expected: string): RolloutError {
-  return new RolloutError("engine/bad-request", `Cannot score: ${problem}, expected ${expected}`);
 }

@@ -81,7 +81,7 @@ export class TurnProgress {
     for (const list of [this.#ids, this.#logprobs, this.#pieces]) list.length = 0;
   }
 
-  /** Records a request whose tokens are not part of the generation. */
+  /** Records a request with tokens that are not part of the generation. */
   discard(
     { requestId }: Pick<PieceRequest, "requestId">,
     reason: string,

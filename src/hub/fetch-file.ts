@@ -49,7 +49,7 @@ export async function fetchFile(
   await replaceLink(place, blob);
 }
 
-/** True if a file has the content whose hash the hub announced. */
+/** True if a file has the hash that the hub announced. */
 async function hasContent(file: string, { hash }: RepositoryFile): Promise<boolean> {
   const content = await readFile(file).catch(() => undefined);
   if (content === undefined) return false;

@@ -43,7 +43,10 @@ export function findDisguisingText(
     : "any";
 }
 
-/** Applies to a literal the steps whose effect is known. The literal is normalised as texts are. */
+/**
+ * Normalises a literal by the steps that have a known effect. The library normalises it as it does
+ * texts.
+ */
 function normalize(content: string, steps: readonly JsonObject[]): string {
   return steps.reduce((text, step) => {
     const { type, pattern, content: to } = step;

@@ -17,7 +17,7 @@ const singleByte = /^<0x[0-9A-Fa-f]{2}>$/;
  */
 export class IncrementalDecoder {
   readonly #codec: Pick<TokenCodec, "decode" | "tokenOf">;
-  /** Ids whose text was returned, up to `#decodedCount`, then waiting ids. */
+  /** Ids that were decoded and returned, up to `#decodedCount`, then waiting ids. */
   #ids: number[] = [];
   #decodedCount = 0;
   /** Number of waiting ids at which they are decoded again. */

@@ -6,8 +6,8 @@ import type { TokenizerFile } from "./tokenizer-file.ts";
 import { isWellKnown } from "./well-known.ts";
 
 /**
- * True if the library in JavaScript gives the same ids as the native one for a file. It does for
- * the kinds of tokenizers whose real files were compared:
+ * True if the library in JavaScript gives the same ids as the native one for a file. Real files of
+ * these kinds were compared:
  *
  * - Byte-pair models of bytes, as in Llama 3, Qwen, DeepSeek and gpt-oss.
  * - Byte-pair models with `▁` for spaces and byte fallback, as in Llama 2 and Gemma.

@@ -31,8 +31,8 @@ async function requireNative(): Promise<object> {
 }
 
 /**
- * Loads the tokenizer of a model folder. A file whose patterns are not known from published models
- * runs in its own process, where an endless match cannot block this one.
+ * Loads the tokenizer of a model folder. A file with patterns of no published model runs in its own
+ * process, where an endless match cannot block this one.
  *
  * @throws UsageError if the folder or its tokenizer.json is missing or invalid, or if the native
  *   library is needed and does not load.

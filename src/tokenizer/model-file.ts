@@ -6,6 +6,16 @@ import { byteOrderMark, decodeText } from "../text/decode-text.ts";
 /** A JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
+/** True if a value is a JSON object, as opposed to a list, a scalar or `null`. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Returns the value if it is an object, otherwise an empty object. */
+export function objectOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
+
 /**
  * Asserts that a model's folder exists.
  *
@@ -109,8 +119,6 @@ export function parseModelJson(text: string, file: string): JsonObject {
   } catch (cause) {
     throw new UsageError(`Cannot read ${file}: ${describeError(cause)}, expected JSON`, { cause });
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new UsageError(`Cannot read ${file}: it is not an object, expected one`);
-  }
-  return value as JsonObject;
+  if (isObject(value)) return value;
+  throw new UsageError(`Cannot read ${file}: it is not an object, expected one`);
 }

@@ -1,7 +1,7 @@
 import { parsePythonJson } from "../python/json/json-parse.ts";
 import type { PyDict } from "../python/value.ts";
 import { isPyDict } from "../python/value.ts";
-import { assertModelFolder, readModelJson, readModelText } from "./model-file.ts";
+import { assertModelFolder, objectOf, readModelJson, readModelText } from "./model-file.ts";
 import type { JsonObject } from "./model-file.ts";
 
 /** The files of a model folder other than its tokenizer and weights. */
@@ -125,11 +125,4 @@ function readIds(value: unknown): readonly number[] | undefined {
   if (typeof value === "number") return [value];
   if (!Array.isArray(value)) return undefined;
   return value.filter((id): id is number => typeof id === "number");
-}
-
-/** Returns the value if it is an object, otherwise an empty object. */
-function objectOf(value: unknown): JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as JsonObject)
-    : {};
 }

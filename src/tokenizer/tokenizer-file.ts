@@ -34,7 +34,7 @@ export interface TokenizerFile {
     readonly hasIdsAlone: boolean;
     /** The token texts of a byte-level tokenizer. Absent if the vocabulary cannot be indexed. */
     readonly tokenTexts?: TokenTexts;
-    /** The position of the merges in the document. Absent if there are none. */
+    /** The position of the merges in the document. Absent for a model without merges. */
     readonly merges?: Extent;
     /**
      * Absent if there are no token texts, if the merges come before them, or if a merge is not of

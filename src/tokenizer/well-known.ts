@@ -1,5 +1,5 @@
 import { isKnownPattern } from "./byte-pair/known-patterns.ts";
-import type { JsonObject } from "./model-file.ts";
+import { isObject, type JsonObject } from "./model-file.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 
 /**
@@ -53,10 +53,6 @@ function areKnown(takes: Arguments, given: unknown): boolean {
     Object.entries(given).every(([name, value]) => Object.hasOwn(takes, name) || isFlag(value)) &&
     Object.entries(takes).every(([name, isSafe]) => isSafe(given[name]))
   );
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isAbsentOr(isSafe: IsSafe): IsSafe {

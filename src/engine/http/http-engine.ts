@@ -12,11 +12,11 @@ import type {
   WorkerLoad,
 } from "../engine.ts";
 import type { HttpEngineSettings } from "./http-engine-options.ts";
-import { checkRequest } from "../check-request.ts";
+import { checkRequest, checkScoreRequest } from "../check-request.ts";
 import { createHttpTransport } from "./http-transport.ts";
 import { sampleTurn } from "../sample-turn.ts";
 import type { SamplingProtocol, ScoringProtocol } from "./sampling-protocol.ts";
-import { checkScoreRequest, isNeutral, refuseTempered, scoreIds } from "../score-ids.ts";
+import { isNeutral, refuseTempered, scoreIds } from "../score-ids.ts";
 import type { Worker } from "./worker-set.ts";
 import { createWorkerSet } from "./worker-set.ts";
 import { createWireIds } from "./wire-ids.ts";

@@ -4,9 +4,9 @@ import type { HttpOutcome } from "./http-transport.ts";
 /** A failed attempt of a request. */
 export interface AttemptFailure {
   readonly code: FailureCode;
-  /** What was found, as the second half of "Cannot …: <problem>". */
+  /** The problem, as the second half of "Cannot …: <problem>". */
   readonly problem: string;
-  /** What was expected, or what to do. */
+  /** The expected state, or the remedy. */
   readonly expected: string;
   /** True if the same request may succeed when it is repeated at once. */
   readonly retry: boolean;
@@ -117,7 +117,7 @@ export function failureOfOutcome(
 
 /**
  * Returns the message of a connection error. A host name with several addresses gives an
- * `AggregateError`, whose own message is empty.
+ * `AggregateError` with an empty message, so its first error is used.
  */
 function connectionProblem(cause: Error): string {
   if (cause.message !== "") return cause.message;

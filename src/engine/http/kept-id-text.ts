@@ -11,7 +11,7 @@ const growth = 1.25;
  * bytes per id.
  */
 class KeptIdText {
-  /** The ids whose text is in the buffer. */
+  /** The ids that the buffered text contains. */
   #ids = new Int32Array(0);
   #count = 0;
   #bytes = Buffer.alloc(0);
@@ -33,7 +33,7 @@ class KeptIdText {
     return this.#bytes.subarray(0, this.#end - 1);
   }
 
-  /** Counts the leading ids of the list whose text is already in the buffer. */
+  /** Counts the leading ids of the list that the buffered text already contains. */
   #countKept(ids: readonly number[], length: number): number {
     const kept = this.#ids;
     const most = Math.min(this.#count, length);

@@ -15,8 +15,8 @@ import type { PieceExchange, SamplingProtocol, Unanswered } from "./sampling-pro
 import type { Worker, WorkerSet } from "./worker-set.ts";
 
 /**
- * Number of invalid replies after which a call fails. It tolerates a damaged reply, and is small
- * for a server whose every reply is invalid.
+ * Number of invalid replies after which a call fails. One damaged reply is tolerated, but a server
+ * that always replies wrongly fails soon.
  */
 const MAX_BAD_REPLIES = 3;
 

@@ -9,8 +9,8 @@ import type { PieceExchange, Unanswered } from "./sampling-protocol.ts";
 export const STREAM_END = "[DONE]";
 
 /**
- * Makes a request whose answer may be streamed, and reads the answer. A stream without its last
- * frame counts as a broken connection.
+ * Makes a request with an optionally streamed answer, and reads the answer. A stream without its
+ * last frame counts as a broken connection.
  *
  * @throws errors that the caller's `onTokens` throws.
  */

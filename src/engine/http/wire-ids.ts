@@ -3,8 +3,8 @@
  * another.
  *
  * One request id can be used for several requests, by this engine and by others at the same server.
- * SGLang refuses a request whose id is in use, and its abort affects every request whose id starts
- * with the given one. `unique` separates engines and processes.
+ * SGLang refuses an id that is in use, and its abort affects all requests with ids that start with
+ * the given one. `unique` separates engines and processes.
  */
 export function createWireIds(unique: number): (requestId: string) => string {
   let count = 0;

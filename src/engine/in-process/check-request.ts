@@ -1,5 +1,7 @@
 import { RolloutError } from "../../errors.ts";
+import { checkScoreRequest } from "../check-request.ts";
 import type { GenerateRequest, SamplingParameters, ScoreRequest } from "../engine.ts";
+import { findForeignId, idExpectation } from "../token-id.ts";
 
 /** Sampling parameters with every default filled in. */
 export type CheckedSampling = Readonly<
@@ -27,7 +29,12 @@ export function checkGenerateRequest(request: GenerateRequest, limits: RequestLi
   if (!Number.isSafeInteger(maxNewTokens) || maxNewTokens < 1) {
     throw badRequest(`maxNewTokens is ${maxNewTokens}`, "a whole number of at least 1");
   }
-  checkIds("promptIds", promptIds, limits);
+  if (promptIds.length === 0) throw badRequest("promptIds is empty", "at least one id");
+  const foreign = findForeignId(promptIds, limits.vocabularySize);
+  if (foreign >= 0) {
+    const expected = idExpectation(limits.vocabularySize);
+    throw badRequest(`promptIds[${foreign}] is ${promptIds[foreign]}`, expected);
+  }
   if (request.stopTexts !== undefined && request.stopTexts.length > 0) {
     throw badRequest("stopTexts has texts", "none: this engine has no text");
   }
@@ -42,25 +49,20 @@ export function checkGenerateRequest(request: GenerateRequest, limits: RequestLi
   );
 }
 
-/** Checks a request to score and returns the first index to score. */
-export function checkScoreRequest({ ids, from = 1 }: ScoreRequest, limits: RequestLimits): number {
-  checkIds("ids", ids, limits);
-  if (!Number.isSafeInteger(from) || from < 1 || from > ids.length) {
-    throw badRequest(`from is ${from}`, `a whole number from 1 to ${ids.length}`);
-  }
-  if (ids.length <= limits.contextLength) return from;
+/**
+ * Checks a request to score against an engine's limits, and returns the first index to score.
+ *
+ * @throws RolloutError `engine/prompt-too-long` if the ids exceed the context, `engine/bad-request`
+ *   for any other request that cannot be scored.
+ */
+export function checkScoreLimits(request: ScoreRequest, limits: RequestLimits): number {
+  const from = checkScoreRequest({ ...request, vocabularySize: limits.vocabularySize });
+  const { length } = request.ids;
+  if (length <= limits.contextLength) return from;
   throw new RolloutError(
     "engine/prompt-too-long",
-    `Cannot score: ${ids.length} tokens exceed the context, expected at most ` +
-      `${limits.contextLength}`,
+    `Cannot score: ${length} tokens exceed the context, expected at most ${limits.contextLength}`,
   );
-}
-
-function checkIds(name: string, ids: readonly number[], { vocabularySize }: RequestLimits): void {
-  if (ids.length === 0) throw badRequest(`${name} is empty`, "at least one id");
-  const bad = ids.findIndex((id) => !(Number.isSafeInteger(id) && id >= 0 && id < vocabularySize));
-  if (bad === -1) return;
-  throw badRequest(`${name}[${bad}] is ${ids[bad]}`, `an id, 0 to ${vocabularySize - 1}`);
 }
 
 /** Checks the temperature of a request to score. */

@@ -16,8 +16,8 @@ export function seededRandomNumbers(seed: number, sessionId: string): RandomNumb
     number,
   ];
   return (position) => {
-    const first = mix(mix(mix(position ^ key[0]) + key[1]) ^ key[2]);
-    const second = mix(first + key[3]);
+    const first = mixBits(mixBits(mixBits(position ^ key[0]) + key[1]) ^ key[2]);
+    const second = mixBits(first + key[3]);
     return ((first >>> 5) * 2 ** 26 + (second >>> 6)) / 2 ** 53;
   };
 }
@@ -27,7 +27,7 @@ export function seededRandomNumbers(seed: number, sessionId: string): RandomNumb
  *
  * **Source:** fmix32 of aappleby/smhasher src/MurmurHash3.cpp.
  */
-function mix(value: number): number {
+export function mixBits(value: number): number {
   let state = value | 0;
   state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
   state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);

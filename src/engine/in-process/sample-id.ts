@@ -2,7 +2,7 @@
 export interface SamplingFilter {
   /** Number of most likely ids to keep, or -1 for all. */
   readonly topK: number;
-  /** Keeps the most likely ids whose probabilities together reach this number, (0, 1]. */
+  /** Keeps the fewest most likely ids with probabilities that add up to this number, (0, 1]. */
   readonly topP: number;
   /** Minimum probability relative to the most likely id, [0, 1]. */
   readonly minP: number;

@@ -9,8 +9,8 @@ export interface LlamaCppEngineOptions extends HttpEngineOptions {
   readonly policyVersion?: string | (() => string);
   /**
    * The way a request gets one of the server's slots, each of which has its own cache. `prompt`
-   * (default): the server selects the free slot whose cache contains the longest part of the
-   * prompt. `session`: the session's id selects the slot. Sessions with the same slot wait for each
+   * (default): the server selects the free slot that has the longest part of the prompt in its
+   * cache. `session`: the session's id selects the slot. Sessions with the same slot wait for each
    * other and replace each other's cache.
    */
   readonly slotAffinity?: "prompt" | "session";

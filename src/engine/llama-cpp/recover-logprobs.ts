@@ -62,7 +62,7 @@ export async function recoverLogprobs(
   return { type: "scored", logprobs: complete };
 }
 
-/** Returns an id whose text is complete characters: a stop id, or an id that has a logprob. */
+/** Returns an id that decodes to complete characters: a stop id, or an id that has a logprob. */
 function findPrintableId(
   { ids, logprobs }: Pick<CompletionReply, "ids" | "logprobs">,
   { turn }: PieceRequest,

@@ -2,6 +2,7 @@ import { open } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import path from "node:path";
 import { describeError, UsageError } from "../../errors.ts";
+import { checkCount } from "../in-process/check-count.ts";
 import type { Llama, LlamaGpu, LlamaLibrary, LlamaModel } from "./llama-library.ts";
 import { importLlamaLibrary, installCommand } from "./llama-library.ts";
 import type { LlamaEngine } from "./sequence-engine.ts";
@@ -76,9 +77,9 @@ export async function createLlamaEngine({
   importLibrary = () => importLlamaLibrary(),
   reachHub = fetchHub,
 }: LlamaEngineOptions): Promise<LlamaEngine> {
-  checkCount("threads", threads, 1024);
-  checkCount("sequences", sequences, 256);
-  if (contextLength !== undefined) checkCount("contextLength", contextLength, 2 ** 31 - 1);
+  checkCount("threads", threads, { max: 1024 });
+  checkCount("sequences", sequences, { max: 256 });
+  if (contextLength !== undefined) checkCount("contextLength", contextLength, { max: 2 ** 31 - 1 });
   const isRemote = file.startsWith("hf:");
   if (!isRemote) await checkFile(file);
   const library = await importLibrary();
@@ -130,11 +131,6 @@ export async function createLlamaEngine({
  */
 function refuseToShift(): never {
   throw new Error("the context is full");
-}
-
-function checkCount(name: string, value: number, most: number): void {
-  if (Number.isSafeInteger(value) && value >= 1 && value <= most) return;
-  throw new UsageError(`Cannot use ${value} as ${name}: expected a whole number, 1 to ${most}`);
 }
 
 async function checkFile(file: string): Promise<void> {

@@ -4,21 +4,15 @@ import { describeError, RolloutError } from "../../errors.ts";
 import { checkRequest } from "../check-request.ts";
 import { checkGeneration } from "../check-sampled.ts";
 import { startDeadline } from "../../async/deadline.ts";
-import type {
-  Engine,
-  EngineDescription,
-  Finish,
-  GenerateRequest,
-  Generation,
-  ScoreRequest,
-} from "../engine.ts";
+import type { Engine, EngineDescription, GenerateRequest, ScoreRequest } from "../engine.ts";
 import type { RequestLimits } from "../in-process/check-request.ts";
 import {
   checkGenerateRequest,
-  checkScoreRequest,
+  checkScoreLimits,
   checkTemperature,
   checkSampling,
 } from "../in-process/check-request.ts";
+import { toGeneration, type SampledTurn } from "../in-process/to-generation.ts";
 import { TokenListener } from "../in-process/token-listener.ts";
 import { seededRandomNumbers } from "../in-process/random-numbers.ts";
 import type { LlamaSequence } from "./llama-library.ts";
@@ -106,7 +100,7 @@ export function createSequenceEngine({
         });
       const turn = await withSequence({ sessionId, ids: promptIds }, { signal, work });
       const { policyVersion = "" } = description;
-      const generation = toGeneration(request, { turn, policyVersion });
+      const generation = toGeneration(request, turn, policyVersion);
       if (!listener.hasThrown) checkGeneration(generation, request);
       listener.complete(generation);
       return generation;
@@ -114,7 +108,7 @@ export function createSequenceEngine({
     async score(request: ScoreRequest, { signal } = {}) {
       signal?.throwIfAborted();
       closing.signal.throwIfAborted();
-      const from = checkScoreRequest(request, limits);
+      const from = checkScoreLimits(request, limits);
       const temperature = checkTemperature(request.sampling.temperature);
       const { ids } = request;
       if (from === ids.length) return [];
@@ -175,14 +169,6 @@ async function useLease<T>(
   }
 }
 
-/** The sampled tokens of a turn. `logprobs[i]` belongs to `outputIds[i]`. */
-interface SampledTurn {
-  readonly outputIds: readonly number[];
-  readonly logprobs: readonly number[];
-  readonly finish: Finish;
-  readonly cachedTokenCount: number;
-}
-
 async function sampleTurn(
   sequence: LlamaSequence,
   {
@@ -231,17 +217,4 @@ async function sampleTurn(
     }
   }
   return { ...turn, finish: { type: "length" } };
-}
-
-function toGeneration(
-  { requestId, promptIds }: GenerateRequest,
-  { turn, policyVersion }: { turn: SampledTurn; policyVersion: string },
-): Generation {
-  const tokenCount = turn.outputIds.length;
-  return {
-    ...turn,
-    pieces: [{ requestId, tokenCount, policyVersion, finish: turn.finish.type }],
-    promptTokenCount: promptIds.length,
-    discarded: [],
-  };
 }

@@ -21,7 +21,7 @@ export async function keepPrefix(
   return sequence.nextTokenIndex;
 }
 
-/** Computes ids whose next ids are known. */
+/** Computes ids without drawing, because the next ids are known. */
 export async function prefill(
   sequence: LlamaSequence,
   { ids, signal }: { ids: readonly number[]; signal: AbortSignal },

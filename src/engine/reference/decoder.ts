@@ -15,7 +15,7 @@ import type { AttentionTile, DecoderPart, StepRow } from "./step-rows.ts";
 import { StepRows } from "./step-rows.ts";
 import type { WasmMemory } from "./wasm/web-assembly.ts";
 
-/** Called with each row whose logits were requested. Rows of one part come in order. */
+/** Called with each requested row of logits. Rows of one part come in order. */
 type OnLogits = (partIndex: number, row: LogitRow) => void;
 
 /** Number of rows that are multiplied together, so that they stay in the core's cache. */

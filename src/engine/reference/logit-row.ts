@@ -14,6 +14,6 @@ export interface LogitRow {
 interface SoftmaxRow {
   readonly exponentials: Float32Array;
   readonly sum: number;
-  /** The largest logit, whose exponential is 1. */
+  /** The largest logit. Its exponential is 1. */
   readonly largest: number;
 }

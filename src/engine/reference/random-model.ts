@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
-import { makeFolder } from "../../files/make-folder.ts";
 import path from "node:path";
+import { makeFolder } from "../../files/make-folder.ts";
+import { mixBits } from "../in-process/random-numbers.ts";
 
 /** The fields of `config.json` that describe a model's shape. */
 export interface RandomModelConfig {
@@ -109,7 +110,8 @@ function randomTensor({ name, shape }: Tensor, seed: number): Float32Array<Array
   const stream = nameHash(name, seed);
   return Float32Array.from(
     { length: elementCount(shape) },
-    (_, index) => (isNorm ? 1 : 0) + scale * centered(mix(stream + Math.imul(index, 0x9e3779b9))),
+    (_, index) =>
+      (isNorm ? 1 : 0) + scale * centered(mixBits(stream + Math.imul(index, 0x9e3779b9))),
   );
 }
 
@@ -120,18 +122,6 @@ function centered(bits: number): number {
 
 function nameHash(name: string, seed: number): number {
   let state = seed | 0;
-  for (const character of name) state = mix(Math.imul(state, 31) + character.charCodeAt(0));
+  for (const character of name) state = mixBits(Math.imul(state, 31) + character.charCodeAt(0));
   return state;
-}
-
-/**
- * Spreads 32 bits over 32 bits.
- *
- * **Source:** fmix32 of aappleby/smhasher src/MurmurHash3.cpp.
- */
-function mix(value: number): number {
-  let state = value | 0;
-  state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
-  state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
-  return state ^ (state >>> 16);
 }

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { isDeepStrictEqual } from "node:util";
 import { UsageError } from "../../errors.ts";
+import { checkCount } from "../in-process/check-count.ts";
 import { buildKernels } from "./kernels/build-kernels.ts";
 import { loadWeights } from "./model/load-weights.ts";
 import { planMemory, toKernelShape } from "./model/memory-plan.ts";
@@ -62,8 +63,8 @@ export async function createReferenceEngine({
   policyVersion,
 }: ReferenceEngineOptions): Promise<ReloadableEngine> {
   checkCount("threads", threads, { min: 0, max: 256 });
-  checkCount("maxBatch", maxBatch, { min: 1, max: 65_536 });
-  checkCount("kvMemoryBytes", kvMemoryBytes, { min: 1, max: 2 ** 32 });
+  checkCount("maxBatch", maxBatch, { max: 65_536 });
+  checkCount("kvMemoryBytes", kvMemoryBytes, { max: 2 ** 32 });
   const shape = await readDecoderShape(modelDir);
   const threadCount = Math.max(1, threads);
   const plan = planMemory(shape, {
@@ -110,9 +111,4 @@ export async function createReferenceEngine({
       loadedDir = dir;
     },
   });
-}
-
-function checkCount(name: string, value: number, { min, max }: { min: number; max: number }): void {
-  if (Number.isSafeInteger(value) && value >= min && value <= max) return;
-  throw new UsageError(`Cannot use ${value} as ${name}: expected a whole number, ${min} to ${max}`);
 }

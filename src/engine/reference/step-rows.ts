@@ -17,7 +17,7 @@ export interface DecoderPart {
   /** Ids from `firstPosition` on. The sequence's blocks contain all earlier positions. */
   readonly ids: Int32Array;
   readonly firstPosition: number;
-  /** The index of the first id whose logits are requested, or `ids.length` for none. */
+  /** The index of the first id with requested logits, or `ids.length` for none. */
   readonly firstLogit: number;
 }
 

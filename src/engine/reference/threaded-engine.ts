@@ -13,10 +13,11 @@ import type {
 import type { RequestLimits } from "../in-process/check-request.ts";
 import {
   checkGenerateRequest,
-  checkScoreRequest,
+  checkScoreLimits,
   checkTemperature,
   checkSampling,
 } from "../in-process/check-request.ts";
+import { toGeneration } from "../in-process/to-generation.ts";
 import { TokenListener } from "../in-process/token-listener.ts";
 import { SessionPlacement } from "./session-placement.ts";
 import type { SamplingThread, StartThread } from "./thread/start-thread.ts";
@@ -30,7 +31,7 @@ import type {
 /** An engine in this process that samples and scores. */
 export type ScoringEngine = Engine & Required<Pick<Engine, "score">>;
 
-/** A scoring engine whose weights can be replaced. */
+/** A scoring engine that can replace its weights. */
 export interface ReloadableEngine extends ScoringEngine {
   /**
    * Loads the weights of another folder of the same model, for example of a training step. Calls
@@ -51,7 +52,7 @@ interface PendingCall {
   readonly listener: TokenListener | undefined;
 }
 
-/** The end of a call whose `onTokens` has thrown. */
+/** The end of a call after its `onTokens` has thrown. */
 interface ListenerFailed {
   readonly type: "listener-failed";
 }
@@ -195,7 +196,7 @@ export function createThreadedEngine({
   ): Promise<readonly number[]> {
     signal?.throwIfAborted();
     if (end !== undefined) throw end;
-    const from = checkScoreRequest(request, limits);
+    const from = checkScoreLimits(request, limits);
     const temperature = checkTemperature(request.sampling.temperature);
     if (from === request.ids.length) return [];
     while (state.loading !== undefined) await state.loading;
@@ -249,22 +250,4 @@ function failureOf(reply: ThreadReply | ListenerFailed): Error {
   return reply.type === "failed"
     ? new RolloutError(reply.code, reply.message)
     : ownBug(`A thread answered with ${reply.type}`);
-}
-
-function toGeneration(
-  { requestId, promptIds }: GenerateRequest,
-  reply: Extract<ThreadReply, { type: "generated" }>,
-  policyVersion: string,
-): Generation {
-  const { outputIds, logprobs, finish, cachedTokenCount } = reply;
-  const tokenCount = outputIds.length;
-  return {
-    outputIds,
-    logprobs,
-    finish,
-    pieces: [{ requestId, tokenCount, policyVersion, finish: finish.type }],
-    promptTokenCount: promptIds.length,
-    cachedTokenCount,
-    discarded: [],
-  };
 }

@@ -95,7 +95,7 @@ async function getStatedContextLength(
   return asNumber(parseLenientObject(reply.text)["context_length"]);
 }
 
-/** Reads the context length from the list of models, where it is the model's own limit. */
+/** Reads the context length from the list of models, which reports the model's own limit. */
 async function getModelContextLength(
   worker: Worker,
   context: SglangControl,

@@ -186,7 +186,7 @@ function checkCount(count: number, reported: unknown, field: string): void {
   throw new ReplyProblem(`${field} is ${show(reported)}`, `${count}, one for each logprob`);
 }
 
-/** Returns the number of sampled tokens of a reply whose tokens are not used. */
+/** Returns the number of sampled tokens of a failed reply. */
 function countReported(reply: JsonObject, meta: JsonObject): number {
   const entries = meta["output_token_logprobs"] ?? reply["output_ids"];
   return Array.isArray(entries)

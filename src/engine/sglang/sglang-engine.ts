@@ -38,10 +38,7 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
   const settings = toSglangSettings(options);
   const aborter = createRequestAborter(settings);
   const routerAborter = createRouterAborter(settings);
-  /**
-   * Servers whose replies counted a wrong number of prompt tokens. Their replies must list the
-   * prompt.
-   */
+  /** Servers that counted a wrong number of prompt tokens. Their replies must list the prompt. */
   const miscounting = new WeakSet<Worker>();
   const protocol: SamplingProtocol = {
     samplePiece: async (piece, exchange) => {

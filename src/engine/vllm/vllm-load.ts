@@ -7,8 +7,8 @@ import { parseLenientObject } from "../http/reply-reading.ts";
 import type { Worker } from "../http/worker-set.ts";
 
 /**
- * Requests the load of a server: its metrics page, or `/load` if there is none, which only counts
- * requests.
+ * Requests the load of a server: its metrics page, or `/load` if it has no metrics. `/load` only
+ * counts requests.
  *
  * **Source:** vllm-project/vllm vllm/v1/metrics/loggers.py and
  * vllm/entrypoints/serve/instrumentator.

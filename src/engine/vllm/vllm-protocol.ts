@@ -30,6 +30,7 @@ import {
 } from "./refusals.ts";
 import { createRequestAborter } from "./request-aborter.ts";
 import { VllmReplyStream } from "./reply-stream.ts";
+import { isCutStream, lastVersion, namesVersions, withVersion } from "./reply-versions.ts";
 import { encodeCompletionsBody, encodeGenerateBody } from "./request-body.ts";
 import { readServedModels } from "./served-models.ts";
 import type { VllmApi, VllmSettings } from "./vllm-options.ts";
@@ -88,8 +89,8 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
       const versions = createPolicyVersions({ worker, settings, closing });
       const api = settings.api === "completions" ? "completions" : "generate";
       const abort = createRequestAborter(worker, settings);
-      const unknown = { isDisabled: false, reportsSpans: false, isMiscounting: false };
-      state = { api, ...unknown, spanVersion: "", versions, abort };
+      const initial = { isDisabled: false, reportsSpans: false, isMiscounting: false };
+      state = { api, ...initial, spanVersion: "", versions, abort };
       states.set(worker, state);
     }
     return state;
@@ -116,7 +117,7 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     if (isCutStream(reply, exchange) && state.reportsSpans) {
       return withVersion(reply, state.spanVersion);
     }
-    state.reportsSpans = settings.policyVersion === undefined && reportsSpans(reply);
+    state.reportsSpans = settings.policyVersion === undefined && namesVersions(reply);
     if (state.reportsSpans) {
       state.spanVersion = lastVersion(reply);
       return reply;
@@ -141,7 +142,7 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     const reply = await readStreamedPiece(exchange, {
       async ask() {
         const { outcome, api } = await askEither(piece, exchange, (api) => {
-          chunks = stream && new VllmReplyStream(piece, { stream, api: api });
+          chunks = stream && new VllmReplyStream(piece, { stream, api });
           return chunks;
         });
         answeredBy = api;
@@ -282,33 +283,4 @@ function ask(
         ...further,
         body: encodeCompletionsBody(piece, options),
       });
-}
-
-/** True for a stream that ended without a finish reason. It names no versions either. */
-function isCutStream(
-  reply: PieceReply,
-  { stream }: PieceExchange,
-): reply is PieceReply & { readonly type: "interrupted" } {
-  return stream !== undefined && reply.type === "interrupted" && !reportsSpans(reply);
-}
-
-/** Returns the last version that a reply names. */
-function lastVersion(reply: PieceReply): string {
-  const hasPiece = reply.type === "finished" || reply.type === "interrupted";
-  return (hasPiece ? reply.piece.versions.at(-1)?.policyVersion : undefined) ?? "";
-}
-
-/** True if a reply names the version of its tokens. */
-function reportsSpans(reply: PieceReply): boolean {
-  if (reply.type !== "finished" && reply.type !== "interrupted") return false;
-  return reply.piece.versions.some(({ policyVersion }) => policyVersion !== "");
-}
-
-function withVersion<Reply extends PieceReply & { readonly type: "finished" | "interrupted" }>(
-  reply: Reply,
-  policyVersion: string,
-): Reply {
-  const { piece } = reply;
-  const versions = [{ tokenCount: piece.ids.length, policyVersion }];
-  return { ...reply, piece: { ...piece, versions } };
 }

@@ -6,7 +6,7 @@ import type { JsonObject } from "../model-file.ts";
 import type { TokenTexts } from "./token-texts.ts";
 import type { TokenizerFile } from "../tokenizer-file.ts";
 
-/** A byte-level byte-pair model whose merges run here. */
+/** A byte-level byte-pair model that is merged here, not in the library. */
 interface BytePairModel {
   readonly tokenTexts: TokenTexts;
   readonly merger: PieceMerger;

@@ -29,7 +29,7 @@ export interface LibraryEncoding {
 }
 
 /**
- * Creates a memory of a tokenizer's pieces, for a file whose patterns are known (`isWellKnown()`).
+ * Creates a memory of a tokenizer's pieces, for a file with known patterns (`isWellKnown()`).
  *
  * @returns `undefined` if this kind of tokenizer is not cut into pieces here.
  */

@@ -28,9 +28,7 @@ const comment = Buffer.from("#version");
 
 class LineWriter {
   readonly #bytes: Buffer;
-  /**
-   * Large enough: escapes only shrink, and the separator in JSON is at least as long as a space.
-   */
+  /** Large enough: escapes only shrink, and the separator in JSON is longer than a space. */
   readonly #lines: Buffer;
   #length = 0;
   /** The current position in the document. */

@@ -13,8 +13,8 @@ const placeCount = 2 ** 30;
 /**
  * Merges a piece of any length in almost linear time.
  *
- * A heap contains the pairs by rank, the leftmost of equals first. A pair whose parts were merged
- * otherwise in the meantime is skipped.
+ * A heap contains the pairs by rank, the leftmost of equals first. A pair is skipped if one of its
+ * parts was merged otherwise in the meantime.
  *
  * **Source:** huggingface/tokenizers, `tokenizers/src/models/bpe/word.rs` (`merge_all`).
  *

@@ -149,7 +149,7 @@ class MergeReader {
     return !isComment(reader.copied.subarray(0, reader.end)) && this.#add(middle, leftHash);
   }
 
-  /** Adds the merge whose token texts were read. */
+  /** Adds the merge of the two token texts that were read. */
   #add(middle: number, leftHash: number): boolean {
     const { copied, end, hash } = this.#reader;
     const tokenTexts = this.#tokenTexts;

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../model-file.ts";
+import { objectOf, type JsonObject } from "../model-file.ts";
 
 /**
  * The ends of the pieces of a text, in UTF-16 units. Each piece starts at the end of the one
@@ -123,20 +123,20 @@ function isPlainBpe(model: unknown): boolean {
     dropout,
     continuing_subword_prefix: prefix,
     end_of_word_suffix: suffix,
-  } = asObject(model);
+  } = objectOf(model);
   return typeOf(model) === "BPE" && !dropout && !prefix && !suffix;
 }
 
 /** Reads the patterns that cut in order, before bytes are encoded as characters. */
 function readPatterns(preTokenizer: unknown): readonly Pattern[] | undefined {
-  const { pretokenizers } = asObject(preTokenizer);
+  const { pretokenizers } = objectOf(preTokenizer);
   const steps = Array.isArray(pretokenizers) ? (pretokenizers as unknown[]) : [preTokenizer];
-  const last = asObject(steps.at(-1));
+  const last = objectOf(steps.at(-1));
   if (last["type"] !== "ByteLevel" || last["add_prefix_space"] !== false) return undefined;
   const patterns = steps.slice(0, -1).map((step) => {
-    const { type, pattern, behavior, invert } = asObject(step);
+    const { type, pattern, behavior, invert } = objectOf(step);
     const isCut = type === "Split" && behavior === "Isolated" && invert === false;
-    return isCut ? toJavascript(asObject(pattern)["Regex"]) : undefined;
+    return isCut ? toJavascript(objectOf(pattern)["Regex"]) : undefined;
   });
   if (last["use_regex"] !== false) patterns.push(toJavascript(byteLevelPattern));
   return patterns.every((pattern) => pattern !== undefined) ? patterns : undefined;
@@ -157,7 +157,7 @@ function toJavascript(pattern: unknown): Pattern | undefined {
 }
 
 /**
- * Returns the pattern of the added tokens, or `null` if there are none. Returns `undefined` if a
+ * Returns the pattern of the added tokens, or `null` for an empty list. Returns `undefined` if a
  * token also matches adjacent spaces, matches only complete words, or is searched in normalised
  * text.
  */
@@ -166,7 +166,7 @@ function readLiterals(entries: unknown): RegExp | null | undefined {
   if (entries.length === 0) return null;
   const contents: string[] = [];
   for (const entry of entries as unknown[]) {
-    const { content, single_word: word, lstrip, rstrip, normalized } = asObject(entry);
+    const { content, single_word: word, lstrip, rstrip, normalized } = objectOf(entry);
     if (typeof content !== "string" || content === "") return undefined;
     if (word !== false || lstrip !== false || rstrip !== false || normalized !== false) {
       return undefined;
@@ -179,9 +179,5 @@ function readLiterals(entries: unknown): RegExp | null | undefined {
 }
 
 function typeOf(part: unknown): unknown {
-  return asObject(part)["type"];
-}
-
-function asObject(value: unknown): JsonObject {
-  return typeof value === "object" && value !== null ? (value as JsonObject) : {};
+  return objectOf(part)["type"];
 }

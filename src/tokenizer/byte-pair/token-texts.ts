@@ -81,7 +81,7 @@ export class TokenTexts {
     return this.hasText(one, this.#bytes, starts[other] as number, starts[other + 1] as number);
   }
 
-  /** Returns the entry with that text, whose hash is `hash`, or -1. */
+  /** Returns the entry with that text, or -1. `hash` is the text's hash. */
   find(bytes: Uint8Array, from: number, to: number, hash: number): number {
     const slots = this.#slots;
     const mask = slots.length - 1;

@@ -12,7 +12,7 @@ const closeObject = 0x7d;
 export interface VocabularyPart {
   /** The position after the vocabulary. */
   readonly end: number;
-  /** The largest id, or -1 if there is none. */
+  /** The largest id, or -1 for an empty vocabulary. */
   readonly largestId: number;
   /**
    * Absent if the vocabulary cannot be indexed: an id or a text occurs twice, or an id is above

@@ -7,7 +7,7 @@ import { addNormalize } from "./normalize.ts";
 import { addRotate } from "./rotate.ts";
 import { addExponentials, addLargest } from "./softmax.ts";
 
-/** The exports of the kernels' module. Each is described where it is added. */
+/** The exports of the kernels' module. The functions that add them describe them. */
 export interface Kernels {
   multiply(
     x: number,

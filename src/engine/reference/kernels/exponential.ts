@@ -19,7 +19,7 @@ const COEFFICIENTS = [
  */
 const ROUNDER = 1.5 * 2 ** 23;
 const FRACTION_BITS = 23;
-/** The bits of the float 1, whose exponent is 0. */
+/** The bits of the float 1, which has the exponent 0. */
 const ONE_BITS = 127 << FRACTION_BITS;
 
 /** The code for eˣ of four floats in a loop. */

@@ -1,4 +1,5 @@
 import path from "node:path";
+import { isObject, type JsonObject } from "../../http/reply-reading.ts";
 import { UsageError } from "../../../errors.ts";
 import { readTextFile } from "../../../text/decode-text.ts";
 
@@ -67,8 +68,6 @@ interface Place {
   readonly prefix: string;
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
-
 function parseObject(text: string, { folder, file }: Omit<Place, "prefix">): JsonObject {
   let value: unknown;
   try {
@@ -78,10 +77,6 @@ function parseObject(text: string, { folder, file }: Omit<Place, "prefix">): Jso
   }
   if (isObject(value)) return value;
   throw new UsageError(`Cannot read ${file} in ${folder}: it is not a JSON object`);
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function toFields(object: JsonObject, place: Place): JsonFields {

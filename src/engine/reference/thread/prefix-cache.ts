@@ -11,7 +11,7 @@ export interface CacheNode {
   /** Number of blocks from the start of the sequence, including this one. */
   readonly depth: number;
   readonly children: Map<string, CacheNode>;
-  /** Number of active sequences whose ids pass through this node. */
+  /** Number of active sequences that pass through this node. */
   referenceCount: number;
 }
 

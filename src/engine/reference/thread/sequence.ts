@@ -76,7 +76,7 @@ export class Sequence {
     return slot;
   }
 
-  /** Reuses blocks from the cache, up to the first id whose logits are requested. */
+  /** Reuses blocks from the cache, up to the first id with requested logits. */
   attach(): void {
     while (this.#ownBlocks.length === 0 && this.#isBlockAhead()) {
       const child = this.#cache.find(this.#node, this.#ids, this.#computedCount);
@@ -112,7 +112,9 @@ export class Sequence {
     return { node: this.#node, key: blockKey(this.#ids, this.#computedCount) };
   }
 
-  /** Takes the blocks that the next `count` positions need. False if there is none left. */
+  /**
+   * Takes the blocks that the next `count` positions need. False if the cache has no free block.
+   */
   reserve(count: number): boolean {
     const needed = Math.ceil((this.#computedCount + count) / BLOCK_POSITIONS);
     while (this.#blockCount < needed) {

@@ -1,12 +1,12 @@
 import type { FailureCode } from "../../../errors.ts";
-import type { Finish } from "../../engine.ts";
 import type { CheckedSampling } from "../../in-process/check-request.ts";
+import type { SampledTurn } from "../../in-process/to-generation.ts";
 
 /** A request to a thread. `key` is unique among pending calls. */
 export type ThreadRequest =
   | GenerateCall
   | ScoreCall
-  /** Stops a call whose reply is not needed. */
+  /** Stops a call. It gets no reply. */
   | { readonly type: "abort"; readonly key: number }
   /** Requests the reply with the tokens sampled so far. */
   | { readonly type: "cut-short"; readonly key: number }
@@ -48,14 +48,7 @@ export interface TokenMessage {
 
 /** The reply to a call. */
 export type ThreadReply =
-  | {
-      readonly type: "generated";
-      readonly key: number;
-      readonly outputIds: readonly number[];
-      readonly logprobs: readonly number[];
-      readonly finish: Finish;
-      readonly cachedTokenCount: number;
-    }
+  | ({ readonly type: "generated"; readonly key: number } & SampledTurn)
   | { readonly type: "scored"; readonly key: number; readonly logprobs: readonly number[] }
   | {
       readonly type: "failed";

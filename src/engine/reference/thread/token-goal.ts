@@ -24,7 +24,7 @@ export interface TokenGoal {
    * requested.
    */
   readonly uncomputedCount: number;
-  /** The first index whose logits are requested. */
+  /** The index of the first id with requested logits. */
   readonly firstLogit: number;
   /** Receives the logits after the id at `index`. Called once for each index, in order. */
   take(row: LogitRow, index: number, context: { readonly cachedTokenCount: number }): GoalStep;
