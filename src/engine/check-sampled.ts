@@ -62,7 +62,7 @@ export function findLogprobProblem(
   const logprob = logprobs[index];
   return new ReplyProblem(
     `the logprob of sampled id ${show(ids[index])} is ${showNumber(logprob)}`,
-    `a logarithm, ${logprobRange.least} to ${logprobRange.most}`,
+    `a logarithm, ${logprobRange.min} to ${logprobRange.max}`,
     // Engines write NaN and infinities as null.
     logprob === null || (typeof logprob === "number" && !Number.isFinite(logprob))
       ? "engine/nan"

@@ -5,9 +5,9 @@
  * bound are a server's replacement for minus infinity: no sampler draws tokens that unlikely, even
  * at a temperature of 100.
  */
-export const logprobRange = { least: -10_000, most: 1e-6 } as const;
+export const logprobRange = { min: -10_000, max: 1e-6 } as const;
 
 /** True if a value can be the logprob of a sampled token. */
 export function isSampledLogprob(value: unknown): value is number {
-  return typeof value === "number" && value >= logprobRange.least && value <= logprobRange.most;
+  return typeof value === "number" && value >= logprobRange.min && value <= logprobRange.max;
 }

@@ -90,7 +90,7 @@ describe("stop texts and constraints in each server's format", () => {
 
   test.each([{ stopTexts: ["x"] }, { constraint: constraints.regex }])(
     "engines in process refuse %j",
-    (asked) => {
+    (fields) => {
       const request = {
         promptIds: [1],
         sampling: {},
@@ -98,7 +98,7 @@ describe("stop texts and constraints in each server's format", () => {
         stopTokenIds: [],
         requestId: "r",
         sessionId: "s",
-        ...asked,
+        ...fields,
       };
       const limits = { vocabularySize: 10, contextLength: 10 };
       expect(() => checkGenerateRequest(request, limits)).toThrow(RolloutError);

@@ -81,7 +81,7 @@ async function sample(
 }
 
 function fails(): never {
-  throw new Error("nobody asked for this");
+  throw new Error("unexpected call");
 }
 
 function pieceOf(ids: readonly number[], logprobs = ids.map(() => -1)): SampledPiece {
@@ -220,14 +220,15 @@ describe("a turn with a rule on its complete output", () => {
   });
 
   test("is complete if it was interrupted after its stop id", async () => {
-    const whole: PieceReply = { type: "interrupted", piece: pieceOf([9, 2]), message: "" };
-    const { generation } = await sample([whole], {}, { form });
+    const complete: PieceReply = { type: "interrupted", piece: pieceOf([9, 2]), message: "" };
+    const { generation } = await sample([complete], {}, { form });
     expect(generation).toMatchObject({ outputIds: [9, 2], finish, discarded: [] });
   });
 
   test("fails if its first ids were streamed", async () => {
-    const told: number[] = [];
-    const onTokens: GenerateOptions["onTokens"] = ({ tokenIds }) => void told.push(...tokenIds);
+    const streamedIds: number[] = [];
+    const onTokens: GenerateOptions["onTokens"] = ({ tokenIds }) =>
+      void streamedIds.push(...tokenIds);
     const { generation, pieces } = await sample([interrupted], {}, { form, onTokens });
     expect(generation).toMatchObject({
       code: "engine/interrupted",
@@ -237,7 +238,7 @@ describe("a turn with a rule on its complete output", () => {
         "and constraint (regex) applies to the complete turn, expected the turn to be requested again",
       discarded: [{ requestId: "a", reason: "the turn failed later", tokenCount: 2 }],
     });
-    expect([told, pieces.length]).toEqual([[9, 8], 1]);
+    expect([streamedIds, pieces.length]).toEqual([[9, 8], 1]);
   });
 
   test("fails if its stream broke off", async () => {
@@ -311,13 +312,13 @@ describe("a turn that is cut short", () => {
     const transport = { url: "http://server", send: fails, close: fails };
     const worker: Worker = { url: "http://server", transport, control: transport };
     const workers = createWorkerSet({ workers: [worker], cooldownMs: 0, clock: settings.clock });
-    const asked = withResolvers();
+    const requested = withResolvers();
     const answer = withResolvers<PieceReply>();
     const aborted: string[] = [];
     const signals = { signal: undefined, closing: new AbortController().signal };
     const protocol: SamplingProtocol = {
       async samplePiece() {
-        asked.resolve();
+        requested.resolve();
         return await answer.promise;
       },
       async abortRequest(_worker, requestId) {
@@ -340,13 +341,13 @@ describe("a turn that is cut short", () => {
       onNotCutShort,
     };
     const timesNotCut = (): number => notCutCount;
-    return { asked: asked.promise, answer, aborted, cut, context, timesNotCut };
+    return { requested: requested.promise, answer, aborted, cut, context, timesNotCut };
   }
 
   test("makes the server stop, and ends with the sampled ids", async () => {
-    const { asked, aborted, cut, context, timesNotCut } = slowServer(true);
+    const { requested, aborted, cut, context, timesNotCut } = slowServer(true);
     const call = sampleTurn(request, context);
-    await asked;
+    await requested;
     cut.abort();
     expect(await call).toEqual({
       outputIds: [10, 11],
@@ -360,9 +361,9 @@ describe("a turn that is cut short", () => {
   });
 
   test("waits for the complete turn if the server cannot stop, and reports that before", async () => {
-    const { asked, answer, cut, context, timesNotCut } = slowServer(false);
+    const { requested, answer, cut, context, timesNotCut } = slowServer(false);
     const call = sampleTurn(request, context);
-    await asked;
+    await requested;
     expect(timesNotCut()).toBe(0);
     cut.abort();
     await new Promise((resolve) => setImmediate(resolve));
@@ -372,14 +373,14 @@ describe("a turn that is cut short", () => {
   });
 
   test("fails with an error that `onNotCutShort` throws", async () => {
-    const { asked, answer, cut, context } = slowServer(false);
+    const { requested, answer, cut, context } = slowServer(false);
     const broken = (): never => fails();
     const call = sampleTurn(request, { ...context, onNotCutShort: broken });
-    await asked;
+    await requested;
     cut.abort();
     await new Promise((resolve) => setImmediate(resolve));
     answer.resolve(good);
-    await expect(call).rejects.toThrow("nobody asked for this");
+    await expect(call).rejects.toThrow("unexpected call");
   });
 
   test("sends no request if it was cut short before", async () => {
@@ -399,9 +400,9 @@ describe("a turn that is cut short", () => {
   });
 
   test("does not wait for another attempt", async () => {
-    const { asked, answer, cut, context } = slowServer(false);
+    const { requested, answer, cut, context } = slowServer(false);
     const call = sampleTurn(request, context);
-    await asked;
+    await requested;
     const problem = { code: "engine/overloaded", problem: "HTTP 503", expected: "room" } as const;
     const failure = { ...problem, retry: true, maySample: false };
     answer.resolve({ type: "failed", failure });

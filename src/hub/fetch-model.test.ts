@@ -30,10 +30,10 @@ const siblings: Record<string, unknown>[] = [
 ];
 
 let scratch = "";
-let asked: string[] = [];
+let requests: string[] = [];
 let answer: (request: IncomingMessage, reply: ServerResponse) => boolean = () => false;
 const hub = createServer((request, reply) => {
-  asked.push(
+  requests.push(
     `${request.url} ${request.headers.authorization ?? "-"} ${request.headers.range ?? "-"}`,
   );
   if (answer(request, reply)) return;
@@ -61,7 +61,7 @@ const hub = createServer((request, reply) => {
 
 beforeEach(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-hub-"));
-  asked = [];
+  requests = [];
   answer = () => false;
   await new Promise<void>((resolve) => hub.listen(0, "127.0.0.1", resolve));
 });
@@ -87,21 +87,21 @@ describe("hf:OWNER/NAME", () => {
     expect((await lstat(path.join(dir, "tokenizer.json"))).isSymbolicLink()).toBe(true);
     expect(await readFile(path.join(model, "refs/main"), "utf8")).toBe(commit);
     expect((await readdir(path.join(model, "blobs"))).length).toBe(2);
-    expect(asked.map((line) => line.split(" ")[1])).toEqual(asked.map(() => "Bearer"));
-    asked = [];
+    expect(requests.map((line) => line.split(" ")[1])).toEqual(requests.map(() => "Bearer"));
+    requests = [];
     expect(await fetch("hf:acme/small")).toBe(dir);
-    expect(asked).toEqual(["/api/models/acme/small/revision/main?blobs=true - -"]);
-    asked = [];
+    expect(requests).toEqual(["/api/models/acme/small/revision/main?blobs=true - -"]);
+    requests = [];
     expect(await fetch(`hf:acme/small@${commit}`)).toBe(dir);
     expect(await fetch("hf:acme/small", { HF_HUB_OFFLINE: "1" })).toBe(dir);
     expect(await findModelFolder(model)).toBe(dir);
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 
   test("uses the token of the hub's login, and keeps cached files if the hub is down", async () => {
     await writeFile(path.join(scratch, "token"), "hf_file\n");
     const dir = await fetch("hf:acme/small@v1");
-    expect(asked[0]).toBe("/api/models/acme/small/revision/v1?blobs=true Bearer hf_file -");
+    expect(requests[0]).toBe("/api/models/acme/small/revision/v1?blobs=true Bearer hf_file -");
     answer = (_, reply) => {
       reply.writeHead(503).end();
       return true;
@@ -122,8 +122,8 @@ describe("hf:OWNER/NAME", () => {
     };
     const dir = await fetch("hf:acme/old", { HF_TOKEN: "hf_secret" });
     expect(await readFile(path.join(dir, "tokenizer.json"), "utf8")).toBe(tokenizer);
-    const told = asked.filter((line) => line.includes("Bearer hf_secret"));
-    expect(told.filter((line) => line.startsWith("/acme/small"))).toEqual([]);
+    const tokenRequests = requests.filter((line) => line.includes("Bearer hf_secret"));
+    expect(tokenRequests.filter((line) => line.startsWith("/acme/small"))).toEqual([]);
     answer = ({ url = "" }, reply) => {
       if (!url.startsWith("/api/")) return false;
       reply.writeHead(308, { location: url }).end();
@@ -159,7 +159,7 @@ describe("hf:OWNER/NAME", () => {
     };
     const dir = await fetch("hf:acme/small", { HF_TOKEN: "hf_secret" });
     expect(await readFile(path.join(dir, "tokenizer.json"), "utf8")).toBe(tokenizer);
-    const blob = asked.filter((line) => line.includes("tokenizer.json"));
+    const blob = requests.filter((line) => line.includes("tokenizer.json"));
     expect(blob.map((line) => line.split(" ").slice(1).join(" "))).toEqual([
       "Bearer hf_secret -",
       "- -",
@@ -267,8 +267,8 @@ describe("hf:OWNER/NAME, with other programs using the cache", () => {
   });
 
   /** Returns which of the three files exist with the right content. */
-  async function whole(): Promise<readonly string[]> {
-    const wanted: Record<string, string> = {
+  async function completeFiles(): Promise<readonly string[]> {
+    const expected: Record<string, string> = {
       "tokenizer.json": tokenizer,
       "tokenizer_config.json": config,
       "chat_template.jinja": template,
@@ -276,7 +276,7 @@ describe("hf:OWNER/NAME, with other programs using the cache", () => {
     const found: string[] = [];
     for (const name of all) {
       const text = await readFile(path.join(snapshot, name), "utf8").catch(() => undefined);
-      if (text === wanted[name]) found.push(name);
+      if (text === expected[name]) found.push(name);
     }
     return found;
   }
@@ -284,7 +284,7 @@ describe("hf:OWNER/NAME, with other programs using the cache", () => {
   test("is downloaded by many at once without partial files", async () => {
     const dirs = await Promise.all(Array.from({ length: 9 }, async () => await fetch(pinned)));
     expect(new Set(dirs)).toEqual(new Set([snapshot]));
-    expect(await whole()).toEqual(all);
+    expect(await completeFiles()).toEqual(all);
     const left = await readdir(model, { recursive: true });
     expect(left.filter((name) => /incomplete|\.tag/.test(name))).toEqual([]);
     expect((await readdir(path.join(model, "blobs"))).length).toBe(3);
@@ -300,13 +300,13 @@ describe("hf:OWNER/NAME, with other programs using the cache", () => {
         "tokenizer_config.json; expected a complete snapshot, which hf:OWNER/NAME downloads",
     );
     broken = "";
-    asked = [];
+    requests = [];
     expect(await fetch(pinned)).toBe(snapshot);
-    expect(asked.map((line) => path.basename(line.split(" ")[0]!))).toEqual([
+    expect(requests.map((line) => path.basename(line.split(" ")[0]!))).toEqual([
       `${commit}?blobs=true`,
       "tokenizer_config.json",
     ]);
-    expect(await whole()).toEqual(all);
+    expect(await completeFiles()).toEqual(all);
     expect(await findModelFolder(snapshot)).toBe(snapshot);
   });
 
@@ -314,13 +314,13 @@ describe("hf:OWNER/NAME, with other programs using the cache", () => {
     await fetch(pinned);
     await rm(path.join(snapshot, "tokenizer_config.json"));
     expect(await fetch(pinned)).toBe(snapshot);
-    expect(await whole()).toEqual(all);
+    expect(await completeFiles()).toEqual(all);
     // The link remains, its blob does not.
     await rm(path.join(model, "blobs", gitHash(config)));
     await writeFile(path.join(model, "blobs", gitHash(template)), template.slice(1));
     await expect(fetch(pinned, { HF_HUB_OFFLINE: "1" })).rejects.toThrow("lacks ");
     expect(await fetch(pinned)).toBe(snapshot);
-    expect(await whole()).toEqual(all);
+    expect(await completeFiles()).toEqual(all);
   });
 
   test("completes a download of the hub's own library, and leaves its partial files alone", async () => {
@@ -335,7 +335,7 @@ describe("hf:OWNER/NAME, with other programs using the cache", () => {
     await writeFile(path.join(snapshot, "tokenizer.json"), tokenizer);
     expect(await fetch("hf:acme/small")).toBe(snapshot);
     expect(await readFile(unfinished, "utf8")).toBe("theirs");
-    expect(await whole()).toEqual(all);
+    expect(await completeFiles()).toEqual(all);
     expect((await lstat(path.join(snapshot, "tokenizer.json"))).isFile()).toBe(true);
   });
 

@@ -96,8 +96,8 @@ export async function fetchModel(
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof UsageError) throw error;
-      const why = `${place.endpoint} cannot be reached: ${describeError(error)}`;
-      return await findOffline(model, cached, why);
+      const reason = `${place.endpoint} cannot be reached: ${describeError(error)}`;
+      return await findOffline(model, cached, reason);
     }
   }
 }
@@ -109,14 +109,14 @@ function formatName({ owner, name, revision }: ModelName): string {
 /**
  * Returns the folder of a snapshot that can be used without the hub.
  *
- * @param why - The reason for not contacting the hub.
+ * @param reason - The reason for not contacting the hub.
  * @throws UsageError if the snapshot lacks a file.
  */
-async function findOffline(model: ModelName, snapshot: Snapshot, why: string): Promise<string> {
+async function findOffline(model: ModelName, snapshot: Snapshot, reason: string): Promise<string> {
   const missing = await findMissing(snapshot);
   if (missing === undefined) return folderOf(snapshot);
   throw new UsageError(
-    `Cannot fetch ${formatName(model)}: ${why}, and ${folderOf(snapshot)} lacks ${missing}; ` +
+    `Cannot fetch ${formatName(model)}: ${reason}, and ${folderOf(snapshot)} lacks ${missing}; ` +
       "expected a complete snapshot; start once with the hub in reach to download it",
   );
 }

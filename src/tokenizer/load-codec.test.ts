@@ -145,9 +145,9 @@ describe("loadTokenCodec()", () => {
         "which does not load (no binary for this machine); expected that library, which `npm install tokenizers` " +
         "installs on most machines, or the backend `javascript` if other ids do no harm",
     );
-    const asked = await loadTokenCodec(dir, { backend: "javascript", importNative });
-    expect(asked.backend).toBe("javascript");
-    await asked.close?.();
+    const requested = await loadTokenCodec(dir, { backend: "javascript", importNative });
+    expect(requested.backend).toBe("javascript");
+    await requested.close?.();
     const problem = await problemOf(loadTokenCodec(dir, { backend: "native", importNative }));
     expect(problem).toBeInstanceOf(UsageError);
     expect(problem).toHaveProperty(

@@ -17,14 +17,14 @@ describe("locateTokens()", () => {
     const ids = await codec.encode(text);
     const start = text.indexOf(call);
     const genie = text.indexOf("🧞‍♀️");
-    const [callSpan, genieSpan, whole] = await locateTokens(codec, { ids, text }, [
+    const [callSpan, genieSpan, complete] = await locateTokens(codec, { ids, text }, [
       [start, start + call.length],
       [genie, genie + "🧞‍♀️".length],
       [0, text.length],
     ]);
     expect(await codec.decode(ids.slice(...callSpan!))).toBe(call);
     expect(await codec.decode(ids.slice(...genieSpan!))).toBe(" 🧞‍♀️");
-    expect(whole).toEqual([0, ids.length]);
+    expect(complete).toEqual([0, ids.length]);
   });
 
   test("includes ids that cover only a part of the span", async () => {

@@ -32,16 +32,16 @@ async function documentOf(tokenizer: library.Tokenizer): Promise<object> {
  */
 async function loadBothWays(dir: string) {
   const shared = await loadSharedModel(library, await readTokenizerFile(dir));
-  const whole = library.Tokenizer.fromFile(path.join(dir, "tokenizer.json"));
-  whole.disableTruncation();
-  whole.disablePadding();
-  return { shared, whole };
+  const complete = library.Tokenizer.fromFile(path.join(dir, "tokenizer.json"));
+  complete.disableTruncation();
+  complete.disablePadding();
+  return { shared, complete };
 }
 
 describe("a real tokenizer's parts", () => {
   test.each(["qwen3", "qwen2_5"] as const)("%s are the same as the complete file", async (name) => {
-    const { shared, whole } = await loadBothWays(modelFolder(name));
-    const text = await textOf(whole);
+    const { shared, complete } = await loadBothWays(modelFolder(name));
+    const text = await textOf(complete);
     // The entries are too many to show a difference.
     expect((await textOf(shared!.full)) === text).toBe(true);
     const added = /(?<="added_tokens":\[){.*?}(?=\],"normalizer":)/;
@@ -113,12 +113,12 @@ describe("a file's parts", () => {
     ["with few options", { model: { type: "BPE", vocab: model.vocab, merges: model.merges } }],
   ])("%s are the same as the complete file", async (_name, changed) => {
     for (const escape of [false, true]) {
-      const { shared, whole } = await loadBothWays(await write(changed, escape));
-      expect(await documentOf(shared!.full)).toEqual(await documentOf(whole));
+      const { shared, complete } = await loadBothWays(await write(changed, escape));
+      expect(await documentOf(shared!.full)).toEqual(await documentOf(complete));
       const text = '<x> ab"\\ \u00e9a a <x>z';
       const ids = async (one: library.Tokenizer) =>
         (await one.encode(text, null, { addSpecialTokens: false })).getIds();
-      expect(await ids(shared!.full)).toEqual(await ids(whole));
+      expect(await ids(shared!.full)).toEqual(await ids(complete));
       expect(await ids(shared!.plain)).not.toContain(token.id);
     }
   });

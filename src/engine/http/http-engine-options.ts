@@ -161,9 +161,8 @@ function checkNumbers(settings: HttpEngineSettings): void {
   checkRange("workerCooldownMs", workerCooldownMs, 0, Infinity);
 }
 
-function checkRange(name: string, value: number, least: number, most: number): void {
-  if (value >= least && value <= most) return;
-  const expected =
-    most === Infinity ? `a number of at least ${least}` : `a number, ${least} to ${most}`;
+function checkRange(name: string, value: number, min: number, max: number): void {
+  if (value >= min && value <= max) return;
+  const expected = max === Infinity ? `a number of at least ${min}` : `a number, ${min} to ${max}`;
   throw new UsageError(`Cannot use ${value} as ${name}: expected ${expected}`);
 }

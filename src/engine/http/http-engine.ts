@@ -181,9 +181,9 @@ export function createHttpEngine<Kind extends string>(
     if (from === request.ids.length) return [];
     const requestId = `turnwright-score-${scoreCount++}`;
     const { protocol } = server;
-    const asked = { signal, scoring: kindOfScoring, requestId };
+    const call = { signal, scoring: kindOfScoring, requestId };
     const context = { workers, settings, protocol, toWireId, closing: closing.signal };
-    return track(scoreIds({ ids: request.ids, from }, { ...context, ...asked }));
+    return track(scoreIds({ ids: request.ids, from }, { ...context, ...call }));
   }
 
   async function load({ signal }: { signal?: AbortSignal } = {}): Promise<EngineLoad> {

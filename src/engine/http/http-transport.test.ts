@@ -130,9 +130,9 @@ describe("a compressed reply", () => {
 
   /** Answers every request with the bytes, in pieces of seven. */
   async function answering(coding: string, bytes: Buffer, type = "application/json") {
-    const asked: (string | string[] | undefined)[] = [];
+    const encodings: (string | string[] | undefined)[] = [];
     const server = createServer((request, response) => {
-      asked.push(request.headers["accept-encoding"]);
+      encodings.push(request.headers["accept-encoding"]);
       request.resume();
       response.writeHead(200, { "content-type": type, "content-encoding": coding });
       for (let start = 0; start < bytes.length; start += 7) {
@@ -151,7 +151,7 @@ describe("a compressed reply", () => {
       redactor: new Redactor(),
     });
     return {
-      asked,
+      encodings,
       transport,
       async [Symbol.asyncDispose]() {
         await transport.close();
@@ -170,7 +170,7 @@ describe("a compressed reply", () => {
       await using served = await answering(name, encode(Buffer.from(JSON.stringify(reply))));
       const outcome = await served.transport.send(post);
       expect(outcome).toMatchObject({ type: "reply", status: 200, text: JSON.stringify(reply) });
-      expect(served.asked).toEqual(["identity"]);
+      expect(served.encodings).toEqual(["identity"]);
       // The connection serves the next request.
       expect(await served.transport.send(post)).toMatchObject({ type: "reply" });
     },

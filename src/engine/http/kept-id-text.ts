@@ -36,9 +36,9 @@ class KeptIdText {
   /** Counts the leading ids of the list that the buffered text already contains. */
   #countKept(ids: readonly number[], length: number): number {
     const kept = this.#ids;
-    const most = Math.min(this.#count, length);
+    const limit = Math.min(this.#count, length);
     let count = 0;
-    while (count < most && ids[count] === kept[count]) count++;
+    while (count < limit && ids[count] === kept[count]) count++;
     return count;
   }
 

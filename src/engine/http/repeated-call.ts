@@ -113,7 +113,7 @@ export class RepeatedCall implements Disposable {
       async post({ path, headers: further, ...rest }) {
         const request = { method: "POST", path, headers: { ...headers, ...further } } as const;
         const outcome = await worker.transport.send({ ...request, ...rest, signal });
-        // Reading the reply takes as long as writing the prompt.
+        // Reading the reply blocks the event loop too, so other tasks run first.
         if (outcome.type === "reply") await takeTurn();
         return outcome;
       },

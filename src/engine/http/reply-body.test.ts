@@ -10,7 +10,7 @@ const texts = ["é", "日本", "\u{1F600}", "\u{1F468}\u200D\u{1F469}", "{}"];
 const bytes = Buffer.from(texts.map((text) => `: keep-alive\n\ndata: "${text}"\r\n\r\n`).join(""));
 
 test("events are the same for any split of the bytes", () => {
-  const wanted = texts.map((text) => `"${text}"`);
+  const expected = texts.map((text) => `"${text}"`);
   for (let first = 0; first <= bytes.length; first++) {
     for (const second of [first, first + 1, first + 2, first + 5]) {
       const events: string[] = [];
@@ -21,7 +21,7 @@ test("events are the same for any split of the bytes", () => {
       });
       for (const part of [bytes.subarray(0, first), bytes.subarray(first, second)]) body.add(part);
       body.add(bytes.subarray(second));
-      expect(events).toEqual(wanted);
+      expect(events).toEqual(expected);
       expect(body.end()).toBe("");
     }
   }

@@ -123,7 +123,7 @@ export function readLogprob(
   if (value <= floor) throw new ReplyProblem(problem, `a logarithm above ${floor}`, "engine/nan");
   throw new ReplyProblem(
     problem,
-    value > 0 ? "a finite logarithm, at most 0" : `a logarithm of at least ${logprobRange.least}`,
+    value > 0 ? "a finite logarithm, at most 0" : `a logarithm of at least ${logprobRange.min}`,
   );
 }
 

@@ -11,20 +11,20 @@ function server(
   { refuses = [], halfway = false }: { refuses?: readonly string[]; halfway?: boolean } = {},
 ) {
   let has: Weights = step7;
-  const asked: string[] = [];
-  const own: WeightServer & { readonly asked: string[]; has: () => Weights } = {
+  const calls: string[] = [];
+  const own: WeightServer & { readonly calls: string[]; has: () => Weights } = {
     url,
-    asked,
+    calls,
     has: () => has,
     current: () => Promise.resolve(has),
-    pause: async () => void asked.push("pause"),
-    resume: async () => void asked.push("resume"),
+    pause: async () => void calls.push("pause"),
+    resume: async () => void calls.push("resume"),
     async restore(weights) {
-      asked.push(`give back ${weights.version}`);
+      calls.push(`restore ${weights.version}`);
       await take(weights);
     },
     async load(weights) {
-      asked.push(`load ${weights.version}`);
+      calls.push(`load ${weights.version}`);
       await take(weights);
     },
   };
@@ -50,16 +50,16 @@ describe("loadOnAll()", () => {
       message: "keeps cannot load /step-8",
     });
     expect([one, keeps, loses].map((each) => each.has())).toEqual([step7, step7, step7]);
-    for (const { asked } of [one, keeps, loses]) {
-      expect(asked).toEqual(["pause", "load 8", "pause", "give back 7", "resume"]);
+    for (const { calls } of [one, keeps, loses]) {
+      expect(calls).toEqual(["pause", "load 8", "pause", "restore 7", "resume"]);
     }
   });
 
   test("lets each server sample again after all have loaded", async () => {
     const [one, two] = [server("one"), server("two")];
     await loadOnAll([one, two], step8);
-    for (const { asked, has } of [one, two]) {
-      expect([asked, has()]).toEqual([["pause", "load 8", "resume"], step8]);
+    for (const { calls, has } of [one, two]) {
+      expect([calls, has()]).toEqual([["pause", "load 8", "resume"], step8]);
     }
   });
 
@@ -70,7 +70,7 @@ describe("loadOnAll()", () => {
       message:
         "lost cannot load /step-8; and lost could not load its previous weights again (lost cannot load /step-7)",
     });
-    expect([...one.asked, ...lost.asked]).not.toContain("resume");
+    expect([...one.calls, ...lost.calls]).not.toContain("resume");
   });
 
   test("restores nothing from the folder that was to be loaded, because its contents have changed", async () => {
@@ -80,6 +80,6 @@ describe("loadOnAll()", () => {
       code: "engine/mixed-weights",
       message: expect.stringContaining("it was loaded from /step-7 as well") as string,
     });
-    expect(one.asked).toEqual(["pause", "load 8"]);
+    expect(one.calls).toEqual(["pause", "load 8"]);
   });
 });

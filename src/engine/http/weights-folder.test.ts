@@ -29,12 +29,12 @@ function safetensors(shapes: Shapes): Buffer {
   return Buffer.concat([size, text, Buffer.alloc(place)]);
 }
 
-const whole: Shapes = { embed: [8, 4], "layers.0.up": [6, 4], norm: [4] };
+const complete: Shapes = { embed: [8, 4], "layers.0.up": [6, 4], norm: [4] };
 
 async function folder(
   name: string,
   {
-    shapes = whole,
+    shapes = complete,
     config = { architectures: ["LlamaForCausalLM"] },
     files = { "model.safetensors": safetensors(shapes) },
   }: { shapes?: Shapes; config?: object; files?: Readonly<Record<string, Buffer | string>> } = {},
@@ -60,7 +60,7 @@ describe("findWeightsProblem()", () => {
 
   test("names a file that ends early, for any length", async () => {
     const before = await folder("a");
-    const bytes = safetensors(whole);
+    const bytes = safetensors(complete);
     for (const [index, [size, expected]] of (
       [
         [bytes.length - 1, "holds tensor norm with offsets that do not fit"],
@@ -110,7 +110,7 @@ describe("findWeightsProblem()", () => {
     expect(await findWeightsProblem(stranger, before)).toContain(
       "config.json names GPT2LMHeadModel, expected LlamaForCausalLM",
     );
-    const narrower = await folder("narrower", { shapes: { ...whole, "layers.0.up": [3, 4] } });
+    const narrower = await folder("narrower", { shapes: { ...complete, "layers.0.up": [3, 4] } });
     expect(await findWeightsProblem(narrower, before)).toContain(
       `tensor layers.0.up has shape [3, 4], expected [6, 4], as in ${before}`,
     );
@@ -143,7 +143,7 @@ describe("findWeightsProblem()", () => {
 
   test("does not require files in another format that are next to the server's weights", async () => {
     const files = {
-      "model.safetensors": safetensors(whole),
+      "model.safetensors": safetensors(complete),
       "consolidated.safetensors": safetensors({ "tok_embeddings.weight": [80, 40] }),
     };
     const before = await folder("a", { files });
@@ -170,14 +170,16 @@ describe("findWeightsProblem()", () => {
   });
 
   test("accepts the same weights under other names, and a tied head that is present or absent", async () => {
-    const before = await folder("a", { shapes: { ...whole, "layers.0.up": [3, 8], gate: [3, 8] } });
+    const before = await folder("a", {
+      shapes: { ...complete, "layers.0.up": [3, 8], gate: [3, 8] },
+    });
     const fused = await folder("fused", { shapes: { embed: [8, 4], norm: [4], both: [6, 8] } });
     expect(await findWeightsProblem(fused, before)).toBeUndefined();
     const config = { architectures: ["LlamaForCausalLM"], tie_word_embeddings: true };
     const tied = await folder("tied", { config });
     const written = await folder("written", {
       config,
-      shapes: { ...whole, "lm_head.weight": [8, 4] },
+      shapes: { ...complete, "lm_head.weight": [8, 4] },
     });
     expect(await findWeightsProblem(tied, written)).toBeUndefined();
     expect(await findWeightsProblem(written, tied)).toBeUndefined();

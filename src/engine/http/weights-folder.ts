@@ -26,7 +26,7 @@ export async function findWeightsProblem(
     const tensors = await readTensors(folder);
     if (tensors === undefined) return undefined;
     const others =
-      before === undefined ? undefined : await readTensors(before, "least").catch(() => {});
+      before === undefined ? undefined : await readTensors(before, "required").catch(() => {});
     if (others === undefined) return undefined;
     return await findDifference({ folder, tensors }, { folder: before!, tensors: others });
   } catch (error) {
@@ -47,14 +47,14 @@ type Tensors = ReadonlyMap<string, TensorHeader>;
  * Lists a folder's tensors. Returns `undefined` if the folder cannot be read or has no safetensors
  * files.
  *
- * @param extent - `all`: all files, which a server reads if there is no index. `least`: only the
+ * @param extent - `all`: all files, which a server reads if there is no index. `required`: only the
  *   necessary files, because some publishers add the same weights in their own format
  *   (`consolidated.safetensors`).
  * @throws UsageError if a file is damaged or missing.
  */
 async function readTensors(
   folder: string,
-  extent: "all" | "least" = "all",
+  extent: "all" | "required" = "all",
 ): Promise<Tensors | undefined> {
   // A relative name is a name that the server knows, not a folder.
   if (!path.isAbsolute(folder)) return undefined;
@@ -65,7 +65,7 @@ async function readTensors(
     return undefined;
   }
   const all = names.filter((name) => name.endsWith(".safetensors"));
-  const files = extent === "least" && all.includes(SINGLE_FILE) ? [SINGLE_FILE] : all;
+  const files = extent === "required" && all.includes(SINGLE_FILE) ? [SINGLE_FILE] : all;
   const listed = names.includes(INDEX_FILE) ? await readIndex(folder) : undefined;
   const tensors = new Map<string, TensorHeader>();
   for (const file of listed === undefined ? files : new Set(listed.values())) {

@@ -42,10 +42,10 @@ function cutOf(
   if (keepsAll) return undefined;
   const descending = weights.toSorted().toReversed();
   const floor = minP * (descending[0] ?? 0);
-  const most = topK === -1 ? weights.length : Math.min(topK, weights.length);
+  const maxCount = topK === -1 ? weights.length : Math.min(topK, weights.length);
   let count = 0;
   let before = 0;
-  while (count < most) {
+  while (count < maxCount) {
     const weight = descending[count] ?? 0;
     const reached = topP < 1 && before >= topP * total;
     if (count > 0 && (reached || weight < floor || weight === 0)) break;

@@ -20,7 +20,7 @@ type StartOptions = Parameters<LlamaLibrary["getLlama"]>[0];
 
 /** A library that loads nothing and records its calls. */
 function fakeLibrary(changes: Partial<LlamaLibrary & Llama> = {}, trainContextSize = 32_768) {
-  const asked: {
+  const calls: {
     start?: StartOptions;
     path?: string;
     context?: LlamaContextOptions;
@@ -30,17 +30,17 @@ function fakeLibrary(changes: Partial<LlamaLibrary & Llama> = {}, trainContextSi
   const llama: Llama = {
     llamaCppRelease: { release: "b1" },
     async loadModel({ modelPath }) {
-      asked.path = modelPath;
+      calls.path = modelPath;
       return {
         trainContextSize,
         fileInfo: { metadata: { tokenizer: { ggml: { tokens: ["a", "b"] } } } },
         isEogToken: () => false,
         async createContext(options) {
-          asked.context = options;
+          calls.context = options;
           return {
             contextSize: options.contextSize,
             getSequence: () => {
-              asked.sequenceCount++;
+              calls.sequenceCount++;
               return {} as LlamaSequence;
             },
           };
@@ -48,20 +48,20 @@ function fakeLibrary(changes: Partial<LlamaLibrary & Llama> = {}, trainContextSi
       };
     },
     async dispose() {
-      asked.isDisposed = true;
+      calls.isDisposed = true;
     },
     ...changes,
   };
   const library: LlamaLibrary = {
     async getLlama(options) {
-      asked.start = options;
+      calls.start = options;
       return llama;
     },
     resolveModelFile: async (uri) => `/models/${uri}`,
     getModuleVersion: async () => "3.22.1",
     ...changes,
   };
-  return { asked, importLibrary: async () => library };
+  return { calls, importLibrary: async () => library };
 }
 
 function failing(message: string) {
@@ -70,7 +70,7 @@ function failing(message: string) {
 
 describe("createLlamaEngine()", () => {
   test("starts with bounded threads, without building, and with memory for each sequence", async () => {
-    const { asked, importLibrary } = fakeLibrary();
+    const { calls, importLibrary } = fakeLibrary();
     const engine = await createLlamaEngine({
       file,
       threads: 3,
@@ -78,8 +78,8 @@ describe("createLlamaEngine()", () => {
       gpu: false,
       importLibrary,
     });
-    expect(asked.start).toMatchObject({ gpu: false, maxThreads: 3, build: "never" });
-    expect(asked.context).toEqual({
+    expect(calls.start).toMatchObject({ gpu: false, maxThreads: 3, build: "never" });
+    expect(calls.context).toEqual({
       contextSize: 8_192,
       sequences: 4,
       threads: 3,
@@ -87,7 +87,7 @@ describe("createLlamaEngine()", () => {
       experimentalKvCacheKeyType: "F32",
       experimentalKvCacheValueType: "F32",
     });
-    expect(asked.sequenceCount).toBe(4);
+    expect(calls.sequenceCount).toBe(4);
     expect(await engine.describe()).toEqual({
       kind: "llama",
       model: file,
@@ -96,18 +96,18 @@ describe("createLlamaEngine()", () => {
       contextLength: 8_192,
     });
     await engine.close();
-    expect(asked.isDisposed).toBe(true);
+    expect(calls.isDisposed).toBe(true);
   });
 
   test("uses no more positions than the model was trained on by default", async () => {
-    const { asked, importLibrary } = fakeLibrary({}, 2_048);
+    const { calls, importLibrary } = fakeLibrary({}, 2_048);
     await createLlamaEngine({ file, cachePrecision: "half", importLibrary });
-    expect(asked.context).toMatchObject({
+    expect(calls.context).toMatchObject({
       contextSize: 2_048,
       experimentalKvCacheKeyType: "F16",
     });
     await createLlamaEngine({ file, contextLength: 4_096, importLibrary });
-    expect(asked.context).toMatchObject({ contextSize: 4_096 });
+    expect(calls.context).toMatchObject({ contextSize: 4_096 });
   });
 
   test.each([
@@ -116,25 +116,25 @@ describe("createLlamaEngine()", () => {
     ["hf:owner/repo:Q4_K_M", "/models/hf:owner/repo:Q4_K_M"],
     ["hf:owner/repo/model.gguf", "/models/hf:owner/repo/model.gguf"],
   ])("passes %s to the library", async (name, resolved) => {
-    const { asked, importLibrary } = fakeLibrary();
+    const { calls, importLibrary } = fakeLibrary();
     const reachHub = failing("offline");
     const engine = await createLlamaEngine({ file: name, importLibrary, reachHub });
-    expect(asked.path).toBe(resolved);
+    expect(calls.path).toBe(resolved);
     expect(await engine.describe()).toMatchObject({ model: name, weightsFile: resolved });
   });
 
   test("downloads a file that is not cached, if there is a network", async () => {
-    const calls: unknown[] = [];
+    const downloads: unknown[] = [];
     const resolveModelFile: LlamaLibrary["resolveModelFile"] = async (uri, { download }) => {
-      calls.push(download);
+      downloads.push(download);
       if (download === false) throw new Error("No model file found");
       return `/models/${uri}`;
     };
-    const { asked, importLibrary } = fakeLibrary({ resolveModelFile });
+    const { calls, importLibrary } = fakeLibrary({ resolveModelFile });
     const remote = { file: "hf:owner/repo:model.gguf", importLibrary };
-    await createLlamaEngine({ ...remote, reachHub: async () => calls.push("reached") });
-    expect(calls).toEqual([false, "reached", "auto"]);
-    expect(asked.path).toBe("/models/hf:owner/repo/model.gguf");
+    await createLlamaEngine({ ...remote, reachHub: async () => downloads.push("reached") });
+    expect(downloads).toEqual([false, "reached", "auto"]);
+    expect(calls.path).toBe("/models/hf:owner/repo/model.gguf");
     await expectUsageError(
       createLlamaEngine({ ...remote, reachHub: failing("fetch failed") }),
       "Cannot get the model hf:owner/repo:model.gguf: fetch failed, expected it on huggingface.co " +
@@ -180,7 +180,7 @@ describe("createLlamaEngine()", () => {
       createLlamaEngine({ file, importLibrary: unknown.importLibrary }),
       `Cannot load the model ${file}: unknown model architecture: 'x'`,
     );
-    expect(unknown.asked.isDisposed).toBe(true);
+    expect(unknown.calls.isDisposed).toBe(true);
     const plain = await (await fakeLibrary().importLibrary()).getLlama({} as StartOptions);
     const large = fakeLibrary({
       loadModel: async (options) => ({
@@ -192,7 +192,7 @@ describe("createLlamaEngine()", () => {
       createLlamaEngine({ file, contextLength: 100_000, importLibrary: large.importLibrary }),
       "Cannot make room for 2 sequences of 100000 tokens: too large",
     );
-    expect(large.asked.isDisposed).toBe(true);
+    expect(large.calls.isDisposed).toBe(true);
   });
 
   test.each([{ threads: 0 }, { sequences: 1.5 }, { contextLength: -1 }])(

@@ -194,7 +194,7 @@ async function sampleTurn(
   const cachedTokenCount = await keepPrefix(sequence, {
     ids: promptIds,
     // The last id is computed in any case, to draw the id after it.
-    most: promptIds.length - 1,
+    maxCount: promptIds.length - 1,
     signal,
   });
   await prefill(sequence, { ids: promptIds.slice(cachedTokenCount, -1), signal });

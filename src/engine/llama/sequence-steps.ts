@@ -9,15 +9,15 @@ const STEP_IDS = 256;
 const ALL_CANDIDATES = 2 ** 31 - 1;
 
 /**
- * Drops computed ids that are not a prefix of `ids`, and those after the first `most`. Returns the
+ * Drops computed ids that are not a prefix of `ids`, and those after the first `maxCount`. Returns the
  * number of computed ids. It is 0 if the model's attention cannot drop only the last ids.
  */
 export async function keepPrefix(
   sequence: LlamaSequence,
-  { ids, most, signal }: { ids: readonly number[]; most: number; signal: AbortSignal },
+  { ids, maxCount, signal }: { ids: readonly number[]; maxCount: number; signal: AbortSignal },
 ): Promise<number> {
   signal.throwIfAborted();
-  await sequence.adaptStateToTokens(ids.slice(0, most), false);
+  await sequence.adaptStateToTokens(ids.slice(0, maxCount), false);
   return sequence.nextTokenIndex;
 }
 
@@ -49,7 +49,7 @@ export async function drawNext(
     const drawn = drawId(evaluated, sampling, { random, candidates });
     if (drawn !== undefined) return drawn;
     const computed = sequence.contextTokens;
-    await keepPrefix(sequence, { ids: computed, most: computed.length - 1, signal });
+    await keepPrefix(sequence, { ids: computed, maxCount: computed.length - 1, signal });
     await prefill(sequence, { ids: computed.slice(sequence.nextTokenIndex, -1), signal });
   }
 }
@@ -64,7 +64,7 @@ export async function scoreIds(
     signal,
   }: { ids: readonly number[]; from: number; temperature: number; signal: AbortSignal },
 ): Promise<readonly number[]> {
-  const start = await keepPrefix(sequence, { ids, most: from - 1, signal });
+  const start = await keepPrefix(sequence, { ids, maxCount: from - 1, signal });
   await prefill(sequence, { ids: ids.slice(start, from - 1), signal });
   const logprobs: number[] = [];
   for (let first = from - 1; first < ids.length - 1; first += STEP_IDS) {

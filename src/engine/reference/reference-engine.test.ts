@@ -274,8 +274,8 @@ describe("loadWeights()", () => {
   test("keeps the previous weights if a folder has none, those of another model, or an incomplete file", async () => {
     const short = await weights("short", 3);
     const file = path.join(short, "model.safetensors");
-    const whole = await readFile(file);
-    await writeFile(file, whole.subarray(0, whole.length - 4000));
+    const complete = await readFile(file);
+    await writeFile(file, complete.subarray(0, complete.length - 4000));
     const engine = await start();
     for (const [dir, message] of [
       [path.join(folder, "nowhere"), "nowhere"],
@@ -385,7 +385,7 @@ test("a turn that is cut short is the start of the complete one", async () => {
   const engine = await start();
   const cut = new AbortController();
   const [request] = BATCH;
-  const whole = alone[0]!;
+  const complete = alone[0]!;
   const call = engine.generate({ ...request!, maxNewTokens: 300 }, { cutShort: cut.signal });
   // The other call runs on the same thread: when it is done, this one has as many tokens.
   await engine.generate({ ...BATCH[0]!, requestId: "beside", maxNewTokens: 4 });
@@ -394,9 +394,9 @@ test("a turn that is cut short is the start of the complete one", async () => {
   expect(finish).toEqual({ type: "length" });
   expect(outputIds.length).toBeGreaterThan(0);
   expect(outputIds.length).toBeLessThan(300);
-  const length = Math.min(outputIds.length, whole.outputIds.length);
-  expect(outputIds.slice(0, length)).toEqual(whole.outputIds.slice(0, length));
-  expect(logprobs.slice(0, length)).toEqual(whole.logprobs.slice(0, length));
+  const length = Math.min(outputIds.length, complete.outputIds.length);
+  expect(outputIds.slice(0, length)).toEqual(complete.outputIds.slice(0, length));
+  expect(logprobs.slice(0, length)).toEqual(complete.logprobs.slice(0, length));
   await engine.close();
 });
 

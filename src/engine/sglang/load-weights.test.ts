@@ -48,7 +48,7 @@ describe("loadSglangWeights()", () => {
     });
     const info = await (await fetch(`${one.url}/model_info`)).json();
     expect(info).toMatchObject({ weight_version: "7", model_path: "/shared/step-7" });
-    expect(pathsOf(refusing.asked)).toEqual(["/w", "/shared/step-7"]);
+    expect(pathsOf(refusing.calls)).toEqual(["/w", "/shared/step-7"]);
   });
 
   test("removes a key that a server echoes, and restores a folder whose name contains the key", async () => {
@@ -60,12 +60,12 @@ describe("loadSglangWeights()", () => {
         ? { body: { success: true, message: "" } }
         : { status: 403, body: { success: false, message: `Bearer ${apiKey} may not do that` } };
     });
-    const { url, asked } = server;
+    const { url, calls } = server;
     const weights = { path: "/w", version: "8" };
     await expect(loadSglangWeights({ urls: [url], apiKey }, weights)).rejects.toMatchObject({
       message: `Cannot load /w at ${url}: Bearer [redacted] may not do that`,
     });
-    expect(pathsOf(asked)).toEqual(["/w", "/shared/step-7"]);
+    expect(pathsOf(calls)).toEqual(["/w", "/shared/step-7"]);
   });
 
   test("removes the password of an address", async () => {
@@ -89,7 +89,7 @@ describe("loadSglangWeights()", () => {
       return runs ? { status: 400, body: unflushed } : { body: { success: true, message: "" } };
     });
     await loadSglangWeights({ urls: [server.url] }, { path: "/shared/step-8", version: "8" });
-    expect(server.asked.map(({ path }) => path)).toEqual([
+    expect(server.calls.map(({ path }) => path)).toEqual([
       "/model_info",
       "/update_weights_from_disk",
       "/flush_cache?timeout=30",
@@ -109,7 +109,7 @@ describe("loadSglangWeights()", () => {
       code: "engine/server-error",
       message: expect.stringContaining("the cache was not flushed") as string,
     });
-    expect(pathsOf(server.asked)).toEqual([weights.path, weights.path, "/shared/step-7"]);
+    expect(pathsOf(server.calls)).toEqual([weights.path, weights.path, "/shared/step-7"]);
   });
 
   test("the test server answers as SGLang does while a request still runs", async () => {
@@ -151,7 +151,7 @@ const unflushed = {
   num_paused_requests: 0,
 };
 
-/** The folders that a server was asked to load. */
-function pathsOf(asked: readonly ReceivedCall[]): readonly unknown[] {
-  return asked.flatMap(({ body }) => ("model_path" in body ? [body["model_path"]] : []));
+/** The folders that a server was calls to load. */
+function pathsOf(calls: readonly ReceivedCall[]): readonly unknown[] {
+  return calls.flatMap(({ body }) => ("model_path" in body ? [body["model_path"]] : []));
 }

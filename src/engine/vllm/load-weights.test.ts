@@ -55,7 +55,7 @@ describe("createVllmWeightLoader()", () => {
       code: "engine/server-error",
       message: expect.stringContaining("did not drop the cache of the previous weights") as string,
     });
-    const told = server.asked.slice(2).map(({ path, body }) => {
+    const loads = server.calls.slice(2).map(({ path, body }) => {
       const { new_version: version, kwargs } = body as {
         new_version?: string;
         kwargs?: { weights_path: string };
@@ -68,7 +68,7 @@ describe("createVllmWeightLoader()", () => {
       "/reset_prefix_cache?reset_external=true",
       ...(ends ? [`/update_weight_version ${step}`] : []),
     ];
-    expect(told).toEqual([
+    expect(loads).toEqual([
       "/pause?mode=abort",
       ...load(8, false),
       // No server samples before all are restored, because a half-loaded model would crash the

@@ -200,7 +200,7 @@ describe("a small model", () => {
       },
     ],
     [
-      "numbers tokens on from behind a gap",
+      "numbers tokens after a gap",
       {
         model: { ...document.model, vocab: { ...vocab, "<x>": 300 } },
         added_tokens: [

@@ -85,7 +85,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
   });
 });
 
-const ofBytes = Object.fromEntries(byteCharacters.map((spelling, byte) => [spelling, byte]));
+const ofBytes = Object.fromEntries(byteCharacters.map((tokenText, byte) => [tokenText, byte]));
 const vocab = { ...ofBytes, ab: 256, bc: 257, abc: 258, aa: 259 };
 const [a, b] = [0x61, 0x62];
 
@@ -119,11 +119,11 @@ test("the last merge of a repeated pair counts", () => {
 
 test("a model that ignores merges uses a vocabulary entry first", async () => {
   const long = "x".repeat(200);
-  const wholes = new Map([
+  const wholeEntries = new Map([
     ["Ġabc", 7],
     [long, 8],
   ]);
-  const { mergeNow, merge } = mergerOf(["a b"], (spelling) => wholes.get(spelling));
+  const { mergeNow, merge } = mergerOf(["a b"], (tokenText) => wholeEntries.get(tokenText));
   expect(mergeNow(Buffer.from(" abc"))).toEqual([7]);
   expect(mergeNow(Buffer.from("ab"))).toEqual([256]);
   expect(await merge(Buffer.from(long))).toEqual([8]);

@@ -16,7 +16,7 @@ describe("ShortPieces", () => {
   test("returns a piece's ids or reports that it does not know them", () => {
     const kept = fc.array(fc.tuple(pieces, idLists), { maxLength: 40 });
     fc.assert(
-      fc.property(kept, fc.array(pieces), (taught, asked) => {
+      fc.property(kept, fc.array(pieces), (taught, looked) => {
         const short = new ShortPieces();
         const known = new Map<string, readonly number[]>();
         for (const [piece, ids] of taught) {
@@ -30,7 +30,7 @@ describe("ShortPieces", () => {
             1 + piece.length,
           );
         }
-        for (const piece of [...asked, ...known.keys()]) {
+        for (const piece of [...looked, ...known.keys()]) {
           const ids = [7];
           const isKnown = short.append(ids, `"${piece}"`, 1, 1 + piece.length);
           expect(ids).toEqual(isKnown ? [7, ...(known.get(piece) ?? ["none"])] : [7]);

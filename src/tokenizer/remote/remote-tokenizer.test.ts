@@ -6,15 +6,15 @@ import type { NumberedRequest } from "./tokenizer-server.ts";
 
 /** A remote tokenizer whose replies and crashes the test controls, one run after the other. */
 class FakeElsewhere {
-  readonly lives: { readonly listener: PortListener; readonly asked: NumberedRequest[] }[] = [];
+  readonly runs: { readonly listener: PortListener; readonly requests: NumberedRequest[] }[] = [];
 
-  get life() {
-    return this.lives.at(-1)!;
+  get run() {
+    return this.runs.at(-1)!;
   }
 
   /** The texts of the requests that this run received and has not answered. */
   get texts(): readonly string[] {
-    return this.life.asked.flatMap((one) => (one.type === "encode" ? [one.text] : []));
+    return this.run.requests.flatMap((one) => (one.type === "encode" ? [one.text] : []));
   }
 
   create(options: { readonly atOnce?: number; readonly deadlineMs?: number }): RemoteTokenizer {
@@ -25,13 +25,13 @@ class FakeElsewhere {
       library: "tokenizers",
       documents: { full: () => "{}", plain: () => "{}" },
       open: (_program, listener) => {
-        const asked: NumberedRequest[] = [];
-        this.lives.push({ listener, asked });
+        const requests: NumberedRequest[] = [];
+        this.runs.push({ listener, requests });
         return {
           post: (request) => {
             // Loading always succeeds in these tests.
             if (request.type === "load") listener.onReply({ id: request.id });
-            else asked.push(request);
+            else requests.push(request);
           },
           setBusy: () => {},
           end: async () => {},
@@ -41,15 +41,15 @@ class FakeElsewhere {
   }
 
   async answer(text: string): Promise<void> {
-    const { asked, listener } = this.life;
-    const at = asked.findIndex((one) => one.type === "encode" && one.text === text);
-    const [request] = asked.splice(at, 1);
+    const { requests, listener } = this.run;
+    const at = requests.findIndex((one) => one.type === "encode" && one.text === text);
+    const [request] = requests.splice(at, 1);
     listener.onReply({ id: request!.id, ids: Int32Array.of(text.length) });
     await settled();
   }
 
   async die(): Promise<void> {
-    this.life.listener.onEnd(new Error("its process ended with SIGABRT"));
+    this.run.listener.onEnd(new Error("its process ended with SIGABRT"));
     await settled();
   }
 }
@@ -127,7 +127,7 @@ describe("RemoteTokenizer", () => {
         "Cannot use the tokenizer: it gave no answer within 100 ms",
       ),
     ]);
-    expect(elsewhere.lives).toHaveLength(2);
+    expect(elsewhere.runs).toHaveLength(2);
     await elsewhere.answer("a");
     expect(other).toEqual([[1]]);
   });
@@ -150,7 +150,7 @@ describe("RemoteTokenizer", () => {
     await elsewhere.answer("ccc");
     await elsewhere.answer("dddd");
     expect(outcomes).toEqual([[1], died, [3], [4]]);
-    expect(elsewhere.lives).toHaveLength(3);
+    expect(elsewhere.runs).toHaveLength(3);
   });
 
   test("rejects running and waiting requests when it is closed", async () => {
@@ -165,6 +165,6 @@ describe("RemoteTokenizer", () => {
       "Cannot use the tokenizer: it was closed",
     );
     expect(outcomes).toEqual([closed, closed, closed]);
-    expect(elsewhere.lives).toHaveLength(1);
+    expect(elsewhere.runs).toHaveLength(1);
   });
 });
