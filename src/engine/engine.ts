@@ -109,8 +109,8 @@ export interface Generation {
   readonly logprobs: readonly number[];
   readonly finish: Finish;
   /**
-   * The pieces in order. Their token counts add up to `outputIds.length`. There is one, unless the
-   * engine interrupted the turn.
+   * The pieces in order. Their token counts add up to `outputIds.length`. There is only one,
+   * unless the engine interrupted the turn or the policy version changed.
    */
   readonly pieces: readonly GenerationPiece[];
   /** The number of prompt tokens that the engine reported for the first piece. */
@@ -212,8 +212,8 @@ export interface GenerateOptions {
   readonly cutShort?: AbortSignal | undefined;
   /**
    * Called after `cutShort` aborts if the server has no way to stop early, as llama.cpp's server.
-   * Its answer comes after all tokens are sampled. An engine that does neither, stop early nor call
-   * this, counts as hung after a while.
+   * Its answer comes after all tokens are sampled. An engine that neither stops early nor calls this
+   * counts as hung after a while.
    */
   readonly onNotCutShort?: (() => void) | undefined;
   /**

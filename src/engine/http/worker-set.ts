@@ -29,7 +29,7 @@ export interface WorkerSet {
 }
 
 /** Maximum time that a worker is skipped, as a multiple of the first time. */
-const MOST_COOLDOWNS = 16;
+const MAX_COOLDOWNS = 16;
 
 /**
  * Assigns sessions to workers by rendezvous hashing.
@@ -62,7 +62,7 @@ export function createWorkerSet({
       const now = clock.now();
       // When a worker fails, many turns break at once. Together they count as one failure.
       if ((downUntil.get(worker) ?? now) > now) return;
-      const count = Math.min(2 * (cooldownCounts.get(worker) ?? 0.5), MOST_COOLDOWNS);
+      const count = Math.min(2 * (cooldownCounts.get(worker) ?? 0.5), MAX_COOLDOWNS);
       cooldownCounts.set(worker, count);
       downUntil.set(worker, now + count * cooldownMs);
     },

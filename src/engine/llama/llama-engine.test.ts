@@ -140,7 +140,7 @@ describe("createLlamaEngine()", () => {
       "Cannot get the model hf:owner/repo:model.gguf: fetch failed, expected it on huggingface.co " +
         "or downloaded before; a GGUF file of your own can be named by its path",
     );
-    expect(calls).toEqual([false, "reached", "auto", false]);
+    expect(downloads).toEqual([false, "reached", "auto", false]);
   });
 
   test("says what to install if the library does not load", async () => {

@@ -9,7 +9,7 @@ import {
 } from "../http/weight-servers.ts";
 
 /** Loads weights on vLLM servers, and remembers the folder of the weights that it loaded. */
-export interface VllmWeightLoader {
+interface VllmWeightLoader {
   /**
    * Loads weights on all servers from a folder that they can read. No server samples for any client
    * during this, and caches of the previous weights are dropped. If one server fails, all load

@@ -10,7 +10,7 @@ export type ThreadRequest =
   | { readonly type: "abort"; readonly key: number }
   /** Requests the reply with the tokens sampled so far. */
   | { readonly type: "cut-short"; readonly key: number }
-  /** Clears the cache, because the weights have changed. No call is pending. */
+  /** Clears the cache after a change of the weights. Sent only while no call is pending. */
   | { readonly type: "clear-cache" };
 
 /** A request to sample a turn. */
