@@ -14,7 +14,7 @@ export type {
 export type { HttpEngine, ScoringHttpEngine } from "./engine/http/http-engine.ts";
 export type { RetryPolicy } from "./engine/http/http-retry.ts";
 export type {
-  AskedNext,
+  NextOptions,
   EvaluatedId,
   EvaluatedNext,
   Llama,

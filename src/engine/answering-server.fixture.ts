@@ -2,34 +2,34 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What a server is asked, as a test reads it. */
-export interface AskedCall {
-  /** With its query. */
+/** One request that the server received. */
+export interface ReceivedCall {
+  /** The path with its query. */
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Serves what a test answers, and notes what it was asked. */
+/** Starts a server that replies with `answer(call)` and records every call it receives. */
 export async function answeringServer(
-  answer: (call: AskedCall) => { readonly status?: number; readonly body: unknown },
-): Promise<AsyncDisposable & { readonly url: string; readonly asked: readonly AskedCall[] }> {
-  const asked: AskedCall[] = [];
+  answer: (call: ReceivedCall) => { readonly status?: number; readonly body: unknown },
+): Promise<AsyncDisposable & { readonly url: string; readonly calls: readonly ReceivedCall[] }> {
+  const calls: ReceivedCall[] = [];
   const server = createServer((request, response) => {
     let text = "";
     request.setEncoding("utf8").on("data", (piece: string) => (text += piece));
     request.on("end", () => {
-      const body = (text === "" ? {} : JSON.parse(text)) as AskedCall["body"];
+      const body = (text === "" ? {} : JSON.parse(text)) as ReceivedCall["body"];
       const call = { path: request.url!, body };
-      asked.push(call);
-      const said = answer(call);
-      response.writeHead(said.status ?? 200).end(JSON.stringify(said.body));
+      calls.push(call);
+      const reply = answer(call);
+      response.writeHead(reply.status ?? 200).end(JSON.stringify(reply.body));
     });
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
+    calls,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();

@@ -1,10 +1,9 @@
-import { UsageError, assertInvariant } from "../errors.ts";
-import type { GenerateRequest } from "./engine.ts";
+import { assertInvariant, RolloutError, UsageError } from "../errors.ts";
+import type { GenerateRequest, ScoreRequest } from "./engine.ts";
 import { findForeignId, idExpectation } from "./token-id.ts";
 
 /**
- * Refuses a policy call that cannot be sent, whoever makes it. An id that the model does not have ends some
- * servers as a whole, so none is sent.
+ * Throws if a policy call cannot be sent. Some servers exit on an id that the model does not have.
  *
  * @throws UsageError
  */
@@ -14,8 +13,8 @@ export function checkRequest(request: GenerateRequest): void {
 }
 
 /**
- * Asserts the same of a policy call of our own: where it cannot be sent, the bug is on this side. An engine
- * never asserts it: its caller may be an agent, a judge or another engine.
+ * Asserts that a policy call of this project can be sent. An engine uses `checkRequest()` instead,
+ * because its caller may be an agent, a judge or another engine.
  *
  * @throws InvariantError
  */
@@ -24,7 +23,7 @@ export function assertRequest(request: GenerateRequest): void {
   assertInvariant(fault === undefined, fault ?? "");
 }
 
-/** Why a policy call cannot be sent; nothing where it can. */
+/** Returns the reason why a policy call cannot be sent, or `undefined`. */
 function findFault({
   promptIds,
   maxNewTokens,
@@ -39,4 +38,32 @@ function findFault({
     `Cannot sample: promptIds[${foreign}] is ${promptIds[foreign]}, ` +
     `expected ${idExpectation(vocabularySize)}`
   );
+}
+
+/**
+ * Checks a request and returns the first index to score.
+ *
+ * @throws RolloutError `engine/bad-request` if the request cannot be scored.
+ */
+export function checkScoreRequest({
+  ids,
+  from = 1,
+  sampling,
+  vocabularySize,
+}: ScoreRequest): number {
+  const { temperature = 1 } = sampling;
+  if (!(temperature >= 0 && temperature < Infinity)) {
+    throw badScoreRequest(`temperature is ${temperature}`, "a number of at least 0");
+  }
+  if (ids.length === 0) throw badScoreRequest("ids is empty", "at least one id");
+  const foreign = findForeignId(ids, vocabularySize);
+  if (foreign >= 0) {
+    throw badScoreRequest(`ids[${foreign}] is ${ids[foreign]}`, idExpectation(vocabularySize));
+  }
+  if (Number.isSafeInteger(from) && from >= 1 && from <= ids.length) return from;
+  throw badScoreRequest(`from is ${from}`, `an index, 1 to ${ids.length}`);
+}
+
+function badScoreRequest(problem: string, expected: string): RolloutError {
+  return new RolloutError("engine/bad-request", `Cannot score: ${problem}, expected ${expected}`);
 }

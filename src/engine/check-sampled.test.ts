@@ -11,7 +11,7 @@ const request = {
   sessionId: "s",
 };
 
-test("what an engine writes into its lists later does not reach the turn that it returned", () => {
+test("an engine's later changes to its lists do not reach the returned turn", () => {
   const outputIds = [7, 9];
   const logprobs = [-0.5, -0.25];
   const piece = { requestId: "r", tokenCount: 2, policyVersion: "1", finish: "stop" as const };
@@ -30,7 +30,7 @@ test("what an engine writes into its lists later does not reach the turn that it
   expect(kept).toEqual(before);
 });
 
-test("what is no part of a generation is not kept with it", () => {
+test("fields that do not belong to a generation are not copied", () => {
   const sampled = {
     outputIds: [7],
     logprobs: [-0.5],
@@ -42,7 +42,7 @@ test("what is no part of a generation is not kept with it", () => {
   expect(checkGeneration(more, request)).toEqual(sampled);
 });
 
-test("what a class tells by getters is refused where it cannot be written", () => {
+test("getters of a class are refused if their values cannot be written as JSON", () => {
   class Reply {
     readonly outputIds = [7];
     readonly logprobs = [-0.5];
@@ -58,7 +58,7 @@ test("what a class tells by getters is refused where it cannot be written", () =
   );
 });
 
-test("what a class tells by getters is kept", () => {
+test("getters of a class are copied", () => {
   class Piece {
     readonly #tokenCount = 2;
     readonly policyVersion = "1";
@@ -113,7 +113,7 @@ test("what a class tells by getters is kept", () => {
     pieces: [{ policyVersion: "1", requestId: "r", tokenCount: 2, finish: "stop" }],
     discarded,
   });
-  // What nobody looks at may be what cannot be written.
+  // Fields that are not copied may contain values that JSON cannot express.
   expect(checkGeneration(ending("length", 9n), request).finish).toStrictEqual({ type: "length" });
   expect(() => checkGeneration({ ...ending("stop", 9), queueMs: Number.NaN }, request)).toThrow(
     expect.objectContaining({

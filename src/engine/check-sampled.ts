@@ -7,17 +7,17 @@ import { isSampledLogprob, logprobRange } from "./logprob-range.ts";
 import { ReplyProblem, isObject, show } from "./http/reply-reading.ts";
 import { findForeignId, idExpectation } from "./token-id.ts";
 
-/** What sampled tokens are checked against. */
+/** The limits that sampled tokens must respect. */
 interface SampledLimits {
-  /** Any ids are taken where it is not known. */
+  /** Number of ids in the vocabulary. If absent, any valid id is accepted. */
   readonly vocabularySize?: number | undefined;
   readonly maxNewTokens: number;
 }
 
 /**
- * What is wrong with sampled ids and their logprobs, if anything is: ids that no tokenizer has or that
- * are not of this one's vocabulary, logprobs that no sampled token has, more ids than were asked for,
- * or not one logprob for each.
+ * Finds the first problem of sampled ids and their logprobs: too many ids, a list of logprobs of
+ * another length, an id outside the vocabulary, or a value that cannot be a sampled token's
+ * logprob.
  */
 export function findSampledProblem(
   { ids, logprobs }: { readonly ids: readonly unknown[]; readonly logprobs: readonly unknown[] },
@@ -35,7 +35,7 @@ export function findSampledProblem(
   return findIdProblem(ids, { vocabularySize }) ?? findLogprobProblem(logprobs, ids);
 }
 
-/** What is wrong with sampled ids alone. */
+/** Finds the first sampled id that no tokenizer has or that is outside the vocabulary. */
 export function findIdProblem(
   ids: readonly unknown[],
   { vocabularySize }: Pick<SampledLimits, "vocabularySize">,
@@ -48,7 +48,10 @@ export function findIdProblem(
   );
 }
 
-/** What is wrong with logprobs of ids that are right: `logprobs[i]` belongs to `ids[i]`. */
+/**
+ * Finds the first value that cannot be a sampled token's logprob. `logprobs[i]` belongs to
+ * `ids[i]`.
+ */
 export function findLogprobProblem(
   logprobs: readonly unknown[],
   ids: readonly unknown[],
@@ -59,7 +62,7 @@ export function findLogprobProblem(
   const logprob = logprobs[index];
   return new ReplyProblem(
     `the logprob of sampled id ${show(ids[index])} is ${showNumber(logprob)}`,
-    `a logarithm, ${logprobRange.least} to ${logprobRange.most}`,
+    `a logarithm, ${logprobRange.min} to ${logprobRange.max}`,
     // Engines write NaN and infinities as null.
     logprob === null || (typeof logprob === "number" && !Number.isFinite(logprob))
       ? "engine/nan"
@@ -67,19 +70,19 @@ export function findLogprobProblem(
   );
 }
 
-/** JSON has no words for NaN and infinities. */
+/** Formats a value for a message. JSON would write NaN and infinities as `null`. */
 function showNumber(value: unknown): string {
   return typeof value === "number" ? String(value) : show(value);
 }
 
 /**
- * Checks what any engine returned for a turn, whoever wrote it: ids of the vocabulary, a credible
- * logprob for each, pieces that add up, a reason for the end.
+ * Checks the generation that an engine returned for a turn: ids of the vocabulary, a credible
+ * logprob for each id, pieces that add up to all ids, and a valid finish.
  *
- * @returns a copy of what a generation has, getters of classes included, and of nothing else: the engine may use its
- *   lists again.
- * @throws RolloutError `engine/bad-reply`, or `engine/nan` where a logprob is not a number, with what
- *   was sampled as discarded.
+ * @returns a copy of the generation's own fields, including those that are getters of a class. The
+ *   engine may reuse its lists.
+ * @throws RolloutError `engine/bad-reply`, or `engine/nan` if a logprob is not a number. The
+ *   sampled tokens are listed as discarded.
  */
 export function checkGeneration(generation: Generation, request: GenerateRequest): Generation {
   const problem = findGenerationProblem(generation, request);
@@ -108,7 +111,7 @@ function copyOf(generation: Generation): Generation {
   return {
     outputIds: [...outputIds],
     logprobs: [...logprobs],
-    // What a turn that was cut short ended with is not looked at.
+    // A turn that was cut short has no `matched`.
     finish: copyMembers(finish, finish.type === "stop" ? ["type", "matched"] : ["type"]),
     pieces: pieces.map((piece) => copyMembers(piece, pieceMembers)),
     ...(hasCounts ? withoutUndefined({ promptTokenCount, cachedTokenCount, queueMs }) : undefined),
@@ -122,7 +125,10 @@ function copyOfDiscarded(entry: DiscardedSampling): DiscardedSampling {
   return copyMembers(entry, ["requestId", "reason", "tokenCount"]);
 }
 
-/** Nothing is taken for granted: the engine may be anyone's. */
+/**
+ * Finds the first problem of a generation. Assumes nothing about its shape, because users write
+ * engines too.
+ */
 function findGenerationProblem(
   generation: unknown,
   request: GenerateRequest,
@@ -152,7 +158,7 @@ function noList(name: string, value: unknown): ReplyProblem {
 
 function findFinishProblem(finish: unknown, ids: readonly unknown[]): ReplyProblem | undefined {
   const { type, matched } = isObject(finish) ? finish : {};
-  // Nothing may have been sampled of a turn that was cut short.
+  // A turn can be cut short before its first id.
   if (type === "length") return undefined;
   if (type !== "stop") return new ReplyProblem(`finish is ${show(finish)}`, "`stop` or `length`");
   if (ids.length === 0) return new ReplyProblem("no ids were sampled", "at least one");
@@ -194,7 +200,7 @@ function findDiscardedProblem(discarded: readonly unknown[]): ReplyProblem | und
   if (wrong < 0) return undefined;
   return new ReplyProblem(
     `discarded[${wrong}] is ${show(discarded[wrong])}`,
-    "what was sampled in vain, with its request's id and the reason",
+    "discarded tokens, with their request's id and the reason",
   );
 }
 
@@ -214,14 +220,14 @@ function findCountProblem(
 
 const writtenObjects = ["finish", "pieces", "discarded"];
 
-/** What stands besides ids and logprobs is written too. */
+/** Finds a field other than ids and logprobs that cannot be written as JSON. */
 function findWritingProblem(generation: Readonly<Record<string, unknown>>) {
   const { queueMs } = generation;
   if (queueMs !== undefined && !Number.isFinite(queueMs)) {
     return new ReplyProblem(`queueMs is ${showNumber(queueMs)}`, "a number of milliseconds");
   }
   const names = Object.keys(generation);
-  // What a class tells by getters is written all the same.
+  // Getters of a class are not listed among its own keys, but they are written too.
   if (Object.getPrototypeOf(generation) !== Object.prototype) names.push(...writtenObjects);
   for (const name of names) {
     if (name === "outputIds" || name === "logprobs") continue;

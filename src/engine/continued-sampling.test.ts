@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { restBehind, seedBehind } from "./continued-sampling.ts";
+import { remainingRequest, seedAfter } from "./continued-sampling.ts";
 import type { GenerateRequest } from "./engine.ts";
 
 const request: GenerateRequest = {
@@ -12,26 +12,26 @@ const request: GenerateRequest = {
   sessionId: "s",
 };
 
-test("a turn of which nothing was sampled is sampled as it was asked for", () => {
-  expect(restBehind(request, [])).toBe(request);
+test("a turn without sampled ids is requested unchanged", () => {
+  expect(remainingRequest(request, [])).toBe(request);
   const held: GenerateRequest = { ...request, stopTexts: ["END"] };
-  expect(restBehind(held, [])).toBe(held);
+  expect(remainingRequest(held, [])).toBe(held);
 });
 
-test("a turn that goes on has another seed and less room, and all else as it was", () => {
-  expect(restBehind(request, [7])).toEqual({
+test("a continued turn gets another seed and a smaller budget", () => {
+  expect(remainingRequest(request, [7])).toEqual({
     ...request,
     promptIds: [1, 2, 7],
     maxNewTokens: 8,
     sampling: { temperature: 0.5, seed: 1_327_217_890 },
   });
   const unseeded = { ...request, sampling: { temperature: 0.5 } };
-  expect(restBehind(unseeded, [7])?.sampling).toEqual({ temperature: 0.5 });
+  expect(remainingRequest(unseeded, [7])?.sampling).toEqual({ temperature: 0.5 });
 });
 
-test("a least number of tokens is of the turn, not of what is left of it", () => {
+test("a minimum number of tokens applies to the complete turn", () => {
   const leastOf = (extra: Readonly<Record<string, unknown>>): unknown =>
-    restBehind({ ...request, sampling: { extra } }, [7, 8, 9])?.sampling;
+    remainingRequest({ ...request, sampling: { extra } }, [7, 8, 9])?.sampling;
   expect(leastOf({ min_new_tokens: 8, ignore_eos: true })).toEqual({
     extra: { min_new_tokens: 5, ignore_eos: true },
   });
@@ -45,13 +45,13 @@ test.each<[what: string, demand: Partial<GenerateRequest>]>([
   ["vLLM's form", { sampling: { extra: { structured_outputs: { choice: ["a", "b"] } } } }],
   ["vLLM's older form", { sampling: { extra: { guided_regex: "a+" } } }],
   ["the engine's own stop texts", { sampling: { extra: { stop: ["END"] } } }],
-])("nothing is left of a turn that %s is asked of as a whole", (_, demand) => {
-  expect(restBehind({ ...request, ...demand }, [7])).toBeUndefined();
+])("a turn with %s cannot be continued", (_, demand) => {
+  expect(remainingRequest({ ...request, ...demand }, [7])).toBeUndefined();
 });
 
-test("what is asked of nothing does not keep a turn from going on", () => {
+test("a rule that restricts nothing does not prevent continuing", () => {
   const extra = { stop: [], json_schema: null, regex: "", logit_bias: { 7: 1 } };
-  const rest = restBehind({ ...request, stopTexts: [], sampling: { extra } }, [7]);
+  const rest = remainingRequest({ ...request, stopTexts: [], sampling: { extra } }, [7]);
   expect(rest).toMatchObject({ promptIds: [1, 2, 7], sampling: { extra } });
 });
 
@@ -63,8 +63,8 @@ test.each<Readonly<Record<string, unknown>>>([
   { structured_outputs: {} },
   { structured_outputs: { json: null, choice: [], disable_any_whitespace: true } },
   { stop: [""], bad_words: ["", ""] },
-])("what holds no output to anything does not keep a turn from going on: %j", (extra) => {
-  expect(restBehind({ ...request, sampling: { extra } }, [7])).toMatchObject({
+])("a parameter that restricts nothing does not prevent continuing: %j", (extra) => {
+  expect(remainingRequest({ ...request, sampling: { extra } }, [7])).toMatchObject({
     sampling: { extra },
   });
 });
@@ -77,20 +77,20 @@ test.each<Readonly<Record<string, unknown>>>([
   { structured_outputs: { json_object: true, disable_any_whitespace: true } },
   { stop: ["", "END"] },
   { stop: "END" },
-])("what holds an output to something keeps a turn from going on: %j", (extra) => {
-  expect(restBehind({ ...request, sampling: { extra } }, [7])).toBeUndefined();
+])("a parameter that restricts the output prevents continuing: %j", (extra) => {
+  expect(remainingRequest({ ...request, sampling: { extra } }, [7])).toBeUndefined();
 });
 
-test("the seed follows from how many ids there are, however often it was interrupted", () => {
-  expect(seedBehind(seedBehind(7, 8), 120)).toBe(seedBehind(7, 128));
+test("the seed depends on the number of ids, not on the number of interruptions", () => {
+  expect(seedAfter(seedAfter(7, 8), 120)).toBe(seedAfter(7, 128));
 });
 
 test("a large seed keeps its digits", () => {
-  expect(seedBehind(Number.MAX_SAFE_INTEGER, 3)).toBe((2 ** 31 - 1 + 3 * 1_327_217_885) % 2 ** 31);
+  expect(seedAfter(Number.MAX_SAFE_INTEGER, 3)).toBe((2 ** 31 - 1 + 3 * 1_327_217_885) % 2 ** 31);
 });
 
-test("no two lengths of one turn share a seed", () => {
-  const seeds = Array.from({ length: 32_768 }, (_, count) => seedBehind(3, count));
+test("no two lengths of a turn share a seed", () => {
+  const seeds = Array.from({ length: 32_768 }, (_, count) => seedAfter(3, count));
   expect(new Set(seeds).size).toBe(seeds.length);
   expect(seeds.every((seed) => Number.isSafeInteger(seed) && seed >= 0)).toBe(true);
 });

@@ -1,59 +1,65 @@
 import type { GenerateRequest, SamplingParameters } from "./engine.ts";
-import { findWholeDemand } from "./whole-demand.ts";
+import { findOutputRule } from "./output-rule.ts";
 
 /**
- * What is left to ask of a turn behind the ids that were sampled of it; all of it where none were. Nothing where the
- * request demands something of its whole output (`findWholeDemand()`): that turn can but be asked for anew. It may
- * be that no room is left, which whoever asks must look at.
+ * Returns the request for the rest of a turn, given the ids that were sampled of it so far.
+ *
+ * Returns the same request if no ids were sampled, and `undefined` if a rule applies to the turn's
+ * complete output (`findOutputRule()`), because such a turn must be sampled again from its start.
+ * The result's `maxNewTokens` can be 0.
  */
-export function restBehind(
+export function remainingRequest(
   request: GenerateRequest,
   sampledIds: readonly number[],
 ): GenerateRequest | undefined {
   const sampledCount = sampledIds.length;
   if (sampledCount === 0) return request;
-  if (findWholeDemand(request) !== undefined) return undefined;
+  if (findOutputRule(request) !== undefined) return undefined;
   return {
     ...request,
     promptIds: [...request.promptIds, ...sampledIds],
-    sampling: samplingBehind(request.sampling, sampledCount),
+    sampling: samplingAfter(request.sampling, sampledCount),
     maxNewTokens: request.maxNewTokens - sampledCount,
   };
 }
 
-/** 2³¹ by the golden ratio, odd: multiples of it stay as far apart as they can. */
+/**
+ * An odd number near 2³¹ divided by the golden ratio. Its multiples modulo 2³¹ are spread evenly.
+ */
 const seedStep = 1_327_217_885;
 
-/** How many tokens must come before a stop counts, as SGLang and vLLM call it. */
-const leastCounts = ["min_new_tokens", "min_tokens"];
+/** The names that SGLang and vLLM give to the least number of tokens before a stop counts. */
+const minimumParameters = ["min_new_tokens", "min_tokens"];
 
 /**
- * How a turn is sampled on behind the ids that it has already. With the seed of its beginning, an engine that
- * makes its random numbers anew for each request, as vLLM and llama.cpp do, would draw the same ones once
- * more. The seed follows from how many ids there are, and so is the same whoever interrupted the turn, and how
- * often. A least number of tokens is of the turn, and what was sampled of it counts.
+ * Returns the sampling parameters for the rest of a turn.
+ *
+ * vLLM and llama.cpp restart their random numbers for each request, so the first request's seed
+ * would repeat the same draws. The new seed depends only on the number of ids, not on where the
+ * turn was interrupted. A minimum number of tokens applies to the turn, so the tokens that were
+ * already sampled count towards it.
  */
-function samplingBehind(sampling: SamplingParameters, sampledCount: number): SamplingParameters {
+function samplingAfter(sampling: SamplingParameters, sampledCount: number): SamplingParameters {
   const { seed, extra } = sampling;
   return {
     ...sampling,
-    ...(seed !== undefined && { seed: seedBehind(seed, sampledCount) }),
-    ...(extra !== undefined && { extra: extraBehind(extra, sampledCount) }),
+    ...(seed !== undefined && { seed: seedAfter(seed, sampledCount) }),
+    ...(extra !== undefined && { extra: extraAfter(extra, sampledCount) }),
   };
 }
 
-function extraBehind(
+function extraAfter(
   extra: NonNullable<SamplingParameters["extra"]>,
   sampledCount: number,
 ): NonNullable<SamplingParameters["extra"]> {
-  const counts = leastCounts.flatMap((name) => {
-    const least = extra[name];
-    return typeof least === "number" ? [[name, Math.max(0, least - sampledCount)]] : [];
+  const remaining = minimumParameters.flatMap((name) => {
+    const minimum = extra[name];
+    return typeof minimum === "number" ? [[name, Math.max(0, minimum - sampledCount)]] : [];
   });
-  return { ...extra, ...(Object.fromEntries(counts) as Record<string, number>) };
+  return { ...extra, ...(Object.fromEntries(remaining) as Record<string, number>) };
 }
 
-/** The seed with which a turn is sampled on behind so many ids. */
-export function seedBehind(seed: number, sampledCount: number): number {
+/** Returns the seed of a request that continues a turn after `sampledCount` ids. */
+export function seedAfter(seed: number, sampledCount: number): number {
   return ((seed % 2 ** 31) + sampledCount * seedStep) % 2 ** 31;
 }

@@ -2,7 +2,7 @@ import type { DiscardedSampling } from "../errors.ts";
 
 export type { DiscardedSampling };
 
-/** How tokens are drawn. Names and ranges are the field's; absent fields keep the value named here. */
+/** The sampling parameters of a request. Names and ranges are the usual ones. */
 export interface SamplingParameters {
   /** 0 is greedy. Default 1. */
   readonly temperature?: number;
@@ -15,109 +15,124 @@ export interface SamplingParameters {
   readonly frequencyPenalty?: number;
   readonly presencePenalty?: number;
   readonly repetitionPenalty?: number;
-  /** Makes a request repeatable where the engine can. */
+  /** Makes a request repeatable, if the engine supports it. */
   readonly seed?: number;
-  /** Passed on to the engine as they are, under the engine's own names. */
+  /** Further parameters under the engine's own names, passed on unchanged. */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
-/** One policy call: ids in. */
+/** One call of the policy. */
 export interface GenerateRequest {
   /**
-   * Exactly the ids recorded so far. The list is the episode's own, which grows with its turns: whoever keeps it
-   * beyond the call, as for a cache of prefixes, keeps a copy, and nobody writes into it (`engine/bad-reply`).
+   * Exactly the ids recorded so far. This list grows with the episode's turns. An engine must not
+   * write to it (`engine/bad-reply`), and must copy what it keeps after the call, for example for a
+   * prefix cache.
    */
   readonly promptIds: readonly number[];
   readonly sampling: SamplingParameters;
   /** At least 1. */
   readonly maxNewTokens: number;
-  /** Ids that end the turn, the tokenizer's end-of-sequence id among them. */
+  /** Ids that end the turn, including the tokenizer's end-of-sequence id. */
   readonly stopTokenIds: readonly number[];
   /**
-   * Texts that end the turn where the sampled text comes to hold one. The ids stay whole: they hold
-   * what completed the text, and the finish names it. Not every engine can: `engine/bad-request`. A turn that
-   * has some is sampled anew where it is interrupted, as one with a `constraint` is: the engine looks for them in each
-   * request's own output.
+   * Texts that end the turn when they appear in the sampled text.
+   *
+   * The id that completes a stop text is part of the result, and the finish names the text. An
+   * engine that cannot stop on texts throws `engine/bad-request`. An interrupted turn with stop
+   * texts is sampled again from its start, because an engine searches only the output of one
+   * request.
    */
   readonly stopTexts?: readonly string[];
   /**
-   * What the sampled text is held to. Not every engine can: `engine/bad-request`. It begins with a request's own first
-   * token, so what was sampled of a turn that is interrupted is discarded, and the turn sampled anew.
+   * The form that the sampled text must have.
+   *
+   * An engine that cannot enforce it throws `engine/bad-request`. The form starts at the first
+   * token of a request. If such a turn is interrupted, its sampled ids are discarded and it is
+   * sampled again from its start.
    */
   readonly constraint?: SamplingConstraint;
   /**
-   * Number of ids that the policy's tokenizer has. A prompt's ids are below it, and a reply with an id
-   * that is not is refused (`engine/bad-reply`): nothing could read it. Where absent, any id is taken.
+   * Number of ids of the policy's tokenizer. Prompt ids are below it, and a reply with a larger id
+   * is refused (`engine/bad-reply`). If absent, any valid id is accepted.
    */
   readonly vocabularySize?: number;
   /**
-   * Names the call in what is recorded of it. Several calls may have one at once, of this program or of
-   * others at the same server: an engine that tells requests apart by their ids, or aborts by them, makes
-   * ids of its own.
+   * The name of the call in records. It need not be unique: an engine that identifies or aborts
+   * requests by id makes its own ids.
    */
   readonly requestId: string;
-  /** Stable over an episode, so that a router can keep it on one worker's prefix cache. */
+  /**
+   * Stays the same during an episode, so that a router can keep the episode on the worker that has
+   * its prefix cached.
+   */
   readonly sessionId: string;
 }
 
-/** A form that the engine holds sampling to, by leaving out the tokens that would break it. */
+/** A form that the engine enforces by masking the tokens that would break it. */
 export type SamplingConstraint =
   /** A JSON value that the schema allows. */
   | { readonly type: "json-schema"; readonly schema: Readonly<Record<string, unknown>> }
-  /** A text that the whole expression matches, in the engine's own dialect. */
+  /** A text that matches the complete expression, in the engine's own dialect. */
   | { readonly type: "regex"; readonly pattern: string }
   /**
-   * Free text with parts that begin with a literal and then keep to a schema, such as a required tool
-   * call; as `structural_tag` of xgrammar describes them.
+   * Free text with parts that start with a literal and then follow a schema, such as a required
+   * tool call. The format is xgrammar's `structural_tag`.
    */
   | { readonly type: "structural-tag"; readonly tag: Readonly<Record<string, unknown>> };
 
-/** Why sampling ended. */
+/** The reason why sampling ended. */
 export type Finish =
-  /** A stop id was sampled (`matched` is its id), or the engine names what it stopped on. */
+  /** A stop id was sampled (`matched` is that id), or the engine names the text it stopped on. */
   | { readonly type: "stop"; readonly matched?: number | string }
-  /** `maxNewTokens` were sampled, or fewer where the caller cut sampling short. */
+  /** `maxNewTokens` ids were sampled, or fewer because the caller cut sampling short. */
   | { readonly type: "length" };
 
-/** One stretch of sampling within a generation: uninterrupted, and by one version of the policy. */
+/** A part of a generation that one policy version sampled without interruption. */
 export interface GenerationPiece {
   readonly requestId: string;
-  /** How many of the generation's ids this piece brought, in order. */
+  /** Number of the generation's ids in this piece. Pieces are in order. */
   readonly tokenCount: number;
-  /** The policy's version as the engine reported it for this piece; `""` where it reports none. */
+  /** The policy version that the engine reported for this piece, or `""` if it reports none. */
   readonly policyVersion: string;
   /**
-   * How the piece ended; `abort` where the engine interrupted it and it was resumed, where the
-   * policy's version changed and sampling went on, or where the turn was cut short.
+   * The way the piece ended. `abort`: the engine interrupted the piece and it was resumed, the
+   * policy version changed during sampling, or the turn was cut short.
    */
   readonly finish: "stop" | "length" | "abort";
 }
 
-/** What one policy call returned: ids and logprobs out. */
+/** The result of one policy call. */
 export interface Generation {
-  /** The ids as sampled, the matched stop id included. */
+  /** The sampled ids, including the matched stop id. */
   readonly outputIds: readonly number[];
-  /** `logprobs[i]` belongs to `outputIds[i]`; natural logarithm, within `logprobRange`. */
+  /** `logprobs[i]` belongs to `outputIds[i]`. Natural logarithms within `logprobRange`. */
   readonly logprobs: readonly number[];
   readonly finish: Finish;
-  /** In order; their token counts add up to `outputIds.length`. One, unless the engine interrupted. */
+  /**
+   * The pieces in order. Their token counts add up to `outputIds.length`. There is only one,
+   * unless the engine interrupted the turn or the policy version changed.
+   */
   readonly pieces: readonly GenerationPiece[];
-  /** The number of prompt tokens that the engine says it saw in the first piece. */
+  /** The number of prompt tokens that the engine reported for the first piece. */
   readonly promptTokenCount?: number;
+  /** The number of prompt tokens that the engine read from its prefix cache. */
   readonly cachedTokenCount?: number;
-  /** How long its requests waited in the engine until it took them up, in milliseconds, where it says. */
+  /**
+   * Time that the turn's requests waited in the engine's queue, in milliseconds, if the engine
+   * reports it.
+   */
   readonly queueMs?: number;
-  /** Requests that were repeated though they may have been sampled; empty in the ordinary case. */
+  /** Requests that were repeated although they may have been sampled. Usually empty. */
   readonly discarded: readonly DiscardedSampling[];
 }
 
-/** Ids of a turn that came together. `logprobs[i]` belongs to `tokenIds[i]`. At least one. */
+/** One or more ids of a turn that arrived together. `logprobs[i]` belongs to `tokenIds[i]`. */
 export interface StreamedTokens {
   readonly tokenIds: readonly number[];
   readonly logprobs: readonly number[];
 }
 
-/** Which probabilities an engine's logprobs are logarithms of. */
+/** The probabilities that an engine reports logprobs of. */
 export type LogprobConvention =
   /** Softmax of the logits divided by the temperature, before top-k, top-p and min-p. */
   | "tempered"
@@ -126,89 +141,98 @@ export type LogprobConvention =
   /** After every sampling transform. */
   | "processed";
 
-/** What is known of a running engine. JSON-able; recorded with the run. */
+/** The description of a running engine. JSON-able, and recorded with the run. */
 export interface EngineDescription {
   /** Such as `sglang`. */
   readonly kind: string;
   readonly url?: string;
   readonly model?: string;
   readonly policyVersion?: string;
-  /** The file that the weights came from, where `model` is the name by which it was fetched to this machine. */
+  /** The file with the weights, if `model` is the name under which they were downloaded. */
   readonly weightsFile?: string;
-  /** The server's own release, where it says so. */
+  /** The server's release, if it reports one. */
   readonly engineVersion?: string;
   readonly logprobConvention: LogprobConvention;
-  /** The convention could not be found out, and is the server's default. */
+  /** Set if the convention could not be determined, so that the server's default is assumed. */
   readonly isConventionAssumed?: true;
-  /** Longest prompt and output together, where the engine says so: a whole number, at least 1. */
+  /**
+   * Maximum length of prompt and output together, in tokens, at least 1, if the engine reports it.
+   */
   readonly contextLength?: number;
-  /** What of this is assumed rather than known, and why. */
+  /** The fields of this description that are assumed, each with the reason. */
   readonly warnings?: readonly string[];
 }
 
-/** How busy one worker of an engine is. JSON-able; what it does not say is absent. */
+/**
+ * The load of one worker of an engine. JSON-able. Fields that the worker does not report are
+ * absent.
+ */
 export interface WorkerLoad {
-  /** Its address, where it has one. */
+  /** The worker's address, if it has one. */
   readonly url?: string;
-  /** Requests that are sampled. */
+  /** Number of requests that are being sampled. */
   readonly runningCount: number;
-  /** Requests that wait for their turn. */
+  /** Number of requests in the queue. */
   readonly waitingCount?: number;
-  /** How much of the memory for keys and values is in use, 0 to 1. */
+  /** The used share of the memory for keys and values, 0 to 1. */
   readonly keyValueUse?: number;
-  /** How many tokens that memory holds in all. */
+  /** Capacity of that memory in tokens. */
   readonly keyValueTokens?: number;
 }
 
-/** How busy an engine is. JSON-able. */
+/** The load of an engine. JSON-able. */
 export interface EngineLoad {
   readonly workers: readonly WorkerLoad[];
-  /** Addresses that did not say, and why. */
+  /** Addresses that did not report their load, each with the reason. */
   readonly silent: readonly { readonly url: string; readonly reason: string }[];
 }
 
-/** Ids whose probabilities are asked for. */
+/** A request for the logprobs of given ids. */
 export interface ScoreRequest {
   readonly ids: readonly number[];
-  /** The first index that is scored, at least 1: each id is scored behind those before it. Default 1. */
+  /** The first index to score, at least 1. Each id is scored given the ids before it. Default 1. */
   readonly from?: number;
-  /** Scores are of the softmax at this temperature; 0 scores as 1 does. */
+  /** Scores use the softmax at this temperature. 0 counts as 1. */
   readonly sampling: Pick<SamplingParameters, "temperature">;
-  /** Number of ids that the policy's tokenizer has; `ids` are below it. Where absent, any are taken. */
+  /**
+   * Number of ids of the policy's tokenizer. `ids` are below it. If absent, any valid id is
+   * accepted.
+   */
   readonly vocabularySize?: number;
 }
 
-/** What accompanies a policy call. */
+/** Signals and callbacks of a policy call. */
 export interface GenerateOptions {
-  /** Aborted, the call throws its reason, and the engine is told to stop. */
+  /** When it aborts, the call throws its reason, and the engine stops sampling. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Aborted, the engine is told to stop and returns what it has sampled of the turn so far, with the
-   * finish `length`. An engine that cannot do so ignores it.
+   * When it aborts, the engine stops sampling and returns the ids it has so far with the finish
+   * `length`. An engine that does not support this ignores the signal.
    */
   readonly cutShort?: AbortSignal | undefined;
   /**
-   * Told once `cutShort` is aborted where the server cannot be told to stop early, such as llama.cpp's, which has no
-   * path for it: its answer comes when it has sampled all. An engine that says nothing and does not answer is
-   * taken for hung after a while.
+   * Called after `cutShort` aborts if the server has no way to stop early, as llama.cpp's server.
+   * Its answer comes after all tokens are sampled. An engine that neither stops early nor calls this
+   * counts as hung after a while.
    */
   readonly onNotCutShort?: (() => void) | undefined;
   /**
-   * Told where whoever owns the policy waits no longer for what is being sampled, as an update of its weights that
-   * interrupts does after a while: that nothing is handed over of it is then no fault of the engine's.
+   * Called when the owner of the policy stops waiting for this turn, for example because a weight
+   * update interrupts it. An engine that returns nothing afterwards is not at fault.
    */
-  readonly onGivenUp?: (() => void) | undefined;
+  readonly onAbandoned?: (() => void) | undefined;
   /**
-   * Told of sampled ids as they come, in order, each once; joined they are the generation's. What was
-   * told is never taken back: where a request breaks afterwards, the turn goes on from these ids as it
-   * does after an interruption, and where it cannot, the call fails. It is called between the server's
-   * messages and keeps them waiting, so it must return at once: nothing is queued for it here, and who
-   * hands on to a slow reader keeps a bounded queue of their own. What it throws, the call throws.
+   * Called with sampled ids as they arrive, in order, each id once. Together they are the
+   * generation's ids.
+   *
+   * Streamed ids are never withdrawn. If a request breaks later, the turn continues from these ids;
+   * if it cannot continue, the call fails. The callback runs between the server's messages and must
+   * return at once: the engine queues nothing for it. An error that it throws fails the call.
    */
   readonly onTokens?: ((tokens: StreamedTokens) => void) | undefined;
   /**
-   * Told with `true` when the call is held up by whoever owns the policy, such as while its weights are
-   * changed, and with `false` when it is not any more: no time limit runs meanwhile.
+   * Called with `true` when the owner of the policy pauses the call, for example to change the
+   * weights, and with `false` when the pause ends. Time limits do not run during the pause.
    */
   readonly onHeld?: ((isHeld: boolean) => void) | undefined;
 }
@@ -217,41 +241,42 @@ export interface GenerateOptions {
 export interface Engine {
   readonly kind: string;
   /**
-   * Samples one turn. Interruptions by the engine (weight updates) are resumed inside; a turn of which something is
-   * demanded as a whole begins anew there, and fails as `engine/interrupted` where `onTokens` was told of it.
+   * Samples one turn and resumes it after interruptions by the engine (weight updates). A turn with
+   * a rule on its complete output is sampled again from its start; if `onTokens` was already called
+   * for it, the call fails with `engine/interrupted`.
    *
    * @throws RolloutError with party `engine`: `engine/unreachable`, `engine/timeout`,
    *   `engine/overloaded`, `engine/bad-request`, `engine/prompt-too-long`, `engine/bad-reply`,
-   *   `engine/nan`, `engine/interrupted`, `engine/unauthorized`, `engine/server-error`; it carries
-   *   what was sampled and is discarded.
-   * @throws UsageError for what no engine can sample: an id that is not of the vocabulary, or no room for a
-   *   single id; nothing is sent. The same after `close()`.
-   * @throws the signal's reason where the signal is aborted; the engine is then told to stop.
+   *   `engine/nan`, `engine/interrupted`, `engine/unauthorized`, `engine/server-error`. It lists
+   *   the tokens that were sampled and discarded.
+   * @throws UsageError if no engine can sample the request (an id outside the vocabulary, or
+   *   `maxNewTokens` below 1), and after `close()`. Nothing is sent.
+   * @throws the signal's reason if the signal aborts. The engine then stops sampling.
    */
   generate(request: GenerateRequest, options?: GenerateOptions): Promise<Generation>;
   /**
-   * Scores ids that are there: `result[i]` is the logprob of `ids[from + i]`, under the engine's own
-   * convention; what is `processed` is scored as it is where the temperature alone was set. Absent
-   * where the engine cannot.
+   * Scores given ids: `result[i]` is the logprob of `ids[from + i]` under the engine's own
+   * convention. With the convention `processed`, only the temperature is applied. Absent if the
+   * engine cannot score.
    *
    * @throws RolloutError as `generate()` does.
-   * @throws UsageError where the engine cannot score at this temperature under its own convention.
-   * @throws the signal's reason where the signal is aborted.
+   * @throws UsageError if the engine cannot score at this temperature under its own convention.
+   * @throws the signal's reason if the signal aborts.
    */
   score?(request: ScoreRequest, options?: { signal?: AbortSignal }): Promise<readonly number[]>;
   /**
-   * Asks the engine what it is.
+   * Requests the engine's description.
    *
-   * @throws RolloutError `engine/unreachable` where nothing answers.
+   * @throws RolloutError `engine/unreachable` if nothing answers.
    */
   describe(options?: { signal?: AbortSignal }): Promise<EngineDescription>;
   /**
-   * Asks how busy the engine is. Absent where it cannot say. An address that does not answer is listed
-   * as silent.
+   * Requests the engine's load. Absent if the engine cannot report it. An address that does not
+   * answer is listed as silent.
    *
-   * @throws the signal's reason where the signal is aborted.
+   * @throws the signal's reason if the signal aborts.
    */
   load?(options?: { signal?: AbortSignal }): Promise<EngineLoad>;
-  /** Closes connections. The engine takes no calls afterwards. */
+  /** Closes connections. The engine accepts no calls afterwards. */
   close(): Promise<void>;
 }

@@ -1,39 +1,40 @@
 import type { Finish, GenerateRequest, Generation } from "./engine.ts";
 
-type Asked = Pick<GenerateRequest, "maxNewTokens" | "sampling" | "stopTokenIds">;
+type StopRules = Pick<GenerateRequest, "maxNewTokens" | "sampling" | "stopTokenIds">;
 
-/** The stop that the last id is, if it is one. */
+/** Returns the finish `stop` if the last id is a stop id. */
 export function findStop(
   ids: readonly number[],
-  asked: Omit<Asked, "maxNewTokens">,
+  rules: Omit<StopRules, "maxNewTokens">,
 ): Finish | undefined {
   const last = ids.at(-1);
-  const stops = last !== undefined && !ignoresStops(asked) && asked.stopTokenIds.includes(last);
+  const stops = last !== undefined && !ignoresStops(rules) && rules.stopTokenIds.includes(last);
   return stops ? { type: "stop", matched: last } : undefined;
 }
 
-/** Whether sampling goes on behind stop ids, as engines do where they are told to. */
-export function ignoresStops({ sampling }: Pick<Asked, "sampling">): boolean {
+/** True if sampling continues after stop ids (`ignore_eos`). */
+export function ignoresStops({ sampling }: Pick<StopRules, "sampling">): boolean {
   return sampling.extra?.["ignore_eos"] === true;
 }
 
 /**
- * How sampling that was interrupted ended after all: an engine makes one more step after it was told to stop,
- * and that step may have sampled the stop id or used up the budget. Nothing where there is more to sample.
+ * Finds the finish of an interrupted request. An engine makes one more step after an abort, and
+ * that step may have sampled a stop id or used up the budget. Returns `undefined` if the turn must
+ * continue.
  */
-export function findEnd(ids: readonly number[], asked: Asked): Finish | undefined {
+export function findEnd(ids: readonly number[], rules: StopRules): Finish | undefined {
   return (
-    findStop(ids, asked) ?? (ids.length >= asked.maxNewTokens ? { type: "length" } : undefined)
+    findStop(ids, rules) ?? (ids.length >= rules.maxNewTokens ? { type: "length" } : undefined)
   );
 }
 
 /**
- * What an engine handed over: behind the stop id it has come to its end, also where the engine was told to cut it
- * short, or calls it `length` because that id was the last that it was allowed.
+ * Corrects the finish `length` to `stop` if the last id is a stop id. Engines report `length` if
+ * the caller cut the turn short, or if the stop id was the last one that the budget allowed.
  */
-export function withEnd(generation: Generation, asked: Asked): Generation {
+export function withEnd(generation: Generation, rules: StopRules): Generation {
   const { finish, outputIds, pieces } = generation;
-  const stop = finish.type === "length" ? findStop(outputIds, asked) : undefined;
+  const stop = finish.type === "length" ? findStop(outputIds, rules) : undefined;
   if (stop === undefined) return generation;
   const last = pieces.at(-1);
   const ended = last === undefined ? [] : [{ ...last, finish: "stop" as const }];

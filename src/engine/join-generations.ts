@@ -1,13 +1,13 @@
 import type { Generation } from "./engine.ts";
 
-/** What was sampled of a turn before an interruption and after it, as one generation. */
+/** Joins what was sampled of a turn before and after an interruption. */
 export function joinGenerations(first: Generation, second: Generation): Generation {
   const pieces = first.pieces.map((piece) => ({ ...piece, finish: "abort" as const }));
   const queued = [first.queueMs, second.queueMs].filter((ms) => ms !== undefined);
-  // The counts are those of the request that the turn begins with.
-  const begun = first.outputIds.length === 0 ? second : first;
+  // The prompt counts are those of the first request that sampled something.
+  const start = first.outputIds.length === 0 ? second : first;
   return {
-    ...begun,
+    ...start,
     outputIds: [...first.outputIds, ...second.outputIds],
     logprobs: [...first.logprobs, ...second.logprobs],
     finish: second.finish,

@@ -1,12 +1,13 @@
 /**
- * Between which bounds a sampled token's logprob is believed, both included, in nats. Rounding may lift
- * the logarithm of a probability of 1 a little above 0. At the other end no sampler draws what is less
- * likely than its own random numbers are fine, and even at a temperature of 100 the untempered logarithm
- * of what it drew stays far above the bound: what lies below is a server's stand-in for minus infinity.
+ * The range of a sampled token's logprob, both bounds included, in nats.
+ *
+ * Rounding can lift the logarithm of a probability of 1 a little above 0. Values below the lower
+ * bound are a server's replacement for minus infinity: no sampler draws tokens that unlikely, even
+ * at a temperature of 100.
  */
-export const logprobRange = { least: -10_000, most: 1e-6 } as const;
+export const logprobRange = { min: -10_000, max: 1e-6 } as const;
 
-/** Whether a value can be the logprob of a token that was sampled. */
+/** True if a value can be the logprob of a sampled token. */
 export function isSampledLogprob(value: unknown): value is number {
-  return typeof value === "number" && value >= logprobRange.least && value <= logprobRange.most;
+  return typeof value === "number" && value >= logprobRange.min && value <= logprobRange.max;
 }

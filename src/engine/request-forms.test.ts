@@ -30,7 +30,7 @@ const constraints = {
   "structural-tag": { type: "structural-tag", tag },
 } as const;
 
-describe("stop texts and constraints in a server's own words", () => {
+describe("stop texts and constraints in each server's format", () => {
   test.each([
     ["json-schema", { json_schema: JSON.stringify(schema) }],
     ["regex", { regex: "a+" }],
@@ -67,7 +67,7 @@ describe("stop texts and constraints in a server's own words", () => {
     });
   });
 
-  test("llama.cpp, which knows schemas", () => {
+  test("llama.cpp, which supports schemas", () => {
     const settings = { model: undefined, slotAffinity: "prompt" } as const;
     const options = { settings, leavesTextUnparsed: true };
     expect(
@@ -75,7 +75,7 @@ describe("stop texts and constraints in a server's own words", () => {
     ).toMatchObject({ prompt: [1, 2_000_000], stop: ["\n\n", "é"], json_schema: schema });
   });
 
-  test("nothing of either where there is none", () => {
+  test("no fields if there are none", () => {
     const { stopTexts: _, ...turn } = pieceWith().turn;
     const piece = { ...pieceWith(), turn };
     const sampling = toJson(encodeSglangBody(piece, { wireId: "w", stream: false }))[
@@ -90,7 +90,7 @@ describe("stop texts and constraints in a server's own words", () => {
 
   test.each([{ stopTexts: ["x"] }, { constraint: constraints.regex }])(
     "engines in process refuse %j",
-    (asked) => {
+    (fields) => {
       const request = {
         promptIds: [1],
         sampling: {},
@@ -98,7 +98,7 @@ describe("stop texts and constraints in a server's own words", () => {
         stopTokenIds: [],
         requestId: "r",
         sessionId: "s",
-        ...asked,
+        ...fields,
       };
       const limits = { vocabularySize: 10, contextLength: 10 };
       expect(() => checkGenerateRequest(request, limits)).toThrow(RolloutError);

@@ -24,7 +24,7 @@ const request: GenerateRequest = {
 
 const toWireId = (requestId: string): string => `1~${requestId}`;
 
-/** Samples a turn of which the server's replies are these, one after the other. */
+/** Samples a turn with these replies of the server, in order. */
 async function sample(
   replies: readonly PieceReply[],
   sampling: GenerateRequest["sampling"] = {},
@@ -36,9 +36,9 @@ async function sample(
   }: {
     readonly form?: Pick<GenerateRequest, "constraint">;
     readonly onTokens?: GenerateOptions["onTokens"];
-    /** What is told of before the reply. */
+    /** Tokens that are streamed before the reply. */
     readonly streamed?: readonly number[];
-    /** The turn is cut short while the server works on the request with this number. */
+    /** The number of the request during which the turn is cut short. */
     readonly cutAfter?: number;
   } = {},
 ): Promise<{ generation: Generation | RolloutError; pieces: readonly PieceRequest[] }> {
@@ -81,7 +81,7 @@ async function sample(
 }
 
 function fails(): never {
-  throw new Error("nobody asked for this");
+  throw new Error("unexpected call");
 }
 
 function pieceOf(ids: readonly number[], logprobs = ids.map(() => -1)): SampledPiece {
@@ -91,7 +91,7 @@ function pieceOf(ids: readonly number[], logprobs = ids.map(() => -1)): SampledP
 const finish = { type: "stop", matched: 2 } as const;
 const good: PieceReply = { type: "finished", piece: pieceOf([10, 2]), finish };
 
-describe("a piece that no sample may carry", () => {
+describe("an invalid piece", () => {
   const wrong: [string, SampledPiece, string][] = [
     ["an id of another vocabulary", pieceOf([10, 100]), "sampled id 1 is 100"],
     ["half an id", pieceOf([10.5]), "sampled id 0 is 10.5"],
@@ -100,14 +100,20 @@ describe("a piece that no sample may carry", () => {
     ["too few logprobs", pieceOf([10, 11], [-1]), "2 ids were sampled with 1 logprobs"],
     ["too many ids", pieceOf([1, 2, 3, 4, 5, 6, 7, 8, 9]), "9 ids were sampled"],
   ];
-  test.each(wrong)("finished, of %s, is discarded and asked for anew", async (_, piece, reason) => {
-    const { generation, pieces } = await sample([{ type: "finished", piece, finish }, good]);
-    expect(generation).toMatchObject({
-      outputIds: [10, 2],
-      discarded: [{ requestId: "a", reason, tokenCount: piece.ids.length }],
-    });
-    expect(pieces.map(({ inputIds }) => inputIds)).toEqual([request.promptIds, request.promptIds]);
-  });
+  test.each(wrong)(
+    "finished, of %s, is discarded and requested again",
+    async (_, piece, reason) => {
+      const { generation, pieces } = await sample([{ type: "finished", piece, finish }, good]);
+      expect(generation).toMatchObject({
+        outputIds: [10, 2],
+        discarded: [{ requestId: "a", reason, tokenCount: piece.ids.length }],
+      });
+      expect(pieces.map(({ inputIds }) => inputIds)).toEqual([
+        request.promptIds,
+        request.promptIds,
+      ]);
+    },
+  );
 
   test.each(wrong)("interrupted, of %s, is not resumed", async (_, piece, reason) => {
     const interrupted: PieceReply = { type: "interrupted", piece, message: "" };
@@ -127,7 +133,7 @@ describe("a piece that no sample may carry", () => {
     ]);
   });
 
-  test("fails the turn the third time, though something came in between", async () => {
+  test("fails the turn the third time, even after progress in between", async () => {
     const bad: PieceReply = { type: "finished", piece: pieceOf([100]), finish };
     const kept: PieceReply = { type: "interrupted", piece: pieceOf([9]), message: "" };
     const { generation, pieces } = await sample([bad, kept, bad, bad]);
@@ -143,7 +149,7 @@ describe("a piece that no sample may carry", () => {
   });
 });
 
-test("what is sampled behind an interruption is sampled with another seed", async () => {
+test("a continued turn is sampled with another seed", async () => {
   const { pieces } = await sample(
     [
       { type: "interrupted", piece: pieceOf([]), message: "" },
@@ -159,16 +165,16 @@ test("what is sampled behind an interruption is sampled with another seed", asyn
   ]);
 });
 
-describe("a turn that is held to a form as a whole", () => {
+describe("a turn with a rule on its complete output", () => {
   const form = { constraint: { type: "regex", pattern: "abc" } } as const;
-  const reason = "it was interrupted, and constraint (regex) is of the whole turn";
+  const reason = "it was interrupted, and constraint (regex) applies to the complete turn";
   const interrupted: PieceReply = {
     type: "interrupted",
     piece: pieceOf([9, 8]),
     message: "new weights",
   };
 
-  test("is asked for anew where it was interrupted", async () => {
+  test("is sampled again if it was interrupted", async () => {
     const { generation, pieces } = await sample([interrupted, good], { seed: 5 }, { form });
     expect(generation).toEqual({
       outputIds: [10, 2],
@@ -185,7 +191,7 @@ describe("a turn that is held to a form as a whole", () => {
     ]);
   });
 
-  test("is its beginning where it is cut short before it has begun anew", async () => {
+  test("keeps its first part if it is cut short before it is sampled again", async () => {
     const nothing: PieceReply = { type: "interrupted", piece: pieceOf([]), message: "" };
     const replies = [interrupted, nothing, nothing];
     const { generation, pieces } = await sample(replies, {}, { form, cutAfter: 3 });
@@ -203,7 +209,7 @@ describe("a turn that is held to a form as a whole", () => {
     ]);
   });
 
-  test("is what was sampled anew where it is cut short behind that", async () => {
+  test("is the second part if it is cut short after it was sampled again", async () => {
     const again: PieceReply = { type: "interrupted", piece: pieceOf([7]), message: "" };
     const { generation } = await sample([interrupted, again], {}, { form, cutAfter: 2 });
     expect(generation).toMatchObject({
@@ -213,28 +219,29 @@ describe("a turn that is held to a form as a whole", () => {
     });
   });
 
-  test("is whole where it was interrupted behind its stop id", async () => {
-    const whole: PieceReply = { type: "interrupted", piece: pieceOf([9, 2]), message: "" };
-    const { generation } = await sample([whole], {}, { form });
+  test("is complete if it was interrupted after its stop id", async () => {
+    const complete: PieceReply = { type: "interrupted", piece: pieceOf([9, 2]), message: "" };
+    const { generation } = await sample([complete], {}, { form });
     expect(generation).toMatchObject({ outputIds: [9, 2], finish, discarded: [] });
   });
 
-  test("fails where its beginning was told", async () => {
-    const told: number[] = [];
-    const onTokens: GenerateOptions["onTokens"] = ({ tokenIds }) => void told.push(...tokenIds);
+  test("fails if its first ids were streamed", async () => {
+    const streamedIds: number[] = [];
+    const onTokens: GenerateOptions["onTokens"] = ({ tokenIds }) =>
+      void streamedIds.push(...tokenIds);
     const { generation, pieces } = await sample([interrupted], {}, { form, onTokens });
     expect(generation).toMatchObject({
       code: "engine/interrupted",
       retryable: true,
       message:
-        "Cannot sample on in request a: it was interrupted (new weights) behind tokens that were streamed, " +
-        "and constraint (regex) is of the whole turn, expected the turn to be asked for again",
+        "Cannot continue request a: it was interrupted (new weights) after tokens were streamed, " +
+        "and constraint (regex) applies to the complete turn, expected the turn to be requested again",
       discarded: [{ requestId: "a", reason: "the turn failed later", tokenCount: 2 }],
     });
-    expect([told, pieces.length]).toEqual([[9, 8], 1]);
+    expect([streamedIds, pieces.length]).toEqual([[9, 8], 1]);
   });
 
-  test("fails where its stream broke off", async () => {
+  test("fails if its stream broke off", async () => {
     const problem = { code: "engine/unreachable", problem: "the stream broke" } as const;
     const failure = { ...problem, expected: "an answer", retry: true, maySample: false };
     const { generation, pieces } = await sample(
@@ -245,14 +252,14 @@ describe("a turn that is held to a form as a whole", () => {
     expect(generation).toMatchObject({
       code: "engine/interrupted",
       retryable: true,
-      message: expect.stringContaining("it was interrupted (the stream broke) behind") as string,
+      message: expect.stringContaining("it was interrupted (the stream broke) after") as string,
       discarded: [{ requestId: "a", tokenCount: 1 }],
     });
     expect(pieces).toHaveLength(1);
   });
 });
 
-test("twenty turns at once let the event loop get round in between", async () => {
+test("twenty turns at once let other tasks of the event loop run", async () => {
   const burn = (): void => {
     const end = performance.now() + 6;
     while (performance.now() < end);
@@ -267,7 +274,7 @@ test("twenty turns at once let the event loop get round in between", async () =>
     url: "http://server",
     close: fails,
     async send() {
-      // All replies come at once.
+      // All replies arrive at once.
       if (++sentCount === 20) answered.resolve();
       await answered.promise;
       return { type: "reply", status: 200, headers: {}, text: "" };
@@ -293,25 +300,25 @@ test("twenty turns at once let the event loop get round in between", async () =>
     ),
   );
   clearInterval(rounds);
-  // Each writes and reads for longer than one round of the loop may be kept; a few may share one.
+  // Each turn takes longer than one iteration may be blocked. A few may share one.
   expect(seen.written.size).toBeGreaterThan(5);
   expect(seen.read.size).toBeGreaterThan(5);
 });
 
 describe("a turn that is cut short", () => {
-  /** A server that samples one id for each call of `sample()`, until it is told to stop. */
+  /** A server that samples one id for each call of `sample()`, until it is aborted. */
   function slowServer(canAbort: boolean) {
     const settings = toHttpEngineSettings({ url: "http://server", ...manualClock() });
     const transport = { url: "http://server", send: fails, close: fails };
     const worker: Worker = { url: "http://server", transport, control: transport };
     const workers = createWorkerSet({ workers: [worker], cooldownMs: 0, clock: settings.clock });
-    const asked = withResolvers();
+    const requested = withResolvers();
     const answer = withResolvers<PieceReply>();
     const aborted: string[] = [];
     const signals = { signal: undefined, closing: new AbortController().signal };
     const protocol: SamplingProtocol = {
       async samplePiece() {
-        asked.resolve();
+        requested.resolve();
         return await answer.promise;
       },
       async abortRequest(_worker, requestId) {
@@ -334,13 +341,13 @@ describe("a turn that is cut short", () => {
       onNotCutShort,
     };
     const timesNotCut = (): number => notCutCount;
-    return { asked: asked.promise, answer, aborted, cut, context, timesNotCut };
+    return { requested: requested.promise, answer, aborted, cut, context, timesNotCut };
   }
 
-  test("tells the server, and ends with what it has sampled", async () => {
-    const { asked, aborted, cut, context, timesNotCut } = slowServer(true);
+  test("makes the server stop, and ends with the sampled ids", async () => {
+    const { requested, aborted, cut, context, timesNotCut } = slowServer(true);
     const call = sampleTurn(request, context);
-    await asked;
+    await requested;
     cut.abort();
     expect(await call).toEqual({
       outputIds: [10, 11],
@@ -353,10 +360,10 @@ describe("a turn that is cut short", () => {
     expect(timesNotCut()).toBe(0);
   });
 
-  test("takes the whole turn of a server that cannot be told, and says so before it comes", async () => {
-    const { asked, answer, cut, context, timesNotCut } = slowServer(false);
+  test("waits for the complete turn if the server cannot stop, and reports that before", async () => {
+    const { requested, answer, cut, context, timesNotCut } = slowServer(false);
     const call = sampleTurn(request, context);
-    await asked;
+    await requested;
     expect(timesNotCut()).toBe(0);
     cut.abort();
     await new Promise((resolve) => setImmediate(resolve));
@@ -365,18 +372,18 @@ describe("a turn that is cut short", () => {
     expect(await call).toMatchObject({ outputIds: [10, 2], finish });
   });
 
-  test("fails by what is thrown by whoever is told that the server cannot be", async () => {
-    const { asked, answer, cut, context } = slowServer(false);
+  test("fails with an error that `onNotCutShort` throws", async () => {
+    const { requested, answer, cut, context } = slowServer(false);
     const broken = (): never => fails();
     const call = sampleTurn(request, { ...context, onNotCutShort: broken });
-    await asked;
+    await requested;
     cut.abort();
     await new Promise((resolve) => setImmediate(resolve));
     answer.resolve(good);
-    await expect(call).rejects.toThrow("nobody asked for this");
+    await expect(call).rejects.toThrow("unexpected call");
   });
 
-  test("asks for nothing where it was cut short before", async () => {
+  test("sends no request if it was cut short before", async () => {
     const { cut, aborted, context } = slowServer(true);
     cut.abort();
     const generation = await sampleTurn(request, context);
@@ -384,7 +391,7 @@ describe("a turn that is cut short", () => {
     expect(aborted).toEqual([]);
   });
 
-  test("asks for nothing where it was cut short as it waited for its turn", async () => {
+  test("sends no request if it was cut short while it waited to run", async () => {
     const { cut, answer, context } = slowServer(false);
     answer.resolve(good);
     const call = sampleTurn(request, context);
@@ -393,9 +400,9 @@ describe("a turn that is cut short", () => {
   });
 
   test("does not wait for another attempt", async () => {
-    const { asked, answer, cut, context } = slowServer(false);
+    const { requested, answer, cut, context } = slowServer(false);
     const call = sampleTurn(request, context);
-    await asked;
+    await requested;
     const problem = { code: "engine/overloaded", problem: "HTTP 503", expected: "room" } as const;
     const failure = { ...problem, retry: true, maySample: false };
     answer.resolve({ type: "failed", failure });

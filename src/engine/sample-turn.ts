@@ -13,20 +13,22 @@ import { RepeatedCall } from "./http/repeated-call.ts";
 import { ReplyProblem } from "./http/reply-reading.ts";
 import type { SamplingProtocol } from "./http/sampling-protocol.ts";
 import { TurnProgress } from "./turn-progress.ts";
-import { interruptedBehindTold } from "./whole-demand.ts";
+import { interruptedAfterStreaming } from "./output-rule.ts";
 
-/** What sampling a turn works with. */
+/** The objects that `sampleTurn()` works with. */
 interface TurnContext extends CallContext {
   readonly protocol: SamplingProtocol;
-  /** Told of tokens as they come. */
+  /** Called with tokens as they arrive. */
   readonly onTokens?: GenerateOptions["onTokens"];
 }
 
 /**
- * Samples one turn: repeats what failed, resumes what the engine interrupted, and begins it anew where it
- * cannot go on. A request that may have been sampled is aborted and recorded before a fresh one takes its
- * place. What the caller was told of stays: a request that breaks behind it is resumed, and one whose reply
- * contradicts it, or that cannot go on, fails.
+ * Samples one turn: retries failed requests, resumes interrupted ones, and starts the turn again if
+ * it cannot be resumed.
+ *
+ * A request that may have been sampled is aborted and recorded before another one replaces it.
+ * Streamed ids are kept: a request that breaks after streaming is resumed. The call fails if a
+ * later reply contradicts the streamed ids, or if a turn with streamed ids cannot be resumed.
  *
  * @throws RolloutError, or the signal's reason, as `Engine.generate()` says.
  */
@@ -36,12 +38,12 @@ export async function sampleTurn(
 ): Promise<Generation> {
   const { protocol, workers, onTokens } = context;
   const progress = new TurnProgress(request);
-  const { demand } = progress;
+  const { rule } = progress;
   const lost = (): ReturnType<TurnProgress["lost"]> => progress.lost();
-  /** The turn has begun for whoever was told of it, and cannot go on. */
+  /** Throws if ids were streamed and the turn cannot be resumed. */
   const throwIfStuck = ({ requestId, stream }: CallRequest, why: string): void => {
-    if (demand === undefined || toTold(stream) === undefined) return;
-    throw interruptedBehindTold(requestId, { demand, why, discarded: progress.lost() });
+    if (rule === undefined || streamedPart(stream) === undefined) return;
+    throw interruptedAfterStreaming(requestId, { rule, why, discarded: progress.lost() });
   };
   using call = new RepeatedCall({ verb: "sample", noun: "the turn", lost }, context);
   for (;;) {
@@ -76,11 +78,11 @@ export async function sampleTurn(
         break;
       case "failed": {
         const { failure, tokenCount } = reply;
-        const told = toTold(stream);
-        const isContradicted = told !== undefined && isUnsound(failure);
-        if (told !== undefined && !isContradicted) {
-          const finish = findEnd(told.ids, { ...piece.turn, maxNewTokens });
-          progress.add(piece, told, finish?.type ?? "abort");
+        const streamed = streamedPart(stream);
+        const isContradicted = streamed !== undefined && isUnsound(failure);
+        if (streamed !== undefined && !isContradicted) {
+          const finish = findEnd(streamed.ids, { ...piece.turn, maxNewTokens });
+          progress.add(piece, streamed, finish?.type ?? "abort");
           call.noteProgress();
           if (finish !== undefined) return progress.toGeneration(finish);
         }
@@ -96,11 +98,13 @@ export async function sampleTurn(
   }
 }
 
-/** Tells of what the reply holds beyond what was streamed, where that is so much as its beginning. */
+/**
+ * Streams the rest of a reply. Fails the reply if it does not start with the ids streamed before.
+ */
 function completeStream(reply: PieceReply, stream: PieceStream | undefined): PieceReply {
   if (stream === undefined) return reply;
   if (reply.type === "nan-happened") {
-    return stream.ids.length === 0 ? reply : refuseReply(nanBehindTold(), reply.tokenCount);
+    return stream.ids.length === 0 ? reply : refuseReply(nanAfterStreaming(), reply.tokenCount);
   }
   if (reply.type === "failed") return reply;
   const { ids, logprobs } = reply.piece;
@@ -113,25 +117,25 @@ function completeStream(reply: PieceReply, stream: PieceStream | undefined): Pie
   }
 }
 
-function nanBehindTold(): ReplyProblem {
+function nanAfterStreaming(): ReplyProblem {
   return new ReplyProblem("NaN happened", "finite logits", "engine/nan");
 }
 
-/** What was told of a request that failed behind it. */
-function toTold(stream: PieceStream | undefined): SampledPiece | undefined {
+/** Returns the ids that were streamed before a request failed. */
+function streamedPart(stream: PieceStream | undefined): SampledPiece | undefined {
   if (stream === undefined || stream.ids.length === 0) return undefined;
   const { ids, logprobs, policyVersion } = stream;
   return { ids, logprobs, versions: [{ tokenCount: ids.length, policyVersion }] };
 }
 
-/** Whether a reply cannot be, as opposed to one that did not come. */
+/** True if the reply was invalid, as opposed to missing. */
 function isUnsound({ code }: AttemptFailure): boolean {
   return code === "engine/bad-reply" || code === "engine/nan";
 }
 
 /**
- * Every reply of every server passes here, interrupted or not: what no sample may carry is refused
- * before it is kept, and is never sent back as a part of the next prompt.
+ * Refuses an invalid reply before its ids are kept or sent as part of the next prompt. Every reply
+ * of every server passes through here, interrupted or not.
  */
 function refuseUnusable(reply: PieceReply, { turn, maxNewTokens }: PieceRequest): PieceReply {
   if (reply.type !== "finished" && reply.type !== "interrupted") return reply;

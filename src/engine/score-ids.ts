@@ -1,17 +1,16 @@
 import { takeTurn } from "../async/take-turn.ts";
-import { RolloutError, UsageError } from "../errors.ts";
-import type { LogprobConvention, ScoreRequest } from "./engine.ts";
+import { UsageError } from "../errors.ts";
+import type { LogprobConvention } from "./engine.ts";
 import { findLogprobProblem } from "./check-sampled.ts";
 import type { ScoreReply } from "./http/piece-reply.ts";
 import { refuseReply } from "./http/piece-reply.ts";
 import type { ScorePiece } from "./http/piece-request.ts";
 import { ReplyProblem } from "./http/reply-reading.ts";
-import { findForeignId, idExpectation } from "./token-id.ts";
 import type { CallContext } from "./http/repeated-call.ts";
 import { RepeatedCall } from "./http/repeated-call.ts";
 import type { ScoringProtocol } from "./http/sampling-protocol.ts";
 
-/** What scoring works with. */
+/** The objects that `scoreIds()` works with. */
 interface ScoreContext extends CallContext {
   readonly scoring: ScoringProtocol;
   /** Names the call, and spreads calls over workers. */
@@ -19,7 +18,7 @@ interface ScoreContext extends CallContext {
 }
 
 /**
- * Scores ids: repeats what failed or was interrupted, from the beginning.
+ * Scores ids. A request that fails or is interrupted is repeated from the start.
  *
  * @throws RolloutError, or the signal's reason, as `Engine.score()` says.
  */
@@ -55,7 +54,7 @@ export async function scoreIds(
   }
 }
 
-/** Every server's scores pass here. */
+/** Refuses invalid scores. The scores of every server pass through here. */
 function refuseUnusable(reply: ScoreReply, { ids, from }: ScorePiece): ScoreReply {
   if (reply.type !== "scored") return reply;
   const { logprobs } = reply;
@@ -67,37 +66,13 @@ function refuseUnusable(reply: ScoreReply, { ids, from }: ScorePiece): ScoreRepl
   return problem === undefined ? reply : refuseReply(problem);
 }
 
-/**
- * The first index that is scored.
- *
- * @throws RolloutError `engine/bad-request` for what cannot be scored.
- */
-export function checkScoreRequest({
-  ids,
-  from = 1,
-  sampling,
-  vocabularySize,
-}: ScoreRequest): number {
-  const { temperature = 1 } = sampling;
-  if (!(temperature >= 0 && temperature < Infinity)) {
-    throw badRequest(`temperature is ${temperature}`, "a number of at least 0");
-  }
-  if (ids.length === 0) throw badRequest("ids is empty", "at least one id");
-  const foreign = findForeignId(ids, vocabularySize);
-  if (foreign >= 0) {
-    throw badRequest(`ids[${foreign}] is ${ids[foreign]}`, idExpectation(vocabularySize));
-  }
-  if (Number.isSafeInteger(from) && from >= 1 && from <= ids.length) return from;
-  throw badRequest(`from is ${from}`, `an index, 1 to ${ids.length}`);
-}
-
-/** Whether a temperature changes nothing: 0 scores as 1 does. */
+/** True if a temperature does not change scores. 0 scores as 1 does. */
 export function isNeutral(temperature = 1): boolean {
   return temperature === 0 || temperature === 1;
 }
 
 /**
- * Refuses a temperature that the server's scores leave out and its reported logprobs do not.
+ * Throws if the server's scores ignore a temperature that its reported logprobs include.
  *
  * @throws UsageError
  */
@@ -107,14 +82,10 @@ export function refuseTempered(
 ): void {
   if (convention === "raw") return;
   const reported =
-    convention === undefined ? "of a convention that could not be found out" : convention;
+    convention === undefined ? "of a convention that could not be determined" : convention;
   throw new UsageError(
     `Cannot score at temperature ${temperature} with ${kind}: its scores are of the raw logits ` +
-      `whatever the temperature, and the logprobs of what it samples are ${reported}; ` +
+      `at any temperature, and the logprobs of what it samples are ${reported}; ` +
       "expected temperature 1 or 0, a server whose logprobs are raw, or the reference engine",
   );
-}
-
-function badRequest(problem: string, expected: string): RolloutError {
-  return new RolloutError("engine/bad-request", `Cannot score: ${problem}, expected ${expected}`);
 }

@@ -1,14 +1,14 @@
-/** The largest id that anything takes: ids go into 32-bit arrays, here and in servers. */
+/** The largest token id. Servers and this project store ids in 32-bit arrays. */
 export const largestTokenId = 2 ** 31 - 1;
 
-/** Whether a value can be a token's id; `vocabularySize` is the number of ids, where it is known. */
+/** True if a value is a token id below `vocabularySize`, if that is given. */
 export function isTokenId(value: unknown, vocabularySize = largestTokenId + 1): value is number {
   return Number.isInteger(value) && (value as number) >= 0 && (value as number) < vocabularySize;
 }
 
-/** The index of the first value that is no id, as `isTokenId()` has it; -1 where all are. */
+/** Returns the index of the first value that is not a token id (`isTokenId()`), or -1. */
 export function findForeignId(values: readonly unknown[], vocabularySize?: number): number {
-  // A plain loop with little in it: it goes over a whole prompt each turn.
+  // A plain loop, because it checks the complete prompt each turn.
   const end = vocabularySize ?? largestTokenId + 1;
   for (let index = 0; index < values.length; index++) {
     const value = values[index];
@@ -17,7 +17,7 @@ export function findForeignId(values: readonly unknown[], vocabularySize?: numbe
   return -1;
 }
 
-/** What was expected of a value that is no id, in the words of messages. */
+/** Describes the valid ids, for messages. */
 export function idExpectation(vocabularySize = largestTokenId + 1): string {
   return `an id, 0 to ${vocabularySize - 1}`;
 }

@@ -1,4 +1,4 @@
-import { restBehind } from "./continued-sampling.ts";
+import { remainingRequest } from "./continued-sampling.ts";
 import type {
   DiscardedSampling,
   Finish,
@@ -8,12 +8,14 @@ import type {
 } from "./engine.ts";
 import type { SampledPiece } from "./http/piece-reply.ts";
 import type { PieceRequest } from "./http/piece-request.ts";
-import { cannotGoOn, findWholeDemand } from "./whole-demand.ts";
+import { notResumable, findOutputRule } from "./output-rule.ts";
 
-/** What a turn has brought so far, and what became of its requests. */
+/** The ids that a turn has so far, and the outcomes of its requests. */
 export class TurnProgress {
-  /** What keeps the turn from going on behind a part of it. */
-  readonly demand: string | undefined;
+  /**
+   * The name of a rule on the turn's complete output, because of which the turn cannot be resumed.
+   */
+  readonly rule: string | undefined;
   readonly #turn: GenerateRequest;
   readonly #ids: number[] = [];
   readonly #logprobs: number[] = [];
@@ -22,21 +24,21 @@ export class TurnProgress {
   #counts: Pick<Generation, "promptTokenCount" | "cachedTokenCount"> = {};
   #queueMs: number | undefined;
   #requestCount = 0;
-  /** Turns that ended on NaN. */
+  /** Number of the turn's requests that ended on NaN. */
   nanCount = 0;
 
   constructor(turn: GenerateRequest) {
     this.#turn = turn;
-    this.demand = findWholeDemand(turn);
+    this.rule = findOutputRule(turn);
   }
 
   /**
-   * The next request: the turn, or what is left of it, under a new id, by which records tell the turn's
-   * requests apart.
+   * Returns the next request: the turn, or the rest of it. Each request gets its own id for
+   * records.
    */
   nextPiece(): PieceRequest {
-    // What cannot go on is asked for from its beginning.
-    const rest = restBehind(this.#turn, this.#ids) ?? this.#turn;
+    // A turn that cannot be resumed is requested from its start.
+    const rest = remainingRequest(this.#turn, this.#ids) ?? this.#turn;
     const number = this.#requestCount++;
     const { requestId } = this.#turn;
     return {
@@ -48,12 +50,14 @@ export class TurnProgress {
   }
 
   /**
-   * Keeps what a request brought; nothing where it sampled nothing. A part of a turn that cannot go on stands until
-   * then: whoever cuts the turn short before takes that.
+   * Keeps the sampled ids of a request, if there are any.
+   *
+   * If the turn cannot be resumed, ids of an earlier request are kept until a later request samples
+   * some, because the caller may cut the turn short before that.
    */
   add(piece: PieceRequest, sampled: SampledPiece, finish: GenerationPiece["finish"]): void {
     if (sampled.ids.length === 0) return;
-    if (this.demand !== undefined) this.#drop(cannotGoOn(this.demand));
+    if (this.rule !== undefined) this.#drop(notResumable(this.rule));
     if (this.#pieces.length === 0) {
       const { promptTokenCount, cachedTokenCount } = sampled;
       this.#counts = {
@@ -71,13 +75,13 @@ export class TurnProgress {
     }
   }
 
-  /** Discards what was kept, as the turn began anew. */
+  /** Discards the kept pieces, because the turn starts again. */
   #drop(reason: string): void {
     for (const piece of this.#pieces) this.discard(piece, reason, piece.tokenCount);
     for (const list of [this.#ids, this.#logprobs, this.#pieces]) list.length = 0;
   }
 
-  /** Records a request that may have sampled what no sample will carry. */
+  /** Records a request with tokens that are not part of the generation. */
   discard(
     { requestId }: Pick<PieceRequest, "requestId">,
     reason: string,
@@ -90,7 +94,7 @@ export class TurnProgress {
     });
   }
 
-  /** What is lost where the turn fails: what was discarded, and what was kept until then. */
+  /** Lists the tokens that are lost if the turn fails: those discarded and those kept so far. */
   lost(): readonly DiscardedSampling[] {
     const kept = this.#pieces.map(({ requestId, tokenCount }) => ({
       requestId,

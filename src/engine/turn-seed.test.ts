@@ -5,7 +5,7 @@ function seedOf(ofRun: number, seed: number, turnIndex: number): number | undefi
   return samplingOfTurn({ seed: ofRun }, { seed, turnIndex }).seed;
 }
 
-test("a turn's seed follows from the run's, the episode's and its index", () => {
+test("a turn's seed follows from the run's seed, the episode's seed and its index", () => {
   expect(samplingOfTurn({ temperature: 0.5, seed: 7 }, { seed: 2, turnIndex: 3 })).toEqual({
     temperature: 0.5,
     seed: 2_028,
@@ -18,13 +18,13 @@ test("a turn's seed follows from the run's, the episode's and its index", () => 
   );
 });
 
-test("without a seed for the run, there is none for a turn", () => {
+test("without a seed for the run, a turn has none", () => {
   const sampling = { temperature: 0.5 };
   expect(samplingOfTurn(sampling, { seed: 2, turnIndex: 3 })).toBe(sampling);
 });
 
 test.each([2 ** 44, 2 ** 50, Number.MAX_SAFE_INTEGER - 64])(
-  "episodes and turns differ where seeds are large: from %d on",
+  "turns of episodes with large seeds differ: from %d on",
   (first) => {
     for (const ofRun of [1, Number.MAX_SAFE_INTEGER]) {
       const seeds = Array.from({ length: 64 }, (_, index) =>

@@ -1,9 +1,9 @@
 import type { SamplingParameters } from "./engine.ts";
 
-/** Seeds that an engine is asked with are below it. */
+/** The seeds that engines receive are below this number. */
 const seedCount = 2 ** 31;
 
-/** Which turn is seeded. */
+/** The turn that a seed is made for. */
 interface SeededTurn {
   /** The episode's or session's own seed. */
   readonly seed: number;
@@ -11,15 +11,15 @@ interface SeededTurn {
 }
 
 /**
- * How a turn is sampled: with a seed of its own, where there is one for the run. Seeds may be as large as a
- * number can say exactly; episodes whose seeds follow one another have turns whose seeds differ.
+ * Returns the sampling parameters of one turn. If the run has a seed, each turn gets its own. Seeds
+ * can be any safe integer. Turns of episodes with consecutive seeds get different seeds.
  */
 export function samplingOfTurn(
   sampling: SamplingParameters,
   { seed, turnIndex }: SeededTurn,
 ): SamplingParameters {
   if (sampling.seed === undefined) return sampling;
-  // Reduced first: a product beyond 2⁵³ has lost the digits in which episodes differ.
+  // Reduced first: a product above 2⁵³ loses the digits in which episodes differ.
   const ofRun = sampling.seed % seedCount;
   const ofEpisode = (seed % seedCount) * 1009;
   return { ...sampling, seed: (ofRun + ofEpisode + turnIndex) % seedCount };

@@ -3,8 +3,8 @@ import type { JsonObject } from "./http/reply-reading.ts";
 import { ReplyProblem, show } from "./http/reply-reading.ts";
 
 /**
- * Reads which version sampled what from `weight_versions`: spans of tokens, one behind the other, as
- * SGLang and vLLM write them. `undefined` where the reply has none, or none for its tokens.
+ * Reads the `weight_versions` of a reply: consecutive spans of tokens with the version that sampled
+ * them, as SGLang and vLLM write them. Returns `undefined` if the reply has none.
  *
  * **Source:** sgl-project/sglang python/sglang/srt/utils/weight_versions.py; vllm-project/vllm
  * vllm/v1/engine/output_processor.py (`_weight_version_spans`).

@@ -280,7 +280,7 @@ describe("the episode's deadline", () => {
       ...inner,
       async generate(request, options) {
         const generation = await inner.generate(request, options);
-        if (generation.outputIds.length === 0) options!.onGivenUp!();
+        if (generation.outputIds.length === 0) options!.onAbandoned!();
         return generation;
       },
     };

@@ -523,7 +523,7 @@ const faults: readonly {
     ]),
     code: "engine/bad-reply",
     message:
-      "Cannot use the engine's reply to request lamp/test/0#0:1:0;: discarded[0] is not JSON, expected what was sampled in vain, with its request's id and the reason",
+      "Cannot use the engine's reply to request lamp/test/0#0:1:0;: discarded[0] is not JSON, expected discarded tokens, with their request's id and the reason",
     hasDiscarded: true,
   },
   {

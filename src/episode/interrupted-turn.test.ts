@@ -4,7 +4,7 @@ import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import { assertRequest } from "../engine/check-request.ts";
 import type { Engine, GenerateRequest } from "../engine/engine.ts";
-import { nothingSampled } from "../engine/nothing-sampled.ts";
+import { emptyGeneration } from "../engine/empty-generation.ts";
 import { RolloutError } from "../errors.ts";
 import { createClock } from "../async/clock.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
@@ -149,7 +149,7 @@ describe("a turn that is held to a form as a whole and interrupted", () => {
     expect(episode.turns[0]!.discarded).toEqual([
       {
         requestId: "r",
-        reason: "it was interrupted, and sampling.extra.regex is of the whole turn",
+        reason: "it was interrupted, and sampling.extra.regex applies to the complete turn",
         tokenCount: 6,
       },
     ]);
@@ -178,7 +178,7 @@ describe("a turn that is held to a form as a whole and interrupted", () => {
     const hand = manualClock();
     const clock = createClock(hand);
     const asked: GenerateRequest[] = [];
-    const prepared = preparedEngine([cut("Let me"), nothingSampled()]);
+    const prepared = preparedEngine([cut("Let me"), emptyGeneration()]);
     const again = withResolvers();
     const gate = new PolicyGate(
       {

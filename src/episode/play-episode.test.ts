@@ -238,7 +238,9 @@ describe("playEpisode()", () => {
         discarded: [
           {
             requestId: "lamp/test/0#0:1:0;",
-            reason: expect.stringContaining("the connection broke before the whole reply came"),
+            reason: expect.stringContaining(
+              "the connection broke before the complete reply arrived",
+            ),
           },
         ],
       },

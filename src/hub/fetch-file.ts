@@ -7,21 +7,21 @@ import { replaceFile, replaceLink } from "./replace-file.ts";
 import type { RepositoryFile } from "./repository.ts";
 import { folderOf, type Snapshot } from "./snapshot.ts";
 
-/** How a file is fetched. */
+/** Settings of `fetchFile()`. */
 interface FetchFileOptions {
-  /** Where the commit's files are, without a slash at the end. */
+  /** The address of the commit's files, without a trailing slash. */
   readonly base: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
-  /** Told of a file before it is fetched. */
+  /** Called with a file before it is downloaded. */
   readonly onFile?: ((name: string, bytes: number) => void) | undefined;
 }
 
 /**
- * Puts a file into a snapshot, unless it is there with the content that the hub announced. What another process
- * writes at the same time, or has left unfinished, is not touched.
+ * Puts a file into a snapshot, unless it is there with the content that the hub announced. Files
+ * that another process is writing or has left unfinished are not touched.
  *
- * @throws UsageError where it cannot be had, or has another content.
+ * @throws UsageError if the file cannot be downloaded or has another content.
  */
 export async function fetchFile(
   snapshot: Snapshot,
@@ -49,7 +49,7 @@ export async function fetchFile(
   await replaceLink(place, blob);
 }
 
-/** Tells whether a file has the content that the hub gave the hash of. */
+/** True if a file has the hash that the hub announced. */
 async function hasContent(file: string, { hash }: RepositoryFile): Promise<boolean> {
   const content = await readFile(file).catch(() => undefined);
   if (content === undefined) return false;

@@ -30,10 +30,10 @@ const siblings: Record<string, unknown>[] = [
 ];
 
 let scratch = "";
-let asked: string[] = [];
+let requests: string[] = [];
 let answer: (request: IncomingMessage, reply: ServerResponse) => boolean = () => false;
 const hub = createServer((request, reply) => {
-  asked.push(
+  requests.push(
     `${request.url} ${request.headers.authorization ?? "-"} ${request.headers.range ?? "-"}`,
   );
   if (answer(request, reply)) return;
@@ -61,7 +61,7 @@ const hub = createServer((request, reply) => {
 
 beforeEach(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-hub-"));
-  asked = [];
+  requests = [];
   answer = () => false;
   await new Promise<void>((resolve) => hub.listen(0, "127.0.0.1", resolve));
 });
@@ -78,7 +78,7 @@ async function fetch(model: string, more: Record<string, string> = {}): Promise<
 }
 
 describe("hf:OWNER/NAME", () => {
-  test("fetches tokenizer and template into the hub's own layout, once", async () => {
+  test("downloads tokenizer and template into the hub's own layout, once", async () => {
     const dir = await fetch("hf:acme/small", { HF_TOKEN: "hf_secret" });
     const model = path.join(scratch, "hub/models--acme--small");
     expect(dir).toBe(path.join(model, "snapshots", commit));
@@ -87,21 +87,21 @@ describe("hf:OWNER/NAME", () => {
     expect((await lstat(path.join(dir, "tokenizer.json"))).isSymbolicLink()).toBe(true);
     expect(await readFile(path.join(model, "refs/main"), "utf8")).toBe(commit);
     expect((await readdir(path.join(model, "blobs"))).length).toBe(2);
-    expect(asked.map((line) => line.split(" ")[1])).toEqual(asked.map(() => "Bearer"));
-    asked = [];
+    expect(requests.map((line) => line.split(" ")[1])).toEqual(requests.map(() => "Bearer"));
+    requests = [];
     expect(await fetch("hf:acme/small")).toBe(dir);
-    expect(asked).toEqual(["/api/models/acme/small/revision/main?blobs=true - -"]);
-    asked = [];
+    expect(requests).toEqual(["/api/models/acme/small/revision/main?blobs=true - -"]);
+    requests = [];
     expect(await fetch(`hf:acme/small@${commit}`)).toBe(dir);
     expect(await fetch("hf:acme/small", { HF_HUB_OFFLINE: "1" })).toBe(dir);
     expect(await findModelFolder(model)).toBe(dir);
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 
-  test("takes the token that the hub's login wrote, and keeps what is there where the hub is down", async () => {
+  test("uses the token of the hub's login, and keeps cached files if the hub is down", async () => {
     await writeFile(path.join(scratch, "token"), "hf_file\n");
     const dir = await fetch("hf:acme/small@v1");
-    expect(asked[0]).toBe("/api/models/acme/small/revision/v1?blobs=true Bearer hf_file -");
+    expect(requests[0]).toBe("/api/models/acme/small/revision/v1?blobs=true Bearer hf_file -");
     answer = (_, reply) => {
       reply.writeHead(503).end();
       return true;
@@ -110,20 +110,20 @@ describe("hf:OWNER/NAME", () => {
     await expect(fetch("hf:acme/small@v2")).rejects.toThrow("cannot be reached: it answers 503");
   });
 
-  test("finds a model that was renamed, and tells no other host the token", async () => {
+  test("finds a renamed model, and sends the token to no other host", async () => {
     const { port } = hub.address() as AddressInfo;
     answer = ({ url = "" }, reply) => {
       if (!url.includes("/acme/old")) return false;
       const location = url.replace("/acme/old", "/acme/small");
-      // The hub gives a path; a mirror may lead to another host.
+      // The hub returns a path; a mirror may redirect to another host.
       const host = url.startsWith("/api/") ? "" : `http://localhost:${port}`;
       reply.writeHead(307, { location: `${host}${location}` }).end();
       return true;
     };
     const dir = await fetch("hf:acme/old", { HF_TOKEN: "hf_secret" });
     expect(await readFile(path.join(dir, "tokenizer.json"), "utf8")).toBe(tokenizer);
-    const told = asked.filter((line) => line.includes("Bearer hf_secret"));
-    expect(told.filter((line) => line.startsWith("/acme/small"))).toEqual([]);
+    const tokenRequests = requests.filter((line) => line.includes("Bearer hf_secret"));
+    expect(tokenRequests.filter((line) => line.startsWith("/acme/small"))).toEqual([]);
     answer = ({ url = "" }, reply) => {
       if (!url.startsWith("/api/")) return false;
       reply.writeHead(308, { location: url }).end();
@@ -132,7 +132,7 @@ describe("hf:OWNER/NAME", () => {
     await expect(fetch("hf:acme/round")).rejects.toThrow("more than 5 redirects");
   });
 
-  test("goes on where a connection broke, and tells no other host the token", async () => {
+  test("continues after a broken connection, and sends the token to no other host", async () => {
     const { port } = hub.address() as AddressInfo;
     let isBroken = false;
     answer = ({ url, headers }, reply) => {
@@ -150,7 +150,7 @@ describe("hf:OWNER/NAME", () => {
         return part === undefined ? part : (await stat(path.join(blobs, part))).size;
       };
       const breakOff = async (): Promise<void> => {
-        // As soon as it is on the disk.
+        // As soon as the file is on the disk.
         while ((await partSize().catch(() => undefined)) !== 1000) await setImmediate();
         reply.destroy();
       };
@@ -159,7 +159,7 @@ describe("hf:OWNER/NAME", () => {
     };
     const dir = await fetch("hf:acme/small", { HF_TOKEN: "hf_secret" });
     expect(await readFile(path.join(dir, "tokenizer.json"), "utf8")).toBe(tokenizer);
-    const blob = asked.filter((line) => line.includes("tokenizer.json"));
+    const blob = requests.filter((line) => line.includes("tokenizer.json"));
     expect(blob.map((line) => line.split(" ").slice(1).join(" "))).toEqual([
       "Bearer hf_secret -",
       "- -",
@@ -174,8 +174,8 @@ describe("hf:OWNER/NAME", () => {
       401,
       "answers 401, expected a model that is public, or a token in HF_TOKEN",
     ],
-    ["hf:acme/none", 404, "answers 404, expected a model that there is"],
-    ["hf:acme/small@v9", 404, "answers 404, expected a model that there is and a revision of it"],
+    ["hf:acme/none", 404, "answers 404, expected an existing model"],
+    ["hf:acme/small@v9", 404, "answers 404, expected an existing model and revision"],
   ])("%s is refused with a remedy for %i", async (model, status, message) => {
     answer = (_, reply) => {
       reply.writeHead(status).end();
@@ -184,7 +184,7 @@ describe("hf:OWNER/NAME", () => {
     await expect(fetch(model)).rejects.toThrow(message);
   });
 
-  test("refuses what is too large, what is not what was announced, and a model without tokenizer", async () => {
+  test("refuses a file that is too large or differs from the hub's hash, and a model without tokenizer", async () => {
     const list = (files: readonly object[]) => {
       answer = ({ url }, reply) => {
         if (url?.startsWith("/api/") !== true) return false;
@@ -225,7 +225,7 @@ describe("hf:OWNER/NAME", () => {
     );
   });
 
-  test("refuses a list that has no hash of a file, and does not leave that file out", async () => {
+  test("refuses a list without the hash of a file, instead of omitting that file", async () => {
     answer = ({ url }, reply) => {
       if (url?.startsWith("/api/") !== true) return false;
       const config = { rfilename: "tokenizer_config.json", size: 2 };
@@ -237,7 +237,7 @@ describe("hf:OWNER/NAME", () => {
     );
   });
 
-  test("says how a name is spelled", async () => {
+  test("describes the form of a name", async () => {
     await expect(findModelFolder("acme/small")).rejects.toThrow(
       "Cannot find the model acme/small: there is no such folder; for the Hugging Face hub write hf:acme/small",
     );
@@ -254,13 +254,13 @@ describe("hf:OWNER/NAME", () => {
   });
 });
 
-describe("hf:OWNER/NAME, where others use the cache too", () => {
+describe("hf:OWNER/NAME, with other programs using the cache", () => {
   const pinned = `hf:acme/small@${commit}`;
   const config = '{"bos_token":"<s>"}';
   const all = ["chat_template.jinja", "tokenizer.json", "tokenizer_config.json"];
   let model = "";
   let snapshot = "";
-  /** The hub has a third file; it breaks off while it is asked for `broken`. */
+  /** The hub has a third file, and drops the connection for `broken`. */
   let broken = "";
   beforeEach(() => {
     model = path.join(scratch, "hub/models--acme--small");
@@ -284,9 +284,9 @@ describe("hf:OWNER/NAME, where others use the cache too", () => {
     };
   });
 
-  /** What of the three files is there, with the right content. */
-  async function whole(): Promise<readonly string[]> {
-    const wanted: Record<string, string> = {
+  /** Returns which of the three files exist with the right content. */
+  async function completeFiles(): Promise<readonly string[]> {
+    const expected: Record<string, string> = {
       "tokenizer.json": tokenizer,
       "tokenizer_config.json": config,
       "chat_template.jinja": template,
@@ -294,54 +294,54 @@ describe("hf:OWNER/NAME, where others use the cache too", () => {
     const found: string[] = [];
     for (const name of all) {
       const text = await readFile(path.join(snapshot, name), "utf8").catch(() => undefined);
-      if (text === wanted[name]) found.push(name);
+      if (text === expected[name]) found.push(name);
     }
     return found;
   }
 
-  test("is fetched by many at once, who leave nothing but whole files", async () => {
+  test("is downloaded by many at once without partial files", async () => {
     const dirs = await Promise.all(Array.from({ length: 9 }, async () => await fetch(pinned)));
     expect(new Set(dirs)).toEqual(new Set([snapshot]));
-    expect(await whole()).toEqual(all);
+    expect(await completeFiles()).toEqual(all);
     const left = await readdir(model, { recursive: true });
     expect(left.filter((name) => /incomplete|\.tag/.test(name))).toEqual([]);
     expect((await readdir(path.join(model, "blobs"))).length).toBe(3);
   });
 
-  test("is whole only when all files are there, and a broken download goes on", async () => {
+  test("is complete only with all files, and a broken download continues", async () => {
     broken = "tokenizer_config.json";
     await expect(fetch(pinned)).rejects.toThrow("the server answered 403");
-    const lacks = `and ${snapshot} lacks tokenizer_config.json; expected a whole snapshot`;
+    const lacks = `and ${snapshot} lacks tokenizer_config.json; expected a complete snapshot`;
     await expect(fetch(pinned, { HF_HUB_OFFLINE: "1" })).rejects.toThrow(lacks);
     await expect(findModelFolder(snapshot)).rejects.toThrow(
       `Cannot use the model in ${snapshot}: this part of the Hugging Face hub's cache lacks ` +
-        "tokenizer_config.json; expected a whole snapshot, which hf:OWNER/NAME fetches",
+        "tokenizer_config.json; expected a complete snapshot, which hf:OWNER/NAME downloads",
     );
     broken = "";
-    asked = [];
+    requests = [];
     expect(await fetch(pinned)).toBe(snapshot);
-    expect(asked.map((line) => path.basename(line.split(" ")[0]!))).toEqual([
+    expect(requests.map((line) => path.basename(line.split(" ")[0]!))).toEqual([
       `${commit}?blobs=true`,
       "tokenizer_config.json",
     ]);
-    expect(await whole()).toEqual(all);
+    expect(await completeFiles()).toEqual(all);
     expect(await findModelFolder(snapshot)).toBe(snapshot);
   });
 
-  test("fetches a file again that was removed, cut off or changed", async () => {
+  test("downloads a file again that was removed, truncated or changed", async () => {
     await fetch(pinned);
     await rm(path.join(snapshot, "tokenizer_config.json"));
     expect(await fetch(pinned)).toBe(snapshot);
-    expect(await whole()).toEqual(all);
-    // The link is left, its blob is not.
+    expect(await completeFiles()).toEqual(all);
+    // The link remains, its blob does not.
     await rm(path.join(model, "blobs", gitHash(config)));
     await writeFile(path.join(model, "blobs", gitHash(template)), template.slice(1));
     await expect(fetch(pinned, { HF_HUB_OFFLINE: "1" })).rejects.toThrow("lacks ");
     expect(await fetch(pinned)).toBe(snapshot);
-    expect(await whole()).toEqual(all);
+    expect(await completeFiles()).toEqual(all);
   });
 
-  test("completes what the hub's own library has begun, and leaves its unfinished files alone", async () => {
+  test("completes a download of the hub's own library, and leaves its partial files alone", async () => {
     const blob = createHash("sha256").update(tokenizer).digest("hex");
     const unfinished = path.join(model, "blobs", `${blob}.incomplete`);
     await mkdir(path.join(model, "blobs"), { recursive: true });
@@ -349,15 +349,15 @@ describe("hf:OWNER/NAME, where others use the cache too", () => {
     await mkdir(snapshot, { recursive: true });
     await writeFile(unfinished, "theirs");
     await writeFile(path.join(model, "refs/main"), commit);
-    // A copy, as there is where a system has no links.
+    // A copy, as on a system without links.
     await writeFile(path.join(snapshot, "tokenizer.json"), tokenizer);
     expect(await fetch("hf:acme/small")).toBe(snapshot);
     expect(await readFile(unfinished, "utf8")).toBe("theirs");
-    expect(await whole()).toEqual(all);
+    expect(await completeFiles()).toEqual(all);
     expect((await lstat(path.join(snapshot, "tokenizer.json"))).isFile()).toBe(true);
   });
 
-  test("takes offline what the hub's library left, where it knows of each file that matters", async () => {
+  test("uses a snapshot of the hub's library offline if each important file is known", async () => {
     const offline = { HF_HUB_OFFLINE: "1" };
     await mkdir(path.join(model, "refs"), { recursive: true });
     await mkdir(snapshot, { recursive: true });
@@ -365,7 +365,7 @@ describe("hf:OWNER/NAME, where others use the cache too", () => {
     await writeFile(path.join(snapshot, "tokenizer.json"), tokenizer);
     await expect(fetch("hf:acme/small", offline)).rejects.toThrow("lacks tokenizer_config.json");
     await expect(findModelFolder(model)).rejects.toThrow("lacks tokenizer_config.json");
-    // The library marks what the model does not have.
+    // The library marks files that the model does not have.
     const mark = path.join(model, ".no_exist", commit, "tokenizer_config.json");
     await mkdir(path.dirname(mark), { recursive: true });
     await writeFile(mark, "");
@@ -376,10 +376,10 @@ describe("hf:OWNER/NAME, where others use the cache too", () => {
     expect(await findModelFolder(model)).toBe(snapshot);
   });
 
-  test("reads a cache that cannot be written, and says so where it must be", async () => {
+  test("reads a cache that cannot be written, and fails if it must be written", async () => {
     await fetch("hf:acme/small");
     await rm(path.join(model, ".turnwright"), { recursive: true });
-    // No folder can be made here, whatever the user's rights.
+    // No folder can be created here, with any rights.
     await writeFile(path.join(model, ".turnwright"), "");
     expect(await fetch("hf:acme/small")).toBe(snapshot);
     expect(await fetch(pinned)).toBe(snapshot);

@@ -11,33 +11,35 @@ import { readRepository } from "./repository.ts";
 import {
   findMissing,
   folderOf,
-  isRecordedWhole,
+  isRecordedComplete,
   readCommit,
   recordSnapshot,
   type Snapshot,
 } from "./snapshot.ts";
 
-/** How a model is fetched. */
+/** Settings of `fetchModel()`. */
 export interface FetchModelOptions {
   /** The hub's variables and the proxy's. Default: the process's. */
   readonly env?: HubVariables;
   readonly signal?: AbortSignal;
-  /** Told of each file before it is fetched. */
+  /** Called with each file before it is downloaded. */
   readonly onFile?: (name: string, bytes: number) => void;
 }
 
-/** Longest wait for the list of a model's files, in milliseconds. */
+/** Time limit for the list of a model's files, in milliseconds. */
 const listTimeoutMs = 60_000;
 
 /**
- * Fetches a model's tokenizer and template files, no weights, into the hub's own cache, where its Python
- * library finds them, too. A file counts once its content has the hash that the hub gave for it, and what is there
- * already is not fetched again. A record of the files beside them says that a commit is there whole; the hub is then
- * asked for no commit that is named by its hash. Several processes may fetch a model at once.
+ * Downloads a model's tokenizer and template files, without weights, into the hub's own cache,
+ * where its Python library finds them too.
+ *
+ * A file counts when its content has the hash that the hub announced, and existing files are not
+ * downloaded again. A record next to the files marks a commit as complete. The hub is then not
+ * contacted for a commit that is named by its hash. Several processes may fetch a model at once.
  *
  * @returns the snapshot's folder.
- * @throws UsageError where the hub refuses, cannot be reached, or has no such model, and where the cache cannot be
- *   written or, without the hub, lacks a file.
+ * @throws UsageError if the hub refuses, cannot be reached, or has no such model, and if the cache
+ *   cannot be written or, without the hub, lacks a file.
  */
 export async function fetchModel(
   model: ModelName,
@@ -47,7 +49,7 @@ export async function fetchModel(
   const modelDir = path.join(place.cacheDir, `models--${model.owner}--${model.name}`);
   const cached = { modelDir, commit: await readCommit(modelDir, model.revision) };
   const isCommit = /^[0-9a-f]{40}$/.test(model.revision);
-  if (isCommit && (await isRecordedWhole(cached))) return folderOf(cached);
+  if (isCommit && (await isRecordedComplete(cached))) return folderOf(cached);
   if (place.isOffline)
     return await findOffline(model, cached, "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set");
   const token = await readHubToken(env);
@@ -63,18 +65,18 @@ export async function fetchModel(
     signal.throwIfAborted();
     if (error instanceof UsageError) throw error;
     throw new UsageError(
-      `Cannot fetch ${spell(model)}: the cache ${modelDir} cannot be written: ${describeError(error)}, ` +
+      `Cannot fetch ${formatName(model)}: the cache ${modelDir} cannot be written: ${describeError(error)}, ` +
         "expected HF_HUB_CACHE to name a folder that can",
       { cause: error },
     );
   }
-  await writeNotes().catch(() => {
-    // All files are there, in a cache that is for reading only.
+  await writeRecord().catch(() => {
+    // All files are there, in a read-only cache.
   });
   return folderOf(snapshot);
 
-  async function writeNotes(): Promise<void> {
-    if (!(await isRecordedWhole(snapshot))) {
+  async function writeRecord(): Promise<void> {
+    if (!(await isRecordedComplete(snapshot))) {
       await recordSnapshot(
         snapshot,
         files.map(({ name }) => name),
@@ -84,69 +86,72 @@ export async function fetchModel(
     await replaceText(path.join(modelDir, "refs", model.revision), commit);
   }
 
-  /** What the hub has; where it cannot be reached, the folder in the cache. */
-  async function listFiles(...[name, how]: Parameters<typeof askRepository>) {
+  /**
+   * Lists the model's files at the hub. If the hub cannot be reached, returns the folder in the
+   * cache.
+   */
+  async function listFiles(...[name, context]: Parameters<typeof askRepository>) {
     try {
-      return await askRepository(name, how);
+      return await askRepository(name, context);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof UsageError) throw error;
-      const why = `${place.endpoint} cannot be reached: ${describeError(error)}`;
-      return await findOffline(model, cached, why);
+      const reason = `${place.endpoint} cannot be reached: ${describeError(error)}`;
+      return await findOffline(model, cached, reason);
     }
   }
 }
 
-function spell({ owner, name, revision }: ModelName): string {
+function formatName({ owner, name, revision }: ModelName): string {
   return `hf:${owner}/${name}${revision === "main" ? "" : `@${revision}`}`;
 }
 
 /**
- * The folder of a snapshot that can be used without asking the hub.
+ * Returns the folder of a snapshot that can be used without the hub.
  *
- * @param why - The hub is not asked.
- * @throws UsageError where it lacks a file.
+ * @param reason - The reason for not contacting the hub.
+ * @throws UsageError if the snapshot lacks a file.
  */
-async function findOffline(model: ModelName, snapshot: Snapshot, why: string): Promise<string> {
+async function findOffline(model: ModelName, snapshot: Snapshot, reason: string): Promise<string> {
   const missing = await findMissing(snapshot);
   if (missing === undefined) return folderOf(snapshot);
   throw new UsageError(
-    `Cannot fetch ${spell(model)}: ${why}, and ${folderOf(snapshot)} lacks ${missing}; ` +
-      "expected a whole snapshot, which one start with the hub in reach leaves there",
+    `Cannot fetch ${formatName(model)}: ${reason}, and ${folderOf(snapshot)} lacks ${missing}; ` +
+      "expected a complete snapshot; start once with the hub in reach to download it",
   );
 }
 
 async function askRepository(
   model: ModelName,
-  how: {
+  context: {
     readonly place: HubPlace;
     readonly headers: Readonly<Record<string, string>>;
     readonly signal: AbortSignal;
   },
 ) {
   const { owner, name, revision } = model;
-  const { endpoint } = how.place;
+  const { endpoint } = context.place;
   const url = `${endpoint}/api/models/${owner}/${name}/revision/${encodeURIComponent(revision)}?blobs=true`;
   const dispatcher = new EnvHttpProxyAgent({
     headersTimeout: listTimeoutMs,
     bodyTimeout: listTimeoutMs,
   });
   try {
-    // A model that was renamed is found under its new name, and a mirror may lead to the hub.
+    // A renamed model redirects to its new name, and a mirror may redirect to the hub.
     const reply = await followRedirects(
       url,
       async (target, { isOwn }) =>
         await request(target, {
           dispatcher,
-          signal: how.signal,
-          headers: { "user-agent": "turnwright", ...plainReply, ...(isOwn && how.headers) },
+          signal: context.signal,
+          headers: { "user-agent": "turnwright", ...plainReply, ...(isOwn && context.headers) },
         }),
     );
     const { statusCode } = reply;
     const text = await readReplyText(reply);
     if (statusCode >= 500 || statusCode === 429) throw new Error(`it answers ${statusCode}`);
     if (statusCode !== 200) throw new UsageError(refusal(model, endpoint, statusCode));
-    return readRepository(text, spell(model));
+    return readRepository(text, formatName(model));
   } finally {
     await dispatcher.destroy();
   }
@@ -154,12 +159,12 @@ async function askRepository(
 
 function refusal(model: ModelName, endpoint: string, status: number): string {
   const { owner, name, revision } = model;
-  const cannot = `Cannot fetch ${spell(model)}: ${endpoint} answers ${status}`;
+  const cannot = `Cannot fetch ${formatName(model)}: ${endpoint} answers ${status}`;
   if (status === 401 || status === 403) {
     return (
       `${cannot}, expected a model that is public, or a token in HF_TOKEN that may read it ` +
       `(see ${endpoint}/${owner}/${name})`
     );
   }
-  return `${cannot}, expected a model that there is${revision === "main" ? "" : ` and a revision of it`}`;
+  return `${cannot}, expected an existing model${revision === "main" ? "" : " and revision"}`;
 }

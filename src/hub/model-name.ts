@@ -9,9 +9,9 @@ export interface ModelName {
 }
 
 /**
- * Reads a model's name, spelled `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION`.
+ * Reads a model's name of the form `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION`.
  *
- * @throws UsageError for any other spelling.
+ * @throws UsageError for any other form.
  */
 export function readModelName(text: string): ModelName {
   const match = /^hf:([\w.-]+)\/([\w.-]+)(?:@([\w./-]+))?$/.exec(text);

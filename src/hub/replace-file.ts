@@ -3,23 +3,23 @@ import { copyFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { makeFolder } from "../files/make-folder.ts";
 
-/** Name of a file beside another one that no other process uses. */
-function nameBeside(file: string): string {
+/** Returns a name in the same folder that no other process uses. */
+function temporaryName(file: string): string {
   return `${file}.${randomUUID()}.incomplete`;
 }
 
 /**
- * Makes a file appear whole, and in one step in the place of the one that was there, however many processes do so at
- * once. The folders above it are made.
+ * Creates or replaces a file atomically, also if several processes do so at once. Creates its
+ * folders.
  *
- * @param write - Writes the file of the name that it is given.
+ * @param write - Writes the file under the given name.
  */
 export async function replaceFile(
   file: string,
   write: (part: string) => Promise<void>,
 ): Promise<void> {
   await makeFolder(path.dirname(file));
-  const part = nameBeside(file);
+  const part = temporaryName(file);
   try {
     await write(part);
     await rename(part, file);
@@ -28,11 +28,15 @@ export async function replaceFile(
   }
 }
 
+/** Creates or replaces a text file atomically. */
 export async function replaceText(file: string, text: string): Promise<void> {
   await replaceFile(file, async (part) => await writeFile(part, text));
 }
 
-/** Puts a link to a blob in a file's place, as the hub's own library does; a copy where there are no links. */
+/**
+ * Replaces a file by a link to a blob, as the hub's own library does, or by a copy if links are not
+ * supported.
+ */
 export async function replaceLink(file: string, blob: string): Promise<void> {
   await replaceFile(file, async (part) => {
     try {

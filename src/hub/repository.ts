@@ -1,16 +1,16 @@
 import { z } from "zod";
 import { UsageError } from "../errors.ts";
 
-/** A file of a model, as the hub lists it. */
+/** A file of a model in the hub's list. */
 export interface RepositoryFile {
   readonly name: string;
   readonly bytes: number;
-  /** Of a large file the SHA-256 (64 digits), of any other git's own hash (40). */
+  /** The SHA-256 of a large file (64 digits), or git's own hash of any other file (40 digits). */
   readonly hash: string;
 }
 
-/** Files that tokenize and render, with how large each may be; weights are none of them. */
-const wanted: readonly (readonly [pattern: RegExp, maxBytes: number])[] = [
+/** The files for tokenizing and rendering, with their maximum sizes. Weights are not among them. */
+const usedFiles: readonly (readonly [pattern: RegExp, maxBytes: number])[] = [
   [/^tokenizer\.json$/, 128 * 2 ** 20],
   [
     /^(?:tokenizer_config|special_tokens_map|added_tokens|generation_config|config)\.json$/,
@@ -40,9 +40,9 @@ const wantedSchema = z.looseObject({
 });
 
 /**
- * Reads what the hub says of a model: its commit, and the files of it that are wanted.
+ * Reads the hub's list of a model: its commit and the used files.
  *
- * @throws UsageError where it has no tokenizer, or a file is larger than any such file is.
+ * @throws UsageError if it has no tokenizer, or if a file is too large.
  */
 export function readRepository(
   text: string,
@@ -55,7 +55,7 @@ export function readRepository(
   const files: RepositoryFile[] = [];
   for (const sibling of list.data.siblings) {
     const name = namedSchema.safeParse(sibling).data?.rfilename ?? "";
-    const found = wanted.find(([pattern]) => pattern.test(name));
+    const found = usedFiles.find(([pattern]) => pattern.test(name));
     if (found === undefined) continue;
     const { size, blobId, lfs } = wantedSchema.safeParse(sibling).data ?? {};
     const hash = lfs?.sha256 ?? blobId ?? undefined;
@@ -72,8 +72,8 @@ export function readRepository(
   }
   if (!files.some(({ name }) => name === "tokenizer.json")) {
     throw new UsageError(
-      `Cannot fetch ${model}: it has no tokenizer.json, expected a model with one (of a GGUF model ` +
-        "take the one that it was made from)",
+      `Cannot fetch ${model}: it has no tokenizer.json, expected a model with one (for a GGUF model ` +
+        "use the model that it was made from)",
     );
   }
   return { commit: list.data.sha, files };

@@ -10,22 +10,23 @@ export interface Snapshot {
   readonly commit: string;
 }
 
-/** What a record says of each file that the hub listed for the commit. */
+/** The record of the files that the hub listed for a commit. */
 const recordSchema = z.object({
   files: z.array(z.object({ name: z.string(), bytes: z.number() })),
 });
 
+/** Returns a snapshot's folder. */
 export function folderOf({ modelDir, commit }: Snapshot): string {
   return path.join(modelDir, "snapshots", commit);
 }
 
-/** The commit that a revision is at, so far as the cache knows. */
+/** Returns the commit of a revision, as far as the cache knows. */
 export async function readCommit(modelDir: string, revision: string): Promise<string> {
   const ref = await readFile(path.join(modelDir, "refs", revision), "utf8").catch(() => revision);
   return ref.trim();
 }
 
-/** The snapshot that a path leads to; `undefined` for a folder that is none of the hub's cache. */
+/** Returns the snapshot at a path, or `undefined` for a folder outside the hub's cache. */
 export function snapshotAt(dir: string): Snapshot | undefined {
   const snapshots = path.dirname(path.resolve(dir));
   const modelDir = path.dirname(snapshots);
@@ -34,12 +35,12 @@ export function snapshotAt(dir: string): Snapshot | undefined {
   return isOne ? { modelDir, commit: path.basename(path.resolve(dir)) } : undefined;
 }
 
-/** Where it stands which files a snapshot must have. Beside the folders that the hub's library knows. */
+/** Returns the path of a snapshot's record, in a folder that the hub's library does not use. */
 function recordFile({ modelDir, commit }: Snapshot): string {
   return path.join(modelDir, ".turnwright", `${commit}.json`);
 }
 
-/** Writes down that a snapshot is whole. */
+/** Writes the record of a complete snapshot. */
 export async function recordSnapshot(snapshot: Snapshot, names: readonly string[]): Promise<void> {
   const dir = folderOf(snapshot);
   const files = await Promise.all(
@@ -49,11 +50,14 @@ export async function recordSnapshot(snapshot: Snapshot, names: readonly string[
 }
 
 /**
- * Finds out what a snapshot lacks. Where a record says which files it must have, each of these is held to its size.
- * Others write no record: then `tokenizer.json` and `tokenizer_config.json` must be there, or the mark that the hub's
- * library leaves for a file that the model does not have. Without the second one, prompts would lack their BOS token.
+ * Finds a file that a snapshot lacks.
  *
- * @returns the name of a file; `undefined` where nothing is known to be missing.
+ * A record lists the files that must exist, and their sizes. Without a record, because another
+ * program downloaded the snapshot, it must have `tokenizer.json` and `tokenizer_config.json`, or
+ * the hub library's mark for a file that the model does not have. Without `tokenizer_config.json`,
+ * prompts would lack their BOS token.
+ *
+ * @returns the name of a missing file, or `undefined`.
  */
 export async function findMissing(snapshot: Snapshot): Promise<string | undefined> {
   const record = await readRecord(snapshot);
@@ -64,8 +68,8 @@ export async function findMissing(snapshot: Snapshot): Promise<string | undefine
   return undefined;
 }
 
-/** Tells whether a record says that all files are there, which is as sure as asking the hub. */
-export async function isRecordedWhole(snapshot: Snapshot): Promise<boolean> {
+/** True if the snapshot has a record and all its files. That is as certain as the hub's answer. */
+export async function isRecordedComplete(snapshot: Snapshot): Promise<boolean> {
   return (await readRecord(snapshot)) !== undefined && (await findMissing(snapshot)) === undefined;
 }
 
@@ -82,7 +86,7 @@ async function readRecord(snapshot: Snapshot) {
   try {
     return recordSchema.parse(JSON.parse(await readFile(recordFile(snapshot), "utf8")));
   } catch {
-    // None, or one that is of no use: the hub is asked again.
+    // There is no usable record, so the hub is contacted again.
     return undefined;
   }
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from "./model-file.ts";
 
-/** An added token with all that the library is told of it. */
+/** An added token with all settings that the library needs. */
 export interface AddedTokenRecord {
   readonly id: number;
   readonly content: string;
@@ -12,7 +12,8 @@ export interface AddedTokenRecord {
 }
 
 /**
- * The added tokens of a tokenizer's document; `undefined` where one of them leaves something to the library.
+ * Reads the added tokens of a tokenizer's document. Returns `undefined` if one relies on a default
+ * of the library.
  */
 export function readAddedTokenRecords(
   outline: JsonObject,
@@ -21,8 +22,8 @@ export function readAddedTokenRecords(
   if (!Array.isArray(tokens)) return undefined;
   const records = tokens as readonly AddedTokenRecord[];
   const flags = ["special", "single_word", "lstrip", "rstrip", "normalized"] as const;
-  const isWhole = (token: AddedTokenRecord): boolean =>
+  const isComplete = (token: AddedTokenRecord): boolean =>
     !/\p{Surrogate}/u.test(token.content) &&
     flags.every((flag) => typeof token[flag] === "boolean");
-  return records.every(isWhole) ? records : undefined;
+  return records.every(isComplete) ? records : undefined;
 }

@@ -5,7 +5,7 @@ import { loadTokenCodec } from "./load-codec.ts";
 
 const textCount = 2000;
 
-/** The same numbers in [0, 1) at every run. Source: Tommy Ettinger's mulberry32. */
+/** Returns the same numbers in [0, 1) in every run. Source: Tommy Ettinger's mulberry32. */
 function createRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -135,7 +135,7 @@ describe.each(modelNames)("%s", (name) => {
     },
   );
 
-  test("`encodePlain()` never gives an added token's id, and differs only where there is one", async () => {
+  test("`encodePlain()` never returns an added token's id, and differs only if the text contains one", async () => {
     const added = new Set(native.addedTokens.map(({ id }) => id));
     const full = await encodeAll(native, "encode");
     const plain = await encodeAll(native, "encodePlain");
@@ -156,14 +156,14 @@ describe.each(modelNames)("%s", (name) => {
     }
   });
 
-  test("composed text comes back from its ids", async () => {
+  test("composed text is restored from its ids", async () => {
     for (const text of texts.slice(0, 500).map((text) => text.normalize("NFC"))) {
       expect(await native.decode(await native.encode(text))).toBe(text);
       expect(await native.decode(await native.encodePlain(text))).toBe(text);
     }
   });
 
-  test("both codecs decode any ids alike, cut characters included", async () => {
+  test("both codecs decode any ids alike, including incomplete characters", async () => {
     for (let round = 0; round < 500; round++) {
       const ids = Array.from({ length: 1 + Math.floor(random() * 12) }, () =>
         Math.floor(random() * (native.vocabularySize + 50)),
@@ -172,7 +172,7 @@ describe.each(modelNames)("%s", (name) => {
     }
   });
 
-  test("both codecs know the same ids and spellings", () => {
+  test("both codecs have the same ids and token texts", () => {
     expect(javascript.vocabularySize).toBe(native.vocabularySize);
     expect(javascript.addedTokens).toEqual(native.addedTokens);
     expect(native.tokenOf(native.vocabularySize)).toBeUndefined();
@@ -180,7 +180,7 @@ describe.each(modelNames)("%s", (name) => {
     expect(native.idOf("no such spelling")).toBeUndefined();
   });
 
-  test("nothing encodes to nothing, and decodes to nothing", async () => {
+  test("an empty text has no ids, and no ids decode to an empty text", async () => {
     for (const codec of [native, javascript]) {
       expect(await codec.encode("")).toEqual([]);
       expect(await codec.encodePlain("")).toEqual([]);

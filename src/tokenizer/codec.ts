@@ -1,57 +1,70 @@
 import type { DisguisingText } from "./disguising-text.ts";
 
-/** A token that the tokenizer matches as a whole before any other splitting. */
+/** A token that the tokenizer finds in a text before it splits the rest. */
 export interface AddedToken {
   readonly id: number;
   readonly content: string;
-  /** Whether decoders may skip it: control tokens are special, `<tool_call>` often is not. */
+  /**
+   * True if decoders may skip the token. Control tokens are special, `<tool_call>` often is not.
+   */
   readonly special: boolean;
-  /** Set where the model itself makes it of whatever its vocabulary lacks. */
+  /** Set for the token that the model uses for text that its vocabulary lacks. */
   readonly unknown?: true;
-  /** Which text becomes its id though it does not spell it, for it is looked for in normalised text. Absent: none. */
+  /**
+   * The texts that become this token although they differ from its content, because it is searched
+   * in normalised text. Absent: none.
+   */
   readonly disguise?: DisguisingText;
 }
 
-/** Text to token ids and back. Implementations do their work off the event loop or in small pieces. */
+/**
+ * Converts text to token ids and back. Implementations work outside the event loop or in small
+ * steps.
+ */
 export interface TokenCodec {
   /** `native` or `javascript`. */
   readonly backend: string;
-  /** Number of ids, added tokens included: every id is below it. */
+  /** Number of ids, including added tokens. Every id is below it. */
   readonly vocabularySize: number;
   readonly addedTokens: readonly AddedToken[];
-  /** Ids of the text; literals of added tokens become their ids. Adds no tokens of its own. */
+  /**
+   * Returns the ids of a text. Literals of added tokens become their ids. Adds no further tokens.
+   */
   encode(text: string): Promise<number[]>;
   /**
-   * Ids of the text; literals of added tokens are encoded as ordinary text. White space, single characters that are
-   * not special and what the vocabulary lacks have the ids that the model gives them, where those are an added
-   * token's, too.
+   * Returns the ids of a text, with literals of added tokens encoded as ordinary text.
    *
-   * @throws RolloutError `internal/guard` where the model itself makes any other added token of the text.
+   * White space, single characters that are not special, and text that the vocabulary lacks get the
+   * ids that the model gives them, even if these are ids of added tokens.
+   *
+   * @throws RolloutError `internal/guard` if the model makes any other added token of the text.
    */
   encodePlain(text: string): Promise<number[]>;
-  /** Text of the ids, control tokens spelled out. For reading and parsing only. */
+  /** Returns the text of ids, including control tokens. For reading and parsing only. */
   decode(ids: readonly number[]): Promise<string>;
   /**
-   * What `encode()` gives, where it is known without asking the library: texts of which every word has
-   * occurred. `undefined` where it is not; absent where it never is.
+   * Returns the same as `encode()` if it is known without the library, because every word of the
+   * text has occurred before. Otherwise returns `undefined`. Absent if the codec has no such
+   * memory.
    */
   encodeNow?(text: string): number[] | undefined;
-  /** What `decode()` gives, under the same terms. */
+  /** Returns the same as `decode()` if it is known without the library, otherwise `undefined`. */
   decodeNow?(ids: readonly number[]): string | undefined;
-  /** The id of an added token's or vocabulary entry's literal. */
+  /** Returns the id of an added token or vocabulary entry. */
   idOf(literal: string): number | undefined;
-  /** The vocabulary's spelling of an id. */
+  /** Returns the token text of an id in the vocabulary. */
   tokenOf(id: number): string | undefined;
   /**
-   * How many bytes of text an id stands for, where `decode()` gives the bytes of all ids one after the other, in
-   * UTF-8: so do byte-level tokenizers. `undefined` for what is no id; absent where it is otherwise, or not known.
+   * Returns the number of bytes of an id's text, or `undefined` for an invalid id. Present if
+   * `decode()` joins the bytes of all ids, as byte-level tokenizers do.
    */
   byteLengthOf?(id: number): number | undefined;
-  /** The bytes that an id stands for, under the same terms. Callers must not change them. */
+  /**
+   * Returns the bytes of an id's text. Present if `byteLengthOf` is. Callers must not change them.
+   */
   bytesOf?(id: number): Uint8Array | undefined;
   /**
-   * Ends the thread that a codec may run; absent where it runs none. An idle thread does not keep the
-   * process alive.
+   * Ends the codec's thread. Absent if it has none. An idle thread does not keep the process alive.
    */
   close?(): Promise<void>;
 }

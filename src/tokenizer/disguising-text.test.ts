@@ -16,19 +16,19 @@ test.each([
     sequence({ type: "Prepend", prepend: "▁" }, replace(" ", "▁")),
   ],
   ["white space taken from the ends", { type: "Strip", strip_left: true, strip_right: true }],
-])("behind %s only the literal becomes a token", (_what, normalizer) => {
+])("with %s only the literal becomes a token", (_what, normalizer) => {
   expect(findDisguisingText("<tool_call>", normalizer)).toBeUndefined();
 });
 
 test.each([
   ["a normal form", { type: "NFC" }],
   ["several", sequence(sequence({ type: "NFKD" }, replace(" ", "▁")), { type: "NFC" })],
-])("behind %s text beyond ASCII may become a token", (_what, normalizer) => {
+])("with %s text beyond ASCII may become a token", (_what, normalizer) => {
   expect(findDisguisingText("<tool_call>", normalizer)).toBe("beyond-ascii");
   expect(findDisguisingText("東京é", normalizer)).toBe("beyond-ascii");
 });
 
-test("what composes nothing to ASCII leaves a literal beyond it to text beyond ASCII", () => {
+test("without composition to ASCII, only text beyond ASCII may become a literal beyond ASCII", () => {
   expect(findDisguisingText("<ﬁ>", { type: "NFC" })).toBe("beyond-ascii");
 });
 
@@ -46,9 +46,12 @@ test.each([
   ["its own letters made small beside a bracket", { type: "Lowercase" }, "[TOOL]"],
   ["its own capitals kept", sequence({ type: "NFD" }, { type: "StripAccents" }), "TÉ"],
   ["lower case of a small word", { type: "Lowercase" }, "tool"],
-])("behind %s all but words may become a token", (_what, normalizer, content = "<tool_call>") => {
-  expect(findDisguisingText(content, normalizer)).toBe("beyond-words");
-});
+])(
+  "with %s all text but words may become a token",
+  (_what, normalizer, content = "<tool_call>") => {
+    expect(findDisguisingText(content, normalizer)).toBe("beyond-words");
+  },
+);
 
 test.each([
   ["characters taken out", replace("x", "")],
@@ -61,6 +64,6 @@ test.each([
   ["its own white space taken off", sequence({ type: "Strip" }, { type: "NFC" }), " tool"],
   ["its own bracket spelled as a letter", replace("<", "x"), "<tool"],
   ["what nobody knows", sequence({ type: "NFC" }, { type: "Other" }), "<tool_call>"],
-])("behind %s any text may become a token", (_what, normalizer, content = "<tool_call>") => {
+])("with %s any text may become a token", (_what, normalizer, content = "<tool_call>") => {
   expect(findDisguisingText(content, normalizer)).toBe("any");
 });

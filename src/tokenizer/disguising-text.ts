@@ -1,8 +1,8 @@
 import type { JsonObject } from "./model-file.ts";
 
 /**
- * Text that a normaliser may turn into a literal that it does not spell: text with characters beyond ASCII, text that
- * is more than a word of small letters, or any.
+ * The kind of text that a normaliser may turn into a literal: text with non-ASCII characters, text
+ * other than a word of small letters, or any text.
  */
 export type DisguisingText = "beyond-ascii" | "beyond-words" | "any";
 
@@ -15,33 +15,38 @@ function isNormalForm(type: unknown): type is NormalForm {
 }
 
 /**
- * Which text may become an added token's literal once it is normalised, for tokens that are looked for in normalised
- * text: such as U+212A, the sign of Kelvin, which NFC turns into a K.
+ * Finds the kind of text that normalisation may turn into an added token's literal. For example,
+ * NFC turns U+212A, the Kelvin sign, into a K. Applies to tokens that are searched in normalised
+ * text.
  *
- * @param normalizer - Of the tokenizer's document.
- * @returns `undefined` where only the literal itself does.
+ * @param normalizer - The normaliser of the tokenizer's document.
+ * @returns `undefined` if only the literal itself becomes the token.
  */
 export function findDisguisingText(
   content: string,
   normalizer: unknown,
 ): DisguisingText | undefined {
   const steps = stepsOf(normalizer);
-  const changing = steps.filter((step) => !keepsApart(step, content));
+  const changing = steps.filter((step) => !cannotProduce(step, content));
   if (changing.length === 0) return undefined;
-  const spelled = normalize(content, steps);
-  // They leave ASCII as it is; but a text that spells what they make of the literal is one, too.
+  const normalized = normalize(content, steps);
+  // Normal forms keep ASCII. But if the literal itself is normalised to other ASCII text, that text
+  // becomes the token too.
   if (
     changing.every(({ type }) => isNormalForm(type)) &&
-    !(isAscii(spelled) && spelled !== content)
+    !(isAscii(normalized) && normalized !== content)
   ) {
     return "beyond-ascii";
   }
-  return changing.every(keepsWords) && !isMadeSmallWord(content, spelled, changing)
+  return changing.every(keepsSmallWords) && !becomesSmallWord(content, normalized, changing)
     ? "beyond-words"
     : "any";
 }
 
-/** What the steps make of the literal, which is normalised as the text is, by those whose work is plain to see. */
+/**
+ * Normalises a literal by the steps that have a known effect. The library normalises it as it does
+ * texts.
+ */
 function normalize(content: string, steps: readonly JsonObject[]): string {
   return steps.reduce((text, step) => {
     const { type, pattern, content: to } = step;
@@ -54,12 +59,17 @@ function normalize(content: string, steps: readonly JsonObject[]): string {
 }
 
 /**
- * Whether a literal that is no word of small letters may become one, so that such a word, which no step changes, is
- * the token: by its accents, width, white space or control characters, and by its case where a step changes that.
+ * True if a literal that is not a word of small letters may be normalised to one: by its accents,
+ * width, white space or control characters, and by its case if a step changes case. Such a word is
+ * then the token, because no step changes it.
  */
-function isMadeSmallWord(content: string, spelled: string, steps: readonly JsonObject[]): boolean {
+function becomesSmallWord(
+  content: string,
+  normalized: string,
+  steps: readonly JsonObject[],
+): boolean {
   if (isSmallWord(content)) return false;
-  const folded = steps.some(mayFoldCase) ? spelled.toUpperCase().toLowerCase() : spelled;
+  const folded = steps.some(mayFoldCase) ? normalized.toUpperCase().toLowerCase() : normalized;
   return isSmallWord(folded.normalize("NFKD").replaceAll(/[\p{M}\p{C}\p{Z}\s]/gu, ""));
 }
 
@@ -71,7 +81,7 @@ function mayFoldCase({ type, lowercase }: JsonObject): boolean {
   );
 }
 
-const keepingWords: ReadonlySet<unknown> = new Set([
+const wordKeepingTypes: ReadonlySet<unknown> = new Set([
   ...normalForms,
   "Lowercase",
   "Precompiled",
@@ -82,19 +92,19 @@ const keepingWords: ReadonlySet<unknown> = new Set([
   "Prepend",
 ]);
 
-/** Whether words of small letters come out of the step as they are, but for what it puts before them. */
-function keepsWords({ type, pattern }: JsonObject): boolean {
-  if (type !== "Replace") return keepingWords.has(type);
+/** True if the step keeps words of small letters, apart from text that it puts before them. */
+function keepsSmallWords({ type, pattern }: JsonObject): boolean {
+  if (type !== "Replace") return wordKeepingTypes.has(type);
   const { String: from } = (pattern ?? {}) as JsonObject;
   return typeof from === "string" && !isSmallWord(from);
 }
 
-/** Whether the text is a word of small letters, as the names are that templates look for. */
+/** True if the text is a word of small letters, as the names in templates are. */
 export function isSmallWord(text: string): boolean {
   return /^[a-z_]*$/.test(text);
 }
 
-/** Whether the text has no characters beyond ASCII. */
+/** True if the text has only ASCII characters. */
 export function isAscii(text: string): boolean {
   return !/[^\p{ASCII}]/u.test(text);
 }
@@ -107,10 +117,10 @@ function stepsOf(normalizer: unknown): readonly JsonObject[] {
 }
 
 /**
- * Whether the step neither makes nor removes anything that could complete the literal: what it puts somewhere shares
- * no character with it, in any normal form, and what it takes away from between others leaves something there.
+ * True if the step cannot complete the literal: text that it inserts shares no character with the
+ * literal in any normal form, and it removes nothing from between other characters.
  */
-function keepsApart(step: JsonObject, content: string): boolean {
+function cannotProduce(step: JsonObject, content: string): boolean {
   if (step["type"] === "Prepend") return sharesNothing(step["prepend"], content);
   if (step["type"] === "Strip") return !/\s/u.test(content);
   if (step["type"] !== "Replace") return false;

@@ -27,19 +27,22 @@ function cut(ids: readonly number[], sizes: readonly number[]): number[][] {
 const text =
   "Größe 日本語 \u{1F600}\u{1F468}\u200D\u{1F469}\u200D\u{1F467} кто <|im_end|>\n\uFFFD x";
 
-test.each(modelNames)("%s: whole characters come out wherever they are cut", async (name) => {
-  const codec = await modelCodec(name);
-  const ids = await codec.encode(text);
-  for (const size of [1, 2, 3, ids.length]) {
-    const parts = await decodeInParts(codec, cut(ids, [size]));
-    expect(parts.join("")).toBe(await codec.decode(ids));
-    for (const part of parts) expect(part).not.toMatch(/\p{Surrogate}/u);
-  }
-});
+test.each(modelNames)(
+  "%s: complete characters are returned for any split of the ids",
+  async (name) => {
+    const codec = await modelCodec(name);
+    const ids = await codec.encode(text);
+    for (const size of [1, 2, 3, ids.length]) {
+      const parts = await decodeInParts(codec, cut(ids, [size]));
+      expect(parts.join("")).toBe(await codec.decode(ids));
+      for (const part of parts) expect(part).not.toMatch(/\p{Surrogate}/u);
+    }
+  },
+);
 
 test.each(modelNames)("%s: the parts of any ids are the text of all", async (name) => {
   const codec = await modelCodec(name);
-  // Low ids are single bytes, which make no text as a rule.
+  // Low ids are single bytes, which mostly are not text.
   const anyId = fc.oneof(
     fc.integer({ min: 0, max: 300 }),
     fc.integer({ min: 0, max: codec.vocabularySize - 1 }),
@@ -55,14 +58,16 @@ test.each(modelNames)("%s: the parts of any ids are the text of all", async (nam
   );
 });
 
-test("text flows: an id that ends a character brings it", async () => {
+test("an id that ends a character returns the character", async () => {
   const codec = await modelCodec("qwen3");
   const ids = await codec.encode("a\u{1F9FF}b c");
   const texts = await decodeInParts(codec, cut(ids, [1]));
   expect(texts.filter((part) => part !== "")).toEqual(["a", "\u{1F9FF}", "b", " c"]);
 });
 
-/** A vocabulary of single bytes beside letters, as SentencePiece models have: bad runs give no text. */
+/**
+ * A vocabulary of single bytes and letters, as in SentencePiece models. Invalid runs give no text.
+ */
 const byteFallback: Codec = {
   tokenOf: (id) => (id < 256 ? `<0x${id.toString(16).padStart(2, "0").toUpperCase()}>` : "▁a"),
   async decode(ids) {
@@ -85,7 +90,7 @@ const byteFallback: Codec = {
   },
 };
 
-test("a run of single bytes is judged as a whole, and the first space stays away", async () => {
+test("a run of single bytes is decoded as one, and the first space is omitted", async () => {
   const anyId = fc.oneof(fc.constantFrom(0xc3, 0xa9, 0x41, 0xff), fc.constant(300));
   await fc.assert(
     fc.asyncProperty(fc.array(anyId), async (ids) => {
@@ -95,7 +100,7 @@ test("a run of single bytes is judged as a whole, and the first space stays away
   );
 });
 
-test("the work for an id is bounded, also where no character becomes whole", async () => {
+test("the work per id is bounded, even if no character is completed", async () => {
   let decodedCount = 0;
   const codec: Codec = {
     tokenOf: () => "x",

@@ -1,77 +1,85 @@
 import type { TokenCodec } from "./codec.ts";
 
-/** What stands for bytes that are no character, or not yet. */
+/** The decoder's replacement for bytes that are not a character, or not yet. */
 const REPLACEMENT = "\uFFFD";
 
-/** How byte-fallback vocabularies spell a single byte. */
+/** A single byte in byte-fallback vocabularies. */
 const singleByte = /^<0x[0-9A-Fa-f]{2}>$/;
 
 /**
- * The text of ids that come piece by piece. The parts joined are exactly what the codec makes of all
- * ids at once: text is given out when no later id can change it, so a character that ends in a later id
- * comes with that one. Only ids since the last whole character are decoded, with the few before them
- * that give them their context; where no character becomes whole for long, the ever longer rest is
- * looked at ever more seldom, so that the work for an id stays bounded.
+ * Decodes ids that arrive in parts.
+ *
+ * The parts joined are exactly the codec's text of all ids. Text is returned when no later id can
+ * change it, so a character that ends in a later id comes with that id. Only ids since the last
+ * complete character are decoded, with the few ids before them as context. If no character is
+ * completed for long, the growing rest is decoded at growing intervals, so that the work per id
+ * stays bounded.
  */
 export class IncrementalDecoder {
   readonly #codec: Pick<TokenCodec, "decode" | "tokenOf">;
-  /** Those whose text is given out, up to `#givenCount`, then those that wait. */
+  /** Ids that were decoded and returned, up to `#decodedCount`, then waiting ids. */
   #ids: number[] = [];
-  #givenCount = 0;
-  /** How many must wait before they are looked at again. */
-  #patience = 1;
+  #decodedCount = 0;
+  /** Number of waiting ids at which they are decoded again. */
+  #minWaitingCount = 1;
   #work: Promise<unknown> = Promise.resolve();
 
   constructor(codec: Pick<TokenCodec, "decode" | "tokenOf">) {
     this.#codec = codec;
   }
 
-  /** The text that has become certain with these ids; `""` where none has. Calls answer in order. */
+  /** Returns the text that is certain after these ids, or `""`. Calls resolve in order. */
   push(ids: readonly number[]): Promise<string> {
     return this.#inTurn(async () => {
       for (const id of ids) this.#ids.push(id);
-      const waitingCount = this.#ids.length - this.#givenCount;
-      if (waitingCount < this.#patience || this.#endsInBytes()) return "";
-      const [before, whole] = await this.#decodeWindow();
-      if (whole.endsWith(REPLACEMENT) || !whole.startsWith(before)) {
-        this.#patience = 2 * waitingCount;
-        // A character has four bytes at most, each an id at most.
-        if (waitingCount < 4) this.#patience = 1;
+      const waitingCount = this.#ids.length - this.#decodedCount;
+      if (waitingCount < this.#minWaitingCount || this.#endsInBytes()) return "";
+      const [before, complete] = await this.#decodeWindow();
+      if (complete.endsWith(REPLACEMENT) || !complete.startsWith(before)) {
+        this.#minWaitingCount = 2 * waitingCount;
+        // A character has at most four bytes, and so at most four ids.
+        if (waitingCount < 4) this.#minWaitingCount = 1;
         return "";
       }
-      this.#giveOut();
-      return whole.slice(before.length);
+      this.#keepContext();
+      return complete.slice(before.length);
     });
   }
 
-  /** The rest, of whatever became of the last bytes. The decoder can then be used for another text. */
+  /**
+   * Returns the rest of the text, with incomplete bytes decoded as they are. The decoder can then
+   * be used for another text.
+   */
   end(): Promise<string> {
     return this.#inTurn(async () => {
-      const [before, whole] = await this.#decodeWindow();
+      const [before, complete] = await this.#decodeWindow();
       this.#ids = [];
-      this.#givenCount = 0;
-      this.#patience = 1;
-      return whole.slice(before.length);
+      this.#decodedCount = 0;
+      this.#minWaitingCount = 1;
+      return complete.slice(before.length);
     });
   }
 
-  /** The text that was given out of the ids that are still here, and the text of them all. */
-  async #decodeWindow(): Promise<readonly [before: string, whole: string]> {
-    const given = this.#ids.slice(0, this.#givenCount);
-    return await Promise.all([this.#codec.decode(given), this.#codec.decode(this.#ids)]);
+  /** Returns the text of the context ids, and the text of all remaining ids. */
+  async #decodeWindow(): Promise<readonly [before: string, complete: string]> {
+    const decoded = this.#ids.slice(0, this.#decodedCount);
+    return await Promise.all([this.#codec.decode(decoded), this.#codec.decode(this.#ids)]);
   }
 
-  /** What a run of single bytes means is known at its end only: one that is no text has none. */
+  /**
+   * True if the last id is a single byte. The text of a run of single bytes is known only at its
+   * end, because an invalid run has none.
+   */
   #endsInBytes(): boolean {
     const last = this.#ids.at(-1);
     return last !== undefined && singleByte.test(this.#codec.tokenOf(last) ?? "");
   }
 
-  /** Keeps the ids that were just given out as context for those that come. */
-  #giveOut(): void {
-    this.#ids.splice(0, this.#givenCount);
-    this.#givenCount = this.#ids.length;
-    this.#patience = 1;
+  /** Keeps the ids that were just decoded as context for later ids. */
+  #keepContext(): void {
+    this.#ids.splice(0, this.#decodedCount);
+    this.#decodedCount = this.#ids.length;
+    this.#minWaitingCount = 1;
   }
 
   async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {

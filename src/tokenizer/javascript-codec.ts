@@ -9,11 +9,13 @@ import { serveJavascript } from "./remote/tokenizer-server.ts";
 import { createVocabulary, numberedBy } from "./byte-pair/vocabulary.ts";
 
 /**
- * A codec on Hugging Face's tokenizer in JavaScript, for machines on which the native one does not
- * load. It works in a thread of its own, so that a long text does not hold up the event loop; an
- * idle codec does not keep the process alive.
+ * Creates a codec on Hugging Face's tokenizer in JavaScript, for machines on which the native one
+ * does not load.
  *
- * @throws UsageError where the library refuses the file.
+ * It works in its own thread, so that a long text does not block the event loop. An idle codec does
+ * not keep the process alive.
+ *
+ * @throws UsageError if the library refuses the file.
  */
 export async function createJavascriptCodec(
   file: TokenizerFile,
@@ -43,7 +45,7 @@ export async function createJavascriptCodec(
     decode: async (ids) => {
       const text = bytes?.decodeNow(ids);
       if (text !== undefined) return text;
-      // The library prints an unknown id as the unknown token; the native one leaves it out.
+      // The library prints an unknown id as the unknown token. The native library omits it.
       const known = ids.filter((id) => vocabulary.tokenOf(id) !== undefined);
       return known.length === 0 ? "" : await remote.decode(known);
     },

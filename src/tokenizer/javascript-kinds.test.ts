@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { byteSpellings } from "./byte-pair/byte-level.ts";
-import { isAlikeInJavascript } from "./javascript-kinds.ts";
-import { fromSpaces, llama2Steps, spelledBytes } from "./metaspace-tokenizer.fixture.ts";
+import { byteCharacters } from "./byte-pair/byte-level.ts";
+import { isExactInJavascript } from "./javascript-kinds.ts";
+import { fromSpaces, llama2Steps, byteTokens } from "./metaspace-tokenizer.fixture.ts";
 import { modelFolder, modelNames } from "./real-tokenizers.fixture.ts";
 import { readTokenizerFile, type TokenizerFile } from "./tokenizer-file.ts";
 
@@ -45,7 +45,7 @@ const ofBytes = {
   decoder: bytes,
   model: {
     type: "BPE",
-    vocab: Object.fromEntries(byteSpellings.map((spelling, byte) => [spelling, byte])),
+    vocab: Object.fromEntries(byteCharacters.map((spelling, byte) => [spelling, byte])),
     merges: [] as string[],
   },
 };
@@ -61,7 +61,7 @@ const ofSpaces = {
     fuse_unk: true,
     byte_fallback: true,
     vocab: Object.fromEntries(
-      ["<unk>", ...spelledBytes, "▁", "a", "▁a"].map((spelling, id) => [spelling, id]),
+      ["<unk>", ...byteTokens, "▁", "a", "▁a"].map((spelling, id) => [spelling, id]),
     ),
     merges: ["▁ a"],
   },
@@ -70,9 +70,9 @@ const ofSpaces = {
 const { "<0x09>": tabId, ...others } = ofSpaces.model.vocab;
 const tabbed = { ...others, "\t": tabId };
 
-describe("isAlikeInJavascript()", () => {
-  test.each(modelNames)("knows the kind of %s", async (name) => {
-    expect(isAlikeInJavascript(await readTokenizerFile(modelFolder(name)))).toBe(true);
+describe("isExactInJavascript()", () => {
+  test.each(modelNames)("accepts the kind of %s", async (name) => {
+    expect(isExactInJavascript(await readTokenizerFile(modelFolder(name)))).toBe(true);
   });
 
   test.each([
@@ -85,8 +85,8 @@ describe("isAlikeInJavascript()", () => {
       { ...ofSpaces, model: { ...ofSpaces.model, vocab: tabbed } },
     ],
     ["spelled spaces, as Gemma", { ...ofSpaces, normalizer: fromSpaces }],
-  ])("knows byte-pair models of %s", async (_what, document) => {
-    expect(isAlikeInJavascript(await fileOf(document))).toBe(true);
+  ])("accepts byte-pair models of %s", async (_what, document) => {
+    expect(isExactInJavascript(await fileOf(document))).toBe(true);
   });
 
   test.each([
@@ -115,7 +115,7 @@ describe("isAlikeInJavascript()", () => {
       { ...ofSpaces, model: { ...ofSpaces.model, byte_fallback: false } },
     ],
     ["a Metaspace", { ...ofSpaces, pre_tokenizer: { type: "Metaspace", replacement: "▁" } }],
-  ])("does not know %s", async (_what, document) => {
-    expect(isAlikeInJavascript(await fileOf(document))).toBe(false);
+  ])("does not accept %s", async (_what, document) => {
+    expect(isExactInJavascript(await fileOf(document))).toBe(false);
   });
 });

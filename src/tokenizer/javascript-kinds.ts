@@ -6,19 +6,22 @@ import type { TokenizerFile } from "./tokenizer-file.ts";
 import { isWellKnown } from "./well-known.ts";
 
 /**
- * Whether the library in JavaScript gives a file's ids as the native one does: whether it is of a kind of which real
- * files were held against each other. These are byte-pair models of bytes, as of Llama 3, Qwen, DeepSeek and gpt-oss,
- * and those of Llama 2 and Gemma, which spell spaces and fall back on bytes. Vocabularies with scores, other
- * normalisers, single digits (of which it knows those of ASCII alone) and added tokens that take white space with them
- * come out otherwise.
+ * True if the library in JavaScript gives the same ids as the native one for a file. Real files of
+ * these kinds were compared:
+ *
+ * - Byte-pair models of bytes, as in Llama 3, Qwen, DeepSeek and gpt-oss.
+ * - Byte-pair models with `▁` for spaces and byte fallback, as in Llama 2 and Gemma.
+ *
+ * It gives other ids for vocabularies with scores, other normalisers, splitting into single digits
+ * (it only knows ASCII digits), and added tokens that match adjacent white space.
  */
-export function isAlikeInJavascript(file: TokenizerFile): boolean {
+export function isExactInJavascript(file: TokenizerFile): boolean {
   const added = readAddedTokenRecords(file.outline);
   const isPlain = added?.every((token) => !token.lstrip && !token.rstrip && !token.single_word);
-  return isPlain === true && isWellKnown(file) && (isOfBytes(file) || isOfSpelledSpaces(file));
+  return isPlain === true && isWellKnown(file) && (isByteLevel(file) || isMetaspace(file));
 }
 
-function isOfBytes(file: TokenizerFile): boolean {
+function isByteLevel(file: TokenizerFile): boolean {
   const { normalizer, pre_tokenizer: cutter, decoder, model } = file.outline;
   const { unk_token: unknown = null, byte_fallback: fallsBack = false } = model as JsonObject;
   return (
@@ -33,7 +36,10 @@ function isOfBytes(file: TokenizerFile): boolean {
 
 const normalizersOfBytes = [null, { type: "NFC" }, { type: "Sequence", normalizers: [] }];
 
-/** Patterns of which each match is a piece, and then the bytes; or the bytes alone, by GPT-2's pattern. */
+/**
+ * True if the text is cut into the matches of patterns, or by GPT-2's pattern alone, and then into
+ * bytes.
+ */
 function cutsIntoBytes(cutter: unknown): boolean {
   const { type, pretokenizers } = cutter as JsonObject;
   const steps = type === "Sequence" ? (pretokenizers as readonly JsonObject[]) : [cutter];
@@ -51,7 +57,7 @@ function cutsIntoBytes(cutter: unknown): boolean {
   );
 }
 
-function isOfSpelledSpaces(file: TokenizerFile): boolean {
+function isMetaspace(file: TokenizerFile): boolean {
   const { normalizer, pre_tokenizer: cutter, decoder, model } = file.outline;
   const {
     type,
@@ -68,19 +74,19 @@ function isOfSpelledSpaces(file: TokenizerFile): boolean {
     [fuses, fallsBack].every((flag) => flag === true) &&
     ignoresMerges === false &&
     isOf(normalizer, [
-      spellSpaces,
-      { type: "Sequence", normalizers: [spaceBefore, spellSpaces] },
+      encodeSpaces,
+      { type: "Sequence", normalizers: [spaceBefore, encodeSpaces] },
     ]) &&
     isOf(cutter, [null, cutAtSpaces]) &&
     isOf(decoder, [
-      { type: "Sequence", decoders: readSpaces },
-      { type: "Sequence", decoders: [...readSpaces, noSpaceBefore] },
+      { type: "Sequence", decoders: decodeSpaces },
+      { type: "Sequence", decoders: [...decodeSpaces, noSpaceBefore] },
     ]) &&
-    mergesWhatIsThere(file)
+    hasCompleteMerges(file)
   );
 }
 
-const spellSpaces = { type: "Replace", pattern: { String: " " }, content: "▁" };
+const encodeSpaces = { type: "Replace", pattern: { String: " " }, content: "▁" };
 const spaceBefore = { type: "Prepend", prepend: "▁" };
 const cutAtSpaces = {
   type: "Split",
@@ -88,20 +94,23 @@ const cutAtSpaces = {
   behavior: "MergedWithPrevious",
   invert: false,
 };
-const readSpaces = [
+const decodeSpaces = [
   { type: "Replace", pattern: { String: "▁" }, content: " " },
   { type: "ByteFallback" },
   { type: "Fuse" },
 ];
 const noSpaceBefore = { type: "Strip", content: " ", start: 1, stop: 0 };
 
-/** Whether a vocabulary has each byte and what its merges are of: the library in JavaScript takes others, too. */
-function mergesWhatIsThere(file: TokenizerFile): boolean {
+/**
+ * True if the vocabulary has all bytes and all parts and results of its merges. The library in
+ * JavaScript also accepts others.
+ */
+function hasCompleteMerges(file: TokenizerFile): boolean {
   const { bytes, model } = file;
   const ids = file.readIds();
   const hasByte = (_: unknown, byte: number): boolean =>
     ids.has(`<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`) ||
-    // Nothing falls back on the byte of a character that is there, as Gemma 2's tabulator.
+    // No text falls back on the byte of a character in the vocabulary, such as the tab in Gemma 2.
     (byte < 0x80 && ids.has(String.fromCharCode(byte)));
   if (model.merges === undefined || !model.hasIdsAlone) return false;
   const merges = JSON.parse(bytes.toString("utf8", ...model.merges)) as unknown;
@@ -111,7 +120,9 @@ function mergesWhatIsThere(file: TokenizerFile): boolean {
     merges.every((merge: unknown) => {
       const pair = typeof merge === "string" ? merge.split(" ") : merge;
       if (!Array.isArray(pair) || pair.length !== 2) return false;
-      return [...(pair as unknown[]), pair.join("")].every((spelling) => ids.has(String(spelling)));
+      return [...(pair as unknown[]), pair.join("")].every((tokenText) =>
+        ids.has(String(tokenText)),
+      );
     })
   );
 }

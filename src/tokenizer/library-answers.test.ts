@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
-import { byteSpellings } from "./byte-pair/byte-level.ts";
+import { byteCharacters } from "./byte-pair/byte-level.ts";
 import { codecOfDocument } from "./metaspace-tokenizer.fixture.ts";
 
 function addedToken(id: number, content: string) {
@@ -22,7 +22,7 @@ const byteLevel = {
   use_regex: false,
 };
 
-const byteIds = Object.fromEntries(byteSpellings.map((spelling, byte) => [spelling, byte]));
+const byteIds = Object.fromEntries(byteCharacters.map((spelling, byte) => [spelling, byte]));
 
 function documentOf({ pattern = String.raw`\s+`, vocab = byteIds, added = [] as object[] } = {}) {
   const split = { type: "Split", pattern: { Regex: pattern }, behavior: "Isolated", invert: false };
@@ -42,7 +42,7 @@ function documentOf({ pattern = String.raw`\s+`, vocab = byteIds, added = [] as 
 describe.each([
   ["in this process", String.raw`\s+`],
   ["in a process of its own", String.raw`\p{Han}+`],
-])("the ids of a tokenizer that is worked %s", (_where, pattern) => {
+])("the ids of a tokenizer that runs %s", (_where, pattern) => {
   test.each([
     [
       "the file's leave a gap",
@@ -65,7 +65,7 @@ describe.each([
       [256],
       257,
     ],
-  ])("are those that it encodes to where %s", async (_what, document, contents, ids, size) => {
+  ])("are those that it encodes to if %s", async (_what, document, contents, ids, size) => {
     const codec = await codecOfDocument(document);
     expect(await codec.encode(contents.join(""))).toEqual(ids);
     expect(codec.vocabularySize).toBe(size);
@@ -77,7 +77,7 @@ describe.each([
   });
 });
 
-describe("what a library cannot answer", () => {
+describe("a call that a library cannot answer", () => {
   const spelled = (model: object) => ({
     ...documentOf(),
     pre_tokenizer: null,
@@ -96,7 +96,7 @@ describe("what a library cannot answer", () => {
       spelled({ type: "BPE", unk_token: "<nope>", vocab: { a: 0 }, merges: [] }),
       "Cannot use the tokenizer: Unk token `<nope>` not found in the vocabulary",
     ],
-  ])("is the tokenizer's failure: %s", async (_what, document, message) => {
+  ])("fails as an error of the tokenizer: %s", async (_what, document, message) => {
     const codec = await codecOfDocument(document);
     for (const how of ["encode", "encodePlain"] as const) {
       const problem = await codec[how]("é").catch((error: unknown) => error);

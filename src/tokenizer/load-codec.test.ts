@@ -12,7 +12,7 @@ import { readModelBytes } from "./model-file.ts";
 import { readModelFolder } from "./model-folder.ts";
 import { modelFolder } from "./real-tokenizers.fixture.ts";
 
-/** A tokenizer that chooses pieces by score, as SentencePiece does, with a limit on its texts. */
+/** A tokenizer that selects pieces by score, as SentencePiece does, with a limit on its texts. */
 const scored = {
   version: "1.0",
   truncation: { direction: "Right", max_length: 2, strategy: "LongestFirst", stride: 0 },
@@ -91,7 +91,7 @@ async function problemOf(promise: Promise<unknown>): Promise<unknown> {
 }
 
 describe("loadTokenCodec()", () => {
-  test("says what a missing folder should be, and how to get a model of the Hub", async () => {
+  test("describes the folder that is missing, and how to get a model of the Hub", async () => {
     const missing = await problemOf(loadTokenCodec(path.join(dir, "nope")));
     expect(missing).toBeInstanceOf(UsageError);
     expect(missing).toHaveProperty(
@@ -113,10 +113,10 @@ describe("loadTokenCodec()", () => {
 
   test.each([
     ["{", "expected JSON"],
-    ["[]", "it holds no object"],
+    ["[]", "it is not an object"],
     [{ model: {} }, 'it has no "model" with a "vocab"'],
     [{ ...scored, added_tokens: [{ id: 1 }] }, "added_tokens[0] lacks them"],
-  ])("refuses a broken tokenizer.json: %j", async (document, problem) => {
+  ])("refuses an invalid tokenizer.json: %j", async (document, problem) => {
     await save(document);
     const error = await problemOf(loadTokenCodec(dir));
     expect(error).toBeInstanceOf(UsageError);
@@ -124,14 +124,14 @@ describe("loadTokenCodec()", () => {
   });
 
   test.each(["native", "javascript"] as const)(
-    "refuses what the %s library cannot read",
+    "refuses a file that the %s library cannot read",
     async (backend) => {
       await save({ ...scored, normalizer: { type: "Nope" } });
       expect(await problemOf(loadTokenCodec(dir, { backend }))).toBeInstanceOf(UsageError);
     },
   );
 
-  test("falls back on JavaScript where the native binary does not load and the ids are the same", async () => {
+  test("falls back on JavaScript if the native binary does not load and the ids are the same", async () => {
     const importNative = () => Promise.reject(new Error("no binary for this machine"));
     const codec = await loadTokenCodec(modelFolder("qwen3"), { importNative });
     expect(codec.backend).toBe("javascript");
@@ -141,13 +141,13 @@ describe("loadTokenCodec()", () => {
     expect(refused).toBeInstanceOf(UsageError);
     expect(refused).toHaveProperty(
       "message",
-      `Cannot load the tokenizer of ${dir} in JavaScript: its ids may be others than those of the native library, ` +
+      `Cannot load the tokenizer of ${dir} in JavaScript: its ids may differ from those of the native library, ` +
         "which does not load (no binary for this machine); expected that library, which `npm install tokenizers` " +
-        "brings for most machines, or the backend `javascript` where other ids do no harm",
+        "installs on most machines, or the backend `javascript` if other ids do no harm",
     );
-    const asked = await loadTokenCodec(dir, { backend: "javascript", importNative });
-    expect(asked.backend).toBe("javascript");
-    await asked.close?.();
+    const requested = await loadTokenCodec(dir, { backend: "javascript", importNative });
+    expect(requested.backend).toBe("javascript");
+    await requested.close?.();
     const problem = await problemOf(loadTokenCodec(dir, { backend: "native", importNative }));
     expect(problem).toBeInstanceOf(UsageError);
     expect(problem).toHaveProperty(
@@ -167,7 +167,7 @@ describe.each(["native", "javascript"] as const)("a scored vocabulary, %s", (bac
     await codec.close?.();
   });
 
-  test("is neither cut nor filled up", async () => {
+  test("is neither truncated nor padded", async () => {
     await save(scored);
     const codec = await loadTokenCodec(dir, { backend });
     expect(await codec.encode("abab</s>a")).toEqual([8, 8, 1, 2]);
@@ -188,7 +188,7 @@ describe.each(["native", "javascript"] as const)("the %s codec", (backend) => {
     await codec.close?.();
   });
 
-  test("knows ids and spellings of a vocabulary with holes", async () => {
+  test("has the ids and token texts of a vocabulary with gaps", async () => {
     const model = { type: "WordLevel", unk_token: "a", vocab: { a: 0, b: 7 } };
     const added = [{ ...scored.added_tokens[0], content: "b", id: 7 }];
     await save({ ...scored, added_tokens: added, model });
@@ -201,7 +201,7 @@ describe.each(["native", "javascript"] as const)("the %s codec", (backend) => {
   });
 });
 
-/** A pattern on which the native library ends the process where it meets many of the letter. */
+/** A pattern with which the native library ends the process for many repetitions of the letter. */
 const wild = {
   ...scored,
   pre_tokenizer: {
@@ -212,8 +212,8 @@ const wild = {
   },
 };
 
-describe("a tokenizer with patterns that nobody knows", () => {
-  test("tells a crash as an error, and goes on with the next text", async () => {
+describe("a tokenizer with unknown patterns", () => {
+  test("turns a crash into an error, and continues with the next text", async () => {
     await save(wild);
     const codec = await loadTokenCodec(dir);
     expect(codec.backend).toBe("native");
@@ -231,7 +231,7 @@ describe("a tokenizer with patterns that nobody knows", () => {
     await codec.close?.();
   });
 
-  test("is ended where it does not answer in time", async () => {
+  test("is ended if it does not answer in time", async () => {
     await save(wild);
     const problem = await problemOf(createIsolatedCodec(await readTokenizerFile(dir), 1));
     expect(problem).toBeInstanceOf(RolloutError);
@@ -242,9 +242,9 @@ describe("a tokenizer with patterns that nobody knows", () => {
   });
 });
 
-describe("a model folder with files of other kinds", () => {
+describe("a model folder with other kinds of files", () => {
   test.each(["tokenizer.json", "tokenizer_config.json"])(
-    "a device in the place of %s",
+    "a device in place of %s",
     async (name) => {
       await save(scored);
       await rm(path.join(dir, name), { force: true });
@@ -275,13 +275,13 @@ describe("the JavaScript codec", () => {
     await codec.close?.();
   });
 
-  test("does not keep the process alive when it has nothing to do", async () => {
+  test("does not keep the process alive when it is idle", async () => {
     await save(scored);
-    // Where Node asks a thread of its own what to import, there is one for that.
+    // Node may have a thread that resolves imports.
     const others = "registerHooks" in nodeModule ? [] : ["MessagePort"];
     const openPorts = () =>
       process.getActiveResourcesInfo().filter((name) => name === "MessagePort");
-    // Threads of the tests before this one may still be on their way out.
+    // Threads of earlier tests may still be ending.
     await vi.waitFor(() => expect(openPorts()).toEqual(others), { timeout: 60_000 });
     const codec = await loadTokenCodec(dir, { backend: "javascript" });
     const pending = codec.encode("ab");
@@ -291,7 +291,7 @@ describe("the JavaScript codec", () => {
     await codec.close?.();
   });
 
-  test("rejects what is asked after `close()`, and what was not answered before", async () => {
+  test("rejects requests after `close()`, and pending ones", async () => {
     await save(scored);
     const codec = await loadTokenCodec(dir, { backend: "javascript" });
     const pending = problemOf(codec.encode("ab"));

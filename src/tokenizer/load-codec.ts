@@ -2,36 +2,40 @@ import { createRequire } from "node:module";
 import { UsageError, describeError } from "../errors.ts";
 import type { TokenCodec } from "./codec.ts";
 import { createJavascriptCodec } from "./javascript-codec.ts";
-import { isAlikeInJavascript } from "./javascript-kinds.ts";
+import { isExactInJavascript } from "./javascript-kinds.ts";
 import type { NativeLibrary } from "./native-codec.ts";
 import { isWellKnown } from "./well-known.ts";
 import { createIsolatedCodec, createNativeCodec } from "./native-codec.ts";
 import { readTokenizerFile } from "./tokenizer-file.ts";
 
-/** How a tokenizer is loaded. */
+/** Settings of `loadTokenCodec()`. */
 export interface LoadTokenCodecOptions {
   /**
-   * Which tokenizer library encodes. Default `auto`: the native one, and where its binary does not
-   * load on this machine the one in JavaScript, at two to three times the cost, for the kinds of
-   * tokenizers of which it gives the same ids (`isAlikeInJavascript()`); others are refused then.
-   * `javascript` takes all that the library takes, and the ids of other kinds may differ.
+   * The tokenizer library.
+   *
+   * - `auto` (default): the native library. If its binary does not load on this machine, the
+   *   library in JavaScript, which takes two to three times as long, for kinds of tokenizers with
+   *   the same ids (`isExactInJavascript()`). Other kinds are refused then.
+   * - `native`: the native library only.
+   * - `javascript`: the library in JavaScript for all kinds that it accepts. The ids of some kinds
+   *   may differ.
    */
   readonly backend?: "auto" | "native" | "javascript";
   /** Imports the native library. Default: the package `tokenizers`. */
   readonly importNative?: () => Promise<object>;
 }
 
-/** As CommonJS, which it is: `import()` first reads through its text for what it exports. */
+/** Requires the library, which is CommonJS. `import()` would first scan its text for exports. */
 async function requireNative(): Promise<object> {
   return createRequire(import.meta.url)("tokenizers") as object;
 }
 
 /**
- * Loads the tokenizer of a model folder. A file whose patterns are not known from published models
- * runs in a process of its own, where one that runs wild does no harm.
+ * Loads the tokenizer of a model folder. A file with patterns of no published model runs in its own
+ * process, where an endless match cannot block this one.
  *
- * @throws UsageError where the folder or its tokenizer.json is missing or broken, or the native
- *   library does not load, which is asked for or needed.
+ * @throws UsageError if the folder or its tokenizer.json is missing or invalid, or if the native
+ *   library is needed and does not load.
  */
 export async function loadTokenCodec(
   modelDir: string,
@@ -45,11 +49,11 @@ export async function loadTokenCodec(
     library = (await importNative()) as NativeLibrary;
   } catch (cause) {
     if (backend === "auto") {
-      if (isAlikeInJavascript(file)) return createJavascriptCodec(file);
+      if (isExactInJavascript(file)) return createJavascriptCodec(file);
       throw new UsageError(
-        `Cannot load the tokenizer of ${modelDir} in JavaScript: its ids may be others than those of the native ` +
+        `Cannot load the tokenizer of ${modelDir} in JavaScript: its ids may differ from those of the native ` +
           `library, which does not load (${describeError(cause)}); expected that library, which \`npm install ` +
-          "tokenizers` brings for most machines, or the backend `javascript` where other ids do no harm",
+          "tokenizers` installs on most machines, or the backend `javascript` if other ids do no harm",
         { cause },
       );
     }

@@ -11,23 +11,23 @@ import { locateTokens } from "./locate-tokens.ts";
 const call = '<tool_call>\n{"name": "get_order"}\n</tool_call>';
 
 describe("locateTokens()", () => {
-  test("finds the ids of stretches among words, control tokens and split characters", async () => {
+  test("finds the ids of spans among words, control tokens and split characters", async () => {
     const codec = await modelCodec("qwen3");
     const text = `Größe 🧞‍♀️: ${call} – 注文<|im_end|>`;
     const ids = await codec.encode(text);
     const start = text.indexOf(call);
     const genie = text.indexOf("🧞‍♀️");
-    const [callSpan, genieSpan, whole] = await locateTokens(codec, { ids, text }, [
+    const [callSpan, genieSpan, complete] = await locateTokens(codec, { ids, text }, [
       [start, start + call.length],
       [genie, genie + "🧞‍♀️".length],
       [0, text.length],
     ]);
     expect(await codec.decode(ids.slice(...callSpan!))).toBe(call);
     expect(await codec.decode(ids.slice(...genieSpan!))).toBe(" 🧞‍♀️");
-    expect(whole).toEqual([0, ids.length]);
+    expect(complete).toEqual([0, ids.length]);
   });
 
-  test("covers ids that spell only a part of the stretch", async () => {
+  test("includes ids that cover only a part of the span", async () => {
     const codec = await modelCodec("qwen3");
     // " cancelled" as two ids.
     const turn = { ids: [9121, 832], text: " cancelled" };
@@ -47,10 +47,10 @@ describe("locateTokens()", () => {
   });
 
   test.each(["native", "javascript"] as const)(
-    "finds them where some ids are bytes and others characters, whatever their number (%s)",
+    "finds spans if some ids are bytes and others characters, for any number of them (%s)",
     async (backend) => {
       const codec = await codecOfDocument(byteFallbackTokenizer, { backend });
-      // The lengths of the spellings add up to those of the text in the second, by chance.
+      // In the second text, the lengths of the token texts add up to the text's length by chance.
       for (const text of ["Größe 🧞‍♀️:\n<a> – 注文 é", "\nééé東 <a>é", "aé", "😀😀", "<a>\n\n"]) {
         const ids = await codec.encode(text);
         const characters = [...text];
@@ -74,7 +74,7 @@ describe("locateTokens()", () => {
     },
   );
 
-  test("decodes where spellings are no bytes, or bytes are no text", async () => {
+  test("decodes if token texts are not bytes, or bytes are not text", async () => {
     const { codec } = characterRenderer();
     const text = "日本 <x>";
     const ids = await codec.encode(text);
@@ -89,7 +89,7 @@ describe("locateTokens()", () => {
     expect(await qwen.decode(cut.slice(...located[0]!))).toBe(call);
   });
 
-  test("of nothing finds nothing", async () => {
+  test("returns no spans for no spans", async () => {
     const { codec } = characterRenderer();
     expect(await locateTokens(codec, { ids: [], text: "" }, [])).toEqual([]);
     expect(await locateTokens(codec, { ids: [], text: "" }, [[0, 0]])).toEqual([[0, 0]]);

@@ -3,12 +3,12 @@ import type { TokenCodec } from "./codec.ts";
 type Span = readonly [start: number, end: number];
 
 /**
- * Which ids spell some stretches of their decoded text. `spans[i]`, in UTF-16 code units, gives the
- * i-th result, in places of `ids`; ends are exclusive. An id that spells only part of a stretch belongs
+ * Finds the ids of parts of their decoded text. `spans[i]`, in UTF-16 code units, gives the i-th
+ * result, in indices of `ids`. Ends are exclusive. An id that covers only a part of a span belongs
  * to it.
  *
- * Where ids stand for bytes these are counted; with other tokenizers the beginnings of the ids are decoded, a few
- * for each stretch.
+ * For byte-level tokenizers, the bytes of ids are counted. For others, prefixes of the ids are
+ * decoded, a few for each span.
  */
 export function locateTokens(
   codec: TokenCodec,
@@ -19,7 +19,7 @@ export function locateTokens(
   const ends = byteEnds(codec, ids);
   const byteCount = Buffer.byteLength(text);
   if (ends?.at(-1) === byteCount && !text.includes("\uFFFD")) {
-    // In ASCII a character is a byte.
+    // In ASCII, a character is a byte.
     const offsets = byteCount === text.length ? undefined : byteOffsets(text, spans.flat());
     return spans.map(([start, end]) => {
       const first = countUpTo(ends, offsets === undefined ? start : (offsets.get(start) ?? 0));
@@ -30,7 +30,7 @@ export function locateTokens(
   return locateByDecoding(codec, { ids, text }, spans);
 }
 
-/** The bytes of each id that was asked for; 0 stands for one that was not. */
+/** The number of bytes of each id that was used before, or 0. */
 const knownLengths = new WeakMap<TokenCodec, Uint32Array>();
 
 function lengthsOf(codec: TokenCodec): Uint32Array {
@@ -42,7 +42,7 @@ function lengthsOf(codec: TokenCodec): Uint32Array {
   return lengths;
 }
 
-/** The number of bytes up to the end of each id; `undefined` where ids do not stand for bytes. */
+/** Returns the number of bytes up to the end of each id. `undefined` if ids are not bytes. */
 function byteEnds(codec: TokenCodec, ids: readonly number[]): number[] | undefined {
   if (codec.byteLengthOf === undefined) return undefined;
   const lengths = lengthsOf(codec);
@@ -62,7 +62,7 @@ function byteEnds(codec: TokenCodec, ids: readonly number[]): number[] | undefin
   return ends;
 }
 
-/** The bytes before each of the places, in one pass over the text. */
+/** Returns the number of bytes before each position, in one pass over the text. */
 function byteOffsets(text: string, places: readonly number[]): ReadonlyMap<number, number> {
   const offsets = new Map<number, number>();
   let place = 0;
@@ -75,38 +75,41 @@ function byteOffsets(text: string, places: readonly number[]): ReadonlyMap<numbe
   return offsets;
 }
 
-/** How many of the rising numbers are at most `limit`. */
+/** Returns how many of the ascending numbers are at most `limit`. */
 function countUpTo(rising: readonly number[], limit: number): number {
   return bisect(rising.length, (index) => (rising[index] ?? 0) > limit);
 }
 
-/** How many of the rising numbers are below `limit`. */
+/** Returns how many of the ascending numbers are below `limit`. */
 function countBelow(rising: readonly number[], limit: number): number {
   return bisect(rising.length, (index) => (rising[index] ?? 0) >= limit);
 }
 
-/** The first index for which the condition holds, which it does for all later ones. */
-function bisect(length: number, holds: (index: number) => boolean): number {
+/** Returns the first index for which the condition is true. It must be true for all later ones. */
+function bisect(length: number, condition: (index: number) => boolean): number {
   let low = 0;
   let high = length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (holds(middle)) high = middle;
+    if (condition(middle)) high = middle;
     else low = middle + 1;
   }
   return low;
 }
 
-/** The first ids of a list, as far as they spell whole characters. */
-interface Beginning {
-  /** How many ids these are. */
+/** The first ids of a list, up to the last complete character. */
+interface Prefix {
+  /** Number of ids. */
   readonly count: number;
-  /** Their text's length. */
+  /** Length of their text. */
   readonly length: number;
 }
 
-/** Most ids at the end of a beginning that spell a character in part: one for each of its bytes but the last. */
-const mostPartIds = 3;
+/**
+ * Maximum number of ids at the end of a prefix that are a part of a character: one for each byte
+ * but the last.
+ */
+const maxPartIds = 3;
 
 async function locateByDecoding(
   codec: TokenCodec,
@@ -119,23 +122,31 @@ async function locateByDecoding(
     texts.set(count, known);
     return known;
   };
-  /** What the first `count` ids spell whole: the bytes of a character that is not complete are decoded otherwise. */
-  const beginningOf = async (count: number): Promise<Beginning> => {
-    for (let whole = count; whole >= Math.max(0, count - mostPartIds); whole--) {
-      const beginning = await textOf(whole);
-      if (text.startsWith(beginning)) return { count: whole, length: beginning.length };
+  /**
+   * Returns the complete characters of the first `count` ids. The bytes of an incomplete character
+   * decode to other text.
+   */
+  const prefixOf = async (count: number): Promise<Prefix> => {
+    for (
+      let completeCount = count;
+      completeCount >= Math.max(0, count - maxPartIds);
+      completeCount--
+    ) {
+      const prefix = await textOf(completeCount);
+      if (text.startsWith(prefix)) return { count: completeCount, length: prefix.length };
     }
     return { count, length: (await textOf(count)).length };
   };
-  /** The fewest ids of which the condition holds, which it does of any that are more. */
-  const fewest = async (
-    holds: (beginning: Beginning, count: number) => boolean,
-  ): Promise<number> => {
+  /**
+   * Returns the smallest number of ids for which the condition is true. It must be true for all
+   * larger ones.
+   */
+  const fewest = async (condition: (prefix: Prefix, count: number) => boolean): Promise<number> => {
     let low = 0;
     let high = ids.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (holds(await beginningOf(middle), middle)) high = middle;
+      if (condition(await prefixOf(middle), middle)) high = middle;
       else low = middle + 1;
     }
     return low;
@@ -143,12 +154,13 @@ async function locateByDecoding(
   const located: Span[] = [];
   for (const [start, end] of spans) {
     const completing = await fewest(({ length }) => length > start);
-    const { length: before } = await beginningOf(Math.max(0, completing - 1));
-    // The first character of the stretch may be spelled by several ids.
-    const beginning = await fewest(
-      ({ count: whole, length }, count) => length > before || (length === before && whole < count),
+    const { length: before } = await prefixOf(Math.max(0, completing - 1));
+    // Several ids may form the first character of the span.
+    const startCount = await fewest(
+      ({ count: completeCount, length }, count) =>
+        length > before || (length === before && completeCount < count),
     );
-    const first = Math.max(0, beginning - 1);
+    const first = Math.max(0, startCount - 1);
     located.push([first, Math.max(first, await fewest(({ length }) => length >= end))]);
   }
   return located;

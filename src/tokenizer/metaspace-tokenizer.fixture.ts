@@ -15,14 +15,14 @@ const specialTokens = ["<start_of_turn>", "<end_of_turn>"];
 const otherTokens = ["<b>", "</b>", "<td>", "</td>"];
 const vocabulary = [...ordinary, ...specialTokens, ...otherTokens];
 
-/** The id of a spelling of the fixture. */
-export function idOfSpelling(spelling: string): number {
-  return vocabulary.indexOf(spelling);
+/** Returns the id of a token text of the fixture. */
+export function idOfToken(tokenText: string): number {
+  return vocabulary.indexOf(tokenText);
 }
 
 function addedToken(content: string) {
   return {
-    id: idOfSpelling(content),
+    id: idOfToken(content),
     content,
     special: specialTokens.includes(content),
     single_word: false,
@@ -33,8 +33,8 @@ function addedToken(content: string) {
 }
 
 /**
- * A small tokenizer of Gemma's kind: spaces are spelled `▁`, and among the added tokens are tags, and runs of white
- * space and a digit, which the model makes of any text as well.
+ * A small tokenizer of Gemma's kind, with `▁` for spaces. Its added tokens contain tags, and also
+ * runs of white space and a digit, which the model produces from any text.
  */
 export const metaspaceTokenizer = {
   version: "1.0",
@@ -57,7 +57,7 @@ export const metaspaceTokenizer = {
     fuse_unk: false,
     byte_fallback: false,
     ignore_merges: false,
-    vocab: Object.fromEntries(vocabulary.map((spelling, id) => [spelling, id])),
+    vocab: Object.fromEntries(vocabulary.map((tokenText, id) => [tokenText, id])),
     merges: [
       ["▁", "▁"],
       ["▁▁", "▁"],
@@ -67,23 +67,23 @@ export const metaspaceTokenizer = {
   },
 };
 
-/** The same where the merges also make a word that is listed among the added tokens. */
+/** The same tokenizer with a word among the added tokens that the merges also produce. */
 export const wordAmongAdded = {
   ...metaspaceTokenizer,
   added_tokens: [...metaspaceTokenizer.added_tokens, addedToken("no")],
 };
 
-/** How a vocabulary that falls back on bytes spells each of them. */
-export const spelledBytes: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
+/** The tokens for single bytes in a vocabulary with byte fallback. */
+export const byteTokens: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
   const digits = byte.toString(16).toUpperCase().padStart(2, "0");
   return `<0x${digits}>`;
 });
 
-/** How such tokenizers spell spaces, and read them. */
+// The conversion of spaces in such tokenizers.
 export const fromSpaces = { type: "Replace", pattern: { String: " " }, content: "▁" };
 export const toSpaces = { type: "Replace", pattern: { String: "▁" }, content: " " };
 
-/** Llama 2's: a space is put before each text, and taken from the decoded one. */
+/** The steps of Llama 2: a space is put before each text, and removed from the decoded text. */
 export const llama2Steps = {
   normalizer: { type: "Sequence", normalizers: [{ type: "Prepend", prepend: "▁" }, fromSpaces] },
   decoder: {
@@ -99,15 +99,15 @@ export const llama2Steps = {
 
 const fallbackVocabulary = [
   "<unk>",
-  ...spelledBytes,
+  ...byteTokens,
   ...characters.filter((character) => character !== "\n"),
   "é",
   "東",
 ];
 
 /**
- * A small tokenizer of Llama 2's kind: a space is put before each text and taken from the decoded one, and characters
- * that it does not know, the end of a line among them, are spelled by their bytes.
+ * A small tokenizer of Llama 2's kind. A space is put before each text and removed from the decoded
+ * text. Characters outside the vocabulary, such as the line feed, become bytes.
  */
 export const byteFallbackTokenizer = {
   ...metaspaceTokenizer,
@@ -118,33 +118,33 @@ export const byteFallbackTokenizer = {
     unk_token: "<unk>",
     byte_fallback: true,
     merges: [],
-    vocab: Object.fromEntries(fallbackVocabulary.map((spelling, id) => [spelling, id])),
+    vocab: Object.fromEntries(fallbackVocabulary.map((tokenText, id) => [tokenText, id])),
   },
 };
 
-/** How many ids a character has with that tokenizer. */
+/** Returns the number of ids of a character with `byteFallbackTokenizer`. */
 export function countFallbackIds(character: string): number {
   const isKnown = character === " " || fallbackVocabulary.includes(character);
   return isKnown ? 1 : Buffer.byteLength(character);
 }
 
-const scoredPieces: readonly (readonly [spelling: string, score: number])[] = [
+const scoredPieces: readonly (readonly [tokenText: string, score: number])[] = [
   ["<unk>", 0],
   ["</s>", 0],
   ...[..."▁<>/abknsu"].map((character) => [character, -4] as const),
   ["▁▁", -4],
 ];
 
-/** The id of a spelling of the tokenizer that chooses pieces by score. */
-export function idOfScored(spelling: string): number {
-  return scoredPieces.findIndex(([piece]) => piece === spelling);
+/** Returns the id of a token text of `scoredTokenizer`. */
+export function idOfScored(tokenText: string): number {
+  return scoredPieces.findIndex(([piece]) => piece === tokenText);
 }
 
 const metaspace = { type: "Metaspace", replacement: "▁", prepend_scheme: "never", split: false };
 
 /**
- * A small tokenizer that chooses pieces by score, as SentencePiece's do: among its added tokens are two spaces, and
- * what stands for characters that it does not know.
+ * A small tokenizer that selects pieces by score, as SentencePiece does. Its added tokens include
+ * two spaces, and the token for unknown characters.
  */
 export const scoredTokenizer = {
   ...metaspaceTokenizer,
@@ -163,7 +163,7 @@ export const scoredTokenizer = {
   model: { type: "Unigram", unk_id: 0, byte_fallback: false, vocab: scoredPieces },
 };
 
-/** Loads a tokenizer's document from a folder that is gone afterwards. */
+/** Loads a tokenizer's document from a temporary folder. */
 export async function codecOfDocument(
   document: unknown,
   options: LoadTokenCodecOptions = {},

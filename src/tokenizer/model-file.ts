@@ -3,13 +3,23 @@ import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
 import { byteOrderMark, decodeText } from "../text/decode-text.ts";
 
-/** A JSON document's object. */
+/** A JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
+/** True if a value is a JSON object, as opposed to a list, a scalar or `null`. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Returns the value if it is an object, otherwise an empty object. */
+export function objectOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
+
 /**
- * Asserts that the folder of a model exists.
+ * Asserts that a model's folder exists.
  *
- * @throws UsageError saying how to get it where it does not.
+ * @throws UsageError saying how to get it if it does not.
  */
 export async function assertModelFolder(dir: string): Promise<void> {
   const found = await stat(dir).catch((error: NodeJS.ErrnoException) => error.code ?? "error");
@@ -25,13 +35,14 @@ export async function assertModelFolder(dir: string): Promise<void> {
   );
 }
 
-/** Longest configuration or chat template that is read, in bytes. */
+/** Maximum size of a configuration or chat template, in bytes. */
 const maxTextBytes = 64 * 1024 * 1024;
 
 /**
- * The text of a file in a model's folder, or `undefined` where the folder has none of that name.
+ * Reads a text file of a model's folder, or returns `undefined` if it does not exist.
  *
- * @throws UsageError where it cannot be read, is no ordinary file, is not UTF-8, or is longer than 64 MiB.
+ * @throws UsageError if it cannot be read, is not an ordinary file, is not UTF-8, or is longer than
+ *   64 MiB.
  */
 export async function readModelText(dir: string, name: string): Promise<string | undefined> {
   const bytes = await readModelBytes(dir, name, maxTextBytes);
@@ -39,10 +50,10 @@ export async function readModelText(dir: string, name: string): Promise<string |
 }
 
 /**
- * The bytes of a file in a model's folder, or `undefined` where the folder has none of that name.
- * Devices and pipes, which may never end, are not opened.
+ * Reads a file of a model's folder, or returns `undefined` if it does not exist. Devices and pipes
+ * are not opened, because they may never end.
  *
- * @throws UsageError where it cannot be read, is no ordinary file, or is longer than `maxBytes`.
+ * @throws UsageError if it cannot be read, is not an ordinary file, or is longer than `maxBytes`.
  */
 export async function readModelBytes(
   dir: string,
@@ -68,9 +79,9 @@ export async function readModelBytes(
 }
 
 /**
- * The text of a model's file, with a byte order mark where it has one: transformers keeps it too.
+ * Decodes a model's file. Keeps a byte order mark, as transformers does.
  *
- * @throws UsageError where it is not UTF-8.
+ * @throws UsageError if it is not UTF-8.
  */
 export function textOfModel(bytes: Buffer, file: string): string {
   try {
@@ -81,10 +92,10 @@ export function textOfModel(bytes: Buffer, file: string): string {
 }
 
 /**
- * The object in a JSON file of a model's folder, or `undefined` where the folder has none of that
- * name.
+ * Reads a JSON object from a file of a model's folder, or returns `undefined` if the file does not
+ * exist.
  *
- * @throws UsageError where it cannot be read, or holds something else.
+ * @throws UsageError if it cannot be read, or is not a JSON object.
  */
 export async function readModelJson(dir: string, name: string): Promise<JsonObject | undefined> {
   const text = await readModelText(dir, name);
@@ -92,14 +103,14 @@ export async function readModelJson(dir: string, name: string): Promise<JsonObje
 }
 
 /**
- * The object in a JSON text; `file` names it in the message.
+ * Parses a JSON object; `file` names it in messages.
  *
- * @throws UsageError where the text is no JSON, or holds something else.
+ * @throws UsageError if the text is not a JSON object.
  */
 export function parseModelJson(text: string, file: string): JsonObject {
   if (text.startsWith(byteOrderMark)) {
     throw new UsageError(
-      `Cannot read ${file}: it begins with a byte order mark, expected JSON without one`,
+      `Cannot read ${file}: it starts with a byte order mark, expected JSON without one`,
     );
   }
   let value: unknown;
@@ -108,8 +119,6 @@ export function parseModelJson(text: string, file: string): JsonObject {
   } catch (cause) {
     throw new UsageError(`Cannot read ${file}: ${describeError(cause)}, expected JSON`, { cause });
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new UsageError(`Cannot read ${file}: it holds no object, expected one`);
-  }
-  return value as JsonObject;
+  if (isObject(value)) return value;
+  throw new UsageError(`Cannot read ${file}: it is not an object, expected one`);
 }

@@ -36,7 +36,7 @@ describe("readModelFolder()", () => {
     expect(folder.eosTokenIds).toEqual([]);
   });
 
-  test("reads how the model says that its turns are written, as Python reads JSON", async () => {
+  test("reads the response template with Python's JSON values", async () => {
     await save({
       "tokenizer_config.json": '{"response_template": {"version": 1, "fields": {"content": {}}}}',
     });
@@ -49,11 +49,11 @@ describe("readModelFolder()", () => {
     );
   });
 
-  test("is content with an empty folder", async () => {
+  test("accepts an empty folder", async () => {
     expect(await readModelFolder(dir)).toEqual({ dir, specialTokens: {}, eosTokenIds: [] });
   });
 
-  test("refuses a missing folder, and a file that is no JSON", async () => {
+  test("refuses a missing folder, and a file that is not JSON", async () => {
     await expect(readModelFolder(path.join(dir, "nope"))).rejects.toThrow(UsageError);
     await save({ "config.json": "{" });
     await expect(readModelFolder(dir)).rejects.toThrow(
@@ -98,12 +98,12 @@ describe("readModelFolder()", () => {
       "U",
       "additional_chat_templates/tool_use.jinja",
     ],
-  ])("takes the chat template of %j", async (files, chatTemplate, chatTemplateFile) => {
+  ])("reads the chat template of %j", async (files, chatTemplate, chatTemplateFile) => {
     await save(files);
     expect(await readModelFolder(dir)).toMatchObject({ chatTemplate, chatTemplateFile });
   });
 
-  test("reads special tokens given as texts or objects, a model's own ones included", async () => {
+  test("reads special tokens given as texts or objects, including a model's own ones", async () => {
     await save({
       "tokenizer_config.json": {
         bos_token: { content: "<s>", lstrip: false },
@@ -136,7 +136,7 @@ describe("readModelFolder()", () => {
     expect((await readModelFolder(dir)).eosTokenIds).toEqual(eosTokenIds);
   });
 
-  test("reads the longest sequence", async () => {
+  test("reads the maximum length of a sequence", async () => {
     await save({ "config.json": { text_config: { max_position_embeddings: 4096 } } });
     expect((await readModelFolder(dir)).contextLength).toBe(4096);
     await save({ "config.json": { max_position_embeddings: 8192 } });

@@ -1,35 +1,38 @@
 import { parsePythonJson } from "../python/json/json-parse.ts";
 import type { PyDict } from "../python/value.ts";
 import { isPyDict } from "../python/value.ts";
-import { assertModelFolder, readModelJson, readModelText } from "./model-file.ts";
+import { assertModelFolder, objectOf, readModelJson, readModelText } from "./model-file.ts";
 import type { JsonObject } from "./model-file.ts";
 
-/** What a model folder says beside its tokenizer and weights. */
+/** The files of a model folder other than its tokenizer and weights. */
 export interface ModelFolder {
   readonly dir: string;
-  /** The chat template's source; absent where the folder has none. */
+  /** The source of the chat template. Absent if the folder has none. */
   readonly chatTemplate?: string;
-  /** Which file the chat template comes from. */
+  /** The file with the chat template. */
   readonly chatTemplateFile?: string;
-  /** Literals that templates print, such as `bos_token` and `eos_token`, where they are set. */
+  /** Literals that templates print, such as `bos_token` and `eos_token`, if they are set. */
   readonly specialTokens: Readonly<Record<string, string>>;
-  /** Ids that end generation, from generation_config.json or config.json; empty where neither says. */
+  /**
+   * Ids that end generation, from generation_config.json or config.json. Empty if neither lists
+   * any.
+   */
   readonly eosTokenIds: readonly number[];
-  /** Longest sequence that the model was made for, in tokens, where config.json says so. */
+  /** Maximum length of a sequence in tokens, from config.json. */
   readonly contextLength?: number;
-  /** How the model says that its turns are written, where tokenizer_config.json does. */
+  /** The format of the model's turns, from tokenizer_config.json. */
   readonly responseTemplate?: PyDict;
 }
 
 /**
  * Reads a model folder in Hugging Face's layout.
  *
- * Of several chat templates the one for tools is taken, and a template in a file of its own goes
- * before one in `tokenizer_config.json`.
+ * Of several chat templates, the one for tools is used. A template in its own file has priority
+ * over one in `tokenizer_config.json`.
  *
  * **Source:** huggingface/transformers, `src/transformers/tokenization_utils_base.py`.
  *
- * @throws UsageError where the folder is missing, or a file of it is broken.
+ * @throws UsageError if the folder is missing, or one of its files is invalid.
  */
 export async function readModelFolder(dir: string): Promise<ModelFolder> {
   await assertModelFolder(dir);
@@ -42,7 +45,7 @@ export async function readModelFolder(dir: string): Promise<ModelFolder> {
         "config.json",
       ].map((name) => readModelJson(dir, name)),
     );
-  // The configuration of a model for text and images keeps the text's part apart.
+  // A model for text and images has a separate configuration for text.
   const textConfig = objectOf(config["text_config"]);
   const contextLength = config["max_position_embeddings"] ?? textConfig["max_position_embeddings"];
   return {
@@ -62,7 +65,7 @@ export async function readModelFolder(dir: string): Promise<ModelFolder> {
   };
 }
 
-/** Read as Python reads it, which keeps 1 and 1.0 apart. */
+/** Reads the response template with Python's JSON values, which distinguish 1 from 1.0. */
 async function readResponseTemplate(
   dir: string,
   tokenizerConfig: JsonObject,
@@ -81,17 +84,17 @@ async function readChatTemplate(
     const chatTemplate = await readModelText(dir, file);
     if (chatTemplate !== undefined) return { chatTemplate, chatTemplateFile: file };
   }
-  for (const [file, holder] of [
+  for (const [file, config] of [
     ["chat_template.json", await readModelJson(dir, "chat_template.json")],
     ["tokenizer_config.json", tokenizerConfig],
   ] as const) {
-    const chatTemplate = pickTemplate(holder?.["chat_template"]);
+    const chatTemplate = pickTemplate(config?.["chat_template"]);
     if (chatTemplate !== undefined) return { chatTemplate, chatTemplateFile: file };
   }
   return {};
 }
 
-/** A template is one text, or there are several with names. */
+/** Selects one of several named templates. A single template is a text. */
 function pickTemplate(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   const named = Array.isArray(value)
@@ -103,10 +106,13 @@ function pickTemplate(value: unknown): string | undefined {
 
 const specialTokenName = /^(?:bos|cls|eos|mask|pad|sep|unk)_token$/;
 
-/** Special tokens by name; a model's own ones, such as `image_token`, stand in an object apart. */
-function readSpecialTokens(holder: JsonObject): Record<string, string> {
-  const own = Object.entries(holder).filter(([name]) => specialTokenName.test(name));
-  const further = Object.entries(objectOf(holder["extra_special_tokens"]));
+/**
+ * Reads special tokens by name. A model's own tokens, such as `image_token`, are in a separate
+ * object.
+ */
+function readSpecialTokens(config: JsonObject): Record<string, string> {
+  const own = Object.entries(config).filter(([name]) => specialTokenName.test(name));
+  const further = Object.entries(objectOf(config["extra_special_tokens"]));
   return Object.fromEntries(
     [...further, ...own].flatMap(([name, value]) => {
       const content = typeof value === "string" ? value : objectOf(value)["content"];
@@ -119,11 +125,4 @@ function readIds(value: unknown): readonly number[] | undefined {
   if (typeof value === "number") return [value];
   if (!Array.isArray(value)) return undefined;
   return value.filter((id): id is number => typeof id === "number");
-}
-
-/** The value as an object; an empty one where it is none. */
-function objectOf(value: unknown): JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as JsonObject)
-    : {};
 }

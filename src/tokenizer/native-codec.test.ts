@@ -3,7 +3,7 @@ import { modelFolder } from "./real-tokenizers.fixture.ts";
 import type { TokenCodec } from "./codec.ts";
 import { loadTokenCodec } from "./load-codec.ts";
 
-/** Ids that Qwen3's tokenizer gives; what a sampled split of the same text is replaced by. */
+/** Ids from Qwen3's tokenizer. Encoding replaces a sampled split of the same text by them. */
 const encodings: readonly (readonly [text: string, ids: readonly number[]])[] = [
   [" cancelled", [25681]],
   ["\n\n", [271]],
@@ -35,14 +35,14 @@ describe("the tokenizer of Qwen3", () => {
     expect(await codec.encode(text)).toEqual(ids);
   });
 
-  test("decodes splits that encoding would not give", async () => {
+  test("decodes splits that encoding would not produce", async () => {
     expect(await codec.decode([9121, 832])).toBe(" cancelled");
     expect(await codec.decode([198, 198])).toBe("\n\n");
     expect(await codec.decode([9207, 92])).toBe('"}}');
     expect(await codec.decode([145233, 378])).toBe("👩\ufffd");
   });
 
-  test("tells control tokens from markup", () => {
+  test("distinguishes control tokens from markup", () => {
     const special = new Map(codec.addedTokens.map((token) => [token.content, token.special]));
     expect(special.get("<|im_end|>")).toBe(true);
     expect(special.get("<tool_call>")).toBe(false);

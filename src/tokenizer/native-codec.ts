@@ -11,22 +11,21 @@ import type { TokenizerFile } from "./tokenizer-file.ts";
 import { loadSharedModel } from "./shared-model.ts";
 import { openProcess, openThread } from "./remote/tokenizer-port.ts";
 import { serveNative } from "./remote/tokenizer-server.ts";
-import { askLibrary } from "./remote/tokenizer-failure.ts";
+import { callLibrary } from "./remote/tokenizer-failure.ts";
 import { createVocabulary, numberedBy, sizeWith } from "./byte-pair/vocabulary.ts";
 
 /** Hugging Face's own tokenizer library. */
 export type NativeLibrary = typeof native;
 
 /**
- * A codec on Hugging Face's own tokenizer, which works on threads of its own: encoding does not
- * hold up the event loop. The library reads the file itself, and answers what ids and spellings there
- * are.
+ * Creates a codec on Hugging Face's own tokenizer, which works on its own threads, so encoding does
+ * not block the event loop. The library reads the file itself and looks up ids and token texts.
  *
- * The instance that knows the added tokens cannot be asked to overlook them: there are two, on one
- * model where the file allows it. Elsewhere the second is loaded when text that spells an added token
- * first needs it, which is seldom, in a thread.
+ * An instance that knows the added tokens cannot ignore them, so there are two instances. They
+ * share one model if the file allows it. Otherwise a thread loads the second instance when a text
+ * first needs it, which is seldom.
  *
- * @throws where the library refuses the file.
+ * @throws if the library refuses the file.
  */
 export async function createNativeCodec(
   library: NativeLibrary,
@@ -39,25 +38,25 @@ export async function createNativeCodec(
   const ids = file.addedTokens.map(({ content }) => tokenizer.tokenToId(content));
   const addedTokens = numberedBy(file, ids);
   const vocabularySize = sizeWith(addedTokens, file);
-  // A file may ask for texts to be cut at a length or filled up to it, which no prompt may be.
+  // A file can configure truncation or padding, which must not apply to prompts.
   tokenizer.disableTruncation();
   tokenizer.disablePadding();
-  const plain = shared ? undefined : nativeElsewhere(file, openThread);
+  const plain = shared ? undefined : createRemote(file, openThread);
   const encodeBy = async (instance: Tokenizer, text: string): Promise<Encoding> => {
     assertTextLength(text);
-    return await askLibrary(() => instance.encode(text, null, { addSpecialTokens: false }));
+    return await callLibrary(() => instance.encode(text, null, { addSpecialTokens: false }));
   };
   const checkPlain = createPlainCheck(addedTokens);
-  /** Each turn's ids are looked up, and asking the library costs a microsecond. */
-  const spellings = new Map<number, string>();
+  /** Cached token texts. Each turn looks up its ids, and the library takes a microsecond per id. */
+  const tokenTexts = new Map<number, string>();
   const tokenOf = (id: number): string | undefined => {
     if (!Number.isInteger(id) || id < 0 || id >= vocabularySize) return undefined;
-    let spelling = spellings.get(id);
-    if (spelling === undefined) {
-      spelling = tokenizer.idToToken(id) ?? undefined;
-      if (spelling !== undefined) spellings.set(id, spelling);
+    let tokenText = tokenTexts.get(id);
+    if (tokenText === undefined) {
+      tokenText = tokenizer.idToToken(id) ?? undefined;
+      if (tokenText !== undefined) tokenTexts.set(id, tokenText);
     }
-    return spelling;
+    return tokenText;
   };
   const bytes = createByteLevelText(file.outline, tokenOf);
   const idOf = (literal: string): number | undefined => tokenizer.tokenToId(literal) ?? undefined;
@@ -85,27 +84,27 @@ export async function createNativeCodec(
     },
     decode: async (ids) =>
       (await bytes?.decode(ids)) ??
-      (ids.length === 0 ? "" : await askLibrary(() => tokenizer.decode([...ids], false))),
+      (ids.length === 0 ? "" : await callLibrary(() => tokenizer.decode([...ids], false))),
     ...(learned && { encodeNow: (text) => learned.encodeNow(text) }),
     ...(bytes && { decodeNow: (ids) => bytes.decodeNow(ids) }),
     close: async () => await plain?.close(),
   };
 }
 
-/** Longest that an isolated tokenizer may think about one text, in milliseconds. */
+/** Time limit for one text in an isolated tokenizer, in milliseconds. */
 const isolatedDeadlineMs = 120_000;
 
 /**
- * The same library in a process of its own, for files whose patterns nobody knows: one that runs wild
- * ends that process or holds it up, and is told as an error here.
+ * Creates a codec on the same library in its own process, for files with unknown patterns. A
+ * pattern that matches forever only ends or blocks that process, and becomes an error here.
  *
- * @throws RolloutError `internal/tokenizer` where the library refuses the file or dies of it.
+ * @throws RolloutError `internal/tokenizer` if the library refuses the file or crashes.
  */
 export async function createIsolatedCodec(
   file: TokenizerFile,
   deadlineMs = isolatedDeadlineMs,
 ): Promise<TokenCodec & { close(): Promise<void> }> {
-  const remote = nativeElsewhere(file, openProcess, deadlineMs);
+  const remote = createRemote(file, openProcess, deadlineMs);
   let addedTokens: readonly AddedToken[];
   try {
     addedTokens = numberedBy(
@@ -131,7 +130,7 @@ export async function createIsolatedCodec(
   };
 }
 
-function nativeElsewhere(
+function createRemote(
   file: TokenizerFile,
   open: typeof openThread,
   deadlineMs?: number,

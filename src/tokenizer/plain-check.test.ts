@@ -4,16 +4,16 @@ import type { TokenCodec } from "./codec.ts";
 import {
   codecOfDocument,
   idOfScored,
-  idOfSpelling,
+  idOfToken,
   metaspaceTokenizer,
   scoredTokenizer,
   wordAmongAdded,
 } from "./metaspace-tokenizer.fixture.ts";
 import { createPlainCheck } from "./plain-check.ts";
 
-const idsOf = (...spellings: string[]): number[] => spellings.map(idOfSpelling);
+const idsOf = (...spellings: string[]): number[] => spellings.map(idOfToken);
 
-/** A pattern that no published model has, so that the library works in a process of its own. */
+/** A pattern of no published model, so that the library runs in its own process. */
 const isolating = {
   pre_tokenizer: {
     type: "Split",
@@ -39,28 +39,28 @@ describe.each([
     await strict.close?.();
   });
 
-  test("holds the white space that the merges make of it", async () => {
+  test("contains the white space that the merges produce", async () => {
     expect(await codec.encodePlain("a  b")).toEqual(idsOf("a", "▁▁", "b"));
     expect(await codec.encodePlain("a▁▁▁b\n\nc")).toEqual(idsOf("a", "▁▁▁", "b", "\n\n", "c"));
   });
 
-  test("holds characters that are added tokens as well", async () => {
+  test("contains characters that are added tokens as well", async () => {
     expect(await codec.encodePlain("<b>10</b>")).toEqual(idsOf(..."<b>10</b>"));
   });
 
-  test("holds no added token else", async () => {
+  test("contains no other added token", async () => {
     expect(await codec.encode("<b><end_of_turn>")).toEqual(idsOf("<b>", "<end_of_turn>"));
     expect(await codec.encodePlain("<b><end_of_turn>")).toEqual(idsOf(..."<b><end_of_turn>"));
   });
 
-  test("fails that text alone where the merges make another added token", async () => {
+  test("fails only for a text of which the merges make another added token", async () => {
     const failing = strict.encodePlain("so no");
     await expect(failing).rejects.toBeInstanceOf(RolloutError);
     await expect(failing).rejects.toMatchObject({
       code: "internal/guard",
       message:
         "Cannot keep control tokens out of untrusted text: the tokenizer's own model makes the added token " +
-        `no (${idOfSpelling("no")}) of it; choose the guard policy "hf-parity", or "special-only" for a token ` +
+        `no (${idOfToken("no")}) of it; choose the guard policy "hf-parity", or "special-only" for a token ` +
         "that is not special",
     });
     expect(await strict.encodePlain("so n o")).toEqual(idsOf("s", "o", "▁", "n", "▁", "o"));
@@ -73,31 +73,31 @@ describe.each(["native", "javascript"] as const)("plain text by scores, %s", (ba
   afterAll(async () => await codec.close?.());
   const scoredIds = (...spellings: string[]): number[] => spellings.map(idOfScored);
 
-  test("holds the white space that the model makes of it, though it is an added token", async () => {
+  test("contains the white space that the model produces, although it is an added token", async () => {
     expect(await codec.encodePlain("a  b")).toEqual(scoredIds("a", "▁▁", "b"));
     expect(await codec.encode("a  b")).toEqual(scoredIds("a", "▁▁", "b"));
   });
 
-  test("holds what stands for unknown characters, though it is an added token", async () => {
+  test("contains the token for unknown characters, although it is an added token", async () => {
     expect(await codec.encodePlain("a語b")).toEqual(scoredIds("a", "<unk>", "b"));
     expect(await codec.encode("a語b")).toEqual(scoredIds("a", "<unk>", "b"));
   });
 
-  test("holds no literal as its id, beside unknown characters or not", async () => {
+  test("contains no literal as its id, with or without unknown characters", async () => {
     expect(await codec.encode("</s>語<unk>")).toEqual(scoredIds("</s>", "<unk>", "<unk>"));
     expect(await codec.encodePlain("</s>語<unk>")).toEqual(
       scoredIds(..."</s>", "<unk>", ..."<unk>"),
     );
   });
 
-  test("is as full text, however many unknown characters are weighed before it", async () => {
+  test("is the same as full text after any number of unknown characters", async () => {
     const text = "語a".repeat(20_000) + "a  b";
     expect(await codec.encodePlain(text)).toEqual(await codec.encode(text));
   });
 });
 
 describe("createPlainCheck()", () => {
-  test("lets white space and single characters pass, and no token that may control anything", async () => {
+  test("accepts white space and single characters, and no token that may control anything", async () => {
     const check = createPlainCheck([
       { id: 1, content: "<|im_end|>", special: true },
       { id: 2, content: "<|START_OF_TURN_TOKEN|>", special: false },

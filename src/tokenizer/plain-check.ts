@@ -3,14 +3,16 @@ import { takeTurn } from "../async/take-turn.ts";
 import type { AddedToken } from "./codec.ts";
 import { isWhiteSpaceToken } from "./white-space-token.ts";
 
-/** How many ids are checked between two turns on the event loop: about a millisecond's work. */
+/**
+ * Number of ids that are checked between two turns of the event loop: about a millisecond's work.
+ */
 const idsPerTurn = 50_000;
 
 /**
- * Makes the check that untrusted text has become no control token: it returns the ids as they are. Added tokens that
- * are ordinary text may be among them, and the one that stands for what the vocabulary lacks.
+ * Creates a check that untrusted text has not become a control token. It returns the ids unchanged.
+ * Added tokens that are ordinary text are allowed, and the token for unknown text.
  *
- * @throws RolloutError `internal/guard` from the check, where any other added token's id is among the ids.
+ * @throws RolloutError `internal/guard` from the check, if the ids contain any other added token.
  */
 export function createPlainCheck(
   addedTokens: readonly AddedToken[],
@@ -38,8 +40,9 @@ export function createPlainCheck(
 }
 
 /**
- * What a model makes of ordinary text and controls nothing: white space, and single characters such as digits. Longer
- * tokens may control something, special or not: Command R's and DeepSeek's that begin a turn are not special.
+ * True for tokens that the model makes of ordinary text: white space, and single characters such as
+ * digits. A longer token may control something even if it is not special, such as the tokens that
+ * start a turn in Command R and DeepSeek.
  */
 export function isOrdinaryText({ content, special }: AddedToken): boolean {
   return isWhiteSpaceToken(content) || (!special && [...content].length === 1);

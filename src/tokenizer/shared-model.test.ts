@@ -15,7 +15,7 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** All that the library holds: the document that it would write. */
+/** Returns the document that the library would write. */
 async function textOf(tokenizer: library.Tokenizer): Promise<string> {
   const file = path.join(scratch, "saved.json");
   tokenizer.save(file);
@@ -26,27 +26,30 @@ async function documentOf(tokenizer: library.Tokenizer): Promise<object> {
   return JSON.parse(await textOf(tokenizer)) as object;
 }
 
-/** What a whole document and its parts are loaded as; the latter `undefined` where they say less. */
+/**
+ * Returns the models of a complete document and of its parts, which are `undefined` if they lack
+ * something.
+ */
 async function loadBothWays(dir: string) {
   const shared = await loadSharedModel(library, await readTokenizerFile(dir));
-  const whole = library.Tokenizer.fromFile(path.join(dir, "tokenizer.json"));
-  whole.disableTruncation();
-  whole.disablePadding();
-  return { shared, whole };
+  const complete = library.Tokenizer.fromFile(path.join(dir, "tokenizer.json"));
+  complete.disableTruncation();
+  complete.disablePadding();
+  return { shared, complete };
 }
 
 describe("a real tokenizer's parts", () => {
-  test.each(["qwen3", "qwen2_5"] as const)("%s is what the whole file gives", async (name) => {
-    const { shared, whole } = await loadBothWays(modelFolder(name));
-    const text = await textOf(whole);
-    // Of hundreds of thousands of entries no difference can be shown.
+  test.each(["qwen3", "qwen2_5"] as const)("%s are the same as the complete file", async (name) => {
+    const { shared, complete } = await loadBothWays(modelFolder(name));
+    const text = await textOf(complete);
+    // The entries are too many to show a difference.
     expect((await textOf(shared!.full)) === text).toBe(true);
     const added = /(?<="added_tokens":\[){.*?}(?=\],"normalizer":)/;
     expect(added.test(text)).toBe(true);
     expect((await textOf(shared!.plain)) === text.replace(added, "")).toBe(true);
   });
 
-  test("llama3, which ignores merges, has to be read whole", async () => {
+  test("llama3, which ignores merges, is read as one file", async () => {
     const file = await readTokenizerFile(modelFolder("llama3"));
     expect(await loadSharedModel(library, file)).toBeUndefined();
   });
@@ -108,14 +111,14 @@ describe("a file's parts", () => {
     ["with no added tokens", { added_tokens: [] }],
     ["that cuts and pads", { truncation: cut(), padding: pad() }],
     ["with few options", { model: { type: "BPE", vocab: model.vocab, merges: model.merges } }],
-  ])("%s are what the whole file gives", async (_name, changed) => {
+  ])("%s are the same as the complete file", async (_name, changed) => {
     for (const escape of [false, true]) {
-      const { shared, whole } = await loadBothWays(await write(changed, escape));
-      expect(await documentOf(shared!.full)).toEqual(await documentOf(whole));
+      const { shared, complete } = await loadBothWays(await write(changed, escape));
+      expect(await documentOf(shared!.full)).toEqual(await documentOf(complete));
       const text = '<x> ab"\\ \u00e9a a <x>z';
       const ids = async (one: library.Tokenizer) =>
         (await one.encode(text, null, { addSpecialTokens: false })).getIds();
-      expect(await ids(shared!.full)).toEqual(await ids(whole));
+      expect(await ids(shared!.full)).toEqual(await ids(complete));
       expect(await ids(shared!.plain)).not.toContain(token.id);
     }
   });
@@ -133,7 +136,7 @@ describe("a file's parts", () => {
     ["an empty spelling", [["", "b"]]],
     ["a number", [[1, 2]]],
     ["no list", { a: "b" }],
-  ])("with %s are left to the whole file", async (_name, merges) => {
+  ])("with %s are left to the complete file", async (_name, merges) => {
     const file = await readTokenizerFile(await write({ model: { ...model, merges } }));
     expect(await loadSharedModel(library, file)).toBeUndefined();
   });
@@ -146,17 +149,18 @@ describe("a file's parts", () => {
     ["an id that is below zero", { model: { ...model, vocab: { ...model.vocab, c: -1 } } }],
     ["an id with a fraction", { model: { ...model, vocab: { ...model.vocab, c: 1.5 } } }],
     ["an added token that leaves something open", { added_tokens: [token] }],
-  ])("with %s are left to the whole file", async (_name, changed) => {
+  ])("with %s are left to the complete file", async (_name, changed) => {
     const file = await readTokenizerFile(await write(changed));
     expect(await loadSharedModel(library, file)).toBeUndefined();
   });
 
-  test("leave no file behind", async () => {
+  test("leave no file", async () => {
     const dirs = [
       await write({}),
       await write({ model: { ...model, merges: [["a", "absent"]] } }),
     ] as const;
-    // In a folder of its own: whoever loads a tokenizer meanwhile has files in the system's.
+    // In a separate folder, because other tests write to the system's temporary folder at the same
+    // time.
     const temporary = await mkdtemp(path.join(scratch, "tmp-"));
     vi.stubEnv("TMPDIR", temporary);
     try {

@@ -6,18 +6,18 @@ import { readAddedTokenRecords } from "./added-token-records.ts";
 import { toBytePairFiles, type BytePairFiles } from "./byte-pair/byte-pair-files.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 
-/** Two tokenizers on one model: one knows the added tokens, to the other they are ordinary text. */
+/** Two tokenizers on one model: one finds added tokens, the other treats them as ordinary text. */
 interface SharedModel {
   readonly full: library.Tokenizer;
   readonly plain: library.Tokenizer;
 }
 
 /**
- * Loads a byte-pair model off the event loop, from its vocabulary and its merges apart: the library
- * takes two thirds of the time and a third of the memory that the same model costs it in one document.
+ * Loads a byte-pair model outside the event loop, from separate vocabulary and merges. This takes
+ * two thirds of the time and a third of the memory of loading one document.
  *
- * @returns `undefined` where the file has another model, or says what the parts cannot say; or where no
- *   file can be written. Nothing is told then: the document itself is to be loaded.
+ * @returns `undefined` if the file has another kind of model or cannot be split, or if the
+ *   temporary files cannot be written. The caller then loads the document itself.
  */
 export async function loadSharedModel(
   { AddedToken, BPE, Tokenizer }: typeof library,

@@ -1,15 +1,16 @@
 import { RolloutError } from "../errors.ts";
 
 /**
- * Longest text that is encoded at once, in UTF-16 units. Work grows faster than some texts (a run of
- * spaces is gone through again and again), and from ten million on the native library ends the process.
+ * Maximum length of a text to encode at once, in UTF-16 units. The work for some texts grows faster
+ * than their length, for example for a run of spaces. From ten million units on, the native library
+ * ends the process.
  */
 export const maxTextLength = 4_000_000;
 
-/** The code of a text that is too long to be encoded. */
+/** The code of the error for a text that is too long. */
 export const textTooLong = "internal/text-too-long";
 
-/** @throws RolloutError `internal/text-too-long` where the text is too long to be encoded. */
+/** @throws RolloutError `internal/text-too-long` if the text is too long to encode. */
 export function assertTextLength(text: string): void {
   if (text.length <= maxTextLength) return;
   throw new RolloutError(

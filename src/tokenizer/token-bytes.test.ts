@@ -7,7 +7,7 @@ import { tokenBytes } from "./token-bytes.ts";
 const modelFolder = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 
 test.each(["native", "javascript"] as const)(
-  "tokenBytes() gives the bytes of characters that several tokens make up (%s)",
+  "tokenBytes() returns the bytes of characters of several tokens (%s)",
   async (backend) => {
     const codec = await loadTokenCodec(modelFolder, { backend });
     try {
@@ -25,7 +25,7 @@ test.each(["native", "javascript"] as const)(
 
 const end: AddedToken = { id: 99, content: "</s>", special: true };
 
-/** The bytes of ids of a vocabulary that a decoder makes the text of. */
+/** Returns the bytes of ids of a vocabulary with this decoded text. */
 async function bytesOf(spellings: readonly string[], ids: readonly number[], text: string) {
   const codec = {
     tokenOf: (id: number) => spellings[id],
@@ -35,7 +35,7 @@ async function bytesOf(spellings: readonly string[], ids: readonly number[], tex
   return (await tokenBytes(codec, ids)).map((piece) => Buffer.from(piece).toString("hex"));
 }
 
-test("tokenBytes() reads single bytes and spaces as SentencePiece spells them", async () => {
+test("tokenBytes() reads single bytes and spaces as SentencePiece writes them", async () => {
   const spellings = ["▁Hi", "▁", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "<0x0A>", "▁a"];
   expect(await bytesOf(spellings, [0, 1, 2, 3, 4, 5, 6, 7, 99], "Hi 😀\n a</s>")).toEqual([
     "4869",
@@ -48,10 +48,10 @@ test("tokenBytes() reads single bytes and spaces as SentencePiece spells them", 
     "2061",
     "3c2f733e",
   ]);
-  // Behind other text the space is the text's own.
+  // After other text, the space belongs to the text.
   expect(await bytesOf(spellings, [7, 0], " a Hi")).toEqual(["2061", "204869"]);
 });
 
-test("tokenBytes() gives the text of each id where the spellings do not make up the text", async () => {
+test("tokenBytes() returns the text of each id if the token texts do not form the text", async () => {
   expect(await bytesOf(["##a", "b"], [0, 1], "ab")).toEqual(["3c303e", "3c313e"]);
 });

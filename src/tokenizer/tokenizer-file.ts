@@ -10,17 +10,17 @@ import { type MergesPart, type MergeTable, readMergesPart } from "./byte-pair/me
 import type { JsonObject } from "./model-file.ts";
 import { assertModelFolder, parseModelJson, readModelBytes, textOfModel } from "./model-file.ts";
 import { isOrdinaryText } from "./plain-check.ts";
-import type { Spellings } from "./byte-pair/spellings.ts";
+import type { TokenTexts } from "./byte-pair/token-texts.ts";
 import { readVocabularyPart, type VocabularyPart } from "./byte-pair/vocabulary-part.ts";
 
 /**
- * A `tokenizer.json`, checked as far as every codec needs it. Its vocabulary and merges, nearly all of
- * it, are gone through once, on the way to what follows: bytes and numbers of them are kept, and no strings.
+ * A `tokenizer.json`, checked as far as every codec needs. Its vocabulary and merges, which are
+ * nearly all of the file, are read in one pass and stored as bytes and numbers.
  */
 export interface TokenizerFile {
   readonly path: string;
   readonly addedTokens: readonly AddedToken[];
-  /** Number of ids, added tokens included: every id is below it. */
+  /** Number of ids, including added tokens. Every id is below it. */
   readonly vocabularySize: number;
   /** The document without its vocabulary and merges. */
   readonly outline: JsonObject;
@@ -28,32 +28,35 @@ export interface TokenizerFile {
   readonly bytes: Buffer;
   /** The large parts of the model. */
   readonly model: {
-    /** Where in the document the vocabulary stands. */
+    /** The position of the vocabulary in the document. */
     readonly vocabulary: Extent;
-    /** Whether the vocabulary is an object of whole numbers and nothing else. */
+    /** True if the vocabulary is an object of integers. */
     readonly hasIdsAlone: boolean;
-    /** Of byte-level tokenizers; absent where the vocabulary is no object of ids, or cannot be looked up both ways. */
-    readonly spellings?: Spellings;
-    /** Where in the document the merges stand; absent where there are none. */
+    /** The token texts of a byte-level tokenizer. Absent if the vocabulary cannot be indexed. */
+    readonly tokenTexts?: TokenTexts;
+    /** The position of the merges in the document. Absent for a model without merges. */
     readonly merges?: Extent;
-    /** Absent where there are no spellings, or the merges stand before them or merge what is not there. */
+    /**
+     * Absent if there are no token texts, if the merges come before them, or if a merge is not of
+     * vocabulary entries.
+     */
     readonly mergeTable?: MergeTable;
   };
-  /** The document for encoding with added tokens: it neither cuts nor pads. */
+  /** Returns the document for encoding with added tokens, without truncation and padding. */
   fullText(): string;
-  /** The document for encoding without: literals of added tokens are ordinary text to it. */
+  /** Returns the document for encoding without added tokens: their literals are ordinary text. */
   plainText(): string;
-  /** Ids by the vocabulary's spelling, added tokens included; read anew at each call. */
+  /** Returns the ids by token text, including added tokens. Each call reads them again. */
   readIds(): ReadonlyMap<string, number>;
 }
 
-/** Longest tokenizer that is read, in bytes: ten times the largest that is published. */
+/** Maximum size of a tokenizer in bytes: ten times the largest published one. */
 const maxTokenizerBytes = 256 * 1024 * 1024;
 
 /**
  * Reads the `tokenizer.json` of a model folder.
  *
- * @throws UsageError where the folder or the file is missing, broken or of another kind.
+ * @throws UsageError if the folder or the file is missing, invalid or of another kind.
  */
 export async function readTokenizerFile(modelDir: string): Promise<TokenizerFile> {
   await assertModelFolder(modelDir);
@@ -69,26 +72,30 @@ export async function readTokenizerFile(modelDir: string): Promise<TokenizerFile
   return openTokenizerFile(bytes, file);
 }
 
-/** @throws UsageError where the document is broken; `file` names it in messages. */
+/**
+ * Opens a document; `file` names it in messages.
+ *
+ * @throws UsageError if the document is invalid.
+ */
 function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
-  // The model is nearly all of the document: it is gone through once.
+  // The model is nearly all of the document, so it is read in one pass.
   const models: (Members & { ids?: VocabularyPart; merges?: MergesPart })[] = [];
   const enterModel = (at: number, before: ReadonlyMap<string, Extent>): number | undefined => {
-    // Other models are the library's, which reads them for itself.
+    // The library reads other models itself.
     const cutter = before.get("pre_tokenizer");
     const isByteLevel = cutter !== undefined && endsInBytes(parsePart(bytes, cutter, file));
     let ids: VocabularyPart | undefined;
     let merges: MergesPart | undefined;
     const model = findMembers(bytes, at, {
       vocab: (start) => {
-        // The last one counts, and the merges are of that.
+        // If there are several vocabularies, the last one counts, and the merges belong to it.
         merges = undefined;
-        ids = readVocabularyPart(bytes, start, { isLookedUp: isByteLevel });
+        ids = readVocabularyPart(bytes, start, { isIndexed: isByteLevel });
         return ids?.end;
       },
       merges: (start) => {
-        const spellings = ids?.spellings;
-        merges = spellings && readMergesPart(bytes, start, spellings);
+        const tokenTexts = ids?.tokenTexts;
+        merges = tokenTexts && readMergesPart(bytes, start, tokenTexts);
         return merges?.end;
       },
     });
@@ -107,7 +114,7 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
   }
   const isScored = bytes[vocabulary[0]] === 0x5b;
   if (!isScored && bytes[vocabulary[0]] !== 0x7b) {
-    throw new UsageError(`Cannot read ${file}: "vocab" is no object or list, expected one`);
+    throw new UsageError(`Cannot read ${file}: "vocab" is not an object or list, expected one`);
   }
   const read = (extent: Extent): unknown => parsePart(bytes, extent, file);
   const outline = {
@@ -120,7 +127,7 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
     : (ids?.largestId ?? largestInteger(bytes, vocabulary));
   const text = (plain: boolean): string => {
     const replaced = new Map<Extent | undefined, string>([
-      // A file may ask for texts to be cut at a length or filled up to it, which no prompt may be.
+      // A file can configure truncation or padding, which must not apply to prompts.
       [members.get("truncation"), "null"],
       [members.get("padding"), "null"],
     ]);
@@ -139,7 +146,7 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
     model: {
       vocabulary,
       hasIdsAlone: ids !== undefined,
-      ...(ids?.spellings && { spellings: ids.spellings }),
+      ...(ids?.tokenTexts && { tokenTexts: ids.tokenTexts }),
       ...(parts.has("merges") && { merges: parts.get("merges") as Extent }),
       ...(merges && { mergeTable: merges.table }),
     },
@@ -149,10 +156,10 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
   };
 }
 
-/** @throws UsageError saying why the bytes are no JSON object. */
+/** @throws UsageError saying why the bytes are not a JSON object. */
 function refuse(bytes: Buffer, file: string): never {
   parseModelJson(bytes.toString("utf8"), file);
-  throw new UsageError(`Cannot read ${file}: it holds no object, expected one`);
+  throw new UsageError(`Cannot read ${file}: it is not an object, expected one`);
 }
 
 function parsePart(bytes: Buffer, [start, end]: Extent, file: string): unknown {
@@ -168,7 +175,7 @@ function outlineOf(
   return Object.fromEntries(kept.map(([name, extent]) => [name, read(extent)]));
 }
 
-/** The text with some of its values replaced. */
+/** Returns the text with some of its values replaced. */
 function splice(bytes: Buffer, replaced: ReadonlyMap<Extent | undefined, string>): string {
   const pieces: string[] = [];
   let from = 0;
@@ -183,10 +190,10 @@ function splice(bytes: Buffer, replaced: ReadonlyMap<Extent | undefined, string>
 function readAddedTokens(document: JsonObject, file: string): readonly AddedToken[] {
   const entries = document["added_tokens"] ?? [];
   if (!Array.isArray(entries)) {
-    throw new UsageError(`Cannot read ${file}: "added_tokens" is no list, expected one`);
+    throw new UsageError(`Cannot read ${file}: "added_tokens" is not a list, expected one`);
   }
   const { unk_token: unknown, unk_id: unknownId } = document["model"] as JsonObject;
-  // A model of bytes knows every text.
+  // A byte-level model has a token for every text.
   const knowsAll = endsInBytes(document["pre_tokenizer"]);
   return entries.map((entry: unknown, index) => {
     const { id, content, special, normalized } = (entry ?? {}) as JsonObject;
@@ -208,7 +215,7 @@ function readAddedTokens(document: JsonObject, file: string): readonly AddedToke
   });
 }
 
-/** A vocabulary is an object of ids, or a list of spellings with their scores. */
+/** Reads the ids of a vocabulary: an object of ids, or a list of token texts with their scores. */
 function readIds(vocabulary: unknown, addedTokens: readonly AddedToken[]): Map<string, number> {
   const ids = Array.isArray(vocabulary)
     ? new Map(vocabulary.map((piece: unknown, id) => [String((piece as unknown[])[0]), id]))
@@ -218,9 +225,11 @@ function readIds(vocabulary: unknown, addedTokens: readonly AddedToken[]): Map<s
 }
 
 /**
- * Models that choose pieces by score hold control tokens as pieces of their own, and would find them in any text:
- * spelled by nothing they are found in none, and their scores still weigh what the vocabulary lacks. Others spell a
- * literal from parts.
+ * Removes the texts of control tokens from a vocabulary with scores.
+ *
+ * A model that selects pieces by score has control tokens as ordinary pieces, and would find them
+ * in any text. With an empty text they are never found, but their scores still count for text
+ * outside the vocabulary. Other models build a literal from smaller parts, so they need no change.
  */
 function withoutLiterals(vocabulary: unknown, addedTokens: readonly AddedToken[]): string {
   const control = new Set(

@@ -40,11 +40,11 @@ const emptying = [
 ];
 
 describe("isWellKnown()", () => {
-  test.each(modelNames)("knows the tokenizer of %s", async (name) => {
+  test.each(modelNames)("accepts the tokenizer of %s", async (name) => {
     expect(isWellKnown(await readTokenizerFile(modelFolder(name)))).toBe(true);
   });
 
-  test("knows the one of Gemma's kind that tests use", () => {
+  test("accepts the fixture of Gemma's kind", () => {
     expect(isWellKnown(fileOf({ ...metaspaceTokenizer, model: { type: "BPE" } }))).toBe(true);
   });
 
@@ -162,7 +162,7 @@ describe("isWellKnown()", () => {
     ["several", { normalizer: { type: "Sequence", normalizers: emptying } }],
     ["Claude", { normalizer: { type: "NFKC" }, decoder: byteLevel }],
     ["T5", { model: { type: "Unigram", unk_id: 2, byte_fallback: false } }],
-  ])("knows what the file of %s is made of", (_name, outline) => {
+  ])("accepts the components of %s", (_name, outline) => {
     expect(isWellKnown(fileOf(outline))).toBe(true);
   });
 
@@ -209,7 +209,7 @@ describe("isWellKnown()", () => {
     { model: { type: "BPE", dropout: 0.5 } },
     { model: { type: "WordPiece", continuing_subword_prefix: "" } },
     { model: { type: "BPE", more: 1 } },
-  ])("does not know %j", (outline) => {
+  ])("does not accept %j", (outline) => {
     expect(isWellKnown(fileOf(outline))).toBe(false);
   });
 });

@@ -1,21 +1,26 @@
 import { isKnownPattern } from "./byte-pair/known-patterns.ts";
-import type { JsonObject } from "./model-file.ts";
+import { isObject, type JsonObject } from "./model-file.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 
-/** Whether an argument of a component is one that is known to be harmless; absent ones are `undefined`. */
-type IsHarmless = (value: unknown) => boolean;
-
 /**
- * What a component may be told, by the name of each argument. Of what it may be told beside them, the library reads
- * nothing: published files have flags of other components there, and flags alone may be.
+ * Returns true if an argument of a component is known to be safe. An absent argument is
+ * `undefined`.
  */
-type Arguments = Readonly<Record<string, IsHarmless>>;
+type IsSafe = (value: unknown) => boolean;
 
 /**
- * Whether the file holds nothing but components of published tokenizers, with arguments with which the native
- * library stays within its limits whatever the text is. It ends its process where an argument is one that nobody
- * has thought of (an empty text to be replaced, for one), and takes compiled tables on trust: what is not listed
- * here is to run where that does no harm.
+ * The arguments of a component, with a check for each. The library ignores other arguments;
+ * published files have flags of other components there, so other flags are allowed.
+ */
+type Arguments = Readonly<Record<string, IsSafe>>;
+
+/**
+ * True if the file has only components of published tokenizers, with arguments that keep the native
+ * library within its limits for every text.
+ *
+ * The library ends its process for some unexpected arguments, for example an empty text to replace,
+ * and does not check compiled tables. A file with anything that is not listed here runs in an
+ * isolated process.
  */
 export function isWellKnown({ outline }: TokenizerFile): boolean {
   return (
@@ -27,9 +32,9 @@ export function isWellKnown({ outline }: TokenizerFile): boolean {
   );
 }
 
-/** Whether the component is one of these, with known arguments, or a sequence of such. */
-function isKnownComponent(known: Readonly<Record<string, Arguments>>): IsHarmless {
-  const isKnown: IsHarmless = (component) => {
+/** Returns a check for one of these components with safe arguments, or a sequence of them. */
+function isKnownComponent(known: Readonly<Record<string, Arguments>>): IsSafe {
+  const isKnown: IsSafe = (component) => {
     if (!isObject(component)) return false;
     const { type, ...given } = component;
     const takes = typeof type === "string" && Object.hasOwn(known, type) ? known[type] : undefined;
@@ -46,30 +51,25 @@ function areKnown(takes: Arguments, given: unknown): boolean {
   if (!isObject(given)) return false;
   return (
     Object.entries(given).every(([name, value]) => Object.hasOwn(takes, name) || isFlag(value)) &&
-    Object.entries(takes).every(([name, isHarmless]) => isHarmless(given[name]))
+    Object.entries(takes).every(([name, isSafe]) => isSafe(given[name]))
   );
 }
 
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isAbsentOr(isHarmless: IsHarmless): IsHarmless {
-  return (value) => value === undefined || value === null || isHarmless(value);
+function isAbsentOr(isSafe: IsSafe): IsSafe {
+  return (value) => value === undefined || value === null || isSafe(value);
 }
 
 const isFlag = isAbsentOr((value) => typeof value === "boolean");
 const isText = isAbsentOr((value) => typeof value === "string");
 const isNumber = isAbsentOr((value) => Number.isInteger(value));
-const isNothing = isAbsentOr((value) => value === "");
+const isEmpty = isAbsentOr((value) => value === "");
 const isAbsent = isAbsentOr(() => false);
-const isCharacter: IsHarmless = (value) => typeof value === "string" && [...value].length === 1;
-/** What stands before each piece of a text may not be a text itself. */
-const isShort: IsHarmless = (value) =>
-  typeof value === "string" && value !== "" && value.length <= 16;
+const isCharacter: IsSafe = (value) => typeof value === "string" && [...value].length === 1;
+/** A text that is put before each piece must be short, because it is repeated. */
+const isShort: IsSafe = (value) => typeof value === "string" && value !== "" && value.length <= 16;
 
-/** A text that is not empty, or a known pattern. */
-const isFound: IsHarmless = (pattern) => {
+/** True for a text that is not empty, or a known pattern. */
+const isSafePattern: IsSafe = (pattern) => {
   if (!isObject(pattern) || Object.keys(pattern).length !== 1) return false;
   const { String: text, Regex: regex } = pattern;
   return typeof regex === "string"
@@ -77,12 +77,12 @@ const isFound: IsHarmless = (pattern) => {
     : typeof text === "string" && text !== "";
 };
 
-const isBehavior: IsHarmless = (value) =>
+const isBehavior: IsSafe = (value) =>
   typeof value === "string" &&
   ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"].includes(value);
 
-/** Of one character, so that no text grows by it. */
-const replacing: Arguments = { pattern: isFound, content: isCharacter };
+/** Replacements by one character, so that no text grows. */
+const replacing: Arguments = { pattern: isSafePattern, content: isCharacter };
 
 const byteLevel: Arguments = {
   add_prefix_space: isFlag,
@@ -98,7 +98,7 @@ const metaspace: Arguments = {
   split: isFlag,
 };
 
-/** None of them makes nothing of an added token. */
+/** Normalisers that never turn an added token into an empty text. */
 const normalizers: Readonly<Record<string, Arguments>> = {
   NFC: {},
   NFD: {},
@@ -109,7 +109,10 @@ const normalizers: Readonly<Record<string, Arguments>> = {
   Replace: replacing,
 };
 
-/** They make nothing of some texts, and the library aborts where it does so of an added token. */
+/**
+ * Normalisers that turn some texts into an empty text. The library aborts if that happens to an
+ * added token.
+ */
 const emptyingNormalizers: Readonly<Record<string, Arguments>> = {
   BertNormalizer: {
     clean_text: isFlag,
@@ -124,16 +127,16 @@ const emptyingNormalizers: Readonly<Record<string, Arguments>> = {
 
 function normalizersOf(outline: JsonObject): Readonly<Record<string, Arguments>> {
   const { added_tokens: added } = outline;
-  const areTakenAsTheyAre =
+  const areNotNormalized =
     isAbsentOr(Array.isArray)(added) &&
     ((added ?? []) as readonly JsonObject[]).every((token) => token["normalized"] === false);
-  return areTakenAsTheyAre ? { ...normalizers, ...emptyingNormalizers } : normalizers;
+  return areNotNormalized ? { ...normalizers, ...emptyingNormalizers } : normalizers;
 }
 
 const preTokenizers: Readonly<Record<string, Arguments>> = {
   ByteLevel: byteLevel,
   Metaspace: metaspace,
-  Split: { pattern: isFound, behavior: isBehavior, invert: isFlag },
+  Split: { pattern: isSafePattern, behavior: isBehavior, invert: isFlag },
   Digits: { individual_digits: isFlag },
   Punctuation: { behavior: isAbsentOr(isBehavior) },
   Whitespace: {},
@@ -146,19 +149,22 @@ const decoders: Readonly<Record<string, Arguments>> = {
   ByteFallback: {},
   Fuse: {},
   Replace: replacing,
-  // From the end the library strips more than there is.
+  // At the end of a text, the library strips more characters than there are.
   Strip: { content: isCharacter, start: isNumber, stop: (value) => value === 0 },
 };
 
-/** A text occurs once in what is made of it: more than that may be any number of times. */
-const hasTextOnce: IsHarmless = (items) =>
+/**
+ * True if the template contains the text exactly once. A template with more could repeat it any
+ * number of times.
+ */
+const containsTextOnce: IsSafe = (items) =>
   Array.isArray(items) &&
   items.every(isObject) &&
   items.filter((item) => "Sequence" in item).length === 1;
 
 const postProcessors: Readonly<Record<string, Arguments>> = {
   ByteLevel: byteLevel,
-  TemplateProcessing: { single: hasTextOnce, pair: () => true, special_tokens: () => true },
+  TemplateProcessing: { single: containsTextOnce, pair: () => true, special_tokens: () => true },
   BertProcessing: { sep: () => true, cls: () => true },
   RobertaProcessing: {
     sep: () => true,
@@ -168,12 +174,12 @@ const postProcessors: Readonly<Record<string, Arguments>> = {
   },
 };
 
-/** Older files do not say of which type they are. */
+/** Older files do not name the model's type. */
 const model: Arguments = {
   type: isAbsentOr((type) => ["BPE", "Unigram", "WordLevel"].includes(type as string)),
   dropout: isAbsent,
-  continuing_subword_prefix: isNothing,
-  end_of_word_suffix: isNothing,
+  continuing_subword_prefix: isEmpty,
+  end_of_word_suffix: isEmpty,
   unk_token: isText,
   unk_id: isNumber,
   fuse_unk: isFlag,

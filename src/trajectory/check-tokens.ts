@@ -62,11 +62,11 @@ function checkLogprobs(parts: SampleParts, { mayBeCertain = false }: SampleFacts
   };
   const wrong = logprobs.findIndex(isWrong);
   if (wrong >= 0) {
-    const { least, most } = logprobRange;
+    const { min, max } = logprobRange;
     const wanted =
       isSampled?.[wrong] === false
         ? "0 where nothing was sampled"
-        : `a number from ${least} to ${most}`;
+        : `a number from ${min} to ${max}`;
     const detail = `logprobs[${wrong}] is ${quote(logprobs[wrong])}, expected ${wanted}`;
     found.push({ rule: "logprobs", detail });
   }

@@ -214,7 +214,7 @@ function checkGeneration({ outputIds, logprobs, pieces }: Generation): void {
   for (let index = 0; index < logprobs.length; index++) {
     if (isSampledLogprob(logprobs[index])) continue;
     throw new InvariantError(
-      `the logprob of a sampled id is within ${logprobRange.least} and ${logprobRange.most}, not ` +
+      `the logprob of a sampled id is within ${logprobRange.min} and ${logprobRange.max}, not ` +
         String(logprobs[index]),
     );
   }

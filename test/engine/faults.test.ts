@@ -19,7 +19,7 @@ describe.each(FAULTY_ENGINES)("$name", ({ start, policyVersion, promptCounts, ab
   });
 
   describe("a request that may have been sampled", () => {
-    const broken = "the connection broke before the whole reply came";
+    const broken = "the connection broke before the complete reply arrived";
     test.each<[ServerFault, string]>([
       [{ kind: "reset" }, broken],
       [{ kind: "reset", when: "after-sampling" }, broken],

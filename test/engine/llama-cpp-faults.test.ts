@@ -33,7 +33,7 @@ describe("a request that the server refuses without sampling", () => {
       "not_supported_error",
       "This server does not support completions",
       "engine/bad-request",
-      "expected a server that can do what is asked of it",
+      "expected a server that supports the request",
     ],
   ])("HTTP %d %s (%s) fails as %s", async (status, type, message, code, expected) => {
     await using tested = await start([llamaCppError(status, type, message)]);
@@ -195,7 +195,7 @@ describe("how a turn ends", () => {
     expect(generation).toMatchObject({ outputIds: [10, 7], finish: { type: "stop", matched: 7 } });
   });
 
-  test("what was sampled behind a stop id that the server does not know is cut off and recorded", async () => {
+  test("what was sampled after a stop id that the server does not know is cut off and recorded", async () => {
     await using tested = await start([], { turns: [{ outputIds: [10, 9, 11, 12, 2] }] });
     const generation = await tested.engine.generate(toRequest({ stopTokenIds: [9] }));
     expect(generation).toEqual({
@@ -208,7 +208,7 @@ describe("how a turn ends", () => {
       discarded: [
         {
           requestId: "a",
-          reason: "sampled behind a stop id that the server does not know",
+          reason: "sampled after a stop id that the server does not know",
           tokenCount: 3,
         },
       ],
@@ -332,7 +332,7 @@ describe("tokens that end within a character", () => {
       retryable: false,
       message:
         `Cannot sample request a at ${tested.server.url}: no sampled id has a logprob, ` +
-        "expected a stop id in the request, for asking behind it",
+        "expected a stop id in the request, to request logprobs after it",
     });
   });
 });

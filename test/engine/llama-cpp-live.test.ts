@@ -77,7 +77,7 @@ describe.skipIf(url === undefined)("a real llama.cpp server", () => {
     expect(cut.discarded).toEqual([
       {
         requestId: "a",
-        reason: "sampled behind a stop id that the server does not know",
+        reason: "sampled after a stop id that the server does not know",
         tokenCount: whole.outputIds.length - length,
       },
     ]);

@@ -217,8 +217,8 @@ describe("a temperature that the server leaves out of its scores", () => {
     const engine = createSglangEngine({ url: server.url });
     await expect(engine.score(tempered)).rejects.toThrow(
       new UsageError(
-        "Cannot score at temperature 0.7 with sglang: its scores are of the raw logits whatever " +
-          "the temperature, and the logprobs of what it samples are tempered; expected temperature " +
+        "Cannot score at temperature 0.7 with sglang: its scores are of the raw logits at any " +
+          "temperature, and the logprobs of what it samples are tempered; expected temperature " +
           "1 or 0, a server whose logprobs are raw, or the reference engine",
       ),
     );
@@ -256,7 +256,7 @@ describe("a temperature that the server leaves out of its scores", () => {
     await using server = await startVllmTestServer({ policy });
     const engine = createVllmEngine({ url: server.url });
     await expect(engine.score(tempered)).rejects.toThrow(
-      "the logprobs of what it samples are of a convention that could not be found out",
+      "the logprobs of what it samples are of a convention that could not be determined",
     );
     await engine.close();
   });

@@ -372,7 +372,7 @@ describe("the logprob convention", () => {
     expect(description).toMatchObject({ logprobConvention: "raw", isConventionAssumed: true });
     expect(description.warnings).toEqual([
       "logprobConvention is assumed to be raw, vLLM's default: the server's --logprobs-mode could " +
-        "not be found out (every probe was certain of its token)",
+        "not be determined (every probe was certain of its token)",
     ]);
     await engine.close();
   });

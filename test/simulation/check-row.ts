@@ -1,5 +1,5 @@
 import { isLeaving, textOfLine } from "../../src/user/user.ts";
-import { seedBehind } from "../../src/engine/continued-sampling.ts";
+import { seedAfter } from "../../src/engine/continued-sampling.ts";
 import type { EpisodeRow } from "../../src/run/folder/run-folder.ts";
 import { characterStopId } from "../../src/testing/character-renderer.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
@@ -48,7 +48,7 @@ function checkTurns(
     if (answer?.isMixed === true) found.push(`turn ${turnIndex} was sampled by mixed weights`);
     const seed = seedOf(turnIndex);
     if (answer !== undefined) {
-      const wanted = seedBehind(seed, answer.promptLength - start);
+      const wanted = seedAfter(seed, answer.promptLength - start);
       if (answer.seed !== wanted) {
         found.push(
           `turn ${turnIndex} was sampled with the seed ${answer.seed}, expected ${wanted}`,

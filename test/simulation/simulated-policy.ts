@@ -1,4 +1,4 @@
-import { seedBehind } from "../../src/engine/continued-sampling.ts";
+import { seedAfter } from "../../src/engine/continued-sampling.ts";
 import { seededRandom } from "../../src/environment/seeded-random.ts";
 import { characterIds } from "../../src/testing/character-renderer.ts";
 import { hashIds } from "../../src/trajectory/rolling-hash.ts";
@@ -33,7 +33,7 @@ export function restOfTurn(
   const sampledCount = promptIds.length - start;
   // What the turn began with.
   const first =
-    seed === undefined ? undefined : (seedBehind(seed, -sampledCount) + 2 ** 31) % 2 ** 31;
+    seed === undefined ? undefined : (seedAfter(seed, -sampledCount) + 2 ** 31) % 2 ** 31;
   const ids = characterIds(turnText(promptIds.slice(0, start), first));
   return ids.slice(sampledCount);
 }

@@ -6,21 +6,21 @@ import { failureOfOutcome, failureOfStatus, readErrorMessage } from "./http-fail
 import type { HttpOutcome, HttpReply } from "./http-transport.ts";
 import type { Worker } from "./worker-set.ts";
 
-/** What asking a server anything but to sample works with. */
+/** The objects that control calls work with. A control call is any request other than sampling. */
 export interface ControlContext {
   readonly settings: HttpEngineSettings;
   /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
   /** Aborts when the engine is closed. */
   readonly closing: AbortSignal;
-  /** The server that is expected, with its article, such as `an SGLang server`. */
+  /** The expected server with its article, such as `an SGLang server`. */
   readonly expected: string;
 }
 
 /**
- * Asks the servers in turn until one is there to answer.
+ * Requests the description of each server in turn, until one answers.
  *
- * @throws RolloutError of the last one where none answers.
+ * @throws the last server's RolloutError if none answers.
  */
 export async function describeFirst(
   workers: readonly Worker[],
@@ -40,7 +40,7 @@ export async function describeFirst(
 /**
  * Reads one of a server's pages.
  *
- * @throws RolloutError `engine/unreachable` where nothing answers in time.
+ * @throws RolloutError `engine/unreachable` if the server does not answer in time.
  */
 export async function getPage(
   worker: Worker,
@@ -67,14 +67,14 @@ export async function getPage(
   );
 }
 
-/** The failure of a description for which the server gave another status than 200. */
+/** Returns the error of a description for which the server returned a status other than 200. */
 export function refusedDescription(
   worker: Worker,
   reply: HttpReply,
   { expected }: Pick<ControlContext, "expected">,
 ): RolloutError {
   const failure = failureOfStatus(reply.status, readErrorMessage(reply.text));
-  // The address that OpenAI's clients are given ends so.
+  // OpenAI's clients are given an address that ends so.
   const [, root] = (reply.status === 404 && /^(.*)\/v1$/.exec(worker.url)) || [];
   const remedy = root === undefined ? "" : `; give the server's own address, ${root}, without /v1`;
   return new RolloutError(
@@ -85,7 +85,7 @@ export function refusedDescription(
   );
 }
 
-/** Makes one exchange besides sampling, within its own deadline. Does not throw. */
+/** Makes one control call with its own deadline. Does not throw. */
 export async function callControl(
   worker: Worker,
   request: { readonly method: "GET" | "POST"; readonly path: string; readonly body?: string },

@@ -5,33 +5,38 @@ import type { Clock } from "../../async/clock.ts";
 import { createClock } from "../../async/clock.ts";
 import type { RetryPolicy } from "./http-retry.ts";
 
-/** How long to wait, in milliseconds; `Infinity`, except for `connectMs`, for no end. */
+/** Time limits in milliseconds. `Infinity` means no limit, except for `connectMs`. */
 export interface EngineTimeouts {
-  /** For a connection to be made. Default 10 000. */
+  /** Time to open a connection. Default 10 000. */
   readonly connectMs: number;
-  /** For one HTTP request to be answered, time that the engine is paused included. Default 1 800 000. */
+  /**
+   * Time for the answer to one HTTP request, including time during which the engine is paused.
+   * Default 1 800 000.
+   */
   readonly requestMs: number;
-  /** For a turn, with all repetitions and resumptions. Default 3 600 000. */
+  /** Time for a turn, including all retries and resumptions. Default 3 600 000. */
   readonly turnMs: number;
-  /** For an answer to anything but sampling: abort, model and server information. Default 5 000. */
+  /** Time for the answer to a control call: abort, model and server information. Default 5 000. */
   readonly controlMs: number;
 }
 
-/** How turns go on that the engine interrupted, as it does for a weight update. */
+/** The way turns resume after the engine interrupts them, for example for a weight update. */
 export interface ResumePolicy {
-  /** Most interruptions of one turn. Default 32. */
+  /** Maximum number of interruptions of one turn. Default 32. */
   readonly maxResumes: number;
-  /** Wait before a turn goes on, in milliseconds; doubles while nothing new is sampled. Default 250. */
+  /**
+   * Wait before a turn resumes, in milliseconds. Doubles while nothing new is sampled. Default 250.
+   */
   readonly delayMs: number;
-  /** Longest such wait, in milliseconds. Default 5 000. */
+  /** Maximum of that wait, in milliseconds. Default 5 000. */
   readonly maxDelayMs: number;
 }
 
-/** Settings that every engine behind HTTP has. */
+/** Settings of every engine that is reached over HTTP. */
 export interface HttpEngineOptions {
   /**
-   * Where the server listens, such as `http://127.0.0.1:30000`. Several addresses are workers: each
-   * session stays on one of them, and moves on while that one is down.
+   * The server's address, such as `http://127.0.0.1:30000`. Several addresses are workers: each
+   * session stays on one of them, and moves to another one while that worker is down.
    */
   readonly url: string | readonly string[];
   /** Sent as a bearer token. */
@@ -40,27 +45,34 @@ export interface HttpEngineOptions {
   /** Default: 8 attempts, 250 ms doubling up to 10 000 ms. */
   readonly retry?: Partial<RetryPolicy>;
   readonly resume?: Partial<ResumePolicy>;
-  /** Most sampling requests at a time for each address; further ones wait. Default 4 096. */
+  /**
+   * Maximum number of concurrent sampling requests for each address. Further requests wait. Default
+   * 4 096.
+   */
   readonly maxConnections?: number;
-  /** Longest reply in bytes. Default 67 108 864. */
+  /** Maximum length of a reply in bytes. Default 67 108 864. */
   readonly maxReplyBytes?: number;
-  /** How long a worker that did not answer is passed over, in milliseconds. Default 5 000. */
+  /**
+   * Time during which no request goes to a worker that did not answer, in milliseconds. Default 5
+   * 000.
+   */
   readonly workerCooldownMs?: number;
   /** Default: the machine's monotonic clock. */
   readonly now?: Clock["now"];
-  /** Default: the machine's timers. Deadlines are kept with it too. */
+  /** Default: the machine's timers. Also used for deadlines. */
   readonly sleep?: Clock["sleep"];
   /**
-   * A number in [0, 1), for spreading retries, and for telling this engine's requests from those of others at
-   * the same server: of two engines that are used at once, its first number must differ. Default `Math.random`.
+   * Returns a number in [0, 1), used to spread retries and to make request ids unique at the
+   * server. Two engines that are used at the same time must get different first numbers. Default
+   * `Math.random`.
    */
   readonly random?: () => number;
 }
 
-/** The same, complete and checked. */
+/** The options, complete and checked. */
 export interface HttpEngineSettings {
   readonly urls: readonly string[];
-  /** Knows the key. */
+  /** Removes the API key from texts. */
   readonly redactor: Redactor;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeouts: EngineTimeouts;
@@ -119,15 +131,18 @@ function checkUrl(url: string): void {
   }
   const { username, password, search, origin, pathname } = parsed;
   if (username === "" && password === "" && search === "") return;
-  // It would not be sent, and it may be a secret: it is not repeated.
+  // The address may contain a secret, so the message does not repeat it.
   throw new UsageError(
     `Cannot use the engine's url: it holds ${search === "" ? "a user or password" : "a query"}, ` +
-      `expected ${origin}${pathname} and, for an engine that wants a key, ` +
+      `expected ${origin}${pathname} and, for an engine that needs a key, ` +
       "an environment variable with it (--api-key-env)",
   );
 }
 
-/** The HTTP library's own timer, which is one of Node's, fires at once for anything longer. */
+/**
+ * Longest connect timeout. The HTTP library uses a Node timer, which fires at once for longer
+ * times.
+ */
 const LONGEST_CONNECT_MS = 2 ** 31 - 1;
 
 function checkNumbers(settings: HttpEngineSettings): void {
@@ -146,9 +161,8 @@ function checkNumbers(settings: HttpEngineSettings): void {
   checkRange("workerCooldownMs", workerCooldownMs, 0, Infinity);
 }
 
-function checkRange(name: string, value: number, least: number, most: number): void {
-  if (value >= least && value <= most) return;
-  const expected =
-    most === Infinity ? `a number of at least ${least}` : `a number, ${least} to ${most}`;
+function checkRange(name: string, value: number, min: number, max: number): void {
+  if (value >= min && value <= max) return;
+  const expected = max === Infinity ? `a number of at least ${min}` : `a number, ${min} to ${max}`;
   throw new UsageError(`Cannot use ${value} as ${name}: expected ${expected}`);
 }

@@ -12,21 +12,21 @@ import type {
   WorkerLoad,
 } from "../engine.ts";
 import type { HttpEngineSettings } from "./http-engine-options.ts";
-import { checkRequest } from "../check-request.ts";
+import { checkRequest, checkScoreRequest } from "../check-request.ts";
 import { createHttpTransport } from "./http-transport.ts";
 import { sampleTurn } from "../sample-turn.ts";
 import type { SamplingProtocol, ScoringProtocol } from "./sampling-protocol.ts";
-import { checkScoreRequest, isNeutral, refuseTempered, scoreIds } from "../score-ids.ts";
+import { isNeutral, refuseTempered, scoreIds } from "../score-ids.ts";
 import type { Worker } from "./worker-set.ts";
 import { createWorkerSet } from "./worker-set.ts";
 import { createWireIds } from "./wire-ids.ts";
 
-/** An engine behind HTTP. */
+/** An engine that is reached over HTTP. */
 export interface HttpEngine extends Engine {
   load(options?: { signal?: AbortSignal }): Promise<EngineLoad>;
   /**
-   * Asks the server what it is and samples one token, to find out before a run whether ids and
-   * logprobs come through. `promptIds` must be ids of the model's; default `[0]`.
+   * Requests the server's description and samples one token, to check before a run that ids and
+   * logprobs arrive. `promptIds` must be ids of the model. Default `[0]`.
    *
    * @throws RolloutError as `generate()` does.
    */
@@ -36,34 +36,35 @@ export interface HttpEngine extends Engine {
   }): Promise<EngineDescription>;
 }
 
-/** What one kind of server adds to the rest. */
+/** The parts of an engine that differ between kinds of servers. */
 interface ServerKind {
   readonly protocol: SamplingProtocol;
   /**
-   * Asks what the server is.
+   * Requests the server's description.
    *
    * @throws RolloutError as `Engine.describe()` says.
    */
   readonly describe: (workers: readonly Worker[], call: DescribeCall) => Promise<EngineDescription>;
   /**
-   * Asks one address how busy it is; `undefined` where it cannot say.
+   * Requests the load of one address. Returns `undefined` if the server cannot report it.
    *
-   * @throws RolloutError `engine/unreachable` where nothing answers.
+   * @throws RolloutError `engine/unreachable` if nothing answers.
    */
   readonly load: (
     worker: Worker,
     call: { readonly signal: AbortSignal | undefined },
   ) => Promise<readonly WorkerLoad[] | undefined>;
-  /** Absent where the server cannot score. */
+  /** Absent if the server cannot score. */
   readonly scoring?: ScoringKind;
-  /** Drops connections of its own; absent where it makes none. */
+  /** Closes further connections of this kind of server, if it has any. */
   readonly close?: () => Promise<void>;
 }
 
-/** How one kind of server scores. */
+/** The scoring of one kind of server. */
 export interface ScoringKind extends ScoringProtocol {
   /**
-   * What the logprobs of sampled tokens are of; `undefined` where that cannot be found out.
+   * Finds the convention of the logprobs of sampled tokens. Returns `undefined` if it cannot be
+   * determined.
    *
    * @throws RolloutError as `Engine.describe()` says.
    */
@@ -77,19 +78,19 @@ export interface ScoringKind extends ScoringProtocol {
 export interface DescribeCall {
   /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
-  /** Samples beside the turns, as `generate()` does. */
+  /** Samples tokens, as `Engine.generate()` does. */
   readonly generate: (request: GenerateRequest) => Promise<Generation>;
 }
 
-/** An engine behind HTTP that can score. */
+/** An engine that is reached over HTTP and can score. */
 export type ScoringHttpEngine = HttpEngine & Required<Pick<Engine, "score">>;
 
-/** Connections for anything but sampling. */
+/** Number of connections for control calls. */
 const CONTROL_CONNECTIONS = 16;
 
 /**
- * Connects one kind of server with the rest of an engine: workers, turns, closing. Makes no request
- * by itself. `create` is given the signal that aborts when the engine is closed.
+ * Builds an engine for one kind of server: workers, turns, closing. Makes no request itself.
+ * `create` receives the signal that aborts when the engine is closed.
  */
 export function createHttpEngine<Kind extends string>(
   kind: Kind,
@@ -114,16 +115,16 @@ export function createHttpEngine<Kind extends string>(
     clock: settings.clock,
   });
   const closing = new AbortController();
-  // Each control call under way listens to it.
+  // Each pending control call listens to the signal.
   setMaxListeners(0, closing.signal);
-  /** Calls under way. */
+  /** Pending calls. */
   const running = new Set<Promise<unknown>>();
   const server = create(closing.signal);
   const { scoring } = server;
   const toWireId = createWireIds(settings.random());
   let scoreCount = 0;
 
-  /** Keeps track of a call, so that `close()` can wait for it. */
+  /** Records a pending call, so that `close()` can wait for it. */
   function track<T>(call: Promise<T>): Promise<T> {
     running.add(call);
     const forget = (): boolean => running.delete(call);
@@ -131,7 +132,7 @@ export function createHttpEngine<Kind extends string>(
     return call;
   }
 
-  /** @throws UsageError where whoever calls has closed it. */
+  /** @throws UsageError if the caller has closed the engine. */
   function requireOpen(): void {
     if (!closing.signal.aborted) return;
     const places = workers.workers.map(({ url }) => url).join(", ");
@@ -162,7 +163,7 @@ export function createHttpEngine<Kind extends string>(
     return track(server.describe(workers.workers, toDescribeCall(signal)));
   }
 
-  /** For servers that can score. */
+  /** Scores ids, for servers that can score. */
   async function score(
     kindOfScoring: ScoringKind,
     request: ScoreRequest,
@@ -180,9 +181,9 @@ export function createHttpEngine<Kind extends string>(
     if (from === request.ids.length) return [];
     const requestId = `turnwright-score-${scoreCount++}`;
     const { protocol } = server;
-    const asked = { signal, scoring: kindOfScoring, requestId };
+    const call = { signal, scoring: kindOfScoring, requestId };
     const context = { workers, settings, protocol, toWireId, closing: closing.signal };
-    return track(scoreIds({ ids: request.ids, from }, { ...context, ...asked }));
+    return track(scoreIds({ ids: request.ids, from }, { ...context, ...call }));
   }
 
   async function load({ signal }: { signal?: AbortSignal } = {}): Promise<EngineLoad> {
@@ -237,7 +238,7 @@ export function createHttpEngine<Kind extends string>(
   };
 }
 
-/** A request for one token. */
+/** Returns a request for one token. */
 export function toProbe(promptIds: readonly number[]): GenerateRequest {
   return {
     promptIds,
@@ -249,7 +250,7 @@ export function toProbe(promptIds: readonly number[]): GenerateRequest {
   };
 }
 
-/** Opens the ways to one address. */
+/** Opens the connections to one address. */
 export function toWorker(url: string, settings: HttpEngineSettings): Worker {
   const { maxReplyBytes, timeouts, redactor } = settings;
   const connect = { url, connectMs: timeouts.connectMs, maxReplyBytes, redactor };

@@ -14,16 +14,16 @@ describe("`readErrorMessage()`", () => {
     ["null", "null"],
     ["[1]", "[1]"],
     ['{"error": {"code": 7}}', '{"error": {"code": 7}}'],
-  ])("of %s is %s", (body, message) => {
+  ])("reads %s as %s", (body, message) => {
     expect(readErrorMessage(body)).toBe(message);
   });
 
-  test("shortens what is long", () => {
+  test("shortens long messages", () => {
     expect(readErrorMessage("x".repeat(1_000))).toBe(`${"x".repeat(300)}…`);
   });
 });
 
-test("`failureOfOutcome()` reads the first of several addresses' errors", () => {
+test("`failureOfOutcome()` reads the error of the first of several addresses", () => {
   const refused = new Error("connect ECONNREFUSED ::1:1");
   const cause = new AggregateError([refused, new Error("connect ECONNREFUSED 127.0.0.1:1")]);
   const failure = failureOfOutcome({ type: "broken", sent: false, cause }, 5);

@@ -1,18 +1,18 @@
 import type { FailureCode } from "../../errors.ts";
 import type { HttpOutcome } from "./http-transport.ts";
 
-/** One attempt that brought no generation. */
+/** A failed attempt of a request. */
 export interface AttemptFailure {
   readonly code: FailureCode;
-  /** What is, as the second half of "Cannot …: <what is>". */
+  /** The problem, as the second half of "Cannot …: <problem>". */
   readonly problem: string;
-  /** What should be done about it or should have been. */
+  /** The expected state, or the remedy. */
   readonly expected: string;
-  /** Whether the same request may succeed when it is made again at once. */
+  /** True if the same request may succeed when it is repeated at once. */
   readonly retry: boolean;
-  /** Whether the engine may have sampled tokens for it. */
+  /** True if the engine may have sampled tokens for the request. */
   readonly maySample: boolean;
-  /** The server's own wish, in milliseconds. */
+  /** The server's `Retry-After`, in milliseconds. */
   readonly retryAfterMs?: number;
   readonly cause?: unknown;
 }
@@ -26,8 +26,8 @@ const AFTER_SAMPLING = /running timeout/i;
 const MESSAGE_LIMIT = 300;
 
 /**
- * Says what an HTTP status other than 200 means for a sampling request. `message` is the server's
- * own, from `readErrorMessage()`.
+ * Translates an HTTP status other than 200 into a failure. `message` is the server's own message,
+ * from `readErrorMessage()`.
  *
  * **Source:** sgl-project/sglang python/sglang/srt/entrypoints/http_server.py and
  * sgl-model-gateway/src (statuses, bodies, retries); vllm-project/vllm
@@ -50,7 +50,7 @@ export function failureOfStatus(status: number, message: string): AttemptFailure
     };
   }
   if (status === 501) {
-    const expected = "a server that can do what is asked of it";
+    const expected = "a server that supports the request";
     return { code: "engine/bad-request", problem, expected, retry: false, maySample: false };
   }
   if (status >= 500) {
@@ -70,7 +70,7 @@ export function failureOfStatus(status: number, message: string): AttemptFailure
   return { code: "engine/bad-reply", problem, expected: "HTTP 200", retry: false, maySample: true };
 }
 
-/** Says what an exchange without a whole reply means. `deadlineMs` is the deadline that it had. */
+/** Translates an exchange without a complete reply into a failure. `deadlineMs` is its deadline. */
 export function failureOfOutcome(
   outcome: Exclude<HttpOutcome, { type: "reply" }>,
   deadlineMs: number,
@@ -88,7 +88,7 @@ export function failureOfOutcome(
     return {
       code: "engine/bad-reply",
       problem: `the reply cannot be decoded (${outcome.cause.message})`,
-      expected: "a reply without Content-Encoding, as was asked for; look at the proxy in between",
+      expected: "a reply without Content-Encoding, as was requested; check the proxy in between",
       retry: false,
       maySample: true,
       cause: outcome.cause,
@@ -106,7 +106,7 @@ export function failureOfOutcome(
   return {
     code: "engine/unreachable",
     problem: outcome.sent
-      ? `the connection broke before the whole reply came (${outcome.cause.message})`
+      ? `the connection broke before the complete reply arrived (${outcome.cause.message})`
       : `no connection (${connectionProblem(outcome.cause)})`,
     expected: outcome.sent ? "a reply" : "a server there; is it running?",
     retry: true,
@@ -115,7 +115,10 @@ export function failureOfOutcome(
   };
 }
 
-/** Errors of several addresses of one name come in a bundle whose own message is empty. */
+/**
+ * Returns the message of a connection error. A host name with several addresses gives an
+ * `AggregateError` with an empty message, so its first error is used.
+ */
 function connectionProblem(cause: Error): string {
   if (cause.message !== "") return cause.message;
   const inner: unknown = cause instanceof AggregateError ? cause.errors[0] : undefined;
@@ -123,8 +126,8 @@ function connectionProblem(cause: Error): string {
 }
 
 /**
- * The server's own words from the body of an error: `{"error": {"message"}}`, `{"message"}`,
- * `{"error": "…"}`, `{"detail"}`, or the text itself; shortened, and `""` for an empty body.
+ * Reads the server's message from the body of an error: `{"error": {"message"}}`, `{"message"}`,
+ * `{"error": "…"}`, `{"detail"}`, or the text itself. Shortens it. `""` for an empty body.
  */
 export function readErrorMessage(body: string): string {
   return shorten(messageOf(body));

@@ -3,7 +3,7 @@ import { readRetryAfterMs, retryDelayMs } from "./http-retry.ts";
 
 const policy = { maxAttempts: 8, baseDelayMs: 100, maxDelayMs: 1_000 };
 
-test("`retryDelayMs()` heeds the server's wish, but not beyond the longest delay", () => {
+test("`retryDelayMs()` respects Retry-After up to the maximum delay", () => {
   const delay = (retryAfterMs: number): number =>
     retryDelayMs({ failureCount: 1, policy, random: () => 0, retryAfterMs });
   expect([delay(10), delay(700), delay(5_000)]).toEqual([50, 700, 1_000]);

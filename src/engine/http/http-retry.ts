@@ -1,18 +1,19 @@
 import { backOffMs } from "../../async/back-off.ts";
 
-/** When and how often a request is made again. */
+/** The number of attempts of a request and the waits between them. */
 export interface RetryPolicy {
-  /** Requests for one stretch of sampling, the first one included. At least 1. */
+  /** Maximum number of attempts of one request, including the first. At least 1. */
   readonly maxAttempts: number;
-  /** Wait after the first failure, in milliseconds; it doubles with each further one. */
+  /** Wait after the first failure, in milliseconds. Doubles with each further failure. */
   readonly baseDelayMs: number;
-  /** Longest wait, in milliseconds. */
+  /** Maximum wait, in milliseconds. */
   readonly maxDelayMs: number;
 }
 
 /**
- * The wait after the `failureCount`-th failure (1-based), in milliseconds, as `backOffMs()` has it. A
- * server's own wish (`retryAfterMs`) is a lower bound, still capped by `maxDelayMs`.
+ * Returns the wait after the `failureCount`-th failure (1-based), in milliseconds, from
+ * `backOffMs()`. The server's `Retry-After` (`retryAfterMs`) is a lower bound. `maxDelayMs` caps
+ * both.
  */
 export function retryDelayMs({
   failureCount,
@@ -30,7 +31,10 @@ export function retryDelayMs({
   return Math.min(Math.max(ownMs, retryAfterMs), mostMs);
 }
 
-/** A `Retry-After` header in whole seconds as milliseconds; `undefined` for anything else. */
+/**
+ * Converts a `Retry-After` header in seconds to milliseconds. Returns `undefined` for any other
+ * value.
+ */
 export function readRetryAfterMs(
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): number | undefined {

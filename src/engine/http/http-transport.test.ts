@@ -12,7 +12,7 @@ import { createSglangEngine } from "../sglang/sglang-engine.ts";
 
 const apiKey = "sk-of-the-engine";
 
-/** What an engine makes of a server that repeats its key: in `reply(key)`, whatever the status. */
+/** Returns an engine's result for a server that echoes its key in `reply(key)` with any status. */
 async function askEcho(status: number, reply: (key: string) => object): Promise<unknown> {
   const server = createServer((request, response) => {
     request.resume();
@@ -38,14 +38,14 @@ async function askEcho(status: number, reply: (key: string) => object): Promise<
   return result;
 }
 
-test("an engine keeps its key out of what it throws where the server repeats the key", async () => {
+test("an engine removes its key from errors if the server echoes it", async () => {
   const error = await askEcho(401, (key) => ({ error: { message: `not ${key}` } }));
   expect(error).toMatchObject({ code: "engine/unauthorized" });
   expect((error as Error).message).toContain("HTTP 401 (not Bearer [redacted])");
   expect(inspect(error, { depth: 10 })).not.toContain(apiKey);
 });
 
-test("an engine keeps its key out of what it throws and returns where a good reply repeats it", async () => {
+test("an engine removes its key from errors and results if a valid reply echoes it", async () => {
   const error = await askEcho(200, (key) => ({ meta_info: key }));
   expect((error as Error).message).toContain('meta_info is "Bearer [redacted]"');
   expect(inspect(error, { depth: 10 })).not.toContain(apiKey);
@@ -66,21 +66,21 @@ test("an engine keeps its key out of what it throws and returns where a good rep
 test.each([
   ["http://me:hunter2@127.0.0.1:30000/x", "a user or password"],
   ["http://127.0.0.1:30000/x?api_key=hunter2", "a query"],
-])("what is not sent of %s is refused, and not repeated", (url, held) => {
+])("%s is refused without repeating it", (url, held) => {
   const make = () => createSglangEngine({ url });
   expect(make).toThrow(
     `Cannot use the engine's url: it holds ${held}, expected http://127.0.0.1:30000/x and, for an ` +
-      "engine that wants a key, an environment variable with it (--api-key-env)",
+      "engine that needs a key, an environment variable with it (--api-key-env)",
   );
   expect(make).not.toThrow(/hunter2/);
 });
 
-test("the room of a request's bytes is used again without a byte of another request's in it", async () => {
+test("a reused request buffer contains no bytes of earlier requests", async () => {
   const received = new Map<string, string>();
   const server = createServer((request, response) => {
     const [, name = "", kind] = request.url!.split("/");
     const chunks: Buffer[] = [];
-    // A server may answer before it has read what it was sent.
+    // A server may answer before it has read the complete request.
     if (kind === "early") response.end("{}");
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
@@ -130,9 +130,9 @@ describe("a compressed reply", () => {
 
   /** Answers every request with the bytes, in pieces of seven. */
   async function answering(coding: string, bytes: Buffer, type = "application/json") {
-    const asked: (string | string[] | undefined)[] = [];
+    const encodings: (string | string[] | undefined)[] = [];
     const server = createServer((request, response) => {
-      asked.push(request.headers["accept-encoding"]);
+      encodings.push(request.headers["accept-encoding"]);
       request.resume();
       response.writeHead(200, { "content-type": type, "content-encoding": coding });
       for (let start = 0; start < bytes.length; start += 7) {
@@ -151,7 +151,7 @@ describe("a compressed reply", () => {
       redactor: new Redactor(),
     });
     return {
-      asked,
+      encodings,
       transport,
       async [Symbol.asyncDispose]() {
         await transport.close();
@@ -165,18 +165,18 @@ describe("a compressed reply", () => {
   const post = { method: "POST", path: "/x", body: "{}", signal } as const;
 
   test.each(Object.entries(encoders))(
-    "in %s is read, though identity is asked for",
+    "in %s is decoded, although identity is requested",
     async (name, encode) => {
       await using served = await answering(name, encode(Buffer.from(JSON.stringify(reply))));
       const outcome = await served.transport.send(post);
       expect(outcome).toMatchObject({ type: "reply", status: 200, text: JSON.stringify(reply) });
-      expect(served.asked).toEqual(["identity"]);
+      expect(served.encodings).toEqual(["identity"]);
       // The connection serves the next request.
       expect(await served.transport.send(post)).toMatchObject({ type: "reply" });
     },
   );
 
-  test("is read event by event where it is a stream", async () => {
+  test("is read event by event if it is a stream", async () => {
     const events = Array.from({ length: 50 }, (_, index) => `data: {"n":${index}}\n\n`).join("");
     const bytes = gzipSync(Buffer.from(events));
     await using served = await answering("gzip", bytes, "text/event-stream");
@@ -186,7 +186,7 @@ describe("a compressed reply", () => {
     expect(seen).toEqual(Array.from({ length: 50 }, (_, index) => `{"n":${index}}`));
   });
 
-  test("ends the exchange with what `onEvent` throws", async () => {
+  test("ends the exchange with an error that `onEvent` throws", async () => {
     const bytes = gzipSync(Buffer.from("data: 1\n\ndata: 2\n\n"));
     await using served = await answering("gzip", bytes, "text/event-stream");
     const bug = new Error("not this one");
@@ -199,7 +199,7 @@ describe("a compressed reply", () => {
     await expect(sending).rejects.toBe(bug);
   });
 
-  test("that expands beyond the limit is given up", async () => {
+  test("is aborted if it expands beyond the limit", async () => {
     await using served = await answering("gzip", gzipSync(Buffer.alloc(50 * 2 ** 20)));
     const outcome = await served.transport.send(post);
     expect(outcome).toEqual({ type: "oversized", limitBytes: 100_000 });
@@ -209,7 +209,7 @@ describe("a compressed reply", () => {
     ["lz4", Buffer.from("{}"), 'the content coding "lz4" is not read here'],
     ["gzip", Buffer.from("{}"), "the body is not the gzip that its Content-Encoding says"],
     ["gzip", gzipSync(Buffer.alloc(5_000, "a")).subarray(0, -9), "(unexpected end of file)"],
-  ])("in %s that cannot be decoded is named", async (coding, bytes, why) => {
+  ])("in %s that cannot be decoded is reported", async (coding, bytes, why) => {
     await using served = await answering(coding, bytes);
     const outcome = await served.transport.send(post);
     if (outcome.type !== "undecodable") throw new Error(`it ended as ${outcome.type}`);
@@ -222,7 +222,7 @@ describe("a compressed reply", () => {
   });
 });
 
-test("a reply that is not UTF-8 is a broken one", async () => {
+test("a reply that is not UTF-8 counts as broken", async () => {
   const server = createServer((request, response) => {
     request.resume();
     response.writeHead(200).end(Buffer.from([0x22, 0xff, 0x22]));

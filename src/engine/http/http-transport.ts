@@ -8,82 +8,86 @@ import type { ReplyHead } from "./reply-body.ts";
 import { openBody } from "./reply-body.ts";
 import { openReceiver, type ReplyReceiver } from "./reply-receiver.ts";
 
-/** What to send. */
+/** One HTTP request. */
 export interface HttpRequest {
   readonly method: "GET" | "POST";
-  /** Begins with a slash; appended to the path of the transport's own URL. */
+  /** Starts with a slash. Appended to the path of the transport's URL. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * JSON: its text, or that in UTF-8, which is sent as it is. Lent bytes are given back (see `lendBytes()`)
-   * once they are answered with HTTP 200: they are for one exchange.
+   * JSON as text or in UTF-8. Lent bytes (`lendBytes()`) are returned after HTTP 200, so they serve
+   * one exchange.
    */
   readonly body?: string | Uint8Array;
   /**
-   * Called with the data of each server-sent event of a stream that is answered with HTTP 200, as it
-   * comes; the reply's text is empty then. What it throws ends the exchange.
+   * Called with the data of each server-sent event as it arrives, if the status is 200. The reply's
+   * text is then empty. An error that it throws ends the exchange.
    */
   readonly onEvent?: (data: string) => void;
-  /** Bounds the wait. Where it aborts, the exchange's connection is dropped. */
+  /** Bounds the wait. When it aborts, the connection is dropped. */
   readonly signal: AbortSignal;
 }
 
-/** How an exchange ended. */
+/** The result of an exchange. */
 export type HttpOutcome =
   | HttpReply
-  /** No whole reply came. `sent` is false only where no byte of the request was written. */
+  /**
+   * The reply did not arrive completely. `sent` is false only if no byte of the request was
+   * written.
+   */
   | { readonly type: "broken"; readonly sent: boolean; readonly cause: Error }
   /** The reply exceeds the limit. */
   | { readonly type: "oversized"; readonly limitBytes: number }
-  /** The reply is compressed in a way that is not read here, or its compressed bytes are broken. */
+  /** The reply has an unknown compression, or its compressed bytes are damaged. */
   | { readonly type: "undecodable"; readonly cause: ContentCodingError }
-  /** The request's signal aborted. `sent` as above. */
+  /** The request's signal aborted. `sent` as for `broken`. */
   | { readonly type: "aborted"; readonly sent: boolean };
 
-/** A whole reply, whatever its status. */
+/** A complete reply of any status. */
 export interface HttpReply extends ReplyHead {
   readonly type: "reply";
   readonly text: string;
 }
 
-/** One server's connections. */
+/** The connections to one server. */
 export interface HttpTransport {
   /** The server's address without a trailing slash. */
   readonly url: string;
   /**
    * Makes one HTTP exchange. Repeats nothing, follows no redirect.
    *
-   * @throws what `onEvent` throws, and nothing else.
+   * @throws only errors that `onEvent` throws.
    */
   send(request: HttpRequest): Promise<HttpOutcome>;
-  /** Drops all connections; exchanges under way end `broken`. */
+  /** Drops all connections. Pending exchanges end as `broken`. */
   close(): Promise<void>;
 }
 
 /** Settings of a transport. */
 interface HttpTransportOptions {
-  /** Origin and, where the server lives under one, a path. */
+  /** Origin, and a path if the server uses one. */
   readonly url: string;
-  /** Time for a connection to be made, in milliseconds. */
+  /** Time to open a connection, in milliseconds. */
   readonly connectMs: number;
-  /** Most connections at a time; further requests wait for one. */
+  /** Maximum number of connections. Further requests wait for one. */
   readonly maxConnections: number;
-  /** Longest reply in bytes; of a stream, longest event. */
+  /** Maximum length in bytes of a reply, or of one event of a stream. */
   readonly maxReplyBytes: number;
-  /** How long an idle connection is kept, in milliseconds. Default 4 000. */
+  /** Time that an idle connection stays open, in milliseconds. Default 4 000. */
   readonly keepAliveMs?: number;
-  /** Takes the key out of replies: careless servers and proxies repeat how they were asked. */
+  /** Removes the API key from replies, because some servers and proxies echo the request. */
   readonly redactor: Redactor;
 }
 
 /**
- * The default of `keepAliveMs`. Below uvicorn's five seconds, which it does
- * not announce: a connection that the server closes just as a request goes out looks like a request
- * that may have been sampled.
+ * The default of `keepAliveMs`.
+ *
+ * It is below uvicorn's five seconds, which uvicorn does not announce. If the server closes a
+ * connection while a request is on its way, the request may have been sampled.
  */
 const KEEP_ALIVE_MS = 4_000;
 
-/** Opens a pool of keep-alive connections to one server; connections are made when first needed. */
+/** Creates a pool of keep-alive connections to one server. Connections are opened when needed. */
 export function createHttpTransport(options: HttpTransportOptions): HttpTransport {
   const { origin, pathname } = new URL(options.url);
   const basePath = pathname.replace(/\/+$/, "");
@@ -92,7 +96,7 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
     connections: options.maxConnections,
     keepAliveTimeout: options.keepAliveMs ?? KEEP_ALIVE_MS,
     connect: { timeout: options.connectMs },
-    // A long generation sends nothing for minutes; the request's own signal is its deadline.
+    // A long generation sends nothing for minutes. The request's own signal is its deadline.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -142,7 +146,7 @@ function exchange(
       receiver?.destroy();
       controller?.abort(new Error(why));
     };
-    /** Runs what may throw what `onEvent` throws. */
+    /** Runs `act` and rejects with an error that `onEvent` throws. */
     const orReject = (act: () => void): void => {
       try {
         act();
@@ -157,7 +161,7 @@ function exchange(
         method: request.method,
         path: basePath + request.path,
         headers: {
-          // Without this, a server may answer in any coding.
+          // Without this header, a server may use any coding.
           "accept-encoding": "identity",
           ...(request.body !== undefined && { "content-type": "application/json" }),
           ...request.headers,
@@ -165,7 +169,7 @@ function exchange(
         body: bytes,
       },
       {
-        // Called when a connection is free and the request is about to be written to it.
+        // Called just before the request is written to a free connection.
         onRequestStart(started) {
           controller = started;
           if (signal.aborted) started.abort(new Error("The request was cancelled"));
@@ -177,7 +181,7 @@ function exchange(
           const body = openBody({ status, headers }, { ...options, onEvent: request.onEvent });
           receiver = openReceiver(headers, {
             onPiece(piece) {
-              // What comes after the end of an exchange is not passed on.
+              // Data that arrives after the end of an exchange is dropped.
               if (signal.aborted) return;
               orReject(() => {
                 if (body.add(piece) !== "too-long") return;
@@ -188,7 +192,7 @@ function exchange(
             onDrain: () => started.resume(),
             onEnd(cause) {
               if (cause === undefined) {
-                // A server that refuses a request may not have read all of it.
+                // After a refusal, the server may not have read all of the request.
                 if (status === 200 && bytes !== null) giveBackBytes(bytes);
                 try {
                   settle({ type: "reply", status, headers, text: body.end() });
@@ -217,7 +221,7 @@ function exchange(
   });
 }
 
-/** A text is made into bytes at once: the HTTP library would go over it three times. */
+/** Converts a text to bytes once. Given a text, the HTTP library would pass over it three times. */
 function toBytes(body: HttpRequest["body"]): Uint8Array | null {
   return typeof body === "string" ? utf8Bytes(body, lendBytes) : (body ?? null);
 }

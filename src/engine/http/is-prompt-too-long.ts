@@ -1,6 +1,6 @@
 import { RolloutError } from "../../errors.ts";
 
-/** Whether an engine refused a request because there is no room behind its prompt. */
+/** True if an engine refused a request because its prompt leaves no room for output. */
 export function isPromptTooLong(error: unknown): boolean {
   return error instanceof RolloutError && error.code === "engine/prompt-too-long";
 }

@@ -6,7 +6,7 @@ import { largestTokenId } from "../token-id.ts";
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("utf8");
 
-test("jsonWithIds() writes what JSON.stringify() does", () => {
+test("jsonWithIds() writes the same as JSON.stringify()", () => {
   const anyId = fc.oneof(
     fc.integer({ min: 0, max: largestTokenId }),
     fc.integer({ min: 0, max: 200_000 }),
@@ -36,11 +36,11 @@ test("jsonWithIds() writes what JSON.stringify() does", () => {
   );
 });
 
-test("jsonWithIds() leaves out what is undefined, as JSON does", () => {
+test("jsonWithIds() omits undefined members, as JSON does", () => {
   expect(textOf(jsonWithIds({ a: undefined }, { name: "é", ids: [7] }))).toBe('{"é":[7]}');
 });
 
-test("jsonWithIds() refuses what is no id", () => {
+test("jsonWithIds() refuses invalid ids", () => {
   const name = "ids";
   for (const foreign of [largestTokenId + 1, -1, 0.5, NaN]) {
     expect(() => jsonWithIds({}, { name, ids: [7, foreign] })).toThrow(InvariantError);

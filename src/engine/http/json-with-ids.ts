@@ -5,12 +5,13 @@ import { textOfKnownIds } from "./kept-id-text.ts";
 import { largestTokenId } from "../token-id.ts";
 
 /**
- * The JSON of an object with a member more, a list of ids, in UTF-8. A prompt has many thousands of ids
- * and is sent each turn; a general writer takes several times as long, and makes a text of it that has
- * to be made into bytes. Of a list that is written again and again, what is new is written alone (see
- * `textOfKnownIds()`).
+ * Returns the JSON of `fields` with one more member, a list of ids, in UTF-8.
  *
- * @returns bytes that are lent (see `lendBytes()`).
+ * A prompt has many thousands of ids and is sent each turn. `JSON.stringify` takes several times as
+ * long and makes a text that must then be encoded. For a list that is sent repeatedly, only the new
+ * ids are written (`textOfKnownIds()`).
+ *
+ * @returns lent bytes (see `lendBytes()`).
  */
 export function jsonWithIds(
   fields: Readonly<Record<string, unknown>>,

@@ -8,21 +8,21 @@ import { largestTokenId } from "../token-id.ts";
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("utf8");
 const written = (ids: readonly number[]): string => textOf(jsonWithIds({}, { name: "ids", ids }));
 
-/** So many that the text is kept. */
+/** Enough ids for the text to be cached. */
 const enough = Array.from({ length: 300 }, (_, index) => index * 997);
 
 const anyId = fc.oneof(
   fc.integer({ min: 0, max: 200_000 }),
   fc.integer({ min: 0, max: largestTokenId }),
 );
-/** What may become of a list between two times that it is written. */
+/** Changes of a list between two calls. */
 const anyChange = fc.oneof(
   fc.record({ type: fc.constant("add"), ids: fc.array(anyId, { maxLength: 40 }) }),
   fc.record({ type: fc.constant("drop"), count: fc.nat({ max: 5 }) }),
   fc.record({ type: fc.constant("set"), place: fc.nat({ max: 60 }), id: anyId }),
 );
 
-test("jsonWithIds() writes a list as it is each time, whatever became of it since", () => {
+test("jsonWithIds() writes the current contents of a list after any change", () => {
   fc.assert(
     fc.property(fc.array(anyId), fc.array(anyChange, { maxLength: 12 }), (drawn, changes) => {
       const ids = [...enough, ...drawn];
@@ -37,7 +37,7 @@ test("jsonWithIds() writes a list as it is each time, whatever became of it sinc
   );
 });
 
-test("jsonWithIds() writes many ids that come at once, and few behind them", () => {
+test("jsonWithIds() writes many ids at once, and then a few more", () => {
   const ids = [...enough];
   for (const count of [1, 1, 20_000, 1, 3, 100_000, 1]) {
     for (let added = 0; added < count; added++) ids.push((ids.length * 7919) % 152_000);
@@ -47,11 +47,11 @@ test("jsonWithIds() writes many ids that come at once, and few behind them", () 
   for (let time = 0; time < 3; time++) expect(written(ids)).toBe(JSON.stringify({ ids }));
 });
 
-test("of a list that is written again what is new alone is written", () => {
+test("only new ids of a repeated list are written", () => {
   const ids = [...enough];
   expect(textOfKnownIds(ids)).toBeUndefined();
   const text = textOfKnownIds(ids)!;
-  // Nobody may write there: so it is seen that it is kept.
+  // Changing the cached bytes shows that they are reused.
   text[0] = "x".charCodeAt(0);
   ids.push(7);
   expect(textOf(textOfKnownIds(ids)!)).toBe(`x${enough.join(",").slice(1)},7`);
@@ -73,14 +73,14 @@ test("each id of a list is read once", () => {
       expect(text).toBeUndefined();
       continue;
     }
-    // Read once, to be compared or to be written.
+    // Read once, for comparing or for writing.
     const places = reads.filter((name) => name !== "length");
     expect(places).toEqual(Array.from(ids, (_, index) => String(index)));
     expect(`[${textOf(text!)}]`).toBe(JSON.stringify([...ids]));
   }
 });
 
-test("jsonWithIds() refuses what is no id in a list that it knows, and writes the list when it is gone", () => {
+test("jsonWithIds() refuses an invalid id in a known list, and writes the list after it is removed", () => {
   const ids = [...enough];
   for (let time = 0; time < 3; time++) written(ids);
   for (const place of [0, 2, 299, 300]) {
@@ -95,7 +95,7 @@ test("jsonWithIds() refuses what is no id in a list that it knows, and writes th
   }
 });
 
-test("a list that throws, changes or asks again as it is read leaves nothing half written behind", () => {
+test("a list that throws, changes or calls again while it is read leaves no half-written text", () => {
   for (const place of [0, 150, 299, 301]) {
     for (const known of [0, 1, 2, 3]) {
       let onRead: (() => void) | undefined;
@@ -133,7 +133,7 @@ test("a list that throws, changes or asks again as it is read leaves nothing hal
   }
 });
 
-test("two lists that are written in turns are kept apart", () => {
+test("two lists that are written alternately are kept apart", () => {
   const [left, right] = [[...enough], [...enough, 3]];
   for (let time = 0; time < 4; time++) {
     expect(written(left)).toBe(JSON.stringify({ ids: left }));
@@ -143,7 +143,7 @@ test("two lists that are written in turns are kept apart", () => {
   }
 });
 
-test("textOfKnownIds() keeps nothing the first time, nor of a short list, and takes one that is frozen", () => {
+test("textOfKnownIds() caches nothing for a first call or a short list, and accepts a frozen list", () => {
   const ids = Object.freeze([...enough]);
   expect(textOfKnownIds(ids)).toBeUndefined();
   for (let time = 0; time < 2; time++) expect(textOf(textOfKnownIds(ids)!)).toBe(enough.join(","));

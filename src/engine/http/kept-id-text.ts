@@ -1,45 +1,48 @@
 import { roomForIds, writeIds } from "../../json/write-ids.ts";
 
-/** Of a shorter list nothing is kept: it is written in a moment. */
-const leastCount = 256;
+/** Shorter lists are not cached: writing them is fast. */
+const minCount = 256;
 
-/** How many times what is needed there is room for: a turn adds a small part to a prompt. */
+/** Extra capacity of a buffer that grows, as a factor. A turn adds a small part to a prompt. */
 const growth = 1.25;
 
-/** The JSON of a list of ids, without its brackets, kept for when there are more behind them: some 12 bytes an id. */
+/**
+ * The JSON of a list of ids without its brackets, kept so that later ids can be appended. About 12
+ * bytes per id.
+ */
 class KeptIdText {
-  /** The ids that are written. */
+  /** The ids that the buffered text contains. */
   #ids = new Int32Array(0);
   #count = 0;
   #bytes = Buffer.alloc(0);
-  /** Where the text ends, its last comma included. */
+  /** The end of the text, including its last comma. */
   #end = 0;
 
   /**
-   * The text of the first so many of these ids, good until the next call; `undefined` where one is no id: nothing that
-   * is kept is of use any more then.
+   * Returns the text of the first `count` ids, valid until the next call. Returns `undefined` if
+   * one of them is not an id; the buffer must not be used afterwards.
    */
   write(ids: readonly number[], count: number): Uint8Array | undefined {
     let first = this.#countKept(ids, count);
-    // Whoever has a list may have written into it.
+    // The list's owner may have changed earlier ids.
     if (first < this.#count) first = 0;
-    // Each new one is read once: what is noted is what is written.
+    // Each new id is read once, so the recorded id is the written one.
     const added: number[] = [];
     for (let place = first; place < count; place++) added.push(ids[place]!);
     if (added.length > 0 && !this.#append(added, first)) return undefined;
     return this.#bytes.subarray(0, this.#end - 1);
   }
 
-  /** How many of the ids that are written the list begins with. */
+  /** Counts the leading ids of the list that the buffered text already contains. */
   #countKept(ids: readonly number[], length: number): number {
     const kept = this.#ids;
-    const most = Math.min(this.#count, length);
+    const limit = Math.min(this.#count, length);
     let count = 0;
-    while (count < most && ids[count] === kept[count]) count++;
+    while (count < limit && ids[count] === kept[count]) count++;
     return count;
   }
 
-  /** Writes ids behind the first so many. Whether all of them are ids. */
+  /** Writes ids after the first `first` ones. False if one of them is not an id. */
   #append(added: readonly number[], first: number): boolean {
     const start = first === 0 ? 0 : this.#end;
     const needed = start + roomForIds(added);
@@ -64,22 +67,25 @@ class KeptIdText {
   }
 }
 
-/** Lists that were asked for; what is kept of one since the second time. */
+/** The lists of earlier calls, with the cached text of those that were used at least twice. */
 const seen = new WeakMap<readonly number[], KeptIdText | "once">();
 
 /**
- * The JSON of a list of ids, without its brackets, for one that was asked for before: a prompt is sent each turn, and
- * what is added to it is all that is new then. The first time nothing is kept, for most lists have no second, and the
- * second all of it is written; from the third on what is new is.
+ * Returns the JSON of a list of ids without its brackets, if the list was used before.
  *
- * @returns bytes that are good until the next call; `undefined` the first time, for a short list, and where one is no
- *   id.
+ * A prompt is sent each turn with more ids at its end. The first call caches nothing, because most
+ * lists are used once. The second call writes the complete text. Later calls write only the new
+ * ids.
+ *
+ * @returns bytes that are valid until the next call, or `undefined` for the first call, a short
+ *   list, and a list with a value that is not an id.
  */
 export function textOfKnownIds(ids: readonly number[]): Uint8Array | undefined {
   const count = ids.length;
-  if (count < leastCount) return undefined;
+  if (count < minCount) return undefined;
   const found = seen.get(ids);
-  // Whatever goes wrong meanwhile, as where a list is no plain one and throws, nothing half done is kept.
+  // Reset first: if `write()` throws, for example on a list with getters, no half-written text
+  // stays.
   seen.set(ids, "once");
   if (found === undefined) return undefined;
   const kept = found === "once" ? new KeptIdText() : found;

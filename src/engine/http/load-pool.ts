@@ -2,10 +2,11 @@ import { createRequire } from "node:module";
 import type * as undici from "undici";
 
 /**
- * The HTTP library's pool of connections by itself: the whole library, with all that `fetch()` needs, takes
- * a process a tenth of a second of CPU. Where a release keeps the pool elsewhere, it is the whole one's.
+ * Loads the connection pool of the HTTP library alone, because loading the complete library costs a
+ * process a tenth of a second of CPU. Falls back to the complete library if a release has moved the
+ * file.
  *
- * @param load - Loads a module of a package. Default: as `require()` does.
+ * @param load - Loads a module of a package. Default: `require()`.
  */
 export function loadPool(
   load: (name: string) => unknown = createRequire(import.meta.url),

@@ -2,60 +2,63 @@ import type { Finish } from "../engine.ts";
 import type { AttemptFailure } from "./http-failure.ts";
 import { PromptCountProblem, ReplyProblem } from "./reply-reading.ts";
 
-/** What a piece brought. `logprobs[i]` belongs to `ids[i]`. */
+/** The sampled tokens of one request. `logprobs[i]` belongs to `ids[i]`. */
 export interface SampledPiece {
   readonly ids: readonly number[];
   readonly logprobs: readonly number[];
-  /** Which version of the policy sampled how many of the ids, in order. */
+  /** The policy versions that sampled the ids, with the number of ids of each, in order. */
   readonly versions: readonly VersionRun[];
   readonly promptTokenCount?: number;
   readonly cachedTokenCount?: number;
-  /** How long the request waited until the engine took it up, in milliseconds. */
+  /** Time that the request waited in the engine's queue, in milliseconds. */
   readonly queueMs?: number;
 }
 
-/** Ids in a row that one version sampled. */
+/** Consecutive ids that one policy version sampled. */
 export interface VersionRun {
   readonly tokenCount: number;
-  /** `""` where the engine reports none. */
+  /** `""` if the engine reports no version. */
   readonly policyVersion: string;
 }
 
-/** What a server's answer to a request for a piece says. */
+/** A server's answer to a sampling request. */
 export type PieceReply =
   | {
       readonly type: "finished";
       readonly piece: SampledPiece;
       readonly finish: Finish;
-      /** Tokens that were sampled behind the end of the turn. */
+      /** Tokens that were sampled after the end of the turn. */
       readonly surplus?: { readonly tokenCount: number; readonly reason: string };
     }
-  /** The engine stopped sampling on its own account; what it had sampled is valid. */
+  /** The engine stopped on its own. The tokens that it had sampled are valid. */
   | { readonly type: "interrupted"; readonly piece: SampledPiece; readonly message: string }
-  /** The engine met NaN, and what it sampled cannot be used. */
+  /** The engine met NaN. The sampled tokens cannot be used. */
   | { readonly type: "nan-happened"; readonly tokenCount?: number }
   | FailedReply;
 
-/** A request that failed, with how many tokens were sampled for it where that is known. */
+/** A failed request, with the number of tokens that were sampled for it, if known. */
 export interface FailedReply {
   readonly type: "failed";
   readonly failure: AttemptFailure;
   readonly tokenCount?: number;
-  /** Whether the reply counts another prompt than was sent: one that lists the prompt may prove it. */
+  /**
+   * True if the reply counts a different number of prompt tokens than was sent. A reply that lists
+   * the prompt's ids may prove the count wrong.
+   */
   readonly isMiscounted?: boolean;
 }
 
-/** What a server's answer to a request for scores says. */
+/** A server's answer to a scoring request. */
 export type ScoreReply =
-  /** `logprobs[i]` belongs to the i-th id that is scored. */
+  /** `logprobs[i]` belongs to the i-th scored id. */
   | { readonly type: "scored"; readonly logprobs: readonly number[] }
-  /** The engine gave up on its own account, and would score again. */
+  /** The engine stopped on its own. The request can be repeated. */
   | { readonly type: "interrupted"; readonly message: string }
   | FailedReply;
 
 /**
- * Reads an answer. What it finds wrong, thrown as a `ReplyProblem`, becomes a failure that is tried
- * again: a reply can be damaged on its way, and a step of an engine can go wrong.
+ * Reads an answer. A `ReplyProblem` becomes a failure that is retried: a reply can be damaged on
+ * its way, and an engine's step can go wrong.
  */
 export async function readPieceReply<Reply extends { readonly type: string }>(
   read: () => Reply | Promise<Reply>,
@@ -68,7 +71,7 @@ export async function readPieceReply<Reply extends { readonly type: string }>(
   }
 }
 
-/** The failure that a reply is of which something cannot be. */
+/** Returns the failure of an invalid reply. */
 export function refuseReply(problem: ReplyProblem, tokenCount?: number): FailedReply {
   const { code, message, expected } = problem;
   const failure = { code, problem: message, expected, retry: true, maySample: true };

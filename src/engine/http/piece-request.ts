@@ -1,10 +1,10 @@
 import type { GenerateRequest } from "../engine.ts";
 
-/** What one HTTP request asks to sample: a turn, or the rest of an interrupted one. */
+/** One HTTP request to sample: a turn, or the rest of an interrupted turn. */
 export interface PieceRequest {
-  /** Names it in what is recorded. At the server it has another id: `PieceExchange.wireId`. */
+  /** The request's name in records. The server receives another id, `PieceExchange.wireId`. */
   readonly requestId: string;
-  /** The prompt and what earlier pieces of the turn brought. */
+  /** The prompt and the ids of the turn's earlier pieces. */
   readonly inputIds: readonly number[];
   readonly maxNewTokens: number;
   readonly turn: Pick<
@@ -13,12 +13,12 @@ export interface PieceRequest {
   >;
 }
 
-/** What one HTTP request asks to score. */
+/** One HTTP request to score. */
 export interface ScorePiece {
   /** As `PieceRequest.requestId`. */
   readonly requestId: string;
   readonly ids: readonly number[];
-  /** The first index that is scored, 1 to the last index. */
+  /** The first index to score, 1 to the last index. */
   readonly from: number;
   /** Spreads requests over workers. */
   readonly sessionId: string;

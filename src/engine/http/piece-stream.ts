@@ -4,15 +4,15 @@ import type { PieceRequest } from "./piece-request.ts";
 import { ReplyProblem } from "./reply-reading.ts";
 
 /**
- * What a request has brought so far and the caller was told of. It guards that nothing is told that no
- * sample may carry, and that the whole reply is what was told.
+ * The tokens of a request that were streamed to the caller. It streams only tokens that a sample
+ * may contain, and checks that the complete reply starts with the streamed tokens.
  */
 export class PieceStream {
   readonly #piece: PieceRequest;
   readonly #onTokens: (tokens: StreamedTokens) => void;
   readonly #ids: number[] = [];
   readonly #logprobs: number[] = [];
-  /** The policy's version as the server named it last; `""` where it names none. */
+  /** The policy version that the server named last, or `""`. */
   policyVersion = "";
 
   constructor(piece: PieceRequest, onTokens: (tokens: StreamedTokens) => void) {
@@ -30,9 +30,9 @@ export class PieceStream {
   }
 
   /**
-   * Tells of tokens that have come.
+   * Streams tokens that have arrived.
    *
-   * @throws ReplyProblem where they cannot be what was sampled; nothing is told of them then.
+   * @throws ReplyProblem if they cannot be sampled tokens. They are not streamed then.
    */
   append(tokenIds: readonly number[], logprobs: readonly number[]): void {
     const { turn, maxNewTokens } = this.#piece;
@@ -49,12 +49,12 @@ export class PieceStream {
   }
 
   /**
-   * Tells of what a reply holds beyond what was told.
+   * Streams the part of a reply that was not streamed yet.
    *
-   * @throws ReplyProblem where the reply does not begin with what was told.
+   * @throws ReplyProblem if the reply does not start with the streamed tokens.
    */
   complete(ids: readonly number[], logprobs: readonly number[]): void {
-    const told = this.#ids.length;
+    const streamedCount = this.#ids.length;
     const index = this.#ids.findIndex(
       (id, place) => id !== ids[place] || this.#logprobs[place] !== logprobs[place],
     );
@@ -64,6 +64,6 @@ export class PieceStream {
         "the same tokens and logprobs",
       );
     }
-    this.append(ids.slice(told), logprobs.slice(told));
+    this.append(ids.slice(streamedCount), logprobs.slice(streamedCount));
   }
 }

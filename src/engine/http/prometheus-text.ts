@@ -10,7 +10,7 @@ const label = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 const escapes: Readonly<Record<string, string>> = { n: "\n" };
 
 /**
- * Reads a metrics page; what is no sample is passed over.
+ * Reads the samples of a metrics page. Skips lines that are not samples.
  *
  * **Source:** prometheus.io/docs/instrumenting/exposition_formats (text-based format).
  */
@@ -32,13 +32,13 @@ function readLabels(text: string): Readonly<Record<string, string>> {
   );
 }
 
-/** The sum of a metric's samples; `undefined` where there is none. */
+/** Returns the sum of a metric's samples, or `undefined` if it has none. */
 export function sumOf(samples: readonly MetricSample[], ...names: readonly string[]) {
   const found = samples.filter(({ name }) => names.includes(name));
   return found.length === 0 ? undefined : found.reduce((sum, { value }) => sum + value, 0);
 }
 
-/** The mean of a metric's samples; `undefined` where there is none. */
+/** Returns the mean of a metric's samples, or `undefined` if it has none. */
 export function meanOf(samples: readonly MetricSample[], ...names: readonly string[]) {
   const { length } = samples.filter(({ name }) => names.includes(name));
   const sum = sumOf(samples, ...names);

@@ -15,23 +15,23 @@ import type { PieceExchange, SamplingProtocol, Unanswered } from "./sampling-pro
 import type { Worker, WorkerSet } from "./worker-set.ts";
 
 /**
- * Replies of one call that cannot be used before it fails: enough for one that was damaged, and few
- * where the server's every reply is like that.
+ * Number of invalid replies after which a call fails. One damaged reply is tolerated, but a server
+ * that always replies wrongly fails soon.
  */
-const MOST_BAD_REPLIES = 3;
+const MAX_BAD_REPLIES = 3;
 
-/** What a call of the engine works with. */
+/** The objects that a call of the engine works with. */
 export interface CallContext {
   readonly workers: WorkerSet;
   readonly settings: HttpEngineSettings;
   readonly protocol: Pick<SamplingProtocol, "abortRequest" | "cutShort">;
-  /** Names a request at the server, each time otherwise. */
+  /** Returns a new id for a request at the server, different with each call. */
   readonly toWireId: (requestId: string) => string;
   /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
-  /** Aborted, the call ends with what it has. */
+  /** When it aborts, the call ends with the tokens it has. */
   readonly cutShort?: AbortSignal | undefined;
-  /** Told where the server cannot be told to cut the call short. */
+  /** Called if the server has no way to cut the call short. */
   readonly onNotCutShort?: (() => void) | undefined;
   /** Aborts when the engine is closed. */
   readonly closing: AbortSignal;
@@ -39,37 +39,38 @@ export interface CallContext {
 
 /** One request of a call. */
 export interface CallRequest {
-  /** Names it in what failures say and records hold. */
+  /** The request's name in failures and records. */
   readonly requestId: string;
   readonly worker: Worker;
-  /** Takes what comes before the answer is whole. */
+  /** Receives tokens before the answer is complete. */
   readonly stream?: PieceStream | undefined;
 }
 
-/** What a call is for, in the words of its failures. */
+/** The purpose of a call, in the words of its failures. */
 interface CallPurpose {
   readonly verb: "sample" | "score";
   /** Such as `the turn`. */
   readonly noun: string;
-  /** What was sampled and is lost where the call fails. */
+  /** Returns the sampled tokens that are lost if the call fails. */
   readonly lost: () => readonly DiscardedSampling[];
 }
 
 /**
- * One call of the engine, which takes several requests where some fail or are interrupted: makes
- * them, waits in between, and says when the call is over. Disposing it stops its deadline.
+ * One call of the engine. It can take several requests, because requests fail or are interrupted.
+ * Makes the requests, waits between them, and throws when the call is over. Disposing it stops its
+ * deadline.
  */
 export class RepeatedCall implements Disposable {
   readonly #purpose: CallPurpose;
   readonly #context: CallContext;
   readonly #deadline: Deadline;
-  /** Failures since something last came. */
+  /** Failures since the last progress. */
   #failureCount = 0;
-  /** Replies that could not be used, in all. */
+  /** Invalid replies, in total. */
   #badReplyCount = 0;
-  /** Interruptions, in all. */
+  /** Interruptions, in total. */
   #resumeCount = 0;
-  /** Interruptions since something last came. */
+  /** Interruptions since the last progress. */
   #idleResumeCount = 0;
 
   constructor(purpose: CallPurpose, context: CallContext) {
@@ -88,8 +89,10 @@ export class RepeatedCall implements Disposable {
   }
 
   /**
-   * Makes one request. Throws only what `ask` throws. Writing its prompt as JSON is a good part of a
-   * millisecond's work: whoever makes it takes a turn, and looks whether the call is over by then.
+   * Makes one request. Throws only errors that `ask` throws.
+   *
+   * Writing the prompt as JSON takes almost a millisecond, so the caller should yield to other
+   * tasks first (`takeTurn()`) and then check that the call is not over.
    */
   async request<Reply extends { readonly type: string }>(
     { requestId, worker, stream }: CallRequest,
@@ -110,7 +113,7 @@ export class RepeatedCall implements Disposable {
       async post({ path, headers: further, ...rest }) {
         const request = { method: "POST", path, headers: { ...headers, ...further } } as const;
         const outcome = await worker.transport.send({ ...request, ...rest, signal });
-        // So is reading the reply.
+        // Reading the reply blocks the event loop too, so other tasks run first.
         if (outcome.type === "reply") await takeTurn();
         return outcome;
       },
@@ -119,7 +122,7 @@ export class RepeatedCall implements Disposable {
     if (!isUnanswered(reply)) return reply;
     const { outcome } = reply;
     const failure = toFailure(outcome, timeouts.requestMs);
-    // What is not told to stop goes on sampling beside the request that takes its place.
+    // Without an abort, the server would sample this request beside the one that replaces it.
     if (failure.maySample) await protocol.abortRequest(worker, wireId);
     if (outcome.type !== "reply" && !this.#deadline.signal.aborted) workers.markDown(worker);
     const isCutOff = outcome.type === "aborted" && !deadline.expired;
@@ -129,34 +132,34 @@ export class RepeatedCall implements Disposable {
     return { type: "failed", failure: { ...failure, problem } };
   }
 
-  /** Has the server stop early and answer with what it has sampled, where it can be told to. */
+  /** Makes the server stop early and answer with its sampled tokens, if it supports that. */
   #abortWhenCutShort(worker: Worker, wireId: string): AsyncDisposable {
     const { cutShort, onNotCutShort, protocol } = this.#context;
-    let told: Promise<void> | undefined;
-    const tell = async (): Promise<void> => {
-      const told = protocol.cutShort?.(worker, wireId);
-      if (!(await (told ?? protocol.abortRequest(worker, wireId)))) onNotCutShort?.();
+    let stopping: Promise<void> | undefined;
+    const stopServer = async (): Promise<void> => {
+      const stopped = protocol.cutShort?.(worker, wireId);
+      if (!(await (stopped ?? protocol.abortRequest(worker, wireId)))) onNotCutShort?.();
     };
     const onCut = (): void => {
-      told = tell();
-      // Whoever waits for the answer is told of what the listener throws.
-      told.catch(() => {});
+      stopping = stopServer();
+      // Disposing the result throws an error of `onNotCutShort`.
+      stopping.catch(() => {});
     };
     cutShort?.addEventListener("abort", onCut, { once: true });
     return {
       async [Symbol.asyncDispose]() {
         cutShort?.removeEventListener("abort", onCut);
-        await told;
+        await stopping;
       },
     };
   }
 
-  /** Whether the call is to end with what it has. */
+  /** True if the call must end with the tokens it has. */
   get isCutShort(): boolean {
     return this.#context.cutShort?.aborted === true;
   }
 
-  /** Something came: what failed and was interrupted before that counts no longer. */
+  /** Records progress: earlier failures and interruptions no longer count. */
   noteProgress(): void {
     this.#failureCount = 0;
     this.#idleResumeCount = 0;
@@ -165,7 +168,7 @@ export class RepeatedCall implements Disposable {
   /**
    * Waits after an interruption.
    *
-   * @throws RolloutError `engine/interrupted` where the call was interrupted too often.
+   * @throws RolloutError `engine/interrupted` if the call was interrupted too often.
    */
   async waitToResume({ requestId, worker }: CallRequest, message: string): Promise<void> {
     const { maxResumes, delayMs, maxDelayMs } = this.#context.settings.resume;
@@ -186,14 +189,14 @@ export class RepeatedCall implements Disposable {
   /**
    * Waits after a failure.
    *
-   * @throws RolloutError where it is no use to try again, or was tried often enough.
+   * @throws RolloutError if the failure cannot be retried, or was retried often enough.
    */
   async waitToRetry({ requestId, worker }: CallRequest, failure: AttemptFailure): Promise<void> {
     const { retry: policy, random } = this.#context.settings;
     const failureCount = ++this.#failureCount;
     const isBadReply = failure.code === "engine/bad-reply" || failure.code === "engine/nan";
     if (isBadReply) this.#badReplyCount += 1;
-    const isLast = failureCount >= policy.maxAttempts || this.#badReplyCount >= MOST_BAD_REPLIES;
+    const isLast = failureCount >= policy.maxAttempts || this.#badReplyCount >= MAX_BAD_REPLIES;
     if (!failure.retry || isLast) {
       const attempts = failureCount === 1 ? "" : ` (attempt ${failureCount})`;
       throw new RolloutError(
@@ -211,7 +214,7 @@ export class RepeatedCall implements Disposable {
     await this.#wait(retryDelayMs({ failureCount, policy, random, retryAfterMs }));
   }
 
-  /** Throws where the call is cancelled, the engine closed, or the call's own time over. */
+  /** Throws if the call is cancelled, the engine is closed, or the call's time is over. */
   throwIfOver(): void {
     if (!this.#deadline.signal.aborted) return;
     const { signal, closing, settings } = this.#context;
@@ -230,7 +233,7 @@ export class RepeatedCall implements Disposable {
     );
   }
 
-  /** Waits, or less where the call is over or cut short before that. */
+  /** Waits `ms` milliseconds, or until the call is over or cut short. */
   async #wait(ms: number): Promise<void> {
     const parents = [this.#deadline.signal, this.#context.cutShort];
     using end = startDeadline({ ms: Infinity, parents });

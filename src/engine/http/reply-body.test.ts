@@ -5,12 +5,12 @@ import { openBody } from "./reply-body.ts";
 const redactor = new Redactor(["hunter2-hunter2"]);
 const stream = { status: 200, headers: { "content-type": "text/event-stream; charset=utf-8" } };
 
-/** Characters of two, three and four bytes, and a pair that joins. */
+/** Characters of two, three and four bytes, and a combining pair. */
 const texts = ["é", "日本", "\u{1F600}", "\u{1F468}\u200D\u{1F469}", "{}"];
 const bytes = Buffer.from(texts.map((text) => `: keep-alive\n\ndata: "${text}"\r\n\r\n`).join(""));
 
-test("events are the same wherever the bytes are cut", () => {
-  const wanted = texts.map((text) => `"${text}"`);
+test("events are the same for any split of the bytes", () => {
+  const expected = texts.map((text) => `"${text}"`);
   for (let first = 0; first <= bytes.length; first++) {
     for (const second of [first, first + 1, first + 2, first + 5]) {
       const events: string[] = [];
@@ -21,13 +21,13 @@ test("events are the same wherever the bytes are cut", () => {
       });
       for (const part of [bytes.subarray(0, first), bytes.subarray(first, second)]) body.add(part);
       body.add(bytes.subarray(second));
-      expect(events).toEqual(wanted);
+      expect(events).toEqual(expected);
       expect(body.end()).toBe("");
     }
   }
 });
 
-test("events are without secrets", () => {
+test("events contain no secrets", () => {
   const events: string[] = [];
   const body = openBody(stream, {
     limitBytes: 1_000,
@@ -38,7 +38,7 @@ test("events are without secrets", () => {
   expect(events).toEqual(['{"you":"[redacted]"}']);
 });
 
-test("an event without an end is too long at the limit, and many short ones are not", () => {
+test("an unfinished event is too long at the limit, and many short ones are not", () => {
   const open = () => openBody(stream, { limitBytes: 20, redactor, onEvent: () => undefined });
   const many = open();
   for (let count = 0; count < 10; count++) {
@@ -49,7 +49,7 @@ test("an event without an end is too long at the limit, and many short ones are 
   expect(endless.add(Buffer.from("1234567890"))).toBe("too-long");
 });
 
-test("an error is a text, and so is what is not asked for as a stream", () => {
+test("an error is a text, and so is a reply that was not requested as a stream", () => {
   const onEvent = (): never => expect.unreachable();
   const options = { limitBytes: 1_000, redactor };
   for (const body of [
@@ -62,7 +62,7 @@ test("an error is a text, and so is what is not asked for as a stream", () => {
   }
 });
 
-test("a stream's byte order mark is no part of its first event, and bytes that are not UTF-8 are refused", () => {
+test("a stream's byte order mark is removed, and bytes that are not UTF-8 are refused", () => {
   const events: string[] = [];
   const body = openBody(stream, {
     limitBytes: 1_000,

@@ -3,34 +3,37 @@ import type { Redactor } from "../../secrets/redactor.ts";
 import { decodeText } from "../../text/decode-text.ts";
 import { ReplyProblem } from "./reply-reading.ts";
 
-/** What a reply begins with. */
+/** The start of a reply. */
 export interface ReplyHead {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** A reply's body while it comes. */
+/** The body of a reply while it arrives. */
 interface ReplyBody {
-  /** Takes what has come. `too-long` where the limit is exceeded. */
+  /** Adds bytes. Returns `too-long` if the limit is exceeded. */
   add(chunk: Buffer): "too-long" | undefined;
   /**
-   * The whole text; empty for a stream of events.
+   * Returns the complete text, or `""` for a stream of events.
    *
-   * @throws TypeError where it is not UTF-8.
+   * @throws TypeError if it is not UTF-8.
    */
   end(): string;
 }
 
 /** Settings of `openBody()`. */
 interface ReplyBodyOptions {
-  /** Of the whole body; of a stream, of what has come of an event that is not whole yet. */
+  /** Maximum number of bytes of the body, or of an incomplete event of a stream. */
   readonly limitBytes: number;
   /** Applied to events. */
   readonly redactor: Redactor;
   readonly onEvent: ((data: string) => void) | undefined;
 }
 
-/** Opens a body: a stream of events where that is asked for and answered, a text otherwise. */
+/**
+ * Opens a body: a stream of events if the caller takes events and the reply is one, a text
+ * otherwise.
+ */
 export function openBody({ status, headers }: ReplyHead, options: ReplyBodyOptions): ReplyBody {
   const { onEvent, limitBytes, redactor } = options;
   const type = headers["content-type"];
@@ -51,7 +54,7 @@ export function openBody({ status, headers }: ReplyHead, options: ReplyBodyOptio
   };
 }
 
-/** A character, like an event, can come in several chunks. */
+/** Opens a stream of events. A character or an event can be split over several chunks. */
 function openEvents(onEvent: (data: string) => void, limitBytes: number): ReplyBody {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   /** Bytes since the last event. */

@@ -6,7 +6,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 
 const SHOWN_LENGTH = 80;
 
-/** What is wrong with a reply; becomes a failure before it leaves the engine's reader. */
+/** A problem of a reply. The engine turns it into a failure. */
 export class ReplyProblem extends Error {
   readonly code: "engine/bad-reply" | "engine/nan";
   readonly expected: string;
@@ -19,9 +19,9 @@ export class ReplyProblem extends Error {
 }
 
 /**
- * Reads a reply's text.
+ * Parses a reply's text.
  *
- * @throws ReplyProblem where it is no JSON object.
+ * @throws ReplyProblem if it is not a JSON object.
  */
 export function parseObject(text: string): JsonObject {
   let value: unknown;
@@ -41,7 +41,10 @@ export function parseObject(text: string): JsonObject {
   return value;
 }
 
-/** An empty object for anything but an object: what is missing is then said by the caller. */
+/**
+ * Parses a JSON object. Returns an empty object for anything else, so that the caller reports the
+ * missing members.
+ */
 export function parseLenientObject(text: string): JsonObject {
   try {
     const value: unknown = JSON.parse(text);
@@ -52,7 +55,7 @@ export function parseLenientObject(text: string): JsonObject {
   }
 }
 
-/** Whether a value is a JSON object, as opposed to a list, a scalar or `null`. */
+/** True if a value is a JSON object, as opposed to a list, a scalar or `null`. */
 export function isObject(value: unknown): value is JsonObject {
   return value !== null && typeof value === "object" && !Array.isArray(value);
 }
@@ -102,10 +105,10 @@ export function readTokenIds(parent: JsonObject, name: string, place = ""): read
 }
 
 /**
- * Reads the logprob of a sampled id; `place` names it in messages. What is at or below `floor` is no
- * logprob but what the server writes for minus infinity or for one that it lacks.
+ * Reads the logprob of a sampled id; `place` names it in messages. A value at or below `floor` is
+ * the server's replacement for minus infinity or for a missing logprob.
  *
- * @throws ReplyProblem `engine/nan`, or `engine/bad-reply` for a number that none can be.
+ * @throws ReplyProblem `engine/nan`, or `engine/bad-reply` for a number that cannot be a logprob.
  */
 export function readLogprob(
   value: unknown,
@@ -120,18 +123,18 @@ export function readLogprob(
   if (value <= floor) throw new ReplyProblem(problem, `a logarithm above ${floor}`, "engine/nan");
   throw new ReplyProblem(
     problem,
-    value > 0 ? "a finite logarithm, at most 0" : `a logarithm of at least ${logprobRange.least}`,
+    value > 0 ? "a finite logarithm, at most 0" : `a logarithm of at least ${logprobRange.min}`,
   );
 }
 
-/** A value from a reply, short enough for a message. */
+/** Formats a value of a reply for a message. */
 export function show(value: unknown): string {
   if (value === undefined) return "absent";
   const text = toJson(value);
   return text.length <= SHOWN_LENGTH ? text : `${text.slice(0, SHOWN_LENGTH)}…`;
 }
 
-/** An engine in this process may return what JSON has no words for. */
+/** An engine in this process may return values that JSON cannot express. */
 function toJson(value: unknown): string {
   try {
     const text: string | undefined = JSON.stringify(value);
@@ -142,9 +145,9 @@ function toJson(value: unknown): string {
 }
 
 /**
- * Reads a count where it is there; `place` goes before its name in messages.
+ * Reads an optional count; `place` goes before its name in messages.
  *
- * @throws ReplyProblem where it is no whole number of at least 0.
+ * @throws ReplyProblem if it is not an integer of at least 0.
  */
 export function readCount(parent: JsonObject, name: string, place = ""): number | undefined {
   const value = parent[name];
@@ -153,15 +156,17 @@ export function readCount(parent: JsonObject, name: string, place = ""): number 
   throw new ReplyProblem(`${place}${name} is ${show(value)}`, "a count");
 }
 
-/** A reply that counts another prompt than was sent, and does not list it. */
+/**
+ * The problem of a reply that counts a different number of prompt tokens and does not list them.
+ */
 export class PromptCountProblem extends ReplyProblem {}
 
 /**
- * Reads how many prompt tokens the server says it saw, where it says so; `place` goes before the
- * member's name in messages. Where the reply lists the prompt, `listed`, its ids are the proof, and a
- * count that a gateway gets wrong is none.
+ * Reads the number of prompt tokens that the server reports, if any; `place` goes before the
+ * member's name in messages. If the reply lists the prompt's ids (`listed`), the ids are checked
+ * instead, because gateways can report a wrong count.
  *
- * @throws ReplyProblem where the prompt is not the one that was sent.
+ * @throws ReplyProblem if the prompt is not the one that was sent.
  */
 export function readPromptCount(
   parent: JsonObject,
@@ -178,7 +183,7 @@ export function readPromptCount(
 }
 
 /**
- * Checks that a prompt that a reply lists is the one that was sent, id for id.
+ * Checks that the prompt ids that a reply lists are those that were sent.
  *
  * @throws ReplyProblem
  */

@@ -6,15 +6,15 @@ import {
 } from "../../http/content-coding.ts";
 import type { ReplyHead } from "./reply-body.ts";
 
-/** Takes a reply's bytes as they come and passes them on decoded. */
+/** Decodes a reply's bytes as they arrive. */
 export type ReplyReceiver = PushDecoder;
 
-/** What a receiver calls; see `openPushDecoder()`. */
+/** The callbacks of a receiver; see `openPushDecoder()`. */
 type ReceiverCalls = Parameters<typeof openPushDecoder>[1];
 
 /**
- * Opens a receiver by the reply's `Content-Encoding`. The transport asks for none, but some proxies
- * compress all the same.
+ * Opens a receiver for the reply's `Content-Encoding`. The transport requests none, but some
+ * proxies compress replies anyway.
  */
 export function openReceiver(headers: ReplyHead["headers"], calls: ReceiverCalls): ReplyReceiver {
   try {
@@ -37,7 +37,7 @@ function plainReceiver({ onPiece, onEnd }: ReceiverCalls): ReplyReceiver {
   };
 }
 
-/** Fails with the first piece; a reply without a body, such as a 204, does not fail. */
+/** Fails with the first piece. A reply without a body, such as a 204, does not fail. */
 function failedReceiver(error: ContentCodingError, { onEnd }: ReceiverCalls): ReplyReceiver {
   let isOver = false;
   const over = (cause: ContentCodingError | undefined): true => {

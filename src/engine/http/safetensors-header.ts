@@ -2,13 +2,13 @@ import { open, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
 
-/** What a file in safetensors format says of one of its tensors. */
+/** The header entry of one tensor in a safetensors file. */
 export interface TensorHeader {
   readonly name: string;
-  /** As the file names it, such as `BF16`. */
+  /** The type's name in the file, such as `BF16`. */
   readonly dtype: unknown;
   readonly shape: readonly number[];
-  /** Where it lies in the file, in bytes; `end` is behind its last. */
+  /** Position in the file, in bytes. `end` is exclusive. */
   readonly start: number;
   readonly end: number;
 }
@@ -16,11 +16,13 @@ export interface TensorHeader {
 /** The format's own limit. */
 const MAX_HEADER_BYTES = 100_000_000;
 
-/** How a folder names its weights where they are in one file, and what lists them where in several. */
+/** The name of a folder's weights if they are in one file. */
 export const SINGLE_FILE = "model.safetensors";
+
+/** The name of the file that lists a folder's weights if they are in several files. */
 export const INDEX_FILE = "model.safetensors.index.json";
 
-/** The error of a file of weights. */
+/** Returns the error of a weights file that cannot be used. */
 export function unusableWeights(
   folder: string,
   file: string,
@@ -33,11 +35,12 @@ export function unusableWeights(
 }
 
 /**
- * Lists a file's tensors, and holds against its size that all of them are in it.
+ * Lists a file's tensors, and checks that the file is long enough to contain them.
  *
  * **Source:** huggingface/safetensors README.md (format).
  *
- * @throws UsageError naming folder, file and tensor where it is no such file, or not whole.
+ * @throws UsageError naming folder, file and tensor if the file is not in this format or not
+ *   complete.
  */
 export async function readSafetensorsHeader(
   folder: string,
@@ -53,7 +56,7 @@ export async function readSafetensorsHeader(
   }
   await using opened = handle;
   const stat = await opened.stat();
-  if (!stat.isFile()) throw problem("is no file");
+  if (!stat.isFile()) throw problem("is not a file");
   const { size } = stat;
   const headerBytes = size < 8 ? 0 : Number((await readBytes(opened, 0, 8)).readBigUInt64LE());
   if (headerBytes < 2 || headerBytes > Math.min(MAX_HEADER_BYTES, size - 8)) {
@@ -64,7 +67,7 @@ export async function readSafetensorsHeader(
   try {
     header = JSON.parse(text);
   } catch (error) {
-    throw problem("has a header that is no JSON", error);
+    throw problem("has a header that is not JSON", error);
   }
   if (typeof header !== "object" || header === null) throw problem("has a header without tensors");
   const dataStart = 8 + headerBytes;
@@ -77,7 +80,7 @@ export async function readSafetensorsHeader(
     });
 }
 
-/** The tensor, or what is wrong with it. */
+/** Returns the tensor, or a description of its problem. */
 function toTensor(
   value: unknown,
   place: { name: string; dataStart: number; dataBytes: number },
@@ -96,9 +99,9 @@ function isCounts(value: unknown): value is readonly number[] {
 }
 
 /**
- * Reads bytes at a place of a file.
+ * Reads `length` bytes at `position`.
  *
- * @throws UsageError where the file ends early.
+ * @throws UsageError if the file ends early.
  */
 export async function readBytes(
   handle: FileHandle,

@@ -4,50 +4,55 @@ import type { PieceRequest, ScorePiece } from "./piece-request.ts";
 import type { PieceStream } from "./piece-stream.ts";
 import type { Worker } from "./worker-set.ts";
 
-/** How one kind of server is asked to sample. */
+/** The sampling requests of one kind of server. */
 export interface SamplingProtocol {
   /**
-   * Asks for a piece and reads the answer. Throws only what the caller's `onTokens` throws. Where no HTTP 200 came, the outcome is
-   * handed back as it is: what it means is the same for all servers.
+   * Requests a piece and reads the answer. Returns the outcome itself if the status is not 200,
+   * because its meaning is the same for all servers.
+   *
+   * @throws only errors that the caller's `onTokens` throws.
    */
   samplePiece(piece: PieceRequest, exchange: PieceExchange): Promise<PieceReply | Unanswered>;
   /**
-   * Tells the server to stop sampling a request, by the id under which it went there. Bounded, never throws. False
-   * where the server cannot be told: it has no way to, or refuses. One that does not answer in time may have been.
+   * Makes the server stop sampling the request with this wire id. Bounded in time, never throws.
+   * Returns false if the server has no abort or refuses it, and true if it does not answer in time.
    */
   abortRequest(worker: Worker, wireId: string): Promise<boolean>;
   /**
-   * Has the server answer a request, whose answer is waited for, with what it has sampled. Bounded and false as
-   * above. Default: `abortRequest()`.
+   * Makes the server answer a pending request with the tokens it has sampled so far. Bounded in
+   * time, and returns as `abortRequest()` does, which is the default.
    */
   cutShort?(worker: Worker, wireId: string): Promise<boolean>;
 }
 
-/** How one kind of server is asked to score. Its scores are of the softmax of the raw logits. */
+/** The scoring requests of one kind of server. Its scores use the softmax of the raw logits. */
 export interface ScoringProtocol {
-  /** Asks for scores and reads the answer, as `SamplingProtocol.samplePiece()` does. */
+  /** Requests scores and reads the answer, as `SamplingProtocol.samplePiece()` does. */
   scoreIds(piece: ScorePiece, exchange: PieceExchange): Promise<ScoreReply | Unanswered>;
 }
 
-/** What came instead of a piece. */
+/** An outcome without an answer of status 200. */
 export interface Unanswered {
   readonly type: "unanswered";
   readonly outcome: HttpOutcome;
 }
 
-/** The way to the server that one piece is asked of. */
+/** The connection and settings for one request. */
 export interface PieceExchange {
   readonly worker: Worker;
-  /** The id under which the request goes to the server: no other request there has it, or begins with it. */
+  /**
+   * The request's id at the server. No other request there has it, or has an id that starts with
+   * it.
+   */
   readonly wireId: string;
   /** Aborts at the request's deadline, and when the turn is over. */
   readonly signal: AbortSignal;
-  /** Where given, the answer is to be streamed into it, as far as the server can. */
+  /** If given, the answer is streamed into it, as far as the server supports streaming. */
   readonly stream?: PieceStream | undefined;
   /**
-   * Makes one HTTP exchange under that signal. Repeats nothing.
+   * Makes one HTTP exchange under `signal`. Repeats nothing.
    *
-   * @throws what `onEvent` throws, and nothing else.
+   * @throws only errors that `onEvent` throws.
    */
   readonly post: (
     request: Required<Pick<HttpRequest, "path" | "headers" | "body">> &
@@ -55,7 +60,7 @@ export interface PieceExchange {
   ) => Promise<HttpOutcome>;
 }
 
-/** A session id as it stands where a header can carry it, percent-encoded otherwise. */
+/** Returns the session id, percent-encoded if a header cannot contain it. */
 export function toHeaderValue(sessionId: string): string {
   return /^[\x21-\x7e]+$/.test(sessionId) ? sessionId : encodeURIComponent(sessionId);
 }

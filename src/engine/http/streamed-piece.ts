@@ -5,14 +5,14 @@ import { readPieceReply, refuseReply } from "./piece-reply.ts";
 import { ReplyProblem, isObject } from "./reply-reading.ts";
 import type { PieceExchange, Unanswered } from "./sampling-protocol.ts";
 
-/** What servers send behind a stream's last frame. */
+/** The data that servers send after a stream's last frame. */
 export const STREAM_END = "[DONE]";
 
 /**
- * Makes a request whose answer may be streamed, and reads it. A stream that ends before its end counts
- * as a broken connection.
+ * Makes a request with an optionally streamed answer, and reads the answer. A stream without its
+ * last frame counts as a broken connection.
  *
- * @throws what the caller's `onTokens` throws.
+ * @throws errors that the caller's `onTokens` throws.
  */
 export async function readStreamedPiece(
   { stream }: Pick<PieceExchange, "stream">,
@@ -21,7 +21,7 @@ export async function readStreamedPiece(
     read,
   }: {
     readonly ask: () => Promise<HttpOutcome>;
-    /** Reads the reply: its text, or what was streamed where that is empty. */
+    /** Reads the reply's text, or the streamed frames if the text is empty. */
     readonly read: (text: string) => PieceReply | undefined;
   },
 ): Promise<PieceReply | Unanswered> {
@@ -29,8 +29,8 @@ export async function readStreamedPiece(
     const outcome = await ask();
     if (outcome.type !== "reply" || outcome.status !== 200) return { type: "unanswered", outcome };
     const reply = await readPieceReply(() => {
-      const whole = read(outcome.text);
-      return whole ?? ({ type: "unanswered", outcome: endedEarly } as const);
+      const complete = read(outcome.text);
+      return complete ?? ({ type: "unanswered", outcome: endedEarly } as const);
     });
     return reply;
   } catch (error) {
@@ -45,7 +45,7 @@ const endedEarly: HttpOutcome = {
   cause: new Error("the stream ended early"),
 };
 
-/** What the `error` of a frame means: errors in mid-stream come under HTTP 200. */
+/** Translates the `error` of a frame into a failure. Errors in mid-stream come with status 200. */
 export function readStreamedError(error: unknown): FailedReply {
   const { code, message } = isObject(error) ? error : {};
   const status = typeof code === "number" && code >= 400 ? code : 500;

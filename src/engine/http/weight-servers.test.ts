@@ -5,26 +5,26 @@ import { loadOnAll, type Weights, type WeightServer } from "./weight-servers.ts"
 const step7 = { path: "/step-7", version: "7" };
 const step8 = { path: "/step-8", version: "8" };
 
-/** A server that refuses what `refuses` names; `halfway` loses then what it had. */
+/** A server that refuses the calls in `refuses`. `halfway` loses its previous weights then. */
 function server(
   url: string,
   { refuses = [], halfway = false }: { refuses?: readonly string[]; halfway?: boolean } = {},
 ) {
   let has: Weights = step7;
-  const asked: string[] = [];
-  const own: WeightServer & { readonly asked: string[]; has: () => Weights } = {
+  const calls: string[] = [];
+  const own: WeightServer & { readonly calls: string[]; has: () => Weights } = {
     url,
-    asked,
+    calls,
     has: () => has,
     current: () => Promise.resolve(has),
-    pause: async () => void asked.push("pause"),
-    resume: async () => void asked.push("resume"),
-    async giveBack(weights) {
-      asked.push(`give back ${weights.version}`);
+    pause: async () => void calls.push("pause"),
+    resume: async () => void calls.push("resume"),
+    async restore(weights) {
+      calls.push(`restore ${weights.version}`);
       await take(weights);
     },
     async load(weights) {
-      asked.push(`load ${weights.version}`);
+      calls.push(`load ${weights.version}`);
       await take(weights);
     },
   };
@@ -39,7 +39,7 @@ function server(
 }
 
 describe("loadOnAll()", () => {
-  test("gives back what they had to all where one refuses, that one too: it may have loaded a part", async () => {
+  test("restores all servers if one refuses, including that one, which may have loaded a part", async () => {
     const [one, keeps, loses] = [
       server("one"),
       server("keeps", { refuses: ["8"] }),
@@ -50,36 +50,36 @@ describe("loadOnAll()", () => {
       message: "keeps cannot load /step-8",
     });
     expect([one, keeps, loses].map((each) => each.has())).toEqual([step7, step7, step7]);
-    for (const { asked } of [one, keeps, loses]) {
-      expect(asked).toEqual(["pause", "load 8", "pause", "give back 7", "resume"]);
+    for (const { calls } of [one, keeps, loses]) {
+      expect(calls).toEqual(["pause", "load 8", "pause", "restore 7", "resume"]);
     }
   });
 
-  test("lets each sample again once all have loaded", async () => {
+  test("lets each server sample again after all have loaded", async () => {
     const [one, two] = [server("one"), server("two")];
     await loadOnAll([one, two], step8);
-    for (const { asked, has } of [one, two]) {
-      expect([asked, has()]).toEqual([["pause", "load 8", "resume"], step8]);
+    for (const { calls, has } of [one, two]) {
+      expect([calls, has()]).toEqual([["pause", "load 8", "resume"], step8]);
     }
   });
 
-  test("says so where one cannot be given back what it had, and lets none sample", async () => {
+  test("reports a server that cannot be restored, and lets none sample", async () => {
     const [one, lost] = [server("one"), server("lost", { refuses: ["8", "7"], halfway: true })];
     await expect(loadOnAll([one, lost], step8)).rejects.toMatchObject({
       code: "engine/mixed-weights",
       message:
-        "lost cannot load /step-8; and lost could not be given back what it had (lost cannot load /step-7)",
+        "lost cannot load /step-8; and lost could not load its previous weights again (lost cannot load /step-7)",
     });
-    expect([...one.asked, ...lost.asked]).not.toContain("resume");
+    expect([...one.calls, ...lost.calls]).not.toContain("resume");
   });
 
-  test("gives nothing back from the folder that was to be loaded: it holds others by now", async () => {
+  test("restores nothing from the folder that was to be loaded, because its contents have changed", async () => {
     const one = server("one", { refuses: ["8"] });
     const inPlace = { path: step7.path, version: "8" };
     await expect(loadOnAll([one], inPlace)).rejects.toMatchObject({
       code: "engine/mixed-weights",
       message: expect.stringContaining("it was loaded from /step-7 as well") as string,
     });
-    expect(one.asked).toEqual(["pause", "load 8"]);
+    expect(one.calls).toEqual(["pause", "load 8"]);
   });
 });

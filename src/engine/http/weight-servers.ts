@@ -4,45 +4,48 @@ import { plainReply, readReplyText } from "../../http/read-reply.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 import { findWeightsProblem } from "./weights-folder.ts";
 
-/** Servers whose weights are changed. */
+/** Servers that load new weights. */
 export interface WeightServers {
-  /** Addresses of workers; a router does not hand such calls on. */
+  /** Addresses of workers. A router does not forward these calls. */
   readonly urls: readonly string[];
   readonly apiKey?: string;
-  /** Time for one server to load them, in milliseconds. Default half an hour. */
+  /** Time for one server to load the weights, in milliseconds. Default half an hour. */
   readonly timeoutMs?: number;
 }
 
-/** What is loaded: a folder that the server can read, or a name that it knows, and what to call it. */
+/** Weights: a folder that the server can read, or a name that it knows, with their version. */
 export interface Weights {
   readonly path: string;
   readonly version: string;
 }
 
-/** One server, as its weights are changed. */
+/** One server during a weight update. */
 export interface WeightServer {
   readonly url: string;
-  /** What it has. */
+  /** Returns the weights that the server has. */
   current(): Promise<Weights>;
-  /** Lets it sample nothing for anybody; absent where it sees to that itself. */
+  /** Stops sampling for all clients. Absent if `load()` does that. */
   pause?(): Promise<void>;
-  /** Rejects where it has not loaded them; what it has then may be a part of them. */
+  /** Loads weights. After a rejection, the server may have a part of them. */
   load(weights: Weights): Promise<void>;
-  /** Loads what it had, after a `load()` that may have left a part of something else. Default `load()`. */
-  giveBack?(weights: Weights): Promise<void>;
+  /**
+   * Loads the previous weights after a `load()` that may have left a part of the new ones. Default
+   * `load()`.
+   */
+  restore?(weights: Weights): Promise<void>;
   resume?(): Promise<void>;
 }
 
 /**
- * What a folder lacks to be loaded by these servers, where that can be seen from here.
+ * Finds the reason why these servers cannot load a folder, as far as this machine can see.
  *
- * @throws RolloutError where a server does not say what it has.
+ * @throws RolloutError if a server does not report its weights.
  */
 export async function findProblemForServers(
   servers: readonly WeightServer[],
   { path }: Weights,
 ): Promise<string | undefined> {
-  // Most have theirs from one folder, and listing that of a large model takes its time.
+  // Most servers have the same folder, and listing a large model's folder takes time.
   const compared = new Set<string>();
   for (const server of servers) {
     const { path: before } = await server.current();
@@ -55,11 +58,13 @@ export async function findProblemForServers(
 }
 
 /**
- * Has all servers load weights, at once. Where one does not, all are given back what they had, those that
- * refused as well: a refusal does not say that nothing was changed. None samples meanwhile.
+ * Loads weights on all servers at once. If one fails, all servers load their previous weights,
+ * including those that refused, because a refused load may have changed something. No server
+ * samples during this.
  *
- * @throws RolloutError naming the server and what it said; `engine/mixed-weights` where one could not be
- *   given back what it had, so that nothing may be sampled before all have loaded the same.
+ * @throws RolloutError naming the server and its message; `engine/mixed-weights` if a server could
+ *   not restore its previous weights. Nothing may be sampled then until all servers have loaded the
+ *   same weights.
  */
 export async function loadOnAll(servers: readonly WeightServer[], weights: Weights): Promise<void> {
   const before = new Map<WeightServer, Weights>();
@@ -78,45 +83,46 @@ export async function loadOnAll(servers: readonly WeightServer[], weights: Weigh
     });
     await onEach((server) => server.resume?.());
   } catch (failure) {
-    await giveBack(before, { weights, failure });
+    await restore(before, { weights, failure });
     throw failure;
   }
 }
 
-/** @throws RolloutError `engine/mixed-weights`; servers that were paused stay so then. */
-async function giveBack(
+/** @throws RolloutError `engine/mixed-weights`. Servers that were paused stay paused then. */
+async function restore(
   before: ReadonlyMap<WeightServer, Weights>,
   { weights, failure }: { readonly weights: Weights; readonly failure: unknown },
 ): Promise<void> {
-  const mixed = (url: string, why: string, cause?: unknown): RolloutError =>
+  const mixedWeights = (url: string, why: string, cause?: unknown): RolloutError =>
     new RolloutError(
       "engine/mixed-weights",
-      `${describeError(failure)}; and ${url} could not be given back what it had (${why})`,
+      `${describeError(failure)}; and ${url} could not load its previous weights again (${why})`,
       { cause },
     );
-  for (const [server, had] of before) {
-    if (had.path === weights.path && had.version !== weights.version) {
-      throw mixed(server.url, `it was loaded from ${had.path} as well`);
+  for (const [server, previous] of before) {
+    if (previous.path === weights.path && previous.version !== weights.version) {
+      throw mixedWeights(server.url, `it was loaded from ${previous.path} as well`);
     }
     try {
       await server.pause?.();
-      await (server.giveBack?.(had) ?? server.load(had));
+      await (server.restore?.(previous) ?? server.load(previous));
     } catch (cause) {
-      throw mixed(server.url, describeError(cause), cause);
+      throw mixedWeights(server.url, describeError(cause), cause);
     }
   }
   for (const server of before.keys()) {
     try {
       await server.resume?.();
     } catch (cause) {
-      throw mixed(server.url, describeError(cause), cause);
+      throw mixedWeights(server.url, describeError(cause), cause);
     }
   }
 }
 
 /**
- * A failure in a server's own words, without what is secret: careless ones repeat how they were asked, and
- * whoever announced the weights is told. Replies stay as they are, as a key may be a part of a path.
+ * Returns an error with a server's own message, without secrets. Some servers repeat the request in
+ * their message, and clients that announce weights read it. Replies are not redacted, because the
+ * key can be a part of a path.
  */
 export function weightsFailure(
   code: FailureCode,
@@ -137,7 +143,7 @@ export function weightsFailure(
   return failure;
 }
 
-/** A server's answer whose body is a JSON object; nothing where it is none. */
+/** A server's answer. `body` is `undefined` if it is not a JSON object. */
 export interface WeightReply {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>> | undefined;
@@ -146,11 +152,11 @@ export interface WeightReply {
 /** @throws RolloutError `engine/unreachable` where no answer comes in time. */
 export async function callServer(
   url: string,
-  asked: { readonly method: "GET" | "POST"; readonly path: string; readonly body?: object },
+  sent: { readonly method: "GET" | "POST"; readonly path: string; readonly body?: object },
   servers: WeightServers,
 ): Promise<WeightReply> {
   const { apiKey, timeoutMs = 1_800_000 } = servers;
-  const { method, path, body } = asked;
+  const { method, path, body } = sent;
   let status: number;
   let text: string;
   try {
@@ -175,7 +181,7 @@ export async function callServer(
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return { status, body: { ...value } };
   } catch {
-    // The status says more than what is not JSON.
+    // The status says more than a body that is not JSON.
   }
   return { status, body: undefined };
 }

@@ -14,7 +14,7 @@ afterEach(async () => {
 
 type Shapes = Readonly<Record<string, readonly number[]>>;
 
-/** A file's bytes: tensors of 32-bit zeros. */
+/** The bytes of a file with tensors of 32-bit zeros. */
 function safetensors(shapes: Shapes): Buffer {
   let place = 0;
   const header: Record<string, unknown> = { __metadata__: { format: "pt" } };
@@ -29,12 +29,12 @@ function safetensors(shapes: Shapes): Buffer {
   return Buffer.concat([size, text, Buffer.alloc(place)]);
 }
 
-const whole: Shapes = { embed: [8, 4], "layers.0.up": [6, 4], norm: [4] };
+const complete: Shapes = { embed: [8, 4], "layers.0.up": [6, 4], norm: [4] };
 
 async function folder(
   name: string,
   {
-    shapes = whole,
+    shapes = complete,
     config = { architectures: ["LlamaForCausalLM"] },
     files = { "model.safetensors": safetensors(shapes) },
   }: { shapes?: Shapes; config?: object; files?: Readonly<Record<string, Buffer | string>> } = {},
@@ -47,7 +47,7 @@ async function folder(
 }
 
 describe("findWeightsProblem()", () => {
-  test("finds none in another step of the model, and in what cannot be seen from here", async () => {
+  test("accepts another step of the model, and folders that this machine cannot read", async () => {
     const [before, after] = [await folder("a"), await folder("b")];
     expect(await findWeightsProblem(after, before)).toBeUndefined();
     expect(await findWeightsProblem(after, path.join(dir, "elsewhere"))).toBeUndefined();
@@ -58,9 +58,9 @@ describe("findWeightsProblem()", () => {
     expect(await findWeightsProblem(other, before)).toBeUndefined();
   });
 
-  test("names the file that ends early, wherever it was cut", async () => {
+  test("names a file that ends early, for any length", async () => {
     const before = await folder("a");
-    const bytes = safetensors(whole);
+    const bytes = safetensors(complete);
     for (const [index, [size, expected]] of (
       [
         [bytes.length - 1, "holds tensor norm with offsets that do not fit"],
@@ -77,7 +77,7 @@ describe("findWeightsProblem()", () => {
     }
   });
 
-  test("names the file or the tensor that an index lists and the folder does not have", async () => {
+  test("names a file or tensor that the index lists and the folder lacks", async () => {
     const index = (files: Readonly<Record<string, string>>) =>
       JSON.stringify({ weight_map: files });
     const first = safetensors({ embed: [8, 4] });
@@ -104,13 +104,13 @@ describe("findWeightsProblem()", () => {
     }
   });
 
-  test("names what is of another model, or not there", async () => {
+  test("names a tensor of another model, or a missing one", async () => {
     const before = await folder("a");
     const stranger = await folder("stranger", { config: { architectures: ["GPT2LMHeadModel"] } });
     expect(await findWeightsProblem(stranger, before)).toContain(
       "config.json names GPT2LMHeadModel, expected LlamaForCausalLM",
     );
-    const narrower = await folder("narrower", { shapes: { ...whole, "layers.0.up": [3, 4] } });
+    const narrower = await folder("narrower", { shapes: { ...complete, "layers.0.up": [3, 4] } });
     expect(await findWeightsProblem(narrower, before)).toContain(
       `tensor layers.0.up has shape [3, 4], expected [6, 4], as in ${before}`,
     );
@@ -120,7 +120,7 @@ describe("findWeightsProblem()", () => {
     );
   });
 
-  test("lacks nothing where it has all but what trainers do not write", async () => {
+  test("accepts a folder that lacks only tensors that trainers do not write", async () => {
     const config = { architectures: ["Glm4MoeForCausalLM"], num_hidden_layers: 2 };
     const own: Shapes = { embed: [8, 4], "model.layers.1.up": [6, 4] };
     const published = await folder("published", {
@@ -141,20 +141,20 @@ describe("findWeightsProblem()", () => {
     expect(await findWeightsProblem(incomplete, published)).toContain("tensor embed is missing");
   });
 
-  test("does not ask for what lies beside the weights of the server in another form", async () => {
+  test("does not require files in another format that are next to the server's weights", async () => {
     const files = {
-      "model.safetensors": safetensors(whole),
+      "model.safetensors": safetensors(complete),
       "consolidated.safetensors": safetensors({ "tok_embeddings.weight": [80, 40] }),
     };
     const before = await folder("a", { files });
     expect(await findWeightsProblem(await folder("b"), before)).toBeUndefined();
   });
 
-  test("names what is called like such a file and is none", async () => {
+  test("names a file with the right name and other contents", async () => {
     const before = await folder("a");
     const directory = await folder("b");
     await mkdir(path.join(directory, "old.safetensors"));
-    expect(await findWeightsProblem(directory, before)).toContain("old.safetensors is no file");
+    expect(await findWeightsProblem(directory, before)).toContain("old.safetensors is not a file");
     const size = Buffer.alloc(8);
     size.writeBigUInt64LE(4n);
     const files = { "model.safetensors": Buffer.concat([size, Buffer.from("null")]) };
@@ -163,24 +163,23 @@ describe("findWeightsProblem()", () => {
     );
   });
 
-  test.skipIf(process.getuid?.() === 0)(
-    "leaves to the server what only the server may read",
-    async () => {
-      const [before, secret] = [await folder("a"), await folder("b")];
-      await chmod(path.join(secret, "model.safetensors"), 0);
-      expect(await findWeightsProblem(secret, before)).toBeUndefined();
-    },
-  );
+  test.skipIf(process.getuid?.() === 0)("accepts files that only the server may read", async () => {
+    const [before, secret] = [await folder("a"), await folder("b")];
+    await chmod(path.join(secret, "model.safetensors"), 0);
+    expect(await findWeightsProblem(secret, before)).toBeUndefined();
+  });
 
-  test("takes the same weights under other names, and a tied head written out or left out", async () => {
-    const before = await folder("a", { shapes: { ...whole, "layers.0.up": [3, 8], gate: [3, 8] } });
+  test("accepts the same weights under other names, and a tied head that is present or absent", async () => {
+    const before = await folder("a", {
+      shapes: { ...complete, "layers.0.up": [3, 8], gate: [3, 8] },
+    });
     const fused = await folder("fused", { shapes: { embed: [8, 4], norm: [4], both: [6, 8] } });
     expect(await findWeightsProblem(fused, before)).toBeUndefined();
     const config = { architectures: ["LlamaForCausalLM"], tie_word_embeddings: true };
     const tied = await folder("tied", { config });
     const written = await folder("written", {
       config,
-      shapes: { ...whole, "lm_head.weight": [8, 4] },
+      shapes: { ...complete, "lm_head.weight": [8, 4] },
     });
     expect(await findWeightsProblem(tied, written)).toBeUndefined();
     expect(await findWeightsProblem(written, tied)).toBeUndefined();

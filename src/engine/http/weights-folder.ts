@@ -9,11 +9,12 @@ import {
 } from "./safetensors-header.ts";
 
 /**
- * What a folder lacks to be loaded in the place of other weights, where that can be seen from here: nothing
- * where this machine does not see the folder, or where it has no weights in safetensors format.
+ * Returns a message if a folder cannot replace the server's weights, as far as this machine can
+ * see. Returns `undefined` if this machine cannot read the folder, or if it has no safetensors
+ * files.
  *
- * Servers do not check: vLLM 0.32 keeps what a folder does not have of the weights before and says that all
- * is well, and SGLang 0.5.23 loads the broken file once more to go back, and ends.
+ * Servers do not check this. vLLM 0.32 keeps the old weights for tensors that the folder lacks, and
+ * reports success. SGLang 0.5.23 exits after it fails to load a broken file.
  *
  * @param before - The folder that the server has its weights from.
  */
@@ -25,12 +26,12 @@ export async function findWeightsProblem(
     const tensors = await readTensors(folder);
     if (tensors === undefined) return undefined;
     const others =
-      before === undefined ? undefined : await readTensors(before, "least").catch(() => {});
+      before === undefined ? undefined : await readTensors(before, "required").catch(() => {});
     if (others === undefined) return undefined;
     return await findDifference({ folder, tensors }, { folder: before!, tensors: others });
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    // Files that only the server may read, such as those of another user, are not seen from here.
+    // The server may run as another user and can read files that this process cannot.
     return isForbidden(error.cause) ? undefined : error.message;
   }
 }
@@ -43,17 +44,19 @@ function isForbidden(cause: unknown): boolean {
 type Tensors = ReadonlyMap<string, TensorHeader>;
 
 /**
- * Lists what a folder has; undefined where it cannot be seen or has no such files.
+ * Lists a folder's tensors. Returns `undefined` if the folder cannot be read or has no safetensors
+ * files.
  *
- * @param extent - Without an index a server reads all files; "least": those it cannot do without, as some
- *   publishers lay the same weights beside them in a form of their own (`consolidated.safetensors`).
- * @throws UsageError where a file is torn or missing.
+ * @param extent - `all`: all files, which a server reads if there is no index. `required`: only the
+ *   necessary files, because some publishers add the same weights in their own format
+ *   (`consolidated.safetensors`).
+ * @throws UsageError if a file is damaged or missing.
  */
 async function readTensors(
   folder: string,
-  extent: "all" | "least" = "all",
+  extent: "all" | "required" = "all",
 ): Promise<Tensors | undefined> {
-  // A name that the server knows is no folder here.
+  // A relative name is a name that the server knows, not a folder.
   if (!path.isAbsolute(folder)) return undefined;
   let names: readonly string[];
   try {
@@ -62,7 +65,7 @@ async function readTensors(
     return undefined;
   }
   const all = names.filter((name) => name.endsWith(".safetensors"));
-  const files = extent === "least" && all.includes(SINGLE_FILE) ? [SINGLE_FILE] : all;
+  const files = extent === "required" && all.includes(SINGLE_FILE) ? [SINGLE_FILE] : all;
   const listed = names.includes(INDEX_FILE) ? await readIndex(folder) : undefined;
   const tensors = new Map<string, TensorHeader>();
   for (const file of listed === undefined ? files : new Set(listed.values())) {
@@ -79,7 +82,7 @@ async function readTensors(
   return tensors.size === 0 ? undefined : tensors;
 }
 
-/** Which file has which tensor. */
+/** Reads the file of each tensor. */
 async function readIndex(folder: string): Promise<ReadonlyMap<string, string>> {
   const problem = (cause?: unknown): UsageError =>
     new UsageError(
@@ -107,7 +110,7 @@ interface Folder {
   readonly tensors: Tensors;
 }
 
-/** What tells that a folder is of another model, or has not all of it. */
+/** Returns a message if a folder belongs to another model, or lacks tensors. */
 async function findDifference(now: Folder, before: Folder): Promise<string | undefined> {
   const [config, other] = [await readConfig(now.folder), await readConfig(before.folder)];
   const architecture = architectureOf(config);
@@ -119,11 +122,11 @@ async function findDifference(now: Folder, before: Folder): Promise<string | und
     );
   }
   for (const [name, { shape }] of now.tensors) {
-    const had = before.tensors.get(name)?.shape;
-    if (had === undefined || had.join() === shape.join()) continue;
+    const expectedShape = before.tensors.get(name)?.shape;
+    if (expectedShape === undefined || expectedShape.join() === shape.join()) continue;
     return (
       `Cannot load the model in ${now.folder}: tensor ${name} has shape [${shape.join(", ")}], ` +
-      `expected [${had.join(", ")}], as in ${before.folder}, from which the server has its weights`
+      `expected [${expectedShape.join(", ")}], as in ${before.folder}, from which the server has its weights`
     );
   }
   const tiesHead = [config, other].some((each) => each?.["tie_word_embeddings"] === true);
@@ -134,7 +137,7 @@ async function findDifference(now: Folder, before: Folder): Promise<string | und
     ),
   );
   const lacks = [...needed.keys()].find((name) => !now.tensors.has(name));
-  // Some write the same weights under other names, several in one.
+  // Some trainers store the same weights under other names, or several tensors as one.
   if (lacks === undefined || countFloats(now.tensors) >= countFloats(needed)) return undefined;
   return (
     `Cannot load the model in ${now.folder}: tensor ${lacks} is missing, which ${before.folder} has, from ` +
@@ -143,11 +146,12 @@ async function findDifference(now: Folder, before: Folder): Promise<string | und
 }
 
 /**
- * Whether a tensor is one that many published folders have and trainers do not write: layers that guess
- * further tokens, behind those that the configuration counts, and tables that are computed. Without them a
- * server samples the same.
+ * True for a tensor that published folders contain and trainers do not write, and without which a
+ * server samples the same: layers for multi-token prediction after the model's own layers, and
+ * computed tables.
  *
- * **Source:** huggingface/transformers, `_keys_to_ignore_on_load_unexpected` of deepseek_v3, glm4_moe, qwen3_next.
+ * **Source:** huggingface/transformers, `_keys_to_ignore_on_load_unexpected` of deepseek_v3,
+ * glm4_moe, qwen3_next.
  */
 function isSpare(name: string, layerCount: number): boolean {
   const layer = /^(?:(?:model|language_model)\.)*layers\.(\d+)\./.exec(name)?.[1];
@@ -158,7 +162,7 @@ function isSpare(name: string, layerCount: number): boolean {
   );
 }
 
-/** Infinite where it is not said. */
+/** Returns the number of layers, or `Infinity` if the configuration does not say. */
 function layerCountOf(config: Readonly<Record<string, unknown>> | undefined): number {
   const text = config?.["text_config"] as Readonly<Record<string, unknown>> | null | undefined;
   const count = config?.["num_hidden_layers"] ?? text?.["num_hidden_layers"];
@@ -171,7 +175,7 @@ function countFloats(tensors: Tensors): number {
   return count;
 }
 
-/** Undefined where there is none to be read: servers need none to load weights. */
+/** Returns `undefined` if there is no readable config.json. Servers load weights without it. */
 async function readConfig(folder: string): Promise<Readonly<Record<string, unknown>> | undefined> {
   try {
     const text = await readFile(path.join(folder, "config.json"), "utf8");
@@ -185,6 +189,6 @@ async function readConfig(folder: string): Promise<Readonly<Record<string, unkno
 function architectureOf(config: Readonly<Record<string, unknown>> | undefined): string | undefined {
   const architectures = config?.["architectures"];
   const [first] = Array.isArray(architectures) ? (architectures as unknown[]) : [];
-  // A model that is split over processes by FSDP2 names its class so.
+  // FSDP2 adds this prefix to the class of a sharded model.
   return typeof first === "string" ? first.replace(/^FSDP/, "") : undefined;
 }

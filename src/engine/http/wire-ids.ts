@@ -1,8 +1,10 @@
 /**
- * Makes the ids under which an engine's requests go to its servers. What is asked for under one id, by this
- * engine or by others at the same server, goes there under several: SGLang refuses a request whose id
- * another one has, and an abort reaches every request of that id or, at SGLang, with that beginning. No id is
- * the beginning of another. `unique` keeps apart what several engines and processes ask.
+ * Returns a function that makes ids for an engine's requests at its servers. No id is the start of
+ * another.
+ *
+ * One request id can be used for several requests, by this engine and by others at the same server.
+ * SGLang refuses an id that is in use, and its abort affects all requests with ids that start with
+ * the given one. `unique` separates engines and processes.
  */
 export function createWireIds(unique: number): (requestId: string) => string {
   let count = 0;

@@ -3,7 +3,7 @@ import type { Clock } from "../../async/clock.ts";
 import type { Worker } from "./worker-set.ts";
 import { createWorkerSet } from "./worker-set.ts";
 
-/** Workers of which only the address is asked for. */
+/** Workers of which only the address is used. */
 const [one, other] = ["http://one", "http://other"].map((url) => ({ url }) as Worker) as [
   Worker,
   Worker,
@@ -17,7 +17,7 @@ function startSet() {
   return { set, home, pass: (ms: number) => void (nowMs += ms) };
 }
 
-test("a worker is passed over ever longer while it does not answer", () => {
+test("a worker that does not answer is skipped for longer each time", () => {
   const { set, home, pass } = startSet();
   for (const cooldownMs of [1_000, 2_000, 4_000, 8_000, 16_000, 16_000]) {
     set.markDown(home);
@@ -28,7 +28,7 @@ test("a worker is passed over ever longer while it does not answer", () => {
   }
 });
 
-test("turns that break together count once, and an answer makes up for all", () => {
+test("turns that break together count as one failure, and an answer resets the count", () => {
   const { set, home, pass } = startSet();
   for (let count = 0; count < 100; count++) set.markDown(home);
   pass(1_000);
@@ -39,7 +39,7 @@ test("turns that break together count once, and an answer makes up for all", () 
   expect(set.pick("session")).toBe(home);
 });
 
-test("a healthy worker's sessions stay where they are", () => {
+test("a healthy worker's sessions stay on it", () => {
   const { set, home } = startSet();
   const sessions = Array.from({ length: 50 }, (_, index) => `s${index}`);
   const placed = sessions.map((session) => set.pick(session));

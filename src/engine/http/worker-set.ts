@@ -5,32 +5,34 @@ import type { HttpTransport } from "./http-transport.ts";
 /** One address that samples. */
 export interface Worker {
   readonly url: string;
-  /** For sampling. */
+  /** Connections for sampling. */
   readonly transport: HttpTransport;
-  /** For everything else, so that an abort need not wait behind what it aborts. */
+  /**
+   * Connections for control calls, so that an abort does not wait for the request that it aborts.
+   */
   readonly control: HttpTransport;
 }
 
-/** Which worker a session goes to. */
+/** Assigns sessions to workers. */
 export interface WorkerSet {
   readonly workers: readonly Worker[];
   /**
-   * The session's worker: always the same one while it is up, and the next in the session's own
-   * order while it is not, so that one worker's sessions spread over all the others. Where all are
+   * Returns the session's worker: always the same one while it is up. While it is down, the next
+   * one in the session's own order, so that its sessions spread over all other workers. If all are
    * down, the session's first.
    */
   pick(sessionId: string): Worker;
-  /** Passes the worker over for a while, twice as long with each time in a row. */
+  /** Skips the worker for a while, twice as long with each consecutive failure. */
   markDown(worker: Worker): void;
-  /** The worker has answered: what was before counts no longer. */
+  /** Records that the worker has answered. Earlier failures no longer count. */
   markUp(worker: Worker): void;
 }
 
-/** Longest that a worker is passed over, in times of the first. */
-const MOST_COOLDOWNS = 16;
+/** Maximum time that a worker is skipped, as a multiple of the first time. */
+const MAX_COOLDOWNS = 16;
 
 /**
- * Keeps sessions on workers by rendezvous hashing.
+ * Assigns sessions to workers by rendezvous hashing.
  *
  * **Source:** Thaler and Ravishankar, "Using name-based mappings to increase hit rates", 1998.
  */
@@ -58,9 +60,9 @@ export function createWorkerSet({
     },
     markDown(worker) {
       const now = clock.now();
-      // Many turns break at once where a worker goes: together they are one time.
+      // When a worker fails, many turns break at once. Together they count as one failure.
       if ((downUntil.get(worker) ?? now) > now) return;
-      const count = Math.min(2 * (cooldownCounts.get(worker) ?? 0.5), MOST_COOLDOWNS);
+      const count = Math.min(2 * (cooldownCounts.get(worker) ?? 0.5), MAX_COOLDOWNS);
       cooldownCounts.set(worker, count);
       downUntil.set(worker, now + count * cooldownMs);
     },

@@ -1,35 +1,42 @@
 import { RolloutError } from "../../errors.ts";
+import { checkScoreRequest } from "../check-request.ts";
 import type { GenerateRequest, SamplingParameters, ScoreRequest } from "../engine.ts";
+import { findForeignId, idExpectation } from "../token-id.ts";
 
 /** Sampling parameters with every default filled in. */
 export type CheckedSampling = Readonly<
   Required<Pick<SamplingParameters, "temperature" | "topP" | "topK" | "minP" | "seed">>
 >;
 
-/** What requests are checked against. */
+/** The limits that requests must respect. */
 export interface RequestLimits {
   readonly vocabularySize: number;
-  /** Longest prompt and output together. */
+  /** Maximum length of prompt and output together, in tokens. */
   readonly contextLength: number;
 }
 
-/** Colder than this is greedy. As SGLang has it: python/sglang/srt/sampling/sampling_params.py. */
+/** Lower temperatures are greedy, as in SGLang: python/sglang/srt/sampling/sampling_params.py. */
 const GREEDY_BELOW = 1e-6;
 
 /**
  * Checks a policy call.
  *
- * @throws RolloutError `engine/prompt-too-long` where prompt and output exceed the context,
- *   `engine/bad-request` for anything else that cannot be sampled.
+ * @throws RolloutError `engine/prompt-too-long` if prompt and output exceed the context,
+ *   `engine/bad-request` for any other request that cannot be sampled.
  */
 export function checkGenerateRequest(request: GenerateRequest, limits: RequestLimits): void {
   const { promptIds, maxNewTokens } = request;
   if (!Number.isSafeInteger(maxNewTokens) || maxNewTokens < 1) {
     throw badRequest(`maxNewTokens is ${maxNewTokens}`, "a whole number of at least 1");
   }
-  checkIds("promptIds", promptIds, limits);
+  if (promptIds.length === 0) throw badRequest("promptIds is empty", "at least one id");
+  const foreign = findForeignId(promptIds, limits.vocabularySize);
+  if (foreign >= 0) {
+    const expected = idExpectation(limits.vocabularySize);
+    throw badRequest(`promptIds[${foreign}] is ${promptIds[foreign]}`, expected);
+  }
   if (request.stopTexts !== undefined && request.stopTexts.length > 0) {
-    throw badRequest("stopTexts has texts", "none: this engine samples ids and knows no text");
+    throw badRequest("stopTexts has texts", "none: this engine has no text");
   }
   if (request.constraint !== undefined) {
     throw badRequest(`constraint is ${request.constraint.type}`, "none: this engine has none");
@@ -37,33 +44,28 @@ export function checkGenerateRequest(request: GenerateRequest, limits: RequestLi
   if (promptIds.length + maxNewTokens <= limits.contextLength) return;
   throw new RolloutError(
     "engine/prompt-too-long",
-    `Cannot sample: ${promptIds.length} prompt tokens and ${maxNewTokens} new ones are more than ` +
-      `the context holds, expected at most ${limits.contextLength} together`,
+    `Cannot sample: ${promptIds.length} prompt tokens and ${maxNewTokens} new ones exceed the ` +
+      `context, expected at most ${limits.contextLength} together`,
   );
 }
 
-/** The same for scoring; returns the first index to score. */
-export function checkScoreRequest({ ids, from = 1 }: ScoreRequest, limits: RequestLimits): number {
-  checkIds("ids", ids, limits);
-  if (!Number.isSafeInteger(from) || from < 1 || from > ids.length) {
-    throw badRequest(`from is ${from}`, `a whole number from 1 to ${ids.length}`);
-  }
-  if (ids.length <= limits.contextLength) return from;
+/**
+ * Checks a request to score against an engine's limits, and returns the first index to score.
+ *
+ * @throws RolloutError `engine/prompt-too-long` if the ids exceed the context, `engine/bad-request`
+ *   for any other request that cannot be scored.
+ */
+export function checkScoreLimits(request: ScoreRequest, limits: RequestLimits): number {
+  const from = checkScoreRequest({ ...request, vocabularySize: limits.vocabularySize });
+  const { length } = request.ids;
+  if (length <= limits.contextLength) return from;
   throw new RolloutError(
     "engine/prompt-too-long",
-    `Cannot score: ${ids.length} tokens are more than the context holds, expected at most ` +
-      `${limits.contextLength}`,
+    `Cannot score: ${length} tokens exceed the context, expected at most ${limits.contextLength}`,
   );
 }
 
-function checkIds(name: string, ids: readonly number[], { vocabularySize }: RequestLimits): void {
-  if (ids.length === 0) throw badRequest(`${name} is empty`, "at least one id");
-  const bad = ids.findIndex((id) => !(Number.isSafeInteger(id) && id >= 0 && id < vocabularySize));
-  if (bad === -1) return;
-  throw badRequest(`${name}[${bad}] is ${ids[bad]}`, `an id, 0 to ${vocabularySize - 1}`);
-}
-
-/** The temperature that scores are computed at, checked. */
+/** Checks the temperature of a request to score. */
 export function checkTemperature(temperature = 1): number {
   if (!(temperature >= 0 && temperature < Infinity)) {
     throw badRequest(`temperature is ${temperature}`, "a number of at least 0");
@@ -72,9 +74,9 @@ export function checkTemperature(temperature = 1): number {
 }
 
 /**
- * Fills in the defaults. `randomSeed` is the seed where the request has none.
+ * Fills in the defaults. `randomSeed` returns the seed if the request has none.
  *
- * @throws RolloutError `engine/bad-request` for what is out of range or not computed.
+ * @throws RolloutError `engine/bad-request` for a parameter that is out of range or not supported.
  */
 export function checkSampling(
   sampling: SamplingParameters,

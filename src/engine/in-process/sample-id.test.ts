@@ -11,7 +11,7 @@ function sample(random: number, filter: Partial<SamplingFilter> = {}): number {
   return sampleId(weights, { total: 1, filter: { ...ALL, ...filter }, random });
 }
 
-/** Which ids can be drawn at all, and how often out of 64 evenly spread numbers. */
+/** Counts how often each id is drawn for 64 evenly spread numbers. */
 function counts(filter: Partial<SamplingFilter>): number[] {
   const seen = [0, 0, 0, 0, 0];
   for (let index = 0; index < 64; index++) {
@@ -22,7 +22,7 @@ function counts(filter: Partial<SamplingFilter>): number[] {
 }
 
 describe("sampleId()", () => {
-  test("draws each id as often as it weighs", () => {
+  test("draws each id in proportion to its weight", () => {
     expect(counts({})).toEqual([8, 32, 4, 16, 4]);
   });
 
@@ -34,14 +34,14 @@ describe("sampleId()", () => {
     expect(counts({ topK: 99 })).toEqual([8, 32, 4, 16, 4]);
   });
 
-  test("keeps with top-p as many as are needed to reach it", () => {
+  test("keeps with top-p the fewest ids that reach it", () => {
     expect(counts({ topP: 0.5 })).toEqual([0, 64, 0, 0, 0]);
     expect(counts({ topP: 0.51 })).toEqual([0, 43, 0, 21, 0]);
     expect(counts({ topP: 0.9 })[4]).toBe(0);
     expect(counts({ topP: 1e-9 })).toEqual([0, 64, 0, 0, 0]);
   });
 
-  test("keeps with min-p what is not too much less likely than the most likely", () => {
+  test("keeps with min-p the ids near the most likely one", () => {
     expect(counts({ minP: 0.5 })).toEqual([0, 43, 0, 21, 0]);
     expect(counts({ minP: 0.125 })).toEqual([8, 32, 4, 16, 4]);
     expect(counts({ minP: 1 })).toEqual([0, 64, 0, 0, 0]);
@@ -51,7 +51,7 @@ describe("sampleId()", () => {
     expect(counts({ topK: 3, minP: 0.3 })).toEqual([0, 43, 0, 21, 0]);
   });
 
-  test("draws a possible id where rounding left the sum below the goal", () => {
+  test("draws a possible id if rounding left the sum below the goal", () => {
     const tail = Float32Array.of(0.5, 0.5, 0);
     expect(sampleId(tail, { total: 1.000_000_1, filter: ALL, random: 1 - 2 ** -53 })).toBe(1);
   });
@@ -85,7 +85,7 @@ describe("seededRandomNumbers()", () => {
         bins[bin] = (bins[bin] ?? 0) + 1;
       }
       const chiSquare = bins.reduce((sum, count) => sum + (count - 1_000) ** 2 / 1_000, 0);
-      // Nine degrees of freedom: beyond it lies one in ten thousand.
+      // The limit for nine degrees of freedom that one sample in ten thousand exceeds.
       expect(chiSquare).toBeLessThan(33.7);
     }
   });

@@ -1,17 +1,18 @@
-/** Which ids may be drawn. All neutral: -1, 1 and 0. */
+/** The ids that may be drawn. Neutral values: `topK` -1, `topP` 1 and `minP` 0. */
 export interface SamplingFilter {
-  /** The so many most likely; -1 for all. */
+  /** Number of most likely ids to keep, or -1 for all. */
   readonly topK: number;
-  /** The most likely that together reach it, (0, 1]. */
+  /** Keeps the fewest most likely ids with probabilities that add up to this number, (0, 1]. */
   readonly topP: number;
-  /** Those at least so likely relative to the most likely, [0, 1]. */
+  /** Minimum probability relative to the most likely id, [0, 1]. */
   readonly minP: number;
 }
 
 /**
- * Draws an id with a probability proportional to its weight, among those that all filters keep.
- * Each filter judges the whole distribution, not what another one left; of equally likely ids the
- * lowest are kept first. `random` is in [0, 1), `total` is the sum of all weights.
+ * Draws an id with a probability proportional to its weight, among the ids that all filters keep.
+ *
+ * Each filter applies to the complete distribution, not to the result of another filter. Of equally
+ * likely ids the lowest are kept first. `random` is in [0, 1), `total` is the sum of all weights.
  *
  * **Source:** sgl-project/sglang python/sglang/srt/layers/sampler.py (order and meaning of the
  * filters).
@@ -26,7 +27,7 @@ export function sampleId(
     : draw(weights, { total: keptTotal(weights, cut), random, cut });
 }
 
-/** Ids that weigh more are kept, and of those that weigh exactly this the first `tieCount`. */
+/** Keeps ids with a larger weight, and the first `tieCount` ids with exactly this weight. */
 interface Cut {
   readonly weight: number;
   readonly tieCount: number;
@@ -41,10 +42,10 @@ function cutOf(
   if (keepsAll) return undefined;
   const descending = weights.toSorted().toReversed();
   const floor = minP * (descending[0] ?? 0);
-  const most = topK === -1 ? weights.length : Math.min(topK, weights.length);
+  const maxCount = topK === -1 ? weights.length : Math.min(topK, weights.length);
   let count = 0;
   let before = 0;
-  while (count < most) {
+  while (count < maxCount) {
     const weight = descending[count] ?? 0;
     const reached = topP < 1 && before >= topP * total;
     if (count > 0 && (reached || weight < floor || weight === 0)) break;
@@ -64,7 +65,7 @@ function keptTotal(weights: Float32Array, cut: Cut): number {
   return sum;
 }
 
-/** Walks the kept ids until their weights exceed the random share of the total. */
+/** Returns the first kept id at which the sum of weights exceeds `random` times the total. */
 function draw(
   weights: Float32Array,
   { total, random, cut }: { total: number; random: number; cut: Cut },
@@ -81,11 +82,11 @@ function draw(
     sum += weight;
     if (sum > goal) return id;
   }
-  // Rounding left the sum a hair below the goal.
+  // Rounding left the sum slightly below the goal.
   return last;
 }
 
-/** The most likely id, the lowest of several. */
+/** Returns the most likely id, or the lowest of several. */
 export function mostLikelyId(logits: Float32Array): number {
   let best = 0;
   for (let id = 1; id < logits.length; id++) {

@@ -2,15 +2,15 @@ import { findSampledProblem } from "../check-sampled.ts";
 import type { GenerateOptions, GenerateRequest, Generation, StreamedTokens } from "../engine.ts";
 
 /**
- * Tells a caller of tokens as they are sampled. What no sample may carry is not told, nor what comes
- * behind it: the whole turn is then refused where it is checked. What the caller throws is kept until
- * whatever computes has stopped.
+ * Reports tokens to `onTokens` as they are sampled. After the first invalid token it reports
+ * nothing more, because the complete turn is then refused. An error that `onTokens` throws is kept
+ * until sampling has stopped.
  */
 export class TokenListener {
   readonly #request: GenerateRequest;
   readonly #onTokens: GenerateOptions["onTokens"];
-  #toldCount = 0;
-  #isUnsound = false;
+  #reportedCount = 0;
+  #isInvalid = false;
   #thrown: { readonly error: unknown } | undefined;
 
   constructor(request: GenerateRequest, onTokens: GenerateOptions["onTokens"]) {
@@ -18,20 +18,20 @@ export class TokenListener {
     this.#onTokens = onTokens;
   }
 
-  /** Whether the caller has thrown, so that sampling on is of no use. */
+  /** True if `onTokens` has thrown, so that sampling should stop. */
   get hasThrown(): boolean {
     return this.#thrown !== undefined;
   }
 
-  /** Tells of tokens that follow those that were told. Does not throw. */
-  tell(tokens: StreamedTokens): void {
-    if (this.#onTokens === undefined || this.hasThrown || this.#isUnsound) return;
+  /** Reports the next tokens. Does not throw. */
+  report(tokens: StreamedTokens): void {
+    if (this.#onTokens === undefined || this.hasThrown || this.#isInvalid) return;
     const { tokenIds: ids, logprobs } = tokens;
     const { vocabularySize, maxNewTokens } = this.#request;
-    const limits = { vocabularySize, maxNewTokens: maxNewTokens - this.#toldCount };
-    this.#isUnsound = findSampledProblem({ ids, logprobs }, limits) !== undefined;
-    if (this.#isUnsound || ids.length === 0) return;
-    this.#toldCount += ids.length;
+    const limits = { vocabularySize, maxNewTokens: maxNewTokens - this.#reportedCount };
+    this.#isInvalid = findSampledProblem({ ids, logprobs }, limits) !== undefined;
+    if (this.#isInvalid || ids.length === 0) return;
+    this.#reportedCount += ids.length;
     try {
       this.#onTokens(tokens);
     } catch (error) {
@@ -40,15 +40,15 @@ export class TokenListener {
   }
 
   /**
-   * Tells of what the whole turn holds beyond what was told.
+   * Reports the tokens of a complete turn that were not reported yet.
    *
-   * @throws what the caller has thrown.
+   * @throws the error that `onTokens` has thrown.
    */
   complete({ outputIds, logprobs }: Pick<Generation, "outputIds" | "logprobs">): void {
     const { length } = outputIds;
-    if (this.#toldCount < length) {
-      const tokenIds = outputIds.slice(this.#toldCount);
-      this.tell({ tokenIds, logprobs: logprobs.slice(this.#toldCount) });
+    if (this.#reportedCount < length) {
+      const tokenIds = outputIds.slice(this.#reportedCount);
+      this.report({ tokenIds, logprobs: logprobs.slice(this.#reportedCount) });
     }
     if (this.#thrown !== undefined) throw this.#thrown.error;
   }

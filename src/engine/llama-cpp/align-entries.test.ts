@@ -20,15 +20,15 @@ describe("`alignEntries()`", () => {
       [5, 5, 5],
       [0, 1, 2],
     ],
-  ])("gives %j the entries %j at %j", (ids, entryIds, places) => {
+  ])("aligns %j with the entries %j as %j", (ids, entryIds, places) => {
     expect(alignEntries(ids, entryIds)).toEqual(places);
   });
 
-  test("gives out nothing where either of two tokens could have the entry", () => {
+  test("assigns no entry that could belong to either of two tokens", () => {
     expect(alignEntries([1, 8, 8, 9], [1, 8, 9])).toEqual([0, undefined, undefined, 2]);
   });
 
-  test("two characters in bytes, the last byte of the first within the second too", () => {
+  test("two characters in bytes, where the first one's last byte occurs in the second too", () => {
     const ids = [240, 159, 152, 152, 240, 159, 152, 128];
     const places = alignEntries(ids, [152, 128]);
     expect(places?.[7]).toBe(1);

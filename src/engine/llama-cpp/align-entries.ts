@@ -1,10 +1,11 @@
 /**
- * Finds which token each entry belongs to, where entries of some tokens are missing: `result[i]` is
- * the index of the entry of `ids[i]`, and `undefined` where it is missing or might be another's.
- * `undefined` as a whole where the entries are not those of some of the tokens in order.
+ * Finds the token of each entry, if the entries of some tokens are missing. `result[i]` is the
+ * index of the entry of `ids[i]`, or `undefined` if it is missing or ambiguous.
  *
- * An entry whose place is the same when entries are given out from the front and from the back has
- * no other place.
+ * Entries are placed once from the front and once from the back. An entry with the same place both
+ * times has no other possible place.
+ *
+ * @returns `undefined` if the entries do not belong to some of the tokens in order.
  */
 export function alignEntries(
   ids: readonly number[],
@@ -21,7 +22,7 @@ export function alignEntries(
   return result;
 }
 
-/** The first place for each entry behind that of the entry before. */
+/** Returns the first place of each entry after the place of the entry before. */
 function findPlaces(
   ids: readonly number[],
   entryIds: readonly number[],

@@ -4,14 +4,14 @@ import { jsonWithIds } from "../http/json-with-ids.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
 import type { LlamaCppSettings } from "./llama-cpp-options.ts";
 
-/** What all requests of one engine share. */
+/** The settings that all requests of one engine share. */
 export interface BodyOptions {
   readonly settings: Pick<LlamaCppSettings, "model" | "slotAffinity">;
-  /** Whether the server knows how to leave the text unparsed. */
+  /** True if the server can skip parsing of the sampled text. */
   readonly leavesTextUnparsed: boolean;
 }
 
-/** What the reply is to hold: the ids and what belongs to them, and neither text nor settings. */
+/** The fields of the reply: the ids and their data, without text and settings. */
 const RESPONSE_FIELDS = [
   "tokens",
   "completion_probabilities",
@@ -25,16 +25,15 @@ const RESPONSE_FIELDS = [
 ];
 
 /**
- * A grammar that matches nothing and so accepts every text. Releases of 2026 parse all that they
- * sample as a chat message, and answer HTTP 500 to what is not valid UTF-8, as a turn is not that
- * ends within a character.
+ * A parser that accepts every text. Releases of 2026 parse the sampled text as a chat message, and
+ * answer HTTP 500 if it is not valid UTF-8, for example because it ends within a character.
  *
  * **Source:** ggml-org/llama.cpp common/peg-parser.cpp (`from_json`) and common/chat.cpp.
  */
 const ACCEPT_ALL = JSON.stringify({ parsers: [{ type: "epsilon" }], rules: {}, root: 0 });
 
 /**
- * The JSON body of `POST /completion` for a piece.
+ * Returns the JSON body of `POST /completion` for a piece.
  *
  * **Source:** ggml-org/llama.cpp tools/server/server-schema.cpp.
  */
@@ -44,7 +43,7 @@ export function encodeCompletionBody(piece: PieceRequest, options: BodyOptions):
     ...encodeParameters(turn.sampling, { windowLength: inputIds.length + maxNewTokens }),
     ...encodeEnds(turn),
     n_predict: maxNewTokens,
-    // Of the sampled token; 0 would give none.
+    // Logprobs of the sampled token only. 0 would return none.
     n_probs: 1,
     ...encodeRest(turn.sessionId, options),
   };
@@ -52,8 +51,8 @@ export function encodeCompletionBody(piece: PieceRequest, options: BodyOptions):
 }
 
 /**
- * The JSON body of a request that shows how likely each of the `shownCount` likeliest tokens is behind
- * a prompt. Which token is then sampled does not matter, but its text must be whole characters.
+ * Returns the JSON body of a request for the logprobs of the `shownCount` likeliest tokens after a
+ * prompt. The id that is sampled does not matter, but its text must be complete characters.
  */
 export function encodeScoringBody(
   inputIds: readonly number[],
@@ -74,7 +73,7 @@ export function encodeScoringBody(
   return jsonWithIds(fields, { name: "prompt", ids: inputIds });
 }
 
-/** Text that ends the turn, and the form that it is held to. */
+/** Encodes the stop texts and the form of the output. */
 function encodeEnds({ stopTexts = [], constraint }: PieceRequest["turn"]): Record<string, unknown> {
   return {
     ...(stopTexts.length !== 0 && { stop: stopTexts }),
@@ -82,7 +81,7 @@ function encodeEnds({ stopTexts = [], constraint }: PieceRequest["turn"]): Recor
   };
 }
 
-/** Biases change what is sampled, and not what is reported of the logits. */
+/** A bias that forces one id. It changes the sampled id, but not the reported logprobs. */
 const FORCING_BIAS = 1e9;
 
 function encodeRest(
@@ -91,7 +90,7 @@ function encodeRest(
 ): Record<string, unknown> {
   return {
     ...(model !== undefined && { model }),
-    // The server takes it modulo the number of its slots.
+    // The server takes the number modulo its slot count.
     ...(slotAffinity === "session" && { id_slot: hashText(sessionId) >>> 1 }),
     ...(leavesTextUnparsed && { chat_parser: ACCEPT_ALL }),
     cache_prompt: true,
@@ -103,9 +102,9 @@ function encodeRest(
 }
 
 /**
- * Every parameter is spelled out, because a server fills what is left out from its own command line.
- * `samplers` names all that is applied, in the order of the other engines: the temperature comes
- * before top-k, top-p and min-p, where llama.cpp's own order has it last.
+ * Encodes every parameter, because a server takes missing ones from its command line. `samplers`
+ * lists all transforms in the order of the other engines: the temperature comes before top-k, top-p
+ * and min-p. llama.cpp's own order applies it last.
  */
 function encodeParameters(
   sampling: SamplingParameters,
@@ -128,9 +127,9 @@ function encodeParameters(
     repeat_penalty: repetition,
     frequency_penalty: frequency,
     presence_penalty: presence,
-    // Over everything, as elsewhere; the server keeps a window of so many tokens in memory.
+    // Penalties apply to all tokens, as in other engines. The server keeps this many in memory.
     repeat_last_n: penalises ? windowLength : 0,
-    // What is left out would be the server's own, the same for every request; -1 is random.
+    // Without a seed, the server would use its own for every request. -1 is random.
     seed: sampling.seed ?? -1,
     ...sampling.extra,
   };

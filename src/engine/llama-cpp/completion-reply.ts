@@ -16,26 +16,26 @@ import {
 } from "../http/reply-reading.ts";
 import { alignEntries } from "./align-entries.ts";
 
-/** What a reply of `/completion` says. */
+/** A reply of `/completion`. */
 export interface CompletionReply {
-  /** Up to and including the first stop id. */
+  /** The sampled ids, up to and including the first stop id. */
   readonly ids: readonly number[];
-  /** `logprobs[i]` belongs to `ids[i]`; `undefined` where the reply has none for it. */
+  /** `logprobs[i]` belongs to `ids[i]`. It is `undefined` if the reply has none. */
   readonly logprobs: readonly (number | undefined)[];
   readonly finish: Finish;
-  /** How many tokens were sampled behind the first stop id, which the server does not know of. */
+  /** Number of tokens after the first stop id. The server does not know the request's stop ids. */
   readonly surplusCount: number;
   readonly cachedTokenCount?: number;
 }
 
-/** What the server writes for a probability that is 0 in single precision is far below. */
+/** The server writes a smaller number for a probability that is 0 in single precision. */
 const LOGPROB_FLOOR = -1e30;
 
 /**
  * Reads the body of an HTTP 200 of `/completion`.
  *
- * A token that ends within a character has no entry in `completion_probabilities`. Which entry
- * belongs to which token follows from the ids; where that is ambiguous, none is taken.
+ * A token that ends within a character has no entry in `completion_probabilities`. The ids tell
+ * which entry belongs to which token; an ambiguous entry is not used.
  *
  * **Source:** ggml-org/llama.cpp tools/server/server-task.cpp (`to_json_non_oaicompat`) and
  * tools/server/server-context.cpp (`process_token`).
@@ -72,7 +72,7 @@ export function readCompletionReply(text: string, request: PieceRequest): Comple
 
 function readFinish(reply: JsonObject, ids: readonly number[]): Finish {
   switch (reply["stop_type"]) {
-    // One of the model's own ends.
+    // The model's own end-of-generation id.
     case "eos":
       return { type: "stop", matched: ids.at(-1) ?? 0 };
     case "word": {
@@ -102,13 +102,13 @@ function checkCounts(
     throw new ReplyProblem(`tokens_predicted is ${predictedCount}`, `${sampled.length}`);
   }
   readPromptCount(reply, "tokens_evaluated", { sent: request.inputIds });
-  // The last token is sampled, and not in the cache yet.
-  const wholeLength = length + sampled.length - 1;
+  // The last token is sampled, but not in the cache yet.
+  const expectedLength = length + sampled.length - 1;
   const cacheLength = readCount(reply, "tokens_cached");
-  if (reply["truncated"] === true && cacheLength !== undefined && cacheLength < wholeLength) {
+  if (reply["truncated"] === true && cacheLength !== undefined && cacheLength < expectedLength) {
     throw new ReplyProblem(
       `tokens_cached is ${cacheLength}: the server dropped a part of the prompt`,
-      `${wholeLength}; start it without --context-shift`,
+      `${expectedLength}; start it without --context-shift`,
     );
   }
 }
@@ -118,7 +118,7 @@ function readLogprobs(
   sampled: readonly number[],
 ): readonly (number | undefined)[] {
   const field = "completion_probabilities";
-  // Absent where no token has an entry.
+  // Absent if no token has an entry.
   const entries = reply[field] === undefined ? [] : readList(reply, field);
   const read = entries.map((entry, index) => readEntry(entry, `${field}[${index}]`));
   const places = alignEntries(
@@ -139,7 +139,7 @@ function readLogprobs(
 function readEntry(entry: unknown, place: string): { id: number; logprob: number } {
   if (!isObject(entry)) throw new ReplyProblem(`${place} is ${show(entry)}`, "an object");
   const id = readTokenId(entry["id"], `${place}.id`);
-  // What was drafted by another model and accepted is written as certain, without a list.
+  // A token that another model drafted is reported as certain, without a list.
   const top = entry["top_logprobs"];
   if (Array.isArray(top) && top.length === 0) {
     throw new ReplyProblem(
@@ -157,30 +157,30 @@ function readEntry(entry: unknown, place: string): { id: number; logprob: number
 }
 
 /**
- * Reads how likely an id is from the reply to a scoring request; `undefined` where it is not among
- * those that are shown.
+ * Reads the logprob of an id from the reply to a scoring request. Returns `undefined` if the id is
+ * not in the list.
  *
  * @throws ReplyProblem
  */
-export function readShownLogprob(text: string, wantedId: number): number | undefined {
+export function readShownLogprob(text: string, id: number): number | undefined {
   const field = "completion_probabilities";
   const reply = parseObject(text);
   const [entry] = reply[field] === undefined ? [] : readList(reply, field);
   if (!isObject(entry)) {
     throw new ReplyProblem(
-      `the logprob of sampled id ${wantedId}, which ends within a character, is not shown`,
-      "the server to show it behind a stop id",
+      `the logprob of sampled id ${id}, which ends within a character, is not shown`,
+      "the server to show it after a stop id",
       "engine/nan",
     );
   }
   const place = `${field}[0].top_logprobs`;
   const shown = readList(entry, "top_logprobs", `${field}[0].`);
-  const index = shown.findIndex((item) => isObject(item) && item["id"] === wantedId);
+  const index = shown.findIndex((item) => isObject(item) && item["id"] === id);
   const found = shown[index];
   if (!isObject(found)) return undefined;
   return readLogprob(found["logprob"], {
     place: `${place}[${index}].logprob`,
-    id: wantedId,
+    id: id,
     floor: LOGPROB_FLOOR,
   });
 }

@@ -6,20 +6,22 @@ import { isObject, parseLenientObject } from "../http/reply-reading.ts";
 import type { Worker } from "../http/worker-set.ts";
 import type { LlamaCppSettings } from "./llama-cpp-options.ts";
 
-/** What asking a server about itself works with. */
+/** The objects that `describeLlamaCpp()` works with. */
 interface DescribeContext extends Omit<ControlContext, "expected"> {
   readonly settings: LlamaCppSettings;
 }
 
 /**
- * Asks a server for its model, its release and the length of a slot's context.
+ * Requests a server's model, its release and the context length of one slot.
  *
- * **Source:** ggml-org/llama.cpp tools/server/server-context.cpp (`/props`), and for a server of several models
- * tools/server/server-models.cpp (`get_router_props`): it answers for itself where none is named, with a context of
- * length 0, and refuses what is to be sampled.
+ * A router, which serves several models, answers with its own properties and a context of length 0
+ * if the request names no model.
  *
- * @throws RolloutError of the last address where none answers; `engine/bad-request` for a router where no model is
- *   named.
+ * **Source:** ggml-org/llama.cpp tools/server/server-context.cpp (`/props`), and for the router
+ * tools/server/server-models.cpp (`get_router_props`).
+ *
+ * @throws the last address's RolloutError if none answers; `engine/bad-request` for a router if no
+ *   model is named.
  */
 export async function describeLlamaCpp(
   workers: readonly Worker[],

@@ -6,21 +6,24 @@ import type { LlamaCppEngineOptions } from "./llama-cpp-options.ts";
 import { toLlamaCppSettings } from "./llama-cpp-options.ts";
 import { createLlamaCppProtocol } from "./llama-cpp-protocol.ts";
 
-/** A llama.cpp server, or several. */
+/** One or several llama.cpp servers. */
 export interface LlamaCppEngine extends HttpEngine {
   readonly kind: "llama-cpp";
 }
 
 /**
- * Connects to llama.cpp's own server. Makes no request by itself.
+ * Connects to llama.cpp's own server. Makes no request itself.
  *
- * Each turn is one `POST /completion`, not streamed: of a token that ends within a character the
- * server's stream says nothing, so who listens is told of the turn's tokens when it is whole. The server ends a turn at the model's own ends
- * only: what it samples behind another of the request's stop ids is cut off, and recorded as
- * discarded. Logprobs are those of the raw logits, whatever the temperature. Tokens that end within a
- * character cost one short request each, because the server reports no logprob for them.
+ * Each turn is one `POST /completion` without streaming, because the server's stream omits tokens
+ * that end within a character. `onTokens` is called when the turn is complete.
  *
- * The model must be as trained: quantised weights sample from another policy.
+ * The server stops only at the model's own end ids. Tokens after another of the request's stop ids
+ * are cut off and recorded as discarded.
+ *
+ * Logprobs are those of the raw logits at any temperature. A token that ends within a character
+ * costs one more short request, because the server reports no logprob for it.
+ *
+ * Use the model in its trained precision: quantised weights are another policy.
  *
  * @throws UsageError for options that cannot be used.
  */

@@ -7,12 +7,13 @@ import { isObject, parseLenientObject } from "../http/reply-reading.ts";
 import type { Worker } from "../http/worker-set.ts";
 
 /**
- * Asks a server how busy it is: `/slots`, which has a cache each, and the metrics page of one that was
- * started with `--metrics` for those that wait. How full a cache is no release says.
+ * Requests the load of a server: `/slots`, each of which has its own cache, and the metrics page of
+ * a server that was started with `--metrics` for the length of the queue. No release reports the
+ * use of the caches.
  *
  * **Source:** ggml-org/llama.cpp tools/server/server-context.cpp (`get_slots`, `get_metrics`).
  *
- * @throws RolloutError `engine/unreachable` where nothing answers in time.
+ * @throws RolloutError `engine/unreachable` if the server does not answer in time.
  */
 export async function loadOfLlamaCpp(
   worker: Worker,

@@ -3,20 +3,20 @@ import { toHttpEngineSettings } from "../http/http-engine-options.ts";
 
 /** Settings of `createLlamaCppEngine()`. */
 export interface LlamaCppEngineOptions extends HttpEngineOptions {
-  /** For a server that holds several models: which one. */
+  /** The name of the model, for a server that has several. */
   readonly model?: string;
-  /** Recorded as the policy's version, which the server does not know. Default `""`. */
+  /** Recorded as the policy version, which the server does not know. Default `""`. */
   readonly policyVersion?: string | (() => string);
   /**
-   * Which of the server's slots, each with a cache of its own, a request goes to. `prompt` (default):
-   * the free one whose cache has most of the prompt, as the server finds. `session`: one that the
-   * session's id decides; sessions that share one wait for each other and lose their caches to each
-   * other.
+   * The way a request gets one of the server's slots, each of which has its own cache. `prompt`
+   * (default): the server selects the free slot that has the longest part of the prompt in its
+   * cache. `session`: the session's id selects the slot. Sessions with the same slot wait for each
+   * other and replace each other's cache.
    */
   readonly slotAffinity?: "prompt" | "session";
 }
 
-/** The same, complete and checked. */
+/** The options, complete and checked. */
 export interface LlamaCppSettings extends HttpEngineSettings {
   readonly model: string | undefined;
   readonly policyVersion: () => string;

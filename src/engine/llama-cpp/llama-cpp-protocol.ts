@@ -15,11 +15,11 @@ import type { LlamaCppSettings } from "./llama-cpp-options.ts";
 import { recoverLogprobs } from "./recover-logprobs.ts";
 
 /**
- * Makes the protocol. The server cannot be told to abort: it does where the connection is dropped, once
- * it has answered nobody for a second, and what it had sampled is then lost. So nothing is ever resumed.
+ * Creates the protocol. The server has no abort request. If a connection is dropped, it stops
+ * within a second and loses the sampled tokens, so no turn is ever resumed.
  */
 export function createLlamaCppProtocol(settings: LlamaCppSettings): SamplingProtocol {
-  /** Servers that take what leaves the text unparsed for something else. */
+  /** Servers that refuse the option `chat_parser`. */
   const refusing = new Set<Worker>();
   return {
     async samplePiece(piece, { worker, post }) {
@@ -44,7 +44,7 @@ export function createLlamaCppProtocol(settings: LlamaCppSettings): SamplingProt
       return readPieceReply(async () => {
         const completion = readCompletionReply(text, piece);
         const { ids, finish, surplusCount, cachedTokenCount } = completion;
-        // What is asked again has these ids in its prompt.
+        // Recovering logprobs sends these ids in a prompt.
         const problem = findIdProblem(ids, piece.turn);
         if (problem !== undefined) throw problem;
         const scored = await recoverLogprobs(completion, { piece, options: toOptions(), send });
@@ -52,7 +52,7 @@ export function createLlamaCppProtocol(settings: LlamaCppSettings): SamplingProt
           const failure = toFailure(scored.outcome, settings);
           return { type: "failed", failure, tokenCount: ids.length };
         }
-        const reason = "sampled behind a stop id that the server does not know";
+        const reason = "sampled after a stop id that the server does not know";
         return {
           type: "finished",
           piece: {
@@ -71,13 +71,13 @@ export function createLlamaCppProtocol(settings: LlamaCppSettings): SamplingProt
   };
 }
 
-/** The server knows schemas, and grammars of its own. */
+/** Refuses constraints other than JSON schemas. */
 function refuseConstraint({ turn }: PieceRequest): FailedReply | undefined {
   const { constraint } = turn;
   if (constraint === undefined || constraint.type === "json-schema") return undefined;
   const failure = {
     code: "engine/bad-request",
-    problem: `a constraint of type ${constraint.type} is not among those that the server knows`,
+    problem: `a constraint of type ${constraint.type} is not supported by the server`,
     expected: "json-schema",
     retry: false,
     maySample: false,
@@ -90,7 +90,7 @@ function refusesParser(outcome: HttpOutcome): boolean {
   return readErrorMessage(outcome.text).includes("chat_parser");
 }
 
-/** Whatever befell the scoring, the turn itself was sampled. */
+/** Returns the failure of a scoring request. The turn itself was sampled. */
 function toFailure(outcome: HttpOutcome, { timeouts }: LlamaCppSettings): AttemptFailure {
   const failure =
     outcome.type === "reply"

@@ -7,18 +7,19 @@ import { encodeScoringBody } from "./completion-body.ts";
 import type { CompletionReply } from "./completion-reply.ts";
 import { readShownLogprob } from "./completion-reply.ts";
 
-/** How many of the likeliest tokens are shown first, and then: all of any vocabulary. */
+/** Numbers of likeliest tokens to request: first a small number, then all of any vocabulary. */
 const SHOWN_COUNTS = [1_024, 2 ** 24];
 
 /**
- * Asks for the logprobs that a reply has none for. The server reports none for a token that ends
- * within a character, as the parts of an emoji do, nor for what completed a stop string. They are had
- * by showing the likeliest tokens behind what came before it, one short request each: the server's own
- * numbers for the same ids behind the same prompt, though not those of the step that sampled them.
- * They differ as much as any two of its computations: by less than 0.001, unless its attention is in 16
- * bits (docs/servers.md).
+ * Requests the logprobs that a reply lacks.
  *
- * @throws ReplyProblem `engine/nan` where there is none to be had.
+ * The server reports none for a token that ends within a character, such as a part of an emoji, nor
+ * for the token that completes a stop text. Each missing logprob costs one short request, which
+ * lists the likeliest tokens after the ids before it. These are the server's own numbers, computed
+ * in another step than the one that sampled the id. They differ by less than 0.001, unless the
+ * server's attention uses 16 bits (docs/servers.md).
+ *
+ * @throws ReplyProblem `engine/nan` if a logprob cannot be obtained.
  */
 export async function recoverLogprobs(
   { ids, logprobs }: Pick<CompletionReply, "ids" | "logprobs">,
@@ -40,7 +41,7 @@ export async function recoverLogprobs(
     for (const shownCount of SHOWN_COUNTS) {
       if (found !== undefined) break;
       const { sessionId } = piece.turn;
-      const forcedId = findWholeId({ ids, logprobs }, piece);
+      const forcedId = findPrintableId({ ids, logprobs }, piece);
       const outcome = await send(
         encodeScoringBody(inputIds, { ...options, shownCount, forcedId, sessionId }),
       );
@@ -61,8 +62,8 @@ export async function recoverLogprobs(
   return { type: "scored", logprobs: complete };
 }
 
-/** An id whose text is whole characters: an end of the turn, or one that was reported. */
-function findWholeId(
+/** Returns an id that decodes to complete characters: a stop id, or an id that has a logprob. */
+function findPrintableId(
   { ids, logprobs }: Pick<CompletionReply, "ids" | "logprobs">,
   { turn }: PieceRequest,
 ): number {
@@ -71,7 +72,7 @@ function findWholeId(
   if (id !== undefined) return id;
   throw new ReplyProblem(
     "no sampled id has a logprob",
-    "a stop id in the request, for asking behind it",
+    "a stop id in the request, to request logprobs after it",
     "engine/nan",
   );
 }

@@ -18,9 +18,9 @@ afterAll(() => rm(folder, { recursive: true }));
 
 type StartOptions = Parameters<LlamaLibrary["getLlama"]>[0];
 
-/** A library that loads nothing, and tells what it was asked. */
+/** A library that loads nothing and records its calls. */
 function fakeLibrary(changes: Partial<LlamaLibrary & Llama> = {}, trainContextSize = 32_768) {
-  const asked: {
+  const calls: {
     start?: StartOptions;
     path?: string;
     context?: LlamaContextOptions;
@@ -30,17 +30,17 @@ function fakeLibrary(changes: Partial<LlamaLibrary & Llama> = {}, trainContextSi
   const llama: Llama = {
     llamaCppRelease: { release: "b1" },
     async loadModel({ modelPath }) {
-      asked.path = modelPath;
+      calls.path = modelPath;
       return {
         trainContextSize,
         fileInfo: { metadata: { tokenizer: { ggml: { tokens: ["a", "b"] } } } },
         isEogToken: () => false,
         async createContext(options) {
-          asked.context = options;
+          calls.context = options;
           return {
             contextSize: options.contextSize,
             getSequence: () => {
-              asked.sequenceCount++;
+              calls.sequenceCount++;
               return {} as LlamaSequence;
             },
           };
@@ -48,20 +48,20 @@ function fakeLibrary(changes: Partial<LlamaLibrary & Llama> = {}, trainContextSi
       };
     },
     async dispose() {
-      asked.isDisposed = true;
+      calls.isDisposed = true;
     },
     ...changes,
   };
   const library: LlamaLibrary = {
     async getLlama(options) {
-      asked.start = options;
+      calls.start = options;
       return llama;
     },
     resolveModelFile: async (uri) => `/models/${uri}`,
     getModuleVersion: async () => "3.22.1",
     ...changes,
   };
-  return { asked, importLibrary: async () => library };
+  return { calls, importLibrary: async () => library };
 }
 
 function failing(message: string) {
@@ -69,8 +69,8 @@ function failing(message: string) {
 }
 
 describe("createLlamaEngine()", () => {
-  test("starts with bounded threads, without building, and with room for each sequence", async () => {
-    const { asked, importLibrary } = fakeLibrary();
+  test("starts with bounded threads, without building, and with memory for each sequence", async () => {
+    const { calls, importLibrary } = fakeLibrary();
     const engine = await createLlamaEngine({
       file,
       threads: 3,
@@ -78,8 +78,8 @@ describe("createLlamaEngine()", () => {
       gpu: false,
       importLibrary,
     });
-    expect(asked.start).toMatchObject({ gpu: false, maxThreads: 3, build: "never" });
-    expect(asked.context).toEqual({
+    expect(calls.start).toMatchObject({ gpu: false, maxThreads: 3, build: "never" });
+    expect(calls.context).toEqual({
       contextSize: 8_192,
       sequences: 4,
       threads: 3,
@@ -87,7 +87,7 @@ describe("createLlamaEngine()", () => {
       experimentalKvCacheKeyType: "F32",
       experimentalKvCacheValueType: "F32",
     });
-    expect(asked.sequenceCount).toBe(4);
+    expect(calls.sequenceCount).toBe(4);
     expect(await engine.describe()).toEqual({
       kind: "llama",
       model: file,
@@ -96,18 +96,18 @@ describe("createLlamaEngine()", () => {
       contextLength: 8_192,
     });
     await engine.close();
-    expect(asked.isDisposed).toBe(true);
+    expect(calls.isDisposed).toBe(true);
   });
 
-  test("takes no more positions than the model was trained on, unless told to", async () => {
-    const { asked, importLibrary } = fakeLibrary({}, 2_048);
+  test("uses no more positions than the model was trained on by default", async () => {
+    const { calls, importLibrary } = fakeLibrary({}, 2_048);
     await createLlamaEngine({ file, cachePrecision: "half", importLibrary });
-    expect(asked.context).toMatchObject({
+    expect(calls.context).toMatchObject({
       contextSize: 2_048,
       experimentalKvCacheKeyType: "F16",
     });
     await createLlamaEngine({ file, contextLength: 4_096, importLibrary });
-    expect(asked.context).toMatchObject({ contextSize: 4_096 });
+    expect(calls.context).toMatchObject({ contextSize: 4_096 });
   });
 
   test.each([
@@ -115,35 +115,35 @@ describe("createLlamaEngine()", () => {
     ["hf:owner/repo:sub/model.gguf", "/models/hf:owner/repo/sub/model.gguf"],
     ["hf:owner/repo:Q4_K_M", "/models/hf:owner/repo:Q4_K_M"],
     ["hf:owner/repo/model.gguf", "/models/hf:owner/repo/model.gguf"],
-  ])("has the library find %s", async (name, resolved) => {
-    const { asked, importLibrary } = fakeLibrary();
+  ])("passes %s to the library", async (name, resolved) => {
+    const { calls, importLibrary } = fakeLibrary();
     const reachHub = failing("offline");
     const engine = await createLlamaEngine({ file: name, importLibrary, reachHub });
-    expect(asked.path).toBe(resolved);
+    expect(calls.path).toBe(resolved);
     expect(await engine.describe()).toMatchObject({ model: name, weightsFile: resolved });
   });
 
-  test("downloads what was not downloaded before, where there is a network", async () => {
-    const calls: unknown[] = [];
+  test("downloads a file that is not cached, if there is a network", async () => {
+    const downloads: unknown[] = [];
     const resolveModelFile: LlamaLibrary["resolveModelFile"] = async (uri, { download }) => {
-      calls.push(download);
+      downloads.push(download);
       if (download === false) throw new Error("No model file found");
       return `/models/${uri}`;
     };
-    const { asked, importLibrary } = fakeLibrary({ resolveModelFile });
+    const { calls, importLibrary } = fakeLibrary({ resolveModelFile });
     const remote = { file: "hf:owner/repo:model.gguf", importLibrary };
-    await createLlamaEngine({ ...remote, reachHub: async () => calls.push("reached") });
-    expect(calls).toEqual([false, "reached", "auto"]);
-    expect(asked.path).toBe("/models/hf:owner/repo/model.gguf");
+    await createLlamaEngine({ ...remote, reachHub: async () => downloads.push("reached") });
+    expect(downloads).toEqual([false, "reached", "auto"]);
+    expect(calls.path).toBe("/models/hf:owner/repo/model.gguf");
     await expectUsageError(
       createLlamaEngine({ ...remote, reachHub: failing("fetch failed") }),
       "Cannot get the model hf:owner/repo:model.gguf: fetch failed, expected it on huggingface.co " +
         "or downloaded before; a GGUF file of your own can be named by its path",
     );
-    expect(calls).toEqual([false, "reached", "auto", false]);
+    expect(downloads).toEqual([false, "reached", "auto", false]);
   });
 
-  test("says what to install where the library does not load", async () => {
+  test("says what to install if the library does not load", async () => {
     const importLibrary = () => importLlamaLibrary(failing("Cannot find package\nImported from x"));
     await expectUsageError(
       createLlamaEngine({ file, importLibrary }),
@@ -152,7 +152,7 @@ describe("createLlamaEngine()", () => {
     );
   });
 
-  test("says what to install where the machine's own package is missing", async () => {
+  test("says what to install if the machine's package is missing", async () => {
     const { importLibrary } = fakeLibrary({ getLlama: failing("NoBinaryFound") });
     await expectUsageError(
       createLlamaEngine({ file, importLibrary }),
@@ -161,7 +161,7 @@ describe("createLlamaEngine()", () => {
     );
   });
 
-  test("loads no library for a file that is missing or no GGUF file", async () => {
+  test("loads no library for a file that is missing or not a GGUF file", async () => {
     const importLibrary = failing("loaded");
     const missing = path.join(folder, "missing.gguf");
     await expectUsageError(createLlamaEngine({ file: missing, importLibrary }), missing);
@@ -169,18 +169,18 @@ describe("createLlamaEngine()", () => {
     await writeFile(other, "{}");
     await expectUsageError(
       createLlamaEngine({ file: other, importLibrary }),
-      `Cannot use the model ${other}: it does not begin as a GGUF file does`,
+      `Cannot use the model ${other}: it does not start as a GGUF file does`,
     );
     await expectUsageError(createLlamaEngine({ file: folder, importLibrary }), folder);
   });
 
-  test("frees what was loaded where the rest fails", async () => {
+  test("frees what was loaded if a later step fails", async () => {
     const unknown = fakeLibrary({ loadModel: failing("unknown model architecture: 'x'") });
     await expectUsageError(
       createLlamaEngine({ file, importLibrary: unknown.importLibrary }),
       `Cannot load the model ${file}: unknown model architecture: 'x'`,
     );
-    expect(unknown.asked.isDisposed).toBe(true);
+    expect(unknown.calls.isDisposed).toBe(true);
     const plain = await (await fakeLibrary().importLibrary()).getLlama({} as StartOptions);
     const large = fakeLibrary({
       loadModel: async (options) => ({
@@ -192,7 +192,7 @@ describe("createLlamaEngine()", () => {
       createLlamaEngine({ file, contextLength: 100_000, importLibrary: large.importLibrary }),
       "Cannot make room for 2 sequences of 100000 tokens: too large",
     );
-    expect(large.asked.isDisposed).toBe(true);
+    expect(large.calls.isDisposed).toBe(true);
   });
 
   test.each([{ threads: 0 }, { sequences: 1.5 }, { contextLength: -1 }])(
@@ -205,7 +205,7 @@ describe("createLlamaEngine()", () => {
   );
 });
 
-test("`installCommand()` names one package where it can, of the library's own release", () => {
+test("`installCommand()` names one package if possible, of the library's own release", () => {
   expect(installCommand("linux-x64")).toBe(
     "npm i node-llama-cpp@3.22.1 @node-llama-cpp/linux-x64@3.22.1 --omit=optional",
   );

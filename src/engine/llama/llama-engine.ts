@@ -2,6 +2,7 @@ import { open } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import path from "node:path";
 import { describeError, UsageError } from "../../errors.ts";
+import { checkCount } from "../in-process/check-count.ts";
 import type { Llama, LlamaGpu, LlamaLibrary, LlamaModel } from "./llama-library.ts";
 import { importLlamaLibrary, installCommand } from "./llama-library.ts";
 import type { LlamaEngine } from "./sequence-engine.ts";
@@ -11,49 +12,58 @@ import { createSequencePool } from "./sequence-pool.ts";
 /** Settings of `createLlamaEngine()`. */
 export interface LlamaEngineOptions {
   /**
-   * A GGUF file, or `hf:owner/repo:file` (or `hf:owner/repo:quantization`), which node-llama-cpp
-   * downloads once to its own folder, `.node-llama-cpp/models` in the home folder.
+   * A GGUF file, or `hf:owner/repo:file` (or `hf:owner/repo:quantization`). node-llama-cpp
+   * downloads the latter once to its own folder, `.node-llama-cpp/models` in the home folder.
    */
   readonly file: string;
   /**
-   * Threads that compute. Default: all cores but one. They wait for each other by spinning: more
-   * threads than free cores make it slower by orders of magnitude.
+   * Number of threads. Default: all cores but one. Threads wait for each other by spinning, so more
+   * threads than free cores make sampling slower by orders of magnitude.
    */
   readonly threads?: number;
-  /** Positions of each sequence. Default: what the model was trained on, at most 8,192. */
+  /**
+   * Positions of each sequence. Default: the length that the model was trained on, at most 8,192.
+   */
   readonly contextLength?: number;
-  /** Calls computed at once; more wait. Memory for keys and values is taken for each. Default 2. */
+  /**
+   * Number of calls that are computed at once. Further calls wait. Each reserves memory for keys
+   * and values. Default 2.
+   */
   readonly sequences?: number;
   /**
-   * How keys and values are kept. `half` takes half the memory, and moves logprobs in the second or
-   * third decimal place. Default `single`.
+   * Precision of keys and values in memory. `half` uses half the memory, and changes logprobs in
+   * the second or third decimal place. Default `single`.
    */
   readonly cachePrecision?: "single" | "half";
-  /** What computes. Default: the processor; Metal on Apple's own, where there is no other package. */
+  /**
+   * The device. Default: the processor, and Metal on Apple silicon, because there is no other
+   * package for it.
+   */
   readonly gpu?: LlamaGpu;
-  /** What the policy's version is recorded as. Default `""`. */
+  /** The recorded policy version. Default `""`. */
   readonly policyVersion?: string;
   /** Cancels loading. */
   readonly signal?: AbortSignal;
-  /** Where the library comes from. A parameter, so that tests need not have it. */
+  /** Imports the library. Tests replace it. */
   readonly importLibrary?: () => Promise<LlamaLibrary>;
-  /** Throws where nothing can be downloaded. A parameter, so that tests need no network. */
+  /** Throws if the network cannot be reached. Tests replace it. */
   readonly reachHub?: () => Promise<unknown>;
 }
 
-const MOST_DEFAULT_POSITIONS = 8_192;
+const MAX_DEFAULT_POSITIONS = 8_192;
 
 /**
- * Loads a GGUF model by llama.cpp and samples from it in this process. Needs the optional package
- * node-llama-cpp, which is loaded here and nowhere else.
+ * Loads a GGUF model with llama.cpp and samples from it in this process. Needs the optional package
+ * node-llama-cpp, which no other module loads.
  *
  * Logprobs are those of the softmax of logits divided by the temperature, before top-k, top-p and
- * min-p; greedy ones those at temperature 1. With a seed, ids depend on the seed, the session and the
- * prompt, and, through the order of llama.cpp's sums, a little on what is computed at the same time.
+ * min-p. At temperature 0 they are those at temperature 1. With a seed, ids depend on the seed, the
+ * session and the prompt. They also depend a little on other calls at the same time, because
+ * llama.cpp's order of summation changes.
  *
- * Besides the request's stop ids, the model's own end a turn.
+ * The model's own end ids end a turn as well as the request's stop ids.
  *
- * @throws UsageError saying what to install, or naming the file and what is wrong with it.
+ * @throws UsageError saying what to install, or naming the file and its problem.
  */
 export async function createLlamaEngine({
   file,
@@ -67,9 +77,9 @@ export async function createLlamaEngine({
   importLibrary = () => importLlamaLibrary(),
   reachHub = fetchHub,
 }: LlamaEngineOptions): Promise<LlamaEngine> {
-  checkCount("threads", threads, 1024);
-  checkCount("sequences", sequences, 256);
-  if (contextLength !== undefined) checkCount("contextLength", contextLength, 2 ** 31 - 1);
+  checkCount("threads", threads, { max: 1024 });
+  checkCount("sequences", sequences, { max: 256 });
+  if (contextLength !== undefined) checkCount("contextLength", contextLength, { max: 2 ** 31 - 1 });
   const isRemote = file.startsWith("hf:");
   if (!isRemote) await checkFile(file);
   const library = await importLibrary();
@@ -78,7 +88,7 @@ export async function createLlamaEngine({
   try {
     const model = await load(llama, { modelPath, signal });
     const cacheType = cachePrecision === "single" ? "F32" : "F16";
-    const positions = contextLength ?? Math.min(model.trainContextSize, MOST_DEFAULT_POSITIONS);
+    const positions = contextLength ?? Math.min(model.trainContextSize, MAX_DEFAULT_POSITIONS);
     const context = await createContext(model, {
       contextSize: positions,
       sequences,
@@ -116,14 +126,11 @@ export async function createLlamaEngine({
   }
 }
 
-/** The library would go on with the beginning of a full context cut off. */
+/**
+ * Called by the library for a full context. Without it, the library would drop the context's start.
+ */
 function refuseToShift(): never {
   throw new Error("the context is full");
-}
-
-function checkCount(name: string, value: number, most: number): void {
-  if (Number.isSafeInteger(value) && value >= 1 && value <= most) return;
-  throw new UsageError(`Cannot use ${value} as ${name}: expected a whole number, 1 to ${most}`);
 }
 
 async function checkFile(file: string): Promise<void> {
@@ -138,10 +145,12 @@ async function checkFile(file: string): Promise<void> {
     );
   }
   if (magic.toString("latin1") === "GGUF") return;
-  throw new UsageError(`Cannot use the model ${file}: it does not begin as a GGUF file does`);
+  throw new UsageError(`Cannot use the model ${file}: it does not start as a GGUF file does`);
 }
 
-/** The library's download never gives up on a host that does not answer, so that is asked first. */
+/**
+ * Downloads a model. The library retries an unreachable host forever, so the host is checked first.
+ */
 async function download(
   library: LlamaLibrary,
   { file, reachHub }: { file: string; reachHub: () => Promise<unknown> },
@@ -150,7 +159,7 @@ async function download(
   try {
     return await library.resolveModelFile(name, { cli: false, download: false });
   } catch {
-    // Not downloaded before.
+    // The file is not in the library's folder yet.
   }
   try {
     await reachHub();
@@ -164,7 +173,10 @@ async function download(
   }
 }
 
-/** Throws where Hugging Face, or what the library takes for it, does not answer in ten seconds. */
+/**
+ * Throws if Hugging Face, or the endpoint that the library uses instead, does not answer within ten
+ * seconds.
+ */
 async function fetchHub(): Promise<void> {
   const signal = AbortSignal.timeout(10_000);
   const hub = process.env["HF_ENDPOINT"] ?? "https://huggingface.co";
@@ -172,7 +184,10 @@ async function fetchHub(): Promise<void> {
   await response.body?.cancel();
 }
 
-/** The library takes a quantization behind the colon, and a file behind a slash. */
+/**
+ * Converts a name to the library's form, which has a quantization after a colon and a file after a
+ * slash.
+ */
 function toLibraryName(file: string): string {
   const [, repository, name] = /^hf:([^:]+):(.+\.gguf)$/i.exec(file) ?? [];
   return repository === undefined ? file : `hf:${repository}/${name}`;

@@ -1,7 +1,8 @@
 import { UsageError, describeError } from "../../errors.ts";
 
 /**
- * What of node-llama-cpp is used. The package is optional, so its own types are not there to import.
+ * The part of node-llama-cpp that is used. The package is optional, so its types cannot be
+ * imported.
  *
  * **Source:** withcatai/node-llama-cpp src/index.ts, release 3.22.
  */
@@ -14,7 +15,7 @@ export interface LlamaLibrary {
     readonly logLevel: "error";
     readonly maxThreads: number;
   }): Promise<Llama>;
-  /** The path of a model's file, downloaded first unless that is off. */
+  /** Returns the path of a model's file. Downloads it first, unless `download` is false. */
   resolveModelFile(
     uri: string,
     options: { readonly cli: false; readonly download: "auto" | false },
@@ -22,7 +23,7 @@ export interface LlamaLibrary {
   getModuleVersion(): Promise<string>;
 }
 
-/** What computes: the processor where false. */
+/** The device. False is the processor. */
 export type LlamaGpu = false | "auto" | "cuda" | "metal" | "vulkan";
 
 /** The loaded llama.cpp. */
@@ -37,19 +38,19 @@ export interface Llama {
 
 /** A loaded GGUF file. */
 export interface LlamaModel {
-  /** Positions that it was trained on. */
+  /** Number of positions that the model was trained on. */
   readonly trainContextSize: number;
   readonly fileInfo: {
     readonly metadata: {
       readonly tokenizer: { readonly ggml: { readonly tokens: readonly unknown[] } };
     };
   };
-  /** Whether the id ends a generation, as the file says it. */
+  /** True if the file lists the id as an end of generation. */
   isEogToken(id: number): boolean;
   createContext(options: LlamaContextOptions): Promise<LlamaContext>;
 }
 
-/** How keys and values are kept. The names of the two types are the library's. */
+/** Settings of a context. The names of the two types are the library's. */
 export interface LlamaContextOptions {
   /** Positions of each sequence. */
   readonly contextSize: number;
@@ -60,7 +61,7 @@ export interface LlamaContextOptions {
   readonly experimentalKvCacheValueType: "F16" | "F32";
 }
 
-/** Room for some sequences, which are computed in common batches. */
+/** Memory for several sequences, which are computed in common batches. */
 export interface LlamaContext {
   readonly contextSize: number;
   getSequence(options: {
@@ -68,31 +69,33 @@ export interface LlamaContext {
   }): LlamaSequence;
 }
 
-/** Ids with their keys and values. */
+/** A list of ids with their keys and values. */
 export interface LlamaSequence {
   /** The ids that are computed. */
   readonly contextTokens: readonly number[];
-  /** How many they are. */
+  /** Number of computed ids. */
   readonly nextTokenIndex: number;
-  /** Forgets everything from the first difference on. */
+  /** Drops everything after the longest common prefix with `ids`. */
   adaptStateToTokens(ids: readonly number[], allowShift: false): Promise<void>;
   clearHistory(): Promise<void>;
-  /** Computes ids behind those that are there; what is asked for at an id is at its index. */
+  /**
+   * Computes ids after the present ones. The result at an index belongs to the id at that index.
+   */
   controlledEvaluate(ids: readonly EvaluatedId[]): Promise<readonly (EvaluatedNext | undefined)[]>;
 }
 
-/** An id to compute, and what to tell of the one behind it. */
-export type EvaluatedId = number | readonly [number, { readonly generateNext: AskedNext }];
+/** An id to compute, with the query about the id after it. */
+export type EvaluatedId = number | readonly [number, { readonly generateNext: NextOptions }];
 
-/** What to tell of the next id. */
-export interface AskedNext {
-  /** Draw one. */
+/** A query about the next id. */
+export interface NextOptions {
+  /** Draws an id. */
   readonly token?: true;
   readonly logits: {
     readonly filter: {
       readonly tokens?: readonly number[];
       readonly includeSelected?: true;
-      /** The logits of the so many most likely. */
+      /** Number of most likely ids to return logits of. */
       readonly includeTop: number;
     };
   };
@@ -106,21 +109,21 @@ export interface AskedNext {
   };
 }
 
-/** What is told of the next id. */
+/** The result of a query about the next id. */
 export interface EvaluatedNext {
   readonly next: {
     readonly token?: number | null;
-    /** Divided by the temperature; the most likely first. */
+    /** Logits divided by the temperature, the most likely first. */
     readonly logits?: ReadonlyMap<number, number>;
     /** Sum of `exp(logit - largest logit)` over the vocabulary. */
     readonly totalLogitWeight?: number;
   };
 }
 
-/** The release that this engine was tested with; its platform packages have the same number. */
+/** The release that this engine was tested with. Its platform packages have the same number. */
 const RELEASE = "3.22.1";
 
-/** Which package holds llama.cpp for a machine. */
+/** The package with llama.cpp for each machine. */
 const PLATFORM_PACKAGES: Readonly<Record<string, string>> = {
   "linux-x64": "linux-x64",
   "linux-arm64": "linux-arm64",
@@ -130,7 +133,7 @@ const PLATFORM_PACKAGES: Readonly<Record<string, string>> = {
   "win32-arm64": "win-arm64",
 };
 
-/** The command that installs what the engine needs on this machine, 85 MB. */
+/** Returns the command that installs the engine's packages on this machine, 85 MB. */
 export function installCommand(platform: string = `${process.platform}-${process.arch}`): string {
   const own = PLATFORM_PACKAGES[platform];
   return own === undefined
@@ -141,7 +144,7 @@ export function installCommand(platform: string = `${process.platform}-${process
 /**
  * Imports node-llama-cpp.
  *
- * @throws UsageError saying what to install where it is not there.
+ * @throws UsageError saying what to install if it does not load.
  */
 export async function importLlamaLibrary(
   importModule: (name: string) => Promise<unknown> = (name) => import(name),

@@ -1,39 +1,42 @@
 import { RolloutError } from "../../errors.ts";
 import { sampleId } from "../in-process/sample-id.ts";
 import type { SamplingFilter } from "../in-process/sample-id.ts";
-import type { AskedNext, EvaluatedNext } from "./llama-library.ts";
+import type { NextOptions, EvaluatedNext } from "./llama-library.ts";
 
-/** How the next id is drawn. */
+/** The parameters for drawing the next id. */
 export interface NextSampling extends SamplingFilter {
-  /** 0 takes the most likely. */
+  /** 0 takes the most likely id. */
   readonly temperature: number;
 }
 
 /** A drawn id. */
 export interface DrawnId {
   readonly id: number;
-  /** Natural logarithm of its probability in the softmax at the temperature; at 1 where that is 0. */
+  /**
+   * Natural logarithm of the id's probability in the softmax at the temperature, or at 1 if that is
+   * 0.
+   */
   readonly logprob: number;
 }
 
 /**
- * Logits asked for first where a filter is on: nearly always enough. The library hands them over as
- * a map, so all of a large vocabulary would take longer than the model.
+ * Number of logits to request first if a filter is on. Nearly always enough. The library returns
+ * them as a map, so requesting all logits of a large vocabulary would take longer than the model.
  */
 const FIRST_CANDIDATES = 256;
 
 /**
- * What to ask the library for so that an id can be drawn. Its own top-k, top-p and min-p are off: it
- * would normalise its probabilities over what they leave.
+ * Returns the query for drawing an id. The library's own top-k, top-p and min-p stay off, because
+ * it would normalise probabilities over the ids that they keep.
  *
- * `random` is in [0, 1). The library starts its generator anew for each id, so the seed is made of
- * the id's own random number; one seed for all ids would draw them all from the same quantile.
+ * `random` is in [0, 1). The library restarts its generator for each id, so the seed is made from
+ * the id's own random number. One seed for all ids would draw them all from the same quantile.
  */
-export function askToDraw(
+export function optionsToDraw(
   sampling: NextSampling,
   { random, candidates }: { random: number; candidates: number },
-): AskedNext {
-  // llama.cpp takes 2^32 - 1 for "any seed".
+): NextOptions {
+  // 2^32 - 1 means "any seed" to llama.cpp.
   const seed = Math.floor(random * (2 ** 32 - 1));
   const options = toOptions(sampling.temperature, seed);
   const drawsThere = sampling.temperature > 0 && !isFiltered(sampling);
@@ -44,8 +47,8 @@ export function askToDraw(
   return { logits: { filter: { includeTop: candidates } }, totalLogitWeight: true, options };
 }
 
-/** What to ask for to learn the logprob of the id that is known to come next. */
-export function askToScore(id: number, temperature: number): AskedNext {
+/** Returns the query for the logprob of a known next id. */
+export function optionsToScore(id: number, temperature: number): NextOptions {
   return {
     logits: { filter: { tokens: [id], includeTop: 1 } },
     totalLogitWeight: true,
@@ -53,7 +56,7 @@ export function askToScore(id: number, temperature: number): AskedNext {
   };
 }
 
-/** How many logits to ask for: more than there are where all are needed. */
+/** Returns the number of logits to request first. */
 export function firstCandidates({ temperature, topK }: NextSampling): number {
   if (temperature === 0) return 1;
   return topK === -1 ? FIRST_CANDIDATES : topK;
@@ -63,16 +66,19 @@ function isFiltered({ temperature, topK, topP, minP }: NextSampling): boolean {
   return temperature > 0 && (topK !== -1 || topP < 1 || minP > 0);
 }
 
-/** At 0 the library would sort by a slower way, so greedy ones are taken from the softmax at 1. */
-function toOptions(temperature: number, seed: number): AskedNext["options"] {
+/**
+ * Returns the library's options. Its sampler is slow at temperature 0, so greedy ids are read from
+ * the softmax at 1.
+ */
+function toOptions(temperature: number, seed: number): NextOptions["options"] {
   return { temperature: temperature === 0 ? 1 : temperature, topK: 0, topP: 1, minP: 0, seed };
 }
 
 /**
- * Reads the drawn id, or draws it where a filter is on. Undefined where the candidates do not settle
- * what the filters leave: then ask for more.
+ * Reads the drawn id, or draws it if a filter is on. Returns `undefined` if the filters may keep
+ * ids that are not among the candidates; request more candidates then.
  *
- * @throws RolloutError `engine/nan` where the model's logits are no numbers.
+ * @throws RolloutError `engine/nan` if the model's logits are not numbers.
  */
 export function drawId(
   evaluated: EvaluatedNext | undefined,
@@ -93,9 +99,9 @@ export function drawId(
   if (!(total > 0)) throw notNumbers();
   const { topK, topP, minP } = sampling;
   const hasAll = ids.length < candidates || (topK !== -1 && topK <= candidates);
-  const least = weights.at(-1) ?? 0;
+  const smallest = weights.at(-1) ?? 0;
   const sum = weights.reduce((before, weight) => before + weight, 0);
-  const isSettled = hasAll || least < minP || (topP < 1 && sum >= topP * total);
+  const isSettled = hasAll || smallest < minP || (topP < 1 && sum >= topP * total);
   if (!isSettled) return undefined;
   const index = sampleId(weights, { total, filter: { topK, topP, minP }, random });
   const id = ids[index] ?? 0;
@@ -103,20 +109,20 @@ export function drawId(
 }
 
 /**
- * The logprob of an id that was asked for.
+ * Returns the logprob of an id of the query.
  *
- * @throws RolloutError `engine/nan` where it is none.
+ * @throws RolloutError `engine/nan` if it is not a number.
  */
 export function logprobOf(evaluated: EvaluatedNext | undefined, id: number): number {
   const { logits, totalLogitWeight: total = Number.NaN } = evaluated?.next ?? {};
   const own = logits?.get(id) ?? Number.NaN;
   const logprob = own - largestOf(logits?.values() ?? []) - Math.log(total);
   if (!Number.isFinite(logprob)) throw notNumbers();
-  // Rounding may take a certainty beyond 1.
+  // Rounding can lift the logarithm of a probability of 1 above 0.
   return Math.min(0, logprob);
 }
 
-/** Of any number of values: more than a call takes arguments. */
+/** Returns the largest value. `Math.max(...values)` cannot take a complete vocabulary. */
 function largestOf(values: Iterable<number>): number {
   let largest = -Infinity;
   for (const value of values) largest = Math.max(largest, value);

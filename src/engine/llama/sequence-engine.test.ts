@@ -11,7 +11,7 @@ import { createSequencePool } from "./sequence-pool.ts";
 
 const LIMITS = { vocabularySize: 151_936, contextLength: 32_768 };
 
-/** A sequence whose next ids the test says. */
+/** A sequence whose next ids the test determines. */
 function scriptedSequence(next: (ids: readonly number[]) => EvaluatedNext): LlamaSequence {
   let held: number[] = [];
   return {
@@ -37,7 +37,7 @@ function scriptedSequence(next: (ids: readonly number[]) => EvaluatedNext): Llam
   };
 }
 
-/** That an id was drawn, with this logprob. */
+/** The result of drawing an id with this logprob. */
 function drawn(id: number, logprob: number): EvaluatedNext {
   const logits = new Map([[logprob === 0 ? id : id + 1, 0]]).set(id, logprob);
   return { next: { token: id, logits, totalLogitWeight: 1 } };
@@ -143,7 +143,7 @@ const request = {
   sessionId: "session-0",
 };
 
-test("a turn ends at the model's own word too", async () => {
+test("a turn ends at the model's own end id too", async () => {
   const script = [drawn(9, -1), drawn(3, -2)];
   const engine = createEngine(createSequencePool([scriptedSequence(() => script.shift()!)]));
   const { outputIds, finish } = await engine.generate(request);
@@ -151,7 +151,7 @@ test("a turn ends at the model's own word too", async () => {
   expect(finish).toEqual({ type: "stop", matched: 3 });
 });
 
-test("what llama.cpp throws is a retryable server error, and its sequence is cleared", async () => {
+test("an error of llama.cpp is a retryable server error, and its sequence is cleared", async () => {
   const steps: string[] = [];
   let isBroken = true;
   const sequence: LlamaSequence = {
@@ -177,7 +177,7 @@ test("what llama.cpp throws is a retryable server error, and its sequence is cle
   expect(steps).toEqual(["evaluated", "cleared", "evaluated", "evaluated"]);
 });
 
-test("logits that are no numbers are `engine/nan`", async () => {
+test("logits that are not numbers are `engine/nan`", async () => {
   const nan = { next: { token: 9, logits: new Map([[9, Number.NaN]]), totalLogitWeight: 1 } };
   for (const evaluated of [nan, { next: { token: null } }, { next: {} }]) {
     const engine = createEngine(createSequencePool([scriptedSequence(() => evaluated)]));
@@ -185,7 +185,7 @@ test("logits that are no numbers are `engine/nan`", async () => {
   }
 });
 
-test("a long prompt is computed in steps between which it can be cancelled", async () => {
+test("a long prompt is computed in steps, and can be cancelled between them", async () => {
   const controller = new AbortController();
   const reason = new Error("the episode is over");
   const stepSizes: number[] = [];
@@ -206,7 +206,7 @@ test("a long prompt is computed in steps between which it can be cancelled", asy
   expect(stepSizes).toEqual([256, 256]);
 });
 
-test("closing waits for the step under way before it frees the model", async () => {
+test("closing waits for the current step before it frees the model", async () => {
   const steps: string[] = [];
   let finishStep = (): void => {};
   const plain = scriptedSequence(() => drawn(9, -1));
@@ -242,11 +242,11 @@ test("penalties and parameters of other engines are refused", async () => {
   }
 });
 
-test("calls leave nothing behind on a signal that outlives them", async () => {
+test("calls leave no listener on a signal that lives longer", async () => {
   const sequence = scriptedSequence(() => drawn(2, -0.5));
   const engine = createEngine(createSequencePool([sequence]));
   const { signal } = new AbortController();
-  // `AbortSignal.any()` would keep a set of its own on its parents.
+  // `AbortSignal.any()` would keep references on its parents.
   const properties = Reflect.ownKeys(signal);
   for (let turn = 0; turn < 20; turn++) {
     await engine.generate({ ...request, requestId: `${turn};` }, { signal });
@@ -257,7 +257,7 @@ test("calls leave nothing behind on a signal that outlives them", async () => {
   await engine.close();
 });
 
-test("a turn that is cut short ends with the token under way", async () => {
+test("a turn that is cut short ends with the current token", async () => {
   const cut = new AbortController();
   let count = 0;
   const sequence = scriptedSequence(() => {

@@ -4,34 +4,28 @@ import { describeError, RolloutError } from "../../errors.ts";
 import { checkRequest } from "../check-request.ts";
 import { checkGeneration } from "../check-sampled.ts";
 import { startDeadline } from "../../async/deadline.ts";
-import type {
-  Engine,
-  EngineDescription,
-  Finish,
-  GenerateRequest,
-  Generation,
-  ScoreRequest,
-} from "../engine.ts";
+import type { Engine, EngineDescription, GenerateRequest, ScoreRequest } from "../engine.ts";
 import type { RequestLimits } from "../in-process/check-request.ts";
 import {
   checkGenerateRequest,
-  checkScoreRequest,
+  checkScoreLimits,
   checkTemperature,
   checkSampling,
 } from "../in-process/check-request.ts";
+import { toGeneration, type SampledTurn } from "../in-process/to-generation.ts";
 import { TokenListener } from "../in-process/token-listener.ts";
 import { seededRandomNumbers } from "../in-process/random-numbers.ts";
 import type { LlamaSequence } from "./llama-library.ts";
 import type { NextSampling } from "./next-id.ts";
-import { drawNext, forgetOthers, prefill, scoreIds } from "./sequence-steps.ts";
-import type { SequenceLease, SequenceSource, SequenceWish } from "./sequence-pool.ts";
+import { drawNext, keepPrefix, prefill, scoreIds } from "./sequence-steps.ts";
+import type { SequenceLease, SequenceSource, SequenceRequest } from "./sequence-pool.ts";
 
-/** An engine in this process: samples, and scores what was sampled. */
+/** An engine in this process that samples and scores. */
 export type LlamaEngine = Engine & Required<Pick<Engine, "score">>;
 
 /**
- * An engine over sequences of llama.cpp. A call that is cancelled ends with the step under way, a
- * token or a stretch of the prompt.
+ * Creates an engine over sequences of llama.cpp. A cancelled call ends after the current step,
+ * which is one token or one part of the prompt.
  */
 export function createSequenceEngine({
   sequences,
@@ -43,19 +37,22 @@ export function createSequenceEngine({
   sequences: SequenceSource;
   description: EngineDescription;
   limits: RequestLimits;
-  /** Whether the model's own word is that an id ends a generation. */
+  /** True if the id is one of the model's own ends of generation. */
   endsGeneration: (id: number) => boolean;
-  /** Frees everything. Called once, when nothing is computed any more. */
+  /** Frees all memory. Called once, after all computation has ended. */
   dispose: () => Promise<void>;
 }): LlamaEngine {
   const closing = new AbortController();
-  // Each call under way listens to it.
+  // Each pending call listens to the signal.
   setMaxListeners(0, closing.signal);
-  const underWay = new Set<Promise<unknown>>();
+  const pending = new Set<Promise<unknown>>();
 
-  /** Lends a sequence, and gives it back cleared where the work fails. */
+  /**
+   * Runs `work` with a sequence and returns the sequence afterwards, marked as spoiled if the work
+   * failed.
+   */
   async function withSequence<T>(
-    wish: SequenceWish,
+    request: SequenceRequest,
     {
       signal,
       work,
@@ -64,19 +61,19 @@ export function createSequenceEngine({
       work: (sequence: LlamaSequence, signal: AbortSignal) => Promise<T>;
     },
   ): Promise<T> {
-    // One of the call's own, which leaves nothing behind on those that live longer.
+    // A signal of this call only, so that no listener stays on the longer-lived signals.
     using call = startDeadline({ ms: Infinity, parents: [closing.signal, signal] });
     const stop = call.signal;
     const run = async (): Promise<T> => {
-      const lease = await sequences.lease(wish, { signal: stop });
+      const lease = await sequences.lease(request, { signal: stop });
       return await useLease(lease, { signal: stop, work });
     };
     const running = run();
-    underWay.add(running);
+    pending.add(running);
     try {
       return await running;
     } finally {
-      underWay.delete(running);
+      pending.delete(running);
     }
   }
 
@@ -103,7 +100,7 @@ export function createSequenceEngine({
         });
       const turn = await withSequence({ sessionId, ids: promptIds }, { signal, work });
       const { policyVersion = "" } = description;
-      const generation = toGeneration(request, { turn, policyVersion });
+      const generation = toGeneration(request, turn, policyVersion);
       if (!listener.hasThrown) checkGeneration(generation, request);
       listener.complete(generation);
       return generation;
@@ -111,7 +108,7 @@ export function createSequenceEngine({
     async score(request: ScoreRequest, { signal } = {}) {
       signal?.throwIfAborted();
       closing.signal.throwIfAborted();
-      const from = checkScoreRequest(request, limits);
+      const from = checkScoreLimits(request, limits);
       const temperature = checkTemperature(request.sampling.temperature);
       const { ids } = request;
       if (from === ids.length) return [];
@@ -127,12 +124,12 @@ export function createSequenceEngine({
     async load({ signal } = {}) {
       signal?.throwIfAborted();
       closing.signal.throwIfAborted();
-      return { workers: [{ runningCount: underWay.size }], silent: [] };
+      return { workers: [{ runningCount: pending.size }], silent: [] };
     },
     async close() {
       if (closing.signal.aborted) return;
       closing.abort(new RolloutError("engine/unreachable", "Cannot sample: the engine was closed"));
-      await Promise.allSettled(underWay);
+      await Promise.allSettled(pending);
       await dispose();
     },
   };
@@ -157,7 +154,7 @@ async function useLease<T>(
     return result;
   } catch (error) {
     if (signal.aborted && error === signal.reason) {
-      // The step under way was finished: what is computed is right.
+      // The current step was completed, so the computed state is valid.
       spoiled = false;
       throw error;
     }
@@ -170,14 +167,6 @@ async function useLease<T>(
   } finally {
     lease.release({ spoiled });
   }
-}
-
-/** What sampling a turn brought. `logprobs[i]` belongs to `outputIds[i]`. */
-interface SampledTurn {
-  readonly outputIds: readonly number[];
-  readonly logprobs: readonly number[];
-  readonly finish: Finish;
-  readonly cachedTokenCount: number;
 }
 
 async function sampleTurn(
@@ -202,10 +191,10 @@ async function sampleTurn(
 ): Promise<SampledTurn> {
   const { promptIds, maxNewTokens } = request;
   const stopIds = new Set(request.stopTokenIds);
-  const cachedTokenCount = await forgetOthers(sequence, {
+  const cachedTokenCount = await keepPrefix(sequence, {
     ids: promptIds,
-    // The last one's successor is wanted, so it is computed in any case.
-    most: promptIds.length - 1,
+    // The last id is computed in any case, to draw the id after it.
+    maxCount: promptIds.length - 1,
     signal,
   });
   await prefill(sequence, { ids: promptIds.slice(cachedTokenCount, -1), signal });
@@ -221,24 +210,11 @@ async function sampleTurn(
     last = drawn.id;
     outputIds.push(drawn.id);
     logprobs.push(drawn.logprob);
-    // One that was cancelled in the meantime is told of nothing more.
-    if (!signal.aborted) listener.tell({ tokenIds: [drawn.id], logprobs: [drawn.logprob] });
+    // A cancelled call gets no more tokens.
+    if (!signal.aborted) listener.report({ tokenIds: [drawn.id], logprobs: [drawn.logprob] });
     if (stopIds.has(last) || endsGeneration(last)) {
       return { ...turn, finish: { type: "stop", matched: last } };
     }
   }
   return { ...turn, finish: { type: "length" } };
-}
-
-function toGeneration(
-  { requestId, promptIds }: GenerateRequest,
-  { turn, policyVersion }: { turn: SampledTurn; policyVersion: string },
-): Generation {
-  const tokenCount = turn.outputIds.length;
-  return {
-    ...turn,
-    pieces: [{ requestId, tokenCount, policyVersion, finish: turn.finish.type }],
-    promptTokenCount: promptIds.length,
-    discarded: [],
-  };
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { LlamaSequence } from "./llama-library.ts";
 import { createSequencePool } from "./sequence-pool.ts";
 
-/** A sequence that only holds. */
+/** A sequence with computed ids and nothing else. */
 function holding(ids: readonly number[]): LlamaSequence {
   return { contextTokens: ids } as LlamaSequence;
 }
@@ -10,7 +10,7 @@ function holding(ids: readonly number[]): LlamaSequence {
 const { signal } = new AbortController();
 
 describe("createSequencePool()", () => {
-  test("gives a session the sequence that it had", async () => {
+  test("gives a session its previous sequence", async () => {
     const sequences = [holding([]), holding([])];
     const pool = createSequencePool(sequences);
     const lease = async (sessionId: string) => {
@@ -25,7 +25,7 @@ describe("createSequencePool()", () => {
     expect((await lease("a")).index).toBe(0);
   });
 
-  test("gives a new session what shares most and loses least", async () => {
+  test("gives a new session the sequence that shares most and loses least", async () => {
     const policy = [1, 2, 3, 4];
     const wish = { sessionId: "new", ids: [...policy, 9] };
     const pick = async (...held: (readonly number[])[]) => {
@@ -35,12 +35,12 @@ describe("createSequencePool()", () => {
     };
     expect(await pick([], policy)).toBe(1);
     expect(await pick([...policy, 5], [...policy, 9], policy)).toBe(1);
-    // Saving four is not worth losing five.
+    // Saving four positions is not worth losing five.
     expect(await pick([...policy, 5, 5, 5, 5, 5], [])).toBe(1);
     expect(await pick([...policy, 5, 5, 5], [])).toBe(0);
   });
 
-  test("serves in order of arrival, and forgets who no longer waits", async () => {
+  test("serves in order of arrival, and drops requests that no longer wait", async () => {
     const pool = createSequencePool([holding([])]);
     const order: string[] = [];
     const held = await pool.lease({ sessionId: "a", ids: [1] }, { signal });
@@ -59,7 +59,7 @@ describe("createSequencePool()", () => {
     expect(results[1]).toEqual({ status: "rejected", reason });
   });
 
-  test("says that a sequence was spoiled until a call went well in it", async () => {
+  test("reports a sequence as spoiled until a call succeeds in it", async () => {
     const pool = createSequencePool([holding([1])]);
     const lease = () => pool.lease({ sessionId: "a", ids: [1] }, { signal });
     const seen: boolean[] = [];
@@ -71,7 +71,7 @@ describe("createSequencePool()", () => {
     expect(seen).toEqual([false, true, true, false]);
   });
 
-  test("throws the reason of a signal that is aborted already", async () => {
+  test("throws the reason of a signal that has aborted", async () => {
     const pool = createSequencePool([holding([])]);
     const reason = new Error("too late");
     const wish = { sessionId: "a", ids: [1] };

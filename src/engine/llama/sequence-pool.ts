@@ -1,29 +1,29 @@
 import type { LlamaSequence } from "./llama-library.ts";
 
-/** A sequence, held for one call. */
+/** A sequence that one call uses. */
 export interface SequenceLease {
   readonly sequence: LlamaSequence;
-  /** A call before failed in it: it has to be cleared. */
+  /** True if an earlier call failed in the sequence, so that it must be cleared. */
   readonly isSpoiled: boolean;
-  /** Gives it back, once, and says whether what it holds cannot be relied on. */
+  /** Returns the sequence to the pool, once. `spoiled` marks its contents as unreliable. */
   readonly release: (outcome: { spoiled: boolean }) => void;
 }
 
-/** What a sequence is wanted for. */
-export interface SequenceWish {
+/** A request for a sequence. */
+export interface SequenceRequest {
   readonly sessionId: string;
-  /** The ids that will be computed. */
+  /** The ids that the call will compute. */
   readonly ids: readonly number[];
 }
 
-/** Hands out sequences, one call each. */
+/** Lends sequences, each to one call at a time. */
 export interface SequenceSource {
   /**
    * Waits for a free sequence, in order of arrival.
    *
-   * @throws the signal's reason where the signal is aborted first.
+   * @throws the signal's reason if the signal aborts first.
    */
-  lease(wish: SequenceWish, options: { signal: AbortSignal }): Promise<SequenceLease>;
+  lease(request: SequenceRequest, options: { signal: AbortSignal }): Promise<SequenceLease>;
 }
 
 interface Slot {
@@ -31,16 +31,18 @@ interface Slot {
   isFree: boolean;
   isSpoiled: boolean;
   sessionId: string | undefined;
-  /** Larger is later. */
+  /** Number of the last use. Larger is later. */
   lastUse: number;
 }
 
 interface Waiting {
-  readonly wish: SequenceWish;
+  readonly request: SequenceRequest;
   readonly take: (slot: Slot) => void;
 }
 
-/** Shares sequences among sessions so that a session finds again what was computed for it. */
+/**
+ * Shares sequences among sessions, so that a session gets the sequence that has its ids computed.
+ */
 export function createSequencePool(sequences: readonly LlamaSequence[]): SequenceSource {
   const slots: readonly Slot[] = sequences.map((sequence) => ({
     sequence,
@@ -52,7 +54,7 @@ export function createSequencePool(sequences: readonly LlamaSequence[]): Sequenc
   const queue: Waiting[] = [];
   let useCount = 0;
 
-  function hold(slot: Slot, sessionId: string): void {
+  function occupy(slot: Slot, sessionId: string): void {
     slot.isFree = false;
     slot.sessionId = sessionId;
     slot.lastUse = ++useCount;
@@ -72,20 +74,20 @@ export function createSequencePool(sequences: readonly LlamaSequence[]): Sequenc
   }
 
   return {
-    lease(wish, { signal }) {
+    lease(request, { signal }) {
       const free = slots.filter(({ isFree }) => isFree);
       return new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason as Error);
-        const best = pickSlot(free, wish);
+        const best = pickSlot(free, request);
         if (best !== undefined) {
-          hold(best, wish.sessionId);
+          occupy(best, request.sessionId);
           return resolve(toLease(best));
         }
         const waiting: Waiting = {
-          wish,
+          request,
           take(slot) {
             signal.removeEventListener("abort", onAbort);
-            hold(slot, wish.sessionId);
+            occupy(slot, request.sessionId);
             resolve(toLease(slot));
           },
         };
@@ -101,10 +103,11 @@ export function createSequencePool(sequences: readonly LlamaSequence[]): Sequenc
 }
 
 /**
- * The session's own sequence where that is free; else the one that gains most: what it shares with
- * the ids need not be computed, what it holds besides is lost. Of equals the one longest unused.
+ * Selects the session's own sequence if it is free. Otherwise the one with the largest gain: ids
+ * shared with the request, which need not be computed, minus other computed ids, which are lost. Of
+ * equals, the one unused for the longest time.
  */
-function pickSlot(free: readonly Slot[], { sessionId, ids }: SequenceWish): Slot | undefined {
+function pickSlot(free: readonly Slot[], { sessionId, ids }: SequenceRequest): Slot | undefined {
   const own = free.find((slot) => slot.sessionId === sessionId && !slot.isSpoiled);
   if (own !== undefined) return own;
   const ranked = free.map((slot) => ({ slot, gain: gainOf(slot, ids) }));
@@ -114,8 +117,8 @@ function pickSlot(free: readonly Slot[], { sessionId, ids }: SequenceWish): Slot
 
 function gainOf({ sequence, isSpoiled }: Slot, ids: readonly number[]): number {
   if (isSpoiled) return 0;
-  const held = sequence.contextTokens;
-  const different = held.findIndex((id, index) => id !== ids[index]);
-  const shared = different === -1 ? held.length : different;
-  return shared - (held.length - shared);
+  const computed = sequence.contextTokens;
+  const difference = computed.findIndex((id, index) => id !== ids[index]);
+  const shared = difference === -1 ? computed.length : difference;
+  return shared - (computed.length - shared);
 }

@@ -1,27 +1,27 @@
 import type { LlamaSequence } from "./llama-library.ts";
 import type { DrawnId, NextSampling } from "./next-id.ts";
-import { askToDraw, askToScore, drawId, firstCandidates, logprobOf } from "./next-id.ts";
+import { optionsToDraw, optionsToScore, drawId, firstCandidates, logprobOf } from "./next-id.ts";
 
-/** Ids computed at once: a call can be cancelled only in between. */
+/** Maximum number of ids in one step. A call can be cancelled only between steps. */
 const STEP_IDS = 256;
 
-/** More logits than there are ids: all of them. */
+/** A number of candidates above every vocabulary's size. */
 const ALL_CANDIDATES = 2 ** 31 - 1;
 
 /**
- * Forgets what does not begin the ids, and what exceeds `most` of them. Returns how many are there.
- * It can be none where the model's attention does not allow going back.
+ * Drops computed ids that are not a prefix of `ids`, and those after the first `maxCount`. Returns the
+ * number of computed ids. It is 0 if the model's attention cannot drop only the last ids.
  */
-export async function forgetOthers(
+export async function keepPrefix(
   sequence: LlamaSequence,
-  { ids, most, signal }: { ids: readonly number[]; most: number; signal: AbortSignal },
+  { ids, maxCount, signal }: { ids: readonly number[]; maxCount: number; signal: AbortSignal },
 ): Promise<number> {
   signal.throwIfAborted();
-  await sequence.adaptStateToTokens(ids.slice(0, most), false);
+  await sequence.adaptStateToTokens(ids.slice(0, maxCount), false);
   return sequence.nextTokenIndex;
 }
 
-/** Computes ids whose successors are known. */
+/** Computes ids without drawing, because the next ids are known. */
 export async function prefill(
   sequence: LlamaSequence,
   { ids, signal }: { ids: readonly number[]; signal: AbortSignal },
@@ -32,7 +32,7 @@ export async function prefill(
   }
 }
 
-/** Computes an id and draws the one behind it. */
+/** Computes an id and draws the id after it. */
 export async function drawNext(
   sequence: LlamaSequence,
   {
@@ -44,17 +44,17 @@ export async function drawNext(
 ): Promise<DrawnId> {
   for (let candidates = firstCandidates(sampling); ; candidates = ALL_CANDIDATES) {
     signal.throwIfAborted();
-    const generateNext = askToDraw(sampling, { random, candidates });
+    const generateNext = optionsToDraw(sampling, { random, candidates });
     const [evaluated] = await sequence.controlledEvaluate([[last, { generateNext }]]);
     const drawn = drawId(evaluated, sampling, { random, candidates });
     if (drawn !== undefined) return drawn;
-    const held = sequence.contextTokens;
-    await forgetOthers(sequence, { ids: held, most: held.length - 1, signal });
-    await prefill(sequence, { ids: held.slice(sequence.nextTokenIndex, -1), signal });
+    const computed = sequence.contextTokens;
+    await keepPrefix(sequence, { ids: computed, maxCount: computed.length - 1, signal });
+    await prefill(sequence, { ids: computed.slice(sequence.nextTokenIndex, -1), signal });
   }
 }
 
-/** The logprobs of the ids from an index on, each behind those before it. */
+/** Returns the logprob of each id from index `from` on, given the ids before it. */
 export async function scoreIds(
   sequence: LlamaSequence,
   {
@@ -64,7 +64,7 @@ export async function scoreIds(
     signal,
   }: { ids: readonly number[]; from: number; temperature: number; signal: AbortSignal },
 ): Promise<readonly number[]> {
-  const start = await forgetOthers(sequence, { ids, most: from - 1, signal });
+  const start = await keepPrefix(sequence, { ids, maxCount: from - 1, signal });
   await prefill(sequence, { ids: ids.slice(start, from - 1), signal });
   const logprobs: number[] = [];
   for (let first = from - 1; first < ids.length - 1; first += STEP_IDS) {
@@ -73,7 +73,7 @@ export async function scoreIds(
     const evaluated = await sequence.controlledEvaluate(
       known.map((next, index) => [
         ids[first + index] ?? 0,
-        { generateNext: askToScore(next, temperature) },
+        { generateNext: optionsToScore(next, temperature) },
       ]),
     );
     logprobs.push(...known.map((id, index) => logprobOf(evaluated[index], id)));

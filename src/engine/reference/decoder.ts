@@ -15,13 +15,13 @@ import type { AttentionTile, DecoderPart, StepRow } from "./step-rows.ts";
 import { StepRows } from "./step-rows.ts";
 import type { WasmMemory } from "./wasm/web-assembly.ts";
 
-/** Told of each row whose logits were wanted; those of one part come in order. */
+/** Called with each requested row of logits. Rows of one part come in order. */
 type OnLogits = (partIndex: number, row: LogitRow) => void;
 
-/** Rows that go through a matrix together, so that they stay in the core's cache. */
+/** Number of rows that are multiplied together, so that they stay in the core's cache. */
 const ROWS_IN_CACHE = 32;
 
-/** One thread's forward pass over its own blocks of keys and values. */
+/** The forward pass of one thread over its own blocks of keys and values. */
 export class Decoder {
   readonly #shape: DecoderShape;
   readonly #kernels: Kernels;
@@ -53,14 +53,14 @@ export class Decoder {
     this.#angles = new RotaryAngles(shape, { floats: this.#floats, address: work.angles });
   }
 
-  /** Puts a block into a sequence's table. `index` counts blocks from the sequence's start. */
+  /** Sets a block of a sequence's table. `index` counts blocks from the sequence's start. */
   setBlock(slot: number, at: { index: number; block: number }): void {
     this.#stepRows.setBlock(slot, at);
   }
 
   /**
-   * Forgets a block's values: what is left of its former owner could be no number, and spoil the
-   * sums of the new one, which count values not yet there with a weight of 0.
+   * Clears a block's values. Sums include missing values with a weight of 0, so a NaN that an
+   * earlier sequence left there would spoil them.
    */
   clearBlock(block: number): void {
     const { layerCount, keyValueHeadCount, headSize } = this.#shape;
@@ -72,12 +72,12 @@ export class Decoder {
     }
   }
 
-  /** Computes the parts' tokens: their keys and values go into the blocks, their logits out. */
+  /** Computes the parts' tokens: writes keys and values into the blocks and reports logits. */
   forward(parts: readonly DecoderPart[], onLogits: OnLogits): void {
     const rows = this.#stepRows.layOut(parts);
     const tiles = this.#stepRows.tile(rows);
     for (const [index, { id, position }] of rows.entries()) {
-      this.#angles.reach(position + 1);
+      this.#angles.extendTo(position + 1);
       this.#embed(id, index);
     }
     for (const [index, layer] of this.#weights.layers.entries()) {
@@ -98,7 +98,7 @@ export class Decoder {
     }
   }
 
-  /** Adds to each row what attention brings it. */
+  /** Adds the attention's result to each row. */
   #attend(
     tiles: readonly AttentionTile[],
     { layer, layerIndex, rows }: { layer: LayerAddresses; layerIndex: number; rows: number },
@@ -158,7 +158,7 @@ export class Decoder {
     }
   }
 
-  /** Adds to each row what the feed-forward part brings it. */
+  /** Adds the feed-forward result to each row. */
   #feedForward(layer: LayerAddresses, rows: number): void {
     const { hidden, normalized, gated, activated } = this.#work;
     this.#normalize(hidden, { rows, weights: layer.feedForwardNorm, out: normalized });
@@ -167,15 +167,15 @@ export class Decoder {
     this.#multiply(layer.feedForwardOutput, { x: activated, rows, out: hidden, adds: true });
   }
 
-  /** The logits of the rows that want them, a few rows at a time. */
+  /** Computes the requested logits, a few rows at a time. */
   #output(rows: readonly StepRow[], onLogits: OnLogits): void {
     const { hidden, normalized, logits, logitRowCount } = this.#work;
     const rowBytes = this.#shape.hiddenSize * 4;
-    const wanted = rows.flatMap(({ partIndex, wantsLogits }, row) =>
+    const logitRows = rows.flatMap(({ partIndex, wantsLogits }, row) =>
       wantsLogits ? [{ partIndex, row }] : [],
     );
-    for (let start = 0; start < wanted.length; start += logitRowCount) {
-      const some = wanted.slice(start, start + logitRowCount);
+    for (let start = 0; start < logitRows.length; start += logitRowCount) {
+      const some = logitRows.slice(start, start + logitRowCount);
       for (const [index, { row }] of some.entries()) {
         this.#normalize(hidden + row * rowBytes, {
           rows: 1,
@@ -197,11 +197,11 @@ export class Decoder {
     const start = address / 4;
     const end = address + outputSize * 4;
     const { exponentials } = this.#work;
-    // Ids that only fill the last panel are never drawn.
+    // Ids that only pad the last panel are never drawn.
     this.#floats.fill(-Infinity, start + vocabularySize, start + outputSize);
     return {
       logits: this.#floats.subarray(start, start + vocabularySize),
-      soften: (temperature) => {
+      softmax: (temperature) => {
         const largest = this.#kernels.largest(address, end);
         const sum = this.#kernels.exponentials(address, end, largest, temperature, exponentials);
         const first = exponentials / 4;
@@ -222,7 +222,9 @@ export class Decoder {
     this.#kernels.normalizeHidden(x, rowBytes, rows, weights, out, rowBytes);
   }
 
-  /** Where it adds, the product is added to what is in `out`; the matrix has no bias then. */
+  /**
+   * Multiplies rows with a matrix. `adds` adds the product to `out`; the matrix then has no bias.
+   */
   #multiply(
     { weights, bias, inputSize, outputSize }: LinearAddress,
     { x, rows, out, adds = false }: { x: number; rows: number; out: number; adds?: boolean },

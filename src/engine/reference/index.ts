@@ -1,4 +1,4 @@
-// The reference engine's one door: nothing else of this folder is imported from outside of it.
+// The public part of the reference engine. No other file imports from this folder's other files.
 export type { RandomModelConfig } from "./random-model.ts";
 export { writeRandomModel } from "./random-model.ts";
 export type { ReferenceEngineOptions } from "./reference-engine.ts";

@@ -1,18 +1,19 @@
-/** Logits of one token: of the id that follows it. Valid only while it is handed over. */
+/** The logits of the id after one token. Valid only during the call that receives them. */
 export interface LogitRow {
-  /** One for each id of the vocabulary. */
+  /** One logit for each id of the vocabulary. */
   readonly logits: Float32Array;
   /**
-   * The softmax of the logits divided by a temperature above 0: `exponentials[id] / sum` is the
-   * probability of an id, and `-logit difference / temperature - log(sum)` its logarithm.
+   * Computes the softmax of the logits divided by a temperature above 0. The probability of an id
+   * is `exponentials[id] / sum`, and its logarithm is `(logits[id] - largest) / temperature -
+   * log(sum)`.
    */
-  soften(temperature: number): SoftenedRow;
+  softmax(temperature: number): SoftmaxRow;
 }
 
-/** A softmax before its division. The array is overwritten by the next one. */
-interface SoftenedRow {
+/** A softmax before its division. The next call overwrites the array. */
+interface SoftmaxRow {
   readonly exponentials: Float32Array;
   readonly sum: number;
-  /** The largest logit, whose exponential is 1. */
+  /** The largest logit. Its exponential is 1. */
   readonly largest: number;
 }

@@ -1,8 +1,9 @@
 import { writeFile } from "node:fs/promises";
-import { makeFolder } from "../../files/make-folder.ts";
 import path from "node:path";
+import { makeFolder } from "../../files/make-folder.ts";
+import { mixBits } from "../in-process/random-numbers.ts";
 
-/** The fields of `config.json` that say what a model looks like. */
+/** The fields of `config.json` that describe a model's shape. */
 export interface RandomModelConfig {
   readonly architectures: readonly ["LlamaForCausalLM" | "Qwen2ForCausalLM" | "Qwen3ForCausalLM"];
   readonly vocab_size: number;
@@ -18,9 +19,9 @@ export interface RandomModelConfig {
 }
 
 /**
- * Writes a model's folder with weights that look random: each is a function of the seed, its
- * tensor's name and its place, exact to the bit, so that other programs can make the same model
- * without a file. Its text makes no sense, its shapes and figures do.
+ * Writes a model's folder with pseudo-random weights. Each weight depends only on the seed, its
+ * tensor's name and its index, exact to the bit, so that other programs can generate the same
+ * model. Its text makes no sense, but its shapes and numbers are realistic.
  */
 export async function writeRandomModel(
   folder: string,
@@ -99,8 +100,8 @@ function listLayerTensors(config: RandomModelConfig, prefix: string): readonly T
 }
 
 /**
- * Matrices have a variance of 4 / inputs, so that what goes through them neither fades nor swamps
- * the rest and logits differ by whole units; norms lie around 1, biases around 0.
+ * Returns a tensor's weights. Matrices have a variance of 4 / inputs, so that activations neither
+ * vanish nor explode and logits differ by several units. Norms are near 1, biases near 0.
  */
 function randomTensor({ name, shape }: Tensor, seed: number): Float32Array<ArrayBuffer> {
   const isNorm = name.endsWith("norm.weight");
@@ -109,29 +110,18 @@ function randomTensor({ name, shape }: Tensor, seed: number): Float32Array<Array
   const stream = nameHash(name, seed);
   return Float32Array.from(
     { length: elementCount(shape) },
-    (_, index) => (isNorm ? 1 : 0) + scale * centered(mix(stream + Math.imul(index, 0x9e3779b9))),
+    (_, index) =>
+      (isNorm ? 1 : 0) + scale * centered(mixBits(stream + Math.imul(index, 0x9e3779b9))),
   );
 }
 
-/** A number from -1 up to 1 from the high 24 bits, so that no step of the arithmetic rounds it. */
+/** Returns a number in [-1, 1) from the high 24 bits, so that no step of the computation rounds. */
 function centered(bits: number): number {
   return (bits >>> 8) / 2 ** 23 - 1;
 }
 
 function nameHash(name: string, seed: number): number {
   let state = seed | 0;
-  for (const character of name) state = mix(Math.imul(state, 31) + character.charCodeAt(0));
+  for (const character of name) state = mixBits(Math.imul(state, 31) + character.charCodeAt(0));
   return state;
-}
-
-/**
- * Spreads 32 bits over 32 bits.
- *
- * **Source:** fmix32 of aappleby/smhasher src/MurmurHash3.cpp.
- */
-function mix(value: number): number {
-  let state = value | 0;
-  state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
-  state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
-  return state ^ (state >>> 16);
 }

@@ -24,11 +24,11 @@ const config: RandomModelConfig = {
   max_position_embeddings: 512,
   tie_word_embeddings: true,
 };
-/** Keys and values of 16 positions. */
+/** Bytes of keys and values of 16 positions. */
 const BLOCK_BYTES = 2 * 2 * 2 * 16 * 16 * 4;
 
 let folder: string;
-/** Of each request of `BATCH`, sampled with nothing else at the same time and nothing cached. */
+/** The expected result of each request of `BATCH`, sampled alone and without cache. */
 let alone: readonly ReturnType<typeof sampled>[];
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), "turnwright-reference-"));
@@ -58,7 +58,7 @@ function toRequest(index: number, changes: Partial<GenerateRequest> = {}): Gener
   };
 }
 
-/** What must not depend on anything but the request. */
+/** The part of a generation that depends only on the request. */
 function sampled({ outputIds, logprobs, finish }: Generation) {
   return { outputIds, logprobs, finish };
 }
@@ -68,7 +68,7 @@ const BATCH = Array.from({ length: 32 }, (_, index) => toRequest(index));
 async function generateAlone(requests: readonly GenerateRequest[]) {
   const results = [];
   for (const request of requests) {
-    // A new engine each: nothing is cached.
+    // A new engine for each request, so that nothing is cached.
     const engine = await start();
     results.push(sampled(await engine.generate(request)));
     await engine.close();
@@ -87,7 +87,7 @@ describe("generate()", () => {
     await engine.close();
   });
 
-  test("samples the same bytes when the cache is too small for all at once", async () => {
+  test("samples the same bytes if the cache is too small for all requests", async () => {
     for (const blockCount of [9, 14, 40]) {
       const engine = await start({ kvMemoryBytes: blockCount * BLOCK_BYTES });
       const together = await Promise.all(BATCH.map((request) => engine.generate(request)));
@@ -96,7 +96,7 @@ describe("generate()", () => {
     }
   });
 
-  test("samples the same bytes whatever the batch's size", async () => {
+  test("samples the same bytes with any batch size", async () => {
     for (const maxBatch of [1, 3]) {
       const engine = await start({ maxBatch });
       const together = await Promise.all(BATCH.slice(0, 8).map((each) => engine.generate(each)));
@@ -105,7 +105,7 @@ describe("generate()", () => {
     }
   });
 
-  test("computes what the samples of a group share once, and the turns of an episode", async () => {
+  test("computes the shared prompt of a group once, and the turns of an episode once", async () => {
     const engine = await start();
     const promptIds = prompt(100, 3);
     const group = await Promise.all(
@@ -119,12 +119,12 @@ describe("generate()", () => {
     const first = group[2]?.outputIds ?? [];
     const next = [...promptIds, ...first, ...prompt(9, 5)];
     const turn = await engine.generate(toRequest(2, { promptIds: next }));
-    // All whole blocks up to the last id that the first turn computed.
+    // All full blocks up to the last id that the first turn computed.
     expect(turn.cachedTokenCount).toBe(Math.floor((100 + 29) / 16) * 16);
     await engine.close();
   });
 
-  test("draws by seed and session, and without a seed anew each time", async () => {
+  test("draws by seed and session, and differently each time without a seed", async () => {
     const engine = await start();
     const draw = async (changes: Partial<GenerateRequest>) =>
       (await engine.generate(toRequest(0, { maxNewTokens: 30, ...changes }))).outputIds.join();
@@ -157,7 +157,7 @@ describe("generate()", () => {
     await engine.close();
   });
 
-  test("keeps to top-k, top-p and min-p, with logprobs before them", async () => {
+  test("applies top-k, top-p and min-p, with logprobs before them", async () => {
     const engine = await start();
     const greedy = await engine.generate(toRequest(0, { sampling: { temperature: 0 } }));
     for (const filter of [{ topK: 1 }, { topP: 1e-6 }, { minP: 1 }]) {
@@ -167,7 +167,7 @@ describe("generate()", () => {
     await engine.close();
   });
 
-  test("ends on the request's stop ids and on the model's own, which it returns", async () => {
+  test("ends on the request's and the model's stop ids, and returns them", async () => {
     const engine = await start();
     const free = await engine.generate(toRequest(0));
     const matched = free.outputIds[5] ?? -1;
@@ -188,7 +188,7 @@ describe("generate()", () => {
     await stopping.close();
   });
 
-  test("ends with `length` after as many tokens as asked for", async () => {
+  test("ends with `length` after the requested number of tokens", async () => {
     const engine = await start();
     const generation = await engine.generate(toRequest(0, { maxNewTokens: 7 }));
     expect(generation.outputIds).toHaveLength(7);
@@ -196,7 +196,7 @@ describe("generate()", () => {
     await engine.close();
   });
 
-  test("goes on with the others when one is cancelled", async () => {
+  test("continues with other calls if one is cancelled", async () => {
     const engine = await start();
     const expected = sampled(await engine.generate(toRequest(1)));
     const controller = new AbortController();
@@ -211,7 +211,7 @@ describe("generate()", () => {
     await engine.close();
   });
 
-  test("fails as `engine/nan` where a weight is no number", async () => {
+  test("fails with `engine/nan` if a weight is not a number", async () => {
     const modelDir = path.join(folder, "broken");
     await writeRandomModel(modelDir, { config, seed: 1 });
     const file = path.join(modelDir, "model.safetensors");
@@ -228,7 +228,7 @@ describe("generate()", () => {
 });
 
 describe("score()", () => {
-  test("gives the bits that were recorded when sampling, from cache or not", async () => {
+  test("returns the bits that were sampled, from cache or not", async () => {
     const engine = await start();
     const sampling = { seed: 4, temperature: 0.8 };
     const request = toRequest(3, { sampling, maxNewTokens: 50 });
@@ -252,7 +252,7 @@ describe("loadWeights()", () => {
     return dir;
   };
 
-  test("samples as an engine that was started with them, and remembers nothing of the others", async () => {
+  test("samples as an engine that was started with the new weights, without old cache entries", async () => {
     const step = await weights("step-1", 2);
     const fresh = await start({ modelDir: step });
     const expected = await Promise.all(BATCH.slice(0, 4).map((each) => fresh.generate(each)));
@@ -271,11 +271,11 @@ describe("loadWeights()", () => {
     await engine.close();
   });
 
-  test("keeps what it had where a folder has none, those of another model, or a file that ends too soon", async () => {
+  test("keeps the previous weights if a folder has none, those of another model, or an incomplete file", async () => {
     const short = await weights("short", 3);
     const file = path.join(short, "model.safetensors");
-    const whole = await readFile(file);
-    await writeFile(file, whole.subarray(0, whole.length - 4000));
+    const complete = await readFile(file);
+    await writeFile(file, complete.subarray(0, complete.length - 4000));
     const engine = await start();
     for (const [dir, message] of [
       [path.join(folder, "nowhere"), "nowhere"],
@@ -288,11 +288,11 @@ describe("loadWeights()", () => {
     await engine.close();
   });
 
-  test("refuses while a call is under way, and lets those wait that come meanwhile", async () => {
+  test("refuses while a call is pending, and makes calls during the load wait", async () => {
     const step = await weights("step-2", 2);
     const engine = await start();
     const call = engine.generate(BATCH[0]!);
-    await expect(engine.loadWeights(step)).rejects.toThrow("1 calls are under way");
+    await expect(engine.loadWeights(step)).rejects.toThrow("1 calls are pending");
     expect(sampled(await call)).toEqual(alone[0]);
     const loaded = engine.loadWeights(step, "2");
     const [meanwhile] = await Promise.all([engine.generate(BATCH[0]!), loaded]);
@@ -302,7 +302,7 @@ describe("loadWeights()", () => {
 });
 
 describe("describe()", () => {
-  test("names the model and the context that the cache bounds", async () => {
+  test("names the model, and the context length that the cache allows", async () => {
     const engine = await start({ kvMemoryBytes: 10.5 * BLOCK_BYTES, policyVersion: "7" });
     expect(await engine.describe()).toEqual({
       kind: "reference",
@@ -322,7 +322,7 @@ describe("describe()", () => {
   });
 });
 
-/** Threads run the build; an older one is another engine. */
+/** Threads run the compiled code. An older build would be another engine. */
 const built = new URL("../../../dist/src/engine/reference/thread/worker.js", import.meta.url);
 const hasWorker = await isBuildFresh();
 if (!hasWorker) console.log("Worker threads are not tested: run `npm run build` first");
@@ -348,7 +348,7 @@ describe.skipIf(!hasWorker)("in worker threads", () => {
     }
   });
 
-  test("calls under way end when the engine is closed", async () => {
+  test("pending calls end when the engine is closed", async () => {
     const engine = await start({ threads: 1 });
     const call = engine.generate(toRequest(0, { maxNewTokens: 400 }));
     const ended = expect(call).rejects.toMatchObject({ code: "engine/unreachable" });
@@ -356,7 +356,7 @@ describe.skipIf(!hasWorker)("in worker threads", () => {
     await ended;
   });
 
-  test("neither idle threads nor an engine left open keep the process alive", async () => {
+  test("neither idle threads nor an open engine keep the process alive", async () => {
     const module = new URL("../reference-engine.js", built);
     const script = `
       import { createReferenceEngine } from ${JSON.stringify(module.href)};
@@ -373,7 +373,7 @@ describe.skipIf(!hasWorker)("in worker threads", () => {
 });
 
 describe("createReferenceEngine()", () => {
-  test("refuses threads, batches and memory that make no sense", async () => {
+  test("refuses invalid threads, batches and memory", async () => {
     await expect(start({ threads: -1 })).rejects.toThrow(/-1 as threads/);
     await expect(start({ maxBatch: 0 })).rejects.toThrow(/0 as maxBatch/);
     await expect(start({ kvMemoryBytes: 1_000 })).rejects.toThrow(/1000 as kvMemoryBytes: a block/);
@@ -381,26 +381,26 @@ describe("createReferenceEngine()", () => {
   });
 });
 
-test("a turn that is cut short is the beginning of the whole one", async () => {
+test("a turn that is cut short is the start of the complete one", async () => {
   const engine = await start();
   const cut = new AbortController();
   const [request] = BATCH;
-  const whole = alone[0]!;
+  const complete = alone[0]!;
   const call = engine.generate({ ...request!, maxNewTokens: 300 }, { cutShort: cut.signal });
-  // Beside it on the same thread: when this one is done, the other has sampled as much.
+  // The other call runs on the same thread: when it is done, this one has as many tokens.
   await engine.generate({ ...BATCH[0]!, requestId: "beside", maxNewTokens: 4 });
   cut.abort();
   const { outputIds, logprobs, finish } = await call;
   expect(finish).toEqual({ type: "length" });
   expect(outputIds.length).toBeGreaterThan(0);
   expect(outputIds.length).toBeLessThan(300);
-  const length = Math.min(outputIds.length, whole.outputIds.length);
-  expect(outputIds.slice(0, length)).toEqual(whole.outputIds.slice(0, length));
-  expect(logprobs.slice(0, length)).toEqual(whole.logprobs.slice(0, length));
+  const length = Math.min(outputIds.length, complete.outputIds.length);
+  expect(outputIds.slice(0, length)).toEqual(complete.outputIds.slice(0, length));
+  expect(logprobs.slice(0, length)).toEqual(complete.logprobs.slice(0, length));
   await engine.close();
 });
 
-test("who listens is told of each token, and what is sampled is the same", async () => {
+test("`onTokens` receives each token, and the sampled ids are the same", async () => {
   const engine = await start();
   const told: { readonly ids: number[]; readonly logprobs: number[]; count: number }[] = [];
   const heard = await Promise.all(

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { isDeepStrictEqual } from "node:util";
 import { UsageError } from "../../errors.ts";
+import { checkCount } from "../in-process/check-count.ts";
 import { buildKernels } from "./kernels/build-kernels.ts";
 import { loadWeights } from "./model/load-weights.ts";
 import { planMemory, toKernelShape } from "./model/memory-plan.ts";
@@ -14,21 +15,24 @@ import { compileModule, createSharedMemory } from "./wasm/web-assembly.ts";
 
 /** Settings of `createReferenceEngine()`. */
 export interface ReferenceEngineOptions {
-  /** The model's folder, as Hugging Face lays it out. */
+  /** The model's folder in Hugging Face's layout. */
   readonly modelDir: string;
   /**
-   * Worker threads. Default: one for each core. 0 computes on the calling thread, a step of some
-   * milliseconds between turns of its event loop: for tests and debuggers.
+   * Number of worker threads. Default: one for each core. 0 computes on the calling thread, in
+   * steps of some milliseconds, for tests and debuggers.
    */
   readonly threads?: number;
-  /** Sequences computed at once, in all threads together; more wait. Default: 64 for each thread. */
+  /**
+   * Maximum number of sequences that are computed at once, in all threads together. Further calls
+   * wait. Default: 64 for each thread.
+   */
   readonly maxBatch?: number;
   /**
-   * Bytes for keys and values, in all threads together. The machine gives them as they are first
-   * used. Default: 1 GiB.
+   * Bytes for keys and values, in all threads together. The machine allocates them when they are
+   * first used. Default: 1 GiB.
    */
   readonly kvMemoryBytes?: number;
-  /** What the policy's version is recorded as. Default `""`. */
+  /** The recorded policy version. Default `""`. */
   readonly policyVersion?: string;
 }
 
@@ -37,15 +41,19 @@ const PREFILL_ROWS = 128;
 const KEY_VALUE_BYTES = 2 ** 30;
 
 /**
- * Loads a small Llama-, Qwen2- or Qwen3-type decoder and samples from it in this process: no server,
- * no GPU. Weights and arithmetic are in single precision; a token's logprob has the same bits whatever
- * else is sampled at the same time, from cache or not, and in `score()`. With a seed the ids depend on
- * the seed, the session and the prompt alone. Logprobs are those of the softmax of logits divided by
- * the temperature, before top-k, top-p and min-p; greedy ones those at temperature 1.
+ * Loads a small decoder of type Llama, Qwen2 or Qwen3 and samples from it in this process, without
+ * a server or GPU.
  *
- * Besides the request's stop ids, the model's own (`eos_token_id`) end a turn.
+ * Weights and arithmetic are in single precision. A token's logprob has the same bits with any
+ * other calls at the same time, from cache or not, and in `score()`. With a seed, the ids depend
+ * only on the seed, the session and the prompt.
  *
- * @throws UsageError naming folder, file, field and remedy where the model cannot be used.
+ * Logprobs are those of the softmax of logits divided by the temperature, before top-k, top-p and
+ * min-p. At temperature 0 they are those at temperature 1.
+ *
+ * The model's own end ids (`eos_token_id`) end a turn as well as the request's stop ids.
+ *
+ * @throws UsageError naming folder, file, field and remedy if the model cannot be used.
  */
 export async function createReferenceEngine({
   modelDir,
@@ -54,9 +62,9 @@ export async function createReferenceEngine({
   kvMemoryBytes = KEY_VALUE_BYTES,
   policyVersion,
 }: ReferenceEngineOptions): Promise<ReloadableEngine> {
-  checkCount("threads", threads, { least: 0, most: 256 });
-  checkCount("maxBatch", maxBatch, { least: 1, most: 65_536 });
-  checkCount("kvMemoryBytes", kvMemoryBytes, { least: 1, most: 2 ** 32 });
+  checkCount("threads", threads, { min: 0, max: 256 });
+  checkCount("maxBatch", maxBatch, { max: 65_536 });
+  checkCount("kvMemoryBytes", kvMemoryBytes, { max: 2 ** 32 });
   const shape = await readDecoderShape(modelDir);
   const threadCount = Math.max(1, threads);
   const plan = planMemory(shape, {
@@ -67,10 +75,10 @@ export async function createReferenceEngine({
   });
   const memory = createSharedMemory(plan.pages);
   const { weights, contextLength } = plan;
-  const fill = async (dir: string): Promise<void> =>
+  const load = async (dir: string): Promise<void> =>
     await loadWeights(await readTensorDirectory(dir), { shape, weights, memory });
-  await fill(modelDir);
-  let filledFrom = modelDir;
+  await load(modelDir);
+  let loadedDir = modelDir;
   const module = await compileModule(buildKernels(toKernelShape(shape)));
   const start = threads === 0 ? startOnThisThread : startWorkerThread;
   return createThreadedEngine({
@@ -94,24 +102,13 @@ export async function createReferenceEngine({
         );
       }
       try {
-        await fill(dir);
+        await load(dir);
       } catch (error) {
-        // A file may end too soon, when other tensors are in their places already.
-        await fill(filledFrom);
+        // A file may end early, after other tensors were already replaced.
+        await load(loadedDir);
         throw error;
       }
-      filledFrom = dir;
+      loadedDir = dir;
     },
   });
-}
-
-function checkCount(
-  name: string,
-  value: number,
-  { least, most }: { least: number; most: number },
-): void {
-  if (Number.isSafeInteger(value) && value >= least && value <= most) return;
-  throw new UsageError(
-    `Cannot use ${value} as ${name}: expected a whole number, ${least} to ${most}`,
-  );
 }

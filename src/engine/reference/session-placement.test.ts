@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { SessionPlacement } from "./session-placement.ts";
 
 describe("SessionPlacement", () => {
-  test("spreads sessions evenly, those of a later call too", () => {
+  test("spreads sessions evenly, also those of later calls", () => {
     const placement = new SessionPlacement(2);
     const threads = Array.from({ length: 6 }, (_, index) => placement.enter(`s${index}`));
     expect(threads).toEqual([0, 1, 0, 1, 0, 1]);
@@ -11,7 +11,7 @@ describe("SessionPlacement", () => {
     expect(placement.enter("new")).toBe(0);
   });
 
-  test("keeps a session where its earlier turns are", () => {
+  test("keeps a session on the thread of its earlier turns", () => {
     const placement = new SessionPlacement(3);
     placement.leave(placement.enter("a"));
     const home = placement.enter("b");
@@ -22,7 +22,7 @@ describe("SessionPlacement", () => {
     }
   });
 
-  test("moves a session away from a thread that has far more to do", () => {
+  test("moves a session away from a thread with far more calls", () => {
     const placement = new SessionPlacement(2);
     placement.leave(placement.enter("a"));
     placement.leave(placement.enter("b"));

@@ -1,9 +1,9 @@
-/** Sessions remembered; those of finished episodes are never asked for again. */
+/** Maximum number of remembered sessions. Sessions of finished episodes do not return. */
 const MAX_SESSIONS = 65_536;
 
 /**
- * Decides which thread samples a call. A session stays on its thread, where its earlier turns are
- * cached, unless that one has far more to do than another.
+ * Assigns calls to threads. A session stays on its thread, where its earlier turns are cached,
+ * unless that thread has far more calls than another one.
  */
 export class SessionPlacement {
   readonly #loads: number[];
@@ -15,12 +15,12 @@ export class SessionPlacement {
     this.#sessionCounts = [...this.#loads];
   }
 
-  /** Calls under way in a thread. */
+  /** Returns the number of pending calls of a thread. */
   loadOf(thread: number): number {
     return this.#loads[thread] ?? 0;
   }
 
-  /** The thread for a call; `leave()` must follow when the call has ended. */
+  /** Returns the thread for a call. Call `leave()` when the call has ended. */
   enter(sessionId: string): number {
     const home = this.#homes.get(sessionId);
     const idlest = this.#findIdlest();
@@ -45,7 +45,7 @@ export class SessionPlacement {
     return idlest;
   }
 
-  /** The session becomes the one used last. */
+  /** Sets the session's thread and marks the session as the most recently used. */
   #setHome(sessionId: string, thread: number): void {
     this.#forget(sessionId);
     this.#homes.set(sessionId, thread);

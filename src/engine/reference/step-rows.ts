@@ -10,24 +10,24 @@ import { ROW_ENTRY_BYTES } from "./kernels/rotate.ts";
 import type { DecoderShape } from "./model/decoder-shape.ts";
 import type { WorkAddresses } from "./model/memory-plan.ts";
 
-/** Tokens of one sequence that a step computes. */
+/** The tokens of one sequence in a step. */
 export interface DecoderPart {
-  /** The table of the sequence's blocks. */
+  /** The index of the sequence's table of blocks. */
   readonly slot: number;
-  /** Consecutive from `firstPosition`; all earlier positions are in the sequence's blocks. */
+  /** Ids from `firstPosition` on. The sequence's blocks contain all earlier positions. */
   readonly ids: Int32Array;
   readonly firstPosition: number;
-  /** The first of `ids` whose logits are wanted; `ids.length` where none are. */
+  /** The index of the first id with requested logits, or `ids.length` for none. */
   readonly firstLogit: number;
 }
 
-/** Rows that attention goes over the cached keys with together. */
+/** Rows that read the cached keys together. */
 export interface AttentionTile {
   readonly firstRow: number;
   readonly rowCount: number;
-  /** Positions of the longest sequence's blocks. */
+  /** Number of positions of the longest sequence's blocks. */
   readonly limit: number;
-  /** The address of its spans, and that behind the last one. */
+  /** The address of the tile's spans. `spanEnd` is exclusive. */
   readonly spans: number;
   readonly spanEnd: number;
 }
@@ -38,11 +38,11 @@ export interface StepRow {
   readonly id: number;
   readonly position: number;
   readonly wantsLogits: boolean;
-  /** Addresses of the keys in the sequence's blocks, the row's own the last. */
+  /** Addresses of the keys of the sequence's blocks, up to the row's own block. */
   readonly blocks: Int32Array;
 }
 
-/** Which blocks the sequences have, and how a step's tokens are laid out over the rows. */
+/** The sequences' blocks, and the layout of a step's tokens in rows. */
 export class StepRows {
   readonly #work: WorkAddresses;
   readonly #integers: Int32Array;
@@ -64,7 +64,7 @@ export class StepRows {
     this.#blockTables = new Int32Array(work.slotCount * work.tableLength);
   }
 
-  /** Puts a block into a sequence's table. `index` counts blocks from the sequence's start. */
+  /** Sets a block of a sequence's table. `index` counts blocks from the sequence's start. */
   setBlock(slot: number, { index, block }: { index: number; block: number }): void {
     const { tableLength, blocks } = this.#work;
     assertInvariant(index < tableLength, "a sequence has more blocks than its table");
@@ -72,8 +72,8 @@ export class StepRows {
   }
 
   /**
-   * Gives the parts' tokens their rows and writes the table of rows. Sequences that share blocks
-   * come one behind the other, so that attention goes over these with all of them at once.
+   * Assigns rows to the parts' tokens and writes the table of rows. Sequences that share blocks get
+   * consecutive rows, so that attention reads these blocks once for all of them.
    */
   layOut(parts: readonly DecoderPart[]): readonly StepRow[] {
     const rows = parts
@@ -104,7 +104,7 @@ export class StepRows {
     this.#integers[entry + 3] = position + 1;
   }
 
-  /** Cuts the rows into tiles and lists for each which of its rows see which blocks. */
+  /** Divides the rows into tiles, and lists the blocks that each tile's rows see. */
   tile(rows: readonly StepRow[]): readonly AttentionTile[] {
     const tiles: AttentionTile[] = [];
     let spans = this.#work.spans;
@@ -120,9 +120,9 @@ export class StepRows {
   }
 
   /**
-   * Writes the spans of rows that have the blocks before `index` in common; returns the address
-   * behind the last span. Blocks that a row has for itself come one behind the other, as they
-   * mostly lie: memory gives what is read on and on several times as fast.
+   * Writes the spans of rows that share the blocks before `index`, and returns the end address. A
+   * row's own blocks are listed consecutively, as they mostly are in memory, because memory reads
+   * sequential data several times as fast.
    */
   #writeSpans(
     rows: readonly StepRow[],
@@ -150,7 +150,10 @@ export class StepRows {
   }
 }
 
-/** Behind the last of the rows from `start` on that have the same block, or none. */
+/**
+ * Returns the index after the last consecutive row from `start` on that has the same block, or
+ * none.
+ */
 function endOfGroup(
   rows: readonly StepRow[],
   { start, end, index }: { start: number; end: number; index: number },
@@ -162,7 +165,7 @@ function endOfGroup(
   return end;
 }
 
-/** By the first block that differs; one that the other begins with comes first. */
+/** Compares by the first block that differs. A prefix comes first. */
 function compareBlocks(left: Int32Array, right: Int32Array): number {
   const length = Math.min(left.length, right.length);
   for (let index = 0; index < length; index++) {

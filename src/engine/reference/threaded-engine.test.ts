@@ -9,10 +9,10 @@ import type { SamplingThread, StartThread, ThreadListeners } from "./thread/star
 import type { ThreadReply, ThreadRequest } from "./thread/thread-message.ts";
 import { createThreadedEngine } from "./threaded-engine.ts";
 
-/** What a thread is asked of one call. */
-type KeyedRequest = Exclude<ThreadRequest, { readonly type: "forget" }>;
+/** A request of one call. */
+type KeyedRequest = Exclude<ThreadRequest, { readonly type: "clear-cache" }>;
 
-/** A thread that a test answers for. */
+/** A thread whose replies the test sends. */
 interface ScriptedThread {
   readonly start: StartThread;
   readonly requests: readonly KeyedRequest[];
@@ -40,7 +40,7 @@ function scriptedThread(
       listeners = given;
       return {
         post(request) {
-          if (request.type === "forget") return;
+          if (request.type === "clear-cache") return;
           requests.push(request);
           const reply = answer(request);
           if (reply !== undefined) queueMicrotask(() => given.onMessage(reply));
@@ -148,7 +148,7 @@ function startScenario(scenario: EngineScenario): Promise<EngineUnderTest> {
   });
 }
 
-test("a cancelled call's thread is told so, and its late answer is dropped", async () => {
+test("a cancelled call is aborted in its thread, and its late reply is dropped", async () => {
   const thread = scriptedThread();
   const engine = engineOver([thread]);
   const controller = new AbortController();
@@ -183,7 +183,7 @@ test("a thread keeps the process alive only while it has calls", async () => {
   expect(thread.isClosed()).toBe(true);
 });
 
-test("a lost thread ends all calls as `engine/unreachable` with its cause, and the engine with them", async () => {
+test("a lost thread ends all calls with `engine/unreachable` and its cause, and closes the engine", async () => {
   const threads = [scriptedThread(), scriptedThread()];
   const engine = engineOver(threads);
   const calls = ["a", "b"].map((sessionId) => engine.generate({ ...request, sessionId }));
@@ -195,7 +195,7 @@ test("a lost thread ends all calls as `engine/unreachable` with its cause, and t
   await expect(engine.score({ ids: [1, 2], sampling: {} })).rejects.toMatchObject(lost);
 });
 
-test("a thread's failure is the call's", async () => {
+test("a thread's failure fails the call", async () => {
   const thread = scriptedThread(({ key }) => ({
     type: "failed",
     key,
@@ -244,7 +244,7 @@ for (const [what, change, code, message] of refused) {
   });
 }
 
-test("score() refuses a start outside of the ids, and asks nothing for none", async () => {
+test("score() refuses a start outside of the ids, and sends no request for an empty range", async () => {
   const thread = scriptedThread();
   const engine = engineOver([thread]);
   const sampling = {};
@@ -257,7 +257,7 @@ test("score() refuses a start outside of the ids, and asks nothing for none", as
   expect(thread.requests).toEqual([]);
 });
 
-test("a turn that is cut short is answered with what the thread has", async () => {
+test("a turn that is cut short returns the thread's tokens so far", async () => {
   const thread = scriptedThread((message) =>
     message.type === "cut-short"
       ? {

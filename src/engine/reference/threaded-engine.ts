@@ -13,49 +13,56 @@ import type {
 import type { RequestLimits } from "../in-process/check-request.ts";
 import {
   checkGenerateRequest,
-  checkScoreRequest,
+  checkScoreLimits,
   checkTemperature,
   checkSampling,
 } from "../in-process/check-request.ts";
+import { toGeneration } from "../in-process/to-generation.ts";
 import { TokenListener } from "../in-process/token-listener.ts";
 import { SessionPlacement } from "./session-placement.ts";
 import type { SamplingThread, StartThread } from "./thread/start-thread.ts";
-import type { GenerateCall, ScoreCall, ThreadNews, ThreadReply } from "./thread/thread-message.ts";
+import type {
+  GenerateCall,
+  ScoreCall,
+  TokenMessage,
+  ThreadReply,
+} from "./thread/thread-message.ts";
 
-/** An engine in this process: samples, and scores what was sampled. */
+/** An engine in this process that samples and scores. */
 export type ScoringEngine = Engine & Required<Pick<Engine, "score">>;
 
-/** A scoring engine whose weights can be changed while it stays. */
+/** A scoring engine that can replace its weights. */
 export interface ReloadableEngine extends ScoringEngine {
   /**
-   * Loads the weights of another folder of the same model, such as a training step's. Calls that are made
-   * meanwhile wait for it. Where it rejects, the engine has the weights before.
+   * Loads the weights of another folder of the same model, for example of a training step. Calls
+   * during the load wait for it. If the load fails, the engine keeps the previous weights.
    *
-   * @param policyVersion - What is sampled from then on is recorded as; absent: as before.
-   * @throws UsageError naming folder, file and remedy where they cannot be used, and while a call is
-   *   under way.
+   * @param policyVersion - The version that is recorded from then on. Default: unchanged.
+   * @throws UsageError naming folder, file and remedy if the weights cannot be used, and while a
+   *   call is pending.
    */
   loadWeights(modelDir: string, policyVersion?: string): Promise<void>;
 }
 
-/** A call under way. */
+/** A pending call. */
 interface PendingCall {
   readonly thread: number;
-  readonly resolve: (reply: ThreadReply | Deafened) => void;
+  readonly resolve: (reply: ThreadReply | ListenerFailed) => void;
   readonly reject: (error: unknown) => void;
   readonly listener: TokenListener | undefined;
 }
 
-/** What ends a call without an answer: its listener has thrown. */
-interface Deafened {
-  readonly type: "deafened";
+/** The end of a call after its `onTokens` has thrown. */
+interface ListenerFailed {
+  readonly type: "listener-failed";
 }
 
 type Call = Omit<GenerateCall, "key"> | Omit<ScoreCall, "key">;
 
 /**
- * An engine over threads that sample and score: checks requests, spreads sessions over the threads,
- * and hands each call its own answer. It computes nothing itself, so the event loop stays free.
+ * Creates an engine over threads that sample and score. It checks requests, assigns sessions to
+ * threads, and resolves each call with its reply. It computes nothing itself, so the event loop
+ * stays free.
  */
 export function createThreadedEngine({
   startThreads,
@@ -66,22 +73,24 @@ export function createThreadedEngine({
   startThreads: readonly StartThread[];
   description: EngineDescription;
   limits: RequestLimits;
-  /** Puts the weights of a folder in the place of those that are there; rejects with these in place. */
+  /**
+   * Replaces the weights by those of a folder. If it rejects, the previous weights are in place.
+   */
   reload: (modelDir: string) => Promise<void>;
 }): ReloadableEngine {
   const pending = new Map<number, PendingCall>();
   const placement = new SessionPlacement(startThreads.length);
   let nextKey = 0;
-  /** Why no calls are taken any more. */
+  /** The reason why the engine accepts no more calls. */
   let end: RolloutError | undefined;
   let described = description;
-  /** Settles when no weights are being loaded. */
+  /** Resolves when no weights are being loaded. */
   const state: { loading?: Promise<void> | undefined } = {};
 
   const threads: readonly SamplingThread[] = startThreads.map((start) =>
     start({
       onMessage: (message) =>
-        message.type === "sampled" ? tell(message) : settle(message.key)?.resolve(message),
+        message.type === "sampled" ? report(message) : settle(message.key)?.resolve(message),
       onLost: (cause) =>
         endAll(
           new RolloutError("engine/unreachable", "Cannot sample: a thread is gone", { cause }),
@@ -89,7 +98,7 @@ export function createThreadedEngine({
     }),
   );
 
-  /** Takes a call out; undefined where nobody waits any more. */
+  /** Removes a pending call and returns it. Returns `undefined` if it has ended already. */
   function settle(key: number): PendingCall | undefined {
     const call = pending.get(key);
     if (call === undefined) return undefined;
@@ -99,13 +108,13 @@ export function createThreadedEngine({
     return call;
   }
 
-  /** What a caller throws is the end of its call. */
-  function tell({ key, id, logprob }: ThreadNews): void {
+  /** Reports a sampled token. Ends the call if its `onTokens` throws. */
+  function report({ key, id, logprob }: TokenMessage): void {
     const call = pending.get(key);
-    call?.listener?.tell({ tokenIds: [id], logprobs: [logprob] });
+    call?.listener?.report({ tokenIds: [id], logprobs: [logprob] });
     if (call?.listener?.hasThrown !== true) return;
     threads[call.thread]?.post({ type: "abort", key });
-    settle(key)?.resolve({ type: "deafened" });
+    settle(key)?.resolve({ type: "listener-failed" });
   }
 
   function endAll(reason: RolloutError): void {
@@ -124,7 +133,7 @@ export function createThreadedEngine({
       GenerateOptions,
       "signal" | "cutShort"
     >,
-  ): Promise<ThreadReply | Deafened> {
+  ): Promise<ThreadReply | ListenerFailed> {
     const key = nextKey++;
     const thread = placement.enter(sessionId);
     threads[thread]?.setBusy(true);
@@ -134,15 +143,15 @@ export function createThreadedEngine({
         settle(key)?.reject(signal?.reason);
       };
       const onCut = (): void => threads[thread]?.post({ type: "cut-short", key });
-      const unlisten = (): void => {
+      const stopListening = (): void => {
         signal?.removeEventListener("abort", onAbort);
         cutShort?.removeEventListener("abort", onCut);
       };
       pending.set(key, {
         thread,
         listener,
-        resolve: (reply) => (unlisten(), resolve(reply)),
-        reject: (error) => (unlisten(), reject(error)),
+        resolve: (reply) => (stopListening(), resolve(reply)),
+        reject: (error) => (stopListening(), reject(error)),
       });
       signal?.addEventListener("abort", onAbort, { once: true });
       cutShort?.addEventListener("abort", onCut, { once: true });
@@ -173,7 +182,7 @@ export function createThreadedEngine({
     } as const;
     const listener = new TokenListener(request, onTokens);
     const reply = await send(call, { sessionId, signal, cutShort, listener });
-    if (reply.type === "deafened") listener.complete({ outputIds: [], logprobs: [] });
+    if (reply.type === "listener-failed") listener.complete({ outputIds: [], logprobs: [] });
     if (reply.type !== "generated") throw failureOf(reply);
     const version = described.policyVersion ?? "";
     const generation = checkGeneration(toGeneration(request, reply, version), request);
@@ -187,7 +196,7 @@ export function createThreadedEngine({
   ): Promise<readonly number[]> {
     signal?.throwIfAborted();
     if (end !== undefined) throw end;
-    const from = checkScoreRequest(request, limits);
+    const from = checkScoreLimits(request, limits);
     const temperature = checkTemperature(request.sampling.temperature);
     if (from === request.ids.length) return [];
     while (state.loading !== undefined) await state.loading;
@@ -202,14 +211,14 @@ export function createThreadedEngine({
     while (state.loading !== undefined) await state.loading;
     if (pending.size > 0) {
       throw new UsageError(
-        `Cannot load ${modelDir}: ${pending.size} calls are under way; wait for them, or cut them short`,
+        `Cannot load ${modelDir}: ${pending.size} calls are pending; wait for them, or cut them short`,
       );
     }
     const done = reload(modelDir);
     state.loading = done.catch(() => {}).finally(() => (state.loading = undefined));
     await state.loading;
-    // By the weights that failed halfway, too, nothing was computed that is of use.
-    for (const thread of threads) thread.post({ type: "forget" });
+    // Cleared after a failed load too, because nothing in the cache is valid for sure.
+    for (const thread of threads) thread.post({ type: "clear-cache" });
     await done;
     const version = policyVersion === undefined ? {} : { policyVersion };
     described = { ...described, model: modelDir, ...version };
@@ -237,26 +246,8 @@ export function createThreadedEngine({
   };
 }
 
-function failureOf(reply: ThreadReply | Deafened): Error {
+function failureOf(reply: ThreadReply | ListenerFailed): Error {
   return reply.type === "failed"
     ? new RolloutError(reply.code, reply.message)
     : ownBug(`A thread answered with ${reply.type}`);
-}
-
-function toGeneration(
-  { requestId, promptIds }: GenerateRequest,
-  reply: Extract<ThreadReply, { type: "generated" }>,
-  policyVersion: string,
-): Generation {
-  const { outputIds, logprobs, finish, cachedTokenCount } = reply;
-  const tokenCount = outputIds.length;
-  return {
-    outputIds,
-    logprobs,
-    finish,
-    pieces: [{ requestId, tokenCount, policyVersion, finish: finish.type }],
-    promptTokenCount: promptIds.length,
-    cachedTokenCount,
-    discarded: [],
-  };
 }

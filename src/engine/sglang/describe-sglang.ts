@@ -7,15 +7,15 @@ import { isObject, parseLenientObject } from "../http/reply-reading.ts";
 import type { Worker } from "../http/worker-set.ts";
 import type { SglangSettings } from "./sglang-options.ts";
 
-/** What asking a server about itself works with. */
+/** The objects that `describeSglang()` works with. */
 interface DescribeContext extends Omit<ControlContext, "expected"> {
   readonly settings: SglangSettings;
 }
 
-/** What a server said of itself. */
+/** The description of a server. */
 interface DescribedServer {
   readonly description: EngineDescription;
-  /** Whether it is a router, which samples nothing itself and aborts nothing. */
+  /** True for a router, which forwards sampling requests and has no abort. */
   readonly isRouter: boolean;
 }
 
@@ -24,10 +24,10 @@ interface SglangControl extends DescribeContext {
 }
 
 /**
- * Asks a server for its model, its policy version and its context length. The addresses are asked in
- * turn until one answers.
+ * Requests a server's model, policy version and context length. Tries each address until one
+ * answers.
  *
- * @throws RolloutError of the last address where none answers.
+ * @throws the last address's RolloutError if none answers.
  */
 export async function describeSglang(
   workers: readonly Worker[],
@@ -36,7 +36,7 @@ export async function describeSglang(
   let isRouter = false;
   const control = { ...context, expected: "an SGLang server" };
   const description = await describeFirst(workers, async (worker) => {
-    isRouter = await findOutWhetherRouter(worker, control);
+    isRouter = await isRouterAt(worker, control);
     return describeWorker(worker, { isRouter, context: control });
   });
   return { description, isRouter };
@@ -62,8 +62,8 @@ async function describeWorker(
   };
 }
 
-/** Only a router lists workers. */
-async function findOutWhetherRouter(worker: Worker, context: SglangControl): Promise<boolean> {
+/** True for a router. Only a router has the page `/workers`. */
+async function isRouterAt(worker: Worker, context: SglangControl): Promise<boolean> {
   const { mode } = context.settings;
   if (mode !== "auto") return mode === "router";
   const reply = await getPage(worker, "/workers", context);
@@ -72,7 +72,7 @@ async function findOutWhetherRouter(worker: Worker, context: SglangControl): Pro
 
 async function getModelInfo(worker: Worker, context: SglangControl): Promise<JsonObject> {
   let reply = await getPage(worker, "/model_info", context);
-  // Releases before the rename.
+  // The name in older releases.
   if (reply.status === 404) reply = await getPage(worker, "/get_model_info", context);
   if (reply.status !== 200) throw refusedDescription(worker, reply, context);
   const info = parseLenientObject(reply.text);
@@ -84,7 +84,7 @@ async function getModelInfo(worker: Worker, context: SglangControl): Promise<Jso
   );
 }
 
-/** From the server's own arguments; absent where it was started without one. */
+/** Reads the context length from the server's arguments. `undefined` if it was not set. */
 async function getStatedContextLength(
   worker: Worker,
   context: SglangControl,
@@ -95,7 +95,7 @@ async function getStatedContextLength(
   return asNumber(parseLenientObject(reply.text)["context_length"]);
 }
 
-/** From the list of models, where the server states what the model itself allows. */
+/** Reads the context length from the list of models, which reports the model's own limit. */
 async function getModelContextLength(
   worker: Worker,
   context: SglangControl,

@@ -3,8 +3,8 @@ import { jsonWithIds } from "../http/json-with-ids.ts";
 import type { PieceRequest, ScorePiece } from "../http/piece-request.ts";
 
 /**
- * The JSON body of `POST /generate`. `logprob_start_len` of -1 asks for the output's logprobs only:
- * scoring the prompt would defeat the prefix cache.
+ * Returns the JSON body of `POST /generate`. A `logprob_start_len` of -1 requests logprobs of the
+ * output only: scoring the prompt would bypass the prefix cache.
  *
  * **Source:** sgl-project/sglang python/sglang/srt/managers/io_struct.py (GenerateReqInput) and
  * python/sglang/srt/sampling/sampling_params.py; the three text settings as in THUDM/slime.
@@ -37,9 +37,11 @@ export function encodeGenerateBody(
 }
 
 /**
- * The JSON body of a `POST /generate` that scores. The entry at `logprob_start_len` itself has no
- * logprob, so it is one before the first id that is scored; the ids before it may be read from the
- * prefix cache. The temperature is not applied to scores; it is spelled out as what they are of.
+ * Returns the JSON body of a `POST /generate` that scores.
+ *
+ * The entry at `logprob_start_len` has no logprob, so it is the index before the first scored id.
+ * The ids before it may be read from the prefix cache. The server does not apply the temperature to
+ * scores; the body states the temperature 1.
  *
  * **Source:** sgl-project/sglang python/sglang/srt/managers/schedule_batch.py
  * (`_compute_max_prefix_len`), python/sglang/srt/managers/scheduler_components/
@@ -61,8 +63,8 @@ export function encodeScoreBody(
 }
 
 /**
- * Every parameter is spelled out, because a server fills what is left out with preferences of its
- * own. `extra` may add and replace, but not what the turn itself decides.
+ * Encodes every parameter, because a server fills in missing ones with its own defaults. `extra`
+ * can add and replace parameters, but the caller sets the turn's own fields after it.
  */
 function encodeSampling(sampling: SamplingParameters): Record<string, unknown> {
   return {
@@ -78,7 +80,7 @@ function encodeSampling(sampling: SamplingParameters): Record<string, unknown> {
   };
 }
 
-/** Text that ends the turn, and the form that it is held to. */
+/** Encodes the stop texts and the form of the output. */
 function encodeEnds({ stopTexts = [], constraint }: PieceRequest["turn"]): Record<string, unknown> {
   const stop = stopTexts.length === 0 ? {} : { stop: stopTexts };
   switch (constraint?.type) {

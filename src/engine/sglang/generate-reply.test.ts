@@ -26,7 +26,7 @@ function read(more: object) {
   return reply.piece;
 }
 
-test("readGenerateReply() takes the queue's time where the server tells one, and minds nothing else", () => {
+test("readGenerateReply() reads the time in the queue, and ignores invalid values", () => {
   expect(read({ queue_time: 0.001054586999998719 }).queueMs).toBe(1.055);
   expect(read({ queue_time: 0 }).queueMs).toBe(0);
   for (const odd of [undefined, null, "0.1", -1]) {
@@ -34,7 +34,7 @@ test("readGenerateReply() takes the queue's time where the server tells one, and
   }
 });
 
-test("the queue's times of a turn's requests add up", () => {
+test("the queue times of a turn's requests add up", () => {
   const progress = new TurnProgress(turn);
   progress.add(progress.nextPiece(), read({ queue_time: 0.5 }), "abort");
   progress.add(progress.nextPiece(), read({}), "abort");

@@ -17,8 +17,8 @@ import {
 import { readVersionRuns } from "./version-runs.ts";
 
 /**
- * Reads the body of an HTTP 200 of `/generate`. Ids and logprobs are taken together, from
- * `meta_info.output_token_logprobs`; every other account that the reply gives of them must agree.
+ * Reads the body of an HTTP 200 of `/generate`. Ids and logprobs come from
+ * `meta_info.output_token_logprobs`. All other fields of the reply that repeat them must agree.
  *
  * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (`meta_info`) and
  * schedule_batch.py (`finish_reason`).
@@ -26,10 +26,10 @@ import { readVersionRuns } from "./version-runs.ts";
  * @throws ReplyProblem
  */
 export function readGenerateReply(text: string, request: PieceRequest): PieceReply {
-  return readWholeReply(parseObject(text), request);
+  return readReplyObject(parseObject(text), request);
 }
 
-/** How the engine gave up on a request, where it says that it did. */
+/** Returns the failure if the engine aborted the request with an error status. */
 export function readEngineFailure(
   reply: JsonObject,
   meta: JsonObject,
@@ -40,8 +40,8 @@ export function readEngineFailure(
   return { type: "failed", failure, tokenCount: countReported(reply, meta) };
 }
 
-/** The same, of a reply that is read or put together already. */
-export function readWholeReply(reply: JsonObject, request: PieceRequest): PieceReply {
+/** Reads a parsed reply, or one that was assembled from a stream. */
+export function readReplyObject(reply: JsonObject, request: PieceRequest): PieceReply {
   const meta = readObject(reply, "meta_info");
   const reason = readObject(meta, "finish_reason", "meta_info.");
   const { type, matched, message } = reason;
@@ -56,7 +56,7 @@ export function readWholeReply(reply: JsonObject, request: PieceRequest): PieceR
   }
   if (piece.ids.length === 0) throw new ReplyProblem("no ids were sampled", "at least one");
   if (type === "length") {
-    // The engine looks at the budget first: a stop id as the very last token is `length` to it.
+    // The engine checks the budget first, so a stop id at the budget's end has the reason `length`.
     const finish = findStop(piece.ids, request.turn) ?? { type };
     return { type: "finished", piece, finish };
   }
@@ -107,9 +107,9 @@ function readPiece(reply: JsonObject, meta: JsonObject, request: PieceRequest): 
 }
 
 /**
- * How many prompt tokens a reply, or a frame of one, says the server saw.
+ * Reads the number of prompt tokens from a reply or a frame.
  *
- * @throws ReplyProblem where it saw another prompt than was sent.
+ * @throws ReplyProblem if the prompt is not the one that was sent.
  */
 export function readSeenCount(
   reply: JsonObject,
@@ -123,13 +123,19 @@ export function readSeenCount(
   });
 }
 
-/** Told in seconds; to show, so that nothing depends on whether it can be. */
+/**
+ * Reads the time in the queue, which SGLang reports in seconds. Ignores invalid values, because the
+ * time is only displayed.
+ */
 function readQueueMs({ queue_time: seconds }: JsonObject): number | undefined {
   const isTime = typeof seconds === "number" && seconds >= 0;
   return isTime ? Math.round(seconds * 1e6) / 1000 : undefined;
 }
 
-/** A request that was aborted before it ran has no logprobs to report; one that ran must. */
+/**
+ * Returns an empty list for a request that was aborted before it ran. Any other request must have
+ * logprobs.
+ */
 function emptyIfNone(reply: JsonObject, meta: JsonObject): unknown {
   const reason = meta["finish_reason"] as JsonObject;
   return reason["type"] === "abort" && countReported(reply, meta) === 0 ? [] : undefined;
@@ -180,7 +186,7 @@ function checkCount(count: number, reported: unknown, field: string): void {
   throw new ReplyProblem(`${field} is ${show(reported)}`, `${count}, one for each logprob`);
 }
 
-/** How many tokens a reply speaks of whose tokens are not used. */
+/** Returns the number of sampled tokens of a failed reply. */
 function countReported(reply: JsonObject, meta: JsonObject): number {
   const entries = meta["output_token_logprobs"] ?? reply["output_ids"];
   return Array.isArray(entries)

@@ -11,15 +11,17 @@ import {
   readObject,
 } from "../http/reply-reading.ts";
 import { STREAM_END, readStreamedError } from "../http/streamed-piece.ts";
-import { readEngineFailure, readSeenCount, readTokens, readWholeReply } from "./generate-reply.ts";
+import { readEngineFailure, readSeenCount, readTokens, readReplyObject } from "./generate-reply.ts";
 
 /**
- * Reads the frames of a streamed `/generate`, and puts the reply together that the request would have
- * had unstreamed. Frames hold all tokens so far or, where the server was started with
- * `--incremental-streaming-output` or a release has it so, those that are new: the counts say which.
+ * Reads the frames of a streamed `/generate`, and assembles the reply that the request would have
+ * had without streaming.
  *
- * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (`_handle_batch_output`)
- * and python/sglang/srt/entrypoints/http_server.py (`generate_request`).
+ * Frames contain all tokens so far, or only new ones in some releases and with
+ * `--incremental-streaming-output`. The counts tell which.
+ *
+ * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py
+ * (`_handle_batch_output`) and python/sglang/srt/entrypoints/http_server.py (`generate_request`).
  */
 export class GenerateStream {
   readonly #request: PieceRequest;
@@ -32,7 +34,7 @@ export class GenerateStream {
     this.#stream = stream;
   }
 
-  /** @throws ReplyProblem, or what the caller's `onTokens` throws. */
+  /** @throws ReplyProblem, or an error that the caller's `onTokens` throws. */
   take(data: string): void {
     if (data === STREAM_END || this.#failed !== undefined) return;
     const frame = parseObject(data);
@@ -49,7 +51,7 @@ export class GenerateStream {
       this.#last = frame;
       return;
     }
-    // Before anything is told of: what was told cannot be sampled anew.
+    // Checked before tokens are streamed, because streamed tokens cannot be sampled again.
     readSeenCount(frame, meta, this.#request);
     const entries = this.#newEntries(meta);
     this.#noteVersion(meta);
@@ -59,7 +61,7 @@ export class GenerateStream {
   }
 
   /**
-   * The whole reply; `undefined` where the stream ended before its end.
+   * Returns the complete reply, or `undefined` if the stream ended early.
    *
    * @throws ReplyProblem
    */
@@ -70,7 +72,7 @@ export class GenerateStream {
       return undefined;
     }
     const { ids, logprobs } = this.#stream;
-    return readWholeReply(
+    return readReplyObject(
       {
         ...this.#last,
         output_ids: ids,
@@ -85,27 +87,27 @@ export class GenerateStream {
   }
 
   #newEntries(meta: JsonObject): readonly unknown[] {
-    const toldCount = this.#stream.ids.length;
+    const streamedCount = this.#stream.ids.length;
     const field = "output_token_logprobs";
-    // Nothing is listed for a request that was aborted before it ran.
+    // A request that was aborted before it ran has no list.
     const entries = meta[field] === undefined ? [] : readList(meta, field, "meta_info.");
     const totalCount =
       readCount(meta, "completion_tokens", "meta_info.") ??
       readCount(meta, "output_token_logprobs_length", "meta_info.") ??
       entries.length;
     if (entries.length === totalCount) {
-      this.#checkTold(entries);
-      return entries.slice(toldCount);
+      this.#checkStreamed(entries);
+      return entries.slice(streamedCount);
     }
-    if (toldCount + entries.length === totalCount) return entries;
+    if (streamedCount + entries.length === totalCount) return entries;
     throw new ReplyProblem(
-      `a frame has ${entries.length} tokens behind ${toldCount}, and counts ${totalCount}`,
+      `a frame has ${entries.length} tokens after ${streamedCount}, and counts ${totalCount}`,
       "all tokens so far, or those that are new",
     );
   }
 
-  /** A frame that holds all tokens holds those that were told. */
-  #checkTold(entries: readonly unknown[]): void {
+  /** Checks that a frame with all tokens starts with the streamed ones. */
+  #checkStreamed(entries: readonly unknown[]): void {
     const { ids, logprobs } = this.#stream;
     for (const [index, id] of ids.entries()) {
       const entry = entries[index];

@@ -2,11 +2,11 @@ import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { seededPolicy } from "../../testing/seeded-policy.ts";
 import { startSglangTestServer } from "../../testing/sglang-test-server.ts";
-import { answeringServer, type AskedCall } from "../answering-server.fixture.ts";
+import { answeringServer, type ReceivedCall } from "../answering-server.fixture.ts";
 import { loadSglangWeights } from "./load-weights.ts";
 
 describe("loadSglangWeights()", () => {
-  test("has every server load the weights under the version that is named", async () => {
+  test("loads the weights on every server under the given version", async () => {
     await using one = await startSglangTestServer({ policy: seededPolicy({ seed: 1 }) });
     await using other = await startSglangTestServer({ policy: seededPolicy({ seed: 1 }) });
     const urls = [one.url, `${other.url}/`];
@@ -17,7 +17,7 @@ describe("loadSglangWeights()", () => {
     }
   });
 
-  test("names the server that is not there, and changes none", async () => {
+  test("names an unreachable server, and changes none", async () => {
     await using one = await startSglangTestServer({ policy: seededPolicy({ seed: 1 }) });
     const before: unknown = await (await fetch(`${one.url}/model_info`)).json();
     const urls = [one.url, "http://127.0.0.1:1"];
@@ -27,7 +27,7 @@ describe("loadSglangWeights()", () => {
     expect(await (await fetch(`${one.url}/model_info`)).json()).toEqual(before);
   });
 
-  test("gives the others back what they had where one server refuses", async () => {
+  test("restores the other servers if one refuses", async () => {
     await using one = await startSglangTestServer({
       policy: seededPolicy({ seed: 1 }),
       weightVersion: "7",
@@ -48,10 +48,10 @@ describe("loadSglangWeights()", () => {
     });
     const info = await (await fetch(`${one.url}/model_info`)).json();
     expect(info).toMatchObject({ weight_version: "7", model_path: "/shared/step-7" });
-    expect(pathsOf(refusing.asked)).toEqual(["/w", "/shared/step-7"]);
+    expect(pathsOf(refusing.calls)).toEqual(["/w", "/shared/step-7"]);
   });
 
-  test("tells no key that a server repeats, and gives back a folder of which the key is a part", async () => {
+  test("removes a key that a server echoes, and restores a folder whose name contains the key", async () => {
     const apiKey = "shared/step";
     await using server = await answeringServer(({ path, body }) => {
       if (path === "/model_info") return { body: at7 };
@@ -60,15 +60,15 @@ describe("loadSglangWeights()", () => {
         ? { body: { success: true, message: "" } }
         : { status: 403, body: { success: false, message: `Bearer ${apiKey} may not do that` } };
     });
-    const { url, asked } = server;
+    const { url, calls } = server;
     const weights = { path: "/w", version: "8" };
     await expect(loadSglangWeights({ urls: [url], apiKey }, weights)).rejects.toMatchObject({
       message: `Cannot load /w at ${url}: Bearer [redacted] may not do that`,
     });
-    expect(pathsOf(asked)).toEqual(["/w", "/shared/step-7"]);
+    expect(pathsOf(calls)).toEqual(["/w", "/shared/step-7"]);
   });
 
-  test("tells no password of an address", async () => {
+  test("removes the password of an address", async () => {
     const urls = ["http://reader:s3cret-word@127.0.0.1:1"];
     await expect(loadSglangWeights({ urls }, { path: "/w", version: "8" })).rejects.toMatchObject({
       code: "engine/unreachable",
@@ -78,7 +78,7 @@ describe("loadSglangWeights()", () => {
     });
   });
 
-  test("waits for what still runs where it held the cache of the weights before, and loads again", async () => {
+  test("waits for running requests that block the cache flush, and loads again", async () => {
     let runs = true;
     await using server = await answeringServer(({ path }) => {
       if (path === "/model_info") return { body: at7 };
@@ -89,7 +89,7 @@ describe("loadSglangWeights()", () => {
       return runs ? { status: 400, body: unflushed } : { body: { success: true, message: "" } };
     });
     await loadSglangWeights({ urls: [server.url] }, { path: "/shared/step-8", version: "8" });
-    expect(server.asked.map(({ path }) => path)).toEqual([
+    expect(server.calls.map(({ path }) => path)).toEqual([
       "/model_info",
       "/update_weights_from_disk",
       "/flush_cache?timeout=30",
@@ -97,7 +97,7 @@ describe("loadSglangWeights()", () => {
     ]);
   });
 
-  test("gives back what a server had that loaded others and says that it has those before", async () => {
+  test("restores a server that loaded the weights but reports its previous ones", async () => {
     await using server = await answeringServer(({ path, body }) => {
       if (path === "/model_info") return { body: at7 };
       const isOld = body["model_path"] === "/shared/step-7";
@@ -109,10 +109,10 @@ describe("loadSglangWeights()", () => {
       code: "engine/server-error",
       message: expect.stringContaining("the cache was not flushed") as string,
     });
-    expect(pathsOf(server.asked)).toEqual([weights.path, weights.path, "/shared/step-7"]);
+    expect(pathsOf(server.calls)).toEqual([weights.path, weights.path, "/shared/step-7"]);
   });
 
-  test("the test server answers as SGLang does where somebody's request still runs", async () => {
+  test("the test server answers as SGLang does while a request still runs", async () => {
     await using server = await startSglangTestServer({
       policy: seededPolicy({ seed: 1 }),
       weightVersion: "7",
@@ -142,7 +142,7 @@ describe("loadSglangWeights()", () => {
 
 const at7 = { model_path: "/shared/step-7", weight_version: "7" };
 
-/** What 0.5.23 answered when the client of a request that it sampled had left. */
+/** The reply of 0.5.23 after the client of a sampling request had left. */
 const unflushed = {
   success: false,
   message:
@@ -151,7 +151,7 @@ const unflushed = {
   num_paused_requests: 0,
 };
 
-/** The folders that a server was told to load. */
-function pathsOf(asked: readonly AskedCall[]): readonly unknown[] {
-  return asked.flatMap(({ body }) => ("model_path" in body ? [body["model_path"]] : []));
+/** The folders that a server was calls to load. */
+function pathsOf(calls: readonly ReceivedCall[]): readonly unknown[] {
+  return calls.flatMap(({ body }) => ("model_path" in body ? [body["model_path"]] : []));
 }

@@ -10,19 +10,20 @@ import {
 } from "../http/weight-servers.ts";
 
 /**
- * Has SGLang's servers load weights from a folder that they can read (`/update_weights_from_disk`), all
- * at once. Where one does not, those that did load what they had before again.
+ * Makes SGLang servers load weights at once from a folder that they can read
+ * (`/update_weights_from_disk`). If one fails, all others load their previous weights again.
  *
- * @throws RolloutError naming the server and what it said; `engine/mixed-weights` as `loadOnAll()` does.
+ * @throws RolloutError naming the server and its message; `engine/mixed-weights` as `loadOnAll()`
+ *   does.
  */
 export async function loadSglangWeights(servers: WeightServers, weights: Weights): Promise<void> {
   await loadOnAll(serversOf(servers), weights);
 }
 
 /**
- * What the folder lacks, where that can be seen from here.
+ * Finds the reason why the servers cannot load a folder, as far as this machine can see.
  *
- * @throws RolloutError where a server does not say what it has.
+ * @throws RolloutError if a server does not report its weights.
  */
 export async function findSglangProblem(
   servers: WeightServers,
@@ -31,14 +32,14 @@ export async function findSglangProblem(
   return await findProblemForServers(serversOf(servers), weights);
 }
 
-/** Whether all servers say that they have these weights. */
+/** True if all servers report these weights. */
 export async function haveSglangWeights(
   servers: WeightServers,
   { path, version }: Weights,
 ): Promise<boolean> {
   for (const server of serversOf(servers)) {
-    const has = await server.current();
-    if (has.path !== path || has.version !== version) return false;
+    const current = await server.current();
+    if (current.path !== path || current.version !== version) return false;
   }
   return true;
 }
@@ -64,32 +65,33 @@ async function currentWeights(url: string, servers: WeightServers): Promise<Weig
 }
 
 async function loadOne(url: string, weights: Weights, servers: WeightServers): Promise<void> {
-  const asked = {
+  const call = {
     method: "POST",
     path: "/update_weights_from_disk",
-    // Without the flush, what is sampled next would be behind keys and values of the weights before.
+    // Without the flush, the next samples would use keys and values of the previous weights.
     body: { model_path: weights.path, weight_version: weights.version, flush_cache: true },
   } as const;
-  let reply = await callServer(url, asked, servers);
+  let reply = await callServer(url, call, servers);
   if (isUnflushed(reply)) {
-    // It has them, under the version and path before: somebody's request that was dropped still ran.
+    // The new weights are loaded under the previous version and path, because a dropped request
+    // still ran.
     await callServer(url, { method: "POST", path: `/flush_cache?timeout=${FLUSH_S}` }, servers);
-    reply = await callServer(url, asked, servers);
+    reply = await callServer(url, call, servers);
   }
   const { status, body } = reply;
   if (body?.["success"] === true) return;
-  // A refusal is told in the same form, with the status 400.
+  // A refusal has the same form and status 400.
   const message = body?.["message"];
   throw weightsFailure(
     "engine/server-error",
     typeof message === "string"
       ? `Cannot load ${weights.path} at ${url}: ${message}`
-      : `Cannot load ${weights.path} at ${url}: ${asked.path} answered ${status}, expected an SGLang worker's answer`,
+      : `Cannot load ${weights.path} at ${url}: ${call.path} answered ${status}, expected an SGLang worker's answer`,
     { servers },
   );
 }
 
-/** Time for requests that nobody waits for to come to an end. */
+/** Time for abandoned requests to end, in seconds. */
 const FLUSH_S = 30;
 
 /** **Source:** sgl-project/sglang python/sglang/srt/managers/scheduler_components/weight_updater.py, 0.5.23. */

@@ -2,16 +2,16 @@ import { callControl } from "../http/control-call.ts";
 import type { Worker } from "../http/worker-set.ts";
 import type { SglangSettings } from "./sglang-options.ts";
 
-/** Tells engines to stop sampling. */
+/** Aborts requests at engines. */
 interface RequestAborter {
-  /** As `SamplingProtocol.abortRequest()`. A router cannot be told itself: it has no such path. */
+  /** Aborts a request as `SamplingProtocol.abortRequest()` does. A router has no path for it. */
   readonly abortRequest: (worker: Worker, wireId: string) => Promise<boolean>;
-  /** Remembers that a router listens, and asks it no more. */
-  readonly giveUp: () => void;
+  /** Stops further abort requests, because the server is a router. */
+  readonly disable: () => void;
 }
 
 /**
- * Makes what aborts requests. In mode `auto` a router is known by its 404.
+ * Creates an aborter. In mode `auto`, the status 404 identifies a router.
  *
  * **Source:** sgl-project/sglang python/sglang/srt/entrypoints/http_server.py (`/abort_request`);
  * sgl-model-gateway/src/server.rs, which routes no such path.
@@ -20,7 +20,7 @@ export function createRequestAborter(settings: SglangSettings): RequestAborter {
   const { mode } = settings;
   let canAbort = mode !== "router";
   return {
-    giveUp() {
+    disable() {
       canAbort = false;
     },
     async abortRequest(worker, wireId) {

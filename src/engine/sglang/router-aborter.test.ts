@@ -8,7 +8,7 @@ import { toWorker } from "../http/http-engine.ts";
 import { createRouterAborter } from "./router-aborter.ts";
 import { toSglangSettings } from "./sglang-options.ts";
 
-/** A router that lists what it is given, and what tells its workers. */
+/** A router that lists the given workers, and its aborter. */
 async function routerOf(list: () => unknown) {
   const router = await answeringServer(() => ({ body: list() }));
   const clock = manualClock();
@@ -17,7 +17,7 @@ async function routerOf(list: () => unknown) {
   const aborter = createRouterAborter(settings);
   return {
     clock,
-    asked: router.asked,
+    calls: router.calls,
     abort: (requestId: string) => aborter.abortRequest(worker, requestId),
     async [Symbol.asyncDispose]() {
       await aborter.close();
@@ -27,28 +27,28 @@ async function routerOf(list: () => unknown) {
   };
 }
 
-const told = (rid: string) => ({ path: "/abort_request", body: { rid } });
+const abortOf = (rid: string) => ({ path: "/abort_request", body: { rid } });
 
-test("each worker that a router lists is told, its ranks once, and the list is believed for a while", async () => {
+test("each listed worker gets the abort, its ranks once, and the list is cached for a while", async () => {
   await using first = await answeringServer(() => ({ body: "" }));
   await using second = await answeringServer(() => ({ body: "" }));
   const urls = [`${first.url}@0`, `${first.url}@1`, second.url];
   await using router = await routerOf(() => ({ workers: urls.map((url) => ({ url })) }));
   expect(await Promise.all([router.abort("a"), router.abort("b")])).toEqual([true, true]);
-  expect(first.asked).toHaveLength(2);
-  expect(first.asked).toEqual(expect.arrayContaining([told("a"), told("b")]));
-  expect(second.asked).toHaveLength(2);
-  expect(router.asked).toEqual([{ path: "/workers", body: {} }]);
+  expect(first.calls).toHaveLength(2);
+  expect(first.calls).toEqual(expect.arrayContaining([abortOf("a"), abortOf("b")]));
+  expect(second.calls).toHaveLength(2);
+  expect(router.calls).toEqual([{ path: "/workers", body: {} }]);
   await router.clock.advance(4999);
   await router.abort("c");
-  expect(router.asked).toHaveLength(1);
+  expect(router.calls).toHaveLength(1);
   await router.clock.advance(1);
   await router.abort("d");
-  expect(router.asked).toHaveLength(2);
-  expect(first.asked.slice(2)).toEqual([told("c"), told("d")]);
+  expect(router.calls).toHaveLength(2);
+  expect(first.calls.slice(2)).toEqual([abortOf("c"), abortOf("d")]);
 });
 
-test("a router whose workers cannot all be told could not be told", async () => {
+test("an abort fails if one of the router's workers cannot be reached", async () => {
   await using willing = await answeringServer(() => ({ body: "" }));
   await using refusing = await answeringServer(() => ({ status: 401, body: "" }));
   const lists: unknown[] = [
@@ -62,11 +62,11 @@ test("a router whose workers cannot all be told could not be told", async () => 
     await using router = await routerOf(() => list);
     expect(await router.abort("a")).toBe(false);
   }
-  // Who can be told is told all the same.
-  expect(willing.asked).toEqual([told("a"), told("a"), told("a")]);
+  // The reachable workers get the abort anyway.
+  expect(willing.calls).toEqual([abortOf("a"), abortOf("a"), abortOf("a")]);
 });
 
-test("a worker that cannot be reached is not asked again for a minute", async () => {
+test("a worker that cannot be reached is skipped for a minute", async () => {
   let askedCount = 0;
   const breaking = createServer((request) => {
     askedCount += 1;

@@ -4,31 +4,38 @@ import { isObject, parseLenientObject } from "../http/reply-reading.ts";
 import type { Worker } from "../http/worker-set.ts";
 import type { SglangSettings } from "./sglang-options.ts";
 
-/** Tells the workers behind a router, which itself has no path for it, to stop sampling. */
+/** Aborts requests at the workers of a router, because the router itself has no abort. */
 interface RouterAborter {
-  /** As `SamplingProtocol.cutShort()`: true where each worker that the router lists was told. */
+  /**
+   * Aborts a request as `SamplingProtocol.cutShort()` does. True if each listed worker accepted it.
+   */
   readonly abortRequest: (router: Worker, wireId: string) => Promise<boolean>;
-  /** Drops the connections to workers. */
+  /** Closes the connections to workers. */
   readonly close: () => Promise<void>;
 }
 
-/** How long a router's list is believed: many turns are cut short at once. */
+/**
+ * Time that a router's list of workers is cached, in milliseconds. Many turns are cut short at
+ * once.
+ */
 const LISTED_MS = 5_000;
 
-/** How long a worker that could not be reached from here is not asked again: each turn would wait for it. */
+/**
+ * Time that an unreachable worker is skipped, in milliseconds, so that turns do not wait for it.
+ */
 const UNREACHED_MS = 60_000;
 
 /**
- * Makes what tells workers. Which of them has a request only the router knows, so that all are told; one that
- * has no such request takes no notice.
+ * Creates an aborter. Only the router knows which worker has a request, so all workers get the
+ * abort. A worker without such a request ignores it.
  *
  * **Source:** sgl-project/sglang sgl-model-gateway/src/server.rs (`/workers`); THUDM/slime
- * slime/rollout/sglang_rollout.py, which tells the engines behind its router so as well.
+ * slime/rollout/sglang_rollout.py, which aborts at each engine in the same way.
  */
 export function createRouterAborter(settings: SglangSettings): RouterAborter {
   const { clock, timeouts } = settings;
   const halfTime = { ...timeouts, controlMs: timeouts.controlMs / 2 };
-  /** Listing and telling together take no longer than another control call. */
+  /** Half the usual time limit, so that listing and aborting together stay within it. */
   const context = { settings: { ...settings, timeouts: halfTime }, parents: [] };
   const lists = new Map<Worker, { readonly urls: Promise<readonly string[]>; untilMs: number }>();
   const workers = new Map<string, Worker>();
@@ -60,7 +67,7 @@ export function createRouterAborter(settings: SglangSettings): RouterAborter {
     return worker;
   }
 
-  async function tell(url: string, body: string): Promise<boolean> {
+  async function abortAt(url: string, body: string): Promise<boolean> {
     if (!URL.canParse(url) || (unreachedUntilMs.get(url) ?? 0) > clock.now()) return false;
     const request = { method: "POST", path: "/abort_request", body } as const;
     const outcome = await callControl(workerAt(url), request, context);
@@ -73,8 +80,8 @@ export function createRouterAborter(settings: SglangSettings): RouterAborter {
     async abortRequest(router, wireId) {
       const urls = await listed(router);
       const body = JSON.stringify({ rid: wireId });
-      const told = await Promise.all([...new Set(urls)].map((url) => tell(url, body)));
-      return told.length > 0 && told.every((isTold) => isTold);
+      const aborted = await Promise.all([...new Set(urls)].map((url) => abortAt(url, body)));
+      return aborted.length > 0 && aborted.every((isAborted) => isAborted);
     },
     async close() {
       await Promise.all(
@@ -87,7 +94,10 @@ export function createRouterAborter(settings: SglangSettings): RouterAborter {
   };
 }
 
-/** A worker's address as it can be asked; `""` where it speaks no HTTP. Ranks of one server differ in `@rank`. */
+/**
+ * Converts a worker's address to a URL, or `""` if it is not HTTP. Ranks of one server differ in
+ * the suffix `@rank`.
+ */
 function toAddress(url: unknown): string {
   if (typeof url !== "string" || !/^https?:\/\//.test(url)) return "";
   return url.replace(/@\d+$/, "");

@@ -12,15 +12,17 @@ import {
 } from "../http/reply-reading.ts";
 import { readEngineFailure } from "./generate-reply.ts";
 
-/** What the engine writes for the vocabulary's last id. */
+/** The id that the engine writes for the vocabulary's last id. */
 const CLIPPED_ID = 0;
 
 const PLACE = "meta_info.input_token_logprobs";
 
 /**
- * Reads the body of an HTTP 200 of `/generate` that was asked to score. The list has an entry for
- * each id from the one before the first that is scored; that one's logprob is always `null`. Ids that
- * the entries name must be those that were sent; the vocabulary's last id comes back as 0.
+ * Reads the body of an HTTP 200 of a `/generate` that scores.
+ *
+ * The list has an entry for each id, starting one before the first scored id. The first entry's
+ * logprob is always `null`. The ids in the entries must be those that were sent; the vocabulary's
+ * last id comes back as 0.
  *
  * **Source:** sgl-project/sglang
  * python/sglang/srt/managers/scheduler_components/logprob_result_processor.py.

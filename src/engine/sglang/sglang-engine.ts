@@ -22,28 +22,29 @@ export interface SglangEngine extends ScoringHttpEngine {
 }
 
 /**
- * Connects to SGLang. Makes no request by itself.
+ * Connects to SGLang. Makes no request itself.
  *
- * Each turn is one `POST /generate`, streamed where the caller listens to its tokens. A version that changes while a request runs
- * (an update without interruption) shows only as the version at its end, because that is all that
- * the engine reports.
+ * Each turn is one `POST /generate`, streamed if the caller passes `onTokens`. If the weights
+ * change during a request without an interruption, older releases report only the version at its
+ * end.
  *
- * Scores are of the raw logits, because the server applies no temperature to a prompt's logprobs: with
- * temperatures other than 1 and 0 it can score only where the logprobs that it reports are `raw` too.
+ * Scores are of the raw logits, because the server applies no temperature to a prompt's logprobs.
+ * At temperatures other than 1 and 0, the engine can score only if its reported logprobs are `raw`
+ * too.
  *
  * @throws UsageError for options that cannot be used.
  */
 export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
   const settings = toSglangSettings(options);
   const aborter = createRequestAborter(settings);
-  const behindRouter = createRouterAborter(settings);
-  /** Servers whose replies counted another prompt than was sent: theirs are to list it. */
+  const routerAborter = createRouterAborter(settings);
+  /** Servers that counted a wrong number of prompt tokens. Their replies must list the prompt. */
   const miscounting = new WeakSet<Worker>();
   const protocol: SamplingProtocol = {
     samplePiece: async (piece, exchange) => {
       const { stream, post, worker, wireId } = exchange;
       const listsPrompt = miscounting.has(worker);
-      // Every frame of a stream would list it.
+      // In a stream, every frame would list the prompt.
       const frames = stream && !listsPrompt ? new GenerateStream(piece, stream) : undefined;
       const reply = await readStreamedPiece(exchange, {
         ask: () =>
@@ -62,7 +63,7 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
     abortRequest: aborter.abortRequest,
     cutShort: async (worker, wireId) =>
       (await aborter.abortRequest(worker, wireId)) ||
-      (settings.mode !== "direct" && (await behindRouter.abortRequest(worker, wireId))),
+      (settings.mode !== "direct" && (await routerAborter.abortRequest(worker, wireId))),
   };
   const scoring: ScoringKind = {
     async scoreIds(piece, { post, wireId }) {
@@ -81,7 +82,7 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
   return createHttpEngine("sglang", settings, (closing) => ({
     protocol,
     scoring,
-    close: behindRouter.close,
+    close: routerAborter.close,
     load: (worker, { signal }) => {
       const { mode } = settings;
       return loadOfSglang(worker, {
@@ -98,7 +99,7 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
         signal,
         closing,
       });
-      if (isRouter) aborter.giveUp();
+      if (isRouter) aborter.disable();
       return description;
     },
   }));

@@ -8,14 +8,14 @@ import type { JsonObject } from "../http/reply-reading.ts";
 import type { Worker } from "../http/worker-set.ts";
 
 /**
- * Asks a server how busy it is: `/v1/loads`, before 0.5.16 `/get_load`, and where neither is there the
- * metrics page of a server that was started with `--enable-metrics`. A router says how many requests
- * it has at each of its workers.
+ * Requests the load of a server: `/v1/loads`, or `/get_load` before release 0.5.16, or else the
+ * metrics page of a server that was started with `--enable-metrics`. A router reports the number of
+ * requests at each of its workers.
  *
  * **Source:** sgl-project/sglang python/sglang/srt/entrypoints/http_server.py and
  * sgl-model-gateway/src/server.rs (`/workers`).
  *
- * @throws RolloutError `engine/unreachable` where nothing answers in time.
+ * @throws RolloutError `engine/unreachable` if the server does not answer in time.
  */
 export async function loadOfSglang(
   worker: Worker,
@@ -47,11 +47,11 @@ function readWorkers(workers: readonly unknown[]): readonly WorkerLoad[] {
     );
 }
 
-/** Ranks share a server's address, so they are told of together. */
+/** Adds up the ranks of a server, because they share its address. */
 function readRanks(ranks: readonly unknown[], url: string): readonly WorkerLoad[] | undefined {
   const read = ranks.filter(isObject);
   const waitingCount = sumOfField(read, "num_waiting_reqs");
-  // The legacy page counts those that wait among all.
+  // `/get_load` includes queued requests in `num_reqs`.
   const allCount = sumOfField(read, "num_reqs");
   const legacyCount = allCount === undefined ? undefined : allCount - (waitingCount ?? 0);
   const runningCount = sumOfField(read, "num_running_reqs") ?? legacyCount;
@@ -74,7 +74,7 @@ function readJsonList(text: string): readonly unknown[] | undefined {
   return Array.isArray(list) ? list : undefined;
 }
 
-/** Reads the metrics page; `undefined` where it says nothing of requests. */
+/** Reads the metrics page. Returns `undefined` if it has no number of requests. */
 export function readSglangMetrics(text: string, url: string): readonly WorkerLoad[] | undefined {
   const samples = readMetrics(text);
   const runningCount = sumOf(samples, "sglang:num_running_reqs");

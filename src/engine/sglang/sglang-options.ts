@@ -6,16 +6,19 @@ import { toHttpEngineSettings } from "../http/http-engine-options.ts";
 /** Settings of `createSglangEngine()`. */
 export interface SglangEngineOptions extends HttpEngineOptions {
   /**
-   * `direct`: an engine, which can be told to abort a request. `router`: SGLang's gateway, which
-   * cannot; there a dropped connection aborts, and a turn that is cut short is told to the workers that it
-   * lists, each by itself and with the same headers. `auto` (default): found out when it matters.
+   * The kind of server.
+   *
+   * - `direct`: an engine, which can abort a request.
+   * - `router`: SGLang's gateway, which cannot. Dropping the connection aborts. To cut a turn
+   *   short, the abort goes to each worker that the router lists, with the same headers.
+   * - `auto` (default): detected when needed.
    */
   readonly mode?: "router" | "direct" | "auto";
   /** `raw` for a server run with `SGLANG_RETURN_ORIGINAL_LOGPROB=1`. Default `tempered`. */
   readonly logprobConvention?: LogprobConvention;
 }
 
-/** The same, complete and checked. */
+/** The options, complete and checked. */
 export interface SglangSettings extends HttpEngineSettings {
   readonly mode: "router" | "direct" | "auto";
   readonly logprobConvention: LogprobConvention;

@@ -3,9 +3,9 @@ import type { JsonObject } from "../http/reply-reading.ts";
 import { readVersionSpans } from "../version-spans.ts";
 
 /**
- * Which version sampled what. Newer releases say it token by token in `weight_versions`; the others
- * report only the version at the end, `weight_version`, which a turn that an update was slipped
- * under without an abort then carries as a whole.
+ * Reads the policy versions of the sampled tokens. Newer releases report them for each token in
+ * `weight_versions`. Older ones report only the version at the end, `weight_version`, which then
+ * applies to the complete turn even if the weights changed during it.
  *
  * @throws ReplyProblem
  */

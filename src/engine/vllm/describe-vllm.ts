@@ -11,7 +11,7 @@ import type { ServedModel } from "./served-models.ts";
 import { readServedModels } from "./served-models.ts";
 import type { VllmSettings } from "./vllm-options.ts";
 
-/** What asking a server about itself works with. */
+/** The objects that `describeVllm()` works with. */
 interface DescribeContext {
   readonly settings: VllmSettings;
   readonly call: DescribeCall;
@@ -26,11 +26,10 @@ interface VllmControl extends ControlContext {
 }
 
 /**
- * Asks a server for its model, its context length, its release, its policy version and what its
- * logprobs are logarithms of.
+ * Requests a server's model, context length, release, policy version and logprob convention.
  *
- * @throws RolloutError of the last address where none answers; `engine/bad-request` naming the
- *   served models where the model is not one of them.
+ * @throws the last address's RolloutError if none answers; `engine/bad-request` listing the served
+ *   models if the configured model is not one of them.
  */
 export async function describeVllm(
   workers: readonly Worker[],
@@ -72,8 +71,8 @@ async function getModel(worker: Worker, context: VllmControl): Promise<ServedMod
     );
   }
   const { model } = context.settings;
-  const wanted = model === undefined ? first : served.find(({ id }) => id === model);
-  if (wanted !== undefined) return wanted;
+  const selected = model === undefined ? first : served.find(({ id }) => id === model);
+  if (selected !== undefined) return selected;
   const names = served.map(({ id }) => JSON.stringify(id)).join(", ");
   throw new RolloutError(
     "engine/bad-request",
@@ -100,11 +99,13 @@ async function getConvention(
   if (convention !== undefined) return { convention };
   const assumption =
     "logprobConvention is assumed to be raw, vLLM's default: " +
-    `the server's --logprobs-mode could not be found out (${found.problem})`;
+    `the server's --logprobs-mode could not be determined (${found.problem})`;
   return { convention: "raw", assumption };
 }
 
-/** From the server's own configuration, which servers show that run in development mode. */
+/**
+ * Reads the convention from the server's configuration, which servers in development mode publish.
+ */
 async function getStatedConvention(
   worker: Worker,
   context: VllmControl,

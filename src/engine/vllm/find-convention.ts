@@ -2,23 +2,29 @@ import { RolloutError } from "../../errors.ts";
 import type { GenerateRequest, Generation, LogprobConvention } from "../engine.ts";
 import { toProbe } from "../http/http-engine.ts";
 
-/** What was found out about a server's logprobs. */
+/** The convention of a server's logprobs, if it could be determined. */
 interface FoundConvention {
   readonly convention: LogprobConvention | undefined;
-  /** Why there is none. */
+  /** The reason why `convention` is undefined. */
   readonly problem: string;
 }
 
-/** Closer to 0 than this, the likeliest token is certain, and every convention says the same. */
+/** Above this logprob the token is nearly certain, and all conventions give the same number. */
 const CERTAIN = -0.01;
 
-/** Two requests for the same token may differ by this much, by how the server batches them. */
+/**
+ * Two requests for the same token can differ by this much, because the server batches them
+ * differently.
+ */
 const TOLERANCE = 0.005;
 
 /**
- * Tells conventions apart by the likeliest token behind a prompt: sampled greedily, and sampled at
- * temperature 2 with one candidate. Before the sampling transforms its logprob is the same both times;
- * after them it is 0 the second time; after the temperature alone it is something else.
+ * Determines the convention from the likeliest token after a prompt. The token is sampled once
+ * greedily, and once at temperature 2 with a single candidate.
+ *
+ * If logprobs are taken before all transforms, both requests report the same logprob. If they are
+ * taken after all transforms, the second one is 0. If only the temperature is applied, the second
+ * one is another number.
  *
  * @throws RolloutError `engine/unreachable` or `engine/unauthorized`.
  */
@@ -39,17 +45,17 @@ export async function findConvention({
         requestId: `${requestId}-greedy`,
         sampling: { temperature: 0 },
       });
-      const only = await generate({
+      const restricted = await generate({
         ...probe,
         requestId: `${requestId}-only`,
         sampling: { temperature: 2, topK: 1 },
       });
-      const convention = compare(greedy, only);
+      const convention = compare(greedy, restricted);
       if (convention !== undefined) return { convention, problem: "" };
     } catch (error) {
       if (!(error instanceof RolloutError) || isFinal(error)) throw error;
       problem = error.message;
-      // Another prompt may be of ids that the model has.
+      // The model may lack an id of this prompt and have those of the next one.
       if (error.code !== "engine/bad-request") break;
     }
   }
@@ -60,11 +66,11 @@ function isFinal({ code }: RolloutError): boolean {
   return code === "engine/unreachable" || code === "engine/unauthorized";
 }
 
-function compare(greedy: Generation, only: Generation): LogprobConvention | undefined {
+function compare(greedy: Generation, restricted: Generation): LogprobConvention | undefined {
   const [greedyLogprob = 0] = greedy.logprobs;
-  const [onlyLogprob = 0] = only.logprobs;
-  const isSameToken = greedy.outputIds[0] === only.outputIds[0];
+  const [restrictedLogprob = 0] = restricted.logprobs;
+  const isSameToken = greedy.outputIds[0] === restricted.outputIds[0];
   if (!isSameToken || greedyLogprob > CERTAIN) return undefined;
-  if (Math.abs(greedyLogprob - onlyLogprob) <= TOLERANCE) return "raw";
-  return onlyLogprob === 0 ? "processed" : "tempered";
+  if (Math.abs(greedyLogprob - restrictedLogprob) <= TOLERANCE) return "raw";
+  return restrictedLogprob === 0 ? "processed" : "tempered";
 }

@@ -18,7 +18,7 @@ async function stateOf(url: string): Promise<unknown> {
 }
 
 describe("createVllmWeightLoader()", () => {
-  test("has every server load the weights under the version that is named, and go on", async () => {
+  test("loads the weights on every server under the given version, and resumes", async () => {
     await using one = await server();
     await using other = await server();
     const loader = createVllmWeightLoader({ urls: [one.url, `${other.url}/`] });
@@ -28,7 +28,7 @@ describe("createVllmWeightLoader()", () => {
     }
   });
 
-  test("gives all back what they had where one does not, that one too", async () => {
+  test("restores all servers if one fails, including that one", async () => {
     await using one = await server("7");
     await using other = await server("7");
     const loader = createVllmWeightLoader({ urls: [one.url, other.url] });
@@ -41,21 +41,21 @@ describe("createVllmWeightLoader()", () => {
     }
   });
 
-  test("does not go on behind what the weights before had cached, and gives back what it had twice", async () => {
+  test("does not resume if the previous weights' cache remains, and restores them twice", async () => {
     let resets = 0;
     await using server = await answeringServer(({ path }) => {
       if (path === "/weight_info") return { body: { weight_version: "7" } };
       if (path === "/v1/models") return { body: { data: [{ root: "/shared/step-7" }] } };
-      // As 0.32.0 answers while blocks are held: by the status all is well.
+      // As 0.32.0 answers while blocks are in use, with a successful status.
       if (path.startsWith("/reset_prefix_cache")) return { body: { success: resets++ > 0 } };
       return { body: {} };
     });
     const loader = createVllmWeightLoader({ urls: [server.url] });
     await expect(loader.load({ path: "/shared/step-8", version: "8" })).rejects.toMatchObject({
       code: "engine/server-error",
-      message: expect.stringContaining("did not drop what the weights before had cached") as string,
+      message: expect.stringContaining("did not drop the cache of the previous weights") as string,
     });
-    const told = server.asked.slice(2).map(({ path, body }) => {
+    const loads = server.calls.slice(2).map(({ path, body }) => {
       const { new_version: version, kwargs } = body as {
         new_version?: string;
         kwargs?: { weights_path: string };
@@ -68,10 +68,11 @@ describe("createVllmWeightLoader()", () => {
       "/reset_prefix_cache?reset_external=true",
       ...(ends ? [`/update_weight_version ${step}`] : []),
     ];
-    expect(told).toEqual([
+    expect(loads).toEqual([
       "/pause?mode=abort",
       ...load(8, false),
-      // Nobody samples before all is as it was: what a failed load leaves ends the server then.
+      // No server samples before all are restored, because a half-loaded model would crash the
+      // server.
       "/pause?mode=abort",
       ...load(7, true),
       ...load(7, true),
@@ -79,7 +80,7 @@ describe("createVllmWeightLoader()", () => {
     ]);
   });
 
-  test("tells no key that a server repeats", async () => {
+  test("removes a key that a server echoes", async () => {
     const apiKey = "sk-engine-0123456789";
     const message = `the key Bearer ${apiKey} may not do that`;
     await using server = await answeringServer(() => ({ status: 401, body: { error: message } }));
@@ -91,7 +92,7 @@ describe("createVllmWeightLoader()", () => {
     });
   });
 
-  test("says how a server is started that has no such calls", async () => {
+  test("says how to start a server that lacks these calls", async () => {
     await using one = await startVllmTestServer({
       policy: seededPolicy({ seed: 1 }),
       isDevelopment: false,

@@ -8,26 +8,28 @@ import {
   type WeightServers,
 } from "../http/weight-servers.ts";
 
-/** Has vLLM's servers load weights, and knows from where they have those that it had them load. */
-export interface VllmWeightLoader {
+/** Loads weights on vLLM servers, and remembers the folder of the weights that it loaded. */
+interface VllmWeightLoader {
   /**
-   * Has all servers load weights from a folder that they can read: none samples meanwhile, for nobody, and
-   * what was cached by the old ones is dropped. Where one does not, all load what they had before again.
+   * Loads weights on all servers from a folder that they can read. No server samples for any client
+   * during this, and caches of the previous weights are dropped. If one server fails, all load
+   * their previous weights again.
    *
-   * @throws RolloutError naming the server and what it said; `engine/mixed-weights` as `loadOnAll()` does.
+   * @throws RolloutError naming the server and its message; `engine/mixed-weights` as `loadOnAll()`
+   *   does.
    */
   load(weights: Weights): Promise<void>;
   /**
-   * What the folder lacks, where that can be seen from here.
+   * Finds the reason why the servers cannot load a folder, as far as this machine can see.
    *
-   * @throws RolloutError where a server does not say what it has.
+   * @throws RolloutError if a server does not report its weights.
    */
   findProblem(weights: Weights): Promise<string | undefined>;
 }
 
 /**
- * vLLM's servers keep the version of their weights and not where they are from: at first that is what
- * they were started with.
+ * Creates a loader. vLLM servers report the version of their weights, but not their folder. Until
+ * the first load, the folder is the model that the server was started with.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/rl/online/api_router.py (`/pause`,
  * `/update_weight_version`, `/weight_info`), vllm/entrypoints/serve/dev/rpc/api_router.py
@@ -39,16 +41,16 @@ export function createVllmWeightLoader(servers: WeightServers): VllmWeightLoader
     const call = async (method: "GET" | "POST", path: string, body?: object) =>
       await callOne(url, { method, path, ...(body !== undefined && { body }) }, servers);
     const load = async ({ path, version }: Weights): Promise<void> => {
-      // What is there while they are loaded is no version: a server that stops halfway shows.
+      // A marker instead of a version, so that a server that stops during the load is recognised.
       await call("POST", "/update_weight_version", { new_version: loadingVersion });
       const reload = { method: "reload_weights", kwargs: { weights_path: path } };
       await call("POST", "/collective_rpc", reload);
       const { success } = await call("POST", "/reset_prefix_cache?reset_external=true");
       if (success === false) {
-        // What is sampled next would be behind keys and values of the weights before.
+        // The next samples would use keys and values of the previous weights.
         throw weightsFailure(
           "engine/server-error",
-          `Cannot load weights at ${url}: /reset_prefix_cache did not drop what the weights before had cached`,
+          `Cannot load weights at ${url}: /reset_prefix_cache did not drop the cache of the previous weights`,
           { servers },
         );
       }
@@ -63,7 +65,7 @@ export function createVllmWeightLoader(servers: WeightServers): VllmWeightLoader
         if (typeof version === "string" && path !== undefined) return { path, version };
         throw weightsFailure(
           "engine/bad-reply",
-          `Cannot load weights at ${url}: it does not say which it has, expected vLLM 0.32 or newer`,
+          `Cannot load weights at ${url}: it does not report its weights, expected vLLM 0.32 or newer`,
           { servers },
         );
       },
@@ -72,10 +74,10 @@ export function createVllmWeightLoader(servers: WeightServers): VllmWeightLoader
       },
       load,
       /**
-       * What was read before a load failed is taken into the next one, which may fail over it or leave a part
-       * of it: only the one after that is clean.
+       * Loads twice. After a failed load, the tensors that were already read are mixed into the
+       * next load, which may fail or keep some of them. Only the load after that is clean.
        */
-      async giveBack(weights) {
+      async restore(weights) {
         await load(weights).catch(() => {});
         await load(weights);
       },
@@ -94,10 +96,10 @@ const loadingVersion = "loading";
 
 async function callOne(
   url: string,
-  asked: Parameters<typeof callServer>[1],
+  request: Parameters<typeof callServer>[1],
   servers: WeightServers,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const { status, body } = await callServer(url, asked, servers);
+  const { status, body } = await callServer(url, request, servers);
   if (status === 200) return body ?? {};
   const hint =
     status === 404
@@ -105,21 +107,21 @@ async function callOne(
       : `: ${messageOf(body)}`;
   throw weightsFailure(
     "engine/server-error",
-    `Cannot load weights at ${url}: ${asked.path} answered ${status}${hint}`,
+    `Cannot load weights at ${url}: ${request.path} answered ${status}${hint}`,
     { servers },
   );
 }
 
-/** vLLM words errors in three ways. */
+/** Reads the message of an error, which vLLM writes in three forms. */
 function messageOf(body: Readonly<Record<string, unknown>> | undefined): string {
   const { error, detail, message } = body ?? {};
   const inner =
     typeof error === "object" && error !== null ? (error as { message?: unknown }).message : error;
-  const said = inner ?? detail ?? message;
-  return typeof said === "string" ? said : "it said no more";
+  const text = inner ?? detail ?? message;
+  return typeof text === "string" ? text : "no message";
 }
 
-/** What the server was started with. */
+/** Returns the model that the server was started with. */
 function rootOf({ data }: Readonly<Record<string, unknown>>): string | undefined {
   const [first] = Array.isArray(data) ? (data as readonly { root?: unknown }[]) : [];
   return typeof first?.root === "string" ? first.root : undefined;

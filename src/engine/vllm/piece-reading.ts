@@ -18,14 +18,14 @@ import {
 import { readVersionSpans } from "../version-spans.ts";
 import type { VllmApi } from "./vllm-options.ts";
 
-/** What vLLM writes for minus infinity and for a logprob that it lacks. */
+/** vLLM's replacement for minus infinity and for a missing logprob. */
 export const LOGPROB_FLOOR = -9_999;
 
 const PLACE = "choices[0].";
 
 /**
- * Reads the body of an HTTP 200 of either API. What the reply says of ids, logprobs and counts must
- * agree wherever it says it twice. The policy's version is left empty where the reply names none.
+ * Reads the body of an HTTP 200 of either API. Fields that repeat ids, logprobs or counts must
+ * agree. The policy version is `""` if the reply names none.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/serving.py and
  * vllm/entrypoints/openai/completion/serving.py; vllm/v1/engine/__init__.py (finish reasons).
@@ -36,11 +36,11 @@ export function readVllmReply(
   text: string,
   { request, api }: { request: PieceRequest; api: VllmApi },
 ): PieceReply {
-  return readWholeVllmReply(parseObject(text), { request, api });
+  return readVllmReplyObject(parseObject(text), { request, api });
 }
 
-/** The same, of a reply that is put together already. */
-export function readWholeVllmReply(
+/** Reads a reply that was assembled from a stream. */
+export function readVllmReplyObject(
   reply: JsonObject,
   { request, api }: { request: PieceRequest; api: VllmApi },
 ): PieceReply {
@@ -56,7 +56,7 @@ export function readWholeVllmReply(
     const failure = {
       code: "engine/server-error",
       problem,
-      expected: "a turn that it samples to its end",
+      expected: "a complete turn",
       retry: true,
       maySample: true,
     } as const;
@@ -70,7 +70,7 @@ export function readWholeVllmReply(
 }
 
 /**
- * Reads the logprobs of a choice, or of a chunk of one: one for each of the ids.
+ * Reads the logprobs of a choice, or of a chunk: one for each of the ids.
  *
  * @throws ReplyProblem
  */
@@ -82,7 +82,7 @@ export function readLogprobs(
   return api === "generate" ? readContent(choice, ids) : readColumns(choice, ids);
 }
 
-/** A request that was aborted before it ran has an empty list. */
+/** Reads the sampled ids. A request that was aborted before it ran has none. */
 function readIds(choice: JsonObject, reason: unknown): readonly number[] {
   if (reason === "abort" && choice["token_ids"] === null) return [];
   if (choice["token_ids"] === undefined) {
@@ -109,12 +109,12 @@ function readFinish(
           "the stop id to be the last one",
         );
       }
-      // The ids-only API does not say what it stopped on; without stop strings it can be but an id.
+      // The ids-only API does not name the stop. Without stop texts, it must be the last id.
       return api === "generate" && hasStopStrings(request)
         ? (findStop(ids, request.turn) ?? { type: "stop" })
         : { type: "stop", matched: last };
     case "length":
-      // The last id that it was allowed may be the stop id.
+      // At the budget's end, a stop id has the reason `length`.
       return findStop(ids, request.turn) ?? { type: "length" };
     case "repetition":
       return { type: "stop", matched: "repetition" };
@@ -132,8 +132,8 @@ function hasStopStrings({ turn }: PieceRequest): boolean {
 }
 
 /**
- * Logprobs as the ids-only API has them: one object a token, which names its id; as a number, and as
- * `token_id:7` in releases before 0.32.
+ * Reads the logprobs of the ids-only API: one object per token with its id. Releases before 0.32
+ * write the id as `token_id:7`.
  */
 function readContent(choice: JsonObject, ids: readonly number[]): readonly number[] {
   if (ids.length === 0 && !isObject(choice["logprobs"])) return [];
@@ -152,7 +152,7 @@ function readContent(choice: JsonObject, ids: readonly number[]): readonly numbe
   });
 }
 
-/** Logprobs as the OpenAI API has them: a list of tokens beside a list of numbers. */
+/** Reads the logprobs of the OpenAI API: a list of tokens and a list of numbers. */
 function readColumns(choice: JsonObject, ids: readonly number[]): readonly number[] {
   if (ids.length === 0 && !isObject(choice["logprobs"])) return [];
   const columns = readObject(choice, "logprobs", PLACE);

@@ -4,20 +4,25 @@ import type { Worker } from "../http/worker-set.ts";
 import type { VllmSettings } from "./vllm-options.ts";
 
 /**
- * What version of the policy a server says it has. Where a reading fails it is what the last one
- * said, and `""` where the server says nothing.
+ * Reads the policy version that a server reports. If a reading fails, the result is that of the
+ * last one. It is `""` if the server reports no version.
  */
 export interface PolicyVersions {
-  /** In a reading that begins now or later. Calls that come while one is under way share the next. */
+  /**
+   * Returns the result of a reading that starts after this call. Calls during a reading share the
+   * next one.
+   */
   readNow(signal: AbortSignal): Promise<string>;
-  /** In the last reading, where that is not older, or in the one under way. */
+  /**
+   * Returns the last reading if it is at most `maxAgeMs` old, otherwise the pending or a new one.
+   */
   readRecent(maxAgeMs: number, signal: AbortSignal): Promise<string>;
-  /** Forgets how old the last reading is, because an update is likely. */
+  /** Makes the last reading count as old, because an update is likely. */
   expire(): void;
 }
 
 /**
- * Reads `/weight_info`. Servers that have no such page are asked once.
+ * Creates a reader of `/weight_info`. A server without that page is asked only once.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/serve/dev/rlhf/api_router.py.
  */
@@ -34,7 +39,7 @@ export function createPolicyVersions({
   let version = "";
   let isAbsent = false;
   let startedCount = 0;
-  /** The number, from 1, of the last reading that ended. */
+  /** The number, from 1, of the last completed reading. */
   let lastEnded = 0;
   let startedAt = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | undefined;
@@ -48,15 +53,15 @@ export function createPolicyVersions({
     startedAt = now;
     reading = undefined;
     if (outcome.type !== "reply") return;
-    const said = parseLenientObject(outcome.text)["weight_version"];
-    if (outcome.status === 200 && typeof said === "string") version = said;
+    const reported = parseLenientObject(outcome.text)["weight_version"];
+    if (outcome.status === 200 && typeof reported === "string") version = reported;
     else if (outcome.status < 500) isAbsent = true;
   }
 
   async function readNow(signal: AbortSignal): Promise<string> {
     if (configured !== undefined) return configured();
-    const wanted = startedCount + 1;
-    while (!isAbsent && lastEnded < wanted && !signal.aborted) {
+    const target = startedCount + 1;
+    while (!isAbsent && lastEnded < target && !signal.aborted) {
       reading ??= read();
       await orAborted(reading, signal);
     }
@@ -78,7 +83,7 @@ export function createPolicyVersions({
   };
 }
 
-/** Waits for what others wait for too, so that one who gives up does not end it. */
+/** Waits for a promise that other calls share. An abort ends only this wait. */
 function orAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => resolve();

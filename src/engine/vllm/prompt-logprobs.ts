@@ -12,9 +12,11 @@ import { LOGPROB_FLOOR } from "./piece-reading.ts";
 import type { VllmApi } from "./vllm-options.ts";
 
 /**
- * Reads the scores of a prompt's ids from the body of an HTTP 200: a list with an entry for each id
- * of the prompt, the first of them `null`. Each entry names ids and their logprobs, the prompt's own
- * among them. The ids-only API has the list beside its choices, the other one in the choice.
+ * Reads the scores of a prompt's ids from the body of an HTTP 200.
+ *
+ * The list has an entry for each id of the prompt, and the first entry is `null`. Each entry maps
+ * ids to their logprobs and includes the prompt's own id. The ids-only API has the list beside its
+ * choices, the other API in the choice.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/protocol.py
  * (GenerateResponse), vllm/entrypoints/openai/completion/protocol.py (CompletionResponseChoice) and

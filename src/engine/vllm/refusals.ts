@@ -5,7 +5,7 @@ import type { FailedReply } from "../http/piece-reply.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
 import { isObject, parseLenientObject } from "../http/reply-reading.ts";
 
-/** Whether the server says that it has no such path, as opposed to no such model. */
+/** True if the server has no such path, as opposed to no such model. */
 export function lacksPath(outcome: HttpOutcome): boolean {
   if (outcome.type !== "reply") return false;
   if (outcome.status === 405 || outcome.status === 501) return true;
@@ -13,8 +13,8 @@ export function lacksPath(outcome: HttpOutcome): boolean {
 }
 
 /**
- * Whether the server says that it was started without the paths that take and give ids. Releases from
- * 0.32 on have them behind a flag.
+ * True if the server reports that the paths for ids are switched off. Releases from 0.32 on need a
+ * flag for them.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/factories.py.
  */
@@ -24,7 +24,10 @@ export function isDisabled(outcome: HttpOutcome): boolean {
   );
 }
 
-/** The reply for a path that the server was started without and that alone is to be used. */
+/**
+ * Returns the reply for `/inference/v1/generate` if it is switched off and no other path may be
+ * used.
+ */
 export function refuseDisabled(): FailedReply {
   return failed({
     problem: "HTTP 403 (the server was started without /inference/v1/generate)",
@@ -33,8 +36,8 @@ export function refuseDisabled(): FailedReply {
 }
 
 /**
- * Whether the server says that the prompt leaves no room for one token more. Completions say so of the
- * budget that is left, which they work out from a prompt that fills the context to the last token.
+ * True if the prompt leaves no room for one more token. The completions API reports the remaining
+ * budget, which is 0 for a prompt that fills the context.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/serve/utils/api_utils.py (`get_max_tokens`) and
  * vllm/sampling_params.py.
@@ -45,7 +48,7 @@ export function leavesNoRoom({ status, text }: HttpReply): boolean {
   );
 }
 
-/** The reply for a prompt that fills the context. */
+/** Returns the reply for a prompt that fills the context. */
 export function refuseFullContext({ text }: HttpReply, promptLength: number): FailedReply {
   return {
     type: "failed",
@@ -60,7 +63,7 @@ export function refuseFullContext({ text }: HttpReply, promptLength: number): Fa
 }
 
 /**
- * Whether the server says that it does not serve the model.
+ * True if the server does not serve the model.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/serve/engine/serving.py (`_check_model`).
  */
@@ -72,7 +75,8 @@ export function lacksModel({ status, text }: HttpReply): boolean {
 }
 
 /**
- * Python's JSON writer refuses NaN, and the server answers HTTP 400 with the writer's words.
+ * True if the server could not write NaN. Python's JSON writer refuses NaN, and the server answers
+ * HTTP 400 with the writer's message.
  *
  * **Source:** python/cpython Lib/json/encoder.py; starlette/responses.py (`allow_nan=False`).
  */
@@ -80,7 +84,7 @@ export function isNanRefusal({ status, text }: HttpReply): boolean {
   return status === 400 && text.includes("Out of range float values are not JSON compliant");
 }
 
-/** The reply for scores that the server could not write. */
+/** Returns the reply for scores that the server could not write. */
 export function refuseNan(): FailedReply {
   return {
     type: "failed",
@@ -94,15 +98,15 @@ export function refuseNan(): FailedReply {
   };
 }
 
-/** The reply for a model that is not served. `served` are the names that are, where they are known. */
+/** Returns the reply for a model that is not served. `served` are the served names, if known. */
 export function refuseModel(
   reply: HttpReply,
   { model, served }: { model: string | undefined; served: readonly string[] },
 ): FailedReply {
   const names = served.map((name) => JSON.stringify(name)).join(", ");
-  const said = readErrorMessage(reply.text);
+  const message = readErrorMessage(reply.text);
   return failed({
-    problem: `HTTP 404 (${said})`,
+    problem: `HTTP 404 (${message})`,
     expected:
       names === ""
         ? `a server of model ${JSON.stringify(model ?? "")}`
@@ -110,15 +114,15 @@ export function refuseModel(
   });
 }
 
-/** The lowest temperature that is no greedy sampling; the server raises lower ones to it. */
+/** The lowest temperature above 0. The server raises lower ones to it. */
 const LOWEST_TEMPERATURE = 0.01;
 
 /**
- * The reply for what the server would silently sample in another way.
+ * Returns a refusal for a temperature that the server would silently change.
  *
  * **Source:** vllm-project/vllm vllm/sampling_params.py (`_MAX_TEMP`).
  */
-export function refuseUnsaid({ turn }: PieceRequest): FailedReply | undefined {
+export function refuseAlteredTemperature({ turn }: PieceRequest): FailedReply | undefined {
   const { temperature = 1 } = turn.sampling;
   if (temperature <= 0 || temperature >= LOWEST_TEMPERATURE) return undefined;
   return failed({

@@ -12,13 +12,15 @@ import {
   show,
 } from "../http/reply-reading.ts";
 import { STREAM_END, readStreamedError } from "../http/streamed-piece.ts";
-import { readLogprobs, readWholeVllmReply } from "./piece-reading.ts";
+import { readLogprobs, readVllmReplyObject } from "./piece-reading.ts";
 import type { VllmApi } from "./vllm-options.ts";
 
 /**
- * Reads the chunks of a streamed reply of either API, and puts the reply together that the request
- * would have had unstreamed. A chunk holds what is new. Chunks without tokens are left out by the
- * server, so that what it aborts may end without a word of how.
+ * Reads the chunks of a streamed reply of either API, and assembles the reply that the request
+ * would have had without streaming.
+ *
+ * A chunk contains only new tokens. The server omits chunks without tokens, so an aborted request
+ * may end without a finish reason.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/serving.py
  * (`serve_tokens_stream_generator`) and vllm/entrypoints/openai/completion/serving.py
@@ -40,7 +42,7 @@ export class VllmReplyStream {
     this.#api = api;
   }
 
-  /** @throws ReplyProblem, or what the caller's `onTokens` throws. */
+  /** @throws ReplyProblem, or an error that the caller's `onTokens` throws. */
   take(data: string): void {
     if (this.#failed !== undefined) return;
     if (data === STREAM_END) {
@@ -65,7 +67,7 @@ export class VllmReplyStream {
   }
 
   /**
-   * The whole reply; `undefined` where the stream ended before its end.
+   * Returns the complete reply, or `undefined` if the stream ended early.
    *
    * @throws ReplyProblem
    */
@@ -82,10 +84,12 @@ export class VllmReplyStream {
       prompt_token_ids: this.#promptIds,
     };
     const reply = { choices: [choice], usage: this.#usage };
-    return readWholeVllmReply(reply, { request: this.#request, api: this.#api });
+    return readVllmReplyObject(reply, { request: this.#request, api: this.#api });
   }
 
-  /** Checked before anything is told of: what was told cannot be sampled anew. */
+  /**
+   * Checks the prompt before tokens are streamed, because streamed tokens cannot be sampled again.
+   */
   #takePrompt(listed: unknown): void {
     if (listed === undefined || listed === null) return;
     checkPrompt(listed, this.#request.inputIds);

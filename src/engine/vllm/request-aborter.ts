@@ -3,16 +3,21 @@ import type { Worker } from "../http/worker-set.ts";
 import { toServerRequestIds } from "./request-body.ts";
 import type { VllmSettings } from "./vllm-options.ts";
 
-/** Where servers take aborts: those that sample ids, and those in development mode. */
+/**
+ * The paths for aborts: that of servers with the ids-only API, and that of servers in development
+ * mode.
+ */
 const PATHS = ["/inference/v1/abort_requests", "/abort_requests"];
 
-/** What says that the server has no such path, or was started without it. */
+/** Statuses of a path that is absent or switched off. */
 const ABSENT = new Set([403, 404, 405]);
 
 /**
- * Makes what tells one server to stop sampling a request. The dropped connection tells it too; behind
- * a proxy that may not reach the server. Bounded, never throws; a path that is absent is asked once. Resolves as
- * `SamplingProtocol.abortRequest()` does.
+ * Creates a function that aborts a request at one server.
+ *
+ * Dropping the connection aborts too, but a proxy may keep the server's connection open. The
+ * function is bounded in time and never throws. It requests an absent path only once, and resolves
+ * as `SamplingProtocol.abortRequest()` does.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/api_router.py and
  * vllm/entrypoints/rl/online/api_router.py.

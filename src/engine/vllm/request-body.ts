@@ -2,19 +2,19 @@ import type { SamplingParameters } from "../engine.ts";
 import { jsonWithIds } from "../http/json-with-ids.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
 
-/** What a request's body holds besides the piece. */
+/** The fields of a request's body other than the piece. */
 interface BodyOptions {
   /** The request's id at the server. */
   readonly wireId: string;
   readonly model: string | undefined;
-  /** Whether tokens are sent as they come. */
+  /** True if tokens are sent as they are sampled. */
   readonly stream: boolean;
-  /** Whether the reply is to list the prompt, as those of completions do in any case. */
+  /** True if the reply must list the prompt. Replies of completions always do. */
   readonly listsPrompt?: boolean;
 }
 
 /**
- * The JSON body of `POST /inference/v1/generate`.
+ * Returns the JSON body of `POST /inference/v1/generate`.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/protocol.py
  * (GenerateRequest) and vllm/sampling_params.py.
@@ -34,8 +34,8 @@ export function encodeGenerateBody(
 }
 
 /**
- * The JSON body of `POST /v1/completions` with ids as prompt. Tokens beside the logprobs come as
- * `token_id:7`, so that each logprob names the id that it belongs to.
+ * Returns the JSON body of `POST /v1/completions` with ids as prompt. Tokens are reported as
+ * `token_id:7`, so that each logprob names its id.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/openai/completion/protocol.py (CompletionRequest).
  */
@@ -57,7 +57,7 @@ export function encodeCompletionsBody(
 }
 
 /**
- * The names under which the server keeps a request, in both ways to ask.
+ * Returns the names under which the server stores a request, one for each API.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/serving.py and
  * vllm/entrypoints/openai/completion/serving.py.
@@ -66,12 +66,15 @@ export function toServerRequestIds(wireId: string): readonly string[] {
   return [`generate-tokens-${wireId}`, `cmpl-${wireId}-0`];
 }
 
-/** What was cached stands in the usage, which streams end with where they are asked to. */
+/**
+ * Encodes streaming. The last chunk contains the usage if it is requested, and with it the cached
+ * tokens.
+ */
 function encodeStream(stream: boolean): Record<string, unknown> {
   return stream ? { stream, stream_options: { include_usage: true } } : { stream };
 }
 
-/** Text that ends the turn, and the form that it is held to. */
+/** Encodes the stop texts and the form of the output. */
 function encodeEnds({ stopTexts = [], constraint }: PieceRequest["turn"]): Record<string, unknown> {
   const stop = stopTexts.length === 0 ? {} : { stop: stopTexts };
   switch (constraint?.type) {
@@ -89,7 +92,9 @@ function encodeEnds({ stopTexts = [], constraint }: PieceRequest["turn"]): Recor
   }
 }
 
-/** Both ways take the same names. The ids hold the stop id whatever is said of the text. */
+/**
+ * Encodes the parameters that both APIs share. The returned ids include the stop id in any case.
+ */
 function encodeSampling({ turn, maxNewTokens }: PieceRequest): Record<string, unknown> {
   return {
     ...encodeParameters(turn.sampling),
@@ -97,7 +102,7 @@ function encodeSampling({ turn, maxNewTokens }: PieceRequest): Record<string, un
     n: 1,
     max_tokens: maxNewTokens,
     stop_token_ids: turn.stopTokenIds,
-    // The sampled token's alone. Absent would mean none.
+    // Only the sampled token's logprob. If absent, there would be none.
     logprobs: 0,
     skip_special_tokens: false,
     spaces_between_special_tokens: false,
@@ -106,8 +111,9 @@ function encodeSampling({ turn, maxNewTokens }: PieceRequest): Record<string, un
 }
 
 /**
- * Every parameter is spelled out, because a server fills what is left out from the model's own
- * `generation_config.json`. `extra` may add and replace, but not what the turn itself decides.
+ * Encodes every parameter, because a server takes missing ones from the model's
+ * `generation_config.json`. `extra` can add and replace parameters, but the caller sets the turn's
+ * own fields after it.
  */
 function encodeParameters(sampling: SamplingParameters): Record<string, unknown> {
   const { topK = -1 } = sampling;

@@ -1,14 +1,14 @@
 import { isObject, parseLenientObject } from "../http/reply-reading.ts";
 
-/** What `/v1/models` says of one model. */
+/** One model of `/v1/models`. */
 export interface ServedModel {
   readonly id: string;
-  /** Longest prompt and output together. */
+  /** Maximum length of prompt and output together, in tokens. */
   readonly contextLength?: number;
 }
 
 /**
- * Reads the body of `/v1/models`; `undefined` where it is none.
+ * Reads the body of `/v1/models`. Returns `undefined` if it is not a list of models.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/openai/engine/protocol.py (ModelList).
  */

@@ -8,24 +8,26 @@ import type { VllmEngineOptions } from "./vllm-options.ts";
 import { toVllmSettings } from "./vllm-options.ts";
 import { createVllmProtocol } from "./vllm-protocol.ts";
 
-/** A vLLM server, or several. */
+/** One or several vLLM servers. */
 export interface VllmEngine extends ScoringHttpEngine {
   readonly kind: "vllm";
 }
 
 /**
- * Connects to vLLM. Makes no request by itself.
+ * Connects to vLLM. Makes no request itself.
  *
- * Each turn is one request, not streamed: `/inference/v1/generate` where the server has it, else
- * `/v1/completions` with ids. Besides the request's stop ids, the model's own end a turn.
+ * Each turn is one request: `/inference/v1/generate` if the server has it, otherwise
+ * `/v1/completions` with ids. It is streamed if the caller passes `onTokens`. The model's own end
+ * ids end a turn as well as the request's stop ids.
  *
- * Logprobs are by the server's `--logprobs-mode`, by default those of the raw logits: at another
- * temperature than 1, or with penalties, they are not those of what was sampled from. `describe()`
- * finds out which it is. For training at other temperatures run the server with
+ * Logprobs follow the server's `--logprobs-mode`. The default is the raw logits: with penalties or
+ * a temperature other than 1, these are not the probabilities of the sampling distribution.
+ * `describe()` determines the mode. For training at other temperatures, run the server with
  * `--logprobs-mode processed_logprobs`.
  *
- * Scores are of the raw logits in every mode, because no transform is applied to a prompt's logprobs:
- * with temperatures other than 1 and 0 it can score only where the reported logprobs are `raw` too.
+ * Scores are of the raw logits in every mode, because the server transforms no prompt logprobs. At
+ * temperatures other than 1 and 0, the engine can score only if its reported logprobs are `raw`
+ * too.
  *
  * @throws UsageError for options that cannot be used.
  */
@@ -34,7 +36,7 @@ export function createVllmEngine(options: VllmEngineOptions): VllmEngine {
   return createHttpEngine("vllm", settings, (closing) => {
     const protocol = createVllmProtocol(settings, closing);
     const { versionsOf, warningOf } = protocol;
-    /** What the server last said of itself. */
+    /** The last description of the server. */
     let known: EngineDescription | undefined;
     const describe = async (
       workers: readonly Worker[],

@@ -7,12 +7,13 @@ import { parseLenientObject } from "../http/reply-reading.ts";
 import type { Worker } from "../http/worker-set.ts";
 
 /**
- * Asks a server how busy it is: its metrics page or, where that is absent, `/load`, which counts
- * requests alone.
+ * Requests the load of a server: its metrics page, or `/load` if it has no metrics. `/load` only
+ * counts requests.
  *
- * **Source:** vllm-project/vllm vllm/v1/metrics/loggers.py and vllm/entrypoints/serve/instrumentator.
+ * **Source:** vllm-project/vllm vllm/v1/metrics/loggers.py and
+ * vllm/entrypoints/serve/instrumentator.
  *
- * @throws RolloutError `engine/unreachable` where nothing answers in time.
+ * @throws RolloutError `engine/unreachable` if the server does not answer in time.
  */
 export async function loadOfVllm(
   worker: Worker,
@@ -27,7 +28,7 @@ export async function loadOfVllm(
   return [{ url: worker.url, runningCount }];
 }
 
-/** Reads the metrics page; `undefined` where it says nothing of requests. */
+/** Reads the metrics page. Returns `undefined` if it has no number of requests. */
 export function readVllmMetrics(text: string, url: string): readonly WorkerLoad[] | undefined {
   const samples = readMetrics(text);
   const runningCount = sumOf(samples, "vllm:num_requests_running");
@@ -38,7 +39,7 @@ export function readVllmMetrics(text: string, url: string): readonly WorkerLoad[
     .filter((tokens) => tokens > 0);
   const rest = {
     waitingCount: sumOf(samples, "vllm:num_requests_waiting"),
-    // Renamed in 0.11.
+    // The name changed in 0.11.
     keyValueUse: meanOf(samples, "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
     keyValueTokens:
       capacities.length === 0 ? undefined : capacities.reduce((sum, tokens) => sum + tokens, 0),

@@ -3,7 +3,7 @@ import type { LogprobConvention } from "../engine.ts";
 import type { HttpEngineOptions, HttpEngineSettings } from "../http/http-engine-options.ts";
 import { toHttpEngineSettings } from "../http/http-engine-options.ts";
 
-/** Which of vLLM's two ways to send and get ids. */
+/** One of vLLM's two APIs that take and return ids. */
 export type VllmApi = "generate" | "completions";
 
 /** Settings of `createVllmEngine()`. */
@@ -12,21 +12,26 @@ export interface VllmEngineOptions extends HttpEngineOptions {
   readonly model?: string;
   /**
    * `generate`: `/inference/v1/generate`, ids in and ids out. `completions`: `/v1/completions` with
-   * ids as prompt. `auto` (default): the first, or the second where the server lacks the first.
+   * ids as prompt. `auto` (default): the first, or the second if the server lacks the first.
    */
   readonly api?: VllmApi | "auto";
-  /** By the server's `--logprobs-mode`. Default: found out by `describe()` with two one-token requests. */
+  /**
+   * The convention of the server's `--logprobs-mode`. Default: `describe()` determines it with two
+   * one-token requests.
+   */
   readonly logprobConvention?: LogprobConvention;
   /**
-   * Recorded as the policy's version. Default: what the server's `/weight_info` says, which servers
-   * have that run with `VLLM_SERVER_DEV_MODE=1`.
+   * The recorded policy version. Default: the version from the server's `/weight_info`, a page of
+   * servers that run with `VLLM_SERVER_DEV_MODE=1`.
    */
   readonly policyVersion?: string | (() => string);
-  /** Prompts for finding out the convention, of ids that the model has. Default: a few low ids. */
+  /**
+   * Prompts for determining the convention. The model must have their ids. Default: a few low ids.
+   */
   readonly probePrompts?: readonly (readonly number[])[];
 }
 
-/** The same, complete and checked. */
+/** The options, complete and checked. */
 export interface VllmSettings extends HttpEngineSettings {
   readonly model: string | undefined;
   readonly api: VllmApi | "auto";
@@ -35,7 +40,10 @@ export interface VllmSettings extends HttpEngineSettings {
   readonly probePrompts: readonly (readonly number[])[];
 }
 
-/** Every vocabulary has these; several, because a model may be certain of what follows one of them. */
+/**
+ * Prompts of ids that every vocabulary has. There are several, because a model may be certain of
+ * the next token of one.
+ */
 const PROBE_PROMPTS = [[0], [1, 2, 3], [10, 20, 30, 40], [200, 100]];
 
 /**

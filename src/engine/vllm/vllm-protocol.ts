@@ -26,29 +26,32 @@ import {
   refuseFullContext,
   refuseModel,
   refuseNan,
-  refuseUnsaid,
+  refuseAlteredTemperature,
 } from "./refusals.ts";
 import { createRequestAborter } from "./request-aborter.ts";
 import { VllmReplyStream } from "./reply-stream.ts";
+import { isCutStream, lastVersion, namesVersions, withVersion } from "./reply-versions.ts";
 import { encodeCompletionsBody, encodeGenerateBody } from "./request-body.ts";
 import { readServedModels } from "./served-models.ts";
 import type { VllmApi, VllmSettings } from "./vllm-options.ts";
 
-/** How vLLM servers are asked to sample, and what was found out about each. */
+/** The sampling and scoring requests of vLLM servers, with the known facts about each server. */
 interface VllmProtocol extends SamplingProtocol, ScoringProtocol {
   readonly versionsOf: (worker: Worker) => PolicyVersions;
-  /** Why a server is asked otherwise than it should be, where it is. */
+  /** Returns a warning if a server lacks the preferred API. */
   readonly warningOf: (worker: Worker) => string | undefined;
 }
 
-/** What is known of one address. */
+/** The known facts about one address. */
 interface ServerState {
   api: VllmApi;
-  /** Whether it has `/inference/v1/generate` but was started without it. */
+  /** True if the server has `/inference/v1/generate`, but it is switched off. */
   isDisabled: boolean;
-  /** Whether its replies say which version sampled what. */
+  /** True if the replies report the version of each token. */
   reportsSpans: boolean;
-  /** Whether a reply counted another prompt than was sent: its replies are to list it. */
+  /**
+   * True if a reply counted a wrong number of prompt tokens. Further replies must list the prompt.
+   */
   isMiscounting: boolean;
   /** The last version that a reply named. */
   spanVersion: string;
@@ -60,16 +63,19 @@ const DISABLED_WARNING =
   "the server was started without /inference/v1/generate, so turns go to /v1/completions, whose " +
   "replies name no version of the policy; start `vllm serve` with --enable-scale-out";
 
-/** How old a reading of the policy's version may be when a request is sent, in milliseconds. */
+/** Maximum age of a reading of the policy version when a request is sent, in milliseconds. */
 const VERSION_AGE_MS = 500;
 
 /**
- * Makes the protocol.
+ * Creates the protocol.
  *
- * The ids-only replies of 0.32 and newer say which version sampled which token. Others carry no version:
- * a piece that ended is stamped with what the server says right after it, because a request that came
- * while the server was paused is sampled by the version that follows the pause. A piece that was
- * interrupted is stamped with what it said before: the interruption is the update's beginning.
+ * The ids-only replies of 0.32 and newer report the version of each token. Other replies report
+ * none, so the version comes from `/weight_info`:
+ *
+ * - A finished piece gets the version that the server reports right after it. A request that
+ *   arrived during a pause is sampled by the version after the pause.
+ * - An interrupted piece gets the version from before the request, because the interruption starts
+ *   the update.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/serve/dev/rlhf/api_router.py (pause, abort).
  */
@@ -83,8 +89,8 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
       const versions = createPolicyVersions({ worker, settings, closing });
       const api = settings.api === "completions" ? "completions" : "generate";
       const abort = createRequestAborter(worker, settings);
-      const found = { isDisabled: false, reportsSpans: false, isMiscounting: false };
-      state = { api, ...found, spanVersion: "", versions, abort };
+      const initial = { isDisabled: false, reportsSpans: false, isMiscounting: false };
+      state = { api, ...initial, spanVersion: "", versions, abort };
       states.set(worker, state);
     }
     return state;
@@ -94,7 +100,7 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     piece: PieceRequest,
     exchange: PieceExchange,
   ): Promise<PieceReply | Unanswered> {
-    const refusal = refuseUnsaid(piece);
+    const refusal = refuseAlteredTemperature(piece);
     if (refusal !== undefined) return refusal;
     const state = stateOf(exchange.worker);
     const { versions } = state;
@@ -111,7 +117,7 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     if (isCutStream(reply, exchange) && state.reportsSpans) {
       return withVersion(reply, state.spanVersion);
     }
-    state.reportsSpans = settings.policyVersion === undefined && reportsSpans(reply);
+    state.reportsSpans = settings.policyVersion === undefined && namesVersions(reply);
     if (state.reportsSpans) {
       state.spanVersion = lastVersion(reply);
       return reply;
@@ -124,7 +130,7 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     return withVersion(reply, await versions.readNow(signal));
   }
 
-  /** Asks for a piece and reads the answer, whose versions are still to be filled in. */
+  /** Requests a piece and reads the answer, without its versions. */
   async function askForPiece(
     piece: PieceRequest,
     exchange: PieceExchange,
@@ -135,8 +141,8 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     let chunks: VllmReplyStream | undefined;
     const reply = await readStreamedPiece(exchange, {
       async ask() {
-        const { outcome, api } = await askEither(piece, exchange, (asked) => {
-          chunks = stream && new VllmReplyStream(piece, { stream, api: asked });
+        const { outcome, api } = await askEither(piece, exchange, (api) => {
+          chunks = stream && new VllmReplyStream(piece, { stream, api });
           return chunks;
         });
         answeredBy = api;
@@ -160,8 +166,8 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
   }
 
   /**
-   * Asks in the way that the server is known to have, or finds out which it has. `open` is told which
-   * way that is, and gives what takes the chunks of a stream.
+   * Sends a request to the server's API, or tries the ids-only API first if the server's is
+   * unknown. `open` is called with the API and returns the reader for a stream's chunks.
    */
   async function askEither(
     piece: PieceRequest,
@@ -185,8 +191,8 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
   }
 
   /**
-   * A prompt's logprobs come with a turn of one token, and always for the whole prompt. The prefix
-   * cache is not read for them.
+   * Scores ids. The server returns a prompt's logprobs with a turn of one token, always for the
+   * complete prompt and without the prefix cache.
    */
   async function scoreIds(
     { requestId, ids, from, sessionId }: ScorePiece,
@@ -209,7 +215,7 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     });
   }
 
-  /** What another status than 200 means here; `undefined` for 200. */
+  /** Translates a status other than 200. Returns `undefined` for 200. */
   async function readRefusal(
     reply: HttpReply,
     { exchange, promptLength }: { exchange: PieceExchange; promptLength: number },
@@ -261,7 +267,7 @@ function ask(
   },
 ): Promise<HttpOutcome> {
   const headers = { "x-session-id": toHeaderValue(piece.turn.sessionId) };
-  // A stream counts the prompt at its end, behind tokens that are told of, but lists it once, at its beginning.
+  // A stream counts the prompt at its end, after tokens were streamed, but lists it at its start.
   const stream = chunks !== undefined;
   const { wireId } = exchange;
   const options = { wireId, model, listsPrompt: listsPrompt || stream, stream };
@@ -277,33 +283,4 @@ function ask(
         ...further,
         body: encodeCompletionsBody(piece, options),
       });
-}
-
-/** A stream that the server ended without saying how says nothing of versions either. */
-function isCutStream(
-  reply: PieceReply,
-  { stream }: PieceExchange,
-): reply is PieceReply & { readonly type: "interrupted" } {
-  return stream !== undefined && reply.type === "interrupted" && !reportsSpans(reply);
-}
-
-/** Of a reply that names versions. */
-function lastVersion(reply: PieceReply): string {
-  const hasPiece = reply.type === "finished" || reply.type === "interrupted";
-  return (hasPiece ? reply.piece.versions.at(-1)?.policyVersion : undefined) ?? "";
-}
-
-/** Where it has tokens at all. */
-function reportsSpans(reply: PieceReply): boolean {
-  if (reply.type !== "finished" && reply.type !== "interrupted") return false;
-  return reply.piece.versions.some(({ policyVersion }) => policyVersion !== "");
-}
-
-function withVersion<Reply extends PieceReply & { readonly type: "finished" | "interrupted" }>(
-  reply: Reply,
-  policyVersion: string,
-): Reply {
-  const { piece } = reply;
-  const versions = [{ tokenCount: piece.ids.length, policyVersion }];
-  return { ...reply, piece: { ...piece, versions } };
 }

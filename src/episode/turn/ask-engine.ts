@@ -2,8 +2,8 @@ import { assertRequest } from "../../engine/check-request.ts";
 import { checkGeneration } from "../../engine/check-sampled.ts";
 import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../../engine/engine.ts";
 import { withEnd } from "../../engine/find-end.ts";
-import { nothingSampled } from "../../engine/nothing-sampled.ts";
-import { discardPart, findWholeDemand } from "../../engine/whole-demand.ts";
+import { emptyGeneration } from "../../engine/empty-generation.ts";
+import { discardPartialTurn, findOutputRule } from "../../engine/output-rule.ts";
 import { RolloutError } from "../../errors.ts";
 import { endedBy } from "../../async/ended-by.ts";
 import { onAbort } from "../../async/on-abort.ts";
@@ -54,7 +54,7 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
           if (call.timeoutMs < engineTimeoutMs) watch.lengthen(engineTimeoutMs - call.timeoutMs);
           call.timeoutMs = engineTimeoutMs;
         },
-        onGivenUp: () => {
+        onAbandoned: () => {
           isGivenUp = isNotCut;
         },
       }),
@@ -68,9 +68,9 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
       generation.finish.type === "length" &&
       generation.outputIds.length < request.maxNewTokens;
     if (!isPartial) return { generation, isLate: time.expired };
-    const demand = findWholeDemand(request);
+    const demand = findOutputRule(request);
     // Whoever goes on with the episode asks for such a turn anew.
-    const part = demand === undefined ? generation : discardPart(generation, demand);
+    const part = demand === undefined ? generation : discardPartialTurn(generation, demand);
     return { generation: part, isLate: time.expired, isPartial };
   } catch (error) {
     if (!(error instanceof RolloutError) || error.code !== "engine/timeout") throw error;
@@ -111,7 +111,7 @@ async function takeReply(
   } catch (error) {
     if (!endedBy(options.cutShort, error)) throw error;
     const reason = "the engine had nothing to show when it was cut short";
-    reply = nothingSampled([{ requestId: request.requestId, reason }]);
+    reply = emptyGeneration([{ requestId: request.requestId, reason }]);
   }
   return withEnd(checkGeneration(reply, request), request);
 }
@@ -145,7 +145,7 @@ function nothingYet(
   const message = `Cannot keep what was sampled of turn ${requestId}: ${reason}`;
   setup.onTrouble?.(new RolloutError("engine/timeout", message, { cause: error, retryable: true }));
   const { discarded } = error;
-  const generation = nothingSampled(discarded.length > 0 ? discarded : [{ requestId, reason }]);
+  const generation = emptyGeneration(discarded.length > 0 ? discarded : [{ requestId, reason }]);
   return { generation, isLate: time.expired, isPartial: true };
 }
 

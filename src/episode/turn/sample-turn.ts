@@ -1,8 +1,8 @@
-import { restBehind } from "../../engine/continued-sampling.ts";
+import { remainingRequest } from "../../engine/continued-sampling.ts";
 import type { GenerateRequest, Generation } from "../../engine/engine.ts";
 import { isPromptTooLong } from "../../engine/http/is-prompt-too-long.ts";
 import { joinGenerations } from "../../engine/join-generations.ts";
-import { findWholeDemand } from "../../engine/whole-demand.ts";
+import { findOutputRule } from "../../engine/output-rule.ts";
 import { samplingOfTurn } from "../../engine/turn-seed.ts";
 import { RolloutError } from "../../errors.ts";
 import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
@@ -172,12 +172,12 @@ function toRequest(
     requestId: [rolloutId, place, `${turnIndex}${part};`].join(":"),
     sessionId: rolloutId,
   };
-  const rest = restBehind(turn, sampledIds);
+  const rest = remainingRequest(turn, sampledIds);
   if (rest !== undefined) return rest;
   // An earlier version recorded what was sampled of such a turn, or it was recorded under other settings.
   throw player.end(
     `the recording ends behind ${sampledIds.length} ids of turn ${turnIndex}, which cannot go on: ` +
-      `${findWholeDemand(turn)} is of the whole turn`,
+      `${findOutputRule(turn)} is of the whole turn`,
   );
 }
 

@@ -1,7 +1,7 @@
 import { assertRequest } from "../../engine/check-request.ts";
 import { checkGeneration } from "../../engine/check-sampled.ts";
 import type { Engine, GenerateRequest, Generation } from "../../engine/engine.ts";
-import { findWholeDemand } from "../../engine/whole-demand.ts";
+import { findOutputRule } from "../../engine/output-rule.ts";
 import { attribute } from "../../episode/boundary.ts";
 import { ownBug, RolloutError } from "../../errors.ts";
 import { withDeadline } from "../../async/deadline.ts";
@@ -91,7 +91,7 @@ async function askEngine(
   const stopped = new AbortController();
   feed.onStopText = () => stopped.abort();
   // Where it is interrupted, a turn that is told of cannot begin anew.
-  const listens = isStreamed || read.stops.length > 0 || findWholeDemand(request) === undefined;
+  const listens = isStreamed || read.stops.length > 0 || findOutputRule(request) === undefined;
   const told = new TokenNotifier({
     onHeld,
     cutShort: stopped.signal,

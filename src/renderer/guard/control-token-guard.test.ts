@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { RolloutError, UsageError } from "../../errors.ts";
 import {
   codecOfDocument,
-  idOfSpelling,
+  idOfToken,
   metaspaceTokenizer,
 } from "../../tokenizer/metaspace-tokenizer.fixture.ts";
 import { modelCodec, modelNames } from "../../tokenizer/real-tokenizers.fixture.ts";
@@ -298,7 +298,7 @@ describe("control-token guard where tags and white space are among the added tok
   beforeAll(async () => {
     codec = await codecOfDocument(metaspaceTokenizer);
   });
-  const idsOf = (...spellings: string[]): number[] => spellings.map(idOfSpelling);
+  const idsOf = (...spellings: string[]): number[] => spellings.map(idOfToken);
 
   test.each([
     ["<b>a  b</b>", [..."<b>a", "▁▁", ..."b</b>"]],
@@ -358,7 +358,7 @@ describe("control-token guard where a token is looked for in normalised text", (
     })),
     normalizer: { type: "Sequence", normalizers: [form, metaspaceTokenizer.normalizer] },
   });
-  const idsOf = (...spellings: string[]): number[] => spellings.map(idOfSpelling);
+  const idsOf = (...spellings: string[]): number[] => spellings.map(idOfToken);
   let codec: TokenCodec;
   beforeAll(async () => {
     codec = await codecOfDocument(documentOf({ type: "NFKC" }));
@@ -370,7 +370,7 @@ describe("control-token guard where a token is looked for in normalised text", (
     ["<b>＜td＞é", "<b><td>", "<pad>"],
     ["<td>＜td＞", "<td><td>"],
   ])("untrusted %j does not become it", async (content, spelled, ...more) => {
-    expect(await codec.encode(content)).toContain(idOfSpelling("<td>"));
+    expect(await codec.encode(content)).toContain(idOfToken("<td>"));
     for (const policy of ["neutralise", "hf-parity"] as const) {
       const messages = [message("tool", content)];
       const { ids, text } = await encodeContents(guardOf(codec, policy), messages);
@@ -402,7 +402,7 @@ describe("control-token guard where a token is looked for in normalised text", (
       value instanceof Map ? [...value] : value,
     );
     const ids = await guard.encode(rendered, sealed.seal);
-    expect(ids).not.toContain(idOfSpelling("<td>"));
+    expect(ids).not.toContain(idOfToken("<td>"));
     expect(await unseal(rendered, sealed.seal)).toContain("x＜td＞");
   });
 
@@ -471,7 +471,7 @@ describe("control-token guard where a token is looked for in normalised text", (
     ["with another bracket", { type: "Replace", pattern: { String: "[" }, content: "<" }, "[td>"],
   ])("text %s does not become it where more than words may", async (_how, normalizer, content) => {
     const any = await codecOfDocument(documentOf(normalizer));
-    expect(await any.encode(content)).toContain(idOfSpelling("<td>"));
+    expect(await any.encode(content)).toContain(idOfToken("<td>"));
     for (const policy of ["neutralise", "reject"] as const) {
       const { ids, text } = await encodeContents(
         guardOf(any, policy),
@@ -484,7 +484,7 @@ describe("control-token guard where a token is looked for in normalised text", (
     }
     // The token is not special.
     const free = await encodeContents(guardOf(any, "special-only"), [message("tool", content)]);
-    expect(free.ids).toContain(idOfSpelling("<td>"));
+    expect(free.ids).toContain(idOfToken("<td>"));
   });
 
   test("calls keep the word that says their type where more than words may become it", async () => {
@@ -509,7 +509,7 @@ describe("control-token guard where a token is looked for in normalised text", (
       expect(() => guardOf(any, policy)).toThrow(UsageError);
     }
     expect(() => guardOf(any)).toThrow(
-      `Cannot keep untrusted text from becoming the added token <td> (${idOfSpelling("<td>")}): the ` +
+      `Cannot keep untrusted text from becoming the added token <td> (${idOfToken("<td>")}): the ` +
         "tokenizer looks for it in normalised text, and its normaliser makes it of other words; expected " +
         '"normalized": false for it among the added_tokens of tokenizer.json, or the guard policy "hf-parity"',
     );

@@ -5,7 +5,7 @@ import type {
   Generation,
   GenerationPiece,
 } from "../../engine/engine.ts";
-import { nothingSampled } from "../../engine/nothing-sampled.ts";
+import { emptyGeneration } from "../../engine/empty-generation.ts";
 import { preparedEngine } from "../../episode/lamp-episode.fixture.ts";
 import { RolloutError } from "../../errors.ts";
 import { createClock } from "../../async/clock.ts";
@@ -215,7 +215,7 @@ describe("PolicyGate", () => {
   describe("before a turn that is held to a form as a whole", () => {
     const form = { constraint: { type: "regex", pattern: "abc" } } as const;
     const held: GenerateRequest = { ...request, ...form, maxNewTokens: 3 };
-    const reason = "it was interrupted, and constraint (regex) is of the whole turn";
+    const reason = "it was interrupted, and constraint (regex) applies to the complete turn";
 
     test("discards what was sampled before an update, and asks anew", async () => {
       const { asked, gate } = gateBefore([
@@ -268,8 +268,8 @@ describe("PolicyGate", () => {
         code: "engine/interrupted",
         retryable: true,
         message:
-          "Cannot sample on in request r: it was interrupted (the policy's weights were changed) behind tokens " +
-          "that were streamed, and constraint (regex) is of the whole turn, expected the turn to be asked for again",
+          "Cannot continue request r: it was interrupted (the policy's weights were changed) after tokens " +
+          "were streamed, and constraint (regex) applies to the complete turn, expected the turn to be requested again",
         discarded: [
           { requestId: "r", reason, tokenCount: 1 },
           { requestId: "r", reason: "the engine had no more to show when it was cut short" },
@@ -316,7 +316,7 @@ describe("PolicyGate", () => {
         "has nothing to show",
         async (options) => {
           await untilCut(options);
-          return nothingSampled();
+          return emptyGeneration();
         },
       ],
       ["never answers", () => new Promise(() => {})],
@@ -352,7 +352,7 @@ describe("PolicyGate", () => {
     test("keeps what was sampled through an update that comes before the first id of another", async () => {
       const { again, cut, gate, generating } = gateBeforeCut(async (options) => {
         await untilCut(options);
-        return nothingSampled();
+        return emptyGeneration();
       });
       await gate.close("interrupt");
       gate.open();
@@ -564,8 +564,8 @@ describe("PolicyGate", () => {
     let notCutCount = 0;
     let givenUpCount = 0;
     const onNotCutShort = (): void => void (notCutCount += 1);
-    const onGivenUp = (): void => void (givenUpCount += 1);
-    const options = { cutShort: cut.signal, onNotCutShort, onGivenUp };
+    const onAbandoned = (): void => void (givenUpCount += 1);
+    const options = { cutShort: cut.signal, onNotCutShort, onAbandoned };
     const generating = gate.engine.generate({ ...request, maxNewTokens: 9 }, options);
     const closed = gate.close("interrupt");
     asked[0]!.options.onNotCutShort!();

@@ -1,11 +1,15 @@
 import { checkGeneration } from "../../engine/check-sampled.ts";
-import { restBehind } from "../../engine/continued-sampling.ts";
+import { remainingRequest } from "../../engine/continued-sampling.ts";
 import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../../engine/engine.ts";
 import { withEnd } from "../../engine/find-end.ts";
 import { isPromptTooLong } from "../../engine/http/is-prompt-too-long.ts";
 import { joinGenerations } from "../../engine/join-generations.ts";
-import { nothingSampled } from "../../engine/nothing-sampled.ts";
-import { discardPart, findWholeDemand, interruptedBehindTold } from "../../engine/whole-demand.ts";
+import { emptyGeneration } from "../../engine/empty-generation.ts";
+import {
+  discardPartialTurn,
+  findOutputRule,
+  interruptedAfterStreaming,
+} from "../../engine/output-rule.ts";
 import { withLostPart } from "../../episode/with-lost-part.ts";
 import { createAbortController } from "../../async/abort-controller.ts";
 import { systemClock, type Clock } from "../../async/clock.ts";
@@ -101,25 +105,25 @@ export class PolicyGate {
 
   async #generate(request: GenerateRequest, caller: GenerateOptions): Promise<Generation> {
     const { options, isTold } = watchTold(caller);
-    const demand = findWholeDemand(request);
+    const demand = findOutputRule(request);
     let sampled: Generation | undefined;
     for (let round = 0; ; round++) {
       // It may be closed again before whoever waited comes round.
       while (this.#closed !== undefined) {
         // Whoever ends while nothing may be sampled takes what there is, and asks for nothing.
-        if (options.cutShort?.aborted === true) return sampled ?? nothingSampled();
+        if (options.cutShort?.aborted === true) return sampled ?? emptyGeneration();
         await this.#waitHeld(options);
       }
       if (sampled !== undefined && options.cutShort?.aborted === true) return sampled;
       if (sampled !== undefined && demand !== undefined && isTold()) {
-        const { discarded } = discardPart(sampled, demand);
+        const { discarded } = discardPartialTurn(sampled, demand);
         const why = "the policy's weights were changed";
-        throw interruptedBehindTold(request.requestId, { demand, why, discarded });
+        throw interruptedAfterStreaming(request.requestId, { rule: demand, why, discarded });
       }
       const part = sampled;
       const partIds = part?.outputIds ?? [];
       // What cannot go on is asked for from its beginning.
-      const behind = restBehind(request, partIds) ?? request;
+      const behind = remainingRequest(request, partIds) ?? request;
       const rest: GenerateRequest =
         part === undefined ? behind : { ...behind, requestId: `${request.requestId}w${round};` };
       const passed = await this.#passPart(rest, options, part).catch((error: unknown) => {
@@ -134,7 +138,9 @@ export class PolicyGate {
       const isEmpty = generation.outputIds.length === 0;
       const stands = isEmpty && (isInterrupted || options.cutShort?.aborted === true);
       const before =
-        part === undefined || demand === undefined || stands ? part : discardPart(part, demand);
+        part === undefined || demand === undefined || stands
+          ? part
+          : discardPartialTurn(part, demand);
       sampled = before === undefined ? generation : joinGenerations(before, generation);
       const isCut =
         isInterrupted &&
@@ -227,7 +233,7 @@ export class PolicyGate {
         time.signal.addEventListener("abort", () => {
           told.mute();
           if (!time.expired) return;
-          options.onGivenUp?.();
+          options.onAbandoned?.();
           resolve(handOver());
         });
         const generating = this.#inner.generate(request, { ...told.options, signal: time.signal });

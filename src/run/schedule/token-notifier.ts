@@ -1,5 +1,5 @@
 import type { GenerateOptions, Generation } from "../../engine/engine.ts";
-import { nothingSampled } from "../../engine/nothing-sampled.ts";
+import { emptyGeneration } from "../../engine/empty-generation.ts";
 
 /**
  * What an engine tells of one call while it lasts. It is handed on to whoever asked, until the call is given up,
@@ -59,7 +59,7 @@ export class TokenNotifier {
     const tokenCount = this.#ids.length;
     const what = tokenCount === 0 ? "nothing" : "no more";
     const reason = `the engine had ${what} to show when it was cut short`;
-    const nothing = nothingSampled([{ requestId, reason }]);
+    const nothing = emptyGeneration([{ requestId, reason }]);
     if (tokenCount === 0) return nothing;
     const piece = { requestId, tokenCount, policyVersion, finish: "abort" } as const;
     return { ...nothing, outputIds: this.#ids, logprobs: this.#logprobs, pieces: [piece] };

@@ -10,12 +10,12 @@ import {
 
 let drawn = 0;
 
-/** A whole number below the limit, the same ones at each run. */
+/** Returns an integer below the limit, the same ones in each run. */
 function draw(limit: number): number {
   return spreadBits(++drawn) % limit;
 }
 
-test.each(modelNames)("%s: any ids have the text at once that the library gives", async (name) => {
+test.each(modelNames)("%s: decodes any ids as the library does", async (name) => {
   const codec = await modelCodec(name);
   const library = libraryTokenizer(modelFolder(name));
   const ids = Array.from({ length: codec.vocabularySize + 50 }, (_, id) => id);
@@ -42,12 +42,12 @@ const byteLevel = { decoder: { type: "ByteLevel" } };
 const spellings = ["a", "Ġ", "Ã", "©", "é漢", "ï»¿"];
 const bytes = createByteLevelText(byteLevel, (id) => spellings[id]);
 
-test("bytes of several ids make one character", () => {
+test("bytes of several ids form one character", () => {
   expect(bytes?.decodeNow([0, 1, 2, 3])).toBe("a \u00e9");
   expect(bytes?.decodeNow([2, 0])).toBe("\ufffda");
 });
 
-test("a spelling that stands for no bytes is text itself", () => {
+test("a token text that encodes no bytes is itself text", () => {
   expect(bytes?.decodeNow([4])).toBe("é漢");
 });
 
@@ -56,18 +56,18 @@ test("a byte order mark stays", () => {
   expect(bytes?.decodeNow([5, 0, 2, 3])).toBe("\ufeffa\u00e9");
 });
 
-test("ids without a spelling say nothing", () => {
+test("ids without a token text decode to nothing", () => {
   expect(bytes?.decodeNow([0, 99, 0])).toBe("aa");
   expect(bytes?.decodeNow([])).toBe("");
 });
 
-test("what is no id, and a long list, is left to the library", () => {
+test("invalid ids and long lists are left to the library", () => {
   for (const id of [-1, 0.5, NaN, 2 ** 32]) expect(bytes?.decodeNow([0, id])).toBeUndefined();
   expect(bytes?.decodeNow(new Array<number>(8192).fill(0))).toBe("a".repeat(8192));
   expect(bytes?.decodeNow(new Array<number>(8193).fill(0))).toBeUndefined();
 });
 
-test("other decoders than the byte-level one are left to the library", () => {
+test("decoders other than the byte-level one are left to the library", () => {
   expect(createByteLevelText({ decoder: { type: "Metaspace" } }, () => "a")).toBeUndefined();
   expect(createByteLevelText({ decoder: null }, () => "a")).toBeUndefined();
   expect(createByteLevelText({}, () => "a")).toBeUndefined();

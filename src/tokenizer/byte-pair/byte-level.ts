@@ -1,32 +1,34 @@
 import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
 import type { JsonObject } from "../model-file.ts";
 
-/** How the bytes of ids are joined to text; absent where more than joining is needed. */
+/** Decoding of a byte-level vocabulary, in which a token's text encodes its bytes. */
 export interface ByteLevelText {
   /**
-   * The text of the ids, as the library decodes them; `undefined` where it must be asked, for its work
-   * or for what it makes of ids that are none.
+   * Decodes ids as the library does. Returns `undefined` if the library must decode them, because
+   * the list is long or has invalid ids.
    */
   decodeNow(ids: readonly number[]): string | undefined;
-  /** The same for lists of any length, in turns. */
+  /** Decodes lists of any length, and yields to other tasks. */
   decode(ids: readonly number[]): Promise<string | undefined>;
-  /** How many bytes an id stands for; `undefined` for what is none. */
+  /** Returns the number of bytes of a token, or `undefined` for an invalid id. */
   byteLengthOf(id: number): number | undefined;
-  /** The bytes that an id stands for; `undefined` for what is none. */
+  /** Returns the bytes of a token, or `undefined` for an invalid id. */
   bytesOf(id: number): Uint8Array | undefined;
 }
 
-/** Longest list that is decoded at once: a fraction of a millisecond. */
+/** Maximum number of ids to decode at once, in a fraction of a millisecond. */
 const maxIdCount = 8192;
 
 /**
- * Decodes byte-level vocabularies without the library, from the ids' spellings: a spelling stands for
- * bytes, and the text is that of all bytes one after the other, in which what is no UTF-8 becomes U+FFFD.
+ * Decodes byte-level vocabularies without the library.
  *
- * **Source:** huggingface/tokenizers, `tokenizers/src/pre_tokenizers/byte_level.rs` (`decode_chain`).
+ * The bytes of all tokens are joined and decoded as UTF-8, and invalid UTF-8 becomes U+FFFD.
+ *
+ * **Source:** huggingface/tokenizers, `tokenizers/src/pre_tokenizers/byte_level.rs`
+ * (`decode_chain`).
  *
  * @param outline - The tokenizer's document.
- * @returns `undefined` where the file's decoder is another one.
+ * @returns `undefined` if the file has another decoder.
  */
 export function createByteLevelText(
   outline: JsonObject,
@@ -35,14 +37,14 @@ export function createByteLevelText(
   if ((outline["decoder"] as JsonObject | null | undefined)?.["type"] !== "ByteLevel") {
     return undefined;
   }
-  /** The texts of ids that are whole; `null` for those that hold part of a character. */
+  /** Texts by id. `null` for an id that contains a part of a character. */
   const texts: (string | null | undefined)[] = [];
   const bytesOf = (id: number): Buffer | undefined => {
-    const spelling = tokenOf(id);
-    return spelling === undefined ? undefined : bytesOfSpelling(spelling);
+    const tokenText = tokenOf(id);
+    return tokenText === undefined ? undefined : bytesOfTokenText(tokenText);
   };
   const textOf = (id: number): string | null => {
-    const text = readText(bytesOf(id) ?? nothing);
+    const text = readText(bytesOf(id) ?? noBytes);
     texts[id] = text;
     return text;
   };
@@ -52,7 +54,7 @@ export function createByteLevelText(
     for (const id of ids) {
       if (!Number.isInteger(id) || id < 0 || id > largestId) return undefined;
       const part = texts[id] ?? textOf(id);
-      if (part === null) return Buffer.concat(ids.map((one) => bytesOf(one) ?? nothing)).toString();
+      if (part === null) return Buffer.concat(ids.map((one) => bytesOf(one) ?? noBytes)).toString();
       text += part;
     }
     return text;
@@ -65,7 +67,7 @@ export function createByteLevelText(
       for (const [place, id] of ids.entries()) {
         if (!Number.isInteger(id) || id < 0 || id > largestId) return undefined;
         if (place % maxIdCount === 0 && isTurnOver()) await takeTurn();
-        parts.push(bytesOf(id) ?? nothing);
+        parts.push(bytesOf(id) ?? noBytes);
       }
       return Buffer.concat(parts).toString();
     },
@@ -74,7 +76,7 @@ export function createByteLevelText(
   };
 }
 
-/** Whether what reaches a model behind this pre-tokenizer are bytes, each spelled by its character. */
+/** True if the pre-tokenizer passes bytes to the model, each written as one character. */
 export function endsInBytes(preTokenizer: unknown): boolean {
   const { type, pretokenizers } = (preTokenizer ?? {}) as JsonObject;
   const last: unknown =
@@ -82,35 +84,37 @@ export function endsInBytes(preTokenizer: unknown): boolean {
   return (last as JsonObject | null | undefined)?.["type"] === "ByteLevel";
 }
 
-/** Beyond the largest vocabulary by far; a list of that many places is still one. */
+/** Far above the largest vocabulary, and small enough for a dense array of that length. */
 const largestId = 2 ** 24;
 
-const nothing = Buffer.alloc(0);
+const noBytes = Buffer.alloc(0);
 
-/** The bytes' text where they are UTF-8 by themselves. */
+/** Decodes bytes, or returns `null` if they are not valid UTF-8 alone. */
 function readText(bytes: Buffer): string | null {
   const text = bytes.toString();
   return text.includes("\uFFFD") && !Buffer.from(text).equals(bytes) ? null : text;
 }
 
-/** The bytes that a spelling stands for; its own where one of its characters stands for none. */
-function bytesOfSpelling(spelling: string): Buffer {
-  const bytes = Buffer.alloc(spelling.length);
-  for (let index = 0; index < spelling.length; index++) {
-    const byte = bytesByUnit[spelling.charCodeAt(index)] ?? -1;
-    if (byte === -1) return Buffer.from(spelling);
+/**
+ * Returns the bytes that a token's text encodes, or its own UTF-8 if one character encodes no byte.
+ */
+function bytesOfTokenText(tokenText: string): Buffer {
+  const bytes = Buffer.alloc(tokenText.length);
+  for (let index = 0; index < tokenText.length; index++) {
+    const byte = bytesByUnit[tokenText.charCodeAt(index)] ?? -1;
+    if (byte === -1) return Buffer.from(tokenText);
     bytes[index] = byte;
   }
   return bytes;
 }
 
 /**
- * The character that spells each byte. Printable ones spell themselves, all others have one from U+0100 on,
- * in their order.
+ * The character that encodes each byte. Printable bytes are encoded as themselves. All others get
+ * the characters from U+0100 on, in order.
  *
  * **Source:** openai/gpt-2, `src/encoder.py` (`bytes_to_unicode`).
  */
-export const byteSpellings: readonly string[] = (() => {
+export const byteCharacters: readonly string[] = (() => {
   let next = 0x100;
   return Array.from({ length: 256 }, (_, byte) => {
     const isPrintable =
@@ -119,9 +123,9 @@ export const byteSpellings: readonly string[] = (() => {
   });
 })();
 
-/** The byte that each character spells; -1 for one that spells none. */
+/** The byte that each character encodes, or -1. */
 const bytesByUnit: Int16Array = (() => {
-  const units = byteSpellings.map((spelling) => spelling.charCodeAt(0));
+  const units = byteCharacters.map((tokenText) => tokenText.charCodeAt(0));
   const bytes = new Int16Array(Math.max(...units) + 1).fill(-1);
   for (const [byte, unit] of units.entries()) bytes[unit] = byte;
   return bytes;

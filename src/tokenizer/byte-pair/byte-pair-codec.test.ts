@@ -6,7 +6,7 @@ import * as native from "tokenizers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { spreadBits } from "../../values/hash-text.ts";
 import { createBytePairCodec } from "./byte-pair-codec.ts";
-import { byteSpellings } from "./byte-level.ts";
+import { byteCharacters } from "./byte-level.ts";
 import type { TokenCodec } from "../codec.ts";
 import { libraryTokenizer, modelFolder, modelNames } from "../real-tokenizers.fixture.ts";
 import { readTokenizerFile } from "../tokenizer-file.ts";
@@ -19,7 +19,7 @@ function draw(limit: number): number {
   return spreadBits(++drawn) % limit;
 }
 
-/** Characters of all kinds: most texts have some that are cut by no rule of ours. */
+/** Characters of all kinds: most texts contain some that no rule here cuts. */
 function makeText(): string {
   const ranges = [0x7f, 0x250, 0x600, 0x3000, 0xd800, 0x1f700] as const;
   const chars = Array.from({ length: 1 + draw(40) }, () =>
@@ -31,7 +31,7 @@ function makeText(): string {
 const texts = [
   ...Array.from({ length: 500 }, makeText),
   "<|im_start|>user\nHi<|im_end|><|im_end|>\n<|eot_id|>",
-  // Pieces that are too long to be merged at once, and texts that are too long to be cut beside the event loop.
+  // Pieces that are too long to merge at once, and texts that are too long to cut in this thread.
   `so ${"ab".repeat(400)} it is`,
   "The order #W0000000 isn't pending. ".repeat(1200),
   "注文はまだ届いていません。".repeat(3000),
@@ -47,7 +47,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
     await codec.close?.();
   });
 
-  test("every text has the ids that the whole library gives", async () => {
+  test("every text has the ids that the library gives", async () => {
     const library = libraryTokenizer(folder);
     for (const text of texts) {
       const ids = (await library.encode(text, null, { addSpecialTokens: false })).getIds();
@@ -56,7 +56,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
     }
   });
 
-  test("every id has the library's spelling, and every spelling its id", async () => {
+  test("every id has the library's token text, and every token text its id", async () => {
     const library = libraryTokenizer(folder);
     const wrong: number[] = [];
     for (let id = 0; id < codec.vocabularySize; id++) {
@@ -79,7 +79,7 @@ const flags = {
   normalized: false,
 };
 const vocab = {
-  ...Object.fromEntries(byteSpellings.map((spelling, byte) => [spelling, byte])),
+  ...Object.fromEntries(byteCharacters.map((spelling, byte) => [spelling, byte])),
   ab: 256,
   "<x>": 257,
 };
@@ -116,7 +116,7 @@ const document = {
   } as object,
 };
 
-/** A post-processor that gives a text with what is put around it, or twice. */
+/** A post-processor that returns a text with additions, or twice. */
 function template(...parts: readonly string[]): object {
   const single = parts.map((part) => {
     return part === "$A"
@@ -143,7 +143,7 @@ async function codecOf(changed: Partial<typeof document>): Promise<TokenCodec | 
 }
 
 describe("a small model", () => {
-  test("is worked here, texts and added tokens", async () => {
+  test("encodes texts and added tokens here", async () => {
     const codec = await codecOf({});
     expect(await codec?.encode("ab<x>ba<y>")).toEqual([256, 257, 0x62, 0x61, 258]);
     expect(await codec?.encodePlain("<y>ab")).toEqual([0x3c, 0x79, 0x3e, 256]);
@@ -167,7 +167,7 @@ describe("a small model", () => {
     await between?.close?.();
   });
 
-  test("is refused where the library refuses what is around it", async () => {
+  test("is refused if the library refuses its other parts", async () => {
     await expect(codecOf({ normalizer: { type: "Nope" } as never })).rejects.toThrow();
   });
 
@@ -200,7 +200,7 @@ describe("a small model", () => {
       },
     ],
     [
-      "numbers tokens on from behind a gap",
+      "numbers tokens after a gap",
       {
         model: { ...document.model, vocab: { ...vocab, "<x>": 300 } },
         added_tokens: [

@@ -9,19 +9,21 @@ import { createPlainCheck } from "../plain-check.ts";
 import { assertTextLength } from "../text-length.ts";
 import type { TokenizerFile } from "../tokenizer-file.ts";
 
-/** A text's ids, and which of its pieces each is of. */
+/** The ids of a text, with the piece that each belongs to. */
 interface MergedText extends LibraryEncoding {
   readonly ids: number[];
   readonly words: (number | null | undefined)[];
 }
 
 /**
- * A codec on Hugging Face's own tokenizer library for a byte-level byte-pair model: the library cuts texts, on
- * threads of its own, and the model is worked here, in turns. For the library to hold the model as well costs a
- * quarter of all that is done before a first turn.
+ * Creates a codec for a byte-level byte-pair model.
  *
- * @returns `undefined` where the file's model is another (see `readBytePairModel()`).
- * @throws where the library refuses the file.
+ * Hugging Face's tokenizer library splits texts on its own threads, and the merges run here and
+ * yield to other tasks. Loading the model into the library as well would take a quarter of the time
+ * before the first turn.
+ *
+ * @returns `undefined` for another kind of model (see `readBytePairModel()`).
+ * @throws if the library refuses the file.
  */
 export function createBytePairCodec(
   native: typeof library,
@@ -30,10 +32,10 @@ export function createBytePairCodec(
   const model = readBytePairModel(file);
   if (model === undefined) return undefined;
   const { vocabularySize, addedTokens, outline } = file;
-  const { spellings, merger, added } = model;
+  const { tokenTexts, merger, added } = model;
   const addedIds = new Map(addedTokens.map(({ content, id }) => [content, id]));
   const contents = new Map(addedTokens.map(({ content, id }) => [id, content]));
-  const tokenOf = (id: number): string | undefined => contents.get(id) ?? spellings.spellingOf(id);
+  const tokenOf = (id: number): string | undefined => contents.get(id) ?? tokenTexts.textOf(id);
   const bytes = createByteLevelText(outline, tokenOf);
   if (bytes === undefined) return undefined;
   const learned = createLearnedPieces({ outline, addedTokens, bytes, merger });
@@ -64,7 +66,7 @@ export function createBytePairCodec(
     backend: "native",
     vocabularySize,
     addedTokens,
-    idOf: (literal) => addedIds.get(literal) ?? spellings.idOf(literal),
+    idOf: (literal) => addedIds.get(literal) ?? tokenTexts.idOf(literal),
     tokenOf,
     async encode(text) {
       if (text === "") return [];
@@ -81,7 +83,7 @@ export function createBytePairCodec(
       const { ids } = await mergeAll(await cutter.cut("plain", text));
       return await checkPlain(ids);
     },
-    // What is no id says nothing.
+    // Invalid ids decode to nothing.
     decode: async (ids) =>
       (await bytes.decode(ids)) ??
       (await bytes.decode(ids.filter((id) => tokenOf(id) !== undefined))) ??

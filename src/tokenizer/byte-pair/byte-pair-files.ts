@@ -1,17 +1,17 @@
 import { writeMergeLines } from "./merge-lines.ts";
 import type { TokenizerFile } from "../tokenizer-file.ts";
 
-/** A byte-pair model in the form that the library reads at a third of the memory. */
+/** A byte-pair model in the format that the library reads with a third of the memory. */
 export interface BytePairFiles {
-  /** JSON: ids by spelling. */
+  /** JSON: ids by token text. */
   readonly vocabulary: Uint8Array;
-  /** A line for each merge: two spellings with a space between them. */
+  /** A line for each merge: two token texts with a space between them. */
   readonly merges: Uint8Array;
-  /** The library's further options of the model. */
+  /** Further options of the model. */
   readonly options: BytePairOptions;
 }
 
-/** What the library lets a model be told beside its vocabulary and merges. */
+/** The library's options of a model other than vocabulary and merges. */
 interface BytePairOptions {
   readonly unkToken?: string;
   readonly continuingSubwordPrefix?: string;
@@ -21,9 +21,8 @@ interface BytePairOptions {
 }
 
 /**
- * The two files that hold the model of a `tokenizer.json`, or `undefined` where they could not say all
- * that it says: another kind of model, an option that they have no place for, a spelling with a space
- * or the end of a line in it.
+ * Converts the model of a `tokenizer.json` to two files. Returns `undefined` if they cannot express
+ * it: another kind of model, an unsupported option, or a token text with a space or a line end.
  */
 export function toBytePairFiles({
   outline,

@@ -1,46 +1,49 @@
 import { isUtf8 } from "node:buffer";
 import { type AddedTokenRecord, readAddedTokenRecords } from "../added-token-records.ts";
-import { byteSpellings, endsInBytes } from "./byte-level.ts";
+import { byteCharacters, endsInBytes } from "./byte-level.ts";
 import { createPieceMerger, type PieceMerger } from "./merge-piece.ts";
 import type { JsonObject } from "../model-file.ts";
-import type { Spellings } from "./spellings.ts";
+import type { TokenTexts } from "./token-texts.ts";
 import type { TokenizerFile } from "../tokenizer-file.ts";
 
-/** A byte-level byte-pair model that is worked here. */
+/** A byte-level byte-pair model that is merged here, not in the library. */
 interface BytePairModel {
-  readonly spellings: Spellings;
+  readonly tokenTexts: TokenTexts;
   readonly merger: PieceMerger;
   readonly added: readonly AddedTokenRecord[];
 }
 
 /**
- * The model of a file, where it is one that knows every byte, merges pairs of what its vocabulary holds, and does
- * nothing else; `undefined` where it is another, or says anything that is left to the library.
+ * Reads the model of a file. Returns `undefined` for a model that lacks a byte, that does more than
+ * merge pairs, or that relies on a default of the library.
  */
 export function readBytePairModel(file: TokenizerFile): BytePairModel | undefined {
   const { outline, bytes, model } = file;
-  const { spellings, mergeTable: table } = model;
-  if (spellings === undefined || table === undefined) return undefined;
+  const { tokenTexts, mergeTable: table } = model;
+  if (tokenTexts === undefined || table === undefined) return undefined;
   if (!isUtf8(bytes) || !endsInBytes(outline["pre_tokenizer"])) return undefined;
   if (repeatsText(outline["post_processor"])) return undefined;
   const options = outline["model"] as JsonObject;
-  if (!mergesAlone(options)) return undefined;
-  const byteIds = Int32Array.from(byteSpellings, (spelling) => spellings.idOf(spelling) ?? -1);
+  if (!isPlainMerge(options)) return undefined;
+  const byteIds = Int32Array.from(byteCharacters, (tokenText) => tokenTexts.idOf(tokenText) ?? -1);
   if (byteIds.includes(-1)) return undefined;
   const added = readAddedTokenRecords(outline);
-  if (added === undefined || !areNumberedOn(added, spellings)) return undefined;
-  // Such a token is decoded to what the normaliser makes of it.
+  if (added === undefined || !haveLibraryIds(added, tokenTexts)) return undefined;
+  // The library decodes such a token to its normalised text.
   const isNormalized = added.some(({ normalized }) => normalized);
-  if (isNormalized && !leavesAll(outline["normalizer"])) return undefined;
-  const wholes = options["ignore_merges"] === true && {
-    idOfWhole: (spelling: string) => spellings.idOf(spelling),
-    longestWhole: spellings.longest,
+  if (isNormalized && !isIdentity(outline["normalizer"])) return undefined;
+  const wholePieces = options["ignore_merges"] === true && {
+    idOfTokenText: (tokenText: string) => tokenTexts.idOf(tokenText),
+    longestTokenText: tokenTexts.longest,
   };
-  return { spellings, merger: createPieceMerger({ table, byteIds, ...wholes }), added };
+  return { tokenTexts, merger: createPieceMerger({ table, byteIds, ...wholePieces }), added };
 }
 
-/** Nothing random, and nothing that marks where a piece begins or ends; what is unknown never occurs. */
-function mergesAlone(model: JsonObject): boolean {
+/**
+ * True if merging is not random and does not mark the start or end of a piece. The option for
+ * unknown tokens is allowed, because every byte is known.
+ */
+function isPlainMerge(model: JsonObject): boolean {
   const {
     type,
     dropout = null,
@@ -63,14 +66,14 @@ function mergesAlone(model: JsonObject): boolean {
   );
 }
 
-/** Whether there is no normaliser, or a sequence of none. */
-function leavesAll(normalizer: unknown): boolean {
+/** True if there is no normaliser, or an empty sequence. */
+function isIdentity(normalizer: unknown): boolean {
   const { type, normalizers } = (normalizer ?? {}) as JsonObject;
   const isEmpty = type === "Sequence" && Array.isArray(normalizers) && normalizers.length === 0;
   return normalizer === null || normalizer === undefined || isEmpty;
 }
 
-/** Whether a post-processor may give a text more than once: its pieces are no longer told apart by their numbers. */
+/** True if a post-processor may repeat a text. The library then numbers its pieces ambiguously. */
 function repeatsText(postProcessor: unknown): boolean {
   const { type, processors, single } = (postProcessor ?? {}) as JsonObject;
   if (type === "Sequence") return Array.isArray(processors) && processors.some(repeatsText);
@@ -79,20 +82,21 @@ function repeatsText(postProcessor: unknown): boolean {
 }
 
 /**
- * Whether the library numbers the added tokens as the file does: those that the vocabulary holds keep its id, all
- * others are numbered on from behind it. From behind one with gaps its releases number differently. None is the
- * spelling of a byte, and none is there twice.
+ * True if the library gives the added tokens the ids of the file. Tokens in the vocabulary keep its
+ * id, and all others are numbered after it. If the vocabulary has gaps, releases of the library
+ * number them differently. A token must not be a byte's character or occur twice.
  *
- * **Source:** huggingface/tokenizers, `tokenizers/src/tokenizer/added_vocabulary.rs` (`add_tokens`).
+ * **Source:** huggingface/tokenizers, `tokenizers/src/tokenizer/added_vocabulary.rs`
+ * (`add_tokens`).
  */
-function areNumberedOn(added: readonly AddedTokenRecord[], spellings: Spellings): boolean {
-  const taken = new Set(["", ...byteSpellings]);
-  let next = spellings.count;
+function haveLibraryIds(added: readonly AddedTokenRecord[], tokenTexts: TokenTexts): boolean {
+  const usedTexts = new Set(["", ...byteCharacters]);
+  let next = tokenTexts.count;
   for (const { content, id } of added) {
-    const known = spellings.idOf(content);
-    if (known === undefined && !spellings.isGapless) return false;
-    if ((known ?? next) !== id || taken.has(content)) return false;
-    taken.add(content);
+    const known = tokenTexts.idOf(content);
+    if (known === undefined && !tokenTexts.isGapless) return false;
+    if ((known ?? next) !== id || usedTexts.has(content)) return false;
+    usedTexts.add(content);
     if (known === undefined) next += 1;
   }
   return true;

@@ -1,10 +1,9 @@
 /**
- * The alternatives that the patterns of published tokenizers are made of. None of them goes back over
- * a text more than once, whatever it is, so that patterns which recombine them do not either, and the
- * native library stays within its limits for any text that is let through.
+ * The alternatives in the patterns of published tokenizers. Each scans any text in linear time, and
+ * so do patterns that combine them, so that the native library stays within its limits.
  */
 const knownAlternatives: ReadonlySet<string> = new Set([
-  // GPT-2 and its heirs: endings, words, numbers, punctuation, white space
+  // GPT-2 and its successors: contractions, words, numbers, punctuation, white space
   "'s",
   "'t",
   "'re",
@@ -46,12 +45,12 @@ const knownAlternatives: ReadonlySet<string> = new Set([
   String.raw`[^\s\p{L}\p{N}]+(?: [^\s\p{L}\p{N}]+)*`,
 ]);
 
-/** Whether the pattern is made of known alternatives. None of them matches nothing. */
+/** True if the pattern consists of known alternatives. None of them matches an empty text. */
 export function isKnownPattern(pattern: string): boolean {
   return alternativesOf(pattern).every((alternative) => knownAlternatives.has(alternative));
 }
 
-/** The pattern's outermost alternatives. */
+/** Returns the pattern's outermost alternatives. */
 function alternativesOf(pattern: string): readonly string[] {
   const alternatives = [""];
   let depth = 0;

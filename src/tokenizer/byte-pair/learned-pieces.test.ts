@@ -11,7 +11,7 @@ import { libraryTokenizer, modelFolder, modelNames } from "../real-tokenizers.fi
 
 const shippedModel = fileURLToPath(new URL("../../../models/storefront-2m", import.meta.url));
 
-/** Beginnings, ends and joints at which patterns and added tokens may cut, or not. */
+/** Starts, ends and joints at which patterns and added tokens may cut, or not. */
 const fragments: readonly string[] = [
   "a",
   "B",
@@ -93,7 +93,7 @@ const fragments: readonly string[] = [
 
 let drawn = 0;
 
-/** A whole number below the limit, the same ones at each run. */
+/** Returns an integer below the limit, the same ones in each run. */
 function draw(limit: number): number {
   return spreadBits(++drawn) % limit;
 }
@@ -102,7 +102,7 @@ const texts = Array.from({ length: 3000 }, () =>
   Array.from({ length: 1 + draw(10) }, () => fragments[draw(fragments.length)]).join(""),
 );
 
-/** Characters of each kind beside all that a pattern could look at. */
+/** Characters of each kind next to all that a pattern could examine. */
 function surround(character: string): string {
   return [" ", "a", "1", "'", ".", "\n", ""]
     .map((beside) => `${beside}${character}${beside}${character}${character} ${character}s`)
@@ -123,7 +123,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
     return (await library.encode(text, null, { addSpecialTokens: false })).getIds();
   }
 
-  test("texts of which all words have occurred have the library's ids at once", async () => {
+  test("texts whose words have all occurred get the library's ids at once", async () => {
     const wrong: string[] = [];
     let knownCount = 0;
     for (const text of texts) {
@@ -134,11 +134,11 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
       if (String(given) !== String(expected)) wrong.push(text);
     }
     expect(wrong).toEqual([]);
-    // Most of the texts hold characters that are left to the library.
+    // Most of the texts contain characters that are left to the library.
     expect(knownCount).toBeGreaterThan(500);
   });
 
-  test("each character that is not left to the library is cut and spelled as it does", async () => {
+  test("each settled character is cut and encoded as by the library", async () => {
     const wrong: string[] = [];
     const settled = Array.from({ length: 0x10000 }, (_, unit) => String.fromCharCode(unit)).filter(
       isSettled,
@@ -150,7 +150,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
         .slice(from, from + 40)
         .map(surround)
         .join("");
-      // The first time teaches it, the second time is answered from what was learned.
+      // The first call learns the text, the second uses what was learned.
       const expected = String(await codec.encode(text));
       if (String(codec.encodeNow?.(text)) !== expected) wrong.push(text);
     }
@@ -192,8 +192,8 @@ function learnedPieces(
   });
 }
 
-describe("what is learned", () => {
-  test("is the ids of each piece, whatever it stands beside", () => {
+describe("learned pieces", () => {
+  test("are the ids of each piece, next to any other piece", () => {
     const learned = learnedPieces();
     learned?.learn("ab a", () => ({ ids: [2, 3, 0], words: [0, 1, 2] }));
     expect(learned?.encodeNow("a ab")).toEqual([0, 3, 2]);
@@ -201,7 +201,7 @@ describe("what is learned", () => {
     expect(learned?.encodeNow("")).toEqual([]);
   });
 
-  test("is nothing any more once the library cuts a text elsewhere", () => {
+  test("are dropped once the library cuts a text elsewhere", () => {
     const learned = learnedPieces();
     learned?.learn("ab", () => ({ ids: [2], words: [0] }));
     expect(learned?.encodeNow("ab")).toEqual([2]);
@@ -211,14 +211,14 @@ describe("what is learned", () => {
     expect(learned?.encodeNow("ab")).toBeUndefined();
   });
 
-  test("is nothing any more once ids do not spell their piece", () => {
+  test("are dropped once ids do not decode to their piece", () => {
     const learned = learnedPieces();
     learned?.learn("a", () => ({ ids: [1], words: [0] }));
     learned?.learn("a", () => ({ ids: [0], words: [0] }));
     expect(learned?.encodeNow("a")).toBeUndefined();
   });
 
-  test("is bounded: pieces that were not seen for long are forgotten", () => {
+  test("are bounded: pieces that were not used for long are dropped", () => {
     const learned = learnedPieces({}, { recentCount: 2 });
     const teach = (text: string, id: number): void =>
       learned?.learn(text, () => ({ ids: [id], words: [0] }));
@@ -235,7 +235,7 @@ describe("what is learned", () => {
     ]);
   });
 
-  test("is bounded in bytes as well, so that few long pieces are kept", () => {
+  test("are bounded in bytes as well, so that few long pieces are kept", () => {
     // A piece of five letters and five ids takes fifty bytes.
     const learned = learnedPieces({}, { recentSize: 120 });
     const pieces = ["aaaaa", "bbbbb", "ababa"].map((text) => ({
@@ -253,7 +253,7 @@ describe("what is learned", () => {
     teach(2);
     teach(1);
     teach(2);
-    // The third made the first two old ones, and the second came back beside it.
+    // The third made the first two older pieces, and the second was moved back.
     learned?.learn("bbbba", () => ({ ids: [1, 1, 1, 1, 0], words: [0, 0, 0, 0, 0] }));
     expect(knows()).toEqual([false, true, true]);
   });
@@ -266,7 +266,7 @@ describe("what is learned", () => {
     ["a space before the text", { pre_tokenizer: { type: "ByteLevel", add_prefix_space: true } }],
     ["another cut", { pre_tokenizer: { type: "Metaspace" } }],
     ["tokens that take the space beside them", { added_tokens: [{ content: "x", rstrip: true }] }],
-  ])("is nothing for a tokenizer with %s", (_what, changed) => {
+  ])("are not supported for a tokenizer with %s", (_what, changed) => {
     expect(learnedPieces(changed)).toBeUndefined();
   });
 });

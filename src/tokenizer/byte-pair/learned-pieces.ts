@@ -5,29 +5,33 @@ import type { JsonObject } from "../model-file.ts";
 import { createPieceCutter, type Cuts, type PieceCutter, piecesOf } from "./piece-splitter.ts";
 import { ShortPieces } from "./short-pieces.ts";
 
-/** Longest text that is cut into pieces here, in UTF-16 units: a fraction of a millisecond. */
+/**
+ * Maximum length of a text to cut into pieces here, in UTF-16 units: a fraction of a millisecond.
+ */
 const maxTextLength = 8192;
 
-/** How many pieces are kept before the ones that were not seen for longest are forgotten. */
+/** Minimum number of recent pieces before older ones are dropped. */
 const defaultRecentCount = 32_768;
 
-/** How much recent pieces may take together: many times what as many words do, in bytes. */
+/** Maximum size of recent pieces, in bytes. Far more than that many ordinary words take. */
 const defaultRecentSize = 4 * 1024 * 1024;
 
-/** How many texts must have been cut here as the library cut them before new words are merged without it. */
-const patience = 256;
+/**
+ * Number of texts that must be cut as the library cut them, before new words are merged without it.
+ */
+const trustCount = 256;
 
-/** What became of a text that the library cut. */
+/** The library's encoding of a text. */
 export interface LibraryEncoding {
   readonly ids: readonly number[];
-  /** `words[i]`: which piece of the text, from 0 on, `ids[i]` is of. */
+  /** `words[i]` is the index of the piece of the text that `ids[i]` belongs to. */
   readonly words: readonly (number | null | undefined)[];
 }
 
 /**
- * Makes what remembers a tokenizer's pieces, for a file whose patterns are known (`isWellKnown()`).
+ * Creates a memory of a tokenizer's pieces, for a file with known patterns (`isWellKnown()`).
  *
- * @returns `undefined` where the tokenizer is of a kind whose pieces are not found here.
+ * @returns `undefined` if this kind of tokenizer is not cut into pieces here.
  */
 export function createLearnedPieces({
   outline,
@@ -40,11 +44,11 @@ export function createLearnedPieces({
   readonly outline: JsonObject;
   readonly bytes: ByteLevelText | undefined;
   readonly addedTokens: readonly AddedToken[];
-  /** How many pieces are kept at the least; twice as many at the most. Default 32,768. */
+  /** Minimum number of pieces to keep; the maximum is twice that. Default 32,768. */
   readonly recentCount?: number;
-  /** How much of them is kept at the most, in bytes, and once more of those that are older. Default 4 MiB. */
+  /** Maximum size of recent pieces in bytes; older ones may take the same again. Default 4 MiB. */
   readonly recentSize?: number;
-  /** What the model itself does with a piece, if that is known here. */
+  /** The model's merges, if they are known here. */
   readonly merger?: PieceMerger;
 }): LearnedPieces | undefined {
   const cut = createPieceCutter(outline);
@@ -53,14 +57,16 @@ export function createLearnedPieces({
 }
 
 /**
- * What a tokenizer's model made of the pieces of earlier texts. A model looks at each piece alone, so
- * that a text whose pieces are all known has their ids, one after the other, without asking it again.
+ * The ids of pieces of earlier texts.
  *
- * What is learned is checked: the library must have cut the text at the same places, and the ids of each
- * piece must spell it. The first text that fails this ends it: nothing is known from then on.
+ * A model encodes each piece alone. If all pieces of a text are known, their ids in order are those
+ * of the text, and the library is not needed.
  *
- * New words keep coming, as names and numbers do: once many texts were cut here as the library cut them, the
- * model's own rules are used for pieces that are not known.
+ * Learned pieces are checked: the library must have cut the text at the same places, and the ids of
+ * each piece must decode to it. After the first text that fails this check, the memory is disabled.
+ *
+ * New words such as names and numbers keep appearing. After enough texts were cut as the library
+ * cut them, unknown pieces are merged here.
  */
 class LearnedPieces {
   readonly #cutter: PieceCutter;
@@ -72,10 +78,10 @@ class LearnedPieces {
   #learnedCount = 0;
   #isTrusted = true;
   #recent = new Map<string, number | readonly number[]>();
-  /** What the recent pieces take, in bytes. */
+  /** Size of the recent pieces, in bytes. */
   #size = 0;
   #older: ReadonlyMap<string, number | readonly number[]> = new Map();
-  /** Some of the recent ones and of the added tokens, to be found faster. */
+  /** Recent pieces and added tokens that can be found faster. */
   readonly #short = new ShortPieces();
 
   constructor({
@@ -101,7 +107,7 @@ class LearnedPieces {
     this.#merger = merger;
   }
 
-  /** The text's ids where all of its pieces are known. */
+  /** Returns the text's ids if all of its pieces are known. */
   encodeNow(text: string): number[] | undefined {
     const cuts = this.#cut(text);
     if (cuts === undefined) return undefined;
@@ -124,13 +130,13 @@ class LearnedPieces {
   #find(piece: string): number | readonly number[] | undefined {
     const known = this.#recent.get(piece) ?? this.#addedIds.get(piece) ?? this.#recall(piece);
     if (known !== undefined) return known;
-    if (this.#learnedCount < patience) return undefined;
+    if (this.#learnedCount < trustCount) return undefined;
     const ids = this.#merger?.mergeNow(Buffer.from(piece));
     if (ids !== undefined) this.#keep(piece, ids);
     return ids;
   }
 
-  /** Learns from what became of a text that the library cut; `encoding` is read where that is of use. */
+  /** Learns the pieces of a text that the library encoded. `encoding` is called only if needed. */
   learn(text: string, encoding: () => LibraryEncoding): void {
     const cuts = this.#cut(text);
     if (cuts === undefined) return;
@@ -140,38 +146,38 @@ class LearnedPieces {
       const word = words[from];
       let end = from;
       while (end < ids.length && words[end] === word) end += 1;
-      if (!this.#learnPiece(piece, ids, from, end)) return this.#forgetAll();
+      if (!this.#learnPiece(piece, ids, from, end)) return this.#disable();
       from = end;
     }
-    if (from < ids.length) return this.#forgetAll();
+    if (from < ids.length) return this.#disable();
     this.#learnedCount += 1;
   }
 
-  /** Learns that `ids` from one place to another are the piece's; `false` where they cannot be. */
+  /** Learns that a range of `ids` encodes the piece. Returns `false` if it cannot. */
   #learnPiece(piece: string, ids: readonly number[], from: number, end: number): boolean {
     const known = this.#recent.get(piece) ?? this.#addedIds.get(piece) ?? this.#recall(piece);
     if (typeof known === "number") return end - from === 1 && ids[from] === known;
     if (known !== undefined) {
       return known.length === end - from && known.every((id, place) => ids[from + place] === id);
     }
-    const own = ids.slice(from, end);
-    if (this.#bytes.decodeNow(own) !== piece) return false;
-    this.#keep(piece, own);
+    const pieceIds = ids.slice(from, end);
+    if (this.#bytes.decodeNow(pieceIds) !== piece) return false;
+    this.#keep(piece, pieceIds);
     return true;
   }
 
-  #forgetAll(): void {
+  #disable(): void {
     this.#isTrusted = false;
     this.#recent.clear();
     this.#older = new Map();
-    this.#short.forgetAll();
+    this.#short.clear();
   }
 
   #cut(text: string): Cuts | undefined {
     return this.#isTrusted && text.length <= maxTextLength ? this.#cutter(text) : undefined;
   }
 
-  /** Brings a piece of the older ones among the recent. */
+  /** Moves an older piece to the recent ones. */
   #recall(piece: string): number | readonly number[] | undefined {
     const known = this.#older.get(piece);
     if (known !== undefined) this.#keep(piece, typeof known === "number" ? [known] : known);
@@ -179,18 +185,18 @@ class LearnedPieces {
   }
 
   #keep(piece: string, ids: readonly number[]): void {
-    // One byte or two for each unit of the text, eight for each id.
+    // One or two bytes for each unit of the text, eight for each id.
     const size = piece.length * 2 + ids.length * 8;
     if (this.#recent.size >= this.#recentCount || this.#size + size > this.#recentSize) {
       this.#older = this.#recent;
       this.#recent = new Map();
       this.#size = 0;
-      // What is found there would not come back from the older ones.
-      this.#short.forgetAll();
+      // A slice would keep the complete text in memory.
+      this.#short.clear();
     }
     this.#size += size;
     const [only] = ids;
-    // A piece as it was cut would keep its whole text in memory.
+    // A slice would keep the complete text in memory.
     const key = Buffer.from(piece).toString();
     this.#recent.set(key, only !== undefined && ids.length === 1 ? only : [...ids]);
   }

@@ -1,42 +1,46 @@
 import type * as library from "tokenizers";
 import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
 import type { AddedTokenRecord } from "../added-token-records.ts";
-import { byteSpellings } from "./byte-level.ts";
+import { byteCharacters } from "./byte-level.ts";
 import type { JsonObject } from "../model-file.ts";
 import { RemoteTokenizer } from "../remote/remote-tokenizer.ts";
-import { askLibrary } from "../remote/tokenizer-failure.ts";
+import { callLibrary } from "../remote/tokenizer-failure.ts";
 import { openThread } from "../remote/tokenizer-port.ts";
 import { serveNative } from "../remote/tokenizer-server.ts";
 
 /** A text as the library cuts it. */
 export interface CutText {
-  /** The bytes of its pieces, and for each added token 256 plus its place among the added tokens. */
+  /** The bytes of its pieces. An added token is 256 plus its index in the list of added tokens. */
   readonly symbols: readonly number[] | Int32Array;
-  /** `pieces[i]`: which piece `symbols[i]` is of. */
+  /** `pieces[i]` is the index of the piece that `symbols[i]` belongs to. */
   readonly pieces: readonly (number | null | undefined)[] | Int32Array;
 }
 
-/** Symbols below are bytes. */
+/** The number of byte values. Smaller symbols are bytes. */
 export const byteCount = 256;
 
-/** Longest text that the library cuts beside the event loop, in bytes: what it gives is read in a millisecond. */
+/**
+ * Maximum length in bytes of a text that is cut in this thread: its result is read in a
+ * millisecond.
+ */
 const maxByteLength = 32_768;
 
 /**
- * What the library does before its model, and no more: it finds added tokens, normalises, cuts, and spells the bytes.
- * Its model is one of bytes that never merge, so that its ids are the bytes.
+ * The library's steps before its model: finding added tokens, normalising, cutting, and encoding
+ * bytes as characters.
  *
- * It works on threads of its own. Long texts are cut in another, where what it gives is also read.
+ * The library gets a model of bytes that never merge, so that its ids are the bytes. It works on
+ * its own threads. Long texts are cut in another thread, which also reads the result.
  */
 export class LibraryCut {
   readonly #full: library.Tokenizer;
   readonly #plain: library.Tokenizer;
-  readonly #elsewhere: RemoteTokenizer;
+  readonly #remote: RemoteTokenizer;
 
   /**
-   * @param outline - Of a file whose last pre-tokenizer spells bytes.
-   * @param added - The added tokens to be found; none of them is the spelling of a byte.
-   * @throws where the library refuses the file.
+   * @param outline - The document of a file whose last pre-tokenizer encodes bytes as characters.
+   * @param added - The added tokens to find. None of them is a byte's character.
+   * @throws if the library refuses the file.
    */
   constructor(
     { Tokenizer }: typeof library,
@@ -48,14 +52,14 @@ export class LibraryCut {
       added_tokens: tokens.map((token, place) => ({ ...token, id: byteCount + place })),
       model: {
         type: "BPE",
-        vocab: Object.fromEntries(byteSpellings.map((spelling, byte) => [spelling, byte])),
+        vocab: Object.fromEntries(byteCharacters.map((character, byte) => [character, byte])),
         merges: [],
       },
     });
     const [full, plain] = [documentOf(added), documentOf([])];
     const open = (document: JsonObject): library.Tokenizer => {
       const tokenizer = Tokenizer.fromString(JSON.stringify(document));
-      // A file may ask for texts to be cut at a length or filled up to it, which no prompt may be.
+      // A file can configure truncation or padding, which must not apply to prompts.
       tokenizer.disableTruncation();
       tokenizer.disablePadding();
       return tokenizer;
@@ -64,7 +68,7 @@ export class LibraryCut {
     this.#plain = open(plain);
     const textOf = (document: JsonObject): string =>
       JSON.stringify({ ...document, truncation: null, padding: null });
-    this.#elsewhere = new RemoteTokenizer({
+    this.#remote = new RemoteTokenizer({
       open: openThread,
       serve: serveNative,
       library: "tokenizers",
@@ -75,16 +79,16 @@ export class LibraryCut {
   /**
    * Cuts a text.
    *
-   * @param instance - `plain` overlooks added tokens.
-   * @throws RolloutError `internal/tokenizer` where it fails.
+   * @param instance - `plain` ignores added tokens.
+   * @throws RolloutError `internal/tokenizer` if the library fails.
    */
   async cut(instance: "full" | "plain", text: string): Promise<CutText> {
     if (text.length > maxByteLength || Buffer.byteLength(text) > maxByteLength) {
-      return await this.#elsewhere.cut(instance, text);
+      return await this.#remote.cut(instance, text);
     }
     const tokenizer = instance === "full" ? this.#full : this.#plain;
     const options = { addSpecialTokens: false };
-    const encoding = await askLibrary(() => tokenizer.encode(text, null, options));
+    const encoding = await callLibrary(() => tokenizer.encode(text, null, options));
     if (isTurnOver()) await takeTurn();
     const symbols = encoding.getIds();
     if (isTurnOver()) await takeTurn();
@@ -92,6 +96,6 @@ export class LibraryCut {
   }
 
   async close(): Promise<void> {
-    await this.#elsewhere.close();
+    await this.#remote.close();
   }
 }

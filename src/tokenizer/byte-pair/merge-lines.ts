@@ -9,11 +9,13 @@ const openList = 0x5b;
 const closeList = 0x5d;
 
 /**
- * The merges of a model in the form of `merges.txt`: a line for each, two spellings with a space between them.
+ * Converts the merges of a model to the format of `merges.txt`: a line for each, two token texts
+ * with a space between them.
  *
- * @param start - Where in the document their list stands: of lists of two spellings, or of texts that hold both.
- * @returns `undefined` where there is none, or lines could not say what it says: a spelling is empty or has
- *   a space or the end of a line in it, or a line would be taken for the comment that a file may begin with.
+ * @param start - The position of their list in the document. Its items are lists of two token
+ *   texts, or texts that contain both.
+ * @returns `undefined` if there is no list, if a token text is empty or contains a space or a line
+ *   end, or if a line would look like the comment at the start of a file.
  */
 export function writeMergeLines(bytes: Buffer, start: number): Buffer | undefined {
   if (bytes[start] !== openList) return undefined;
@@ -21,15 +23,15 @@ export function writeMergeLines(bytes: Buffer, start: number): Buffer | undefine
   return writer.writeAll() ? writer.lines() : undefined;
 }
 
-/** The comment that a file of merges may begin with; lines that begin so are skipped. */
+/** The comment at the start of a file of merges. The library skips lines that start with it. */
 const comment = Buffer.from("#version");
 
 class LineWriter {
   readonly #bytes: Buffer;
-  /** Escapes only shrink, and what parts two spellings in JSON is no shorter than a space. */
+  /** Large enough: escapes only shrink, and the separator in JSON is longer than a space. */
   readonly #lines: Buffer;
   #length = 0;
-  /** Where the document is read. */
+  /** The current position in the document. */
   at: number;
 
   constructor(bytes: Buffer, start: number) {
@@ -42,35 +44,35 @@ class LineWriter {
     return this.#lines.subarray(0, this.#length);
   }
 
-  /** Whether all merges are written, up to the end of their list. */
+  /** Writes all merges up to the end of their list. False if one cannot be written. */
   writeAll(): boolean {
-    if (this.#takes(closeList)) return true;
+    if (this.#skipIf(closeList)) return true;
     for (;;) {
       const lineStart = this.#length;
-      if (!(this.#takes(openList) ? this.#writePair() : this.#writeSpelling(1))) return false;
+      if (!(this.#skipIf(openList) ? this.#writePair() : this.#writeTokenText(1))) return false;
       if (this.#lines[lineStart] === comment[0] && this.#isComment(lineStart)) return false;
       this.#lines[this.#length++] = lineFeed;
-      if (this.#takes(closeList)) return true;
-      if (!this.#takes(comma)) return false;
+      if (this.#skipIf(closeList)) return true;
+      if (!this.#skipIf(comma)) return false;
     }
   }
 
   #writePair(): boolean {
-    if (!this.#writeSpelling(0) || !this.#takes(comma)) return false;
+    if (!this.#writeTokenText(0) || !this.#skipIf(comma)) return false;
     this.#lines[this.#length++] = space;
-    return this.#writeSpelling(0) && this.#takes(closeList);
+    return this.#writeTokenText(0) && this.#skipIf(closeList);
   }
 
-  /** Goes over white space, and over a byte if it is the next. */
-  #takes(byte: number): boolean {
+  /** Skips white space, and then `byte` if it is next. */
+  #skipIf(byte: number): boolean {
     this.at = skipSpace(this.#bytes, this.at);
     if (this.#bytes[this.at] !== byte) return false;
     this.at += 1;
     return true;
   }
 
-  /** Copies the string that is next, if it has as many spaces as it may have. */
-  #writeSpelling(spaceCount: 0 | 1): boolean {
+  /** Copies the next string. False unless it contains exactly `spaceCount` spaces. */
+  #writeTokenText(spaceCount: 0 | 1): boolean {
     const bytes = this.#bytes;
     const lines = this.#lines;
     const start = skipSpace(bytes, this.at);
@@ -94,13 +96,13 @@ class LineWriter {
 
   #writeEscaped(start: number, spaceCount: number): boolean {
     const end = skipString(this.#bytes, start);
-    const spelling = readString(this.#bytes.toString("utf8", start, end));
-    if (spelling === undefined) return false;
+    const tokenText = readString(this.#bytes.toString("utf8", start, end));
+    if (tokenText === undefined) return false;
     this.at = end;
-    this.#length += this.#lines.write(spelling, this.#length);
-    const space = spelling.indexOf(" ");
-    const spaces = space < 0 ? 0 : spelling.includes(" ", space + 1) ? 2 : 1;
-    return spelling !== "" && !/[\n\r]/.test(spelling) && spaces === spaceCount;
+    this.#length += this.#lines.write(tokenText, this.#length);
+    const space = tokenText.indexOf(" ");
+    const spaces = space < 0 ? 0 : tokenText.includes(" ", space + 1) ? 2 : 1;
+    return tokenText !== "" && !/[\n\r]/.test(tokenText) && spaces === spaceCount;
   }
 
   #isComment(from: number): boolean {
@@ -108,7 +110,7 @@ class LineWriter {
   }
 }
 
-/** `undefined` where the text is no JSON. */
+/** Parses a JSON string, or returns `undefined`. */
 function readString(text: string): string | undefined {
   try {
     return JSON.parse(text) as string;

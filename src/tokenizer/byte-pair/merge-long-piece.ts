@@ -1,15 +1,20 @@
 import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
 import { type MergeTable, rankOf } from "./merge-table.ts";
 
-/** How many merges are looked at between two questions for a turn. */
-const stretch = 256;
+/** Number of merges between two checks of the event loop. */
+const mergesPerCheck = 256;
 
-/** Ranks and places share a number: a rank is a multiple of this, and a piece is shorter. */
+/**
+ * Combines rank and position in one number: `rank * placeCount + position`. Pieces are shorter than
+ * this.
+ */
 const placeCount = 2 ** 30;
 
 /**
- * Merges a piece of any length, with work that grows little faster than that: pairs wait in the order of their ranks,
- * the leftmost of equals first, and one whose parts have merged otherwise meanwhile is passed over.
+ * Merges a piece of any length in almost linear time.
+ *
+ * A heap contains the pairs by rank, the leftmost of equals first. A pair is skipped if one of its
+ * parts was merged otherwise in the meantime.
  *
  * **Source:** huggingface/tokenizers, `tokenizers/src/models/bpe/word.rs` (`merge_all`).
  *
@@ -21,55 +26,55 @@ export async function mergeLongPiece(
 ): Promise<number[]> {
   const count = bytes.length;
   const symbols = new Int32Array(count);
-  // The symbol before each and the one behind it; -1 and `count` where there is none.
+  // The positions of the symbols before and after each; -1 and `count` at the ends.
   const before = new Int32Array(count);
-  const behind = new Int32Array(count);
+  const after = new Int32Array(count);
   for (let at = 0; at < count; at++) {
-    if (at % stretch === 0 && isTurnOver()) await takeTurn();
+    if (at % mergesPerCheck === 0 && isTurnOver()) await takeTurn();
     symbols[at] = byteIds[bytes[at] as number] as number;
     before[at] = at - 1;
-    behind[at] = at + 1;
+    after[at] = at + 1;
   }
-  const waiting = new LeastFirst();
-  const look = (at: number): void => {
-    const next = behind[at] as number;
+  const waiting = new MinHeap();
+  const enqueue = (at: number): void => {
+    const next = after[at] as number;
     if (next === count) return;
     const rank = rankOf(table, symbols[at] as number, symbols[next] as number);
     if (rank !== -1) waiting.add(rank * placeCount + at);
   };
   for (let at = 0; at < count; at++) {
-    if (at % stretch === 0 && isTurnOver()) await takeTurn();
-    look(at);
+    if (at % mergesPerCheck === 0 && isTurnOver()) await takeTurn();
+    enqueue(at);
   }
   for (let step = 0; ; step++) {
-    if (step % stretch === 0 && isTurnOver()) await takeTurn();
+    if (step % mergesPerCheck === 0 && isTurnOver()) await takeTurn();
     const first = waiting.take();
     if (first === undefined) break;
     const at = first % placeCount;
     const rank = (first - at) / placeCount;
-    const next = behind[at] as number;
-    const isThere = symbols[at] !== gone && next !== count;
+    const next = after[at] as number;
+    const isThere = symbols[at] !== merged && next !== count;
     if (!isThere || rankOf(table, symbols[at] as number, symbols[next] as number) !== rank)
       continue;
     symbols[at] = table.ids[rank * 3 + 2] as number;
-    symbols[next] = gone;
-    const after = behind[next] as number;
-    behind[at] = after;
-    if (after !== count) before[after] = at;
+    symbols[next] = merged;
+    const following = after[next] as number;
+    after[at] = following;
+    if (following !== count) before[following] = at;
     const previous = before[at] as number;
-    if (previous !== -1) look(previous);
-    look(at);
+    if (previous !== -1) enqueue(previous);
+    enqueue(at);
   }
   const ids: number[] = [];
-  for (let at = 0; at < count; at = behind[at] as number) ids.push(symbols[at] as number);
+  for (let at = 0; at < count; at = after[at] as number) ids.push(symbols[at] as number);
   return ids;
 }
 
-/** Stands where a symbol has become part of the one before it. */
-const gone = -1;
+/** Marks a symbol that has become a part of the one before it. */
+const merged = -1;
 
-/** Numbers, of which the least is taken first: a binary heap. */
-class LeastFirst {
+/** A binary heap that returns the smallest number first. */
+class MinHeap {
   readonly #heap: number[] = [];
 
   add(value: number): void {
@@ -88,9 +93,9 @@ class LeastFirst {
 
   take(): number | undefined {
     const heap = this.#heap;
-    const least = heap[0];
+    const smallest = heap[0];
     const last = heap.pop();
-    if (heap.length === 0 || last === undefined) return least;
+    if (heap.length === 0 || last === undefined) return smallest;
     let at = 0;
     for (;;) {
       let child = at * 2 + 1;
@@ -101,6 +106,6 @@ class LeastFirst {
       at = child;
     }
     heap[at] = last;
-    return least;
+    return smallest;
   }
 }

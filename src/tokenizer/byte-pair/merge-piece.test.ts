@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import type { Encoding, Tokenizer } from "tokenizers";
 import { beforeAll, describe, expect, test } from "vitest";
 import { spreadBits } from "../../values/hash-text.ts";
-import { byteSpellings } from "./byte-level.ts";
+import { byteCharacters } from "./byte-level.ts";
 import { readBytePairModel } from "./byte-pair-model.ts";
 import { loadTokenCodec } from "../load-codec.ts";
 import { mergeLongPiece } from "./merge-long-piece.ts";
@@ -17,7 +17,7 @@ const shippedModel = fileURLToPath(new URL("../../../models/storefront-2m", impo
 
 let drawn = 0;
 
-/** A whole number below the limit, the same ones at each run. */
+/** Returns an integer below the limit, the same ones in each run. */
 function draw(limit: number): number {
   return spreadBits(++drawn) % limit;
 }
@@ -36,7 +36,7 @@ const alphabets = [
   " \n\t",
 ];
 
-/** Words that nobody has said, of one alphabet each, and repetitions. */
+/** Random words of one alphabet each, and repetitions. */
 function makeWord(): string {
   const letters = [...(alphabets[draw(alphabets.length)] ?? "a")];
   const length = 1 + draw(14);
@@ -57,7 +57,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
     encodings = await library.encodeBatch([...texts], { addSpecialTokens: false });
   });
 
-  test("any piece is merged as the library does", async () => {
+  test("any piece is merged as by the library", async () => {
     const file = await readTokenizerFile(folder);
     const cut = createPieceCutter(file.outline);
     const { merger } = readBytePairModel(file)!;
@@ -70,7 +70,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
     expect(wrong).toEqual([]);
   });
 
-  test("a codec that keeps hearing new words comes to know them all", async () => {
+  test("a codec learns all words of a stream of new ones", async () => {
     const codec = await loadTokenCodec(folder);
     expect(codec.encodeNow?.("Zzyqvax Kolfendrip")).toBeUndefined();
     for (const text of texts.slice(0, 1000)) await codec.encode(text);
@@ -85,23 +85,26 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
   });
 });
 
-const ofBytes = Object.fromEntries(byteSpellings.map((spelling, byte) => [spelling, byte]));
+const ofBytes = Object.fromEntries(byteCharacters.map((tokenText, byte) => [tokenText, byte]));
 const vocab = { ...ofBytes, ab: 256, bc: 257, abc: 258, aa: 259 };
 const [a, b] = [0x61, 0x62];
 
 /** The rules of a model with all bytes, and merges of a few letters. */
 function rulesOf(merges: readonly string[]): MergeRules {
   const [ids, list] = [vocab, merges].map((part) => Buffer.from(JSON.stringify(part)));
-  const { spellings } = readVocabularyPart(ids!, 0)!;
-  const { table } = readMergesPart(list!, 0, spellings!)!;
+  const { tokenTexts } = readVocabularyPart(ids!, 0)!;
+  const { table } = readMergesPart(list!, 0, tokenTexts!)!;
   return { table, byteIds: Int32Array.from({ length: 256 }, (_, byte) => byte) };
 }
 
-function mergerOf(merges: readonly string[], idOfWhole?: MergeRules["idOfWhole"]): PieceMerger {
-  return createPieceMerger({ ...rulesOf(merges), idOfWhole });
+function mergerOf(
+  merges: readonly string[],
+  idOfTokenText?: MergeRules["idOfTokenText"],
+): PieceMerger {
+  return createPieceMerger({ ...rulesOf(merges), idOfTokenText });
 }
 
-test("of two pairs the one of the lower rank is merged, of equals the leftmost", () => {
+test("the pair of the lower rank is merged first, of equals the leftmost", () => {
   const { mergeNow } = mergerOf(["b c", "a b", "a bc", "a a"]);
   expect(mergeNow(Buffer.from("abc"))).toEqual([258]);
   expect(mergeNow(Buffer.from("abb"))).toEqual([256, b]);
@@ -109,24 +112,24 @@ test("of two pairs the one of the lower rank is merged, of equals the leftmost",
   expect(mergeNow(Buffer.from("a".repeat(128)))).toEqual(new Array(64).fill(259));
 });
 
-test("of a pair that is there twice the last counts", () => {
+test("the last merge of a repeated pair counts", () => {
   const { mergeNow } = mergerOf(["a b", "b c", "a bc", "a b"]);
   expect(mergeNow(Buffer.from("abc"))).toEqual([258]);
 });
 
-test("a model that takes pieces whole does so before any merge", async () => {
+test("a model that ignores merges uses a vocabulary entry first", async () => {
   const long = "x".repeat(200);
-  const wholes = new Map([
+  const wholeEntries = new Map([
     ["Ġabc", 7],
     [long, 8],
   ]);
-  const { mergeNow, merge } = mergerOf(["a b"], (spelling) => wholes.get(spelling));
+  const { mergeNow, merge } = mergerOf(["a b"], (tokenText) => wholeEntries.get(tokenText));
   expect(mergeNow(Buffer.from(" abc"))).toEqual([7]);
   expect(mergeNow(Buffer.from("ab"))).toEqual([256]);
   expect(await merge(Buffer.from(long))).toEqual([8]);
 });
 
-test("a long piece is merged as a short one is, in turns", async () => {
+test("a long piece is merged as a short one is, and yields to other tasks", async () => {
   const merges = ["b c", "a b", "a bc", "a a"];
   const rules = rulesOf(merges);
   const merger = mergerOf(merges);

@@ -1,46 +1,46 @@
-import { byteSpellings } from "./byte-level.ts";
+import { byteCharacters } from "./byte-level.ts";
 import { mergeLongPiece } from "./merge-long-piece.ts";
 import { type MergeTable, rankOf } from "./merge-table.ts";
 
-/** What a model does with a piece, which is told by its bytes. */
+/** Merges the bytes of a piece to ids. */
 export interface PieceMerger {
-  /** The piece's ids; `undefined` where it is too long to be merged at once. */
+  /** Returns the piece's ids, or `undefined` if it is too long to merge at once. */
   readonly mergeNow: (bytes: ArrayLike<number>) => number[] | undefined;
-  /** The ids of a piece of any length, in turns where it is long. */
+  /** Returns the ids of a piece of any length. Yields to other tasks if it is long. */
   readonly merge: (bytes: ArrayLike<number>) => number[] | Promise<number[]>;
 }
 
-/** Longest piece that is merged at once, in bytes: work grows with the square. */
+/** Maximum length of a piece to merge at once, in bytes. The work grows with its square. */
 const maxByteCount = 128;
 
-/** What a byte-level model does with a piece. */
+/** The parts of a byte-level model that merging needs. */
 export interface MergeRules {
   readonly table: MergeTable;
   /** The id of each byte. */
   readonly byteIds: Int32Array;
-  /** The id of a spelling, for models that take a piece that is in the vocabulary as it is (`ignore_merges`). */
-  readonly idOfWhole?: ((spelling: string) => number | undefined) | undefined;
-  /** No spelling of the vocabulary has more bytes. Default: one may have any number. */
-  readonly longestWhole?: number;
+  /** Returns the id of a token text, for models that use a vocabulary entry without merging (`ignore_merges`). */
+  readonly idOfTokenText?: ((tokenText: string) => number | undefined) | undefined;
+  /** Number of bytes of the vocabulary's longest token text. Default: unlimited. */
+  readonly longestTokenText?: number;
 }
 
 /**
- * Makes what a byte-level model does with a piece: of all neighbours that merge, the pair of the lowest
- * rank is merged first, the leftmost of equals, until none is left.
+ * Creates the merge step of a byte-level model. Of all adjacent pairs that merge, the pair of the
+ * lowest rank is merged first, the leftmost of equals, until none is left.
  *
  * **Source:** huggingface/tokenizers, `tokenizers/src/models/bpe/word.rs` (`merge_all`).
  */
 export function createPieceMerger({
   table,
   byteIds,
-  idOfWhole,
-  longestWhole = Infinity,
+  idOfTokenText,
+  longestTokenText = Infinity,
 }: MergeRules): PieceMerger {
   const symbols = new Int32Array(maxByteCount);
-  /** Of each symbol with the one after it: the rank of their merge. */
+  /** The rank of the merge of each symbol with the next one. */
   const ranks = new Int32Array(maxByteCount);
 
-  function look(at: number): void {
+  function updateRank(at: number): void {
     const rank = rankOf(table, symbols[at] as number, symbols[at + 1] as number);
     ranks[at] = rank === -1 ? noRank : rank;
   }
@@ -48,10 +48,10 @@ export function createPieceMerger({
   function mergeNow(bytes: ArrayLike<number>): number[] | undefined {
     let count = bytes.length;
     if (count > maxByteCount) return undefined;
-    const whole = idOfWhole?.(spell(bytes));
-    if (whole !== undefined) return [whole];
+    const wholeId = idOfTokenText?.(toTokenText(bytes));
+    if (wholeId !== undefined) return [wholeId];
     for (let at = 0; at < count; at++) symbols[at] = byteIds[bytes[at] as number] as number;
-    for (let at = 0; at + 1 < count; at++) look(at);
+    for (let at = 0; at + 1 < count; at++) updateRank(at);
     for (;;) {
       let best = -1;
       let bestRank = noRank;
@@ -68,13 +68,13 @@ export function createPieceMerger({
       }
       symbols[best] = table.ids[bestRank * 3 + 2] as number;
       count -= 1;
-      // Most pieces are short: asking for a copy within would take longer than making it.
+      // Most pieces are short, so this loop is faster than `copyWithin()`.
       for (let at = best + 1; at < count; at++) {
         symbols[at] = symbols[at + 1] as number;
         ranks[at] = ranks[at + 1] as number;
       }
-      if (best > 0) look(best - 1);
-      if (best + 1 < count) look(best);
+      if (best > 0) updateRank(best - 1);
+      if (best + 1 < count) updateRank(best);
     }
   }
 
@@ -83,15 +83,16 @@ export function createPieceMerger({
     merge(bytes) {
       const ids = mergeNow(bytes);
       if (ids !== undefined) return ids;
-      const whole = bytes.length <= longestWhole ? idOfWhole?.(spell(bytes)) : undefined;
-      return whole === undefined ? mergeLongPiece({ table, byteIds }, bytes) : [whole];
+      const wholeId =
+        bytes.length <= longestTokenText ? idOfTokenText?.(toTokenText(bytes)) : undefined;
+      return wholeId === undefined ? mergeLongPiece({ table, byteIds }, bytes) : [wholeId];
     },
   };
 }
 
-function spell(bytes: ArrayLike<number>): string {
-  return Array.from(bytes, (byte) => byteSpellings[byte]).join("");
+function toTokenText(bytes: ArrayLike<number>): string {
+  return Array.from(bytes, (byte) => byteCharacters[byte]).join("");
 }
 
-/** Beyond every rank. */
+/** A number above every rank. */
 const noRank = 2 ** 31 - 1;

@@ -4,16 +4,16 @@ import { readVocabularyPart } from "./vocabulary-part.ts";
 
 const vocabulary = { a: 5, b: 6, '"': 7, "\\": 8, é: 9, "#version": 10, "a b": 11 };
 const merged = { ab: 20, ba: 21, '"\\': 22, éa: 23, abab: 24, "#versiona": 25, "a ba": 26 };
-const { spellings } = readVocabularyPart(
+const { tokenTexts } = readVocabularyPart(
   Buffer.from(JSON.stringify({ ...merged, ...vocabulary })),
   0,
 )!;
 
 function read(json: string, start = 0) {
-  return readMergesPart(Buffer.from(json), start, spellings!);
+  return readMergesPart(Buffer.from(json), start, tokenTexts!);
 }
 
-/** Pairs with what they become, in the order of their ranks. */
+/** Pairs with their merged tokens, in the order of their ranks. */
 function mergesOf(json: string): readonly (readonly number[])[] | undefined {
   const table = read(json)?.table;
   if (table === undefined) return undefined;
@@ -51,7 +51,7 @@ test.each([
   expect(read(`[${json},"more"]`, 1)?.end).toBe(Buffer.byteLength(json) + 1);
 });
 
-test("there may be none, and a comment may be merged where it is a spelling", () => {
+test("the list may be empty, and a comment may be merged if it is a token text", () => {
   expect(mergesOf("[]")).toEqual([]);
   expect(mergesOf('[["#version","a"]]')).toEqual([[10, 5, 25]]);
   expect(mergesOf('[["a b","a"]]')).toEqual([[11, 5, 26]]);
@@ -80,8 +80,8 @@ test.each([
   expect(read(json)).toBeUndefined();
 });
 
-test("so many pairs with their place together are left to the library that each would go through all", () => {
-  // Of 600 merges, the place is that of 11 bits.
+test("too many pairs with the same slot are left to the library", () => {
+  // The slot of 600 merges has 11 bits.
   const placeOf = (left: number): number => {
     const mixed = Math.imul(left, 0x9e3779b1) ^ Math.imul(0, 0x85ebca6b);
     return (mixed ^ (mixed >>> 15)) & 2047;
@@ -98,7 +98,7 @@ test("so many pairs with their place together are left to the library that each 
       [`a${place}b`, 3_000_000 + place],
     ]),
   ]) as Record<string, number>;
-  const spelled = readVocabularyPart(Buffer.from(JSON.stringify(vocabularyOf)), 0)?.spellings;
+  const spelled = readVocabularyPart(Buffer.from(JSON.stringify(vocabularyOf)), 0)?.tokenTexts;
   const readAll = (count: number) => {
     const merges = chosen.slice(0, count).map((_left, place) => [`a${place}`, "b"]);
     return readMergesPart(Buffer.from(JSON.stringify(merges)), 0, spelled!);

@@ -1,31 +1,31 @@
 import { skipSpace } from "../../json/json-members.ts";
-import { hashSpelling, SpellingReader } from "./spelling-reader.ts";
-import { maxProbeCount, type Spellings } from "./spellings.ts";
+import { hashTokenText, TokenTextReader } from "./token-text-reader.ts";
+import { maxProbeCount, type TokenTexts } from "./token-texts.ts";
 
 const comma = 0x2c;
 const openList = 0x5b;
 const closeList = 0x5d;
 
-/** A model's merges, by their ids. */
+/** A model's merges by the ids of their pairs: a hash table with linear probing. */
 export interface MergeTable {
   /** Left, right and merged id of each merge, in the order of their ranks. */
   readonly ids: Int32Array;
-  /** The rank of each pair, where it is looked for first or behind that; -1 for none. */
+  /** The ranks by hash slot, or -1 for an empty slot. */
   readonly slots: Int32Array;
 }
 
-/** The rank of a pair's merge; -1 where it has none. */
+/** Returns the rank of a pair's merge, or -1. */
 export function rankOf({ ids, slots }: MergeTable, left: number, right: number): number {
   return slots[slotOf(ids, slots, left, right)] as number;
 }
 
-/** The slot where a pair is looked for first. */
+/** Returns the first slot of a pair's probe sequence. */
 function firstSlotOf(slots: Int32Array, left: number, right: number): number {
   const mixed = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b);
   return (mixed ^ (mixed >>> 15)) & (slots.length - 1);
 }
 
-/** The slot of a pair, or the free one where it would be. */
+/** Returns the slot of a pair, or the empty slot for it. */
 function slotOf(ids: Int32Array, slots: Int32Array, left: number, right: number): number {
   const mask = slots.length - 1;
   let slot = firstSlotOf(slots, left, right);
@@ -36,69 +36,75 @@ function slotOf(ids: Int32Array, slots: Int32Array, left: number, right: number)
   }
 }
 
-/** A model's merges that were read. */
+/** The merges of a document. */
 export interface MergesPart {
-  /** The place behind them. */
+  /** The position after the list of merges. */
   readonly end: number;
   readonly table: MergeTable;
 }
 
 /**
- * Goes through the JSON list of merges that stands at a place of the document: lists of two spellings, or texts
- * that hold both.
+ * Reads the JSON list of merges at a position of the document. Its items are lists of two token
+ * texts, or texts that contain both.
  *
- * @returns `undefined` where there is none, it merges what the vocabulary does not hold, or too many pairs have
- *   their place together.
+ * @returns `undefined` if there is no list, if a merge is not of vocabulary entries, or if too many
+ *   pairs have the same slot.
  */
 export function readMergesPart(
   bytes: Buffer,
   start: number,
-  spellings: Spellings,
+  tokenTexts: TokenTexts,
 ): MergesPart | undefined {
-  const reader = new MergeReader(bytes, start, spellings);
+  const reader = new MergeReader(bytes, start, tokenTexts);
   const table = reader.readAll() ? reader.table() : undefined;
   return table && { end: reader.at, table };
 }
 
-/** Of a text that begins so the library makes no merge. */
+/** The library ignores a text that starts with this. */
 const comment = Buffer.from("#version");
 
 class MergeReader {
   readonly #bytes: Buffer;
-  readonly #spellings: Spellings;
-  readonly #reader: SpellingReader;
+  readonly #tokenTexts: TokenTexts;
+  readonly #reader: TokenTextReader;
   /** Left, right and merged id of each merge, in the order of their ranks. */
   readonly #ids: Int32Array;
   #count = 0;
-  /** The entry of what was merged last: vocabularies mostly have them in the order of the merges. */
+  /**
+   * The entry of the last merged token. Vocabularies mostly list merged tokens in the order of
+   * merges.
+   */
   #mergedEntry = -1;
-  /** Where the document is read. */
+  /** The current position in the document. */
   at: number;
 
-  constructor(bytes: Buffer, start: number, spellings: Spellings) {
+  constructor(bytes: Buffer, start: number, tokenTexts: TokenTexts) {
     this.#bytes = bytes;
-    this.#spellings = spellings;
-    this.#reader = new SpellingReader(bytes, start);
+    this.#tokenTexts = tokenTexts;
+    this.#reader = new TokenTextReader(bytes, start);
     // The shortest merge, `"a b",`, has six bytes.
     this.#ids = new Int32Array(Math.ceil((bytes.length - start) / 6) * 3);
     this.at = start;
   }
 
-  /** Whether all merges were read, up to the end of their list: they are of one kind. */
+  /**
+   * Reads all merges up to the end of their list. False if one is invalid or they are not all of
+   * one kind.
+   */
   readAll(): boolean {
-    if (!this.#takes(openList)) return false;
-    if (this.#takes(closeList)) return true;
+    if (!this.#skipIf(openList)) return false;
+    if (this.#skipIf(closeList)) return true;
     let areLists: boolean | undefined;
     for (;;) {
-      const isList = this.#takes(openList);
+      const isList = this.#skipIf(openList);
       areLists ??= isList;
       if (isList !== areLists || !(isList ? this.#readList() : this.#readText())) return false;
-      if (this.#takes(closeList)) return true;
-      if (!this.#takes(comma)) return false;
+      if (this.#skipIf(closeList)) return true;
+      if (!this.#skipIf(comma)) return false;
     }
   }
 
-  /** `undefined` where a pair would be too far from its place. */
+  /** Builds the table. Returns `undefined` if a pair is too far from its first slot. */
   table(): MergeTable | undefined {
     const ids = this.#ids.slice(0, this.#count * 3);
     let capacity = 1024;
@@ -109,7 +115,7 @@ class MergeReader {
       const slot = slotOf(ids, slots, left, right);
       const probeCount = (slot - firstSlotOf(slots, left, right)) & (capacity - 1);
       if (probeCount > maxProbeCount) return undefined;
-      // Of a pair that occurs twice the library takes the last.
+      // If a pair occurs twice, the library uses the last merge.
       slots[slot] = rank;
     }
     return { ids, slots };
@@ -118,13 +124,13 @@ class MergeReader {
   #readList(): boolean {
     const reader = this.#reader;
     reader.end = 0;
-    if (!this.#reads() || !this.#takes(comma)) return false;
+    if (!this.#readTokenText() || !this.#skipIf(comma)) return false;
     const middle = reader.end;
     const leftHash = reader.hash;
-    return this.#reads() && this.#takes(closeList) && this.#add(middle, leftHash);
+    return this.#readTokenText() && this.#skipIf(closeList) && this.#add(middle, leftHash);
   }
 
-  #reads(): boolean {
+  #readTokenText(): boolean {
     this.#reader.at = skipSpace(this.#bytes, this.at);
     const isRead = this.#reader.read();
     this.at = this.#reader.at;
@@ -143,27 +149,27 @@ class MergeReader {
     return !isComment(reader.copied.subarray(0, reader.end)) && this.#add(middle, leftHash);
   }
 
-  /** Adds the merge whose spellings were read. */
+  /** Adds the merge of the two token texts that were read. */
   #add(middle: number, leftHash: number): boolean {
     const { copied, end, hash } = this.#reader;
-    const spellings = this.#spellings;
-    const left = spellings.find(copied, 0, middle, leftHash);
-    const right = spellings.find(copied, middle, end, hash);
+    const tokenTexts = this.#tokenTexts;
+    const left = tokenTexts.find(copied, 0, middle, leftHash);
+    const right = tokenTexts.find(copied, middle, end, hash);
     let merged = this.#mergedEntry + 1;
-    if (!spellings.isSpelled(merged, copied, 0, end)) {
-      merged = spellings.find(copied, 0, end, hashSpelling(copied, 0, end));
+    if (!tokenTexts.hasText(merged, copied, 0, end)) {
+      merged = tokenTexts.find(copied, 0, end, hashTokenText(copied, 0, end));
     }
     if (left === -1 || right === -1 || merged === -1) return false;
     this.#mergedEntry = merged;
     const place = this.#count++ * 3;
-    this.#ids[place] = spellings.idOfEntry(left);
-    this.#ids[place + 1] = spellings.idOfEntry(right);
-    this.#ids[place + 2] = spellings.idOfEntry(merged);
+    this.#ids[place] = tokenTexts.idOfEntry(left);
+    this.#ids[place + 1] = tokenTexts.idOfEntry(right);
+    this.#ids[place + 2] = tokenTexts.idOfEntry(merged);
     return true;
   }
 
-  /** Goes over white space, and over a byte if it is the next. */
-  #takes(byte: number): boolean {
+  /** Skips white space, and then `byte` if it is next. */
+  #skipIf(byte: number): boolean {
     this.at = skipSpace(this.#bytes, this.at);
     if (this.#bytes[this.at] !== byte) return false;
     this.at += 1;

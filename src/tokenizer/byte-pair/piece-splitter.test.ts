@@ -21,7 +21,7 @@ function outlineOf(patterns: readonly string[], literals: readonly string[]) {
   };
 }
 
-/** The pieces as the patterns' matches, and what lies between them. */
+/** Returns the pieces as the patterns' matches and the text between them. */
 function cutByMatches(text: string, [first, ...others]: readonly string[]): readonly string[] {
   if (first === undefined) return text === "" ? [] : [text];
   const cuts = [0, text.length];

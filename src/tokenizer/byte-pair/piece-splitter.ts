@@ -1,28 +1,33 @@
-import type { JsonObject } from "../model-file.ts";
+import { objectOf, type JsonObject } from "../model-file.ts";
 
-/** Where the pieces end that a text is cut into, in UTF-16 units: each begins where the one before it ends. */
+/**
+ * The ends of the pieces of a text, in UTF-16 units. Each piece starts at the end of the one
+ * before.
+ */
 export interface Cuts {
-  /** How many pieces there are. */
+  /** Number of pieces. */
   count: number;
-  /** Their ends; what stands behind `count` is left from longer texts. */
+  /** Ends of the pieces. Values from index `count` on are left over from longer texts. */
   readonly ends: number[];
 }
 
 /**
- * Cuts a text into the pieces that a tokenizer's model sees one by one: words, and added tokens. What it gives is
- * written over when it is called again, for texts are cut each turn and have dozens of pieces.
+ * Cuts a text into the pieces that a tokenizer's model encodes one by one: words and added tokens.
+ * The next call overwrites the result, because texts are cut each turn and have dozens of pieces.
  */
 export type PieceCutter = (text: string) => Cuts | undefined;
 
-/** Whether the text has no characters but settled ones. */
+/** True if the text has only settled characters. */
 export function isSettled(text: string): boolean {
   return settledText.test(text);
 }
 
 /**
- * Characters that every release of Unicode classifies alike and no normal form composes, so that
- * JavaScript's patterns and the library's cannot differ over them: most of what is written in Latin,
- * Greek, Cyrillic, Chinese, Japanese and Korean. `ſ` folds to `s`, which JavaScript needs another flag for.
+ * Settled characters: every release of Unicode classifies them alike and no normal form composes
+ * them, so that JavaScript's patterns and the library's agree on them.
+ *
+ * They are most of Latin, Greek, Cyrillic, Chinese, Japanese and Korean. `ſ` is not one, because it
+ * folds to `s`, for which JavaScript needs another flag.
  */
 const settledText = new RegExp(
   "^[\\t\\n\\r -~\u00a0-\u00a9\u00ab-\u00b9\u00bb-\u017e\u0180-\u024f\u0391-\u03a1\u03a3-\u03ab\u03b1-\u03c9\u0400-\u045f" +
@@ -32,17 +37,17 @@ const settledText = new RegExp(
 );
 
 /**
- * Makes the cutter of a tokenizer whose normaliser leaves settled characters alone, whose pieces are
- * found by patterns, and whose model then works on bytes. It answers `undefined` for texts with other
+ * Creates a cutter for a tokenizer that keeps settled characters when normalising, finds pieces by
+ * patterns, and has a model of bytes. The cutter returns `undefined` for texts with other
  * characters.
  *
  * @param outline - The document of a tokenizer whose patterns are known (`isWellKnown()`).
- * @returns `undefined` where the tokenizer is of another kind.
+ * @returns `undefined` for another kind of tokenizer.
  */
 export function createPieceCutter(outline: JsonObject): PieceCutter | undefined {
   const patterns = readPatterns(outline["pre_tokenizer"]);
   const literals = readLiterals(outline["added_tokens"] ?? []);
-  if (!leavesSettledAlone(outline["normalizer"]) || !isPlainBpe(outline["model"])) return undefined;
+  if (!keepsSettledText(outline["normalizer"]) || !isPlainBpe(outline["model"])) return undefined;
   if (patterns === undefined || literals === undefined) return undefined;
   const cuts: Cuts = { count: 0, ends: [] };
   return (text) => {
@@ -62,18 +67,18 @@ export function createPieceCutter(outline: JsonObject): PieceCutter | undefined 
   };
 }
 
-/** The pieces themselves. */
+/** Returns the pieces as texts. */
 export function piecesOf(text: string, { count, ends }: Cuts): readonly string[] {
   return ends.slice(0, count).map((end, place) => text.slice(ends[place - 1] ?? 0, end));
 }
 
-/** A pattern that matches where it is asked to, and the same one that goes on to the next match. */
+/** A pattern in two forms: one matches only at `lastIndex`, the other finds the next match. */
 interface Pattern {
   readonly here: RegExp;
   readonly next: RegExp;
 }
 
-/** Cuts a part of a text by patterns one after the other. */
+/** Cuts a part of a text by several patterns in order. */
 function cutPart(
   text: string,
   from: number,
@@ -88,7 +93,7 @@ function cutPart(
     cuts.ends[cuts.count++] = to;
     return;
   }
-  // A pattern must not see what stands beside the part.
+  // A pattern must not see the text around the part.
   const part = text.slice(from, to);
   const isLast = level === patterns.length - 1;
   for (let at = 0, end = 0; at < part.length; at = end) {
@@ -98,7 +103,7 @@ function cutPart(
   }
 }
 
-/** The end of the match that begins here, or of what lies before the next one. */
+/** Returns the end of the match at this position, or of the text before the next match. */
 function endOfPiece(part: string, at: number, { here, next }: Pattern): number {
   here.lastIndex = at;
   if (here.test(part) && here.lastIndex > at) return here.lastIndex;
@@ -106,30 +111,32 @@ function endOfPiece(part: string, at: number, { here, next }: Pattern): number {
   return Math.max(at + 1, next.exec(part)?.index ?? part.length);
 }
 
-function leavesSettledAlone(normalizer: unknown): boolean {
+function keepsSettledText(normalizer: unknown): boolean {
   return normalizer === null || normalizer === undefined || typeOf(normalizer) === "NFC";
 }
 
-/** Nothing random, and nothing that marks where a piece begins or ends. */
+/**
+ * True for a byte-pair model without randomness and without marks for the start or end of a piece.
+ */
 function isPlainBpe(model: unknown): boolean {
   const {
     dropout,
     continuing_subword_prefix: prefix,
     end_of_word_suffix: suffix,
-  } = asObject(model);
+  } = objectOf(model);
   return typeOf(model) === "BPE" && !dropout && !prefix && !suffix;
 }
 
-/** The patterns that cut one after the other, before the bytes are spelled. */
+/** Reads the patterns that cut in order, before bytes are encoded as characters. */
 function readPatterns(preTokenizer: unknown): readonly Pattern[] | undefined {
-  const { pretokenizers } = asObject(preTokenizer);
+  const { pretokenizers } = objectOf(preTokenizer);
   const steps = Array.isArray(pretokenizers) ? (pretokenizers as unknown[]) : [preTokenizer];
-  const last = asObject(steps.at(-1));
+  const last = objectOf(steps.at(-1));
   if (last["type"] !== "ByteLevel" || last["add_prefix_space"] !== false) return undefined;
   const patterns = steps.slice(0, -1).map((step) => {
-    const { type, pattern, behavior, invert } = asObject(step);
+    const { type, pattern, behavior, invert } = objectOf(step);
     const isCut = type === "Split" && behavior === "Isolated" && invert === false;
-    return isCut ? toJavascript(asObject(pattern)["Regex"]) : undefined;
+    return isCut ? toJavascript(objectOf(pattern)["Regex"]) : undefined;
   });
   if (last["use_regex"] !== false) patterns.push(toJavascript(byteLevelPattern));
   return patterns.every((pattern) => pattern !== undefined) ? patterns : undefined;
@@ -139,26 +146,27 @@ function readPatterns(preTokenizer: unknown): readonly Pattern[] | undefined {
 const byteLevelPattern = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
 
 const foldedContractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
-const spelledContractions = "'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL])";
+const expandedContractions = "'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL])";
 
-/** The pattern where it means the same for settled characters. */
+/** Converts a pattern if it means the same in JavaScript for settled characters. */
 function toJavascript(pattern: unknown): Pattern | undefined {
   if (typeof pattern !== "string") return undefined;
-  const spelled = pattern.replaceAll(foldedContractions, spelledContractions);
-  if (/\(\?(?![:!])/.test(spelled)) return undefined;
-  return { here: new RegExp(spelled, "uy"), next: new RegExp(spelled, "gu") };
+  const expanded = pattern.replaceAll(foldedContractions, expandedContractions);
+  if (/\(\?(?![:!])/.test(expanded)) return undefined;
+  return { here: new RegExp(expanded, "uy"), next: new RegExp(expanded, "gu") };
 }
 
 /**
- * The pattern of the added tokens; `null` where there are none. Tokens that take the space
- * beside them along, stand for whole words only or are looked for in normalised text are another matter.
+ * Returns the pattern of the added tokens, or `null` for an empty list. Returns `undefined` if a
+ * token also matches adjacent spaces, matches only complete words, or is searched in normalised
+ * text.
  */
 function readLiterals(entries: unknown): RegExp | null | undefined {
   if (!Array.isArray(entries)) return undefined;
   if (entries.length === 0) return null;
   const contents: string[] = [];
   for (const entry of entries as unknown[]) {
-    const { content, single_word: word, lstrip, rstrip, normalized } = asObject(entry);
+    const { content, single_word: word, lstrip, rstrip, normalized } = objectOf(entry);
     if (typeof content !== "string" || content === "") return undefined;
     if (word !== false || lstrip !== false || rstrip !== false || normalized !== false) {
       return undefined;
@@ -171,9 +179,5 @@ function readLiterals(entries: unknown): RegExp | null | undefined {
 }
 
 function typeOf(part: unknown): unknown {
-  return asObject(part)["type"];
-}
-
-function asObject(value: unknown): JsonObject {
-  return typeof value === "object" && value !== null ? (value as JsonObject) : {};
+  return objectOf(part)["type"];
 }

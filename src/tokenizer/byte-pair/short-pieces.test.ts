@@ -2,7 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ShortPieces } from "./short-pieces.ts";
 
-/** Pieces that are alike: in their characters, their lengths, or but for characters of more than a byte. */
+/**
+ * Similar pieces: in their characters, their lengths, or except for characters of more than a byte.
+ */
 const pieces = fc.oneof(
   fc.string({ unit: fc.constantFrom("a", "b", " ", "\u00ff", "\u0100", "\u0161"), minLength: 1 }),
   fc.string({ unit: fc.constantFrom("a", "b"), minLength: 14, maxLength: 18 }),
@@ -11,10 +13,10 @@ const pieces = fc.oneof(
 const idLists = fc.array(fc.nat(2 ** 24), { minLength: 1, maxLength: 5 });
 
 describe("ShortPieces", () => {
-  test("gives a piece's ids or says that it does not know them", () => {
+  test("returns a piece's ids or reports that it does not know them", () => {
     const kept = fc.array(fc.tuple(pieces, idLists), { maxLength: 40 });
     fc.assert(
-      fc.property(kept, fc.array(pieces), (taught, asked) => {
+      fc.property(kept, fc.array(pieces), (taught, looked) => {
         const short = new ShortPieces();
         const known = new Map<string, readonly number[]>();
         for (const [piece, ids] of taught) {
@@ -28,7 +30,7 @@ describe("ShortPieces", () => {
             1 + piece.length,
           );
         }
-        for (const piece of [...asked, ...known.keys()]) {
+        for (const piece of [...looked, ...known.keys()]) {
           const ids = [7];
           const isKnown = short.append(ids, `"${piece}"`, 1, 1 + piece.length);
           expect(ids).toEqual(isKnown ? [7, ...(known.get(piece) ?? ["none"])] : [7]);
@@ -38,7 +40,7 @@ describe("ShortPieces", () => {
     );
   });
 
-  test("knows what it was told last of short pieces in Latin letters, until it forgets all", () => {
+  test("keeps the last ids of short pieces in Latin letters until it is cleared", () => {
     const short = new ShortPieces();
     const knows = (piece: string): boolean => short.append([], piece, 0, piece.length);
     const told = ["a", "é", "0123456789abcdef", "0123456789abcdefg", "ā"];
@@ -49,7 +51,7 @@ describe("ShortPieces", () => {
     expect(answers).toEqual([true, true, true, false, false]);
     short.keep([1, 2, 3, 4], "long", 0, 4);
     expect(knows("long")).toBe(false);
-    short.forgetAll();
+    short.clear();
     expect(told.some(knows)).toBe(false);
   });
 });

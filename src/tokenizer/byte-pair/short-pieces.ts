@@ -1,26 +1,30 @@
-/** Longest piece that is kept here, in UTF-16 units. */
+/** Maximum length of a piece in this table, in UTF-16 units. */
 const maxLength = 16;
 
-/** Most ids of a piece that is kept here. */
+/** Maximum number of ids of a piece in this table. */
 const maxIdCount = 3;
 
-/** A slot's numbers: four of the piece's characters each, how many ids it has, and these. */
+/**
+ * Numbers in a slot: four with the piece's characters, one with the number of its ids, and the ids.
+ */
 const slotSize = 8;
 
-/** As a power of two: a quarter of a MiB, which stays near the processor. */
+/** Number of slots as a power of two: a quarter of a MiB, which fits the processor's cache. */
 const slotBits = 13;
 
-/** The piece that is looked for, as a slot begins. */
+/** The first numbers of the slot of the current piece. */
 const key = new Int32Array(4);
 
 /**
- * The ids of short pieces that occurred lately. Dozens are looked up each turn, mostly the same ones: here that makes
- * no text for a piece, and reads one place of memory. A piece has one slot, which the next one that needs it takes.
+ * The ids of short pieces that occurred lately.
+ *
+ * Each turn looks up dozens of pieces, mostly the same ones. This table needs no string for a piece
+ * and reads memory once. Each piece has one slot, and a later piece with the same slot replaces it.
  */
 export class ShortPieces {
   #slots: Int32Array | undefined;
 
-  /** Adds the ids of a stretch of a text; `false` where they are not known here. */
+  /** Appends the ids of a part of a text. Returns `false` if they are not in the table. */
   append(ids: number[], text: string, from: number, end: number): boolean {
     const slots = this.#slots;
     if (slots === undefined) return false;
@@ -39,7 +43,7 @@ export class ShortPieces {
     return true;
   }
 
-  /** Keeps the ids of a stretch of a text, if it is short. */
+  /** Stores the ids of a part of a text, if it is short. */
   keep(known: number | readonly number[], text: string, from: number, end: number): void {
     const ids = typeof known === "number" ? [known] : known;
     if (ids.length > maxIdCount) return;
@@ -51,14 +55,15 @@ export class ShortPieces {
     this.#slots.set(ids, slot + 5);
   }
 
-  forgetAll(): void {
+  clear(): void {
     this.#slots = undefined;
   }
 }
 
 /**
- * Where the slot of a stretch begins, which is then in `key`; -1 where it is too long, or has characters of more than
- * a byte. U+0000, which no settled text holds, stands behind its end.
+ * Returns the slot of a part of a text and writes its first numbers to `key`. Returns -1 if the
+ * part is too long or has characters above U+00FF. The rest of `key` is U+0000, which settled text
+ * does not contain.
  */
 function findSlot(text: string, from: number, end: number): number {
   if (end - from > maxLength) return -1;

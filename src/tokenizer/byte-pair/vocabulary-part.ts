@@ -1,6 +1,6 @@
 import { skipSpace } from "../../json/json-members.ts";
-import { SpellingReader } from "./spelling-reader.ts";
-import { maxId, Spellings } from "./spellings.ts";
+import { TokenTextReader } from "./token-text-reader.ts";
+import { maxId, TokenTexts } from "./token-texts.ts";
 
 const comma = 0x2c;
 const zero = 0x30;
@@ -8,34 +8,37 @@ const colon = 0x3a;
 const openObject = 0x7b;
 const closeObject = 0x7d;
 
-/** A vocabulary of ids by spelling. */
+/** The vocabulary of a document: ids by token text. */
 export interface VocabularyPart {
-  /** The place behind it. */
+  /** The position after the vocabulary. */
   readonly end: number;
-  /** The largest id; -1 where there is none. */
+  /** The largest id, or -1 for an empty vocabulary. */
   readonly largestId: number;
-  /** Absent where they cannot be looked up both ways: an id or a spelling occurs twice, or an id is above `maxId`. */
-  readonly spellings?: Spellings;
+  /**
+   * Absent if the vocabulary cannot be indexed: an id or a text occurs twice, or an id is above
+   * `maxId`.
+   */
+  readonly tokenTexts?: TokenTexts;
 }
 
 /**
- * Goes through the JSON object that stands at a place of the document.
+ * Reads the JSON object at a position of the document.
  *
- * @param options - `isLookedUp`: whether spellings are kept. Default true.
- * @returns `undefined` where there is none, or a member is anything but a whole number of at least 0.
+ * @param options - `isIndexed`: false skips the index of token texts. Default true.
+ * @returns `undefined` if there is no object, or a member is not an integer of at least 0.
  */
 export function readVocabularyPart(
   bytes: Buffer,
   start: number,
-  { isLookedUp = true }: { readonly isLookedUp?: boolean } = {},
+  { isIndexed = true }: { readonly isIndexed?: boolean } = {},
 ): VocabularyPart | undefined {
   if (bytes[start] !== openObject) return undefined;
-  const reader = new SpellingReader(bytes, start);
+  const reader = new TokenTextReader(bytes, start);
   // The shortest member, `"":0,`, has five bytes.
-  const mostCount = Math.ceil((bytes.length - start) / 5);
-  const starts = new Int32Array(mostCount + 1);
-  const ids = new Int32Array(mostCount);
-  const hashes = new Int32Array(mostCount);
+  const maxCount = Math.ceil((bytes.length - start) / 5);
+  const starts = new Int32Array(maxCount + 1);
+  const ids = new Int32Array(maxCount);
+  const hashes = new Int32Array(maxCount);
   let count = 0;
   let largestId = -1;
   let at = skipSpace(bytes, start + 1);
@@ -63,15 +66,15 @@ export function readVocabularyPart(
     if (bytes[at] !== comma) return undefined;
     at = skipSpace(bytes, at + 1);
   }
-  // What is kept has no room to spare.
-  const spellings =
-    isLookedUp && largestId <= maxId
-      ? Spellings.of({
+  // Slices free the unused capacity.
+  const tokenTexts =
+    isIndexed && largestId <= maxId
+      ? TokenTexts.of({
           bytes: Buffer.from(reader.copied.subarray(0, reader.end)),
           starts: starts.slice(0, count + 1),
           ids: ids.slice(0, count),
           hashes: hashes.slice(0, count),
         })
       : undefined;
-  return { end: at + 1, largestId, ...(spellings && { spellings }) };
+  return { end: at + 1, largestId, ...(tokenTexts && { tokenTexts }) };
 }

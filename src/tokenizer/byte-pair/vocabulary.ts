@@ -1,43 +1,43 @@
 import type { AddedToken, TokenCodec } from "../codec.ts";
 import type { TokenizerFile } from "../tokenizer-file.ts";
 
-/** The part of a codec that only looks up: literals and ids, without encoding. */
+/** The lookups of a codec: literals and ids, without encoding. */
 export type Vocabulary = Pick<TokenCodec, "vocabularySize" | "addedTokens" | "idOf" | "tokenOf">;
 
 /**
- * Makes a tokenizer file's ids and spellings available in both directions; reads them when asked.
+ * Creates the lookups of a tokenizer file. Reads its vocabulary at the first call.
  *
- * @param addedTokens - With the ids that whoever encodes gives them. Default: the file's.
+ * @param addedTokens - With the ids that the library gives them. Default: the file's ids.
  */
 export function createVocabulary(
   file: TokenizerFile,
   addedTokens: readonly AddedToken[] = file.addedTokens,
 ): Vocabulary {
-  let known: Spellings | undefined;
-  const read = (): Spellings => {
+  let known: TokenTexts | undefined;
+  const read = (): TokenTexts => {
     if (known !== undefined) return known;
     const ids = new Map(file.readIds());
     for (const { id, content } of addedTokens) ids.set(content, id);
-    const spellings: string[] = [];
-    for (const [spelling, id] of ids) spellings[id] = spelling;
-    // Two spellings may share an id; the added token's is the one that decoders print.
-    for (const { id, content } of addedTokens) spellings[id] = content;
-    known = { ids, spellings };
+    const tokenTexts: string[] = [];
+    for (const [tokenText, id] of ids) tokenTexts[id] = tokenText;
+    // If two token texts share an id, decoders print the added token's.
+    for (const { id, content } of addedTokens) tokenTexts[id] = content;
+    known = { ids, tokenTexts };
     return known;
   };
   return {
     vocabularySize: sizeWith(addedTokens, file),
     addedTokens,
     idOf: (literal) => read().ids.get(literal),
-    tokenOf: (id) => read().spellings[id],
+    tokenOf: (id) => read().tokenTexts[id],
   };
 }
 
 /**
- * The file's added tokens with the ids that the library gives them, which encodes: where the file's leave gaps or
- * are taken, it numbers on.
+ * Returns the file's added tokens with the ids of the encoding library, which renumbers them if the
+ * file's ids leave gaps or are used twice.
  *
- * @param idsOf - Its ids of their contents, in their order.
+ * @param idsOf - The library's ids of the tokens, in the same order.
  */
 export function numberedBy(
   { addedTokens }: TokenizerFile,
@@ -46,7 +46,7 @@ export function numberedBy(
   return addedTokens.map((token, place) => ({ ...token, id: idsOf[place] ?? token.id }));
 }
 
-/** Every id is below it: those of the file, and those that the library numbers itself. */
+/** Returns the number of ids, including those that the library assigned. */
 export function sizeWith(
   addedTokens: readonly AddedToken[],
   { vocabularySize }: TokenizerFile,
@@ -54,7 +54,7 @@ export function sizeWith(
   return addedTokens.reduce((size, { id }) => Math.max(size, id + 1), vocabularySize);
 }
 
-interface Spellings {
+interface TokenTexts {
   readonly ids: ReadonlyMap<string, number>;
-  readonly spellings: readonly string[];
+  readonly tokenTexts: readonly string[];
 }

@@ -4,17 +4,17 @@ import { RemoteTokenizer } from "./remote-tokenizer.ts";
 import type { PortListener } from "./tokenizer-port.ts";
 import type { NumberedRequest } from "./tokenizer-server.ts";
 
-/** A tokenizer elsewhere whose answers and deaths are a test's: one life after the other. */
+/** A remote tokenizer whose replies and crashes the test controls, one run after the other. */
 class FakeElsewhere {
-  readonly lives: { readonly listener: PortListener; readonly asked: NumberedRequest[] }[] = [];
+  readonly runs: { readonly listener: PortListener; readonly requests: NumberedRequest[] }[] = [];
 
-  get life() {
-    return this.lives.at(-1)!;
+  get run() {
+    return this.runs.at(-1)!;
   }
 
-  /** The texts of the requests that this life got and has not answered. */
+  /** The texts of the requests that this run received and has not answered. */
   get texts(): readonly string[] {
-    return this.life.asked.flatMap((one) => (one.type === "encode" ? [one.text] : []));
+    return this.run.requests.flatMap((one) => (one.type === "encode" ? [one.text] : []));
   }
 
   create(options: { readonly atOnce?: number; readonly deadlineMs?: number }): RemoteTokenizer {
@@ -25,13 +25,13 @@ class FakeElsewhere {
       library: "tokenizers",
       documents: { full: () => "{}", plain: () => "{}" },
       open: (_program, listener) => {
-        const asked: NumberedRequest[] = [];
-        this.lives.push({ listener, asked });
+        const requests: NumberedRequest[] = [];
+        this.runs.push({ listener, requests });
         return {
           post: (request) => {
-            // Loading is nothing that these tests are about.
+            // Loading always succeeds in these tests.
             if (request.type === "load") listener.onReply({ id: request.id });
-            else asked.push(request);
+            else requests.push(request);
           },
           setBusy: () => {},
           end: async () => {},
@@ -41,25 +41,25 @@ class FakeElsewhere {
   }
 
   async answer(text: string): Promise<void> {
-    const { asked, listener } = this.life;
-    const at = asked.findIndex((one) => one.type === "encode" && one.text === text);
-    const [request] = asked.splice(at, 1);
+    const { requests, listener } = this.run;
+    const at = requests.findIndex((one) => one.type === "encode" && one.text === text);
+    const [request] = requests.splice(at, 1);
     listener.onReply({ id: request!.id, ids: Int32Array.of(text.length) });
     await settled();
   }
 
   async die(): Promise<void> {
-    this.life.listener.onEnd(new Error("its process ended with SIGABRT"));
+    this.run.listener.onEnd(new Error("its process ended with SIGABRT"));
     await settled();
   }
 }
 
-/** Lets everything happen that waits for nothing from outside. */
+/** Lets all tasks run that wait for no outside event. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
 }
 
-/** The outcomes of promises so far, by their places. */
+/** Returns the outcomes of promises so far, by index. */
 function outcomesOf(promises: readonly Promise<unknown>[]): readonly unknown[] {
   const outcomes: unknown[] = promises.map(() => "waits");
   for (const [place, promise] of promises.entries()) {
@@ -85,7 +85,7 @@ describe("RemoteTokenizer", () => {
     vi.useRealTimers();
   });
 
-  test("hands out as many texts as there are threads", async () => {
+  test("sends as many texts as there are threads", async () => {
     const elsewhere = new FakeElsewhere();
     const tokenizer = elsewhere.create({});
     const outcomes = outcomesOf(["a", "bb", "ccc"].map((text) => tokenizer.encode("full", text)));
@@ -98,7 +98,7 @@ describe("RemoteTokenizer", () => {
     expect(outcomes).toEqual([[1], [2], [3]]);
   });
 
-  test("gives each text its whole time, however many wait before it", async () => {
+  test("gives each text its complete time, regardless of the queue", async () => {
     const elsewhere = new FakeElsewhere();
     const tokenizer = elsewhere.create({ deadlineMs: 100 });
     const outcomes = outcomesOf(["a", "bb", "ccc"].map((text) => tokenizer.encode("full", text)));
@@ -111,7 +111,7 @@ describe("RemoteTokenizer", () => {
     expect(outcomes).toEqual([[1], [2], [3]]);
   });
 
-  test("tells whoever's text took too long, and asks what was worked on beside it again", async () => {
+  test("fails only the text that took too long, and repeats the texts next to it", async () => {
     const elsewhere = new FakeElsewhere();
     const tokenizer = elsewhere.create({ deadlineMs: 100 });
     const slow = tokenizer.encode("full", "slow");
@@ -127,12 +127,12 @@ describe("RemoteTokenizer", () => {
         "Cannot use the tokenizer: it gave no answer within 100 ms",
       ),
     ]);
-    expect(elsewhere.lives).toHaveLength(2);
+    expect(elsewhere.runs).toHaveLength(2);
     await elsewhere.answer("a");
     expect(other).toEqual([[1]]);
   });
 
-  test("tells of a death only whoever's text it dies of alone", async () => {
+  test("fails only the text during which the tokenizer crashes alone", async () => {
     const elsewhere = new FakeElsewhere();
     const tokenizer = elsewhere.create({});
     const texts = ["a", "kills", "ccc", "dddd"];
@@ -140,7 +140,7 @@ describe("RemoteTokenizer", () => {
     await settled();
     await elsewhere.die();
     expect(outcomes).toEqual(["waits", "waits", "waits", "waits"]);
-    // One by one, and nothing new beside them.
+    // One by one, without new ones.
     expect(elsewhere.texts).toEqual(["kills"]);
     await elsewhere.die();
     expect(outcomes).toEqual(["waits", died, "waits", "waits"]);
@@ -150,10 +150,10 @@ describe("RemoteTokenizer", () => {
     await elsewhere.answer("ccc");
     await elsewhere.answer("dddd");
     expect(outcomes).toEqual([[1], died, [3], [4]]);
-    expect(elsewhere.lives).toHaveLength(3);
+    expect(elsewhere.runs).toHaveLength(3);
   });
 
-  test("rejects what is begun and what waits where it is closed", async () => {
+  test("rejects running and waiting requests when it is closed", async () => {
     const elsewhere = new FakeElsewhere();
     const tokenizer = elsewhere.create({});
     const outcomes = outcomesOf(["a", "bb", "ccc"].map((text) => tokenizer.encode("full", text)));
@@ -165,6 +165,6 @@ describe("RemoteTokenizer", () => {
       "Cannot use the tokenizer: it was closed",
     );
     expect(outcomes).toEqual([closed, closed, closed]);
-    expect(elsewhere.lives).toHaveLength(1);
+    expect(elsewhere.runs).toHaveLength(1);
   });
 });

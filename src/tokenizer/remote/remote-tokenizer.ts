@@ -9,36 +9,38 @@ import {
   type TokenizerSessionOptions,
 } from "./tokenizer-session.ts";
 
-/** How a tokenizer elsewhere is reached, and what it is asked at once. */
+/** Settings of a tokenizer in another thread or process. */
 interface RemoteTokenizerOptions extends TokenizerSessionOptions {
-  /** Most requests that it is given at once. Default: as many as it has threads that run. */
+  /** Maximum number of concurrent requests. Default: the number of the tokenizer's threads. */
   readonly atOnce?: number;
 }
 
-/** Something that is asked. */
-interface Question {
-  /** What it takes to be loaded. */
+/** A request in the queue. */
+interface PendingRequest {
+  /** The instance that must be loaded. */
   readonly instance: Instance;
-  /** Absent where loading is all. */
+  /** Absent if the instance only needs to be loaded. */
   readonly request?: TokenizerRequest;
-  /** The tokenizer died over this or over another one: it is asked alone. */
+  /** True if the tokenizer ended during this request and others. It then runs alone. */
   readonly isSuspect: boolean;
   readonly resolve: (reply: TokenizerReply | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Lone surrogates, which UTF-8 cannot hold; the native tokenizer replaces them as well. */
+/** Lone surrogates, which UTF-8 cannot encode. The native tokenizer replaces them as well. */
 const loneSurrogate = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
 
 /**
- * A tokenizer in a thread or process of its own. It is given so many texts as it works on at once, so that the
- * time that one may take begins with it. One that died is started again: what it was working on is asked once more,
- * one after the other, and whoever's text it dies of alone is told.
+ * A tokenizer in its own thread or process.
+ *
+ * It gets only as many texts as it works on at once, so that a text's time limit starts with its
+ * work. If the tokenizer ends unexpectedly, it is started again and its requests are repeated one
+ * by one. A request during which it ends alone fails.
  */
 export class RemoteTokenizer {
   readonly #options: RemoteTokenizerOptions;
-  readonly #queue: Question[] = [];
-  readonly #begun = new Set<Question>();
+  readonly #queue: PendingRequest[] = [];
+  readonly #running = new Set<PendingRequest>();
   #session: TokenizerSession | undefined;
   #closed: RolloutError | undefined;
 
@@ -46,105 +48,117 @@ export class RemoteTokenizer {
     this.#options = options;
   }
 
-  /** Waits until the instance is loaded. @throws RolloutError where the library refuses it. */
+  /**
+   * Resolves when the instance is loaded.
+   *
+   * @throws RolloutError if the library refuses it.
+   */
   async load(instance: Instance): Promise<void> {
-    await this.#ask(instance);
+    await this.#enqueue(instance);
   }
 
-  /** @throws RolloutError `internal/tokenizer` where it fails, `internal/text-too-long`. */
+  /**
+   * Encodes a text.
+   *
+   * @throws RolloutError `internal/tokenizer` if the library fails, `internal/text-too-long`.
+   */
   async encode(instance: Instance, text: string): Promise<number[]> {
     if (text === "") return [];
-    const { ids } = await this.#askOfText("encode", instance, text);
+    const { ids } = await this.#enqueueText("encode", instance, text);
     return Array.from(ids ?? []);
   }
 
   /**
-   * A text's ids, and which of its pieces each is of. The native library alone.
+   * Encodes a text, and returns the piece that each id belongs to. Native library only.
    *
-   * @throws RolloutError `internal/tokenizer` where it fails, `internal/text-too-long`.
+   * @throws RolloutError `internal/tokenizer` if the library fails, `internal/text-too-long`.
    */
   async cut(
     instance: Instance,
     text: string,
   ): Promise<{ readonly symbols: Int32Array; readonly pieces: Int32Array }> {
-    const { ids = none, pieces = none } = await this.#askOfText("cut", instance, text);
+    const { ids = noIds, pieces = noIds } = await this.#enqueueText("cut", instance, text);
     return { symbols: ids, pieces };
   }
 
-  /** @throws RolloutError `internal/tokenizer` where it fails. */
+  /**
+   * Decodes ids.
+   *
+   * @throws RolloutError `internal/tokenizer` if the library fails.
+   */
   async decode(ids: readonly number[]): Promise<string> {
-    const reply = await this.#ask("full", { type: "decode", ids: [...ids] });
+    const reply = await this.#enqueue("full", { type: "decode", ids: [...ids] });
     return reply?.text ?? "";
   }
 
   /**
-   * The library's ids of some tokens; `undefined` for those that it does not have.
+   * Returns the library's ids of tokens, or `undefined` for unknown ones.
    *
-   * @throws RolloutError `internal/tokenizer` where it fails.
+   * @throws RolloutError `internal/tokenizer` if the library fails.
    */
   async idsOf(tokens: readonly string[]): Promise<readonly (number | undefined)[]> {
-    const { ids = none } = (await this.#ask("full", { type: "ids", tokens })) ?? {};
+    const { ids = noIds } = (await this.#enqueue("full", { type: "ids", tokens })) ?? {};
     return Array.from(ids, (id) => (id === -1 ? undefined : id));
   }
 
   async close(): Promise<void> {
-    const why = new Error("it was closed");
-    this.#closed ??= tokenizerFailure(why);
+    const reason = new Error("it was closed");
+    this.#closed ??= tokenizerFailure(reason);
     for (const { reject } of this.#queue.splice(0)) reject(this.#closed);
-    await this.#session?.end(why);
+    await this.#session?.end(reason);
   }
 
-  async #askOfText(
+  async #enqueueText(
     type: "encode" | "cut",
     instance: Instance,
     text: string,
   ): Promise<TokenizerReply | Record<string, never>> {
     assertTextLength(text);
     const request = { type, instance, text: text.replace(loneSurrogate, "\uFFFD") };
-    return (await this.#ask(instance, request)) ?? {};
+    return (await this.#enqueue(instance, request)) ?? {};
   }
 
-  #ask(instance: Instance, request?: TokenizerRequest): Promise<TokenizerReply | undefined> {
+  #enqueue(instance: Instance, request?: TokenizerRequest): Promise<TokenizerReply | undefined> {
     return new Promise((resolve, reject) => {
       if (this.#closed !== undefined) {
         reject(this.#closed);
         return;
       }
-      const asked = { instance, ...(request && { request }) };
-      this.#queue.push({ ...asked, isSuspect: false, resolve, reject });
-      this.#handOut();
+      const entry = { instance, ...(request && { request }) };
+      this.#queue.push({ ...entry, isSuspect: false, resolve, reject });
+      this.#runNext();
     });
   }
 
-  #handOut(): void {
+  #runNext(): void {
     for (let next = this.#queue[0]; next !== undefined; next = this.#queue[0]) {
-      if (!this.#mayBegin(next)) return;
+      if (!this.#mayRun(next)) return;
       this.#queue.shift();
-      void this.#begin(next);
+      void this.#run(next);
     }
   }
 
-  #mayBegin({ isSuspect }: Question): boolean {
-    const isAlone = isSuspect || [...this.#begun].some((begun) => begun.isSuspect);
-    return this.#begun.size < (isAlone ? 1 : (this.#options.atOnce ?? threadCount));
+  #mayRun({ isSuspect }: PendingRequest): boolean {
+    const isAlone = isSuspect || [...this.#running].some((running) => running.isSuspect);
+    return this.#running.size < (isAlone ? 1 : (this.#options.atOnce ?? threadCount));
   }
 
-  async #begin(question: Question): Promise<void> {
-    this.#begun.add(question);
+  async #run(pending: PendingRequest): Promise<void> {
+    this.#running.add(pending);
     try {
-      question.resolve(await this.#answer(question));
+      pending.resolve(await this.#answer(pending));
     } catch (error) {
-      if (!(error instanceof TokenizerEnded)) question.reject(error);
-      else if (this.#closed !== undefined) question.reject(this.#closed);
-      else if (error.wasAlone) question.reject(tokenizerFailure(error));
-      else this.#queue.unshift({ ...question, isSuspect: true });
+      if (!(error instanceof TokenizerEnded)) pending.reject(error);
+      else if (this.#closed !== undefined) pending.reject(this.#closed);
+      else if (error.wasAlone) pending.reject(tokenizerFailure(error));
+      else this.#queue.unshift({ ...pending, isSuspect: true });
     } finally {
-      this.#begun.delete(question);
-      this.#handOut();
+      this.#running.delete(pending);
+      this.#runNext();
     }
   }
 
-  async #answer({ instance, request }: Question): Promise<TokenizerReply | undefined> {
+  async #answer({ instance, request }: PendingRequest): Promise<TokenizerReply | undefined> {
     if (this.#session === undefined || this.#session.hasEnded) {
       this.#session = new TokenizerSession(this.#options);
     }
@@ -154,7 +168,7 @@ export class RemoteTokenizer {
   }
 }
 
-const none = new Int32Array();
+const noIds = new Int32Array();
 
 /** The native library works on libuv's threads, of which there are four. */
 const threadCount = Math.min(4, availableParallelism());

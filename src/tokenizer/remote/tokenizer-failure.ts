@@ -1,17 +1,17 @@
 import { describeError, RolloutError } from "../../errors.ts";
 
-/** What came of asking a tokenizer library that could not answer. */
+/** Returns the error of a tokenizer library that failed. */
 export function tokenizerFailure(cause: unknown): RolloutError {
   const message = `Cannot use the tokenizer: ${describeError(cause)}`;
   return new RolloutError("internal/tokenizer", message, { cause });
 }
 
 /**
- * Asks a tokenizer library of others.
+ * Calls a tokenizer library.
  *
- * @throws RolloutError `internal/tokenizer` with whatever it threw as the cause.
+ * @throws RolloutError `internal/tokenizer` with the library's error as its cause.
  */
-export async function askLibrary<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+export async function callLibrary<Answer>(work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work();
   } catch (cause) {

@@ -1,26 +1,29 @@
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
-import type { NumberedRequest, ServerPlace, TokenizerReply } from "./tokenizer-server.ts";
+import type { NumberedRequest, ServerContext, TokenizerReply } from "./tokenizer-server.ts";
 
-/** A tokenizer in another thread or process. An idle one does not keep this process alive. */
+/** A connection to a tokenizer in another thread or process. */
 export interface TokenizerPort {
   post(request: NumberedRequest): void;
-  /** Whether somebody waits for an answer: only then does it keep this process alive. */
+  /**
+   * Sets whether the tokenizer keeps this process alive, which it should while a request is
+   * pending.
+   */
   setBusy(busy: boolean): void;
   end(): Promise<void>;
 }
 
-/** Who hears from a port. */
+/** Callbacks of a port. */
 export interface PortListener {
   onReply(reply: TokenizerReply): void;
-  /** Called once it has ended, of itself or because it was asked to. */
-  onEnd(why: Error): void;
+  /** Called when the tokenizer has ended, by itself or by `end()`. */
+  onEnd(reason: Error): void;
 }
 
-/** What runs on the other side. */
+/** The program in the other thread or process. */
 export interface PortProgram {
-  readonly serve: (place: ServerPlace) => void;
+  readonly serve: (place: ServerContext) => void;
   /** The package with the tokenizer library. */
   readonly library: "tokenizers" | "@huggingface/tokenizers";
 }
@@ -28,9 +31,9 @@ export interface PortProgram {
 /** Opens a port. */
 export type OpenPort = (program: PortProgram, listener: PortListener) => TokenizerPort;
 
-/** Runs a tokenizer in a thread of this process, which shares its fate. */
+/** Runs a tokenizer in a thread of this process. A crash of the library ends the process. */
 export const openThread: OpenPort = ({ serve, library }, listener) => {
-  // The code travels as text, so that it runs alike from the sources and from the build.
+  // The code is passed as text, so that it runs the same from the sources and from the build.
   const worker = new Worker(
     `const { parentPort } = require("node:worker_threads");
     (${serve.toString()})({
@@ -54,7 +57,7 @@ export const openThread: OpenPort = ({ serve, library }, listener) => {
   };
 };
 
-/** Runs a tokenizer in a process of its own, so that a crash is an error here. */
+/** Runs a tokenizer in its own process, so that a crash becomes an error here. */
 export const openProcess: OpenPort = ({ serve, library }, listener) => {
   const child = spawn(
     process.execPath,

@@ -1,32 +1,32 @@
-/** What a tokenizer elsewhere is asked. */
+/** A request to a tokenizer in another thread or process. */
 export type TokenizerRequest =
-  /** Loads a library's instance for encoding with added tokens, or without. */
+  /** Loads an instance from the text of its document. */
   | { readonly type: "load"; readonly instance: Instance; readonly text: string }
   | { readonly type: "encode"; readonly instance: Instance; readonly text: string }
-  /** Encodes, and says which piece of the text each id is of. The native library alone. */
+  /** Encodes, and returns the piece that each id belongs to. Native library only. */
   | { readonly type: "cut"; readonly instance: Instance; readonly text: string }
   | { readonly type: "decode"; readonly ids: readonly number[] }
-  /** Asks for the ids of tokens: -1 for those that the library does not have. */
+  /** Looks up the ids of tokens: -1 for unknown ones. */
   | { readonly type: "ids"; readonly tokens: readonly string[] };
 
-/** Which of a file's two tokenizers: the one that knows the added tokens, or the plain one. */
+/** The instances of a file's tokenizer: one finds added tokens, the plain one does not. */
 export type Instance = "full" | "plain";
 
-/** What it answers; `problem` says why it could not. */
+/** The reply to a request. `problem` is set if it failed. */
 export interface TokenizerReply {
   readonly id: number;
   readonly ids?: Int32Array;
-  /** For each id; -1 where it is of none. */
+  /** The piece of each id, or -1. */
   readonly pieces?: Int32Array;
   readonly text?: string;
   readonly problem?: string;
 }
 
-/** A request with the number that its reply carries. */
+/** A request with the number of its reply. */
 export type NumberedRequest = TokenizerRequest & { readonly id: number };
 
-/** What a server runs with: how it is asked and answers, and its library. */
-export interface ServerPlace {
+/** The context of a server: its messages and its library. */
+export interface ServerContext {
   readonly require: NodeJS.Require;
   /** The tokenizer library's file. */
   readonly library: string;
@@ -37,10 +37,10 @@ export interface ServerPlace {
 /**
  * Answers requests with Hugging Face's tokenizer in JavaScript.
  *
- * The text of a server is what its thread or process runs, so it uses nothing from around it but its
- * parameter.
+ * A thread or process runs the source text of this function, so it must not use anything outside
+ * its parameter.
  */
-export function serveJavascript({ require, library, listen, send }: ServerPlace): void {
+export function serveJavascript({ require, library, listen, send }: ServerContext): void {
   const { Tokenizer } = require(library) as JavascriptLibrary;
   const tokenizers = new Map<Instance, JavascriptTokenizer>();
   const find = (instance: Instance) => {
@@ -52,7 +52,7 @@ export function serveJavascript({ require, library, listen, send }: ServerPlace)
     const { id } = request;
     try {
       if (request.type === "load") {
-        // No cleaning up: texts are read back as they were tokenised.
+        // No clean-up, so that decoded texts equal the encoded ones.
         const config = { clean_up_tokenization_spaces: false };
         const document = JSON.parse(request.text) as object;
         tokenizers.set(request.instance, new Tokenizer(document, config));
@@ -76,8 +76,8 @@ export function serveJavascript({ require, library, listen, send }: ServerPlace)
   });
 }
 
-/** Answers requests with Hugging Face's native tokenizer; see `serveJavascript()`. */
-export function serveNative({ require, library, listen, send }: ServerPlace): void {
+/** Answers requests with Hugging Face's native tokenizer. See `serveJavascript()`. */
+export function serveNative({ require, library, listen, send }: ServerContext): void {
   const { Tokenizer } = require(library) as NativeLibrary;
   const tokenizers = new Map<Instance, NativeTokenizer>();
   const find = (instance: Instance) => {
@@ -127,7 +127,7 @@ interface JavascriptTokenizer {
   token_to_id(token: string): number | undefined;
 }
 
-/** The part of `@huggingface/tokenizers` that is used; its own types cannot be resolved. */
+/** The part of `@huggingface/tokenizers` that is used. Its own types cannot be resolved. */
 interface JavascriptLibrary {
   readonly Tokenizer: new (document: object, config: object) => JavascriptTokenizer;
 }

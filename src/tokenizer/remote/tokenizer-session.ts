@@ -2,37 +2,37 @@ import { tokenizerFailure } from "./tokenizer-failure.ts";
 import type { OpenPort, PortProgram, TokenizerPort } from "./tokenizer-port.ts";
 import type { Instance, TokenizerReply, TokenizerRequest } from "./tokenizer-server.ts";
 
-/** How a tokenizer elsewhere is reached. */
+/** Settings of a session. */
 export interface TokenizerSessionOptions extends PortProgram {
   readonly open: OpenPort;
-  /** The text of each instance's document, asked for when the instance is first needed. */
+  /** Returns the text of each instance's document. Called when the instance is first needed. */
   readonly documents: Readonly<Record<Instance, () => string>>;
-  /** Longest wait for an answer, in milliseconds. Default none. */
+  /** Time limit for a reply, in milliseconds. Default: none. */
   readonly deadlineMs?: number;
 }
 
-/** The tokenizer ended before it had answered. */
+/** The tokenizer ended before it replied. */
 export class TokenizerEnded extends Error {
   override readonly name = "TokenizerEnded";
-  /** Whether nothing else was being worked on: then it ended for this. */
+  /** True if no other request was pending, so that this one is the likely cause. */
   readonly wasAlone: boolean;
 
-  constructor(why: Error, wasAlone: boolean) {
-    super(why.message, { cause: why });
+  constructor(reason: Error, wasAlone: boolean) {
+    super(reason.message, { cause: reason });
     this.wasAlone = wasAlone;
   }
 }
 
-interface Waiting {
+interface PendingReply {
   readonly resolve: (reply: TokenizerReply) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** One life of a tokenizer in a thread or process of its own, and the requests that it has not answered yet. */
+/** One run of a tokenizer in its own thread or process, with its pending requests. */
 export class TokenizerSession {
   readonly #options: TokenizerSessionOptions;
   readonly #port: TokenizerPort;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #pending = new Map<number, PendingReply>();
   readonly #loading = new Map<Instance, Promise<unknown>>();
   readonly #loaded = new Set<Instance>();
   #nextId = 0;
@@ -45,7 +45,7 @@ export class TokenizerSession {
       { serve, library },
       {
         onReply: (reply) => this.#settle(reply),
-        onEnd: (why) => this.#forget(why, this.#waiting.size === 1),
+        onEnd: (reason) => this.#rejectAll(reason, this.#pending.size === 1),
       },
     );
   }
@@ -59,7 +59,9 @@ export class TokenizerSession {
   }
 
   /**
-   * @throws RolloutError `internal/tokenizer` where the library refuses it.
+   * Loads an instance.
+   *
+   * @throws RolloutError `internal/tokenizer` if the library refuses it.
    * @throws TokenizerEnded
    */
   async load(instance: Instance): Promise<void> {
@@ -72,7 +74,9 @@ export class TokenizerSession {
   }
 
   /**
-   * @throws RolloutError `internal/tokenizer` where the library cannot answer, or not in time.
+   * Sends a request.
+   *
+   * @throws RolloutError `internal/tokenizer` if the library fails or exceeds the time limit.
    * @throws TokenizerEnded
    */
   request(request: TokenizerRequest): Promise<TokenizerReply> {
@@ -85,10 +89,10 @@ export class TokenizerSession {
       const timer = this.#startDeadline(id);
       const settle = (): void => {
         clearTimeout(timer);
-        this.#waiting.delete(id);
-        if (this.#waiting.size === 0) this.#port.setBusy(false);
+        this.#pending.delete(id);
+        if (this.#pending.size === 0) this.#port.setBusy(false);
       };
-      this.#waiting.set(id, {
+      this.#pending.set(id, {
         resolve: (reply) => (settle(), resolve(reply)),
         reject: (error) => (settle(), reject(error)),
       });
@@ -97,9 +101,9 @@ export class TokenizerSession {
     });
   }
 
-  /** Ends it, which is the fault of nothing that it has not answered yet. */
-  async end(why: Error): Promise<void> {
-    this.#forget(why, false);
+  /** Ends the tokenizer. Pending requests are rejected, but none of them counts as the cause. */
+  async end(reason: Error): Promise<void> {
+    this.#rejectAll(reason, false);
     await this.#port.end();
   }
 
@@ -107,21 +111,21 @@ export class TokenizerSession {
     const { deadlineMs } = this.#options;
     if (deadlineMs === undefined) return undefined;
     return setTimeout(() => {
-      // It is known which of them took too long: the others did not.
-      const why = new Error(`it gave no answer within ${deadlineMs} ms`);
-      this.#waiting.get(id)?.reject(tokenizerFailure(why));
-      void this.end(why);
+      // Only this request exceeded its limit, so only it fails.
+      const reason = new Error(`it gave no answer within ${deadlineMs} ms`);
+      this.#pending.get(id)?.reject(tokenizerFailure(reason));
+      void this.end(reason);
     }, deadlineMs);
   }
 
   #settle(reply: TokenizerReply): void {
-    const waiting = this.#waiting.get(reply.id);
-    if (reply.problem === undefined) waiting?.resolve(reply);
-    else waiting?.reject(tokenizerFailure(new Error(reply.problem)));
+    const pending = this.#pending.get(reply.id);
+    if (reply.problem === undefined) pending?.resolve(reply);
+    else pending?.reject(tokenizerFailure(new Error(reply.problem)));
   }
 
-  #forget(why: Error, wasAlone: boolean): void {
-    this.#ended ??= why;
-    for (const { reject } of this.#waiting.values()) reject(new TokenizerEnded(why, wasAlone));
+  #rejectAll(reason: Error, wasAlone: boolean): void {
+    this.#ended ??= reason;
+    for (const { reject } of this.#pending.values()) reject(new TokenizerEnded(reason, wasAlone));
   }
 }

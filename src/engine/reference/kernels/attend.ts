@@ -11,23 +11,24 @@ import type { SoftmaxRowCallee } from "./softmax.ts";
 import { addSoftmaxRow } from "./softmax.ts";
 
 /**
- * Bytes of a span's entry: the address of a block, the tile's first query that sees it, how many
- * consecutive ones do, and the offset of the block's scores in a query's row of scores.
+ * Bytes of one entry of the list of spans: the address of a block, the first query of the tile that
+ * sees it, the number of consecutive queries that do, and the offset of the block's scores in a
+ * query's row of scores.
  */
 export const SPAN_ENTRY_BYTES = 16;
 
 /** Bytes of a block's scores in a query's row of scores. */
 export const BLOCK_SCORE_BYTES = BLOCK_POSITIONS * 4;
 
-/** Queries that go over the cached keys together: their scores stay in the core's cache. */
+/** Number of queries that read the cached keys together. Their scores stay in the core's cache. */
 const TILE_QUERIES = 32;
 
-/** Tokens that go over the cached keys together. */
+/** Returns the number of tokens that read the cached keys together. */
 export function tileRowCount({ groupSize }: Pick<KernelShape, "groupSize">): number {
   return Math.max(1, Math.floor(TILE_QUERIES / groupSize));
 }
 
-/** Bytes of working memory that `attend()` needs for so many positions. */
+/** Returns the bytes of working memory that `attend()` needs for `positionCount` positions. */
 export function attendScratchBytes(shape: KernelShape, positionCount: number): number {
   const blocks = Math.ceil(positionCount / BLOCK_POSITIONS) + 1;
   const queries = tileRowCount(shape) * shape.groupSize;
@@ -35,19 +36,21 @@ export function attendScratchBytes(shape: KernelShape, positionCount: number): n
 }
 
 /**
- * `attend(queries, rows, table, spans, spanEnd, limit, keys, values, out, outStride, scratch,
- * zeros)`: attention of one head of keys and values and all heads of queries that share it, for a
- * tile of tokens of any sequences.
+ * Adds the kernel `attend(queries, rows, table, spans, spanEnd, limit, keys, values, out,
+ * outStride, scratch, zeros)`: attention of one head of keys and values, and of all heads of
+ * queries that share it, for a tile of tokens of any sequences.
  *
- * `table` is the rows' part of the table of rows, which says how many positions each token sees.
- * `spans` lists which queries see which blocks, each query's in order; those of sequences that
- * share a block go over it together. `limit` is the number of positions of the longest sequence's
- * blocks.
- * `keys` and `values` are the offsets of the head's parts; `out` receives the heads side by side;
- * `zeros` are `headSize` zeros, and as many as fill a panel.
+ * - `table` is the rows' part of the table of rows, which has the number of positions that each
+ *   token sees.
+ * - `spans` lists the queries that see each block, in order for each query. Sequences that share a
+ *   block read it together.
+ * - `limit` is the number of positions of the longest sequence's blocks.
+ * - `keys` and `values` are the offsets of the head's parts.
+ * - `out` receives the heads next to each other.
+ * - `zeros` points to `headSize` zeros, rounded up to a full panel.
  *
  * Each score, sum and weighted sum is added up in the order of positions, by blocks counted from
- * the sequence's start: neither other sequences nor how many tokens come at once change a bit.
+ * the sequence's start. Other sequences and the number of tokens in a step do not change a bit.
  *
  * **Source:** Vaswani et al., "Attention Is All You Need", 2017; heads shared as in Ainslie et al.,
  * "GQA", 2023.
@@ -78,8 +81,8 @@ export function addAttend(
     body(scope, p) {
       const [sums, weighted, scores, scoreStride] = scope.locals("i32", "i32", "i32", "i32");
       const tile = { ...p, sums, weighted, scores, scoreStride };
-      // A block more than needed: rows a power of two apart would compete for the same few places
-      // of the core's cache.
+      // One block more than needed: rows whose distance is a power of two would compete for the
+      // same few lines of the core's cache.
       const strideBlocks = i32.add(p.limit.get, i32.constant(BLOCK_POSITIONS));
       return sequence(
         sums.set(p.scratch.get),
@@ -95,7 +98,7 @@ export function addAttend(
   });
 }
 
-/** The variables of a tile: what it is given, and where its working memory lies. */
+/** The variables of a tile: the parameters and the addresses of its working memory. */
 interface Tile {
   readonly queries: Variable;
   readonly rows: Variable;
@@ -110,26 +113,26 @@ interface Tile {
   readonly zeros: Variable;
   /** `sums[query]` */
   readonly sums: Variable;
-  /** `weighted[query][headSize]`, rows as long as whole panels */
+  /** `weighted[query][headSize]`, rows rounded up to full panels */
   readonly weighted: Variable;
   /** `scores[query][position]` */
   readonly scores: Variable;
   readonly scoreStride: Variable;
 }
 
-/** What a span says, with addresses made of it. */
+/** An entry of the list of spans, with addresses computed from it. */
 interface Span {
-  /** The block's keys or values of the head. */
+  /** The address of the block's keys or values of the head. */
   readonly part: Variable;
   readonly queryCount: Code;
   readonly scoreOffset: Code;
-  /** The first query's row of scores, where the block's begin. */
+  /** The address of the block's scores in the first query's row of scores. */
   readonly scores: Code;
-  /** The first query's row in an array with so many bytes for each query. */
+  /** Returns the address of the first query's row in an array with `rowBytes` bytes per query. */
   rowOf(array: Variable, rowBytes: number): Code;
 }
 
-/** Runs the body for each span, with its block in the part of memory at an offset. */
+/** Runs the body for each span, with its block in the part of memory at `partOffset`. */
 function eachSpan(
   scope: FunctionScope,
   tile: Tile,
@@ -218,7 +221,7 @@ function softmaxRows(
   );
 }
 
-/** A sequence's first block adds to zeros, each further one to what is there. */
+/** Adds the first block of a sequence to zeros, and each further block to the sum so far. */
 function sumValues(
   scope: FunctionScope,
   tile: Tile,
@@ -254,7 +257,7 @@ function sumValues(
   );
 }
 
-/** Divides the weighted sums by the weights' sums and hands each token its heads. */
+/** Divides the weighted sums by the sums of weights and writes each token's heads. */
 function spread(scope: FunctionScope, tile: Tile, { groupSize, headSize }: KernelShape): Code {
   const [row, at, from, to, sum] = scope.locals("i32", "i32", "i32", "i32", "i32");
   const [head, divisor] = [scope.local("i32"), scope.local("v128")];

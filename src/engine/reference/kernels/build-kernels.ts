@@ -7,7 +7,7 @@ import { addNormalize } from "./normalize.ts";
 import { addRotate } from "./rotate.ts";
 import { addExponentials, addLargest } from "./softmax.ts";
 
-/** The kernels' exports; each is described where it is added. */
+/** The exports of the kernels' module. The functions that add them describe them. */
 export interface Kernels {
   multiply(
     x: number,
@@ -59,7 +59,7 @@ export interface Kernels {
   exponentials(row: number, end: number, largest: number, temperature: number, out: number): number;
 }
 
-/** Assembles the kernels of a model as a WebAssembly module that imports its memory. */
+/** Builds the kernels of a model as a WebAssembly module that imports its memory. */
 export function buildKernels(shape: KernelShape): Uint8Array<ArrayBuffer> {
   const { hiddenSize, headSize, feedForwardSize, normEpsilon: epsilon } = shape;
   const module = createModuleBuilder();

@@ -2,11 +2,11 @@ import type { Code } from "../wasm/instruction.ts";
 import { f32x4, i32x4, sequence, v128 } from "../wasm/instruction.ts";
 import type { FunctionScope } from "../wasm/module-builder.ts";
 
-/** Below it the result is 0: the smallest normal float is near. */
+/** Below this value the result is 0, because it would be close to the smallest normal float. */
 const LOWEST = -87;
 const HIGHEST = 88;
 const LOG2_E = 1.442_695_040_888_963_4;
-/** ln 2 in two parts, so that whole multiples of the first are exact. */
+/** ln 2 in two parts, so that integer multiples of the first are exact. */
 const LN2_HIGH = 0.693_359_375;
 const LN2_LOW = -2.121_944_4e-4;
 /** Factors of x⁷ down to x². */
@@ -15,15 +15,14 @@ const COEFFICIENTS = [
   5.000_000_120_1e-1,
 ] as const;
 /**
- * Added to a float of moderate size, it leaves the nearest whole number in the low bits: there the
- * fraction's last bit counts ones.
+ * Rounds a float of moderate size when added to it: the nearest integer is then in the low bits.
  */
 const ROUNDER = 1.5 * 2 ** 23;
 const FRACTION_BITS = 23;
-/** The bits of 1, in which the exponent is 0. */
+/** The bits of the float 1, which has the exponent 0. */
 const ONE_BITS = 127 << FRACTION_BITS;
 
-/** eˣ of four floats, to be used in a loop. */
+/** The code for eˣ of four floats in a loop. */
 interface Exponential {
   /** Code to run before the loop. */
   readonly setUp: Code;
@@ -31,23 +30,24 @@ interface Exponential {
 }
 
 /**
- * Code for eˣ of four floats, within 2 units in the last place for -87 to 88; 0 below. Above 88 it is
- * e⁸⁸ where `isPositive` says that such values occur, and anything where it does not. Plain IEEE
- * operations in a fixed order, so all machines agree on the bits.
+ * Returns code for eˣ of four floats, within 2 units in the last place for -87 to 88, and 0 below.
  *
- * **Source:** Cephes mathematical library, single/expf.c (range reduction and polynomial;
- * its terms are added in another order).
+ * Above 88 the result is e⁸⁸ if `isPositive` is set, and undefined otherwise. The code uses IEEE
+ * operations in a fixed order, so all machines compute the same bits.
+ *
+ * **Source:** Cephes mathematical library, single/expf.c (range reduction and polynomial; its terms
+ * are added in another order).
  */
 export function exponential(
   scope: FunctionScope,
   { isPositive }: { isPositive: boolean },
 ): Exponential {
   const setUp: Code[] = [];
-  /** Constants are variables: V8 would make a constant's four lanes anew in each turn of a loop. */
+  /** Stores a constant in a variable, because V8 would build its four lanes in each iteration. */
   const keep = (value: Code): Code => {
-    const kept = scope.local("v128");
-    setUp.push(kept.set(value));
-    return kept.get;
+    const local = scope.local("v128");
+    setUp.push(local.set(value));
+    return local.get;
   };
   const constant = (value: number): Code => keep(f32x4.constant(value));
   const [input, x, rounded, power] = scope.locals("v128", "v128", "v128", "v128");
@@ -61,7 +61,7 @@ export function exponential(
   const [of7, of6, of5, of4, of3, of2] = COEFFICIENTS;
   const pair = (high: number, low: number): Code =>
     f32x4.add(f32x4.multiply(constant(high), x.get), constant(low));
-  // Pairs first, so that few operations wait for one another: loops are bound by that.
+  // Terms are added in pairs, so that few operations wait for each other.
   const low = f32x4.add(f32x4.multiply(pair(of5, of4), square.get), pair(of3, of2));
   const polynomial = f32x4.add(f32x4.multiply(pair(of7, of6), fourth.get), low);
   const mantissa = f32x4.add(f32x4.multiply(polynomial, square.get), f32x4.add(x.get, constant(1)));

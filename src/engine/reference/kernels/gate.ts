@@ -4,8 +4,8 @@ import { countUp, countUpOnce } from "../wasm/module-builder.ts";
 import { exponential } from "./exponential.ts";
 
 /**
- * `gate(x, rows, out)`: `out[r][i] = silu(x[r][i]) · x[r][width + i]`, rows lying without gaps.
- * `width` is a multiple of 4.
+ * Adds the kernel `gate(x, rows, out)`: `out[r][i] = silu(x[r][i]) · x[r][width + i]`, rows without
+ * gaps. `width` is a multiple of 4.
  *
  * **Source:** Shazeer, "GLU Variants Improve Transformer", 2020 (SwiGLU).
  */

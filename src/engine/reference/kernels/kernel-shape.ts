@@ -1,9 +1,9 @@
-/** What kernels are assembled for. Sizes count floats: multiples of 8, `hiddenSize` one of 16. */
+/** The sizes that kernels are built for, in floats: multiples of 8, and 16 for `hiddenSize`. */
 export interface KernelShape {
   readonly hiddenSize: number;
   readonly headSize: number;
   readonly keyValueHeadCount: number;
-  /** Heads of queries that share a head of keys and values. */
+  /** Number of query heads that share a head of keys and values. */
   readonly groupSize: number;
   readonly feedForwardSize: number;
   readonly normEpsilon: number;

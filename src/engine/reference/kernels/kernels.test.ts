@@ -16,12 +16,12 @@ const memory = createSharedMemory(16);
 const floats = new Float32Array(memory.buffer);
 const kernels = instantiate(await compileModule(buildKernels(shape)), memory) as Kernels;
 
-/** Deterministic values between -1 and 1. */
+/** Returns deterministic values between -1 and 1. */
 function values(count: number, seed: number): Float32Array {
   return Float32Array.from({ length: count }, (_, index) => Math.sin((index + 1) * (seed + 0.7)));
 }
 
-/** Puts floats at an address in bytes. */
+/** Writes floats to an address in bytes. */
 function put(address: number, data: ArrayLike<number>): number {
   floats.set(data, address / 4);
   return address;
@@ -68,7 +68,7 @@ describe("multiply()", () => {
     expect(multiply(x, 1)).toEqual(expected);
   });
 
-  test("gives a row the same bits among any number of rows", () => {
+  test("gives a row the same bits with any number of rows", () => {
     const x = values(inner * 11, 4);
     const alone = Array.from({ length: 11 }, (_, row) =>
       multiply(x.subarray(row * inner, (row + 1) * inner), 1),
@@ -104,7 +104,7 @@ describe("multiply()", () => {
 });
 
 describe("exponentials()", () => {
-  test("are within two units in the last place, and add up", () => {
+  test("are within two units in the last place, and their sum is right", () => {
     const x = Float32Array.from({ length: 4_096 }, (_, index) => -86.9 + index * 0.0212);
     const largest = kernels.largest(put(1_024, x), 1_024 + x.byteLength);
     expect(largest).toBe(Math.max(...x));
@@ -120,7 +120,7 @@ describe("exponentials()", () => {
     );
   });
 
-  test("of what is far below the largest are 0, that of the largest is 1", () => {
+  test("are 0 far below the largest value and 1 at it", () => {
     put(1_024, [0, -88, -Infinity, -1e30]);
     expect(kernels.exponentials(1_024, 1_040, 0, 1, 65_536)).toBe(1);
     expect(take(65_536, 4)).toEqual([1, 0, 0, 0]);

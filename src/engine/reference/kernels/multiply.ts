@@ -3,23 +3,24 @@ import { control, f32x4, i32, sequence, v128 } from "../wasm/instruction.ts";
 import type { Callee, FunctionScope, ModuleBuilder, Variable } from "../wasm/module-builder.ts";
 import { countUpOnce } from "../wasm/module-builder.ts";
 
-/** Outputs that lie side by side in packed weights: those for one input fill a cache line. */
+/** Number of outputs next to each other in packed weights. Those of one input fill a cache line. */
 export const PANEL_WIDTH = 16;
 
 /** Bytes of a panel's weights for one input. */
 export const PANEL_ROW_BYTES = PANEL_WIDTH * 4;
 
-/** The number of outputs with those that fill the last panel. */
+/** Rounds a number of outputs up to full panels. */
 export function padToPanel(outputs: number): number {
   return Math.ceil(outputs / PANEL_WIDTH) * PANEL_WIDTH;
 }
 
 const VECTOR_BYTES = 16;
-/** Rows that share one reading of the weights; as many as registers allow. */
+/** Number of rows that share one reading of the weights: as many as the registers allow. */
 const TILE_ROWS = 4;
-/** Offsets of a panel's vectors, and those of its halves. */
-const WHOLE = [0, VECTOR_BYTES, 2 * VECTOR_BYTES, 3 * VECTOR_BYTES];
-const HALVES = [WHOLE.slice(0, 2), WHOLE.slice(2)];
+/** Offsets of a panel's vectors, in bytes. */
+const FULL_PANEL = [0, VECTOR_BYTES, 2 * VECTOR_BYTES, 3 * VECTOR_BYTES];
+/** Offsets of the vectors of a panel's halves, in bytes. */
+const HALVES = [FULL_PANEL.slice(0, 2), FULL_PANEL.slice(2)];
 
 const PARAMETERS = {
   x: "i32",
@@ -40,7 +41,7 @@ export type MultiplyCallee = Callee<typeof PARAMETERS>;
 
 type MultiplyParameters = { readonly [Name in keyof typeof PARAMETERS]: Variable };
 
-/** A row of what is multiplied, of the results, and of what is added to them. */
+/** The addresses of a row's input, result and addend. */
 interface RowPointers {
   readonly x: Variable;
   readonly out: Variable;
@@ -48,13 +49,16 @@ interface RowPointers {
 }
 
 /**
- * `multiply(x, xStride, rows, innerBytes, weights, panelStride, panels, out, outStride, base,
- * baseStride)`: `out[r][o] = base[r][o] + Σk x[r][k] · weights[k][o]`, strides in bytes.
+ * Adds the kernel `multiply(x, xStride, rows, innerBytes, weights, panelStride, panels, out,
+ * outStride, base, baseStride)`: `out[r][o] = base[r][o] + Σk x[r][k] · weights[k][o]`, strides in
+ * bytes.
  *
- * Weights come in panels of 16 outputs: `weights[panel][k][16]`. Each output is summed in one lane,
- * over k in ascending order from zero, and the base is added last, whatever the number of rows: a
- * row's result has the same bits in any batch. `innerBytes` is 4 bytes for each k, and there is at
- * least one. A `baseStride` of 0 adds one row, a bias, to all. `out` may be `base`.
+ * Weights are in panels of 16 outputs: `weights[panel][k][16]`. Each output is summed in one lane,
+ * over k in ascending order from zero, and the base is added last. A row's result therefore has the
+ * same bits in any batch.
+ *
+ * `innerBytes` is 4 bytes for each k, and there is at least one k. A `baseStride` of 0 adds one
+ * row, a bias, to all rows. `out` may be `base`.
  */
 export function addMultiply(module: ModuleBuilder): MultiplyCallee {
   return module.add({
@@ -64,25 +68,25 @@ export function addMultiply(module: ModuleBuilder): MultiplyCallee {
       const [tiledRows, restRows] = scope.locals("i32", "i32");
       const [x, out, base] = scope.locals("i32", "i32", "i32");
       const rest: RowPointers = { x, out, base };
-      const behindTiles = (start: Variable, stride: Variable): Code =>
+      const afterTiles = (start: Variable, stride: Variable): Code =>
         i32.add(start.get, i32.multiply(tiledRows.get, stride.get));
       const ifRest = (rows: number, body: Code): Code =>
         control.ifTrue(i32.equal(restRows.get, i32.constant(rows)), body);
       return sequence(
         tiledRows.set(i32.and(p.rows.get, i32.constant(-TILE_ROWS))),
         restRows.set(i32.and(p.rows.get, i32.constant(TILE_ROWS - 1))),
-        x.set(behindTiles(p.x, p.xStride)),
-        out.set(behindTiles(p.out, p.outStride)),
-        base.set(behindTiles(p.base, p.baseStride)),
+        x.set(afterTiles(p.x, p.xStride)),
+        out.set(afterTiles(p.out, p.outStride)),
+        base.set(afterTiles(p.base, p.baseStride)),
         control.loop(
           control.ifTrue(
             tiledRows.get,
             ...HALVES.map((vectors) => eachTile(scope, p, { tiledRows, vectors })),
           ),
-          // One or two rows take a whole panel at once: enough sums are under way to hide each
-          // addition's latency, and the weights come from memory one after the other.
-          ifRest(1, tile(scope, p, { rows: 1, vectors: WHOLE, at: rest })),
-          ifRest(2, tile(scope, p, { rows: 2, vectors: WHOLE, at: rest })),
+          // One or two rows take a full panel at once. That gives enough parallel sums to hide the
+          // latency of additions, and reads the weights sequentially.
+          ifRest(1, tile(scope, p, { rows: 1, vectors: FULL_PANEL, at: rest })),
+          ifRest(2, tile(scope, p, { rows: 2, vectors: FULL_PANEL, at: rest })),
           ifRest(
             3,
             HALVES.map((vectors) => tile(scope, p, { rows: 3, vectors, at: rest })),
@@ -97,7 +101,7 @@ export function addMultiply(module: ModuleBuilder): MultiplyCallee {
   });
 }
 
-/** All tiles of whole rows, for some vectors of a panel. There is at least one tile. */
+/** Returns the code for all full tiles and some vectors of a panel. There is at least one tile. */
 function eachTile(
   scope: FunctionScope,
   p: MultiplyParameters,
@@ -122,7 +126,7 @@ function eachTile(
   );
 }
 
-/** So many rows, and some vectors of a panel, given by their offsets. */
+/** Returns the code for `rows` rows and some vectors of a panel, given by their offsets. */
 function tile(
   scope: FunctionScope,
   p: MultiplyParameters,
@@ -150,9 +154,10 @@ function tile(
 }
 
 /**
- * The next term of all sums of a tile; `sums[row][vector]`. One term a turn of the loop: V8 moves
- * all loads of straight code to its start, and several terms' weights would drive the sums out of
- * the registers.
+ * Returns the code that adds the next term to all sums of a tile; `sums[row][vector]`.
+ *
+ * One term per iteration: V8 moves all loads of straight-line code to its start, so the weights of
+ * several terms would displace the sums from the registers.
  */
 function addTerm(
   scope: FunctionScope,

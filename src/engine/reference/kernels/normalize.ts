@@ -4,11 +4,12 @@ import type { FunctionScope, ModuleBuilder, Variable } from "../wasm/module-buil
 import { countUp, countUpOnce } from "../wasm/module-builder.ts";
 
 /**
- * `name(x, xStride, rows, weights, out, outStride)`: divides each row of `width` floats by its root
- * mean square and multiplies it with the weights. `width` is a multiple of 4; `out` may be `x`.
+ * Adds the kernel `name(x, xStride, rows, weights, out, outStride)`: divides each row of `width`
+ * floats by its root mean square and multiplies it with the weights. `width` is a multiple of 4;
+ * `out` may be `x`.
  *
- * **Source:** Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019; epsilon placed as in
- * huggingface/transformers src/transformers/models/llama/modeling_llama.py (LlamaRMSNorm).
+ * **Source:** Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019; epsilon placed as
+ * in huggingface/transformers src/transformers/models/llama/modeling_llama.py (LlamaRMSNorm).
  */
 export function addNormalize(
   module: ModuleBuilder,
@@ -62,7 +63,7 @@ function inverseRootMeanSquare(
   );
 }
 
-/** The sum of four lanes, always in the same order. Changes the variable. */
+/** Returns the code for the sum of four lanes, in a fixed order. Changes the variable. */
 export function sumOfLanes(sum: Variable): Code {
   return sequence(
     sum.set(f32x4.add(sum.get, f32x4.shuffle(sum.get, [2, 3, 2, 3]))),

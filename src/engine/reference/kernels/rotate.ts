@@ -7,7 +7,7 @@ import type { KernelShape } from "./kernel-shape.ts";
 import { padToPanel, PANEL_ROW_BYTES } from "./multiply.ts";
 
 /**
- * Bytes of a row's entry in the table of rows: the addresses of its cosines and sines, of its key
+ * Bytes of one entry of the table of rows: the addresses of the row's cosines and sines, of its key
  * and of its value in the first layer's first head, and the number of positions that it sees.
  */
 export const ROW_ENTRY_BYTES = 16;
@@ -15,12 +15,15 @@ export const ROW_ENTRY_BYTES = 16;
 const VECTOR_BYTES = 16;
 
 /**
- * `rotate(x, rows, table, queries, queryHeadStride, layerOffset, headStride)`: takes rows of
- * queries, keys and values side by side, as long as whole panels; turns queries and keys by their
- * positions' angles; puts the queries of the heads that share keys together,
- * `queries[keyValueHead][row][head in group][headSize]`, and keys and values into their blocks.
- * `layerOffset` is the offset of the layer's parts, `headStride` that of a head's parts behind the
- * head before.
+ * Adds the kernel `rotate(x, rows, table, queries, queryHeadStride, layerOffset, headStride)`.
+ *
+ * Its input rows contain queries, keys and values, rounded up to full panels. The kernel rotates
+ * queries and keys by the angles of their positions. It groups the queries of the heads that share
+ * keys, `queries[keyValueHead][row][head in group][headSize]`, and copies keys and values to their
+ * blocks.
+ *
+ * `layerOffset` is the offset of the layer's parts. `headStride` is the distance between the parts
+ * of two heads.
  *
  * **Source:** Su et al., "RoFormer", 2021, with halves paired as in huggingface/transformers
  * src/transformers/models/llama/modeling_llama.py (rotate_half).
@@ -104,7 +107,9 @@ interface Turn {
   readonly headSize: number;
 }
 
-/** Runs `store` with four elements of each half, turned; `at` is the first's offset in bytes. */
+/**
+ * Runs `store` with four rotated elements of each half. `at` is the offset of the first, in bytes.
+ */
 function turn(
   scope: FunctionScope,
   { from, angles, headSize }: Turn,
@@ -139,7 +144,7 @@ function turnQuery(scope: FunctionScope, query: Turn): Code {
   });
 }
 
-/** Elements of a key lie apart, those of 16 positions between them. */
+/** Rotates a key. Its elements are spread, with those of the other 16 positions in between. */
 function turnKey(scope: FunctionScope, key: Turn): Code {
   const to = scope.local("i32");
   const [low, high] = scope.locals("v128", "v128");
@@ -164,7 +169,7 @@ function turnKey(scope: FunctionScope, key: Turn): Code {
   );
 }
 
-/** A value lies in panels of 16 elements, the last of which it may fill by half. */
+/** Copies a value to panels of 16 elements. It may fill half of the last panel. */
 function copyValue({
   from,
   to,

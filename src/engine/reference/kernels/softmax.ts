@@ -11,8 +11,9 @@ const SOFTMAX_PARAMETERS = { row: "i32", count: "i32", limit: "i32" } as const;
 export type SoftmaxRowCallee = Callee<typeof SOFTMAX_PARAMETERS>;
 
 /**
- * `softmaxRow(row, count, limit)`: replaces the first `count` floats by `e^(scale · (x - max))`, those
- * behind them, up to `limit`, by 0, and returns their sum. `limit` is a multiple of 4.
+ * Adds the kernel `softmaxRow(row, count, limit)`: replaces the first `count` floats by `e^(scale ·
+ * (x - max))` and those from there to `limit` by 0, and returns their sum. `limit` is a multiple of
+ * 4.
  */
 export function addSoftmaxRow(
   module: ModuleBuilder,
@@ -37,7 +38,7 @@ export function addSoftmaxRow(
         filledEnd.set(address(roundUp)),
         at.set(end.get),
         countUp(at, { end: filledEnd.get, step: 4 }, f32.store(at.get, f32.constant(-Infinity))),
-        // A score that is no number is passed over here: its value is no number either.
+        // This maximum skips NaN scores. Their exponentials are NaN too.
         largest.set(maximum(scope, { start: row, end: filledEnd, larger: f32x4.larger })),
         sum.set(f32x4.constant(0)),
         at.set(row.get),
@@ -58,7 +59,10 @@ export function addSoftmaxRow(
   });
 }
 
-/** The largest of at least four floats, in all lanes; `larger` chooses lane by lane. */
+/**
+ * Returns the code for the largest of at least four floats, in all lanes; `larger` compares lane by
+ * lane.
+ */
 function maximum(
   scope: FunctionScope,
   { start, end, larger }: { start: Variable; end: Variable; larger: typeof f32x4.max },
@@ -79,8 +83,8 @@ function maximum(
 }
 
 /**
- * `largest(row, end)`: the largest of the floats from the address `row` up to `end`, a multiple of 4
- * of them, at least 4. No number where one of them is none.
+ * Adds the kernel `largest(row, end)`: the largest of the floats from address `row` to `end`, or
+ * NaN if one of them is NaN. Their number is a multiple of 4, at least 4.
  */
 export function addLargest(module: ModuleBuilder): void {
   module.add({
@@ -93,8 +97,9 @@ export function addLargest(module: ModuleBuilder): void {
 }
 
 /**
- * `exponentials(row, end, largest, temperature, out)`: writes `e^((x - largest) / temperature)` for
- * each float from the address `row` up to `end`, and returns their sum in double precision.
+ * Adds the kernel `exponentials(row, end, largest, temperature, out)`: writes `e^((x - largest) /
+ * temperature)` for each float from address `row` to `end`, and returns their sum in double
+ * precision.
  */
 export function addExponentials(module: ModuleBuilder): void {
   module.add({

@@ -1,9 +1,9 @@
-/** How rotary angles are scaled to reach beyond the context that a model was trained with. */
+/** The scaling of rotary angles for contexts longer than the model was trained with. */
 export type RotaryScaling =
   | { readonly type: "none" }
-  /** All angles divided. */
+  /** Divides all angles. */
   | { readonly type: "linear"; readonly factor: number }
-  /** Slow angles divided, fast ones kept, those between blended. */
+  /** Divides slow angles, keeps fast ones, and blends those between. */
   | {
       readonly type: "llama3";
       readonly factor: number;
@@ -13,10 +13,10 @@ export type RotaryScaling =
       readonly originalContextLength: number;
     };
 
-/** The architectures that the engine computes, under the names that `config.json` gives them. */
+/** The supported architectures, as `config.json` names them. */
 export const ARCHITECTURES = ["LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"] as const;
 
-/** One of them. */
+/** A supported architecture. */
 export type Architecture = (typeof ARCHITECTURES)[number];
 
 /** The shape of a decoder, from its `config.json` and `generation_config.json`. JSON-able. */
@@ -33,12 +33,12 @@ export interface DecoderShape {
   readonly normEpsilon: number;
   readonly rotaryTheta: number;
   readonly rotaryScaling: RotaryScaling;
-  /** Whether queries and keys are normalised head by head before they are turned. */
+  /** True if each head of queries and keys is normalised before it is rotated. */
   readonly normalizesHeads: boolean;
-  /** Whether the embedding is the output layer too. */
+  /** True if the output layer shares the embedding's weights. */
   readonly tiesEmbedding: boolean;
-  /** In tokens. */
+  /** Maximum length of prompt and output together, in tokens. */
   readonly contextLength: number;
-  /** Ids on which the model itself says that sampling ends. */
+  /** Ids that end sampling according to the model's own files. */
   readonly endTokenIds: readonly number[];
 }

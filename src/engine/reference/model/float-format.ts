@@ -1,15 +1,18 @@
-/** How floats are stored in a file of weights, under safetensors' names. */
+/** The formats of floats in weights files, as safetensors names them. */
 export type FloatFormat = "F32" | "F16" | "BF16";
 
 /** Bytes of one float. */
 export const FLOAT_BYTES: Readonly<Record<FloatFormat, number>> = { F32: 4, F16: 2, BF16: 2 };
 
-/** Whether a format can be read. */
+/** True if a format can be read. */
 export function isFloatFormat(name: unknown): name is FloatFormat {
   return typeof name === "string" && Object.hasOwn(FLOAT_BYTES, name);
 }
 
-/** Reads little-endian floats; exact, as single precision holds all values of the three formats. */
+/**
+ * Reads little-endian floats. The result is exact, because single precision contains all values of
+ * the three formats.
+ */
 export function decodeFloats(bytes: Uint8Array<ArrayBuffer>, format: FloatFormat): Float32Array {
   const count = bytes.byteLength / FLOAT_BYTES[format];
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -29,7 +32,7 @@ export function decodeFloats(bytes: Uint8Array<ArrayBuffer>, format: FloatFormat
   return floats;
 }
 
-/** A half-precision float: 1 bit of sign, 5 of exponent, 10 of fraction. */
+/** Reads a half-precision float: 1 bit of sign, 5 of exponent, 10 of fraction. */
 function decodeHalf(bits: number): number {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >> 10) & 0x1f;

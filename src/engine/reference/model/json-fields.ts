@@ -1,30 +1,41 @@
 import path from "node:path";
+import { isObject, type JsonObject } from "../../http/reply-reading.ts";
 import { UsageError } from "../../../errors.ts";
 import { readTextFile } from "../../../text/decode-text.ts";
 
-/** A JSON object in a model's folder, read field by field. */
+/** The fields of a JSON object in a model's folder. */
 export interface JsonFields {
-  /** The value of a field; undefined where it is absent or null. */
+  /** Returns the value of a field, or `undefined` if it is absent or null. */
   get(field: string): unknown;
   /**
-   * @throws UsageError naming folder, file and field where it is absent and has no default, or is
-   *   no whole number of at least 1.
+   * Returns an integer of at least 1.
+   *
+   * @throws UsageError naming folder, file and field if it is absent without a fallback, or another
+   *   value.
    */
   count(field: string, fallback?: number): number;
-  /** @throws UsageError where it is absent and has no default, or is no positive number. */
+  /**
+   * Returns a positive number.
+   *
+   * @throws UsageError if it is absent without a fallback, or another value.
+   */
   positive(field: string, fallback?: number): number;
-  /** @throws UsageError where it is neither true nor false. */
+  /**
+   * Returns a boolean.
+   *
+   * @throws UsageError if it is another value.
+   */
   flag(field: string, fallback: boolean): boolean;
-  /** The fields of an object in a field; undefined where it is absent. */
+  /** Returns the fields of an object in a field, or `undefined` if it is absent. */
   object(field: string): JsonFields | undefined;
-  /** The error for a field that cannot be used. */
+  /** Returns the error for a field that cannot be used. */
   error(field: string, expected: string): UsageError;
 }
 
 /**
  * Reads a JSON file of a model's folder.
  *
- * @throws UsageError naming folder, file and remedy where it cannot be read.
+ * @throws UsageError naming folder, file and remedy if it cannot be read.
  */
 export async function readJsonFields(folder: string, file: string): Promise<JsonFields> {
   const fields = await readOptionalJsonFields(folder, file);
@@ -35,7 +46,7 @@ export async function readJsonFields(folder: string, file: string): Promise<Json
   );
 }
 
-/** The same where the file may be missing: undefined then. */
+/** Reads a JSON file that may be missing. Returns `undefined` then. */
 export async function readOptionalJsonFields(
   folder: string,
   file: string,
@@ -57,21 +68,15 @@ interface Place {
   readonly prefix: string;
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
-
 function parseObject(text: string, { folder, file }: Omit<Place, "prefix">): JsonObject {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new UsageError(`Cannot read ${file} in ${folder}: it is no JSON`, { cause: error });
+    throw new UsageError(`Cannot read ${file} in ${folder}: it is not JSON`, { cause: error });
   }
   if (isObject(value)) return value;
-  throw new UsageError(`Cannot read ${file} in ${folder}: it is no JSON object`);
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  throw new UsageError(`Cannot read ${file} in ${folder}: it is not a JSON object`);
 }
 
 function toFields(object: JsonObject, place: Place): JsonFields {

@@ -91,7 +91,7 @@ async function score(): Promise<readonly number[]> {
   return scores;
 }
 
-/** Floats cut to their upper halves, so that all three formats can hold them. */
+/** Truncates floats to their upper halves, which all three formats can represent. */
 function toUpperHalves({ shape, data }: Tensor): { single: Tensor; brain: Tensor } {
   const units = new Uint16Array(Uint8Array.from(data).buffer).map((unit, index) =>
     index % 2 === 0 ? 0 : unit,
@@ -104,7 +104,7 @@ function toUpperHalves({ shape, data }: Tensor): { single: Tensor; brain: Tensor
 }
 
 describe("weights", () => {
-  test("of a matrix that is read in pieces find their places", async () => {
+  test("of a matrix that is read in pieces are placed correctly", async () => {
     // More than the 262,144 floats of a piece, which ends within a row.
     const [vocabulary, hidden] = [5_500, 48];
     await writeRandomModel(folder, {
@@ -179,7 +179,7 @@ describe("weights", () => {
     );
   });
 
-  test("that the architecture does not have are refused, angles and a tied head aside", async () => {
+  test("that the architecture lacks are refused, except angles and a tied head", async () => {
     const tensors = await readTensors();
     const norm = tensors.get("model.norm.weight")!;
     tensors.set("model.layers.0.self_attn.rotary_emb.inv_freq", norm);
@@ -190,14 +190,14 @@ describe("weights", () => {
     await expect(score()).rejects.toThrow(/o_proj\.bias, which no LlamaForCausalLM .* has; serve/);
   });
 
-  test("in a format that is not read are named", async () => {
+  test("in an unsupported format are named", async () => {
     const tensors = await readTensors();
     tensors.set("model.norm.weight", { ...tensors.get("model.norm.weight")!, dtype: "I8" });
     await writeTensors(tensors);
     await expect(score()).rejects.toThrow(/model\.norm\.weight as "I8", not as F32, F16 or BF16/);
   });
 
-  test("that are no file, or cut short, or no safetensors are named", async () => {
+  test("that are not a file, incomplete, or not in safetensors format are named", async () => {
     const file = path.join(folder, "model.safetensors");
     const bytes = await readFile(file);
     await writeFile(file, bytes.subarray(0, -1));
@@ -206,7 +206,7 @@ describe("weights", () => {
     await expect(score()).rejects.toThrow(/model\.safetensors has no header/);
     const noJson = Buffer.concat([bytes.subarray(0, 8), Buffer.alloc(bytes.length - 8)]);
     await writeFile(file, noJson);
-    await expect(score()).rejects.toThrow(/has a header that is no JSON/);
+    await expect(score()).rejects.toThrow(/has a header that is not JSON/);
     await rm(file);
     await expect(score()).rejects.toThrow(/model\.safetensors cannot be opened/);
   });

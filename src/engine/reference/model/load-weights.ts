@@ -6,7 +6,10 @@ import type { LayerAddresses, LinearAddress, WeightAddresses } from "./memory-pl
 import type { TensorDirectory, TensorEntry } from "./tensor-directory.ts";
 import { readTensor } from "./tensor-directory.ts";
 
-/** Where a tensor's floats go. They come in pieces, rows first; `start` counts those before. */
+/**
+ * The destination of a tensor's floats. `store()` receives them in pieces, rows first; `start` is
+ * the number of floats before the piece.
+ */
 interface Placement {
   readonly name: string;
   readonly shape: readonly number[];
@@ -15,13 +18,13 @@ interface Placement {
 }
 
 /**
- * Reads a model's weights into their places, without blocking the event loop for long.
+ * Reads a model's weights into memory, without blocking the event loop for long.
  *
  * **Source:** huggingface/transformers src/transformers/models/{llama,qwen2,qwen3}/modeling_*.py
  * (names and shapes of the tensors).
  *
- * @throws UsageError naming folder and tensor where one is missing, has another shape, or is none of
- *   the architecture's.
+ * @throws UsageError naming folder and tensor if one is missing, has another shape, or is not part
+ *   of the architecture.
  */
 export async function loadWeights(
   directory: TensorDirectory,
@@ -35,12 +38,16 @@ export async function loadWeights(
     ),
   ];
   refuseUnknown(directory, { shape, known: new Set(placements.map(({ name }) => name)) });
-  // All of them before the first: there may be weights in these places already.
+  // All tensors are checked before the first is read, because the memory may contain earlier
+  // weights.
   for (const placement of placements) findEntry(directory, placement);
   for (const placement of placements) await place(directory, placement);
 }
 
-/** A tensor that nothing reads would mean another model than the one computed. */
+/**
+ * Throws for a tensor that the architecture does not have, because the model would then be another
+ * one.
+ */
 function refuseUnknown(
   { folder, entries }: TensorDirectory,
   { shape, known }: { shape: DecoderShape; known: ReadonlySet<string> },
@@ -65,7 +72,7 @@ async function place(directory: TensorDirectory, placement: Placement): Promise<
   }
 }
 
-/** The tensor that belongs to a place; nothing where there need be none. */
+/** Returns the tensor for a placement, or `undefined` if it is absent and optional. */
 function findEntry(
   { folder, entries }: TensorDirectory,
   placement: Placement,
@@ -162,7 +169,7 @@ function intoVector(
   };
 }
 
-/** Files hold `[output][input]`, panels `[output / 16][input][output % 16]`. */
+/** Places a matrix. Files contain `[output][input]`, panels `[output / 16][input][output % 16]`. */
 function intoPanels(
   floats: Float32Array,
   {
@@ -187,7 +194,7 @@ function intoPanels(
   };
 }
 
-/** The index of a weight among all floats of the memory; `start` is the matrix's first. */
+/** Returns the index of a weight in the memory, in floats; `start` is the matrix's first float. */
 export function panelElement(
   start: number,
   { inputSize, output, input }: { inputSize: number; output: number; input: number },

@@ -8,30 +8,32 @@ import { MAX_PAGES } from "../wasm/module-builder.ts";
 import { PAGE_BYTES } from "../wasm/web-assembly.ts";
 import type { DecoderShape } from "./decoder-shape.ts";
 
-/** A matrix in panels, and what is added to each row's product. All addresses are in bytes. */
+/**
+ * A matrix in panels, and the bias that is added to each row's product. All addresses are in bytes.
+ */
 export interface LinearAddress {
   readonly weights: number;
   readonly bias: number;
   readonly inputSize: number;
-  /** As many as fill whole panels. */
+  /** Number of outputs, rounded up to full panels. */
   readonly outputSize: number;
 }
 
-/** Where a layer's weights lie. */
+/** The addresses of a layer's weights. */
 export interface LayerAddresses {
   readonly inputNorm: number;
-  /** Queries, keys and values, side by side. */
+  /** Queries, keys and values, next to each other. */
   readonly projection: LinearAddress;
   readonly queryNorm: number;
   readonly keyNorm: number;
   readonly attentionOutput: LinearAddress;
   readonly feedForwardNorm: number;
-  /** What is gated and what it is multiplied with, side by side. */
+  /** The gate's input and its factor, next to each other. */
   readonly gate: LinearAddress;
   readonly feedForwardOutput: LinearAddress;
 }
 
-/** Where the weights lie. */
+/** The addresses of all weights. */
 export interface WeightAddresses {
   /** Zeros, enough for the widest bias. */
   readonly zeros: number;
@@ -39,24 +41,24 @@ export interface WeightAddresses {
   readonly embedding: LinearAddress;
   readonly layers: readonly LayerAddresses[];
   readonly finalNorm: number;
-  /** The embedding itself where it is tied. */
+  /** The output layer: the embedding itself if it is tied. */
   readonly output: LinearAddress;
 }
 
-/** Where a thread works, and how much it can take at once. */
+/** The addresses of a thread's working memory, and its capacities. */
 export interface WorkAddresses {
-  /** Sequences at once. */
+  /** Maximum number of sequences. */
   readonly slotCount: number;
-  /** Tokens in one step. */
+  /** Maximum number of tokens in one step. */
   readonly rowCount: number;
-  /** Rows of logits at once. */
+  /** Maximum number of rows of logits at once. */
   readonly logitRowCount: number;
-  /** Blocks that a sequence's table holds. */
+  /** Maximum number of blocks in a sequence's table. */
   readonly tableLength: number;
   readonly blockCount: number;
   /** The first block's keys in the first layer's first head. */
   readonly blocks: number;
-  /** Bytes between the parts that hold all blocks' keys or values of a head. */
+  /** Bytes between the parts that contain all blocks' keys or values of a head. */
   readonly partStride: number;
   readonly hidden: number;
   readonly normalized: number;
@@ -73,43 +75,46 @@ export interface WorkAddresses {
   readonly exponentials: number;
 }
 
-/** How the shared memory is divided. JSON-able. */
+/** The layout of the shared memory. JSON-able. */
 interface MemoryPlan {
   readonly pages: number;
   readonly weights: WeightAddresses;
-  /** One for each thread. */
+  /** One entry for each thread. */
   readonly threads: readonly WorkAddresses[];
-  /** Longest prompt and output together: what the model allows, or what the cache holds. */
+  /**
+   * Maximum length of prompt and output together, in tokens: the limit of the model or of the
+   * cache.
+   */
   readonly contextLength: number;
 }
 
-/** What an engine is to take at once. */
+/** The capacities of an engine. */
 interface EngineSize {
   readonly threadCount: number;
-  /** Sequences at once, in each thread. */
+  /** Maximum number of sequences in each thread. */
   readonly slotCount: number;
-  /** Tokens of prompts in one step, in each thread. */
+  /** Maximum number of prompt tokens in one step, in each thread. */
   readonly prefillRowCount: number;
-  /** For all threads' keys and values together. */
+  /** Bytes for keys and values of all threads together. */
   readonly keyValueBytes: number;
 }
 
 const LOGIT_ROWS = 32;
 const ALIGNMENT = 64;
 
-/** The part of a shape that kernels are assembled for. */
+/** Returns the sizes that kernels are built for. */
 export function toKernelShape(shape: DecoderShape): KernelShape {
   const { hiddenSize, headSize, keyValueHeadCount, feedForwardSize, normEpsilon } = shape;
   const groupSize = shape.queryHeadCount / keyValueHeadCount;
   return { hiddenSize, headSize, keyValueHeadCount, groupSize, feedForwardSize, normEpsilon };
 }
 
-/** Bytes that a block of positions takes: keys and values of all layers. */
+/** Returns the bytes of a block of positions: keys and values of all layers. */
 export function blockBytesOf(shape: DecoderShape): number {
   return 2 * shape.layerCount * shape.keyValueHeadCount * headPartBytes(shape.headSize);
 }
 
-/** Hands out addresses, one behind the other. */
+/** Assigns consecutive addresses. */
 interface Allocator {
   readonly floats: (count: number) => number;
   readonly bytes: (count: number) => number;
@@ -117,7 +122,7 @@ interface Allocator {
 }
 
 function createAllocator(): Allocator {
-  // Nothing lies at address 0.
+  // Address 0 stays unused.
   let end = ALIGNMENT;
   const bytes = (count: number): number => {
     const address = end;
@@ -134,10 +139,10 @@ function createAllocator(): Allocator {
 }
 
 /**
- * Divides the memory.
+ * Assigns addresses to weights and working memory.
  *
- * @throws UsageError where weights and cache do not fit into the 4 GiB that 32-bit addresses reach,
- *   or the cache holds no useful sequence.
+ * @throws UsageError if weights and cache exceed the 4 GiB of 32-bit addresses, or if the cache is
+ *   too small for a block.
  */
 export function planMemory(shape: DecoderShape, size: EngineSize): MemoryPlan {
   const allocator = createAllocator();
@@ -158,7 +163,7 @@ export function planMemory(shape: DecoderShape, size: EngineSize): MemoryPlan {
   const pages = Math.ceil(allocator.end / PAGE_BYTES);
   if (pages > MAX_PAGES) {
     throw new UsageError(
-      `Cannot hold the model in memory: weights in single precision and cache take ` +
+      `Cannot fit the model in memory: weights in single precision and cache take ` +
         `${Math.ceil(allocator.end / 2 ** 20)} MiB, expected at most 4096; lower kvMemoryBytes ` +
         `(${size.keyValueBytes}) or threads (${size.threadCount}), or use an inference server`,
     );

@@ -28,7 +28,7 @@ async function read(change: Readonly<Record<string, unknown>> = {}, generation?:
 }
 
 describe("readDecoderShape()", () => {
-  test("fills in what old files leave out", async () => {
+  test("fills in fields that old files lack", async () => {
     expect(await read()).toEqual({
       architecture: "LlamaForCausalLM",
       vocabularySize: 1_000,
@@ -48,7 +48,7 @@ describe("readDecoderShape()", () => {
     });
   });
 
-  test("reads angles as older and as newer files give them", async () => {
+  test("reads angles from older and newer files", async () => {
     const llama3 = {
       factor: 8,
       low_freq_factor: 1,
@@ -77,7 +77,7 @@ describe("readDecoderShape()", () => {
     expect((await read(plain)).rotaryScaling).toEqual({ type: "none" });
   });
 
-  test("takes the end ids of generation_config.json before those of config.json", async () => {
+  test("prefers the end ids of generation_config.json to those of config.json", async () => {
     expect((await read({ eos_token_id: 5 })).endTokenIds).toEqual([5]);
     expect((await read({ eos_token_id: 5 }, { eos_token_id: [7, 8] })).endTokenIds).toEqual([7, 8]);
   });
@@ -133,12 +133,12 @@ describe("readDecoderShape()", () => {
     });
   }
 
-  test("refuses a folder without a model, and files that are no JSON", async () => {
+  test("refuses a folder without a model, and files that are not JSON", async () => {
     const empty = path.join(folder, "nowhere");
     await expect(readDecoderShape(empty)).rejects.toThrow(/there is no config\.json, expected/);
     await writeFile(path.join(folder, "config.json"), "{");
-    await expect(readDecoderShape(folder)).rejects.toThrow(/it is no JSON/);
+    await expect(readDecoderShape(folder)).rejects.toThrow(/it is not JSON/);
     await writeFile(path.join(folder, "config.json"), "[1]");
-    await expect(readDecoderShape(folder)).rejects.toThrow(/no JSON object/);
+    await expect(readDecoderShape(folder)).rejects.toThrow(/not a JSON object/);
   });
 });

@@ -8,17 +8,17 @@ const REMEDY = "serve other models with an inference server and use its engine";
 /**
  * Reads a model's shape from `config.json` and `generation_config.json`.
  *
- * **Source:** huggingface/transformers src/transformers/models/{llama,qwen2,qwen3}/configuration_*.py
- * (fields and their defaults).
+ * **Source:** huggingface/transformers
+ * src/transformers/models/{llama,qwen2,qwen3}/configuration_*.py (fields and their defaults).
  *
- * @throws UsageError naming folder, file, field and remedy where the model is none that the engine
- *   computes.
+ * @throws UsageError naming folder, file, field and remedy if the engine does not support the
+ *   model.
  */
 export async function readDecoderShape(folder: string): Promise<DecoderShape> {
   const config = await readJsonFields(folder, "config.json");
   const generation = await readOptionalJsonFields(folder, "generation_config.json");
   const architecture = readArchitecture(config);
-  refuseWhatIsNotComputed(config);
+  refuseUnsupported(config);
   const queryHeadCount = config.count("num_attention_heads");
   const hiddenSize = readSize(config, "hidden_size", { multipleOf: 16 });
   const keyValueHeadCount = config.count("num_key_value_heads", queryHeadCount);
@@ -54,7 +54,7 @@ function readArchitecture(config: JsonFields): Architecture {
   throw config.error("architectures", `one of ${ARCHITECTURES.join(", ")}; ${REMEDY}`);
 }
 
-function refuseWhatIsNotComputed(config: JsonFields): void {
+function refuseUnsupported(config: JsonFields): void {
   if (config.get("hidden_act") !== undefined && config.get("hidden_act") !== "silu") {
     throw config.error("hidden_act", `"silu"; ${REMEDY}`);
   }
@@ -73,7 +73,10 @@ function refuseWhatIsNotComputed(config: JsonFields): void {
   }
 }
 
-/** The kernels go over 16 floats at a time; of two halves each may be half of that. */
+/**
+ * Reads a size. Kernels process 16 floats at a time, so sizes are multiples of 16, or of 8 if they
+ * have two halves.
+ */
 function readSize(
   config: JsonFields,
   field: string,
@@ -84,7 +87,10 @@ function readSize(
   throw config.error(field, `a multiple of ${multipleOf}; ${REMEDY}`);
 }
 
-/** Older files have `rope_scaling` with `type`, newer ones `rope_parameters` with `rope_type`. */
+/**
+ * Reads the scaling of rotary angles. Older files have `rope_scaling` with `type`, newer ones
+ * `rope_parameters` with `rope_type`.
+ */
 function readRotaryScaling(config: JsonFields): RotaryScaling {
   const scaling = config.object("rope_parameters") ?? config.object("rope_scaling");
   const type = scaling?.get("rope_type") ?? scaling?.get("type") ?? "default";

@@ -1,7 +1,7 @@
 import type { DecoderShape } from "./decoder-shape.ts";
 import { rotaryFrequencies } from "./rotary-frequencies.ts";
 
-/** A table of cosines and sines by position, filled as far as sequences have reached. */
+/** A table of cosines and sines by position, computed up to the longest sequence so far. */
 export class RotaryAngles {
   readonly #frequencies: Float32Array;
   readonly #headSize: number;
@@ -9,7 +9,7 @@ export class RotaryAngles {
   readonly #address: number;
   #count = 0;
 
-  /** The table starts at an address in bytes; it has `headSize` floats a position. */
+  /** Creates an empty table at an address in bytes. It has `headSize` floats per position. */
   constructor(shape: DecoderShape, { floats, address }: { floats: Float32Array; address: number }) {
     this.#frequencies = rotaryFrequencies(shape);
     this.#headSize = shape.headSize;
@@ -17,12 +17,12 @@ export class RotaryAngles {
     this.#address = address;
   }
 
-  /** Sees to it that the first so many positions are in: cosines of half a head, then sines. */
-  reach(count: number): void {
+  /** Computes the entries of the first `count` positions: cosines of half a head, then sines. */
+  extendTo(count: number): void {
     for (; this.#count < count; this.#count++) {
       const start = this.#address / 4 + this.#count * this.#headSize;
       for (const [pair, frequency] of this.#frequencies.entries()) {
-        // Rounded to single precision first, as the models' own code does.
+        // Rounded to single precision first, as in the models' own code.
         const angle = Math.fround(this.#count * frequency);
         this.#floats[start + pair] = Math.cos(angle);
         this.#floats[start + this.#headSize / 2 + pair] = Math.sin(angle);

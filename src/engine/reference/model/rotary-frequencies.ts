@@ -1,8 +1,8 @@
 import type { DecoderShape, RotaryScaling } from "./decoder-shape.ts";
 
 /**
- * The angle by which each pair of a head's elements turns from one position to the next, in radians,
- * rounded to single precision at each step as the models' own code does.
+ * Returns the angle by which each pair of a head's elements rotates per position, in radians. Each
+ * step is rounded to single precision, as in the models' own code.
  *
  * **Source:** huggingface/transformers src/transformers/modeling_rope_utils.py (default, linear and
  * llama3 parameters).
@@ -25,11 +25,11 @@ function scale(frequency: number, scaling: RotaryScaling): number {
     case "linear":
       return frequency / scaling.factor;
     case "llama3":
-      return scaleSlowOnes(frequency, scaling);
+      return scaleLlama3(frequency, scaling);
   }
 }
 
-function scaleSlowOnes(
+function scaleLlama3(
   frequency: number,
   scaling: Extract<RotaryScaling, { type: "llama3" }>,
 ): number {

@@ -12,14 +12,14 @@ import type { FloatFormat } from "./float-format.ts";
 import { decodeFloats, FLOAT_BYTES, isFloatFormat } from "./float-format.ts";
 import { readOptionalJsonFields } from "./json-fields.ts";
 
-/** Where a tensor lies. */
+/** The location of a tensor. */
 export interface TensorEntry {
   readonly name: string;
-  /** Within the folder. */
+  /** Path within the folder. */
   readonly file: string;
   readonly format: FloatFormat;
   readonly shape: readonly number[];
-  /** In the file, in bytes. */
+  /** Position in the file, in bytes. */
   readonly start: number;
 }
 
@@ -29,7 +29,7 @@ export interface TensorDirectory {
   readonly entries: ReadonlyMap<string, TensorEntry>;
 }
 
-/** Floats decoded at once: a few milliseconds of work. */
+/** Number of floats that are decoded at once, in a few milliseconds. */
 const PIECE_FLOATS = 262_144;
 
 /**
@@ -38,7 +38,7 @@ const PIECE_FLOATS = 262_144;
  *
  * **Source:** huggingface/safetensors README.md (format); the index as transformers writes it.
  *
- * @throws UsageError naming folder, file and tensor where one cannot be used.
+ * @throws UsageError naming folder, file and tensor if one cannot be used.
  */
 export async function readTensorDirectory(folder: string): Promise<TensorDirectory> {
   const entries = new Map<string, TensorEntry>();
@@ -83,9 +83,9 @@ async function readEntries(folder: string, file: string): Promise<readonly Tenso
 }
 
 /**
- * Reads a tensor's floats in pieces, in order; between pieces other work gets its turn.
+ * Reads a tensor's floats in pieces, in order. Other tasks run between the pieces.
  *
- * @throws UsageError where the file ends early.
+ * @throws UsageError if the file ends early.
  */
 export async function* readTensor(
   folder: string,

@@ -4,23 +4,25 @@ import { BLOCK_POSITIONS } from "../kernels/key-value-block.ts";
 import type { CacheNode } from "./prefix-cache.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 import { Sequence } from "./sequence.ts";
-import type { ThreadNews, ThreadReply } from "./thread-message.ts";
+import type { TokenMessage, ThreadReply } from "./thread-message.ts";
 import type { TokenGoal } from "./token-goal.ts";
 
-/** How much a step may hold. */
+/** The capacities of a step. */
 interface BatchLimits {
-  /** Sequences in work at once. */
+  /** Maximum number of active sequences. */
   readonly slotCount: number;
-  /** Positions of prompts in one step, at least 16. */
+  /** Maximum number of prompt positions in one step, at least 16. */
   readonly prefillRowCount: number;
   readonly blockCount: number;
 }
 
 /**
- * Keeps a decoder busy with sequences that come and go: each step takes the next position of those
- * that sample, and as many of the prompts' as fit. Sequences that begin alike compute the common part
- * once. When the cache is full, the sequence that came last waits, and is computed again later: its
- * ids stay, and the results are the same to the bit.
+ * Runs a decoder on sequences that come and go.
+ *
+ * Each step computes the next position of all sequences that sample, and as many prompt positions
+ * as fit. A common prefix of several sequences is computed once. When the cache is full, the newest
+ * sequence is removed and computed again later. Its ids are kept, and the results have the same
+ * bits.
  */
 export class ContinuousBatch {
   readonly #decoder: Decoder;
@@ -28,9 +30,10 @@ export class ContinuousBatch {
   #cache: PrefixCache;
   readonly #prefillRowCount: number;
   readonly #freeSlots: number[];
-  /** In order of arrival, as are those in work. */
+  /** Waiting sequences, in order of arrival. */
   readonly #waiting: Sequence[] = [];
-  readonly #inWork: Sequence[] = [];
+  /** Active sequences, in order of arrival. */
+  readonly #active: Sequence[] = [];
 
   constructor(decoder: Decoder, limits: BatchLimits) {
     this.#decoder = decoder;
@@ -41,39 +44,41 @@ export class ContinuousBatch {
   }
 
   get isIdle(): boolean {
-    return this.#waiting.length === 0 && this.#inWork.length === 0;
+    return this.#waiting.length === 0 && this.#active.length === 0;
   }
 
   add(goal: TokenGoal): void {
     this.#waiting.push(new Sequence(goal, { cache: this.#cache, decoder: this.#decoder }));
   }
 
-  /** Forgets what was computed for sequences that are gone. There is none in work. */
-  forget(): void {
-    assertInvariant(this.isIdle, "the cache is forgotten while it is in use");
+  /** Drops all cached blocks. There must be no active sequence. */
+  clearCache(): void {
+    assertInvariant(this.isIdle, "the cache is cleared while it is in use");
     this.#cache = new PrefixCache(this.#blockCount);
   }
 
-  /** Drops a sequence, wherever it is. */
+  /** Drops a waiting or active sequence. */
   abort(key: number): void {
     const waitingIndex = this.#waiting.findIndex(({ goal }) => goal.key === key);
     if (waitingIndex !== -1) this.#waiting.splice(waitingIndex, 1);
-    const sequence = this.#inWork.find(({ goal }) => goal.key === key);
-    if (sequence !== undefined) this.#dismiss(sequence);
+    const sequence = this.#active.find(({ goal }) => goal.key === key);
+    if (sequence !== undefined) this.#remove(sequence);
   }
 
-  /** Drops a sequence and returns what it has; undefined where it is not there any more. */
+  /** Drops a sequence and returns its tokens so far, or `undefined` if it has ended already. */
   cutShort(key: number): ThreadReply | undefined {
-    const sequence = [...this.#waiting, ...this.#inWork].find(({ goal }) => goal.key === key);
+    const sequence = [...this.#waiting, ...this.#active].find(({ goal }) => goal.key === key);
     this.abort(key);
     return sequence?.goal.cutShort?.();
   }
 
-  /** Computes one step and returns what is to be said of it: news, and replies to what it finished. */
-  step(): readonly (ThreadReply | ThreadNews)[] {
+  /**
+   * Computes one step and returns its messages: sampled tokens, and replies of finished sequences.
+   */
+  step(): readonly (ThreadReply | TokenMessage)[] {
     this.#admit();
     const planned = this.#plan();
-    const messages: (ThreadReply | ThreadNews)[] = [];
+    const messages: (ThreadReply | TokenMessage)[] = [];
     const finished = new Set<Sequence>();
     this.#decoder.forward(
       planned.map(({ sequence, count }) => sequence.toPart(count)),
@@ -82,20 +87,21 @@ export class ContinuousBatch {
         assertInvariant(sequence !== undefined, "logits belong to no part");
         if (finished.has(sequence)) return;
         const step = sequence.take(row);
-        if (step.type === "append" && step.news !== undefined) messages.push(step.news);
+        if (step.type === "append" && step.message !== undefined) messages.push(step.message);
         if (step.type !== "finish") return;
         messages.push(step.reply);
         finished.add(sequence);
       },
     );
     for (const { sequence, count } of planned) sequence.advance(count);
-    for (const sequence of finished) this.#dismiss(sequence);
+    for (const sequence of finished) this.#remove(sequence);
     return messages;
   }
 
   /**
-   * Takes in sequences while there is a slot, and room for all that they bring and a block more for
-   * each one in work: a sequence that is sent away soon was computed for nothing.
+   * Activates waiting sequences while there is a slot and enough blocks: all blocks of the new
+   * sequence, and one more for each active sequence. Otherwise a sequence would soon be removed
+   * again.
    */
   #admit(): void {
     for (;;) {
@@ -104,25 +110,28 @@ export class ContinuousBatch {
       const slot = this.#freeSlots.pop();
       if (slot === undefined) return;
       next.enter(slot);
-      const neededCount = next.pendingBlockCount + this.#inWork.length;
-      if (this.#inWork.length > 0 && this.#cache.availableCount < neededCount) {
+      const neededCount = next.pendingBlockCount + this.#active.length;
+      if (this.#active.length > 0 && this.#cache.availableCount < neededCount) {
         this.#freeSlots.push(next.leave());
         return;
       }
       this.#waiting.shift();
-      this.#inWork.push(next);
+      this.#active.push(next);
     }
   }
 
-  /** What the step computes: in order of arrival, so that those that come last give way. */
+  /**
+   * Selects the positions that the step computes, in order of arrival, so that the newest sequences
+   * yield.
+   */
   #plan(): readonly Planned[] {
     const planned: Planned[] = [];
     let prefillRoom = this.#prefillRowCount;
     const shared = new Map<CacheNode, Set<string>>();
-    for (let index = 0; index < this.#inWork.length; index++) {
-      const sequence = this.#inWork[index]!;
+    for (let index = 0; index < this.#active.length; index++) {
+      const sequence = this.#active[index]!;
       sequence.attach();
-      if (this.#isUnderWay(sequence, shared)) continue;
+      if (this.#isComputedByAnother(sequence, shared)) continue;
       const count = nextCount(sequence.pendingCount, prefillRoom);
       if (count === 0 || !this.#reserve(sequence, count)) continue;
       if (sequence.pendingCount > 1) prefillRoom -= count;
@@ -132,8 +141,10 @@ export class ContinuousBatch {
     return planned;
   }
 
-  /** Whether the step computes the sequence's next block for another one; if not, notes it. */
-  #isUnderWay(sequence: Sequence, shared: Map<CacheNode, Set<string>>): boolean {
+  /**
+   * True if the step computes the sequence's next block for another sequence. Otherwise records it.
+   */
+  #isComputedByAnother(sequence: Sequence, shared: Map<CacheNode, Set<string>>): boolean {
     const next = sequence.nextSharedBlock();
     if (next === undefined) return false;
     const keys = shared.get(next.node) ?? new Set();
@@ -142,23 +153,23 @@ export class ContinuousBatch {
     return false;
   }
 
-  /** Makes room by sending away those that came last. False where the sequence itself had to go. */
+  /** Reserves blocks by removing the newest sequences. False if the sequence itself was removed. */
   #reserve(sequence: Sequence, count: number): boolean {
     while (!sequence.reserve(count)) {
-      const last = this.#inWork.at(-1);
+      const last = this.#active.at(-1);
       assertInvariant(
-        last !== undefined && this.#inWork.length > 1,
-        "the cache does not hold one sequence",
+        last !== undefined && this.#active.length > 1,
+        "the cache is too small for one sequence",
       );
-      this.#dismiss(last);
+      this.#remove(last);
       this.#waiting.unshift(last);
       if (last === sequence) return false;
     }
     return true;
   }
 
-  #dismiss(sequence: Sequence): void {
-    this.#inWork.splice(this.#inWork.indexOf(sequence), 1);
+  #remove(sequence: Sequence): void {
+    this.#active.splice(this.#active.indexOf(sequence), 1);
     this.#freeSlots.push(sequence.leave());
   }
 }
@@ -168,7 +179,10 @@ interface Planned {
   readonly count: number;
 }
 
-/** Prompts are cut at whole blocks, so that other sequences can take over what is computed. */
+/**
+ * Returns the number of positions to compute. Prompts are split at full blocks, so that other
+ * sequences can share the computed blocks.
+ */
 function nextCount(pendingCount: number, prefillRoom: number): number {
   if (pendingCount === 1 || pendingCount <= prefillRoom) return pendingCount;
   return Math.floor(prefillRoom / BLOCK_POSITIONS) * BLOCK_POSITIONS;

@@ -4,14 +4,14 @@ import { InvariantError } from "../../../errors.ts";
 import type { CacheNode } from "./prefix-cache.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 
-/** Blocks of 16 ids each, all of a block alike. */
+/** Blocks of 16 equal ids. */
 function toIds(...blocks: readonly number[]): Int32Array {
   return Int32Array.from(blocks.flatMap((id) => Array.from({ length: 16 }, () => id)));
 }
 
-/** Computes a sequence's blocks, as many as there is room for, and holds its end. */
+/** Computes as many of a sequence's blocks as fit, and keeps a reference to the last. */
 function fill(cache: PrefixCache, ids: Int32Array): CacheNode {
-  cache.hold(cache.root);
+  cache.retain(cache.root);
   let node = cache.root;
   for (let start = 0; start < ids.length; start += 16) {
     const known = cache.find(node, ids, start);
@@ -27,7 +27,7 @@ function fill(cache: PrefixCache, ids: Int32Array): CacheNode {
   return node;
 }
 
-/** The first ids of the blocks that the cache has for a sequence. */
+/** Returns the first ids of a sequence's cached blocks. */
 function known(cache: PrefixCache, ids: Int32Array): number[] {
   const found: number[] = [];
   let node: CacheNode | undefined = cache.root;
@@ -40,7 +40,7 @@ function known(cache: PrefixCache, ids: Int32Array): number[] {
 }
 
 describe("PrefixCache", () => {
-  test("finds what was computed for sequences that begin alike", () => {
+  test("finds the blocks of sequences with a common prefix", () => {
     const cache = new PrefixCache(8);
     cache.release(fill(cache, toIds(1, 2, 3)));
     expect(known(cache, toIds(1, 2, 4))).toEqual([1, 2]);
@@ -48,25 +48,25 @@ describe("PrefixCache", () => {
     expect(cache.availableCount).toBe(8);
   });
 
-  test("takes one block for sequences that compute the same at once", () => {
+  test("uses one block for sequences that compute the same at once", () => {
     const cache = new PrefixCache(8);
     const ids = toIds(1);
     const blocks = [cache.takeBlock() ?? -1, cache.takeBlock() ?? -1] as const;
-    cache.hold(cache.root);
-    cache.hold(cache.root);
+    cache.retain(cache.root);
+    cache.retain(cache.root);
     const first = cache.append(cache.root, { ids, start: 0, block: blocks[0] });
     const second = cache.append(cache.root, { ids, start: 0, block: blocks[1] });
     expect(second).toBe(first);
-    expect(first.holders).toBe(2);
+    expect(first.referenceCount).toBe(2);
     expect(cache.availableCount).toBe(7);
   });
 
-  test("gives up the end of what was left unused for longest, and nothing that is held", () => {
+  test("evicts the ends of the sequences unused for longest, and no referenced block", () => {
     const cache = new PrefixCache(6);
     cache.release(fill(cache, toIds(1, 2, 3)));
     cache.release(fill(cache, toIds(1, 4)));
     const held = fill(cache, toIds(1, 5, 6));
-    // Six blocks are in use: 1, 2, 3, 4, 5, 6; those of 1, 5 and 6 are held.
+    // Six blocks are in use: 1, 2, 3, 4, 5, 6. Those of 1, 5 and 6 are referenced.
     expect(cache.availableCount).toBe(3);
     expect(cache.takeBlock()).toBeDefined();
     expect(known(cache, toIds(1, 2, 3))).toEqual([1, 2]);
@@ -80,7 +80,7 @@ describe("PrefixCache", () => {
     expect(cache.availableCount).toBe(3);
   });
 
-  test("takes what was used again as used last", () => {
+  test("counts reused blocks as recently used", () => {
     const cache = new PrefixCache(2);
     cache.release(fill(cache, toIds(1)));
     cache.release(fill(cache, toIds(2)));
@@ -90,14 +90,14 @@ describe("PrefixCache", () => {
     expect(known(cache, toIds(2))).toEqual([]);
   });
 
-  test("refuses a release of what nobody holds", () => {
+  test("refuses to release a node without references", () => {
     const cache = new PrefixCache(2);
     const node = fill(cache, toIds(1));
     cache.release(node);
     expect(() => cache.release(node)).toThrow(InvariantError);
   });
 
-  test("keeps count of its blocks, whatever comes and goes", () => {
+  test("keeps track of all blocks", () => {
     const steps = fc.array(
       fc.oneof(
         fc.record({ fill: fc.array(fc.integer({ min: 0, max: 2 }), { maxLength: 5 }) }),

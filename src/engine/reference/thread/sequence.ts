@@ -6,8 +6,10 @@ import { blockKey } from "./prefix-cache.ts";
 import type { GoalStep, TokenGoal } from "./token-goal.ts";
 
 /**
- * Ids on their way through the decoder: how many are computed, and which blocks hold them. What it
- * guards: `computedCount` positions lie in the cache's blocks up to `#node` and in own blocks behind.
+ * The progress of ids through the decoder: the number of computed positions and their blocks.
+ *
+ * Invariant: `computedCount` positions are in the cache's blocks up to `#node` and in own blocks
+ * after it.
  */
 export class Sequence {
   readonly goal: TokenGoal;
@@ -17,13 +19,13 @@ export class Sequence {
   #length: number;
   #firstLogit: number;
   #computedCount = 0;
-  /** Of the first ids, how many the cache had. */
+  /** Number of leading ids that were in the cache. */
   #cachedCount = 0;
-  /** Where its blocks are listed; undefined while it waits. */
+  /** The index of its table of blocks, or `undefined` while it waits. */
   #slot: number | undefined;
-  /** The last full block. */
+  /** The last full block in the cache. */
   #node: CacheNode;
-  /** Blocks behind it. */
+  /** Blocks after `#node`. */
   #ownBlocks: number[] = [];
 
   constructor(goal: TokenGoal, { cache, decoder }: { cache: PrefixCache; decoder: Decoder }) {
@@ -37,12 +39,12 @@ export class Sequence {
     this.#node = cache.root;
   }
 
-  /** Positions that the goal still needs computed. */
+  /** Number of positions that remain to be computed. */
   get pendingCount(): number {
     return this.#length - this.goal.uncomputedCount - this.#computedCount;
   }
 
-  /** Blocks that computing them takes, at most. */
+  /** Maximum number of blocks that these positions take. */
   get pendingBlockCount(): number {
     return (
       Math.ceil((this.#computedCount + this.pendingCount) / BLOCK_POSITIONS) - this.#blockCount
@@ -53,28 +55,28 @@ export class Sequence {
     return this.#node.depth + this.#ownBlocks.length;
   }
 
-  /** Starts work in a slot of the decoder. */
+  /** Starts the sequence in a slot of the decoder. */
   enter(slot: number): void {
     this.#slot = slot;
-    this.#cache.hold(this.#node);
+    this.#cache.retain(this.#node);
     this.attach();
   }
 
-  /** Gives up its slot and its blocks, which it returns to; what the cache holds stays there. */
+  /** Releases its blocks and returns its slot. Blocks in the cache stay there. */
   leave(): number {
     const slot = this.#slot;
-    assertInvariant(slot !== undefined, "a sequence leaves that is in no slot");
-    for (const block of this.#ownBlocks) this.#cache.giveBack(block);
+    assertInvariant(slot !== undefined, "a sequence without a slot leaves");
+    for (const block of this.#ownBlocks) this.#cache.returnBlock(block);
     this.#cache.release(this.#node);
     this.#ownBlocks = [];
     this.#node = this.#cache.root;
     this.#computedCount = 0;
-    if (this.#isUntouched) this.#cachedCount = 0;
+    if (this.#isUnstarted) this.#cachedCount = 0;
     this.#slot = undefined;
     return slot;
   }
 
-  /** Takes over blocks that are computed already, up to the first id whose logits are needed. */
+  /** Reuses blocks from the cache, up to the first id with requested logits. */
   attach(): void {
     while (this.#ownBlocks.length === 0 && this.#isBlockAhead()) {
       const child = this.#cache.find(this.#node, this.#ids, this.#computedCount);
@@ -82,12 +84,12 @@ export class Sequence {
       this.#cache.descend(child);
       this.#enterNode(child);
       this.#computedCount += BLOCK_POSITIONS;
-      if (this.#isUntouched) this.#cachedCount += BLOCK_POSITIONS;
+      if (this.#isUnstarted) this.#cachedCount += BLOCK_POSITIONS;
     }
   }
 
-  /** Whether the goal has seen no logits yet. */
-  get #isUntouched(): boolean {
+  /** True before the goal receives its first logits. */
+  get #isUnstarted(): boolean {
     return this.#firstLogit === this.goal.firstLogit;
   }
 
@@ -102,15 +104,17 @@ export class Sequence {
   }
 
   /**
-   * Names the block that it would compute next, where another sequence could take it over; two that
-   * name the same need not both compute it.
+   * Identifies the block that the sequence computes next, if other sequences can share it. Only one
+   * of several sequences with the same block needs to compute it.
    */
   nextSharedBlock(): { node: CacheNode; key: string } | undefined {
     if (this.#ownBlocks.length > 0 || !this.#isBlockAhead()) return undefined;
     return { node: this.#node, key: blockKey(this.#ids, this.#computedCount) };
   }
 
-  /** Takes a block more, where the next so many positions need one. False where there is none. */
+  /**
+   * Takes the blocks that the next `count` positions need. False if the cache has no free block.
+   */
   reserve(count: number): boolean {
     const needed = Math.ceil((this.#computedCount + count) / BLOCK_POSITIONS);
     while (this.#blockCount < needed) {
@@ -124,7 +128,7 @@ export class Sequence {
     return true;
   }
 
-  /** The next so many positions, for the decoder. */
+  /** Returns the next `count` positions for the decoder. */
   toPart(count: number) {
     assertInvariant(this.#slot !== undefined, "a sequence without a slot is not computed");
     const firstPosition = this.#computedCount;
@@ -136,7 +140,7 @@ export class Sequence {
     };
   }
 
-  /** Hands the logits of the next wanted position to the goal. */
+  /** Passes the logits of the next requested position to the goal. */
   take(row: Parameters<TokenGoal["take"]>[0]): GoalStep {
     const step = this.goal.take(row, this.#firstLogit, { cachedTokenCount: this.#cachedCount });
     this.#firstLogit++;
@@ -144,7 +148,7 @@ export class Sequence {
     return step;
   }
 
-  /** Notes that so many positions were computed, and shares the blocks that are full. */
+  /** Records that `count` positions were computed, and moves full blocks to the cache. */
   advance(count: number): void {
     this.#computedCount += count;
     const fullCount = Math.floor(this.#computedCount / BLOCK_POSITIONS);

@@ -5,10 +5,10 @@ import type { WeightAddresses, WorkAddresses } from "../model/memory-plan.ts";
 import type { WasmMemory, WasmModule } from "../wasm/web-assembly.ts";
 import { instantiate } from "../wasm/web-assembly.ts";
 import { ContinuousBatch } from "./continuous-batch.ts";
-import type { ThreadNews, ThreadReply, ThreadRequest } from "./thread-message.ts";
+import type { TokenMessage, ThreadReply, ThreadRequest } from "./thread-message.ts";
 import { generationGoal, scoringGoal } from "./token-goal.ts";
 
-/** What a thread works with; it can be posted to one. */
+/** The data that a thread works with. It can be posted to a worker. */
 export interface ThreadSetup {
   readonly shape: DecoderShape;
   readonly weights: WeightAddresses;
@@ -17,16 +17,16 @@ export interface ThreadSetup {
   readonly module: WasmModule;
 }
 
-/** Where a thread hears and answers: a `MessagePort`. */
+/** The port through which a thread communicates: a `MessagePort`. */
 interface ThreadPort {
   on(event: "message", listener: (request: ThreadRequest) => void): unknown;
   on(event: "close", listener: () => void): unknown;
-  postMessage(message: ThreadReply | ThreadNews): void;
+  postMessage(message: ThreadReply | TokenMessage): void;
 }
 
 /**
- * Answers requests, many at once: computes a step, answers what it finished, hears what has come in,
- * and so on while there is work and somebody to answer.
+ * Serves many requests at once. Repeats while there is work and the port is open: computes a step,
+ * posts its messages, and receives new requests.
  */
 export function serveThread(port: ThreadPort, setup: ThreadSetup): void {
   const { shape, weights, work, memory, module } = setup;
@@ -65,8 +65,8 @@ export function serveThread(port: ThreadPort, setup: ThreadSetup): void {
         if (reply !== undefined) port.postMessage(reply);
         break;
       }
-      case "forget":
-        batch.forget();
+      case "clear-cache":
+        batch.clearCache();
         break;
     }
     if (isStepping) return;

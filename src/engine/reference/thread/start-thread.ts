@@ -5,19 +5,19 @@ import { UsageError } from "../../../errors.ts";
 import { packageFile } from "../../../files/package-file.ts";
 import type { ThreadSetup } from "./serve-thread.ts";
 import { serveThread } from "./serve-thread.ts";
-import type { ThreadNews, ThreadReply, ThreadRequest } from "./thread-message.ts";
+import type { TokenMessage, ThreadReply, ThreadRequest } from "./thread-message.ts";
 
-/** Told of what comes from a thread. */
+/** Callbacks for a thread's messages. */
 export interface ThreadListeners {
-  readonly onMessage: (message: ThreadReply | ThreadNews) => void;
-  /** The thread is gone, though nobody closed it. */
+  readonly onMessage: (message: ThreadReply | TokenMessage) => void;
+  /** Called if the thread ends without `close()`. */
   readonly onLost: (cause: Error) => void;
 }
 
 /** A thread that samples and scores. */
 export interface SamplingThread {
   post(request: ThreadRequest): void;
-  /** Whether the process must stay alive for it. */
+  /** Sets whether the thread keeps the process alive. */
   setBusy(isBusy: boolean): void;
   close(): Promise<void>;
 }
@@ -41,7 +41,7 @@ export function startWorkerThread(
   worker.on("exit", (code) => {
     if (!isClosed) onLost(new Error(`the thread ended with status ${code}`));
   });
-  // Only now: a listener makes Node wait for messages again.
+  // Called last, because adding a listener makes the worker keep the process alive again.
   worker.unref();
   return {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
@@ -54,16 +54,16 @@ export function startWorkerThread(
   };
 }
 
-/** Computes on the calling thread, a step between turns of its event loop. */
+/** Computes on the calling thread, one step per iteration of its event loop. */
 export function startOnThisThread(
   setup: ThreadSetup,
   { onMessage }: ThreadListeners,
 ): SamplingThread {
-  const { port1: ours, port2: theirs } = new MessageChannel();
-  serveThread(theirs, setup);
-  ours.on("message", onMessage);
+  const { port1: callerPort, port2: threadPort } = new MessageChannel();
+  serveThread(threadPort, setup);
+  callerPort.on("message", onMessage);
   const setBusy = (isBusy: boolean): void => {
-    for (const port of [ours, theirs]) {
+    for (const port of [callerPort, threadPort]) {
       if (isBusy) port.ref();
       else port.unref();
     }
@@ -71,16 +71,16 @@ export function startOnThisThread(
   setBusy(false);
   return {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
-    post: (request) => ours.postMessage(request),
+    post: (request) => callerPort.postMessage(request),
     setBusy,
     async close() {
-      ours.close();
-      theirs.close();
+      callerPort.close();
+      threadPort.close();
     },
   };
 }
 
-/** The worker's module: the built one, for a thread runs no TypeScript. */
+/** Returns the URL of the compiled worker module, because a thread cannot run TypeScript. */
 function workerUrl(): URL {
   const built = packageFile("dist/src/engine/reference/thread/worker.js");
   if (existsSync(built)) return pathToFileURL(built);

@@ -1,19 +1,19 @@
 import type { FailureCode } from "../../../errors.ts";
-import type { Finish } from "../../engine.ts";
 import type { CheckedSampling } from "../../in-process/check-request.ts";
+import type { SampledTurn } from "../../in-process/to-generation.ts";
 
-/** What a thread is asked for. `key` is unique among the calls under way. */
+/** A request to a thread. `key` is unique among pending calls. */
 export type ThreadRequest =
   | GenerateCall
   | ScoreCall
-  /** Nobody waits any more. */
+  /** Stops a call. It gets no reply. */
   | { readonly type: "abort"; readonly key: number }
-  /** Whatever is sampled of a turn is to be answered now. */
+  /** Requests the reply with the tokens sampled so far. */
   | { readonly type: "cut-short"; readonly key: number }
-  /** The weights are others: what was computed by the old ones is of no use. No call is under way. */
-  | { readonly type: "forget" };
+  /** Clears the cache after a change of the weights. Sent only while no call is pending. */
+  | { readonly type: "clear-cache" };
 
-/** Sample a turn. */
+/** A request to sample a turn. */
 export interface GenerateCall {
   readonly type: "generate";
   readonly key: number;
@@ -21,41 +21,34 @@ export interface GenerateCall {
   readonly maxNewTokens: number;
   readonly stopTokenIds: readonly number[];
   readonly sampling: CheckedSampling;
-  /** Makes the random numbers, together with the seed. */
+  /** Determines the random numbers, together with the seed. */
   readonly sessionId: string;
-  /** Whether each token is told of as it is sampled. */
+  /** True if each token is reported when it is sampled. */
   readonly streams: boolean;
 }
 
-/** Score ids that are there. */
+/** A request to score given ids. */
 export interface ScoreCall {
   readonly type: "score";
   readonly key: number;
   readonly ids: Int32Array;
-  /** The first index whose id is scored, at least 1. */
+  /** The first index to score, at least 1. */
   readonly from: number;
   /** 0 scores as 1 does. */
   readonly temperature: number;
 }
 
-/** What a thread says of a call, before it answers it. */
-export interface ThreadNews {
+/** A token that was sampled, reported before the reply. */
+export interface TokenMessage {
   readonly type: "sampled";
   readonly key: number;
   readonly id: number;
   readonly logprob: number;
 }
 
-/** What a thread answers. */
+/** The reply to a call. */
 export type ThreadReply =
-  | {
-      readonly type: "generated";
-      readonly key: number;
-      readonly outputIds: readonly number[];
-      readonly logprobs: readonly number[];
-      readonly finish: Finish;
-      readonly cachedTokenCount: number;
-    }
+  | ({ readonly type: "generated"; readonly key: number } & SampledTurn)
   | { readonly type: "scored"; readonly key: number; readonly logprobs: readonly number[] }
   | {
       readonly type: "failed";

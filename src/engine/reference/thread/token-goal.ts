@@ -2,34 +2,37 @@ import type { LogitRow } from "../logit-row.ts";
 import { mostLikelyId, sampleId } from "../../in-process/sample-id.ts";
 import { seededRandomNumbers } from "../../in-process/random-numbers.ts";
 import type { Finish } from "../../engine.ts";
-import type { GenerateCall, ScoreCall, ThreadNews, ThreadReply } from "./thread-message.ts";
+import type { GenerateCall, ScoreCall, TokenMessage, ThreadReply } from "./thread-message.ts";
 
-/** What came of a row of logits. */
+/** The result of a row of logits. */
 export type GoalStep =
-  /** Goes on with this id behind the others. */
-  | { readonly type: "append"; readonly id: number; readonly news?: ThreadNews }
-  /** Goes on with the ids that are there. */
+  /** The sequence continues with this id. */
+  | { readonly type: "append"; readonly id: number; readonly message?: TokenMessage }
+  /** The sequence continues with the next given id. */
   | { readonly type: "advance" }
   | { readonly type: "finish"; readonly reply: ThreadReply };
 
-/** What a sequence is computed for. */
+/** The purpose of a sequence: sampling or scoring. */
 export interface TokenGoal {
   readonly key: number;
-  /** The ids to begin with. */
+  /** The given ids. */
   readonly ids: Int32Array;
-  /** Ids that may come behind them. */
+  /** Maximum number of new ids. */
   readonly maxNewIds: number;
-  /** How many of the ids to begin with need not be computed: nothing asks what follows them. */
+  /**
+   * Number of given ids at the end that need not be computed, because no logits after them are
+   * requested.
+   */
   readonly uncomputedCount: number;
-  /** The first index whose logits are asked for. */
+  /** The index of the first id with requested logits. */
   readonly firstLogit: number;
-  /** Takes the logits of what follows the id at `index`; called once an index, in order. */
+  /** Receives the logits after the id at `index`. Called once for each index, in order. */
   take(row: LogitRow, index: number, context: { readonly cachedTokenCount: number }): GoalStep;
-  /** What there is so far; absent where a part is of no use. */
+  /** Returns the tokens sampled so far. Absent if a part of the result is useless. */
   readonly cutShort?: () => ThreadReply;
 }
 
-/** Samples a turn. `modelEndIds` end it as the request's own stop ids do. */
+/** Creates a goal that samples a turn. `modelEndIds` end it as well as the request's stop ids. */
 export function generationGoal(call: GenerateCall, modelEndIds: readonly number[]): TokenGoal {
   const { key, promptIds, sampling, maxNewTokens, streams } = call;
   const stopIds = new Set([...call.stopTokenIds, ...modelEndIds]);
@@ -48,21 +51,21 @@ export function generationGoal(call: GenerateCall, modelEndIds: readonly number[
     uncomputedCount: 0,
     firstLogit: promptIds.length - 1,
     take(row, index, { cachedTokenCount }) {
-      const softened = row.soften(softeningOf(sampling.temperature));
-      const { exponentials, sum } = softened;
+      const probabilities = row.softmax(softmaxTemperature(sampling.temperature));
+      const { exponentials, sum } = probabilities;
       const id =
         sampling.temperature === 0
           ? mostLikelyId(row.logits)
           : sampleId(exponentials, { total: sum, filter: sampling, random: random(index + 1) });
-      const logprob = toLogprob(row, { id, temperature: sampling.temperature, ...softened });
+      const logprob = toLogprob(row, { id, temperature: sampling.temperature, ...probabilities });
       if (!Number.isFinite(logprob)) return { type: "finish", reply: notANumber(key, index) };
       outputIds.push(id);
       logprobs.push(logprob);
       const stops = stopIds.has(id);
       cachedCount = cachedTokenCount;
       if (!stops && outputIds.length < maxNewTokens) {
-        const news = { type: "sampled", key, id, logprob } as const;
-        return { type: "append", id, ...(streams && { news }) };
+        const message = { type: "sampled", key, id, logprob } as const;
+        return { type: "append", id, ...(streams && { message }) };
       }
       const reply = toReply(stops ? { type: "stop", matched: id } : { type: "length" });
       return { type: "finish", reply };
@@ -71,7 +74,7 @@ export function generationGoal(call: GenerateCall, modelEndIds: readonly number[
   };
 }
 
-/** Scores ids that are there. */
+/** Creates a goal that scores given ids. */
 export function scoringGoal({ key, ids, from, temperature }: ScoreCall): TokenGoal {
   const logprobs: number[] = [];
   return {
@@ -82,8 +85,8 @@ export function scoringGoal({ key, ids, from, temperature }: ScoreCall): TokenGo
     firstLogit: from - 1,
     take(row, index) {
       const id = ids[index + 1] ?? 0;
-      const softened = row.soften(softeningOf(temperature));
-      const logprob = toLogprob(row, { id, temperature, ...softened });
+      const probabilities = row.softmax(softmaxTemperature(temperature));
+      const logprob = toLogprob(row, { id, temperature, ...probabilities });
       if (!Number.isFinite(logprob)) return { type: "finish", reply: notANumber(key, index) };
       logprobs.push(logprob);
       if (index + 2 < ids.length) return { type: "advance" };
@@ -92,21 +95,23 @@ export function scoringGoal({ key, ids, from, temperature }: ScoreCall): TokenGo
   };
 }
 
-/** Greedy sampling has the probabilities of temperature 1. */
-function softeningOf(temperature: number): number {
+/**
+ * Returns the temperature of the softmax. Greedy sampling reports probabilities at temperature 1.
+ */
+function softmaxTemperature(temperature: number): number {
   return temperature === 0 ? 1 : temperature;
 }
 
 /**
- * The natural logarithm of an id's probability, in single precision, at most 0. Sampling and scoring
- * compute it here, so that both give the same bits.
+ * Returns the natural logarithm of an id's probability, in single precision, at most 0. Sampling
+ * and scoring share this function, so that both give the same bits.
  */
 function toLogprob(
   { logits }: LogitRow,
   at: { id: number; temperature: number; sum: number; largest: number },
 ): number {
   const difference = (logits[at.id] ?? NaN) - at.largest;
-  const logprob = difference / softeningOf(at.temperature) - Math.log(at.sum);
+  const logprob = difference / softmaxTemperature(at.temperature) - Math.log(at.sum);
   return Math.min(0, Math.fround(logprob));
 }
 
@@ -116,7 +121,7 @@ function notANumber(key: number, index: number): ThreadReply {
     key,
     code: "engine/nan",
     message:
-      `Cannot go on behind token ${index}: the model's logits there are no numbers, ` +
+      `Cannot continue after token ${index}: the model's logits there are not numbers, ` +
       "expected finite weights",
   };
 }

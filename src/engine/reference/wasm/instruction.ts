@@ -1,17 +1,17 @@
 /**
- * Instructions of WebAssembly in their binary form, as nested expressions: `i32.add(a, b)` is the
- * code that leaves the sum on the stack. Only what the kernels need.
+ * WebAssembly instructions in binary form, as nested expressions: `i32.add(a, b)` is the code that
+ * leaves the sum on the stack. Contains only the instructions that the kernels need.
  *
  * **Source:** WebAssembly core specification 2.0, chapter 5 (binary format).
  */
 
-/** Encoded instructions: bytes and pieces, one after the other. */
+/** Encoded instructions: bytes and pieces in order. */
 export type Code = readonly (number | Code)[];
 
-/** The types of values that kernels work on. */
+/** The types of values in kernels. */
 export type ValueType = "i32" | "f32" | "f64" | "v128";
 
-/** The bytes of code, in order. */
+/** Returns the bytes of code. */
 export function toBytes(code: Code): number[] {
   const bytes: number[] = [];
   const append = (pieces: Code): void => {
@@ -24,7 +24,7 @@ export function toBytes(code: Code): number[] {
   return bytes;
 }
 
-/** An unsigned number in LEB128. */
+/** Encodes an unsigned number in LEB128. */
 export function encodeUnsigned(value: number): Code {
   const bytes: number[] = [];
   let rest = value;
@@ -36,7 +36,7 @@ export function encodeUnsigned(value: number): Code {
   return bytes;
 }
 
-/** A 32-bit signed number in LEB128. */
+/** Encodes a 32-bit signed number in LEB128. */
 function encodeSigned(value: number): Code {
   const bytes: number[] = [];
   let rest = value | 0;
@@ -49,7 +49,7 @@ function encodeSigned(value: number): Code {
   }
 }
 
-/** Several pieces of code, one after the other. */
+/** Concatenates pieces of code. */
 export function sequence(...parts: readonly Code[]): Code {
   return parts;
 }
@@ -65,15 +65,15 @@ function unary(...opcode: Code): Unary {
   return (value) => [value, opcode];
 }
 
-/** The opcode of a SIMD instruction. */
+/** Returns the opcode of a SIMD instruction. */
 function simd(opcode: number): Code {
   return [0xfd, encodeUnsigned(opcode)];
 }
 
-/** Memory instructions say how addresses are aligned, as a power of two. */
+/** The alignment of addresses in memory instructions, as a power of two. */
 const ALIGNED_TO_4 = 2;
 
-/** A memory instruction's opcode with the place it reads or writes, relative to an address. */
+/** Returns a memory instruction's opcode with the offset that it adds to an address. */
 function at(opcode: Code, offset: number): Code {
   return [opcode, ALIGNED_TO_4, encodeUnsigned(offset)];
 }
@@ -81,7 +81,7 @@ function at(opcode: Code, offset: number): Code {
 const EMPTY_BLOCK_TYPE = 0x40;
 const END = 0x0b;
 
-/** Control flow. A label counts the blocks outwards, 0 being the innermost. */
+/** Control flow. A label counts enclosing blocks outwards, 0 being the innermost. */
 export const control = {
   block: (...body: readonly Code[]): Code => [0x02, EMPTY_BLOCK_TYPE, body, END],
   loop: (...body: readonly Code[]): Code => [0x03, EMPTY_BLOCK_TYPE, body, END],
@@ -99,7 +99,7 @@ export const control = {
   ],
 } as const;
 
-/** Integers of 32 bits, unsigned where it matters; they are also addresses. */
+/** Integers of 32 bits, compared and shifted as unsigned. They are also addresses. */
 export const i32 = {
   constant: (value: number): Code => [0x41, encodeSigned(value)],
   load: (address: Code, offset = 0): Code => [address, at([0x28], offset)],
@@ -116,7 +116,7 @@ export const i32 = {
   smaller: (left: Code, right: Code): Code => [left, right, i32.lessThan(left, right), 0x1b],
 } as const;
 
-/** Single floats. */
+/** Single-precision floats. */
 export const f32 = {
   constant: (value: number): Code => [0x43, ...new Uint8Array(Float32Array.of(value).buffer)],
   store: (address: Code, value: Code): Code => [address, value, at([0x38], 0)],
@@ -125,15 +125,15 @@ export const f32 = {
   divide: binary(0x95),
 } as const;
 
-/** Double floats. */
+/** Double-precision floats. */
 export const f64 = {
   add: binary(0xa0),
 } as const;
 
-/** Four single floats, or two doubles, or raw bits. */
+/** Vectors of four single floats, two doubles, or raw bits. */
 export const v128 = {
   load: (address: Code, offset = 0): Code => [address, at(simd(0x00), offset)],
-  /** One float into all four lanes. */
+  /** Loads one float into all four lanes. */
   loadSplat: (address: Code): Code => [address, at(simd(0x09), 0)],
   store: (address: Code, value: Code, offset = 0): Code => [address, value, at(simd(0x0b), offset)],
   /** Stores one lane of 32 bits. */
@@ -153,7 +153,7 @@ export const i32x4 = {
   shiftLeft: (value: Code, bits: number): Code => [value, i32.constant(bits), simd(0xab)],
 } as const;
 
-/** Four single floats. */
+/** Four single-precision floats. */
 export const f32x4 = {
   splat: unary(simd(0x13)),
   constant: (value: number): Code => [f32.constant(value), simd(0x13)],
@@ -164,11 +164,11 @@ export const f32x4 = {
   subtract: binary(simd(0xe5)),
   multiply: binary(simd(0xe6)),
   divide: binary(simd(0xe7)),
-  /** Of what is no number, no number. */
+  /** NaN if one operand is NaN. */
   max: binary(simd(0xe9)),
-  /** The right one where it is smaller, else the left one: what processors do at once. */
+  /** The right operand if it is smaller, otherwise the left: one instruction on processors. */
   smaller: binary(simd(0xea)),
-  /** The right one where it is larger, else the left one. */
+  /** The right operand if it is larger, otherwise the left. */
   larger: binary(simd(0xeb)),
   /** Lanes in the given order, such as `[2, 3, 2, 3]`. Evaluates its operand twice. */
   shuffle: (value: Code, lanes: readonly [number, number, number, number]): Code => [
@@ -179,11 +179,11 @@ export const f32x4 = {
   ],
 } as const;
 
-/** Two double floats. */
+/** Two double-precision floats. */
 export const f64x2 = {
   zero: [0x44, 0, 0, 0, 0, 0, 0, 0, 0, simd(0x14)] as Code,
   lane: (value: Code, lane: number): Code => [value, simd(0x21), lane],
   add: binary(simd(0xf0)),
-  /** The two low floats of four. */
+  /** Converts the two low floats of four. */
   fromLowFloats: unary(simd(0x5f)),
 } as const;

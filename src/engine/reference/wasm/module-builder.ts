@@ -9,35 +9,35 @@ export interface Variable {
   increase(amount: Code | number): Code;
 }
 
-/** What a function's body is written with. */
+/** The operations for writing a function's body. */
 export interface FunctionScope {
   local(type: ValueType): Variable;
-  /** One for each type. */
+  /** Creates a variable for each type. */
   locals<const Types extends readonly ValueType[]>(
     ...types: Types
   ): { readonly [Index in keyof Types]: Variable };
 }
 
-/** The parameters of a function: names and types, in the order in which callers pass them. */
+/** The parameters of a function: names and types, in the order of a call. */
 type ParameterTypes = Readonly<Record<string, ValueType>>;
 
 /** A function of a module. */
 interface FunctionDefinition<P extends ParameterTypes> {
-  /** Exported under it. */
+  /** The name of the export. */
   readonly name: string;
   readonly parameters: P;
   readonly result?: ValueType;
-  /** Must leave the result, and nothing else, on the stack. */
+  /** Returns code that leaves exactly the result on the stack. */
   readonly body: (
     scope: FunctionScope,
     parameters: { readonly [Name in keyof P]: Variable },
   ) => Code;
 }
 
-/** A function that was added, to be called from functions added later. */
+/** A function that was added. Functions added later can call it. */
 export type Callee<P extends ParameterTypes> = (operands: Readonly<Record<keyof P, Code>>) => Code;
 
-/** Assembles a module of functions over one imported shared memory, `env.memory`. */
+/** Builds a module of functions over one imported shared memory, `env.memory`. */
 export interface ModuleBuilder {
   add<const P extends ParameterTypes>(definition: FunctionDefinition<P>): Callee<P>;
   build(): Uint8Array<ArrayBuffer>;
@@ -52,7 +52,7 @@ const TYPE_CODES: Readonly<Record<ValueType, number>> = {
 
 const MAGIC_AND_VERSION: Code = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 
-/** Pages of 64 KiB in 4 GiB: as much as addresses of 32 bits reach. */
+/** Number of pages of 64 KiB in 4 GiB, the limit of 32-bit addresses. */
 export const MAX_PAGES = 65_536;
 
 /**
@@ -101,10 +101,10 @@ export function createModuleBuilder(): ModuleBuilder {
   };
 }
 
-/** Any shared memory satisfies it: no fewer than 0 pages, no more than there can be. */
+/** A type that any shared memory satisfies: at least 0 pages, at most the maximum. */
 const SHARED_MEMORY_TYPE: Code = [0x03, 0, encodeUnsigned(MAX_PAGES)];
 
-/** Parameters are the first variables of a function. */
+/** Names the parameters, which are the first variables of a function. */
 function nameVariables(names: readonly string[]): Readonly<Record<string, Variable>> {
   return Object.fromEntries(names.map((name, index) => [name, variable(index)]));
 }
@@ -141,7 +141,7 @@ function vector(items: readonly Code[]): Code {
   return [encodeUnsigned(items.length), items];
 }
 
-/** Code behind the number of its bytes. */
+/** Prefixes code with its number of bytes. */
 function sized(code: Code): Code {
   const bytes = toBytes(code);
   return [encodeUnsigned(bytes.length), bytes];
@@ -155,7 +155,10 @@ function text(value: string): Code {
   return sized([...new TextEncoder().encode(value)]);
 }
 
-/** Runs the body while `counter` is below `end`, each time adding `step` to it. May run it never. */
+/**
+ * Runs the body while `counter` is below `end`, and adds `step` to it after each run. May run zero
+ * times.
+ */
 export function countUp(
   counter: Variable,
   { end, step }: { end: Code; step: number },
@@ -171,7 +174,7 @@ export function countUp(
   );
 }
 
-/** The same where the body must run at least once: one branch less in the tightest loops. */
+/** As `countUp()`, but the body must run at least once. Saves a branch in the tightest loops. */
 export function countUpOnce(
   counter: Variable,
   { end, step }: { end: Code; step: number },

@@ -1,6 +1,6 @@
 import { UsageError } from "../../../errors.ts";
 
-/** A compiled module; threads may share it. */
+/** A compiled module. Threads may share it. */
 export interface WasmModule {
   readonly [Symbol.toStringTag]: string;
 }
@@ -13,7 +13,7 @@ export interface WasmMemory {
 /** Bytes in a page of memory. */
 export const PAGE_BYTES = 65_536;
 
-/** The part of the WebAssembly API that is used; Node's types of today leave it out. */
+/** The part of the WebAssembly API that is used. Node's types lack it. */
 interface WebAssemblyApi {
   compile(bytes: Uint8Array<ArrayBuffer>): Promise<WasmModule>;
   readonly Memory: new (descriptor: {
@@ -35,9 +35,9 @@ export async function compileModule(bytes: Uint8Array<ArrayBuffer>): Promise<Was
 }
 
 /**
- * Reserves shared memory of a fixed size. The machine gives it pages as they are first touched.
+ * Reserves shared memory of a fixed size. The machine allocates pages when they are first used.
  *
- * @throws UsageError where there is no room for it.
+ * @throws UsageError if the memory cannot be reserved.
  */
 export function createSharedMemory(pages: number): WasmMemory {
   try {
@@ -46,7 +46,7 @@ export function createSharedMemory(pages: number): WasmMemory {
     if (!(error instanceof RangeError)) throw error;
     throw new UsageError(
       `Cannot reserve ${(pages * PAGE_BYTES) / 2 ** 20} MiB of memory for weights and cache: ` +
-        "the machine has no such room, expected a lower kvMemoryBytes or a smaller model",
+        "the machine lacks it, expected a lower kvMemoryBytes or a smaller model",
       { cause: error },
     );
   }

@@ -1,50 +1,52 @@
-import { hashSpelling } from "./spelling-reader.ts";
+import { hashTokenText } from "./token-text-reader.ts";
 
-/** Ids beyond it are not looked up: no vocabulary comes near. */
+/** Larger ids are not indexed. No vocabulary comes near. */
 export const maxId = 2 ** 22;
 
 /**
- * How far from its place an entry is put at the most. In published vocabularies it is some tens; a file that was made
- * so that many fall together would have all of them gone through for each.
+ * Maximum distance of an entry from its first slot. Published vocabularies need some tens. A file
+ * that was made to collide would otherwise take quadratic time.
  */
 export const maxProbeCount = 512;
 
-/** What was read of a vocabulary, entry after entry. */
-interface SpelledIds {
-  /** The spellings' bytes in UTF-8, one after the other. */
+/** The entries of a vocabulary, in the order of the document. */
+interface VocabularyEntries {
+  /** The token texts in UTF-8, one after the other. */
   readonly bytes: Buffer;
-  /** Where in `bytes` each entry begins, and where the last one ends. */
+  /** Start of each entry in `bytes`, and the end of the last one. */
   readonly starts: Int32Array;
   readonly ids: Int32Array;
-  /** `hashSpelling()` of each. */
+  /** `hashTokenText()` of each entry. */
   readonly hashes: Int32Array;
 }
 
 /**
- * A vocabulary's spellings, found by their text and by their id. It keeps bytes and numbers alone: as a `Map` of
- * strings it would be ten times as large, and as slow to make.
+ * A vocabulary's token texts, indexed by text and by id. It stores only bytes and numbers. A `Map`
+ * of strings would be ten times as large and as slow to build.
  */
-export class Spellings {
+export class TokenTexts {
   readonly #bytes: Buffer;
   readonly #starts: Int32Array;
   readonly #ids: Int32Array;
-  /** Entries by their hash; -1 for none. */
+  /** Entries by hash slot, or -1. */
   readonly #slots: Int32Array;
-  /** Entries by their id; -1 for none. */
+  /** Entries by id, or -1. */
   readonly #entries: Int32Array;
 
   /**
-   * @param spelled - No id is above `maxId`.
-   * @returns `undefined` where an id or a spelling occurs twice, or too many have their place together.
+   * Builds the index.
+   *
+   * @param vocabulary - Its ids must be at most `maxId`.
+   * @returns `undefined` if an id or a text occurs twice, or if too many texts have the same slot.
    */
-  static of(spelled: SpelledIds): Spellings | undefined {
+  static of(vocabulary: VocabularyEntries): TokenTexts | undefined {
     let largest = -1;
-    for (const id of spelled.ids) if (id > largest) largest = id;
-    const spellings = new Spellings(spelled, largest + 1);
-    return spellings.#fill(spelled.hashes) ? spellings : undefined;
+    for (const id of vocabulary.ids) if (id > largest) largest = id;
+    const tokenTexts = new TokenTexts(vocabulary, largest + 1);
+    return tokenTexts.#fill(vocabulary.hashes) ? tokenTexts : undefined;
   }
 
-  private constructor({ bytes, starts, ids }: SpelledIds, idCount: number) {
+  private constructor({ bytes, starts, ids }: VocabularyEntries, idCount: number) {
     this.#bytes = bytes;
     this.#starts = starts;
     this.#ids = ids;
@@ -62,7 +64,7 @@ export class Spellings {
       let slot = slotOfHash(hash) & mask;
       let probeCount = 0;
       for (let other = slots[slot] as number; other !== -1; other = slots[slot] as number) {
-        if (hashes[other] === hash && this.#areAlike(other, entry)) return false;
+        if (hashes[other] === hash && this.#haveSameText(other, entry)) return false;
         if (++probeCount > maxProbeCount) return false;
         slot = (slot + 1) & mask;
       }
@@ -74,12 +76,12 @@ export class Spellings {
     return true;
   }
 
-  #areAlike(one: number, other: number): boolean {
+  #haveSameText(one: number, other: number): boolean {
     const starts = this.#starts;
-    return this.isSpelled(one, this.#bytes, starts[other] as number, starts[other + 1] as number);
+    return this.hasText(one, this.#bytes, starts[other] as number, starts[other + 1] as number);
   }
 
-  /** The entry with that spelling, whose hash is `hash`; -1 where there is none. */
+  /** Returns the entry with that text, or -1. `hash` is the text's hash. */
   find(bytes: Uint8Array, from: number, to: number, hash: number): number {
     const slots = this.#slots;
     const mask = slots.length - 1;
@@ -87,16 +89,16 @@ export class Spellings {
     for (;;) {
       const entry = slots[slot] as number;
       if (entry === -1) return -1;
-      if (this.isSpelled(entry, bytes, from, to)) return entry;
+      if (this.hasText(entry, bytes, from, to)) return entry;
       slot = (slot + 1) & mask;
     }
   }
 
-  /** Whether the entry is spelled so; there may be no such entry. */
-  isSpelled(entry: number, bytes: Uint8Array, from: number, to: number): boolean {
+  /** True if the entry has that text. False for an entry after the last one. */
+  hasText(entry: number, bytes: Uint8Array, from: number, to: number): boolean {
     const own = this.#bytes;
     const start = this.#starts[entry] as number;
-    // Behind the last entry there is none, and this compares with NaN.
+    // After the last entry, this compares with NaN.
     if ((this.#starts[entry + 1] as number) - start !== to - from) return false;
     for (let at = from, place = start; at < to; at++, place++) {
       if (own[place] !== bytes[at]) return false;
@@ -104,12 +106,12 @@ export class Spellings {
     return true;
   }
 
-  /** How many there are. */
+  /** Number of entries. */
   get count(): number {
     return this.#ids.length;
   }
 
-  /** How many bytes the longest has. */
+  /** Number of bytes of the longest text. */
   get longest(): number {
     let longest = 0;
     let start = 0;
@@ -120,7 +122,7 @@ export class Spellings {
     return longest;
   }
 
-  /** Whether their ids are those from 0 on, without a gap. */
+  /** True if the ids are all integers from 0 to `count - 1`. */
   get isGapless(): boolean {
     return this.#entries.length === this.#ids.length;
   }
@@ -129,15 +131,15 @@ export class Spellings {
     return this.#ids[entry] as number;
   }
 
-  /** The id of a spelling; `undefined` where there is none. */
-  idOf(spelling: string): number | undefined {
-    const bytes = Buffer.from(spelling);
-    const entry = this.find(bytes, 0, bytes.length, hashSpelling(bytes, 0, bytes.length));
+  /** Returns the id of a token text, or `undefined`. */
+  idOf(tokenText: string): number | undefined {
+    const bytes = Buffer.from(tokenText);
+    const entry = this.find(bytes, 0, bytes.length, hashTokenText(bytes, 0, bytes.length));
     return entry === -1 ? undefined : this.#ids[entry];
   }
 
-  /** The spelling of an id; `undefined` where there is none. */
-  spellingOf(id: number): string | undefined {
+  /** Returns the token text of an id, or `undefined`. */
+  textOf(id: number): string | undefined {
     const entry = this.#entries[id] ?? -1;
     if (entry === -1) return undefined;
     return this.#bytes.toString("utf8", this.#starts[entry], this.#starts[entry + 1]);

@@ -1,7 +1,7 @@
 import type { DiscardedSampling, Generation } from "./engine.ts";
 
-/** A turn that was cut short before its first id. */
-export function nothingSampled(discarded: readonly DiscardedSampling[] = []): Generation {
+/** Returns the generation of a turn that was cut short before its first id. */
+export function emptyGeneration(discarded: readonly DiscardedSampling[] = []): Generation {
   const finish = { type: "length" } as const;
   return { outputIds: [], logprobs: [], finish, pieces: [], discarded };
 }
