@@ -2,7 +2,7 @@ import type { PyValue } from "../python/value.ts";
 import { isPyDict } from "../python/value.ts";
 import { stringifyPythonJson } from "../python/json/json-stringify.ts";
 import { parsePythonJson } from "../python/json/json-parse.ts";
-import { catchPython } from "./python-catch.ts";
+import { catchPython } from "./shared/python/python-catch.ts";
 import { findReasoningSpans } from "./reasoning-spans.ts";
 import { findSchemaMismatches } from "./schema-mismatch.ts";
 import type { ParseContext } from "./parse-context.ts";

@@ -1,5 +1,5 @@
 import type { PlainJson } from "../../src/python/value.ts";
-import { beamTemplate } from "../../src/parser/response-template/beam-template.ts";
+import { beamTemplate } from "../../src/parser/formats/response-template/beam-template.ts";
 
 /** A response template, and how a model that has it writes. */
 export interface TemplateSample {

@@ -1,15 +1,21 @@
 import { UsageError } from "../../errors.ts";
-import { apertusReasoning } from "./apertus.ts";
-import { cohereCommand3Reasoning, cohereCommand4Reasoning } from "./cohere-command4.ts";
-import { gptOssReasoning } from "./gpt-oss.ts";
-import { graniteReasoning } from "./granite.ts";
-import { inklingReasoning } from "./inkling.ts";
-import { k2HorizonReasoning } from "./k2-horizon.ts";
-import { kimiK3Reasoning } from "./kimi-k3.ts";
-import { minimaxAppendThink, minimaxM3Reasoning } from "./minimax.ts";
-import { museReasoning } from "./muse.ts";
+import { apertusReasoning } from "../formats/apertus/apertus-reasoning.ts";
+import {
+  cohereCommand3Reasoning,
+  cohereCommand4Reasoning,
+} from "../formats/cohere/cohere-reasoning.ts";
+import { gptOssReasoning } from "../formats/harmony/gpt-oss-reasoning.ts";
+import { graniteReasoning } from "../formats/granite/granite-reasoning.ts";
+import { inklingReasoning } from "../formats/inkling/inkling-reasoning.ts";
+import { k2HorizonReasoning } from "../formats/k2-horizon/k2-horizon-reasoning.ts";
+import { kimiK3Reasoning } from "../formats/kimi/kimi-k3-reasoning.ts";
+import { minimaxAppendThink, minimaxM3Reasoning } from "../formats/minimax/minimax-reasoning.ts";
+import { museReasoning } from "../formats/muse/muse-reasoning.ts";
 import type { ReasoningParser } from "./reasoning-parser.ts";
-import { beamReasoning, responseTemplateReasoning } from "./response-template.ts";
+import {
+  beamReasoning,
+  responseTemplateReasoning,
+} from "../formats/response-template/template-reasoning.ts";
 import { thinkTagParsers } from "./think-tags.ts";
 
 const parsers: readonly ReasoningParser[] = [

@@ -7,7 +7,7 @@ import { isPyDict, isPyList } from "../../python/value.ts";
 import { isSince } from "../engine-version.ts";
 import type { ParseContext } from "../parse-context.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
-import { sglangVersion } from "../sglang-version.ts";
+import { sglangVersion } from "./sglang-version.ts";
 
 /**
  * Turns a decoded call, or a list of them, into calls as most of SGLang's JSON formats do. Unknown

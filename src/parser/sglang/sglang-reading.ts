@@ -2,7 +2,7 @@ import { isSince } from "../engine-version.ts";
 import type { SglangVersion } from "../engine-version.ts";
 import type { EngineReading, EngineResult } from "../grammar.ts";
 import type { ParseContext } from "../parse-context.ts";
-import { sglangVersion } from "../sglang-version.ts";
+import { sglangVersion } from "./sglang-version.ts";
 import type { ReleaseRule } from "../tool-call-stream.ts";
 
 /** One of SGLang's detectors. */

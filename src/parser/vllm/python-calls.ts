@@ -2,11 +2,11 @@ import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
 import type { PyValue } from "../../python/value.ts";
 import type { ParseContext } from "../parse-context.ts";
-import type { Expression } from "../python-source/expression.ts";
-import { parseFirstStatement } from "../python-source/expression.ts";
-import { readLiteralArgument } from "../literal-argument.ts";
-import { readPythonicArgument } from "../pythonic-argument.ts";
-import { dottedName } from "../pythonic-blocks.ts";
+import type { Expression } from "../shared/python-source/expression.ts";
+import { parseFirstStatement } from "../shared/python-source/expression.ts";
+import { readLiteralArgument } from "../shared/python/literal-argument.ts";
+import { readPythonicArgument } from "../shared/python/pythonic-argument.ts";
+import { dottedName } from "../shared/python/pythonic-blocks.ts";
 import type { VllmCall } from "./vllm-reading.ts";
 
 /** Constants, lists, dictionaries, and JSON's names of constants. */

@@ -9,9 +9,9 @@ import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict, isPyList } from "../../python/value.ts";
 import { toolParameters } from "../../message.ts";
 import type { ParseContext } from "../parse-context.ts";
-import { catchPython } from "../python-catch.ts";
-import { parsePythonFloat, parsePythonInt } from "../python-number.ts";
-import { typesOfSchema } from "../schema-type.ts";
+import { catchPython } from "../shared/python/python-catch.ts";
+import { parsePythonFloat, parsePythonInt } from "../shared/python/python-number.ts";
+import { typesOfSchema } from "../shared/schema/schema-type.ts";
 
 /**
  * The schemas of a tool's parameters; none where there is no such tool.

@@ -1,0 +1,207 @@
+import { JsonEnd } from "./json-end.ts";
+import { rustSpace } from "../../shared/text/rust-space.ts";
+
+/** A call as it was written: nothing in it is read as JSON. */
+export interface CohereCall {
+  readonly name: string;
+  /** Empty where the call has no parameters. */
+  readonly argumentsText: string;
+}
+
+interface OpenCall {
+  name: string;
+  argumentsText: string;
+}
+
+type Place = "outside" | "id" | "behind-id" | "name" | "behind-name" | "parameters";
+
+const idStart = new RegExp(`"tool_call(?:_id)?":${rustSpace}*"`, "g");
+const nameStart = new RegExp(`"tool_name":${rustSpace}*"`, "g");
+const parametersStart = new RegExp(`"parameters":${rustSpace}*`, "g");
+const filledParameters = new RegExp(`"parameters":${rustSpace}*\\{${rustSpace}*"`, "g");
+const lineParts = new RegExp(`(\n)|(${rustSpace})|(?:(?!${rustSpace})[^])+`, "g");
+
+/** How far lines of the parameters are moved to the left. */
+const indentation = 8;
+
+/**
+ * Reads the calls in the action blocks of a turn, which may be broken anywhere: an id, then the first
+ * name behind it, then its parameters, whatever stands between.
+ *
+ * **Source:** cohere-ai/melody, `src/parsing/action_filter.rs`; PyPI's `cohere_melody` 0.15.3.
+ */
+export class ActionReader {
+  readonly #calls = new Map<number, OpenCall>();
+  #place: Place = "outside";
+  #index = 0;
+  #json = new JsonEnd();
+  #droppedSpaces = 0;
+  #isLineBegun = false;
+
+  /** The calls of which anything was said. */
+  get calls(): readonly CohereCall[] {
+    return [...this.#calls.values()];
+  }
+
+  /** Reads the text of one block, or what is left of it at a special token. */
+  read(text: string): void {
+    if (text.endsWith("\\")) return;
+    const piece = new Piece(text);
+    while (this.#step(piece));
+  }
+
+  /** Whether there was something to read. */
+  #step(piece: Piece): boolean {
+    if (piece.isAtEnd) return false;
+    switch (this.#place) {
+      case "outside":
+        return this.#enter("id", piece.skipPast(idStart));
+      case "behind-id":
+        return this.#enter("name", piece.skipPast(nameStart));
+      case "id":
+        return this.#readId(piece);
+      case "name":
+        return this.#readName(piece);
+      case "behind-name":
+        return this.#readBehindName(piece);
+      case "parameters":
+        return this.#readParameters(piece);
+    }
+  }
+
+  #enter(place: Place, isFound: boolean): boolean {
+    if (isFound) this.#place = place;
+    return isFound;
+  }
+
+  #readId(piece: Piece): boolean {
+    const id = piece.takeQuoted();
+    if (id === undefined) return false;
+    if (id !== "") this.#open();
+    return this.#enter("behind-id", true);
+  }
+
+  #readName(piece: Piece): boolean {
+    const name = piece.takeQuoted();
+    if (name === undefined) return false;
+    if (name !== "") this.#open().name += name;
+    return this.#enter("behind-name", true);
+  }
+
+  /** Parameters count wherever they stand behind the name, in another call as well. */
+  #readBehindName(piece: Piece): boolean {
+    if (piece.holds(filledParameters)) {
+      return this.#enter("parameters", piece.skipPast(parametersStart));
+    }
+    if (!piece.skipTo("}")) return false;
+    this.#close();
+    return true;
+  }
+
+  #readParameters(piece: Piece): boolean {
+    const rest = piece.rest;
+    const end = this.#json.push(rest);
+    this.#addArguments(end === -1 ? rest : rest.slice(0, end));
+    piece.skip(end === -1 ? rest.length : end);
+    if (end !== -1) this.#close();
+    return true;
+  }
+
+  #close(): void {
+    this.#place = "outside";
+    this.#index += 1;
+    this.#json = new JsonEnd();
+  }
+
+  #addArguments(text: string): void {
+    const kept = this.#unindent(text);
+    if (kept !== "") this.#open().argumentsText += kept;
+  }
+
+  /** White space at the start of a line is dropped up to a limit, line breaks apart. */
+  #unindent(text: string): string {
+    return text.replaceAll(lineParts, (part, lineBreak?: string, space?: string) => {
+      if (lineBreak !== undefined) {
+        this.#droppedSpaces = 0;
+        this.#isLineBegun = false;
+      } else if (space === undefined) {
+        this.#isLineBegun = true;
+      } else if (!this.#isLineBegun && this.#droppedSpaces < indentation) {
+        this.#droppedSpaces += 1;
+        return "";
+      }
+      return part;
+    });
+  }
+
+  #open(): OpenCall {
+    const known = this.#calls.get(this.#index);
+    if (known !== undefined) return known;
+    const call = { name: "", argumentsText: "" };
+    this.#calls.set(this.#index, call);
+    return call;
+  }
+}
+
+/** A text that is read from left to right; time is linear in it, however often it is searched. */
+class Piece {
+  readonly #text: string;
+  #position = 0;
+  /** Where each pattern stands next; it is sought again only when that was passed. */
+  readonly #next = new Map<RegExp, number>();
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#position === this.#text.length;
+  }
+
+  get rest(): string {
+    return this.#text.slice(this.#position);
+  }
+
+  skip(length: number): void {
+    this.#position += length;
+  }
+
+  holds(pattern: RegExp): boolean {
+    const known = this.#next.get(pattern);
+    if (known !== undefined && known >= this.#position) return known !== Infinity;
+    pattern.lastIndex = this.#position;
+    const place = pattern.exec(this.#text)?.index ?? Infinity;
+    this.#next.set(pattern, place);
+    return place !== Infinity;
+  }
+
+  /** Goes behind the next match, if there is one. */
+  skipPast(pattern: RegExp): boolean {
+    pattern.lastIndex = this.#position;
+    if (!pattern.test(this.#text)) return false;
+    this.#position = pattern.lastIndex;
+    return true;
+  }
+
+  skipTo(character: string): boolean {
+    const place = this.#text.indexOf(character, this.#position);
+    if (place === -1) return false;
+    this.#position = place;
+    return true;
+  }
+
+  /** What stands before the next quote that is not escaped. */
+  takeQuoted(): string | undefined {
+    let isEscaped = false;
+    for (let index = this.#position; index < this.#text.length; index++) {
+      const character = this.#text[index];
+      if (character === '"' && !isEscaped) {
+        const quoted = this.#text.slice(this.#position, index);
+        this.#position = index + 1;
+        return quoted;
+      }
+      isEscaped = character === "\\" && !isEscaped;
+    }
+    return undefined;
+  }
+}

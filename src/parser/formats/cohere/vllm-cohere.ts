@@ -1,0 +1,25 @@
+import type { CohereFormat } from "./read-cohere-turn.ts";
+import { readCohereTurn } from "./read-cohere-turn.ts";
+import type { EngineReading } from "../../grammar.ts";
+import { defineParser } from "../../grammar.ts";
+import { cohereOpen, findCohereBlocks } from "./blocks.ts";
+import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+
+/** vLLM's reading of one of Cohere's formats: reasoning is no text, whichever parsers were chosen. */
+export function cohereReading(format: CohereFormat): EngineReading {
+  return sinceVllm033(
+    vllmReading({
+      release: { stops: [], strips: false, holdsAll: true },
+      extract: (text) => readCohereTurn(text, format),
+    }),
+  );
+}
+
+/** Cohere Command A (03-2025): calls as in Command A+, answers between other tokens. */
+export const cohereCommand3 = defineParser({
+  name: "cohere_command3",
+  aliases: [],
+  markers: [cohereOpen],
+  readings: { vllm: cohereReading("command3") },
+  findBlocks: findCohereBlocks,
+});

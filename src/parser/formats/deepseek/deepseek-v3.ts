@@ -1,0 +1,136 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { pythonStrip } from "../../../python/text/strip.ts";
+import type { PyValue } from "../../../python/value.ts";
+import type { Block } from "../../attempt.ts";
+import type { EngineReading, EngineResult } from "../../grammar.ts";
+import { defineParser } from "../../grammar.ts";
+import { readJson } from "../../shared/json/json-payload.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import type { Frame } from "../../shared/tags/tag-blocks.ts";
+import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { parseBaseJson } from "../../sglang/base-json.ts";
+import { betweenTags } from "../../shared/tags/between-tags.ts";
+import { sglangReading } from "../../sglang/sglang-reading.ts";
+import type { ToolCallParser } from "../../tool-call-parser.ts";
+import { PythonError } from "../../../python/python-error.ts";
+import { vllmDeepseekV3, vllmDeepseekV31 } from "./vllm-deepseek-v3.ts";
+
+const sectionOpen = "<｜tool▁calls▁begin｜>";
+const open = "<｜tool▁call▁begin｜>";
+const close = "<｜tool▁call▁end｜>";
+const separator = "<｜tool▁sep｜>";
+
+/** A call's name and the text of its arguments. */
+interface CallParts {
+  readonly name: string;
+  readonly json: string;
+}
+
+/** How a DeepSeek release writes a call between its tags; `undefined` where it is not written so. */
+type SplitCall = (inner: string) => CallParts | undefined;
+
+/** V3 and R1: `function<｜tool▁sep｜>name`, then the arguments in a fenced block. */
+const splitFenced: SplitCall = (inner) => {
+  const tail = "\n```";
+  const fence = "\n```json\n";
+  if (!inner.endsWith(tail)) return undefined;
+  const body = inner.slice(0, -tail.length);
+  const fenceStart = body.lastIndexOf(fence);
+  if (fenceStart === -1) return undefined;
+  const nameEnd = body.slice(0, fenceStart).lastIndexOf(separator);
+  if (nameEnd === -1) return undefined;
+  return {
+    name: body.slice(nameEnd + separator.length, fenceStart),
+    json: body.slice(fenceStart + fence.length),
+  };
+};
+
+/** V3.1: `name<｜tool▁sep｜>arguments`. */
+const splitPlain: SplitCall = (inner) => {
+  const nameEnd = inner.lastIndexOf(separator);
+  if (nameEnd === -1) return undefined;
+  return { name: inner.slice(0, nameEnd), json: inner.slice(nameEnd + separator.length) };
+};
+
+function detect(text: string, context: ParseContext, split: SplitCall): EngineResult {
+  const first = text.indexOf(sectionOpen);
+  if (first === -1) return { normalText: text, calls: [] };
+  const calls = betweenTags(text, open, close).flatMap((inner) => {
+    const parts = split(inner);
+    if (parts === undefined) throw new PythonError("AttributeError", "no match");
+    const entry = new Map<string, PyValue>([
+      ["name", parts.name],
+      ["parameters", parsePythonJson(parts.json)],
+    ]);
+    return parseBaseJson(entry, context);
+  });
+  return { normalText: pythonStrip(text.slice(0, first)), calls };
+}
+
+function readBlock({ span, inner }: Frame, split: SplitCall): Block[] {
+  const parts = split(inner);
+  if (parts === undefined)
+    return [{ span, problem: malformed(`expected a name, ${separator} and arguments`) }];
+  const json = readJson(parts.json);
+  if (json.type === "problem") {
+    return [{ span, name: parts.name, problem: { status: "invalid-json", detail: json.detail } }];
+  }
+  return [{ span, name: parts.name, argumentValue: json.value }];
+}
+
+/** What tells the formats apart. */
+interface DeepseekFormat {
+  readonly name: string;
+  readonly begins: RegExp;
+  readonly split: SplitCall;
+  readonly vllm: EngineReading;
+  readonly vllmName: string;
+}
+
+/** One DeepSeek format; whatever goes wrong in any call loses all calls of the turn. */
+function defineDeepseek({ name, begins, split, vllm, vllmName }: DeepseekFormat): ToolCallParser {
+  return defineParser({
+    name,
+    aliases: [vllmName],
+    closers: /<｜tool▁calls▁end｜>/g,
+    markers: [sectionOpen],
+    readings: {
+      sglang: sglangReading({
+        release: { stops: [sectionOpen], strips: true },
+        hasToolCall: (text) => text.includes(sectionOpen),
+        detect: (text, context) =>
+          catchPython(() => detect(text, context, split)) ?? { normalText: text, calls: [] },
+      }),
+      vllm,
+    },
+    findBlocks: (text) =>
+      findTagBlocks(text, { open, close, begins, read: (frame) => readBlock(frame, split) }),
+  });
+}
+
+/**
+ * DeepSeek V3 and R1: `function<｜tool▁sep｜>name`, the arguments in a fenced block.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/deepseekv3_detector.py`.
+ */
+export const deepseekV3 = defineDeepseek({
+  name: "deepseekv3",
+  begins: /^\s*(?:function|$)/,
+  split: splitFenced,
+  vllm: vllmDeepseekV3,
+  vllmName: "deepseek_v3",
+});
+
+/**
+ * DeepSeek V3.1: `name<｜tool▁sep｜>arguments`.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/deepseekv31_detector.py`.
+ */
+export const deepseekV31 = defineDeepseek({
+  name: "deepseekv31",
+  begins: /^[^<\s]*(?:<|$)/,
+  split: splitPlain,
+  vllm: vllmDeepseekV31,
+  vllmName: "deepseek_v31",
+});

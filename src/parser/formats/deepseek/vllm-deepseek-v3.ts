@@ -1,0 +1,144 @@
+import { byVersion, vllmReading } from "../../vllm/vllm-reading.ts";
+import type { VllmCall } from "../../vllm/vllm-reading.ts";
+
+const sectionOpen = "<｜tool▁calls▁begin｜>";
+const sectionClose = "<｜tool▁calls▁end｜>";
+const open = "<｜tool▁call▁begin｜>";
+const close = "<｜tool▁call▁end｜>";
+const separator = "<｜tool▁sep｜>";
+const fence = "```json\n";
+
+/** A call that a line holds, and where it ends. */
+interface FoundCall extends VllmCall {
+  /** What stands before the name; the schema of a call allows `function` only. */
+  readonly type: string;
+  readonly end: number;
+}
+
+type FindCall = (text: string, start: number) => FoundCall | undefined;
+
+/** V3 and R1: type, separator and name on one line, then one line of arguments in a fence. */
+const findFenced: FindCall = (text, start) => {
+  const headEnd = text.indexOf("\n", start);
+  if (headEnd === -1 || !text.startsWith(fence, headEnd + 1)) return undefined;
+  const bodyStart = headEnd + 1 + fence.length;
+  const bodyEnd = text.indexOf("\n", bodyStart);
+  const tail = `\n\`\`\`${close}`;
+  if (bodyEnd === -1 || !text.startsWith(tail, bodyEnd)) return undefined;
+  const head = text.slice(start, headEnd);
+  const nameStart = head.lastIndexOf(separator);
+  if (nameStart === -1) return undefined;
+  return {
+    type: head.slice(0, nameStart),
+    name: head.slice(nameStart + separator.length),
+    argumentsText: text.slice(bodyStart, bodyEnd),
+    end: bodyEnd + tail.length,
+  };
+};
+
+/** V3.1: name, separator and arguments on one line. */
+const findPlain: FindCall = (text, start) => {
+  const lineEnd = text.indexOf("\n", start);
+  const line = text.slice(start, lineEnd === -1 ? text.length : lineEnd);
+  const nameEnd = line.indexOf(separator);
+  const argumentsStart = nameEnd + separator.length;
+  const end = nameEnd === -1 ? -1 : line.indexOf(close, argumentsStart);
+  if (end === -1) return undefined;
+  return {
+    type: "function",
+    name: line.slice(0, nameEnd),
+    argumentsText: line.slice(argumentsStart, end),
+    end: start + end + close.length,
+  };
+};
+
+/** V3 since 0.33: arguments may stand on several lines. */
+const findFencedLines: FindCall = (text, start) => {
+  const headEnd = text.indexOf("\n", start);
+  if (headEnd === -1 || !text.startsWith(fence, headEnd + 1)) return undefined;
+  const bodyStart = headEnd + 1 + fence.length;
+  const tail = `\n\`\`\`${close}`;
+  const bodyEnd = text.indexOf(tail, bodyStart);
+  const head = text.slice(start, headEnd);
+  const nameStart = head.lastIndexOf(separator);
+  if (bodyEnd === -1 || nameStart === -1) return undefined;
+  return {
+    type: head.slice(0, nameStart),
+    name: head.slice(nameStart + separator.length),
+    argumentsText: text.slice(bodyStart, bodyEnd),
+    end: bodyEnd + tail.length,
+  };
+};
+
+/** V3.1 since 0.33: arguments may stand on several lines. */
+const findLines: FindCall = (text, start) => {
+  const lineEnd = text.indexOf("\n", start);
+  const nameEnd = text.indexOf(separator, start);
+  if (nameEnd === -1 || (lineEnd !== -1 && lineEnd < nameEnd)) return undefined;
+  const argumentsStart = nameEnd + separator.length;
+  const end = text.indexOf(close, argumentsStart);
+  if (end === -1) return undefined;
+  return {
+    type: "function",
+    name: text.slice(start, nameEnd),
+    argumentsText: text.slice(argumentsStart, end),
+    end: end + close.length,
+  };
+};
+
+function findCalls(text: string, find: FindCall): FoundCall[] {
+  const calls: FoundCall[] = [];
+  let start = text.indexOf(open);
+  while (start !== -1) {
+    const call = find(text, start + open.length);
+    if (call !== undefined) calls.push(call);
+    // Where one call of a line is none, no later one of it is.
+    const lineEnd = text.indexOf("\n", start);
+    const next = call?.end ?? (lineEnd === -1 ? text.length : lineEnd);
+    start = text.indexOf(open, next);
+  }
+  return calls;
+}
+
+function defineReading(find: FindCall, keepsTail: boolean) {
+  return vllmReading({
+    release: { stops: [sectionOpen], strips: false },
+    extract: (text) => {
+      const first = text.indexOf(sectionOpen);
+      const calls = first === -1 ? [] : findCalls(text, find);
+      if (first === -1 || calls.some(({ type }) => type !== "function")) return undefined;
+      return {
+        content: text.slice(0, first) + (keepsTail ? textAfter(text) : ""),
+        calls: calls.map(({ name, argumentsText }) => ({ name, argumentsText })),
+      };
+    },
+  });
+}
+
+/** What follows the last end of a section. */
+function textAfter(text: string): string {
+  const end = text.lastIndexOf(sectionClose);
+  return end === -1 ? "" : text.slice(end + sectionClose.length);
+}
+
+/**
+ * vLLM's parser for DeepSeek V3 and R1. The arguments are passed on as they are written, but up
+ * to 0.24 must stand on one line.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/deepseekv3_tool_parser.py`.
+ */
+export const vllmDeepseekV3 = byVersion(
+  defineReading(findFenced, false),
+  defineReading(findFencedLines, true),
+);
+
+/**
+ * vLLM's parser for DeepSeek V3.1. The arguments are passed on as they are written, but must stand on
+ * one line.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/deepseekv31_tool_parser.py`.
+ */
+export const vllmDeepseekV31 = byVersion(
+  defineReading(findPlain, false),
+  defineReading(findLines, false),
+);

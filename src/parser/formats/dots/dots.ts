@@ -1,0 +1,185 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { pythonStrip } from "../../../python/text/strip.ts";
+import { pythonTruthy } from "../../../python/truthy.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import { isPyDict } from "../../../python/value.ts";
+import type { Block } from "../../attempt.ts";
+import type { EngineResult } from "../../grammar.ts";
+import { defineParser } from "../../grammar.ts";
+import { blocksOfPayload, readJson } from "../../shared/json/json-payload.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import { pythonPattern } from "../../shared/text/python-pattern.ts";
+import type { Frame } from "../../shared/tags/tag-blocks.ts";
+import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import type { CompatCall } from "../../tool-call-parser.ts";
+import { argumentsOfEntry, parseBaseJson } from "../../sglang/base-json.ts";
+import { betweenTags } from "../../shared/tags/between-tags.ts";
+import { readDotsValue } from "./dots-value.ts";
+import { sglangReading } from "../../sglang/sglang-reading.ts";
+import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
+import { vllmReading } from "../../vllm/vllm-reading.ts";
+
+const open = "<dots_function_call>";
+const close = "</dots_function_call>";
+const invokeHead = pythonPattern(String.raw`<invoke\s+name\s*=`, "g");
+const parameterHead = pythonPattern(String.raw`<parameter\s+name\s*=`, "g");
+
+/** An element `<… name="…">…</…>`. */
+interface NamedElement {
+  readonly name: string;
+  readonly body: string;
+  readonly start: number;
+}
+
+/**
+ * SGLang's detector for dots: elements, or else one JSON object a block. JSON is not repaired, as where
+ * the engine runs without the package `json_repair`, which it does not install.
+ *
+ * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/dots_detector.py`.
+ */
+function detect(text: string, context: ParseContext): EngineResult {
+  const first = text.indexOf(open);
+  if (first === -1) return { normalText: text, calls: [] };
+  const calls: CompatCall[] = betweenTags(text, open, close).flatMap(
+    (block) => catchPython(() => readCalls(pythonStrip(block), context), ...skipped) ?? [],
+  );
+  return { normalText: pythonStrip(text.slice(0, first)), calls };
+}
+
+/**
+ * vLLM's parser for dots: where no tool is called, the text stays as it is.
+ *
+ * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/dots_tool_parser.py`.
+ */
+function extractForVllm(text: string, context: ParseContext): VllmExtraction | undefined {
+  const calls = betweenTags(text, open, close).flatMap((block) => {
+    const content = pythonStrip(block);
+    return catchPython(() => readEntries(content, context).flatMap(toCall), ...skipped) ?? [];
+  });
+  if (calls.length === 0) return undefined;
+  return { content: pythonStrip(text.slice(0, text.indexOf(open))), calls };
+
+  function toCall(entry: PyDict): VllmCall[] {
+    const name = entry.get("name");
+    if (typeof name !== "string" || !context.toolPositions.has(name)) return [];
+    const written =
+      entry.get("arguments") ?? (entry.has("arguments") ? null : entry.get("parameters"));
+    const values = written !== undefined && pythonTruthy(written) ? written : new Map();
+    if (!isPyDict(values)) return [];
+    return [{ name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) }];
+  }
+}
+
+/** What loses a block alone. */
+const skipped = ["ValueError", "TypeError"] as const;
+
+function readCalls(content: string, context: ParseContext): CompatCall[] {
+  return readEntries(content, context).flatMap((entry) => parseBaseJson(entry, context));
+}
+
+/** @throws PythonError where the JSON of a block cannot be read. */
+function readEntries(content: string, context: ParseContext): PyDict[] {
+  if (content.startsWith("<invoke")) {
+    return findElements(content, invokeHead, "</invoke>").map(
+      ({ name, body }) =>
+        new Map<string, PyValue>([
+          ["name", name],
+          ["arguments", readArguments(name, body, context)],
+        ]),
+    );
+  }
+  const payload = parsePythonJson(content);
+  return isPyDict(payload) ? [payload] : [];
+}
+
+/** The elements that are closed, in order; their names end with the tag, quotes around them do not count. */
+function findElements(text: string, head: RegExp, elementClose: string): NamedElement[] {
+  const found: NamedElement[] = [];
+  const pattern = new RegExp(head);
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    const nameStart = pattern.lastIndex;
+    const nameEnd = text.indexOf(">", nameStart);
+    if (nameEnd === -1) break;
+    if (nameEnd === nameStart) continue;
+    const end = text.indexOf(elementClose, nameEnd + 1);
+    if (end === -1) break;
+    const name = unquote(pythonStrip(text.slice(nameStart, nameEnd)));
+    found.push({ name, body: text.slice(nameEnd + 1, end), start: match.index });
+    pattern.lastIndex = end + elementClose.length;
+  }
+  return found;
+}
+
+function unquote(name: string): string {
+  const isQuoted = name.length > 1 && /^["']/.test(name) && name.endsWith(name[0] ?? "");
+  return isQuoted ? name.slice(1, -1) : name;
+}
+
+function readArguments(name: string, body: string, context: ParseContext): PyDict {
+  const values = new Map<string, PyValue>();
+  for (const parameter of findElements(body, parameterHead, "</parameter>")) {
+    const key = parameter.name;
+    values.set(key, readDotsValue(pythonStrip(parameter.body), { name, key }, context));
+  }
+  return values;
+}
+
+function readBlocks(frame: Frame, context: ParseContext): Block[] {
+  const { span, inner, innerStart } = frame;
+  const content = pythonStrip(inner);
+  if (!content.startsWith("<invoke")) return readJsonBlock(frame, content);
+  const whole = frame.closed ? inner : `${inner}</parameter></invoke>`;
+  const elements = findElements(whole, invokeHead, "</invoke>");
+  if (elements.length === 0) return [{ span, problem: malformed("expected an invoke element") }];
+  return elements.map(({ name, body, start }, index) => {
+    const next = elements[index + 1];
+    const from = index === 0 ? span[0] : innerStart + start;
+    const to = next === undefined ? span[1] : innerStart + next.start;
+    const argumentValue = catchPython(() => readArguments(name, body, context));
+    const count = body.split("<parameter").length - 1;
+    const isWhole = argumentValue !== undefined && count === argumentValue.size;
+    return {
+      span: [from, to] as const,
+      name,
+      ...(argumentValue !== undefined && { argumentValue }),
+      ...(!isWhole && { problem: malformed("expected </parameter>") }),
+    };
+  });
+}
+
+function readJsonBlock({ span, inner, innerStart }: Frame, content: string): Block[] {
+  const json = readJson(content);
+  if (json.type === "problem") {
+    return [{ span, problem: { status: "invalid-json", detail: json.detail } }];
+  }
+  const payload = { span, value: json.value, json: inner, jsonStart: innerStart };
+  const problem = isPyDict(json.value) ? undefined : malformed("expected one JSON object");
+  return blocksOfPayload(payload, { name: "name", readArguments: argumentsOfEntry }, problem);
+}
+
+/** dots: `<invoke name="…">` elements, or a JSON object, between tags. */
+export const dots = defineParser({
+  name: "dots",
+  aliases: [],
+  markers: [open],
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [open], strips: true },
+      hasToolCall: (text) => text.includes(open),
+      detect,
+    }),
+    vllm: vllmReading({
+      release: { stops: [open], strips: true },
+      extract: extractForVllm,
+    }),
+  },
+  findBlocks: (text, context) =>
+    findTagBlocks(text, {
+      open,
+      close,
+      begins: /^\s*(?:[<{]|$)/,
+      read: (frame) => readBlocks(frame, context),
+    }),
+});

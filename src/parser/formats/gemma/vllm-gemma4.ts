@@ -1,0 +1,87 @@
+import { pythonStrip } from "../../../python/text/strip.ts";
+import type { EngineReading } from "../../grammar.ts";
+import { indexesOf } from "../../shared/text/indexes-of.ts";
+import { parseVllmGemmaArguments } from "./vllm-gemma4-arguments.ts";
+import type { EngineState } from "../../vllm/parser-engine.ts";
+import { engineReading } from "../../vllm/parser-engine.ts";
+import { byVersion } from "../../vllm/vllm-reading.ts";
+
+const channelOpen = "<|channel>";
+const channelClose = "<channel|>";
+const thought = "thought\n";
+
+/** What tells the releases apart. */
+interface GemmaFormat {
+  /** What stands in front of a name, and what follows it. */
+  readonly openers: readonly string[];
+  readonly braces: readonly string[];
+  /** Whether `<tool_call|>` ends a call that has no arguments. */
+  readonly endsNames: boolean;
+  readonly dropCloser: (body: string) => string;
+}
+
+function gemmaReading({ openers, braces, endsNames, dropCloser }: GemmaFormat): EngineReading {
+  const end = { "<tool_call|>": { to: "content" } } as const;
+  const steps = (literals: readonly string[], to: EngineState) =>
+    Object.fromEntries(literals.map((literal) => [literal, { to }]));
+  return engineReading({
+    literals: [channelOpen, channelClose, "<|tool_call>", "<tool_call|>", ...openers, ...braces],
+    steps: {
+      content: {
+        [channelOpen]: { to: "reasoning" },
+        [channelClose]: { to: "content" },
+        "<|tool_call>": { to: "preamble", starts: true },
+        ...end,
+      },
+      reasoning: {
+        [channelOpen]: { to: "reasoning" },
+        [channelClose]: { to: "content" },
+        "<|tool_call>": { to: "preamble", starts: true },
+      },
+      preamble: { ...end, ...steps(openers, "name") },
+      name: { ...steps(braces, "arguments"), ...(endsNames && end) },
+      arguments: end,
+    },
+    // Whether the beginning is reasoning shows only at its end.
+    holdsAll: true,
+    prepare: openChannel,
+    // The engine waits for the rest of the heading, and forgets the text for it.
+    losesContent: (reasoning) => reasoning !== thought && thought.startsWith(reasoning),
+    convertArguments: (body) => parseVllmGemmaArguments(dropCloser(pythonStrip(body))),
+  });
+}
+
+/**
+ * vLLM's table for Gemma 4: any text before `<channel|>` counts as reasoning, and a call that is cut
+ * off counts. Since 0.33 `call` may be missing, and round brackets do for braces.
+ *
+ * **Source:** vllm-project/vllm, `vllm/parser/gemma4.py`.
+ */
+export const vllmGemma4 = byVersion(
+  gemmaReading({
+    openers: ["call:"],
+    braces: ["{"],
+    endsNames: false,
+    dropCloser: (text) => (text.endsWith("}") ? text.slice(0, -1) : text),
+  }),
+  gemmaReading({
+    openers: ["call:", ":"],
+    braces: ["{", "("],
+    endsNames: true,
+    dropCloser: (text) => {
+      const isClosed = text.endsWith("}") || (text.endsWith(")") && closesTooOften(text));
+      return isClosed ? text.slice(0, -1) : text;
+    },
+  }),
+);
+
+function closesTooOften(text: string): boolean {
+  return indexesOf(text, ")").length > indexesOf(text, "(").length;
+}
+
+/** Writes the opening of a channel that the prompt may already hold. */
+function openChannel(text: string): string {
+  const isInChannel =
+    text.includes(channelClose) || text.startsWith(thought) || text === pythonStrip(thought);
+  return isInChannel && !text.includes(channelOpen) ? channelOpen + text : text;
+}

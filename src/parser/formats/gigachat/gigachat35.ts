@@ -1,0 +1,128 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { pythonRstrip } from "../../../python/text/strip.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import type { Block } from "../../attempt.ts";
+import type { EngineResult } from "../../grammar.ts";
+import { defineParser } from "../../grammar.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import { pythonPattern } from "../../shared/text/python-pattern.ts";
+import type { Frame } from "../../shared/tags/tag-blocks.ts";
+import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { parseBaseJson } from "../../sglang/base-json.ts";
+import { sglangReading } from "../../sglang/sglang-reading.ts";
+
+/** Not ASCII's: a constant, so that the patterns can be written in ASCII alone. */
+const bar = "｜";
+const open = "<｜GCML｜tool_calls>";
+const close = "</｜GCML｜tool_calls>";
+const invokeOpen = "<｜GCML｜invoke";
+const invokeClose = "</｜GCML｜invoke>";
+const parameterClose = "</｜GCML｜parameter>";
+const invokeHead = pythonPattern(String.raw`<${bar}GCML${bar}invoke\s+name="([^"]*)"\s*>`, "g");
+const parameterHead = pythonPattern(
+  String.raw`<${bar}GCML${bar}parameter\s+name="([^"]*)"\s+string="(true|false)"\s*>`,
+  "g",
+);
+const endMarkers = ["<|message_sep|>", "</s>"];
+
+interface Invoke {
+  readonly name: string;
+  readonly values: PyDict;
+}
+
+/**
+ * SGLang's detector for GigaChat 3.5: the calls of the first section.
+ *
+ * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/gigachat35_detector.py`.
+ */
+function detect(text: string, context: ParseContext): EngineResult {
+  const first = text.indexOf(open);
+  if (first === -1) return { normalText: stripMarkers(text), calls: [] };
+  const start = first + open.length;
+  const end = text.indexOf(close, start);
+  const invokes = findInvokes(text.slice(start, end === -1 ? text.length : end));
+  if (invokes.length === 0) return { normalText: stripMarkers(text), calls: [] };
+  const entries = invokes.map(
+    ({ name, values }) =>
+      new Map<string, PyValue>([
+        ["name", name],
+        ["arguments", values],
+      ]),
+  );
+  const normalText = pythonRstrip(stripMarkers(text.slice(0, first)), "\n");
+  return { normalText, calls: parseBaseJson(entries, context) };
+}
+
+/** The text without the markers at its end, and the white space behind them. */
+function stripMarkers(text: string): string {
+  let rest = pythonRstrip(text);
+  if (!endMarkers.some((marker) => rest.endsWith(marker))) return text;
+  for (;;) {
+    const marker = endMarkers.find((candidate) => rest.endsWith(candidate));
+    if (marker === undefined) return rest;
+    rest = rest.slice(0, rest.length - marker.length);
+  }
+}
+
+/** The elements of one kind that are closed, in order. */
+function findElements(text: string, head: RegExp, close: string): [RegExpExecArray, string][] {
+  const found: [RegExpExecArray, string][] = [];
+  const pattern = new RegExp(head);
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    const end = text.indexOf(close, pattern.lastIndex);
+    if (end === -1) break;
+    found.push([match, text.slice(pattern.lastIndex, end)]);
+    pattern.lastIndex = end + close.length;
+  }
+  return found;
+}
+
+function findInvokes(text: string): Invoke[] {
+  return findElements(text, invokeHead, invokeClose).map(([match, body]) => ({
+    name: match[1] ?? "",
+    values: readParameters(body),
+  }));
+}
+
+function readParameters(body: string): PyDict {
+  const values = new Map<string, PyValue>();
+  for (const [[, key = "", isString], text] of findElements(body, parameterHead, parameterClose)) {
+    const json =
+      isString === "true" ? undefined : catchPython(() => parsePythonJson(text), "ValueError");
+    values.set(key, json === undefined ? text : json);
+  }
+  return values;
+}
+
+function readBlock({ span, inner }: Frame): Block[] {
+  const whole = `${invokeOpen}${inner}${invokeClose}`;
+  const invoke = catchPython(() => findInvokes(whole)[0]);
+  if (invoke === undefined) return [{ span, problem: malformed("expected a name") }];
+  const openCount = inner.split("<｜GCML｜parameter").length - 1;
+  const problem =
+    openCount === invoke.values.size ? {} : { problem: malformed(`expected ${parameterClose}`) };
+  return [{ span, name: invoke.name, argumentValue: invoke.values, ...problem }];
+}
+
+/** GigaChat 3.5: `<｜GCML｜invoke name="…">` elements inside `<｜GCML｜tool_calls>`. */
+export const gigachat35 = defineParser({
+  name: "gigachat35",
+  aliases: [],
+  markers: [open],
+  closers: new RegExp(close, "g"),
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [open, ...endMarkers], strips: true },
+      hasToolCall: (text) => text.includes(open),
+      detect,
+    }),
+  },
+  findBlocks: (text) =>
+    findTagBlocks(text, {
+      open: invokeOpen,
+      close: invokeClose,
+      begins: /^\s+name="|^$/,
+      read: readBlock,
+    }),
+});

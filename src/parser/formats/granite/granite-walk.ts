@@ -1,0 +1,81 @@
+import type { EngineWalk } from "../../vllm/parser-engine.ts";
+
+/** What a list of calls follows: in version 3.0, and in 3.1. */
+export const graniteMarkers = ["<|tool_call|>", "<tool_call>"] as const;
+const markerPattern = /<\|tool_call\|>|<tool_call>/g;
+
+/**
+ * Walks through a text in which each marker is followed by a JSON list of calls. Every object of the
+ * list is a call, closed or not; where something else stands in the list, the rest is text.
+ */
+export function walkGranite(text: string): EngineWalk {
+  const found: EngineWalk = { before: "", after: "", reasoning: "", slots: [] };
+  const addText = (part: string): void => {
+    if (found.slots.length === 0) found.before += part;
+    else found.after += part;
+  };
+  const pattern = new RegExp(markerPattern);
+  let position = 0;
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    addText(text.slice(position, match.index));
+    const { bodies, end, isClosed } = readList(text, pattern.lastIndex);
+    found.slots.push(...bodies.map((body) => ({ name: "", body })));
+    position = end;
+    // A marker where the list or a call should stand is text, as anything else is there.
+    const next = isClosed
+      ? undefined
+      : graniteMarkers.find((literal) => text.startsWith(literal, end));
+    pattern.lastIndex = end + (next?.length ?? 0);
+  }
+  addText(text.slice(position));
+  return found;
+}
+
+/** The objects of a list, and where it ends, or what stands in it that is none. */
+function readList(
+  text: string,
+  start: number,
+): { readonly bodies: string[]; readonly end: number; readonly isClosed: boolean } {
+  const bodies: string[] = [];
+  let index = skipBetween(text, start, " \t\r\n");
+  if (text[index] !== "[") return { bodies, end: index, isClosed: false };
+  for (;;) {
+    index = skipBetween(text, index + (bodies.length === 0 ? 1 : 0), " \t\r\n,");
+    if (text[index] !== "{") break;
+    const end = findObjectEnd(text, index, "[{", "}]");
+    bodies.push(text.slice(index, end));
+    index = end;
+  }
+  const isClosed = text[index] === "]";
+  return { bodies, end: index + (isClosed ? 1 : 0), isClosed };
+}
+
+function skipBetween(text: string, start: number, characters: string): number {
+  let index = start;
+  while (index < text.length && characters.includes(text[index] ?? "")) index += 1;
+  return index;
+}
+
+/** Where the object that opens at `start` ends, given what nests; the end of the text where it is cut. */
+export function findObjectEnd(
+  text: string,
+  start: number,
+  opening: string,
+  closing: string,
+): number {
+  let depth = 0;
+  let isInString = false;
+  for (let index = start; index < text.length; index += 1) {
+    const character = text[index] ?? "";
+    if (isInString) {
+      if (character === "\\") index += 1;
+      else isInString = character !== '"';
+    } else if (character === '"') isInString = true;
+    else if (opening.includes(character)) depth += 1;
+    else if (closing.includes(character)) {
+      depth = Math.max(depth - 1, 0);
+      if (depth === 0 && character === "}") return index + 1;
+    }
+  }
+  return text.length;
+}

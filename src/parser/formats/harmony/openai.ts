@@ -1,0 +1,121 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import type { PyValue } from "../../../python/value.ts";
+import type { Block } from "../../attempt.ts";
+import { defineParser } from "../../grammar.ts";
+import type { HarmonyMessage } from "./harmony-messages.ts";
+import { readHarmonyMessages } from "./harmony-messages.ts";
+import { readJson } from "../../shared/json/json-payload.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import type { ReasoningOptions, ReasoningResult } from "../../reasoning/reasoning-parser.ts";
+import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
+import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+
+/** Tools of OpenAI's own, whose messages are no calls of functions. */
+const builtIn = ["python", "browser", "container"];
+
+/** What a message of a turn is to vLLM. */
+type Kind = "call" | "reasoning" | "content" | "ignored";
+
+/** A turn in the Harmony format, taken apart as vLLM does. */
+interface HarmonyTurn {
+  readonly reasoning: string;
+  readonly content: string;
+  readonly calls: readonly VllmCall[];
+}
+
+/**
+ * vLLM's parser of gpt-oss, which reads token ids; here the literals of special tokens stand for them.
+ *
+ * **Source:** vllm-project/vllm 0.33, `vllm/parser/harmony.py`,
+ * `vllm/entrypoints/openai/parser/harmony_utils.py`.
+ *
+ * @throws PythonError where the arguments of a call are JSON that Python reads but does not survive.
+ */
+export function readHarmonyTurn(text: string): HarmonyTurn {
+  // No ids decode to half of a surrogate pair.
+  const messages = readHarmonyMessages(text.replaceAll(/\p{Surrogate}/gu, "\ufffd"));
+  const textsOf = (kind: Kind): string =>
+    messages
+      .filter((message) => kindOf(message) === kind && message.text !== "")
+      .map((message) => message.text)
+      .join("\n");
+  return {
+    reasoning: textsOf("reasoning"),
+    content: textsOf("content"),
+    calls: messages.filter((message) => kindOf(message) === "call").map(readCall),
+  };
+}
+
+function kindOf({ role, channel, recipient }: HarmonyMessage): Kind {
+  if (role !== "assistant") return "ignored";
+  if (recipient !== undefined && isFunction(recipient)) return "call";
+  if (channel === "analysis") return "reasoning";
+  if (channel === "final") return "content";
+  return channel === "commentary" && recipient === undefined ? "content" : "ignored";
+}
+
+function isFunction(recipient: string): boolean {
+  if (recipient === "" || recipient.startsWith("<|") || recipient === "assistant") return false;
+  if (recipient.startsWith(prefix)) return recipient.length > prefix.length;
+  return !builtIn.includes(recipient.split(".", 1)[0] ?? "");
+}
+
+const prefix = "functions.";
+
+function nameOf(recipient: string): string {
+  return recipient.startsWith(prefix) ? recipient.slice(prefix.length) : recipient;
+}
+
+/** Arguments that are no JSON, or are not meant to be, stay as they were written. */
+function readCall({ recipient = "", contentType, text }: HarmonyMessage): VllmCall {
+  const name = nameOf(recipient);
+  if (contentType?.includes("json") === false) return { name, argumentsText: text };
+  const value = catchPython(() => parsePythonJson(text), "JSONDecodeError");
+  return { name, argumentsText: value === undefined ? text : stringifyPythonJson(value) };
+}
+
+function extract(text: string): VllmExtraction {
+  const { content, calls } = readHarmonyTurn(text);
+  return { content, calls };
+}
+
+/**
+ * vLLM's reasoning of a turn. The normal text is the answer; where a tool-call parser reads it
+ * afterwards, it is the whole turn, of which that one leaves the reasoning out.
+ */
+export function splitAsVllm(
+  text: string,
+  { toolCallParserActive = false }: Pick<ReasoningOptions, "toolCallParserActive">,
+): ReasoningResult {
+  const turn = catchPython(() => readHarmonyTurn(text));
+  if (turn === undefined) return { reasoning: "", normalText: text };
+  return { reasoning: turn.reasoning, normalText: toolCallParserActive ? text : turn.content };
+}
+
+function findBlocks(text: string): Block[] {
+  return readHarmonyMessages(text).flatMap((message): Block[] => {
+    const { span, recipient = "" } = message;
+    if (kindOf(message) !== "call") return [];
+    const base = { span, name: nameOf(recipient) };
+    const json = message.text.trim() === "" ? undefined : readJson(message.text);
+    if (json?.type === "problem") {
+      return [{ ...base, problem: { status: "invalid-json", detail: json.detail } }];
+    }
+    return [{ ...base, argumentValue: json?.value ?? new Map<string, PyValue>() }];
+  });
+}
+
+/** gpt-oss as vLLM reads it: every message to a function is a call, whatever its channel and its end. */
+export const openai = defineParser({
+  name: "openai",
+  aliases: [],
+  markers: ["<|channel|>commentary"],
+  closingStops: ["<|call|>"],
+  readings: {
+    vllm: sinceVllm033(
+      vllmReading({ release: { stops: [], strips: false, holdsAll: true }, extract }),
+    ),
+  },
+  findBlocks,
+});

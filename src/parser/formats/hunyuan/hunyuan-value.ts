@@ -1,0 +1,94 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { pythonLower } from "../../../python/text/lower.ts";
+import { PythonError } from "../../../python/python-error.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import { isPyDict, isPyList } from "../../../python/value.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { sglangParameters } from "../../sglang/sglang-parameters.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-number.ts";
+
+/**
+ * The schema of a parameter; an empty one where there is none.
+ *
+ * @throws PythonError where a schema is no object.
+ */
+export function findHunyuanSchema(name: string, key: string, context: ParseContext): PyDict {
+  const tool = context.tools.find((candidate) => candidate.name === name);
+  const parameters = tool === undefined ? null : (sglangParameters(tool, context) ?? null);
+  if (parameters === null) return new Map();
+  const properties = asDict(parameters).get("properties");
+  if (properties === undefined) return new Map();
+  const schema = asDict(properties).get(key);
+  return schema === undefined ? new Map() : asDict(schema);
+}
+
+function asDict(value: PyValue): PyDict {
+  if (isPyDict(value)) return value;
+  throw new PythonError("AttributeError", "a schema is no object");
+}
+
+/** The types that a schema allows, by their standard names, without `null`. */
+function typesOf(schema: PyDict): ReadonlySet<string> {
+  let options: PyValue = [new Map<string, PyValue>()];
+  if (schema.has("type")) options = [schema];
+  else options = schema.get("anyOf") ?? schema.get("oneOf") ?? options;
+  if (!isPyList(options)) throw new PythonError("TypeError", "the alternatives are no list");
+  const types = options.map((option) => normalizeType(asDict(option).get("type") ?? "string"));
+  return new Set(types.filter((type) => type !== "null"));
+}
+
+const typeAliases: ReadonlyMap<string, string> = new Map([
+  ...["str", "text", "varchar", "char", "enum"].map((alias) => [alias, "string"] as const),
+  ["bool", "boolean"],
+  ["binary", "boolean"],
+  ["int", "integer"],
+  ["float", "number"],
+  ["double", "number"],
+  ["list", "array"],
+  ["dict", "object"],
+  ["map", "object"],
+]);
+
+function normalizeType(type: PyValue): string {
+  if (typeof type !== "string") throw new PythonError("TypeError", "a type is no string");
+  const alias = typeAliases.get(type);
+  if (alias !== undefined) return alias;
+  const lower = pythonLower(type);
+  if (/^(?:int|uint|long|short|unsigned)/.test(lower)) return "integer";
+  return /^(?:num|float)/.test(lower) ? "number" : type;
+}
+
+/**
+ * A parameter's text as the first of its types that fits; where none does, what `fallback` makes of it.
+ *
+ * @throws PythonError where the schema is not what the engines expect.
+ */
+export function readHunyuanValue(
+  text: string,
+  schema: PyDict,
+  fallback: (text: string) => PyValue,
+): PyValue {
+  const types = typesOf(schema);
+  const lower = pythonLower(text);
+  if (types.has("boolean") && (lower === "true" || lower === "false")) return lower === "true";
+  const int = types.has("integer")
+    ? catchPython(() => parsePythonInt(text), "ValueError")
+    : undefined;
+  if (int !== undefined) return int;
+  const number = types.has("number") ? readNumber(text) : undefined;
+  if (number !== undefined) return number;
+  const isComplex = [...types].some((type) => !simpleTypes.has(type));
+  if (isComplex || !types.has("string")) {
+    const json = catchPython(() => parsePythonJson(text), "ValueError");
+    if (json !== undefined) return json;
+  }
+  return types.has("string") ? text : fallback(text);
+}
+
+const simpleTypes: ReadonlySet<string> = new Set(["string", "boolean", "integer", "number"]);
+
+function readNumber(text: string): PyValue | undefined {
+  const read = /[.eE]/.test(text) ? () => parsePythonFloat(text) : () => parsePythonInt(text);
+  return catchPython<PyValue>(read, "ValueError");
+}

@@ -1,0 +1,164 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { PythonError } from "../../../python/python-error.ts";
+import { pythonStrip } from "../../../python/text/strip.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import { isPyList } from "../../../python/value.ts";
+import type { Block } from "../../attempt.ts";
+import { defineParser } from "../../grammar.ts";
+import { findHunyuanSchema, readHunyuanValue } from "./hunyuan-value.ts";
+import { indexesOf } from "../../shared/text/indexes-of.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import { splitArgPairs } from "../../shared/tags/arg-pairs.ts";
+import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
+import type { Frame } from "../../shared/tags/tag-blocks.ts";
+import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
+import { vllmReading } from "../../vllm/vllm-reading.ts";
+
+/** The tags of the format as this model's vocabulary spells them. */
+interface Tags {
+  readonly calls: Tag;
+  readonly call: Tag;
+  readonly key: Tag;
+  readonly value: Tag;
+}
+
+interface Tag {
+  readonly open: string;
+  readonly close: string;
+}
+
+/** Released models put one suffix on every tag, such as `<tool_call:6124c78e>`. */
+function resolveTags({ vocabulary }: ParseContext): Tags {
+  const pattern = /^<(?:think|tool_calls|tool_call|arg_key|arg_value)(:[^\s>]+)?>$/;
+  const suffix = vocabulary
+    .map((token) => pattern.exec(token))
+    .find((match) => match !== null)?.[1];
+  const spell = (name: string): Tag => ({
+    open: `<${name}${suffix ?? ""}>`,
+    close: `</${name}${suffix ?? ""}>`,
+  });
+  return {
+    calls: spell("tool_calls"),
+    call: spell("tool_call"),
+    key: spell("arg_key"),
+    value: spell("arg_value"),
+  };
+}
+
+function extract(text: string, context: ParseContext): VllmExtraction | undefined {
+  const tags = resolveTags(context);
+  const start = text.indexOf(tags.calls.open);
+  const end = text.indexOf(tags.calls.close);
+  if (start === -1 || end < start) return undefined;
+  const section = text.slice(start + tags.calls.open.length, end);
+  const inners = splitCalls(section, tags.call);
+  if (inners === undefined || inners.length === 0) return undefined;
+  const calls = inners.map((inner) => readCall(inner, tags, context));
+  return { content: text.slice(0, start), calls };
+}
+
+/** The inside of every call; `undefined` where the tags do not pair. */
+function splitCalls(section: string, { open, close }: Tag): string[] | undefined {
+  const inners: string[] = [];
+  let position = 0;
+  for (;;) {
+    const start = section.indexOf(open, position);
+    const end = start === -1 ? -1 : section.indexOf(close, start + open.length);
+    if (end === -1) break;
+    inners.push(section.slice(start + open.length, end));
+    position = end + close.length;
+  }
+  const isPaired = [open, close].every((tag) => indexesOf(section, tag).length === inners.length);
+  return isPaired ? inners : undefined;
+}
+
+/** @throws PythonError where the call is not written as the format wants it. */
+function readCall(inner: string, tags: Tags, context: ParseContext): VllmCall {
+  const { name, values } = readInner(inner, tags, context);
+  return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
+}
+
+/** @throws PythonError where the call is not written as the format wants it. */
+function readInner(
+  inner: string,
+  tags: Tags,
+  context: ParseContext,
+): { name: string; values: Map<string, PyValue> } {
+  const bodyStart = inner.indexOf(tags.key.open);
+  const name = pythonStrip(bodyStart === -1 ? inner : inner.slice(0, bodyStart));
+  if (name === "") throw new PythonError("ValueError", "the call names no tool");
+  const body = bodyStart === -1 ? "" : pythonStrip(inner.slice(bodyStart));
+  for (const { open, close } of [tags.key, tags.value]) {
+    if (indexesOf(body, open).length !== indexesOf(body, close).length) {
+      throw new PythonError("ValueError", "the tags of the arguments do not pair");
+    }
+  }
+  const { pairs, rest } = splitArgPairs(body, {
+    keyOpen: tags.key.open,
+    keyClose: tags.key.close,
+    valueOpen: tags.value.open,
+    valueClose: tags.value.close,
+    noGap: true,
+  });
+  if (pythonStrip(rest) !== "") throw new PythonError("ValueError", "text stands beside the pairs");
+  const values = new Map(
+    pairs.map(([key, text]) => {
+      const schema = splitTypes(findHunyuanSchema(name, key, context));
+      return [key, readHunyuanValue(text, schema, deserialize)] as const;
+    }),
+  );
+  return { name, values };
+}
+
+/** A list of types as alternatives, which is how Hunyuan's values know them. */
+function splitTypes(schema: PyDict): PyDict {
+  const types = schema.get("type");
+  if (!isPyList(types)) return schema;
+  return new Map([["anyOf", types.map((type) => new Map([["type", type]]))]]);
+}
+
+function deserialize(text: string): PyValue {
+  const json = catchPython(() => parsePythonJson(text));
+  if (json !== undefined) return json;
+  const literal = catchPython(() => evaluatePythonLiteral(text));
+  if (literal?.isJson === false) throw new PythonError("TypeError", "not JSON serializable");
+  return literal === undefined ? text : literal.value;
+}
+
+function readBlock({ span, inner }: Frame, tags: Tags, context: ParseContext): Block[] {
+  const read = catchPython(() => readInner(inner, tags, context));
+  if (read !== undefined) return [{ span, name: read.name, argumentValue: read.values }];
+  const [head = ""] = inner.split(tags.key.open);
+  const problem = malformed("expected pairs of keys and values after the name");
+  return [{ span, name: pythonStrip(head), problem }];
+}
+
+/**
+ * Hunyuan 4: `<tool_call>name`, then keys and values in tags, inside `<tool_calls>`. A tag out of
+ * place anywhere loses all calls.
+ *
+ * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/hy_v4_tool_parser.py`.
+ */
+export const hyV4 = defineParser({
+  name: "hy_v4",
+  aliases: [],
+  markers: ["<tool_calls>"],
+  closers: /<\/?tool_calls(?::[^\s>]*)?>/g,
+  readings: {
+    vllm: vllmReading({
+      release: { stops: ["<tool_calls"], strips: false },
+      extract: (text, context) => catchPython(() => extract(text, context)),
+    }),
+  },
+  findBlocks: (text, context) => {
+    const tags = resolveTags(context);
+    return findTagBlocks(text, {
+      ...tags.call,
+      begins: /^[^<]*(?:<arg_key|$)/,
+      read: (frame) => readBlock(frame, tags, context),
+    });
+  },
+});

@@ -1,0 +1,84 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { PythonError } from "../../../python/python-error.ts";
+import { pythonStrip } from "../../../python/text/strip.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import { isPyList } from "../../../python/value.ts";
+import { findHunyuanSchema, readHunyuanValue } from "./hunyuan-value.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
+import { findArgPairs } from "../../shared/tags/arg-pairs.ts";
+import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
+import { vllmReading } from "../../vllm/vllm-reading.ts";
+
+const sectionOpen = "<tool_calls>";
+const open = "<tool_call>";
+const close = "</tool_call>";
+const separator = "<tool_sep>";
+
+function extract(text: string, context: ParseContext): VllmExtraction | undefined {
+  const first = text.indexOf(sectionOpen);
+  if (first === -1) return undefined;
+  const calls = catchPython(() => splitCalls(text).map((call) => readCall(call, context))) ?? [];
+  return { content: text.slice(0, first), calls };
+}
+
+/** The inside of every call; the last one may be cut off. */
+function splitCalls(text: string): string[] {
+  const whole: string[] = [];
+  let position = 0;
+  for (;;) {
+    const start = text.indexOf(open, position);
+    const nameEnd = start === -1 ? -1 : text.indexOf(separator, start + open.length);
+    const end = nameEnd === -1 ? -1 : text.indexOf(close, nameEnd + separator.length);
+    if (end === -1) break;
+    whole.push(text.slice(start + open.length, end));
+    position = end + close.length;
+  }
+  const restStart = whole.length === 0 ? 0 : text.lastIndexOf(close) + close.length;
+  const cutStart = text.indexOf(open, restStart);
+  const cut = cutStart === -1 ? "" : text.slice(cutStart + open.length);
+  return cut.includes(separator) ? [...whole, cut] : whole;
+}
+
+/** @throws PythonError where an argument cannot be read. */
+function readCall(inner: string, context: ParseContext): VllmCall {
+  const nameEnd = inner.indexOf(separator);
+  const name = pythonStrip(inner.slice(0, nameEnd));
+  const body = pythonStrip(inner.slice(nameEnd + separator.length));
+  const values = new Map(
+    findArgPairs(body, { unicodeSpace: true }).map(([key, text]) => {
+      const schema = findHunyuanSchema(name, key, context);
+      const known = context.engineVersion === "0.24" ? schema : spreadTypes(schema);
+      return [key, readHunyuanValue(text, known, deserialize)] as const;
+    }),
+  );
+  return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
+}
+
+/** Since 0.33 a list of types stands for as many alternatives. */
+function spreadTypes(schema: PyDict): PyDict {
+  const types = schema.get("type");
+  if (!isPyList(types)) return schema;
+  return new Map([["anyOf", types.map((type) => new Map([["type", type]]))]]);
+}
+
+function deserialize(text: string): PyValue {
+  const json = catchPython(() => parsePythonJson(text));
+  if (json !== undefined) return json;
+  const literal = catchPython(() => evaluatePythonLiteral(text));
+  if (literal?.isJson === false) throw new PythonError("TypeError", "not JSON serializable");
+  return literal === undefined ? text : literal.value;
+}
+
+/**
+ * vLLM's parser for Hunyuan 3: a call that is cut off counts, and one argument that cannot be read
+ * loses all calls.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/hy_v3_tool_parser.py`.
+ */
+export const vllmHunyuan = vllmReading({
+  release: { stops: [sectionOpen], strips: false },
+  extract,
+});

@@ -1,0 +1,46 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { PythonError } from "../../../python/python-error.ts";
+import { defineParser } from "../../grammar.ts";
+import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
+import { asEntry } from "../../vllm/json-entry.ts";
+import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
+import { asName, vllmReading } from "../../vllm/vllm-reading.ts";
+
+const open = "<|action_start|><|plugin|>";
+const close = "<|action_end|>";
+
+/** @throws PythonError for a second marker, and for what is no call: vLLM catches none of it. */
+function extract(text: string): VllmExtraction | undefined {
+  const [content = "", action, more] = text.split(open);
+  if (action === undefined) return undefined;
+  if (more !== undefined) throw new PythonError("ValueError", "too many values to unpack");
+  const inner = action.split(close)[0] ?? "";
+  const entry = asEntry(parsePythonJson(inner.slice(inner.indexOf("{"))));
+  const field = entry.has("parameters") ? "parameters" : "arguments";
+  const value = entry.has(field) ? (entry.get(field) ?? null) : new Map();
+  const argumentsText = stringifyPythonJson(value, { ensureAscii: false });
+  return { content, calls: [{ name: asName(entry.get("name")), argumentsText }] };
+}
+
+/**
+ * InternLM 2: one JSON object behind the plugin marker.
+ *
+ * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/internlm2_tool_parser.py`.
+ */
+export const internlm = defineParser({
+  name: "internlm",
+  aliases: [],
+  markers: [open],
+  readings: { vllm: vllmReading({ release: { stops: [open], strips: false }, extract }) },
+  findBlocks: (text) =>
+    findJsonTagBlocks(text, {
+      open,
+      close,
+      fields: {
+        name: "name",
+        readArguments: (entry) => entry.get("parameters") ?? entry.get("arguments") ?? new Map(),
+      },
+      closesAtEnd: true,
+    }),
+});

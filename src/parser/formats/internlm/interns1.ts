@@ -1,0 +1,72 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { PythonError } from "../../../python/python-error.ts";
+import { pythonStrip } from "../../../python/text/strip.ts";
+import { pythonTruthy } from "../../../python/truthy.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import { isPyDict } from "../../../python/value.ts";
+import type { EngineResult } from "../../grammar.ts";
+import { defineParser } from "../../grammar.ts";
+import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import type { CompatCall } from "../../tool-call-parser.ts";
+import { forwardsUnknown, isKnownName } from "../../sglang/base-json.ts";
+import { betweenTags } from "../../shared/tags/between-tags.ts";
+import { sglangReading } from "../../sglang/sglang-reading.ts";
+
+const open = "<|action_start|> <|plugin|>";
+const close = "<|action_end|>";
+
+/**
+ * SGLang's detector for Intern-S1. A block that is no JSON is skipped; whatever else goes wrong loses
+ * all calls of the turn.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/internlm_detector.py`.
+ */
+function detect(text: string, context: ParseContext): EngineResult {
+  const first = text.indexOf(open);
+  const blocks = first === -1 ? [] : betweenTags(text, open, close);
+  if (blocks.length === 0) return { normalText: text, calls: [] };
+  const calls = blocks.flatMap((block) => {
+    const json = pythonStrip(block);
+    const entry = catchPython(() => parsePythonJson(json), "JSONDecodeError");
+    return entry === undefined ? [] : readEntry(entry, context);
+  });
+  return { normalText: pythonStrip(text.slice(0, first)), calls };
+}
+
+function readEntry(entry: PyValue, context: ParseContext): CompatCall[] {
+  if (!isPyDict(entry)) throw new PythonError("AttributeError", "the call is no object");
+  const name = entry.get("name") ?? null;
+  const value = readArguments(entry);
+  const argumentsText = stringifyPythonJson(value, { ensureAscii: false });
+  if (!pythonTruthy(name) || !isKnownName(name, context)) {
+    if (!forwardsUnknown(context)) return [];
+    throw new PythonError("KeyError", "the tool has no position");
+  }
+  return [{ name, argumentsText, toolIndex: context.toolPositions.get(name) ?? -1 }];
+}
+
+/** `parameters` wins by being there; what is falsy counts as no arguments. */
+function readArguments(entry: PyDict): PyValue {
+  const value = entry.has("parameters") ? entry.get("parameters") : entry.get("arguments");
+  return value !== undefined && pythonTruthy(value) ? value : new Map<string, PyValue>();
+}
+
+/** Intern-S1: `<|action_start|> <|plugin|>\n{"name": …, "parameters": …}<|action_end|>`. */
+export const interns1 = defineParser({
+  name: "interns1",
+  aliases: [],
+  markers: ["<|action_start|>"],
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [open], strips: true },
+      hasToolCall: (text) => text.includes(open),
+      detect: (text, context) =>
+        catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },
+    }),
+  },
+  findBlocks: (text) =>
+    findJsonTagBlocks(text, { open, close, fields: { name: "name", readArguments } }),
+});

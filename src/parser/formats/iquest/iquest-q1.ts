@@ -1,0 +1,114 @@
+import { pythonStrip } from "../../../python/text/strip.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import { isPyDict } from "../../../python/value.ts";
+import type { Block } from "../../attempt.ts";
+import type { EngineResult } from "../../grammar.ts";
+import { defineParser } from "../../grammar.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { schemaOfTool } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import type { PythonLiteral } from "../../shared/python/python-literal.ts";
+import { PythonError } from "../../../python/python-error.ts";
+import type { Frame } from "../../shared/tags/tag-blocks.ts";
+import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import type { CompatCall } from "../../tool-call-parser.ts";
+import { splitArgPairs } from "../../shared/tags/arg-pairs.ts";
+import { parseBaseJson } from "../../sglang/base-json.ts";
+import { typesOfParameter } from "../glm/glm47-schema.ts";
+import { readGlm47Arguments } from "../glm/glm47-value.ts";
+import { sglangReading } from "../../sglang/sglang-reading.ts";
+
+const open = "<iquest_tool_call>";
+const close = "</iquest_tool_call>";
+
+/**
+ * SGLang's detector for IQuest Q1. A block that is not what the format wants comes back as text.
+ *
+ * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/iquest_q1_detector.py`.
+ */
+function detect(text: string, context: ParseContext): EngineResult {
+  const calls: CompatCall[] = [];
+  const normal: string[] = [];
+  let contentStart = 0;
+  let position = 0;
+  for (;;) {
+    const start = text.indexOf(open, position);
+    const end = start === -1 ? -1 : text.indexOf(close, start + open.length);
+    if (end === -1) break;
+    position = end + close.length;
+    const call = readCall(text.slice(start + open.length, end), context);
+    if (call === undefined) continue;
+    for (const found of toCompat(call, context)) calls.push({ ...found, toolIndex: calls.length });
+    normal.push(text.slice(contentStart, start));
+    contentStart = position;
+  }
+  return { normalText: normal.join("") + text.slice(contentStart), calls };
+}
+
+interface ReadCall {
+  readonly name: string;
+  readonly literal: PythonLiteral & { readonly value: PyDict };
+}
+
+function toCompat({ name, literal }: ReadCall, context: ParseContext): CompatCall[] {
+  const isReported = context.toolPositions.has(name) || context.forwardUnknownTools;
+  if (!literal.isJson && isReported) {
+    throw new PythonError("TypeError", "an argument is not JSON serializable");
+  }
+  const entry = new Map<string, PyValue>([
+    ["name", name],
+    ["arguments", literal.value],
+  ]);
+  return parseBaseJson(entry, context);
+}
+
+/** The call; `undefined` without a name, or where something stands between the arguments. */
+function readCall(body: string, context: ParseContext): ReadCall | undefined {
+  const argument = body.indexOf("<arg_key>");
+  const name = pythonStrip(argument === -1 ? body : body.slice(0, argument));
+  if (name === "") return undefined;
+  const raw = argument === -1 ? "" : body.slice(argument);
+  const { pairs, rest } = splitArgPairs(raw, { spelledBreaks: true });
+  const hasEmptyKey = pairs.some(([key]) => pythonStrip(key) === "");
+  if (pythonStrip(rest) !== "" || hasEmptyKey) return undefined;
+  const schema = schemaOfTool(context, name);
+  const { value, isJson } = readGlm47Arguments(pairs, schema);
+  const values = new Map(isPyDict(value) ? value : []);
+  for (const [rawKey, text] of pairs) {
+    const key = pythonStrip(rawKey);
+    const types = typesOfParameter(schema, { key, known: values });
+    if (types?.size === 1 && types.has("string")) values.set(key, text);
+  }
+  return { name, literal: { value: values, isJson } };
+}
+
+function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
+  const call = catchPython(() => readCall(inner, context));
+  if (call?.literal.isJson !== true) {
+    return [
+      { span, problem: malformed("expected a name, and pairs of <arg_key> and <arg_value>") },
+    ];
+  }
+  return [{ span, name: call.name, argumentValue: call.literal.value }];
+}
+
+/** IQuest Q1: GLM 4.7's keys and values between tags of its own. */
+export const iquestQ1 = defineParser({
+  name: "iquest_q1",
+  aliases: [],
+  markers: [open],
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [open], strips: false },
+      hasToolCall: (text) => text.includes(open),
+      detect,
+    }),
+  },
+  findBlocks: (text, context) =>
+    findTagBlocks(text, {
+      open,
+      close,
+      begins: /^\s*[^\s<]*\s*(?:<arg_key>|$)/,
+      read: (frame) => readBlock(frame, context),
+    }),
+});

@@ -1,0 +1,42 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { defineParser } from "../../grammar.ts";
+import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import { betweenTags } from "../../shared/tags/between-tags.ts";
+import { callOfEntry, iterateCalls } from "../../vllm/json-entry.ts";
+import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
+import { vllmReading } from "../../vllm/vllm-reading.ts";
+
+const open = "<tool_calls>";
+const close = "</tool_calls>";
+
+function extract(text: string): VllmExtraction | undefined {
+  const [json] = betweenTags(text, open, close);
+  if (json === undefined) return undefined;
+  const calls = iterateCalls(parsePythonJson(json)).map((entry) => callOfEntry(entry, "arguments"));
+  const content = text.slice(0, text.indexOf(open));
+  return { content: content === " " ? "" : content, calls };
+}
+
+/**
+ * Jamba: a JSON list of calls between tags, of which the first counts.
+ *
+ * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/jamba_tool_parser.py`.
+ */
+export const jamba = defineParser({
+  name: "jamba",
+  aliases: [],
+  markers: [open],
+  readings: {
+    vllm: vllmReading({
+      release: { stops: [open], strips: true },
+      extract: (text) => catchPython(() => extract(text)),
+    }),
+  },
+  findBlocks: (text) =>
+    findJsonTagBlocks(text, {
+      open,
+      close,
+      fields: { name: "name", readArguments: (entry) => entry.get("arguments") },
+    }),
+});

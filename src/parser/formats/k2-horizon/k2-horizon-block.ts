@@ -1,0 +1,220 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { PythonValueError } from "../../../python/python-error.ts";
+import { isPythonSpace } from "../../../python/text/white-space.ts";
+import { pythonStrip } from "../../../python/text/strip.ts";
+import { pythonTruthy } from "../../../python/truthy.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import { isPyDict, isPyList } from "../../../python/value.ts";
+import { toolParameters } from "../../../message.ts";
+import { indexesOf } from "../../shared/text/indexes-of.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import { inferSchemaType } from "../../shared/schema/schema-type.ts";
+import { propertiesOfSchema } from "../../sglang/sglang-parameters.ts";
+import { sglangVersion } from "../../sglang/sglang-version.ts";
+
+/** A call of a block. */
+export interface K2Call {
+  readonly name: string;
+  readonly values: PyDict;
+}
+
+const keyOpen = "<ifm|arg_key>";
+const keyClose = "</ifm|arg_key>";
+const typeOpen = "<ifm|arg_type>";
+const typeClose = "</ifm|arg_type>";
+const valueOpen = "<ifm|arg_value>";
+const valueClose = "</ifm|arg_value>";
+
+/**
+ * The calls of a K2 Horizon block: JSON, one object or a list, or a name with keys, perhaps types, and
+ * values in tags.
+ *
+ * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/k2_v3_detector.py`.
+ *
+ * @throws PythonError `ValueError` or `TypeError` where the block is malformed.
+ */
+export function readK2Block(block: string, context: ParseContext): readonly K2Call[] {
+  const stripped = pythonStrip(block);
+  return /^[[{]/.test(stripped) ? readJsonCalls(stripped, context) : [readTagCall(block, context)];
+}
+
+function readJsonCalls(json: string, context: ParseContext): K2Call[] {
+  const payload = parsePythonJson(json);
+  return (isPyList(payload) ? payload : [payload]).map((entry) => {
+    const call = isPyDict(entry) && entry.has("function") ? entry.get("function") : entry;
+    const name = isPyDict(call) ? call.get("name") : undefined;
+    if (!isPyDict(entry) || !isPyDict(call) || typeof name !== "string" || name === "") {
+      throw new PythonValueError("the call is missing a name");
+    }
+    const given = readGivenArguments(call);
+    const values = [...given].map(([key, value]) => {
+      return [key, coerce(value, { name, key, isText: false }, context)] as const;
+    });
+    return { name, values: new Map(values) };
+  });
+}
+
+function readGivenArguments(call: PyDict): PyDict {
+  const key = call.has("arguments") ? "arguments" : "parameters";
+  let value = call.get(key) ?? null;
+  if (typeof value === "string") {
+    value = pythonStrip(value) === "" ? null : parsePythonJson(value);
+  }
+  if (value === null) return new Map();
+  if (isPyDict(value)) return value;
+  throw new PythonValueError("the arguments must be an object");
+}
+
+function readTagCall(block: string, context: ParseContext): K2Call {
+  const first = block.indexOf(keyOpen);
+  const name = pythonStrip(first === -1 ? block : block.slice(0, first));
+  if (name === "") throw new PythonValueError("the call is missing a name");
+  const text = first === -1 ? "" : block.slice(first);
+  const values = new Map<string, PyValue>();
+  let position = 0;
+  for (const { key: rawKey, type, value, start, end } of findK2Arguments(text)) {
+    if (pythonStrip(text.slice(position, start)) !== "") throw malformedFraming();
+    const key = pythonStrip(rawKey);
+    if (key === "") throw new PythonValueError("an argument is missing a key");
+    const inlineType = type === undefined ? undefined : pythonStrip(type);
+    const place = { name, key, isText: true, ...(inlineType !== undefined && { inlineType }) };
+    values.set(key, coerce(value, place, context));
+    position = end;
+  }
+  if (pythonStrip(text.slice(position)) !== "") throw malformedFraming();
+  return { name, values };
+}
+
+function malformedFraming(): PythonValueError {
+  return new PythonValueError("malformed argument framing");
+}
+
+/** An argument as it is written. */
+interface WrittenArgument {
+  readonly key: string;
+  readonly type: string | undefined;
+  readonly value: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * The arguments, as the engine's lazy pattern finds them: a key reaches to where a value follows. What
+ * may stand between key, type and value is white space, by default Python's.
+ */
+export function findK2Arguments(
+  text: string,
+  isSpace: (unit: number) => boolean = isPythonSpace,
+): WrittenArgument[] {
+  const joints = findJoints(text, isSpace);
+  const found: WrittenArgument[] = [];
+  let jointIndex = 0;
+  let start = text.indexOf(keyOpen);
+  while (start !== -1) {
+    const keyStart = start + keyOpen.length;
+    while ((joints[jointIndex]?.keyEnd ?? Infinity) < keyStart) jointIndex += 1;
+    const joint = joints[jointIndex];
+    const valueEnd = joint === undefined ? -1 : text.indexOf(valueClose, joint.valueStart);
+    if (joint === undefined || valueEnd === -1) break;
+    const end = valueEnd + valueClose.length;
+    const key = text.slice(keyStart, joint.keyEnd);
+    found.push({
+      key,
+      type: joint.type,
+      value: text.slice(joint.valueStart, valueEnd),
+      start,
+      end,
+    });
+    start = text.indexOf(keyOpen, end);
+  }
+  return found;
+}
+
+interface Joint {
+  readonly keyEnd: number;
+  readonly type: string | undefined;
+  readonly valueStart: number;
+}
+
+/** Where keys end and their values begin, and the types between them. */
+function findJoints(text: string, isSpace: (unit: number) => boolean): Joint[] {
+  const skipSpace = (start: number): number => {
+    let index = start;
+    while (index < text.length && isSpace(text.charCodeAt(index))) index += 1;
+    return index;
+  };
+  const typeEnds = indexesOf(text, typeClose).filter((end) =>
+    text.startsWith(valueOpen, skipSpace(end + typeClose.length)),
+  );
+  let typeIndex = 0;
+  return indexesOf(text, keyClose).flatMap((keyEnd): Joint[] => {
+    const next = skipSpace(keyEnd + keyClose.length);
+    if (text.startsWith(valueOpen, next)) {
+      return [{ keyEnd, type: undefined, valueStart: next + valueOpen.length }];
+    }
+    if (!text.startsWith(typeOpen, next)) return [];
+    const typeStart = next + typeOpen.length;
+    while ((typeEnds[typeIndex] ?? Infinity) < typeStart) typeIndex += 1;
+    const typeEnd = typeEnds[typeIndex];
+    if (typeEnd === undefined) return [];
+    const valueStart = skipSpace(typeEnd + typeClose.length) + valueOpen.length;
+    return [{ keyEnd, type: text.slice(typeStart, typeEnd), valueStart }];
+  });
+}
+
+interface Place {
+  readonly name: string;
+  readonly key: string;
+  /** Whether the value is text from a tag, not from JSON. */
+  readonly isText: boolean;
+  readonly inlineType?: string;
+}
+
+function coerce(value: PyValue, place: Place, context: ParseContext): PyValue {
+  const declared = declaredType(place, context);
+  const hasDeclared = declared !== undefined && pythonTruthy(declared);
+  const type = hasDeclared ? declared : place.inlineType;
+  if (type === "any") return value;
+  if (type === "string") {
+    return typeof value === "string" ? value : stringifyPythonJson(value, { ensureAscii: false });
+  }
+  if (typeof value !== "string" || (type === undefined && !place.isText)) return value;
+  const json = catchPython(() => parsePythonJson(pythonStrip(value)), "JSONDecodeError");
+  return json === undefined ? value : json;
+}
+
+/** The one type that the tool declares for a parameter; `undefined` where there may be several. */
+function declaredType({ name, key }: Place, context: ParseContext): PyValue | undefined {
+  const tool = context.tools.find((candidate) => candidate.name === name);
+  if (tool === undefined) return undefined;
+  const root = toolParameters(tool);
+  const schema = resolveReferences(propertiesOfSchema(root).get(key), root);
+  if (schema === undefined || schema.has("anyOf") || schema.has("oneOf")) return undefined;
+  const type = schema.get("type");
+  if (isPyList(type) && type.filter((item) => item !== "null").length > 1) return undefined;
+  return inferSchemaType(schema, sglangVersion(context));
+}
+
+/** The schema with its references to definitions followed; what stands beside a reference wins. */
+function resolveReferences(
+  schema: PyValue | undefined,
+  root: PyValue | undefined,
+): PyDict | undefined {
+  if (!isPyDict(schema)) return undefined;
+  let resolved = schema;
+  const seen = new Set<string>();
+  for (;;) {
+    const reference = resolved.get("$ref");
+    if (typeof reference !== "string") return resolved;
+    if (seen.has(reference)) return undefined;
+    seen.add(reference);
+    const match = /^#\/(\$defs|definitions)\/([^]*)$/.exec(reference);
+    const definitions = match !== null && isPyDict(root) ? root.get(match[1] ?? "") : undefined;
+    const target = isPyDict(definitions) ? definitions.get(match?.[2] ?? "") : undefined;
+    if (!isPyDict(target)) return resolved;
+    const own = [...resolved].filter(([key]) => key !== "$ref");
+    resolved = new Map([...target, ...own]);
+  }
+}

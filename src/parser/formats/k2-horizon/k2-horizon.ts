@@ -1,0 +1,161 @@
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { pythonLstrip, pythonStrip } from "../../../python/text/strip.ts";
+import type { Block } from "../../attempt.ts";
+import type { EngineResult } from "../../grammar.ts";
+import { defineParser } from "../../grammar.ts";
+import { entryStarts } from "../../shared/json/json-payload.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import type { Frame } from "../../shared/tags/tag-blocks.ts";
+import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import type { CompatCall } from "../../tool-call-parser.ts";
+import { forwardsUnknown } from "../../sglang/base-json.ts";
+import type { K2Call } from "./k2-horizon-block.ts";
+import { readK2Block } from "./k2-horizon-block.ts";
+import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { vllmK2Horizon } from "./vllm-k2-horizon.ts";
+
+const groupOpen = "<ifm|tool_calls>";
+const groupClose = "</ifm|tool_calls>";
+const open = "<ifm|tool_call>";
+const close = "</ifm|tool_call>";
+const thinkNames = ["think", "think_fast", "think_faster"];
+
+/**
+ * SGLang's detector for K2 Horizon. Reasoning at the beginning is kept out; a group of calls with
+ * anything malformed in it comes back as text, without a group a malformed block alone does.
+ *
+ * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/k2_v3_detector.py`.
+ */
+function detect(text: string, context: ParseContext): EngineResult {
+  if (!text.includes(open)) return { normalText: text, calls: [] };
+  const reasoningEnd = endOfReasoning(text);
+  const reasoning = text.slice(0, reasoningEnd);
+  const working = text.slice(reasoningEnd);
+  const groupStart = working.indexOf(groupOpen);
+  const bodyStart = groupStart + groupOpen.length;
+  const groupEnd = groupStart === -1 ? -1 : working.indexOf(groupClose, bodyStart);
+  if (groupEnd !== -1) {
+    const calls = readGroup(working.slice(bodyStart, groupEnd), context);
+    if (calls === undefined) return { normalText: text, calls: [] };
+    const after = working.slice(groupEnd + groupClose.length);
+    return {
+      normalText: reasoning + working.slice(0, groupStart) + after,
+      calls: toCompat(calls, context, 0),
+    };
+  }
+  return detectLoose(reasoning, working, context);
+}
+
+/** Calls without a closed group. */
+function detectLoose(reasoning: string, working: string, context: ParseContext): EngineResult {
+  const calls: CompatCall[] = [];
+  const normal: string[] = [];
+  let position = 0;
+  for (;;) {
+    const start = working.indexOf(open, position);
+    const end = start === -1 ? -1 : working.indexOf(close, start + open.length);
+    if (end === -1) break;
+    normal.push(working.slice(position, start));
+    const found = readCalls(working.slice(start + open.length, end), context);
+    position = end + close.length;
+    if (found === undefined) normal.push(working.slice(start, position));
+    else calls.push(...toCompat(found, context, calls.length));
+  }
+  const outside = normal.join("") + working.slice(position);
+  const normalText = outside.replaceAll(groupOpen, "").replaceAll(groupClose, "");
+  return { normalText: reasoning + normalText, calls };
+}
+
+/** Where reasoning at the beginning of the text ends; one that is not closed takes all of it. */
+function endOfReasoning(text: string): number {
+  let position = 0;
+  for (;;) {
+    const rest = text.slice(position);
+    const stripped = pythonLstrip(rest);
+    if (stripped === "") return position === 0 && text === "" ? 0 : text.length;
+    const name = thinkNames.find((candidate) => stripped.startsWith(`<ifm|${candidate}>`));
+    if (name === undefined) {
+      const isCut = thinkNames.some((candidate) => `<ifm|${candidate}>`.startsWith(stripped));
+      return isCut ? text.length : position;
+    }
+    const start = `<ifm|${name}>`;
+    const end = stripped.indexOf(`</ifm|${name}>`, start.length);
+    if (end === -1) return text.length;
+    position += rest.length - stripped.length + end + start.length + 1;
+  }
+}
+
+/** The calls of a group; `undefined` where there are none, or anything else stands in it. */
+function readGroup(text: string, context: ParseContext): readonly K2Call[] | undefined {
+  const calls: K2Call[] = [];
+  let position = 0;
+  for (;;) {
+    const start = text.indexOf(open, position);
+    const gap = text.slice(position, start === -1 ? text.length : start);
+    if (pythonStrip(gap) !== "") return undefined;
+    if (start === -1) return calls.length === 0 ? undefined : calls;
+    const end = text.indexOf(close, start + open.length);
+    const found = end === -1 ? undefined : readCalls(text.slice(start + open.length, end), context);
+    if (found === undefined) return undefined;
+    calls.push(...found);
+    position = end + close.length;
+  }
+}
+
+function readCalls(block: string, context: ParseContext): readonly K2Call[] | undefined {
+  return catchPython(() => readK2Block(block, context), "ValueError", "TypeError");
+}
+
+function toCompat(
+  calls: readonly K2Call[],
+  context: ParseContext,
+  firstIndex: number,
+): CompatCall[] {
+  return calls
+    .filter(({ name }) => context.toolPositions.has(name) || forwardsUnknown(context))
+    .map(({ name, values }, index) => ({
+      name,
+      argumentsText: stringifyPythonJson(values, { ensureAscii: false }),
+      toolIndex: firstIndex + index,
+    }));
+}
+
+function readBlocks({ span, inner, innerStart }: Frame, context: ParseContext): Block[] {
+  const calls = catchPython(() => readK2Block(inner, context));
+  if (calls === undefined || calls.length === 0) {
+    return [{ span, problem: malformed("expected a name and tagged arguments, or JSON") }];
+  }
+  const starts = calls.length === 1 ? [] : entryStarts(inner).map((start) => innerStart + start);
+  return calls.map(({ name, values }, index) => ({
+    span: [
+      index === 0 ? span[0] : (starts[index] ?? span[1]),
+      starts[index + 1] ?? span[1],
+    ] as const,
+    name,
+    argumentValue: values,
+  }));
+}
+
+/** K2 Horizon: blocks of tagged arguments or of JSON, in a group. */
+export const k2Horizon = defineParser({
+  name: "k2_horizon",
+  aliases: [],
+  markers: [open],
+  closers: /<\/?ifm\|tool_calls>/g,
+  readings: {
+    sglang: sglangReading({
+      release: { stops: ["<ifm|", "</ifm|"], strips: false },
+      hasToolCall: (text) => text.includes(open),
+      detect,
+    }),
+    vllm: vllmK2Horizon,
+  },
+  findBlocks: (text, context) =>
+    findTagBlocks(text, {
+      open,
+      close,
+      begins: /^\s*(?:[[{]|[^\s<]*\s*(?:<ifm|$))/,
+      read: (frame) => readBlocks(frame, context),
+    }),
+});

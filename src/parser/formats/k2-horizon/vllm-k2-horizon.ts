@@ -1,0 +1,112 @@
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { PythonValueError } from "../../../python/python-error.ts";
+import { pythonStrip } from "../../../python/text/strip.ts";
+import type { PyValue } from "../../../python/value.ts";
+import { isPyDict } from "../../../python/value.ts";
+import { isPythonSpace } from "../../../python/text/white-space.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import { typesOfSchema } from "../../shared/schema/schema-type.ts";
+import { findK2Arguments } from "./k2-horizon-block.ts";
+import { coerceToSchema, findVllmProperties } from "../../vllm/schema-coercion.ts";
+import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
+import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+
+const groupOpen = "<ifm|tool_calls>";
+const groupClose = "</ifm|tool_calls>";
+const open = "<ifm|tool_call>";
+const close = "</ifm|tool_call>";
+const keyOpen = "<ifm|arg_key>";
+const argumentTag = /<\/?ifm\|arg_(?:key|type|value)>/;
+
+function extract(text: string, context: ParseContext): VllmExtraction {
+  const start = text.indexOf(groupOpen);
+  const bodyStart = start + groupOpen.length;
+  const end = start === -1 ? -1 : text.indexOf(groupClose, bodyStart);
+  const calls =
+    end === -1
+      ? undefined
+      : catchPython(
+          () => readGroup(text.slice(bodyStart, end), context),
+          "ValueError",
+          "TypeError",
+        );
+  if (calls === undefined) return { content: orNothing(text), calls: [] };
+  const content = text.slice(0, start) + text.slice(end + groupClose.length);
+  return { content: orNothing(content), calls };
+}
+
+/** White space alone is no content. */
+function orNothing(text: string): string {
+  return pythonStrip(text) === "" ? "" : text;
+}
+
+/** @throws PythonError where anything in the group is malformed. */
+function readGroup(text: string, context: ParseContext): VllmCall[] {
+  const bodies: string[] = [];
+  let position = 0;
+  for (;;) {
+    const start = text.indexOf(open, position);
+    const end = start === -1 ? -1 : text.indexOf(close, start + open.length);
+    if (pythonStrip(text.slice(position, end === -1 ? undefined : start)) !== "") {
+      throw new PythonValueError("text stands beside the calls");
+    }
+    if (end === -1) break;
+    bodies.push(text.slice(start + open.length, end));
+    position = end + close.length;
+  }
+  if (bodies.length === 0) throw new PythonValueError("the group is empty");
+  return bodies.map((body) => readCall(body, context));
+}
+
+/** @throws PythonError where the call is malformed. */
+function readCall(body: string, context: ParseContext): VllmCall {
+  const first = body.indexOf(keyOpen);
+  if (first === -1 && argumentTag.test(body)) throw malformed();
+  const name = checkName(pythonStrip(first === -1 ? body : body.slice(0, first)), context);
+  const values = first === -1 ? new Map() : readArguments(name, body.slice(first), context);
+  return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
+}
+
+function checkName(name: string, { tools }: ParseContext): string {
+  const isSpaced = [...name].some((character) => isPythonSpace(character.charCodeAt(0)));
+  const isKnown = tools.length === 0 || tools.some((tool) => tool.name === name);
+  if (name === "" || isSpaced || !isKnown) throw new PythonValueError("the name is invalid");
+  return name;
+}
+
+function readArguments(name: string, text: string, context: ParseContext): Map<string, PyValue> {
+  const properties = findVllmProperties(name, context);
+  const values = new Map<string, PyValue>();
+  let position = 0;
+  for (const { key: written, type, value, start, end } of findK2Arguments(text, isUnicodeSpace)) {
+    const key = pythonStrip(written);
+    const isPlain = pythonStrip(text.slice(position, start)) === "" && type === undefined;
+    if (!isPlain || key === "" || values.has(key)) throw malformed();
+    const schema = properties.get(key);
+    const types = isPyDict(schema) ? typesOfSchema(schema) : new Set(["string"]);
+    values.set(key, coerceToSchema(types.has("string") ? value : pythonStrip(value), types));
+    position = end;
+  }
+  if (position === 0 || pythonStrip(text.slice(position)) !== "") throw malformed();
+  return values;
+}
+
+/** White space without the separators U+001C to U+001F. */
+function isUnicodeSpace(unit: number): boolean {
+  return isPythonSpace(unit) && (unit < 0x1c || unit > 0x1f);
+}
+
+function malformed(): PythonValueError {
+  return new PythonValueError("the tags of the arguments are malformed");
+}
+
+/**
+ * vLLM's parser for K2 Horizon, in the format without types that it expects by default: anything
+ * malformed in the first group, or an unknown tool, loses all calls.
+ *
+ * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/k2_horizon_tool_parser.py`.
+ */
+export const vllmK2Horizon = sinceVllm033(
+  vllmReading({ release: { stops: ["<ifm|"], strips: false, holdsAll: true }, extract }),
+);

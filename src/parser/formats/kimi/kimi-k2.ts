@@ -1,0 +1,188 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { PythonError } from "../../../python/python-error.ts";
+import { isPyDict } from "../../../python/value.ts";
+import { isPythonSpace } from "../../../python/text/white-space.ts";
+import type { Block } from "../../attempt.ts";
+import { isSince } from "../../engine-version.ts";
+import type { EngineResult, Grammar } from "../../grammar.ts";
+import { defineParser } from "../../grammar.ts";
+import { indexesOf } from "../../shared/text/indexes-of.ts";
+import { readJson } from "../../shared/json/json-payload.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { sglangParameters } from "../../sglang/sglang-parameters.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import { parsePythonInt } from "../../shared/python/python-number.ts";
+import type { Frame } from "../../shared/tags/tag-blocks.ts";
+import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import type { CompatCall } from "../../tool-call-parser.ts";
+import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { sglangVersion } from "../../sglang/sglang-version.ts";
+import { vllmKimiK2 } from "./vllm-kimi-k2.ts";
+
+const sectionOpen = "<|tool_calls_section_begin|>";
+const open = "<|tool_call_begin|>";
+const close = "<|tool_call_end|>";
+const argumentsOpen = "<|tool_call_argument_begin|>";
+
+const idPattern = /^(?:functions\.)?(?<name>[\p{L}\p{N}_.-]+):(?<index>\p{Nd}+)$/u;
+const counterPattern = /^\p{Nd}+$/u;
+
+/** A call as it is written: its id, and the text of its arguments. */
+interface CallParts {
+  readonly id: string;
+  readonly json: string;
+}
+
+/**
+ * SGLang's detector for Kimi K2. The arguments are passed on as they are written, and a call whose id
+ * is a bare number gets the name of the tool whose parameters fit best. Before 0.5.15 the number of the
+ * id was the call's index.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/kimik2_detector.py`.
+ */
+function detect(text: string, context: ParseContext): EngineResult {
+  const first = text.indexOf(sectionOpen);
+  if (first === -1) return { normalText: text, calls: [] };
+  const calls: CompatCall[] = [];
+  const countsCalls = isSince(sglangVersion(context), "0.5.15");
+  for (const { id, json } of findCalls(text)) {
+    const name = nameOfCall(id, json, context);
+    if (name === undefined) continue;
+    const toolIndex = countsCalls ? calls.length : Number(numberOfId(id));
+    calls.push({ name, argumentsText: json, toolIndex });
+  }
+  return { normalText: text.slice(0, first), calls };
+}
+
+/** Every id and argument text of the form that the engine's pattern finds. */
+function findCalls(text: string): CallParts[] {
+  const ends = findArgumentEnds(text);
+  const found: CallParts[] = [];
+  let position = 0;
+  let endIndex = 0;
+  for (const start of indexesOf(text, open)) {
+    if (start < position) continue;
+    const header = readHeader(text, start + open.length);
+    if (header === undefined) continue;
+    while ((ends[endIndex]?.brace ?? Infinity) <= header.jsonStart) endIndex += 1;
+    const end = ends[endIndex];
+    if (end === undefined) return found;
+    found.push({ id: header.id, json: text.slice(header.jsonStart, end.brace + 1) });
+    position = end.end;
+  }
+  return found;
+}
+
+/** Where arguments can end: at a closing brace with nothing but white space before the end marker. */
+function findArgumentEnds(text: string): { brace: number; end: number }[] {
+  return indexesOf(text, close).flatMap((marker) => {
+    let brace = marker - 1;
+    while (brace >= 0 && isPythonSpace(text.charCodeAt(brace))) brace -= 1;
+    return text[brace] === "}" ? [{ brace, end: marker + close.length }] : [];
+  });
+}
+
+function readHeader(text: string, start: number): { id: string; jsonStart: number } | undefined {
+  const idStart = skipSpace(text, start);
+  let idEnd = idStart;
+  while (idEnd < text.length && !/[<|]/.test(text[idEnd] ?? "")) {
+    if (isPythonSpace(text.charCodeAt(idEnd))) break;
+    idEnd += 1;
+  }
+  const markerStart = skipSpace(text, idEnd);
+  if (idEnd === idStart || !text.startsWith(argumentsOpen, markerStart)) return undefined;
+  const jsonStart = skipSpace(text, markerStart + argumentsOpen.length);
+  return text[jsonStart] === "{" ? { id: text.slice(idStart, idEnd), jsonStart } : undefined;
+}
+
+function skipSpace(text: string, start: number): number {
+  let index = start;
+  while (index < text.length && isPythonSpace(text.charCodeAt(index))) index += 1;
+  return index;
+}
+
+/** @throws PythonError where the engine does, and then loses all calls. */
+function nameOfCall(id: string, json: string, context: ParseContext): string | undefined {
+  const standard = idPattern.exec(id)?.groups;
+  if (standard === undefined && !counterPattern.test(id)) return undefined;
+  numberOfId(id);
+  return standard === undefined ? inferName(json, context) : standard["name"];
+}
+
+/** The number of an id that has one. @throws PythonError where it has too many digits for Python. */
+function numberOfId(id: string): bigint {
+  return parsePythonInt(idPattern.exec(id)?.groups?.["index"] ?? id);
+}
+
+function inferName(json: string, context: ParseContext): string | undefined {
+  const { tools } = context;
+  if (tools.length <= 1) return tools[0]?.name;
+  const value = catchPython(() => parsePythonJson(json), "JSONDecodeError");
+  if (!isPyDict(value)) return undefined;
+  let best: string | undefined;
+  let bestScore = -1;
+  for (const tool of tools) {
+    const properties = propertyNames(sglangParameters(tool, context) ?? null);
+    if (properties.size === 0) continue;
+    const overlap = [...value.keys()].filter((key) => properties.has(key)).length;
+    const score = 2 * overlap - value.size;
+    if (score <= bestScore) continue;
+    bestScore = score;
+    best = tool.name;
+  }
+  return best;
+}
+
+function propertyNames(parameters: unknown): ReadonlySet<string> {
+  if (!(parameters instanceof Map)) {
+    if (parameters === null) return new Set();
+    throw new PythonError("AttributeError", "the parameters of a tool are no object");
+  }
+  const properties: unknown = parameters.get("properties") ?? new Map();
+  if (properties instanceof Map) return new Set(properties.keys() as Iterable<string>);
+  throw new PythonError("AttributeError", "the properties of a tool are no object");
+}
+
+function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
+  const marker = inner.indexOf(argumentsOpen);
+  if (marker === -1) return [{ span, problem: malformed(`expected ${argumentsOpen}`) }];
+  const id = inner.slice(0, marker).trim();
+  const text = inner.slice(marker + argumentsOpen.length).trim();
+  const name = catchPython(() => nameOfCall(id, text, context));
+  const base = name === undefined ? { span, id } : { span, id, name };
+  const json = readJson(text);
+  if (json.type === "problem") {
+    return [{ ...base, problem: { status: "invalid-json", detail: json.detail } }];
+  }
+  if (name === undefined) {
+    const detail = `the call's id is ${JSON.stringify(id)}, expected functions.name:index`;
+    return [{ ...base, argumentValue: json.value, problem: { status: "missing-name", detail } }];
+  }
+  return [{ ...base, argumentValue: json.value, argumentsText: text }];
+}
+
+const grammar: Grammar = {
+  name: "kimi_k2",
+  aliases: [],
+  closers: /<\|tool_calls_section_end\|>/g,
+  markers: [sectionOpen],
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [sectionOpen], strips: false },
+      hasToolCall: (text) => text.includes(sectionOpen),
+      detect: (text, context) =>
+        catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },
+    }),
+    vllm: vllmKimiK2,
+  },
+  findBlocks: (text, context) =>
+    findTagBlocks(text, {
+      open,
+      close,
+      begins: /^\s*[^\s<|]*(?:\s*<\||$)/,
+      read: (frame) => readBlock(frame, context),
+    }),
+};
+
+/** Kimi K2: `functions.name:index`, then the arguments as JSON, between control tokens. */
+export const kimiK2 = defineParser(grammar);

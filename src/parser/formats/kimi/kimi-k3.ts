@@ -1,0 +1,125 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import type { Block } from "../../attempt.ts";
+import type { EngineResult } from "../../grammar.ts";
+import { defineParser } from "../../grammar.ts";
+import { kimiK3 as markers, readKimiK3Attributes, unwrapResponse } from "./kimi-k3-markup.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import { pythonPattern } from "../../shared/text/python-pattern.ts";
+import type { Frame } from "../../shared/tags/tag-blocks.ts";
+import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import type { CompatCall } from "../../tool-call-parser.ts";
+import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { vllmKimiK3 } from "./vllm-kimi-k3.ts";
+
+const separator = "<|sep|>";
+const callOpen = "<|open|>call";
+const callClose = "<|close|>call<|sep|>";
+const argumentOpen = "<|open|>argument";
+const argumentClose = "<|close|>argument<|sep|>";
+const spacePattern = pythonPattern(String.raw`\s`, "y");
+
+/** An element: its attributes, and what stands in it. */
+interface Element {
+  readonly attributes: ReadonlyMap<string, string>;
+  readonly body: string;
+}
+
+/** Elements that are closed, from left to right; an opening tag needs white space after its name. */
+function findElements(text: string, open: string, close: string): Element[] {
+  const found: Element[] = [];
+  let start = text.indexOf(open);
+  while (start !== -1) {
+    const headStart = start + open.length;
+    spacePattern.lastIndex = headStart;
+    if (!spacePattern.test(text)) {
+      start = text.indexOf(open, headStart);
+      continue;
+    }
+    const headEnd = text.indexOf(separator, headStart);
+    const bodyStart = headEnd + separator.length;
+    const bodyEnd = headEnd === -1 ? -1 : text.indexOf(close, bodyStart);
+    if (bodyEnd === -1) break;
+    const attributes = readKimiK3Attributes(text.slice(headStart, headEnd));
+    found.push({ attributes, body: text.slice(bodyStart, bodyEnd) });
+    start = text.indexOf(open, bodyEnd + close.length);
+  }
+  return found;
+}
+
+/** Arguments of type `string` are text; the others are JSON, or text where they are not. */
+function readArguments(body: string): PyDict {
+  return new Map(
+    findElements(body, argumentOpen, argumentClose).map((argument) => {
+      const key = argument.attributes.get("key") ?? "";
+      const type = argument.attributes.get("type") ?? "string";
+      if (type === "string") return [key, argument.body] as const;
+      const json = catchPython(() => parsePythonJson(argument.body), "JSONDecodeError");
+      return [key, json === undefined ? argument.body : json] as const;
+    }),
+  );
+}
+
+/**
+ * SGLang's detector for Kimi K3: the calls of the first tools channel.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/kimik3_detector.py`.
+ */
+function detect(text: string): EngineResult {
+  const start = text.indexOf(markers.toolsOpen);
+  if (start === -1) return { normalText: unwrapResponse(text), calls: [] };
+  const sectionStart = start + markers.toolsOpen.length;
+  const end = text.indexOf(markers.toolsClose, sectionStart);
+  const section = text.slice(sectionStart, end === -1 ? text.length : end);
+  const calls = catchPython(() => readCalls(section)) ?? [];
+  return { normalText: unwrapResponse(text.slice(0, start)), calls };
+}
+
+function readCalls(section: string): CompatCall[] {
+  const named = findElements(section, callOpen, callClose).flatMap(({ attributes, body }) => {
+    const name = attributes.get("tool") ?? "";
+    if (name === "") return [];
+    return [
+      { name, argumentsText: stringifyPythonJson(readArguments(body), { ensureAscii: false }) },
+    ];
+  });
+  return named.map((call, toolIndex) => ({ ...call, toolIndex }));
+}
+
+function readBlock({ span, inner }: Frame): Block[] {
+  const headEnd = inner.indexOf(separator);
+  if (headEnd === -1) return [{ span, problem: malformed(`expected ${separator}`) }];
+  const name = readKimiK3Attributes(inner.slice(0, headEnd)).get("tool");
+  const body = inner.slice(headEnd + separator.length);
+  const argumentValue: PyValue | undefined = catchPython(() => readArguments(body));
+  const base = { span, ...(name !== undefined && { name }) };
+  if (argumentValue === undefined)
+    return [{ ...base, problem: malformed("the arguments cannot be read") }];
+  const isClosed = body.split(argumentOpen).length === body.split(argumentClose).length;
+  const problem = isClosed ? {} : { problem: malformed(`expected ${argumentClose}`) };
+  return [{ ...base, argumentValue, ...problem }];
+}
+
+/** Kimi K3: call elements in the tools channel; each argument says its own type. */
+export const kimiK3 = defineParser({
+  name: "kimi_k3",
+  aliases: [],
+  closers: /<\|close\|>(?:tools|response|message)<\|sep\|>/g,
+  markers: [markers.toolsOpen],
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [], strips: false, holdsAll: true },
+      hasToolCall: (text) => text.includes(markers.toolsOpen),
+      detect,
+    }),
+    vllm: vllmKimiK3,
+  },
+  findBlocks: (text) =>
+    findTagBlocks(text, {
+      open: callOpen,
+      close: callClose,
+      begins: /^\s+\w+="|^\s*$/,
+      read: readBlock,
+    }),
+});

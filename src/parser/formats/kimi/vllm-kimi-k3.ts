@@ -1,0 +1,123 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import type { PyDict } from "../../../python/value.ts";
+import { readKimiK3Attributes } from "./kimi-k3-markup.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import { unicodePattern } from "../../shared/text/python-pattern.ts";
+import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
+import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+
+const open = String.raw`<\|open\|>\s*`;
+const close = String.raw`<\|close\|>\s*`;
+const separator = String.raw`\s*<\|sep\|>`;
+
+/** The engine allows white space inside its markers. */
+const toolsOpen = unicodePattern(`${open}tools${separator}`, "");
+const toolsClose = unicodePattern(`${close}tools${separator}`, "g");
+const responseOpen = unicodePattern(`${open}response${separator}`, "");
+const responseClose = unicodePattern(`${close}response${separator}`, "g");
+const messageClose = unicodePattern(`${close}message${separator}`, "g");
+
+/** The patterns of an element's two tags. */
+interface Tags {
+  readonly head: RegExp;
+  readonly close: RegExp;
+}
+
+function tagsOf(name: string): Tags {
+  return {
+    head: unicodePattern(String.raw`${open}${name}\s`, "g"),
+    close: unicodePattern(`${close}${name}${separator}`, "g"),
+  };
+}
+
+const callTags = tagsOf("call");
+const argumentTags = tagsOf("argument");
+const headEnd = "<|sep|>";
+
+/** Elements that are closed, from left to right: the text of their attributes, and what stands in them. */
+function findElements(
+  text: string,
+  tags: Tags,
+): { readonly head: string; readonly body: string }[] {
+  const found: { head: string; body: string }[] = [];
+  const head = new RegExp(tags.head);
+  for (let match = head.exec(text); match !== null; match = head.exec(text)) {
+    const end = text.indexOf(headEnd, head.lastIndex);
+    const bodyStart = end + headEnd.length;
+    const closing = end === -1 ? undefined : searchFrom(text, tags.close, bodyStart);
+    if (closing === undefined) break;
+    found.push({
+      head: text.slice(head.lastIndex, end),
+      body: text.slice(bodyStart, closing.start),
+    });
+    head.lastIndex = closing.end;
+  }
+  return found;
+}
+
+function searchFrom(
+  text: string,
+  pattern: RegExp,
+  from: number,
+): { readonly start: number; readonly end: number } | undefined {
+  const search = new RegExp(pattern);
+  search.lastIndex = from;
+  const match = search.exec(text);
+  return match === null ? undefined : { start: match.index, end: search.lastIndex };
+}
+
+function readCall(head: string, body: string): VllmCall[] {
+  const name = readKimiK3Attributes(head).get("tool") ?? "";
+  const argumentsText = stringifyPythonJson(readArguments(body), { ensureAscii: false });
+  return name === "" ? [] : [{ name, argumentsText }];
+}
+
+/** Arguments of type `string` are text; the others are JSON, or text where they are not. */
+function readArguments(body: string): PyDict {
+  return new Map(
+    findElements(body, argumentTags).map((argument) => {
+      const attributes = readKimiK3Attributes(argument.head);
+      const key = attributes.get("key") ?? "";
+      if ((attributes.get("type") ?? "string") === "string") return [key, argument.body] as const;
+      const json = catchPython(() => parsePythonJson(argument.body), "JSONDecodeError");
+      return [key, json === undefined ? argument.body : json] as const;
+    }),
+  );
+}
+
+/** The inside of the first response channel, and be it behind the calls; else what is before them. */
+function readContent(text: string, before: string): string {
+  const start = responseOpen.exec(text);
+  const bodyStart = start === null ? 0 : start.index + start[0].length;
+  const end = start === null ? undefined : searchFrom(text, responseClose, bodyStart);
+  return end === undefined ? unwrap(before) : text.slice(bodyStart, end.start);
+}
+
+function unwrap(text: string): string {
+  const start = responseOpen.exec(text);
+  const inner =
+    start === null ? text.replaceAll(responseClose, "") : text.slice(start.index + start[0].length);
+  return inner.replaceAll(messageClose, "");
+}
+
+function extract(text: string): VllmExtraction {
+  const start = toolsOpen.exec(text);
+  if (start === null) return { content: readContent(text, text), calls: [] };
+  const sectionStart = start.index + start[0].length;
+  const end = searchFrom(text, toolsClose, sectionStart)?.start;
+  const elements = findElements(text.slice(sectionStart, end), callTags);
+  const calls = catchPython(() => elements.flatMap(({ head, body }) => readCall(head, body)));
+  return calls === undefined
+    ? { content: text, calls: [] }
+    : { content: readContent(text, text.slice(0, start.index)), calls };
+}
+
+/**
+ * vLLM's parser for Kimi K3: the calls of the first tools channel; one that cannot be read loses all.
+ *
+ * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/kimi_k3_tool_parser.py`.
+ */
+export const vllmKimiK3 = sinceVllm033(
+  vllmReading({ release: { stops: [], strips: false, holdsAll: true }, extract }),
+);

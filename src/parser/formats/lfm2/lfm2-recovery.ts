@@ -1,0 +1,172 @@
+import { pythonStrip } from "../../../python/text/strip.ts";
+import { isPythonSpace } from "../../../python/text/white-space.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import type { Expression } from "../../shared/python-source/expression.ts";
+import { parseFirstStatement } from "../../shared/python-source/expression.ts";
+import { dropLeadingZeros, escapeControls, renameReserved, splitCalls } from "./lfm2-rewrites.ts";
+
+/** Calls that were read from a text, perhaps after a rewrite. */
+interface RecoveredStatement {
+  readonly statement: Expression | undefined;
+  /** Whether names of arguments that Python reserves were renamed. */
+  readonly isRenamed: boolean;
+}
+
+type Call = Extract<Expression, { type: "call" }>;
+
+/** How many readings of a broken string are tried; it keeps the time linear in the text. */
+const maxReadings = 32;
+
+/** @returns `undefined` where the text is no Python. */
+function parse(text: string): { readonly statement: Expression | undefined } | undefined {
+  return catchPython(() => ({ statement: parseFirstStatement(text) }), "SyntaxError", "ValueError");
+}
+
+/**
+ * Reads a statement of Python, or else the first rewrite of it that is Python: leading zeros, control
+ * characters and quotes in strings, reserved names.
+ *
+ * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/lfm2_detector.py`.
+ *
+ * @returns `undefined` where nothing helps.
+ */
+export function recoverStatement(text: string): RecoveredStatement | undefined {
+  const plain = parse(text);
+  if (plain !== undefined) return { ...plain, isRenamed: false };
+  for (const { source, isRenamed } of rewritesOf(text)) {
+    const found = parse(source);
+    if (found !== undefined) return { ...found, isRenamed };
+  }
+  return undefined;
+}
+
+/**
+ * As `recoverStatement()`, with the rewrites that vLLM tries: reserved names are renamed last.
+ *
+ * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/lfm2_tool_parser.py`.
+ */
+export function recoverVllmStatement(text: string): RecoveredStatement | undefined {
+  const plain = parse(text);
+  if (plain !== undefined) return { ...plain, isRenamed: false };
+  const escaped = escapeControls(dropLeadingZeros(text));
+  const requoted = requote(escaped, { keepsCalls: false });
+  const candidates = requoted === undefined ? [escaped] : [escaped, escapeControls(requoted)];
+  const renamed = renameReserved(candidates.at(-1) ?? escaped);
+  const sources = renamed === candidates.at(-1) ? candidates : [...candidates, renamed];
+  for (const source of sources) {
+    const found = parse(source);
+    if (found !== undefined) return { ...found, isRenamed: renamed !== candidates.at(-1) };
+  }
+  return undefined;
+}
+
+function* rewritesOf(text: string): Generator<{ source: string; isRenamed: boolean }> {
+  const escaped = escapeControls(dropLeadingZeros(text));
+  yield { source: escaped, isRenamed: false };
+  const requoted = requote(escaped);
+  const bases = requoted === undefined ? [escaped] : [escaped, escapeControls(requoted)];
+  if (bases[1] !== undefined) yield { source: bases[1], isRenamed: false };
+  for (const base of bases) {
+    const renamed = renameReserved(base);
+    if (renamed === base) continue;
+    yield { source: renamed, isRenamed: true };
+    const again = requote(renamed);
+    if (again !== undefined) yield { source: escapeControls(again), isRenamed: true };
+  }
+}
+
+/**
+ * The calls that can be read one by one from a block that cannot be read as a whole, by the way of
+ * cutting it that finds more of them.
+ */
+export function salvageCalls(text: string): { readonly call: Call; readonly isRenamed: boolean }[] {
+  let best: { call: Call; isRenamed: boolean }[] = [];
+  for (const respectsStrings of [true, false]) {
+    const segments = splitBlock(text, respectsStrings);
+    if (segments.length < 2) continue;
+    const calls = segments.flatMap((segment) => {
+      const found = recoverStatement(segment);
+      if (found?.statement?.type !== "call") return [];
+      return [{ call: found.statement, isRenamed: found.isRenamed }];
+    });
+    if (calls.length > best.length) best = calls;
+  }
+  return best;
+}
+
+function splitBlock(text: string, respectsStrings: boolean): string[] {
+  return splitCalls(pythonStrip(text), respectsStrings)
+    .map((segment) => pythonStrip(segment))
+    .filter((segment) => segment !== "");
+}
+
+/**
+ * Escapes the quotes inside the first string whose next quote cannot end it, where exactly one of its
+ * quotes can; `undefined` where no string is broken so, or several readings are possible.
+ */
+function requote(text: string, { keepsCalls = true } = {}): string | undefined {
+  const broken = findBrokenString(text);
+  if (broken === undefined) return undefined;
+  const { start, closers } = broken;
+  const callCount = splitBlock(text, false).length;
+  const winners: string[] = [];
+  for (const closer of closers.slice(0, maxReadings)) {
+    const candidate =
+      text.slice(0, start + 1) + escapeQuotes(text, start, closer) + text.slice(closer);
+    const found = parse(escapeControls(candidate));
+    if (found === undefined) continue;
+    if (keepsCalls && callCount > 1 && countCalls(found.statement) < callCount) continue;
+    winners.push(candidate);
+  }
+  return winners.length === 1 ? winners[0] : undefined;
+}
+
+/** The first string that the next quote of its kind cannot end, and the quotes that can. */
+function findBrokenString(text: string): { start: number; closers: number[] } | undefined {
+  for (let index = 0; index < text.length; index++) {
+    const quote = text[index];
+    if (quote !== "'" && quote !== '"') continue;
+    const first = nextQuote(text, index + 1, quote);
+    if (first === -1) return undefined;
+    if (!canEndString(text, first)) {
+      const closers: number[] = [];
+      for (let place = first; place !== -1; place = nextQuote(text, place + 1, quote)) {
+        if (canEndString(text, place)) closers.push(place);
+      }
+      return { start: index, closers };
+    }
+    index = first;
+  }
+  return undefined;
+}
+
+function nextQuote(text: string, start: number, quote: string): number {
+  let place = start;
+  while (place < text.length && text[place] !== quote) place += text[place] === "\\" ? 2 : 1;
+  return place < text.length ? place : -1;
+}
+
+function canEndString(text: string, place: number): boolean {
+  let next = place + 1;
+  while (next < text.length && isPythonSpace(text.charCodeAt(next))) next += 1;
+  return next < text.length && ",)]}:".includes(text[next] ?? "x");
+}
+
+/** The inside of a string, with a backslash before each of its quotes that has none. */
+function escapeQuotes(text: string, start: number, end: number): string {
+  const quote = text[start] ?? "";
+  return text
+    .slice(start + 1, end)
+    .replace(/(\\*)(['"])/g, (whole, slashes: string, character: string) =>
+      character !== quote || slashes.length % 2 === 1 ? whole : `${slashes}\\${character}`,
+    );
+}
+
+function countCalls(statement: Expression | undefined): number {
+  if (statement?.type === "list") return statement.items.filter(isCall).length;
+  return statement?.type === "call" ? 1 : 0;
+}
+
+function isCall({ type }: Expression): boolean {
+  return type === "call";
+}

@@ -1,0 +1,90 @@
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { pythonStrip } from "../../../python/text/strip.ts";
+import type { PyValue } from "../../../python/value.ts";
+import type { Block } from "../../attempt.ts";
+import type { EngineResult } from "../../grammar.ts";
+import { defineParser } from "../../grammar.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import type { Expression } from "../../shared/python-source/expression.ts";
+import { parseFirstStatement } from "../../shared/python-source/expression.ts";
+import { findPythonicBlocks } from "../../shared/python/pythonic-blocks.ts";
+import { findPythonicList } from "../../shared/python/pythonic-list.ts";
+import { readPythonicArgument } from "../../shared/python/pythonic-argument.ts";
+import type { CompatCall } from "../../tool-call-parser.ts";
+import { forwardsUnknown } from "../../sglang/base-json.ts";
+import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { vllmLlama4Pythonic, vllmPythonic } from "./vllm-pythonic.ts";
+
+function prepare(text: string): string {
+  return pythonStrip(text).replaceAll("<|python_start|>", "").replaceAll("<|python_end|>", "");
+}
+
+/**
+ * SGLang's detector for Llama 4's Python calls. Everything between the first and the last bracket that
+ * may belong to a list counts as one; an argument that is no constant, list or dictionary loses all
+ * calls.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/pythonic_detector.py`.
+ */
+function detect(whole: string, context: ParseContext): EngineResult {
+  const text = prepare(whole);
+  const match = findPythonicList(text);
+  if (match === undefined) return { normalText: text, calls: [] };
+  const [start, end] = match;
+  const calls = catchPython(() => readCalls(text.slice(start, end), context)) ?? [];
+  return { normalText: text.slice(0, start) + text.slice(end), calls };
+}
+
+function readCalls(source: string, context: ParseContext): CompatCall[] {
+  const list = parseFirstStatement(source);
+  if (list?.type !== "list" || !list.items.every(isCall)) return [];
+  return list.items.filter(isCall).flatMap((call, toolIndex): CompatCall[] => {
+    const { callee } = call;
+    if (callee.type !== "name") return [];
+    if (!context.toolPositions.has(callee.id) && !forwardsUnknown(context)) return [];
+    const values = new Map<string, PyValue>();
+    for (const { name: key = "null", value } of call.keywords) {
+      values.set(key, readPythonicArgument(value, strictArguments));
+    }
+    const argumentsText = stringifyPythonJson(values, { ensureAscii: false });
+    return [{ name: callee.id, argumentsText, toolIndex }];
+  });
+}
+
+const strictArguments = { names: new Map(), allowsTuples: false, allowsNegative: false } as const;
+
+function isCall(node: Expression): node is Extract<Expression, { type: "call" }> {
+  return node.type === "call";
+}
+
+function findBlocks(text: string): Block[] {
+  return findPythonicBlocks(text, strictArguments);
+}
+
+/** Llama 4: `[name(key=value), …]`. */
+export const pythonic = defineParser({
+  name: "pythonic",
+  aliases: [],
+  markers: ["<|python_start|>"],
+  closers: /<\|python_end\|>/g,
+  readings: {
+    sglang: sglangReading({
+      release: { stops: ["[", "<|python_"], strips: true },
+      hasToolCall: (text) => findPythonicList(prepare(text)) !== undefined,
+      detect,
+    }),
+    vllm: vllmPythonic,
+  },
+  findBlocks,
+});
+
+/** Llama 4 as vLLM names it, where `<|python_start|>` may stand before the list. */
+export const llama4Pythonic = defineParser({
+  name: "llama4_pythonic",
+  aliases: [],
+  markers: ["<|python_start|>"],
+  closers: /<\|python_end\|>/g,
+  readings: { vllm: vllmLlama4Pythonic },
+  findBlocks,
+});

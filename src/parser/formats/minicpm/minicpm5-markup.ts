@@ -1,0 +1,91 @@
+import { pythonStrip } from "../../../python/text/strip.ts";
+import { pythonPattern } from "../../shared/text/python-pattern.ts";
+import { parseXmlElement } from "../../shared/xml/xml-element.ts";
+
+/** How the format's calls begin and end. */
+export const miniCpmTags = { open: "<function", close: "</function>" } as const;
+
+const namePattern = pythonPattern(String.raw`<function\s+name=['"]([^'"]+)['"][^>]*>`, "");
+const parameterHead = pythonPattern(String.raw`<param\s+name=['"]([^'"]+)['"]>`, "g");
+const parameterClose = "</param>";
+
+/** A piece of the text: a call's block, or what stands between them. */
+interface MiniCpmPiece {
+  readonly text: string;
+  readonly isBlock: boolean;
+}
+
+/** Cuts the text at its blocks, each of which reaches to the next closing tag. */
+export function splitMiniCpmBlocks(text: string): MiniCpmPiece[] {
+  const { open, close } = miniCpmTags;
+  const pieces: MiniCpmPiece[] = [];
+  let position = 0;
+  for (;;) {
+    const start = text.indexOf(open, position);
+    const bodyEnd = start === -1 ? -1 : text.indexOf(close, start + open.length);
+    if (bodyEnd === -1) break;
+    pieces.push({ text: text.slice(position, start), isBlock: false });
+    position = bodyEnd + close.length;
+    pieces.push({ text: text.slice(start, position), isBlock: true });
+  }
+  return [...pieces, { text: text.slice(position), isBlock: false }];
+}
+
+/** A parameter as it is written; without a name where it has none. */
+interface MiniCpmParameter {
+  readonly name: string | undefined;
+  readonly text: string;
+  /** Whether it stands in a CDATA section, where no XML could be read. */
+  readonly isSection?: boolean;
+}
+
+/** A call as it is written. */
+export interface MiniCpmCall {
+  readonly name: string;
+  readonly parameters: readonly MiniCpmParameter[];
+}
+
+/** The call of a block that is well-formed XML. */
+export function readMiniCpmXml(block: string): MiniCpmCall | undefined {
+  const element = parseXmlElement(block);
+  if (element?.tag !== "function") return undefined;
+  const direct = element.children.filter(({ tag }) => tag === "param");
+  const nested = element.children.find(({ tag }) => tag === "arguments")?.children ?? [];
+  const parameters = direct.length > 0 ? direct : nested.filter(({ tag }) => tag === "param");
+  return {
+    name: pythonStrip(element.attributes.get("name") ?? ""),
+    parameters: parameters.map(({ attributes, text }) => ({ name: attributes.get("name"), text })),
+  };
+}
+
+/** What is written, where it is no XML; a parameter without a name comes first. */
+export function readMiniCpmPattern(block: string): MiniCpmCall | undefined {
+  const name = pythonStrip(namePattern.exec(block)?.[1] ?? "");
+  if (name === "") return undefined;
+  const parameters: MiniCpmParameter[] = hasNameless(block) ? [{ name: undefined, text: "" }] : [];
+  const head = new RegExp(parameterHead);
+  for (let match = head.exec(block); match !== null; match = head.exec(block)) {
+    const end = block.indexOf(parameterClose, head.lastIndex);
+    if (end === -1) break;
+    const text = block.slice(head.lastIndex, end);
+    const isSection = text.startsWith("<![CDATA[") && text.endsWith("]]>");
+    parameters.push({
+      name: pythonStrip(match[1] ?? ""),
+      text: isSection ? text.slice(9, -3) : text,
+      isSection,
+    });
+    head.lastIndex = end + parameterClose.length;
+  }
+  return { name, parameters };
+}
+
+/** Whether some `<param…>` tag has no name in it. */
+function hasNameless(block: string): boolean {
+  for (let start = block.indexOf("<param"); start !== -1;) {
+    const end = block.indexOf(">", start);
+    if (end === -1) return false;
+    if (!/(?<![\p{L}\p{N}_])name=/u.test(block.slice(start, end))) return true;
+    start = block.indexOf("<param", end);
+  }
+  return false;
+}

@@ -1,0 +1,149 @@
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { pythonStrip } from "../../../python/text/strip.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import { isPyDict } from "../../../python/value.ts";
+import { toolParameters } from "../../../message.ts";
+import type { Block } from "../../attempt.ts";
+import type { EngineResult } from "../../grammar.ts";
+import { defineParser } from "../../grammar.ts";
+import { isSince } from "../../engine-version.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import type { Frame } from "../../shared/tags/tag-blocks.ts";
+import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import type { CompatCall } from "../../tool-call-parser.ts";
+import { parseBaseJson } from "../../sglang/base-json.ts";
+import { minimaxNamespace, readNestedElements } from "./minimax-m3-elements.ts";
+import { sglangVersion } from "../../sglang/sglang-version.ts";
+import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { vllmMinimaxM3 } from "./vllm-minimax-m3.ts";
+
+const open = `${minimaxNamespace}<tool_call>`;
+const close = `${minimaxNamespace}</tool_call>`;
+const invokeOpen = `${minimaxNamespace}<invoke name="`;
+const invokeClose = `${minimaxNamespace}</invoke>`;
+
+/** White space between the namespace and a tag does not count. */
+const spacing = /\]<\]minimax\[>\[[ \t\r\n]+(?=<)/g;
+
+function normalize(text: string): string {
+  return text.replaceAll(spacing, minimaxNamespace);
+}
+
+/**
+ * SGLang's detector for MiniMax M3. Tags that do not match lose all calls of the turn.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/minimax_m3.py`.
+ */
+function detect(original: string, context: ParseContext): EngineResult {
+  const text = normalize(original);
+  const normal: string[] = [];
+  const calls: CompatCall[] = [];
+  let position = 0;
+  for (;;) {
+    const start = text.indexOf(open, position);
+    const end = start === -1 ? -1 : text.indexOf(close, start);
+    if (end === -1) break;
+    normal.push(text.slice(position, start));
+    calls.push(...readCalls(text.slice(start + open.length, end), context));
+    position = end + close.length;
+  }
+  return { normalText: normal.join("") + text.slice(position), calls };
+}
+
+function readCalls(block: string, context: ParseContext): CompatCall[] {
+  const calls: CompatCall[] = [];
+  for (const { text } of splitInvokes(block)) {
+    const invoke = readInvoke(text, context);
+    if (invoke === undefined) continue;
+    const entry = new Map<string, PyValue>([
+      ["name", invoke.name],
+      ["arguments", invoke.value],
+    ]);
+    // Without tools the name is taken as it is.
+    const read =
+      context.tools.length === 0 && isNew(context)
+        ? [{ name: invoke.name, argumentsText: writeJson(invoke.value), toolIndex: -1 }]
+        : (catchPython(() => parseBaseJson(entry, context)) ?? []);
+    // The engine numbers the calls of each block anew.
+    for (const call of read) calls.push({ ...call, toolIndex: calls.length });
+  }
+  return calls;
+}
+
+function isNew(context: ParseContext): boolean {
+  return isSince(sglangVersion(context), "0.5.23");
+}
+
+function splitInvokes(block: string): { text: string; start: number; end: number }[] {
+  const found: { text: string; start: number; end: number }[] = [];
+  let position = 0;
+  for (;;) {
+    const start = block.indexOf(invokeOpen, position);
+    const close = start === -1 ? -1 : block.indexOf(invokeClose, start);
+    if (close === -1) return found;
+    const end = close + invokeClose.length;
+    found.push({ text: block.slice(start + invokeOpen.length, close), start, end });
+    position = end;
+  }
+}
+
+function writeJson(value: PyValue): string {
+  return stringifyPythonJson(value, { ensureAscii: false });
+}
+
+/** @throws PythonError where the tags do not match. */
+function readInvoke(
+  text: string,
+  context: ParseContext,
+): { name: string; value: PyValue } | undefined {
+  const nameEnd = text.indexOf('">');
+  if (nameEnd === -1) return undefined;
+  const name = text.slice(0, nameEnd);
+  const tool = context.tools.find((candidate) => candidate.name === name);
+  const schema = tool === undefined ? undefined : toolParameters(tool);
+  const known: PyDict | undefined = isPyDict(schema) ? schema : undefined;
+  return { name, value: readNestedElements(text.slice(nameEnd + 2), known, isNew(context)) };
+}
+
+function readBlocks({ span, inner, innerStart }: Frame, context: ParseContext): Block[] {
+  const invokes = splitInvokes(inner);
+  if (invokes.length === 0) return [{ span, problem: malformed("expected an invoke element") }];
+  return invokes.map(({ text, start }, index) => {
+    const next = invokes[index + 1];
+    const from = index === 0 ? span[0] : innerStart + start;
+    const to = next === undefined ? span[1] : innerStart + next.start;
+    return readBlock([from, to], text, context);
+  });
+}
+
+function readBlock(span: Block["span"], text: string, context: ParseContext): Block {
+  const name = pythonStrip(text.slice(0, Math.max(0, text.indexOf('">'))));
+  const invoke = catchPython(() => readInvoke(normalize(text), context));
+  if (invoke === undefined) return { span, name, problem: malformed("the tags do not match") };
+  return { span, name: invoke.name, argumentValue: invoke.value };
+}
+
+/** MiniMax M3: nested elements, each tag behind a namespace marker. */
+export const minimaxM3 = defineParser({
+  name: "minimax-m3",
+  aliases: ["minimax_m3"],
+  markers: [open],
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [minimaxNamespace], strips: false },
+      needsNoTools: true,
+      hasToolCall: (text) => normalize(text).includes(open),
+      detect: (text, context) =>
+        catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },
+    }),
+    vllm: vllmMinimaxM3,
+  },
+  findBlocks: (text, context) =>
+    findTagBlocks(text, {
+      open,
+      close,
+      begins: /^\s*(?:\]<\]|$)/,
+      read: (frame) => readBlocks(frame, context),
+    }),
+});

@@ -1,0 +1,155 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { PythonError } from "../../../python/python-error.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import { isPyDict } from "../../../python/value.ts";
+import { toolParameters } from "../../../message.ts";
+import { findAttributeTag } from "../../shared/tags/attribute-tags.ts";
+import { holdsMuseCall, muse as markers } from "./muse-channels.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import type { EngineReading } from "../../grammar.ts";
+import type { MuseMessage } from "./muse-messages.ts";
+import { iterateMuseMessages } from "./muse-messages.ts";
+import type { VllmCall } from "../../vllm/vllm-reading.ts";
+import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+
+/** How one of the two models is read. */
+interface MuseVariant {
+  /** Whether a parameter that the tool's schema calls a string stays one, whatever it looks like. */
+  readonly keepsStrings: boolean;
+  /** Whom reasoning is addressed to; `undefined`: nobody. */
+  readonly reasoning: readonly (string | undefined)[];
+  readonly content: readonly (string | undefined)[];
+  /** Who else is no tool. */
+  readonly others: readonly string[];
+}
+
+/** Reads as `muse`, for Muse Spark. */
+export const museReading = createReading({
+  keepsStrings: true,
+  reasoning: [undefined, "self"],
+  content: ["user", "commentary"],
+  others: ["self", "user", "commentary", "developer"],
+});
+
+/** Reads as `muse_glimmer`. */
+export const museGlimmerReading = createReading({
+  keepsStrings: false,
+  reasoning: ["self"],
+  content: [undefined, "user"],
+  others: ["self", "user"],
+});
+
+/**
+ * vLLM's parsers for Muse: calls count in messages to tools, or anywhere where no message has a header.
+ *
+ * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/muse_tool_parser.py`.
+ */
+function createReading(variant: MuseVariant): EngineReading {
+  return sinceVllm033(
+    vllmReading({
+      release: { stops: [], strips: false, holdsAll: true },
+      extract(text, context) {
+        const messages = [...iterateMuseMessages(text)];
+        const content = contentOf(text, messages, variant);
+        if (!holdsMuseCall(text)) return { content, calls: [] };
+        const calls = catchPython(() => readCalls(text, messages, context, variant));
+        return calls === undefined ? undefined : { content, calls };
+      },
+    }),
+  );
+}
+
+function contentOf(
+  text: string,
+  messages: readonly MuseMessage[],
+  { content, reasoning }: MuseVariant,
+): string {
+  const bodiesTo = (recipients: readonly (string | undefined)[]): string =>
+    messages
+      .filter(({ recipient }) => recipients.includes(recipient))
+      .map(({ body }) => body)
+      .join("");
+  const shown = bodiesTo(content);
+  if (shown !== "" || bodiesTo(reasoning) !== "") return shown;
+  return text.includes(markers.message) ? "" : text;
+}
+
+/** @throws PythonError where the original does, which then leaves the text as it is. */
+function readCalls(
+  text: string,
+  messages: readonly MuseMessage[],
+  context: ParseContext,
+  { keepsStrings, others }: MuseVariant,
+): VllmCall[] {
+  const strings = keepsStrings ? stringParameters(context) : new Map<string, ReadonlySet<string>>();
+  const toTools = messages.filter(
+    ({ recipient }) => recipient !== undefined && !others.includes(recipient),
+  );
+  const isFramed = text.includes(markers.message);
+  const scoped = toTools.length > 0 ? toTools.map(({ body }) => body).join("\n") : text;
+  if (toTools.length === 0 && isFramed) return [];
+  return findInvokes(scoped).flatMap((invoke) => {
+    const tag = findAttributeTag(invoke, { name: "atem:invoke", attribute: "name" }, 0);
+    if (tag === undefined) return [];
+    const name = resolveName(tag.value, context);
+    const values = readArguments(invoke, strings.get(name));
+    return [{ name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) }];
+  });
+}
+
+function findInvokes(text: string): string[] {
+  const found: string[] = [];
+  const opening = /<atem:invoke(?![\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}])/gu;
+  for (let match = opening.exec(text); match !== null; match = opening.exec(text)) {
+    const close = text.indexOf(markers.invokeClose, opening.lastIndex);
+    if (close === -1) return found;
+    opening.lastIndex = close + markers.invokeClose.length;
+    found.push(text.slice(match.index, opening.lastIndex));
+  }
+  return found;
+}
+
+const parameterClose = "</atem:parameter>";
+
+function readArguments(invoke: string, strings: ReadonlySet<string> = new Set()): PyDict {
+  const values = new Map<string, PyValue>();
+  const parameter = { name: "atem:parameter", attribute: "name" };
+  let tag = findAttributeTag(invoke, parameter, 0);
+  while (tag !== undefined) {
+    const end = invoke.indexOf(parameterClose, tag.end);
+    if (end === -1) break;
+    const raw = invoke.slice(tag.end, end);
+    const json = strings.has(tag.value)
+      ? undefined
+      : catchPython(() => parsePythonJson(raw), "ValueError");
+    values.set(tag.value, json === undefined ? raw : json);
+    tag = findAttributeTag(invoke, parameter, end + parameterClose.length);
+  }
+  return values;
+}
+
+/** The template doubles a name without a namespace: `f.f` is `f`. */
+function resolveName(emitted: string, { toolPositions }: ParseContext): string {
+  if (toolPositions.has(emitted)) return emitted;
+  const dot = emitted.indexOf(".");
+  const head = emitted.slice(0, Math.max(dot, 0));
+  return head === emitted.slice(dot + 1) && toolPositions.has(head) ? head : emitted;
+}
+
+/** Names of parameters that are strings, by tool. */
+function stringParameters({ tools }: ParseContext): ReadonlyMap<string, ReadonlySet<string>> {
+  return new Map(
+    tools.flatMap((tool) => {
+      const parameters = toolParameters(tool);
+      if (tool.name === "" || !isPyDict(parameters)) return [];
+      const properties = parameters.get("properties") ?? new Map<string, PyValue>();
+      if (!isPyDict(properties)) throw new PythonError("AttributeError", "properties are no dict");
+      const strings = [...properties].filter(
+        ([, schema]) => isPyDict(schema) && schema.get("type") === "string",
+      );
+      return [[tool.name, new Set(strings.map(([key]) => key))] as const];
+    }),
+  );
+}

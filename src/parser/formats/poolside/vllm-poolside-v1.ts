@@ -1,0 +1,104 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { PythonError } from "../../../python/python-error.ts";
+import { pythonStrip } from "../../../python/text/strip.ts";
+import type { PyValue } from "../../../python/value.ts";
+import { isPyDict } from "../../../python/value.ts";
+import { toolParameters } from "../../../message.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
+import { unicodePattern } from "../../shared/text/python-pattern.ts";
+import { indexesOf } from "../../shared/text/indexes-of.ts";
+import { findArgPairs } from "../../shared/tags/arg-pairs.ts";
+import { betweenTags } from "../../shared/tags/between-tags.ts";
+import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
+import { vllmReading } from "../../vllm/vllm-reading.ts";
+
+const open = "<tool_call>";
+const close = "</tool_call>";
+const edgeSpace = unicodePattern(String.raw`^\s+|(?<!\s)\s+$`, "g");
+
+function extract(text: string, context: ParseContext): VllmExtraction | undefined {
+  const read = context.engineVersion === "0.24" ? readOldCall : readCall;
+  const calls = betweenTags(text, open, close).flatMap((inner) => read(inner, context));
+  if (calls.length === 0) return undefined;
+  const before = text.slice(0, text.indexOf(open));
+  return { content: pythonStrip(before) === "" ? "" : before, calls };
+}
+
+function readOldCall(inner: string, context: ParseContext): VllmCall[] {
+  const lineEnd = inner.indexOf("\n");
+  if (lineEnd === -1) return [];
+  const name = pythonStrip(inner.slice(0, lineEnd));
+  const values = new Map<string, PyValue>();
+  for (const [rawKey, rawValue] of findArgPairs(inner.slice(lineEnd + 1), { unicodeSpace: true })) {
+    const key = pythonStrip(rawKey);
+    const text = pythonStrip(rawValue);
+    values.set(key, isText(name, key, context) ? text : deserialize(text));
+  }
+  return [{ name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) }];
+}
+
+/** Since 0.33 the name may be followed by its arguments at once, and text keeps its white space. */
+function readCall(inner: string, context: ParseContext): VllmCall[] {
+  const starts = [0, ...indexesOf(inner, open).map((start) => start + open.length)];
+  for (const start of starts) {
+    const found = readHead(inner.slice(start));
+    if (found === undefined) continue;
+    const values = new Map<string, PyValue>();
+    for (const [rawKey, text] of findArgPairs(found.body, { unicodeSpace: true })) {
+      const key = pythonStrip(rawKey);
+      const isVerbatim = isText(found.name, key, context);
+      values.set(key, isVerbatim ? text : deserialize(pythonStrip(text)));
+    }
+    const argumentsText = stringifyPythonJson(values, { ensureAscii: false });
+    return [{ name: found.name, argumentsText }];
+  }
+  return [];
+}
+
+/** A name on one line, and what follows it: nothing, or arguments. */
+function readHead(text: string): { name: string; body: string } | undefined {
+  const tag = text.indexOf("<");
+  const head = tag === -1 ? text : text.slice(0, tag);
+  if (tag !== -1 && !text.startsWith("<arg_key>", tag)) return undefined;
+  const name = head.replace(edgeSpace, "");
+  // Of white space alone, anything but line breaks is taken for a name.
+  const isName = name === "" ? /[^\n]/.test(head) : !name.includes("\n");
+  return isName ? { name: pythonStrip(name), body: text.slice(head.length) } : undefined;
+}
+
+/** @throws PythonError where a schema is not what the engine expects. */
+function isText(name: string, key: string, { tools }: ParseContext): boolean {
+  const tool = tools.find((candidate) => candidate.name === name);
+  const parameters = tool === undefined ? null : (toolParameters(tool) ?? null);
+  if (parameters === null) return false;
+  const properties = asDict(parameters).get("properties") ?? new Map<string, PyValue>();
+  const schema = asDict(properties).get(key) ?? new Map<string, PyValue>();
+  return asDict(schema).get("type") === "string";
+}
+
+function asDict(value: PyValue): ReadonlyMap<string, PyValue> {
+  if (isPyDict(value)) return value;
+  throw new PythonError("AttributeError", "a schema is no object");
+}
+
+function deserialize(text: string): PyValue {
+  const json = catchPython(() => parsePythonJson(text), "JSONDecodeError");
+  if (json !== undefined) return json;
+  const literal = catchPython(() => evaluatePythonLiteral(text), "ValueError", "SyntaxError");
+  if (literal?.isJson === false) throw new PythonError("TypeError", "not JSON serializable");
+  return literal === undefined ? text : literal.value;
+}
+
+/**
+ * vLLM's parser for Poolside's Laguna: up to 0.24 the name needs its own line; unknown tools are
+ * handed on.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/poolside_v1_tool_parser.py`.
+ */
+export const vllmPoolsideV1 = vllmReading({
+  release: { stops: [open], strips: true },
+  extract: (text, context) => catchPython(() => extract(text, context)),
+});

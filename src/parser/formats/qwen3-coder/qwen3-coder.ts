@@ -1,0 +1,221 @@
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { PythonError } from "../../../python/python-error.ts";
+import type { PyValue } from "../../../python/value.ts";
+import { isPyDict } from "../../../python/value.ts";
+import type { Block, Diagnostic } from "../../attempt.ts";
+import type { EngineResult } from "../../grammar.ts";
+import { defineParser } from "../../grammar.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { sglangParameters } from "../../sglang/sglang-parameters.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import type { Frame } from "../../shared/tags/tag-blocks.ts";
+import { findTagBlocks, malformed, unclosed } from "../../shared/tags/tag-blocks.ts";
+import type { CompatCall } from "../../tool-call-parser.ts";
+import { betweenTags } from "../../shared/tags/between-tags.ts";
+import { convertQwen3CoderValue } from "./qwen3-coder-value.ts";
+import { isSince } from "../../engine-version.ts";
+import { sglangVersion } from "../../sglang/sglang-version.ts";
+import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { vllmQwen3Coder } from "./vllm-qwen3-coder.ts";
+import { byVersion } from "../../vllm/vllm-reading.ts";
+import { vllmStep3p5 } from "../step/vllm-step3p5.ts";
+
+const open = "<tool_call>";
+const close = "</tool_call>";
+const functionOpen = "<function=";
+const functionClose = "</function>";
+const parameterOpen = "<parameter=";
+const parameterClose = "</parameter>";
+
+/** A function as it stands in a block: everything from its name to its closing tag. */
+interface FunctionText {
+  readonly start: number;
+  readonly end: number;
+  readonly body: string;
+  readonly closed: boolean;
+}
+
+/**
+ * SGLang's detector for Qwen3-Coder: every closing tag may be missing, so that a call that was cut
+ * off is reported with what is there.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/qwen3_coder_detector.py`.
+ */
+function detect(text: string, context: ParseContext): EngineResult {
+  const first = text.indexOf(open);
+  if (first === -1) return { normalText: text, calls: [] };
+  const closed = betweenTags(text, open, close);
+  const inners = closed.length > 0 ? closed : [text];
+  const calls: CompatCall[] = [];
+  for (const inner of inners) {
+    for (const { body } of findFunctions(inner)) {
+      const call = readFunction(body, context);
+      if (call === undefined) continue;
+      const argumentsText = writeArguments(call);
+      calls.push({ name: call.name, argumentsText, toolIndex: calls.length });
+    }
+  }
+  return { normalText: text.slice(0, first), calls };
+}
+
+function findFunctions(text: string): FunctionText[] {
+  const found: FunctionText[] = [];
+  let position = 0;
+  for (;;) {
+    const start = text.indexOf(functionOpen, position);
+    if (start === -1) return found;
+    const bodyStart = start + functionOpen.length;
+    const bodyEnd = text.indexOf(functionClose, bodyStart);
+    const closed = bodyEnd !== -1;
+    const end = closed ? bodyEnd + functionClose.length : text.length;
+    found.push({ start, end, closed, body: text.slice(bodyStart, closed ? bodyEnd : text.length) });
+    position = end;
+  }
+}
+
+/** A call that was read; `isJson` is false where an argument has no JSON. */
+interface FunctionCall {
+  readonly name: string;
+  readonly values: ReadonlyMap<string, PyValue>;
+  readonly isJson: boolean;
+}
+
+function readFunction(body: string, context: ParseContext): FunctionCall | undefined {
+  const nameEnd = body.indexOf(">");
+  if (nameEnd === -1) return undefined;
+  const name = body.slice(0, nameEnd);
+  const schemas = findParameterSchemas(name, context);
+  const values = new Map<string, PyValue>();
+  let isJson = true;
+  for (const { text } of findParameters(body.slice(nameEnd + 1))) {
+    const keyEnd = text.indexOf(">");
+    if (keyEnd === -1) continue;
+    const key = text.slice(0, keyEnd);
+    const literal = convertQwen3CoderValue(trimLineBreaks(text.slice(keyEnd + 1)), {
+      key,
+      schemas,
+      context,
+    });
+    isJson &&= literal.isJson;
+    values.set(key, literal.value);
+  }
+  return { name, values, isJson };
+}
+
+function writeArguments({ values, isJson }: FunctionCall): string {
+  if (!isJson) throw new PythonError("TypeError", "an argument is not JSON serializable");
+  return stringifyPythonJson(values, { ensureAscii: false });
+}
+
+/** One line break is cut off at either end. */
+function trimLineBreaks(text: string): string {
+  const cut = text.startsWith("\n") ? text.slice(1) : text;
+  return cut.endsWith("\n") ? cut.slice(0, -1) : cut;
+}
+
+/** The parameters of a function: each ends at its closing tag, the next parameter, or the end. */
+function findParameters(text: string): { text: string; closed: boolean }[] {
+  const found: { text: string; closed: boolean }[] = [];
+  const stop = /<\/parameter>|<parameter=|<\/function>/g;
+  // Python's `$` also matches before a line break that ends the text.
+  const textEnd = text.endsWith("\n") ? text.length - 1 : text.length;
+  let position = 0;
+  for (;;) {
+    const start = text.indexOf(parameterOpen, position);
+    if (start === -1) return found;
+    const bodyStart = start + parameterOpen.length;
+    stop.lastIndex = bodyStart;
+    const match = stop.exec(text);
+    const end = match === null ? Math.max(textEnd, bodyStart) : match.index;
+    const closed = match?.[0] === parameterClose;
+    found.push({ text: text.slice(bodyStart, end), closed });
+    position = closed ? end + parameterClose.length : end;
+  }
+}
+
+/** The schemas of a tool's parameters; a tool without `properties` is itself taken for them. */
+function findParameterSchemas(name: string, context: ParseContext): PyValue {
+  const tool = context.tools.find((candidate) => {
+    return candidate.name === name && (candidate.openai.get("type") ?? "function") === "function";
+  });
+  const parameters = tool === undefined ? undefined : sglangParameters(tool, context);
+  if (!isPyDict(parameters)) return new Map();
+  if (isSince(sglangVersion(context), "0.5.23")) {
+    const properties = parameters.get("properties");
+    return isPyDict(properties) && properties.size > 0 ? properties : parameters;
+  }
+  return parameters.has("properties") ? (parameters.get("properties") ?? null) : parameters;
+}
+
+function readBlocks({ span, inner, innerStart }: Frame, context: ParseContext): Block[] {
+  const functions = findFunctions(inner);
+  if (functions.length === 0) return [{ span, problem: malformed(`expected ${functionOpen}`) }];
+  return functions.map((found, index) => {
+    const start = index === 0 ? span[0] : innerStart + found.start;
+    const next = functions[index + 1];
+    const end = next === undefined ? span[1] : innerStart + next.start;
+    return readBlock([start, end], found, context);
+  });
+}
+
+function readBlock(span: Block["span"], found: FunctionText, context: ParseContext): Block {
+  const call = catchPython(() => readFunction(found.body, context));
+  if (call === undefined) return { span, problem: malformed("expected > after the name") };
+  const base = { span, name: call.name };
+  if (!call.isJson) return { ...base, problem: malformed("an argument cannot be written as JSON") };
+  const problem = checkStructure(found);
+  return { ...base, argumentValue: call.values, ...(problem !== undefined && { problem }) };
+}
+
+function checkStructure(found: FunctionText): Diagnostic | undefined {
+  if (!found.closed) return unclosed(functionClose);
+  const parameters = findParameters(found.body);
+  if (parameters.some(({ closed }) => !closed)) return malformed(`expected ${parameterClose}`);
+  return parameters.some(({ text }) => !text.includes(">"))
+    ? malformed("expected > after a parameter's name")
+    : undefined;
+}
+
+const sglang = sglangReading({
+  release: { stops: [open], strips: false },
+  hasToolCall: (text) => text.includes(open),
+  detect: (text, context) =>
+    catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },
+});
+
+function findBlocks(text: string, context: ParseContext): Block[] {
+  return qwen3CoderBlocks(text, context, { open, close });
+}
+
+/** The blocks of a format that puts Qwen3-Coder's calls between tags. */
+export function qwen3CoderBlocks(
+  text: string,
+  context: ParseContext,
+  tags: { readonly open: string; readonly close: string },
+): Block[] {
+  return findTagBlocks(text, {
+    ...tags,
+    begins: /^\s*(?:<function=|$)/,
+    read: (frame) => readBlocks(frame, context),
+  });
+}
+
+const markers = [`${open}\n${functionOpen}`, functionOpen];
+
+/** Qwen3-Coder: `<function=name><parameter=key>value</parameter></function>`. */
+export const qwen3Coder = defineParser({
+  name: "qwen3_coder",
+  aliases: ["qwen3_xml", "nanbeige"],
+  markers,
+  readings: { sglang, vllm: vllmQwen3Coder },
+  findBlocks,
+});
+
+/** Step-3.5, which writes calls as Qwen3-Coder does; SGLang reads them in the same way, vLLM not. */
+export const step3p5 = defineParser({
+  name: "step3p5",
+  aliases: [],
+  markers,
+  readings: { sglang, vllm: byVersion(vllmStep3p5, vllmQwen3Coder) },
+  findBlocks,
+});

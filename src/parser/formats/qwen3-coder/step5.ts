@@ -1,0 +1,18 @@
+import { defineParser } from "../../grammar.ts";
+import { qwen3CoderBlocks } from "./qwen3-coder.ts";
+import { vllmStep5 } from "./vllm-qwen3-coder.ts";
+
+const open = "<tool_call>";
+
+/**
+ * Step 5: Qwen3-Coder's calls, beside which white space counts.
+ *
+ * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/step5_tool_parser.py`.
+ */
+export const step5 = defineParser({
+  name: "step5",
+  aliases: [],
+  markers: [open],
+  readings: { vllm: vllmStep5 },
+  findBlocks: (text, context) => qwen3CoderBlocks(text, context, { open, close: "</tool_call>" }),
+});

@@ -1,0 +1,92 @@
+import type { PyDict } from "../../../python/value.ts";
+import { isPyList } from "../../../python/value.ts";
+import { translatePattern } from "./python-regex.ts";
+import { templateProblem } from "./template-problem.ts";
+import { searchLiterals, searchPattern, type TemplateSearch } from "./template-search.ts";
+
+/** What opens or closes a region: one of several literals, or a pattern. */
+export interface Anchor {
+  readonly search: TemplateSearch;
+  /** Absent for a pattern. */
+  readonly literals?: readonly string[];
+  /** Whether more text could lengthen a match that ends where the text does. */
+  readonly canGrow: boolean;
+  readonly canBeEmpty: boolean;
+  /** Names of the pattern's groups. */
+  readonly names: readonly string[];
+}
+
+/**
+ * Reads `key` (a text, or a list of texts) or `key_pattern` of a template's object; `undefined` where it
+ * has neither.
+ *
+ * @throws UsageError
+ */
+export function compileAnchor(spec: PyDict, key: string, place: string): Anchor | undefined {
+  const pattern = spec.get(`${key}_pattern`);
+  const literal = spec.get(key);
+  if (literal !== undefined && pattern !== undefined) {
+    throw templateProblem(`${place} has both ${key} and ${key}_pattern, expected one of them`);
+  }
+  if (literal !== undefined) {
+    const literals = isPyList(literal) ? literal : [literal];
+    const texts = literals.filter((each) => typeof each === "string" && each !== "") as string[];
+    if (texts.length < literals.length || texts.length === 0) {
+      throw templateProblem(`${place}.${key} is no text or list of texts, none of them empty`);
+    }
+    return fromLiterals([...new Set(texts)]);
+  }
+  if (pattern === undefined) return undefined;
+  if (typeof pattern !== "string") throw templateProblem(`${place}.${key}_pattern is no text`);
+  const where = `${place}.${key}_pattern`;
+  const { source, canBeEmpty, names } = translatePattern(pattern, where);
+  return { search: searchPattern(source, where), canGrow: true, canBeEmpty, names };
+}
+
+function fromLiterals(literals: readonly string[]): Anchor {
+  // The longest first, as far as several fit.
+  const ordered = literals.toSorted((left, right) => right.length - left.length);
+  return {
+    search: searchLiterals(ordered),
+    literals,
+    canGrow: literals.some((left) =>
+      literals.some((right) => left !== right && left.startsWith(right)),
+    ),
+    canBeEmpty: false,
+    names: [],
+  };
+}
+
+/** A match of an anchor. */
+export interface AnchorMatch {
+  readonly start: number;
+  readonly end: number;
+  /** What the named groups that took part hold. */
+  readonly captures: ReadonlyMap<string, string>;
+}
+
+/** Searches one anchor in a text from places that only ever grow: each stretch is looked at once. */
+export class AnchorSearch {
+  readonly #anchor: Anchor;
+  readonly #text: string;
+  #found: AnchorMatch | undefined | "unknown" = "unknown";
+
+  constructor(anchor: Anchor, text: string) {
+    this.#anchor = anchor;
+    this.#text = text;
+  }
+
+  /** The first match that starts at the place or behind it. */
+  from(place: number): AnchorMatch | undefined {
+    if (this.#found === "unknown" || (this.#found !== undefined && this.#found.start < place)) {
+      this.#found = this.#search(place);
+    }
+    return this.#found;
+  }
+
+  #search(place: number): AnchorMatch | undefined {
+    const match = this.#anchor.search(this.#text, place);
+    if (match === undefined) return undefined;
+    return { start: match.start, end: match.end, captures: match.groups() };
+  }
+}

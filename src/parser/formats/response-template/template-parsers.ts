@@ -1,0 +1,71 @@
+import { UsageError } from "../../../errors.ts";
+import type { PyDict } from "../../../python/value.ts";
+import { toPyValue } from "../../../python/value.ts";
+import { defineParser } from "../../grammar.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { beamTemplate } from "./beam-template.ts";
+import { findTemplateBlocks } from "./blocks.ts";
+import type { ResponseTemplate } from "./response-template.ts";
+import { detectTemplateCalls, walkCalls } from "./sglang-calls.ts";
+import { templateOfModel } from "./template-of-model.ts";
+import { extractTemplateCalls } from "./vllm-calls.ts";
+import type { ToolCallParser } from "../../tool-call-parser.ts";
+import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+import { sglangReading } from "../../sglang/sglang-reading.ts";
+
+interface TemplateParser extends Pick<ToolCallParser, "name" | "aliases" | "markers"> {
+  readonly closingStops?: readonly string[];
+  /** The template where the model has none. */
+  readonly fallback?: PyDict;
+}
+
+/** What calls end with may end the turn as well: nothing can be released before that. */
+const release = { stops: [], strips: false, holdsAll: true } as const;
+
+function defineTemplateParser({ fallback, ...parser }: TemplateParser): ToolCallParser {
+  const templateOf = ({ responseTemplate, dialect }: ParseContext): ResponseTemplate => {
+    const template = templateOfModel(responseTemplate ?? fallback, dialect);
+    if (template.toolCalls !== undefined) return template;
+    throw new UsageError("Cannot parse with the response template: it has no field tool_calls");
+  };
+  return defineParser({
+    ...parser,
+    readings: {
+      sglang: {
+        release,
+        read: (text, context) => {
+          const template = templateOf(context);
+          return sglangReading({
+            release,
+            hasToolCall: (each) =>
+              walkCalls(each, template).regions.some(({ field }) => field === template.toolCalls),
+            detect: (each) => detectTemplateCalls(each, template, context),
+          }).read(text, context);
+        },
+      },
+      vllm: sinceVllm033(
+        vllmReading({
+          release,
+          extract: (text, context) => extractTemplateCalls(text, templateOf(context), context),
+        }),
+      ),
+    },
+    findBlocks: (text, context) => findTemplateBlocks(text, templateOf(context), context),
+  });
+}
+
+/** Whatever the model's own response template describes. */
+export const responseTemplate = defineTemplateParser({
+  name: "response_template",
+  aliases: ["hf"],
+  markers: [],
+});
+
+/** Beam: a channel with a recipient, and elements with one parameter each. */
+export const beam = defineTemplateParser({
+  name: "beam",
+  aliases: [],
+  markers: ["<|constrain|>xml<|message|>"],
+  closingStops: ["<|call|>"],
+  fallback: toPyValue(beamTemplate) as PyDict,
+});

@@ -1,0 +1,55 @@
+import { describeError } from "../../../errors.ts";
+import { compilePattern, type PatternMatch } from "../../../pattern/compile-pattern.ts";
+import { StepBudget, StepLimitError } from "../../../pattern/step-budget.ts";
+import { templateProblem } from "./template-problem.ts";
+
+/** The first match in a text from a place on. */
+export type TemplateSearch = (text: string, from: number) => PatternMatch | undefined;
+
+/** Steps that a search costs at most, and those of each character of the text. */
+const baseSteps = 1_000_000;
+const stepsPerCharacter = 100;
+
+/**
+ * Makes the search for a template's pattern, which runs on what a policy writes: in linear time.
+ *
+ * @param source - As JavaScript writes it, for the flags `u` and `s`.
+ * @throws UsageError for a pattern that is too large; from the search, where a text takes too many steps.
+ */
+export function searchPattern(source: string, place: string): TemplateSearch {
+  const { find } = compile(source, place);
+  return (text, from) => {
+    try {
+      return find(text, from, new StepBudget(baseSteps + stepsPerCharacter * text.length));
+    } catch (error) {
+      if (!(error instanceof StepLimitError)) throw error;
+      throw templateProblem(
+        `${place} is too slow for a turn of ${text.length} characters: ${error.message}`,
+      );
+    }
+  };
+}
+
+function compile(source: string, place: string) {
+  try {
+    return compilePattern(source, { isDotAll: true });
+  } catch (error) {
+    throw templateProblem(`${place} cannot be used: ${describeError(error)}`);
+  }
+}
+
+/** Makes the search for the first of several literals, which are tried in their order. */
+export function searchLiterals(literals: readonly string[]): TemplateSearch {
+  const pattern = new RegExp(literals.map(escapePattern).join("|"), "gsu");
+  return (text, from) => {
+    pattern.lastIndex = from;
+    const match = pattern.exec(text);
+    if (match === null) return undefined;
+    return { start: match.index, end: pattern.lastIndex, groups: () => new Map() };
+  };
+}
+
+/** The text as a pattern that matches it, for the flag `u`. */
+export function escapePattern(text: string): string {
+  return text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
+}

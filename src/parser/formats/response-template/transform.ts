@@ -1,0 +1,53 @@
+import { PythonError, PythonValueError } from "../../../python/python-error.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import { isPyDict, isPyList } from "../../../python/value.ts";
+import { wordClass } from "./python-regex.ts";
+
+const path = `[${wordClass}]+(?:\\.[${wordClass}]+)*`;
+const placeholder = new RegExp(`\\{(${path})\\}`, "u");
+const wholePlaceholder = new RegExp(`^\\{(${path})\\}$`, "u");
+
+/**
+ * Fills a transform: each text that is a placeholder, such as `{content.name}`, becomes the value that
+ * it names.
+ *
+ * @throws PythonError where a placeholder names nothing.
+ */
+export function applyTransform(transform: PyValue, scope: PyDict): PyValue {
+  if (isPyDict(transform)) {
+    return new Map([...transform].map(([key, value]) => [key, applyTransform(value, scope)]));
+  }
+  if (isPyList(transform)) return transform.map((item) => applyTransform(item, scope));
+  if (typeof transform !== "string") return transform;
+  const [, named] = wholePlaceholder.exec(transform) ?? [];
+  return named === undefined ? transform : lookUp(named, scope);
+}
+
+function lookUp(named: string, scope: PyDict): PyValue {
+  const [root = "", ...keys] = named.split(".");
+  let value = scope.get(root);
+  if (value === undefined) throw new PythonError("KeyError", `'{${named}}' is not defined`);
+  for (const key of keys) {
+    const member: PyValue | undefined = isPyDict(value) ? value.get(key) : undefined;
+    if (member === undefined) throw new PythonValueError(`'{${named}}' is missing '${key}'`);
+    value = member;
+  }
+  return value;
+}
+
+/** A text of the transform that mixes a placeholder with other text, where there is one. */
+export function findMixedText(transform: PyValue): string | undefined {
+  if (isPyDict(transform)) return findFirst([...transform.values()]);
+  if (isPyList(transform)) return findFirst(transform);
+  if (typeof transform !== "string") return undefined;
+  const isMixed = placeholder.test(transform) && !wholePlaceholder.test(transform);
+  return isMixed ? transform : undefined;
+}
+
+function findFirst(values: readonly PyValue[]): string | undefined {
+  for (const value of values) {
+    const found = findMixedText(value);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

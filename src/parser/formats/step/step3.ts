@@ -1,0 +1,151 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { pythonTruthy } from "../../../python/truthy.ts";
+import { PythonError } from "../../../python/python-error.ts";
+import { pythonStrip } from "../../../python/text/strip.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import { isPyDict } from "../../../python/value.ts";
+import type { Block } from "../../attempt.ts";
+import type { EngineResult } from "../../grammar.ts";
+import { defineParser } from "../../grammar.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { sglangParameters } from "../../sglang/sglang-parameters.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import type { PythonLiteral } from "../../shared/python/python-literal.ts";
+import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
+import type { Frame } from "../../shared/tags/tag-blocks.ts";
+import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { forwardsUnknown, parseBaseJson } from "../../sglang/base-json.ts";
+import { betweenTags } from "../../shared/tags/between-tags.ts";
+import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { vllmStep3 } from "./vllm-step3.ts";
+
+const sectionOpen = "<｜tool_calls_begin｜>";
+const sectionClose = "<｜tool_calls_end｜>";
+const open = "<｜tool_call_begin｜>";
+const close = "<｜tool_call_end｜>";
+const separator = "<｜tool_sep｜>";
+const invokeHead = /<steptml:invoke name="([^"]+)">/g;
+const invokeClose = "</steptml:invoke>";
+const parameterPattern = /<steptml:parameter name="([^"]+)">([^<]*)<\/steptml:parameter>/g;
+
+/** A call that was read; `isJson` is false where an argument has no JSON. */
+interface ReadCall {
+  readonly name: string;
+  readonly values: PyDict;
+  readonly isJson: boolean;
+}
+
+/**
+ * SGLang's detector for Step-3. Both markers of the section are needed; values hold no `<`, and a call
+ * without parameters must hold something all the same.
+ *
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/step3_detector.py`.
+ */
+function detect(text: string, context: ParseContext): EngineResult {
+  const start = text.indexOf(sectionOpen);
+  const end = start === -1 ? -1 : text.indexOf(sectionClose, start + sectionOpen.length);
+  if (end === -1) return { normalText: text, calls: [] };
+  const section = text.slice(start + sectionOpen.length, end);
+  const calls = betweenTags(section, open, close).flatMap((inner) => {
+    const call = readCall(inner, context);
+    if (call === undefined) return [];
+    const isReported = context.toolPositions.has(call.name) || forwardsUnknown(context);
+    if (!call.isJson && isReported) {
+      throw new PythonError("TypeError", "an argument is not JSON serializable");
+    }
+    const entry = new Map<string, PyValue>([
+      ["name", call.name],
+      ["arguments", call.values],
+    ]);
+    return parseBaseJson(entry, context);
+  });
+  return { normalText: text.slice(0, start) + text.slice(end + sectionClose.length), calls };
+}
+
+function readCall(inner: string, context: ParseContext): ReadCall | undefined {
+  const typeEnd = inner.indexOf(separator);
+  if (typeEnd === -1 || pythonStrip(inner.slice(0, typeEnd)) !== "function") return undefined;
+  const invoke = findInvoke(inner.slice(typeEnd + separator.length));
+  if (invoke === undefined) return undefined;
+  const { name, body } = invoke;
+  const values = new Map<string, PyValue>();
+  let isJson = true;
+  for (const [, key = "", raw = ""] of body.matchAll(parameterPattern)) {
+    const text = pythonStrip(raw);
+    const literal = isTyped(name, key, context) ? readLiteral(text) : { value: text, isJson: true };
+    isJson &&= literal.isJson;
+    values.set(key, literal.value);
+  }
+  return { name, values, isJson };
+}
+
+/** The first invoke element whose body is not empty. */
+function findInvoke(text: string): { name: string; body: string } | undefined {
+  for (const match of text.matchAll(invokeHead)) {
+    const bodyStart = match.index + match[0].length;
+    const bodyEnd = text.indexOf(invokeClose, bodyStart + 1);
+    if (bodyEnd === -1) return undefined;
+    return { name: match[1] ?? "", body: text.slice(bodyStart, bodyEnd) };
+  }
+  return undefined;
+}
+
+/** Whether the schema gives the parameter a type that is not `string`. */
+function isTyped(name: string, key: string, context: ParseContext): boolean {
+  if (context.tools.length === 0) return true;
+  const position = context.toolPositions.get(name);
+  const tool = position === undefined ? undefined : context.tools[position];
+  const parameters = tool === undefined ? null : (sglangParameters(tool, context) ?? null);
+  if (!pythonTruthy(parameters)) return false;
+  const properties = asDict(parameters).get("properties");
+  const schema = properties === undefined ? undefined : asDict(properties).get(key);
+  const type = schema === undefined ? undefined : asDict(schema).get("type");
+  return type !== undefined && type !== "string" && pythonTruthy(type);
+}
+
+function asDict(value: PyValue): PyDict {
+  if (isPyDict(value)) return value;
+  throw new PythonError("AttributeError", "a schema is no object");
+}
+
+function readLiteral(text: string): PythonLiteral {
+  const json = catchPython(() => parsePythonJson(text));
+  if (json !== undefined) return { value: json, isJson: true };
+  return catchPython(() => evaluatePythonLiteral(text)) ?? { value: text, isJson: true };
+}
+
+function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
+  const call = catchPython(() => readCall(inner, context));
+  if (call === undefined) {
+    return [{ span, problem: malformed(`expected function${separator} and an invoke element`) }];
+  }
+  const { name, values, isJson } = call;
+  if (!isJson) return [{ span, name, problem: malformed("an argument cannot be written as JSON") }];
+  const isWhole = inner.split("<steptml:parameter").length - 1 === values.size;
+  const problem = isWhole ? {} : { problem: malformed("a parameter cannot be read") };
+  return [{ span, name, argumentValue: values, ...problem }];
+}
+
+/** Step-3: steptml elements between control tokens. */
+export const step3 = defineParser({
+  name: "step3",
+  aliases: [],
+  closers: /<｜tool_calls_end｜>/g,
+  markers: [sectionOpen],
+  readings: {
+    sglang: sglangReading({
+      release: { stops: [sectionOpen], strips: false },
+      hasToolCall: (text) => text.includes(sectionOpen),
+      detect: (text, context) =>
+        catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },
+    }),
+    vllm: vllmStep3,
+  },
+  findBlocks: (text, context) =>
+    findTagBlocks(text, {
+      open,
+      close,
+      begins: /^\s*(?:function|$)/,
+      read: (frame) => readBlock(frame, context),
+    }),
+});

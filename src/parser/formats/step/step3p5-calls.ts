@@ -1,0 +1,247 @@
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { pythonStrip } from "../../../python/text/strip.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
+import type { XmlHandlers } from "../../shared/xml/expat-reader.ts";
+import { ExpatReader } from "../../shared/xml/expat-reader.ts";
+import { Step3p5Argument } from "./step3p5-argument.ts";
+import { step3p5TextTypes, step3p5TypeOf } from "./step3p5-schema.ts";
+import type { VllmCall } from "../../vllm/vllm-reading.ts";
+
+/** What was written of one call. */
+interface Written {
+  name: string;
+  readonly parts: string[];
+}
+
+/** The parameter that is open. */
+interface OpenParameter {
+  readonly name: string;
+  /** The value, as far as it is written while it grows. */
+  argument: Step3p5Argument | undefined;
+  /** What is not written before the value ends. */
+  readonly collected: string[];
+  /** Whether the quote in front of the value is written. */
+  isQuoted: boolean;
+}
+
+/** The number of a call, or `undefined` for what stands outside of all calls. */
+type CallId = number | undefined;
+
+/**
+ * The calls, as the events of the documents write them. Every `<tool_call>` is a document of its own.
+ * What is written outside of all calls has no name, and is lost.
+ */
+export class Step3p5Calls implements XmlHandlers {
+  /** Reads the document that is open. */
+  document = new ExpatReader(this);
+  /** Text around the calls that was not handed on yet. */
+  outerText: string[] = [];
+  /** How many calls have begun. */
+  count = 0;
+  /** The source of the value that is open, where it is read as a literal of Python when it ends. */
+  literal: string | undefined;
+  readonly #context: ParseContext;
+  readonly #onReset: () => void;
+  readonly #content: string[] = [];
+  readonly #written = new Map<CallId, Written>();
+  /** Calls whose arguments were closed. */
+  readonly #closed = new Set<CallId>();
+  /** Calls of which an empty part was written, as it is at the beginning and at the end. */
+  readonly #bounded = new Set<CallId>();
+  #call: CallId;
+  #function: string | undefined;
+  #isFunctionOpen = false;
+  #hasParameters = false;
+  #parameter: OpenParameter | undefined;
+  /** Whether a line break is written as soon as more follows. */
+  #owesBreak = false;
+
+  /** `onReset` is called when a document ends. */
+  constructor(context: ParseContext, onReset: () => void) {
+    this.#context = context;
+    this.#onReset = onReset;
+  }
+
+  get isInCall(): boolean {
+    return this.#call !== undefined;
+  }
+
+  get functionName(): string | undefined {
+    return this.#function;
+  }
+
+  get content(): string {
+    return this.#content.join("");
+  }
+
+  get calls(): VllmCall[] {
+    return [...this.#written.values()].flatMap(({ name, parts }) =>
+      name === "" ? [] : [{ name, argumentsText: parts.join("") }],
+    );
+  }
+
+  get isClosed(): boolean {
+    return this.#closed.has(this.#call);
+  }
+
+  get isBounded(): boolean {
+    return this.#bounded.has(this.#call);
+  }
+
+  /** The type of a parameter of the function that is called. */
+  typeOf(parameter: string): string {
+    return step3p5TypeOf(parameter, this.#function, this.#context);
+  }
+
+  handOnText(): void {
+    this.#content.push(...this.outerText);
+    this.outerText = [];
+  }
+
+  /** Completes the call that is open, because the next one begins. */
+  completeCall(): void {
+    this.#endParameter();
+    if (this.#isFunctionOpen) this.#endFunction();
+    this.#write("");
+    this.#reset();
+  }
+
+  /** Ends the parameter and the function that are open. */
+  endFunction(): void {
+    this.#endParameter();
+    if (this.#function !== undefined) this.#endFunction();
+  }
+
+  start(element: string, attributes: ReadonlyMap<string, string>): void {
+    const name = attributes.get("name");
+    if (element === "tool_call") this.#startCall();
+    else if (element.startsWith("function")) this.#startFunction(name);
+    else if (element.startsWith("parameter")) this.#startParameter(name);
+  }
+
+  end(element: string): void {
+    const isFunction = element.startsWith("function");
+    const isCall = element === "tool_call";
+    if (isFunction || isCall || element.startsWith("parameter")) this.#endParameter();
+    if (isFunction) this.#endFunction();
+    if (isCall) this.#endCall();
+  }
+
+  text(source: string): void {
+    const parameter = this.#parameter;
+    if (parameter === undefined) return;
+    if (this.literal !== undefined) {
+      parameter.collected.push(this.#delayBreak(source));
+      return;
+    }
+    const type = this.typeOf(parameter.name);
+    const isEmpty = (parameter.argument?.value ?? "") === "";
+    const data = isEmpty && source.startsWith("\n") ? source.slice(1) : source;
+    if (step3p5TextTypes.has(type) && !parameter.isQuoted) {
+      this.#write('"');
+      parameter.isQuoted = true;
+    }
+    if (data === "") return;
+    parameter.argument ??= new Step3p5Argument(type);
+    this.#write(parameter.argument.push(this.#delayBreak(data)));
+  }
+
+  /** The data with the line break that is owed, and without the one at its end. */
+  #delayBreak(data: string): string {
+    const whole = this.#owesBreak ? `\n${data}` : data;
+    this.#owesBreak = whole.endsWith("\n");
+    return this.#owesBreak ? whole.slice(0, -1) : whole;
+  }
+
+  #startCall(): void {
+    this.#endParameter();
+    if (this.#function !== undefined) this.#endFunction();
+    if (this.#call !== undefined) this.#endCall();
+    this.#hasParameters = false;
+    this.count += 1;
+    this.#call = this.count;
+  }
+
+  #startFunction(name: string | undefined): void {
+    if (this.#call === undefined) this.#startCall();
+    this.#endParameter();
+    if (this.#function !== undefined) this.#endFunction();
+    this.#function = name === "" ? undefined : name;
+    this.#isFunctionOpen = true;
+    if (this.#function !== undefined) this.#write("", this.#function);
+  }
+
+  #startParameter(name: string | undefined): void {
+    this.#endParameter();
+    this.#parameter = undefined;
+    if (name === undefined || name === "") return;
+    this.#parameter = { name, argument: undefined, collected: [], isQuoted: false };
+    this.#write(`${this.#hasParameters ? ", " : "{"}"${name}": `);
+  }
+
+  #endParameter(): void {
+    const parameter = this.#parameter;
+    if (parameter === undefined) return;
+    if (this.literal !== undefined) this.#write(this.#readLiteral(this.literal, parameter));
+    else {
+      const type = this.typeOf(parameter.name);
+      parameter.argument?.check();
+      if (step3p5TextTypes.has(type)) {
+        const isEmpty = (parameter.argument?.value ?? "") === "";
+        this.#write(isEmpty && !parameter.isQuoted ? '""' : '"');
+      }
+    }
+    this.literal = undefined;
+    this.#owesBreak = false;
+    this.#hasParameters = true;
+    this.#parameter = undefined;
+  }
+
+  #readLiteral(source: string, { argument, collected }: OpenParameter): string {
+    const text = source === "" ? (argument?.value ?? "") + collected.join("") : source;
+    const literal = catchPython(() => evaluatePythonLiteral(this.#owesBreak ? `${text}\n` : text));
+    const isJson = literal?.isJson === true;
+    return stringifyPythonJson(isJson ? literal.value : text, { ensureAscii: false });
+  }
+
+  #endFunction(): void {
+    this.#write(this.#hasParameters ? "}" : "{}");
+    this.#isFunctionOpen = false;
+    this.#function = undefined;
+  }
+
+  #endCall(): void {
+    this.#endParameter();
+    if (this.#isFunctionOpen) this.#endFunction();
+    this.#write("");
+    if (this.outerText.some((part) => pythonStrip(part) !== "")) this.handOnText();
+    this.#reset();
+  }
+
+  #write(part: string, name = ""): void {
+    let written = this.#written.get(this.#call);
+    if (written === undefined) {
+      written = { name: "", parts: [] };
+      this.#written.set(this.#call, written);
+    }
+    if (name !== "") written.name = name;
+    written.parts.push(part);
+    if (part === "}" || part === "{}") this.#closed.add(this.#call);
+    if (part === "") this.#bounded.add(this.#call);
+  }
+
+  #reset(): void {
+    this.document = new ExpatReader(this);
+    this.#call = undefined;
+    this.#function = undefined;
+    this.#isFunctionOpen = false;
+    this.#hasParameters = false;
+    this.#parameter = undefined;
+    this.#owesBreak = false;
+    this.outerText = [];
+    this.literal = undefined;
+    this.#onReset();
+  }
+}

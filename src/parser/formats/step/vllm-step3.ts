@@ -1,0 +1,107 @@
+import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { pythonLower } from "../../../python/text/lower.ts";
+import { PythonError } from "../../../python/python-error.ts";
+import { pythonStrip } from "../../../python/text/strip.ts";
+import { pythonTruthy } from "../../../python/truthy.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import { isPyDict } from "../../../python/value.ts";
+import { toolParameters } from "../../../message.ts";
+import type { ParseContext } from "../../parse-context.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-number.ts";
+import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
+import { vllmReading } from "../../vllm/vllm-reading.ts";
+
+const sectionOpen = "<｜tool_calls_begin｜>";
+const sectionClose = "<｜tool_calls_end｜>";
+const open = "<｜tool_call_begin｜>";
+const close = "<｜tool_call_end｜>";
+const separator = "<｜tool_sep｜>";
+const oldParameterPattern = /<steptml:parameter name="([^"]+)">([^<]*)<\/steptml:parameter>/g;
+const parameterHead = /<steptml:parameter name="([^"]+)">/g;
+const parameterClose = "</steptml:parameter>";
+
+function extract(text: string, context: ParseContext): VllmExtraction | undefined {
+  const start = text.indexOf(sectionOpen);
+  const end = start === -1 ? -1 : text.indexOf(sectionClose, start + sectionOpen.length);
+  if (end === -1) return undefined;
+  const section = text.slice(start + sectionOpen.length, end);
+  const calls = section.split(open).flatMap((part) => readCall(part, context));
+  const around = text.slice(0, start) + text.slice(end + sectionClose.length);
+  return calls.length === 0 ? undefined : { content: pythonStrip(around), calls };
+}
+
+function readCall(part: string, context: ParseContext): VllmCall[] {
+  const end = part.indexOf(close);
+  const content = part.slice(0, Math.max(end, 0));
+  const typeEnd = content.indexOf(separator);
+  if (typeEnd === -1 || pythonStrip(content.slice(0, typeEnd)) !== "function") return [];
+  const invoke = content.slice(typeEnd + separator.length);
+  const name = /<steptml:invoke name="([^"]+)">/.exec(invoke)?.[1];
+  if (name === undefined) return [];
+  const schemas = findSchemas(name, context);
+  const values = new Map<string, PyValue>(
+    findParameters(invoke, context).map(([key, raw]) => [
+      key,
+      cast(pythonStrip(raw), schemas === undefined ? undefined : typeOf(schemas, key)),
+    ]),
+  );
+  return [{ name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) }];
+}
+
+/** Up to 0.24 a value may not hold `<`; since then it reaches to the next closing tag. */
+function findParameters(invoke: string, { engineVersion }: ParseContext): [string, string][] {
+  if (engineVersion === "0.24") {
+    return [...invoke.matchAll(oldParameterPattern)].map(([, key = "", raw = ""]) => [key, raw]);
+  }
+  const found: [string, string][] = [];
+  const head = new RegExp(parameterHead);
+  for (let match = head.exec(invoke); match !== null; match = head.exec(invoke)) {
+    const end = invoke.indexOf(parameterClose, head.lastIndex);
+    if (end === -1) break;
+    found.push([match[1] ?? "", invoke.slice(head.lastIndex, end)]);
+    head.lastIndex = end + parameterClose.length;
+  }
+  return found;
+}
+
+/** @throws PythonError where a schema is not what the engine expects, which it lets out. */
+function findSchemas(name: string, { tools }: ParseContext): PyDict | undefined {
+  const tool = tools.find((candidate) => candidate.name === name);
+  if (tool === undefined) return undefined;
+  const parameters = toolParameters(tool) ?? null;
+  if (!pythonTruthy(parameters)) return new Map();
+  return asDict(asDict(parameters).get("properties") ?? new Map());
+}
+
+function typeOf(schemas: PyDict, key: string): PyValue | undefined {
+  return asDict(schemas.get(key) ?? new Map()).get("type");
+}
+
+function asDict(value: PyValue): PyDict {
+  if (isPyDict(value)) return value;
+  throw new PythonError("AttributeError", "a schema is no object");
+}
+
+function cast(text: string, type: PyValue | undefined): PyValue {
+  const lower = pythonLower(text);
+  switch (type) {
+    case "integer":
+      return catchPython(() => parsePythonInt(text), "ValueError") ?? text;
+    case "number":
+      return catchPython(() => parsePythonFloat(text), "ValueError") ?? text;
+    case "boolean":
+      return lower === "true" || lower === "false" ? lower === "true" : text;
+    case "null":
+      return lower === "null" ? null : text;
+    default:
+      return text;
+  }
+}
+
+/**
+ * vLLM's parser for Step-3. Both markers of the section are needed; the text around it is stripped.
+ *
+ * **Source:** vllm-project/vllm, `vllm/tool_parsers/step3_tool_parser.py`.
+ */
+export const vllmStep3 = vllmReading({ release: { stops: [sectionOpen], strips: true }, extract });

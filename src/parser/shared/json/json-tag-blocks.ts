@@ -1,0 +1,109 @@
+import { pythonLstrip, pythonRstrip } from "../../../python/text/strip.ts";
+import type { Block, Diagnostic } from "../../attempt.ts";
+import type { CallFields, JsonReading } from "./json-payload.ts";
+import { blocksOfPayload, mayBeginJson, readJson, readJsonPrefix } from "./json-payload.ts";
+import { indexesOf } from "../text/indexes-of.ts";
+import type { Frame } from "../tags/tag-blocks.ts";
+import { markerOnly, unclosed } from "../tags/tag-blocks.ts";
+
+/** A format whose calls are JSON between an opening and a closing tag. */
+interface JsonTagFormat {
+  readonly open: string;
+  /** Absent where the JSON alone ends a call. */
+  readonly close?: string;
+  readonly fields: CallFields;
+  /** What is wrong with the white space of a closed block, for formats that are strict about it. */
+  readonly checkFrame?: (inner: string) => Diagnostic | undefined;
+  /** Whether the end of the text closes a block as well as the closing tag does. */
+  readonly closesAtEnd?: boolean;
+}
+
+/**
+ * Finds every block of a JSON-between-tags format. A closing tag inside a JSON string does not end a
+ * block; a block that is not closed ends where the next one opens, or with the text.
+ */
+export function findJsonTagBlocks(text: string, format: JsonTagFormat): Block[] {
+  const blocks: Block[] = [];
+  const openings = indexesOf(text, format.open);
+  if (openings.length === 0) return blocks;
+  const closings = format.close === undefined ? [] : indexesOf(text, format.close);
+  let position = 0;
+  let closingIndex = 0;
+  for (let index = 0; index < openings.length; index++) {
+    const start = openings[index] as number;
+    if (start < position) continue;
+    const innerStart = start + format.open.length;
+    while ((closings[closingIndex] ?? Infinity) < innerStart) closingIndex += 1;
+    const frame = frameAt(text, {
+      format,
+      start,
+      nextOpening: openings[index + 1] ?? text.length,
+      nextClosing: closings[closingIndex],
+    });
+    for (const block of judgeFrame(frame, format)) blocks.push(block);
+    position = frame.span[1];
+  }
+  return blocks;
+}
+
+/** A frame; with what its JSON was read as, where finding its end took reading it. */
+type JsonFrame = Frame & { readonly reading?: JsonReading };
+
+function frameAt(
+  text: string,
+  facts: {
+    readonly format: JsonTagFormat;
+    readonly start: number;
+    readonly nextOpening: number;
+    readonly nextClosing: number | undefined;
+  },
+): JsonFrame {
+  const { format, start, nextOpening, nextClosing } = facts;
+  const { close } = format;
+  const innerStart = start + format.open.length;
+  const rest = text.slice(innerStart);
+  const json = mayBeginJson(rest) ? readJsonPrefix(rest) : undefined;
+  if (json?.type === "value" && close === undefined) {
+    const end = innerStart + json.end;
+    const inner = rest.slice(0, json.end);
+    return { span: [start, end], inner, innerStart, closed: true, reading: json };
+  }
+  if (json?.type === "value" && close !== undefined) {
+    const innerEnd = rest.length - pythonLstrip(rest.slice(json.end)).length;
+    const atEnd = format.closesAtEnd === true && innerEnd === rest.length;
+    if (atEnd || rest.startsWith(close, innerEnd)) {
+      const end = Math.min(innerStart + innerEnd + close.length, text.length);
+      const inner = rest.slice(0, innerEnd);
+      return { span: [start, end], inner, innerStart, closed: true, reading: json };
+    }
+  }
+  if (close !== undefined && nextClosing !== undefined && nextClosing < nextOpening) {
+    const inner = text.slice(innerStart, nextClosing);
+    return { span: [start, nextClosing + close.length], inner, innerStart, closed: true };
+  }
+  const end = Math.max(nextOpening, innerStart);
+  return { span: [start, end], inner: text.slice(innerStart, end), innerStart, closed: false };
+}
+
+function judgeFrame(frame: JsonFrame, format: JsonTagFormat): Block[] {
+  const { span, inner, innerStart } = frame;
+  if (!frame.closed) return judgeUnclosed(frame, format);
+  const json = pythonLstrip(inner);
+  const reading = frame.reading ?? readJson(pythonRstrip(json));
+  if (reading.type === "problem") {
+    return [{ span, problem: { status: "invalid-json", detail: reading.detail } }];
+  }
+  const jsonStart = innerStart + inner.length - json.length;
+  const payload = { span, value: reading.value, json, jsonStart };
+  return blocksOfPayload(payload, format.fields, format.checkFrame?.(inner));
+}
+
+/** An opening tag that no JSON follows is only mentioned; otherwise a call was begun. */
+function judgeUnclosed({ span, inner, innerStart }: Frame, format: JsonTagFormat): Block[] {
+  if (!/^\s*(?:[[{]|$)/.test(inner)) return [markerOnly(span[0], format.open)];
+  const problem = unclosed(format.close ?? "the end of the JSON");
+  const json = mayBeginJson(inner) ? readJsonPrefix(inner) : undefined;
+  if (json?.type !== "value") return [{ span, problem }];
+  const payload = { span, value: json.value, json: inner, jsonStart: innerStart };
+  return blocksOfPayload(payload, format.fields, problem);
+}

@@ -1,0 +1,68 @@
+import { parseIntDigits } from "../../../python/numbers/int-text.ts";
+import { PythonError, PythonValueError } from "../../../python/python-error.ts";
+import { pythonStrip } from "../../../python/text/strip.ts";
+import { isPythonSpace } from "../../../python/text/white-space.ts";
+
+const intPattern = /^([+-]?)(\d+(?:_\d+)*)$/;
+const floatPattern =
+  /^[+-]?(?:(?:\d+(?:_\d+)*)?\.\d+(?:_\d+)*|\d+(?:_\d+)*\.?)(?:[eE][+-]?\d+(?:_\d+)*)?$/;
+const specialPattern = /^([+-]?)(?:(inf|infinity)|nan)$/i;
+
+/**
+ * Python's `int(text)`: surrounding white space, a sign, single underscores between digits and the
+ * decimal digits of every script are allowed.
+ *
+ * @throws PythonValueError for any other text, and beyond 4,300 digits.
+ */
+export function parsePythonInt(text: string): bigint {
+  const match = intPattern.exec(normalize(text));
+  if (match === null) throw new PythonValueError("invalid literal for int() with base 10");
+  const value = parseIntDigits((match[2] ?? "").replaceAll("_", ""));
+  return match[1] === "-" ? -value : value;
+}
+
+/**
+ * Python's `float(text)`; `inf`, `infinity` and `nan` count, in any case.
+ *
+ * @throws PythonValueError for any other text.
+ */
+export function parsePythonFloat(text: string): number {
+  const trimmed = normalize(text);
+  const special = specialPattern.exec(trimmed);
+  if (special !== null) {
+    if (special[2] === undefined) return Number.NaN;
+    return special[1] === "-" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  }
+  if (!floatPattern.test(trimmed)) throw new PythonValueError("could not convert string to float");
+  return Number(trimmed.replaceAll("_", ""));
+}
+
+/**
+ * Python's `int(number)` of a float: towards zero.
+ *
+ * @throws PythonError `OverflowError` for infinities, `ValueError` for what is not a number.
+ */
+export function truncateFloat(value: number): bigint {
+  if (Number.isNaN(value)) throw new PythonValueError("cannot convert float NaN to integer");
+  if (!Number.isFinite(value)) {
+    throw new PythonError("OverflowError", "cannot convert float infinity to integer");
+  }
+  return BigInt(Math.trunc(value));
+}
+
+/** Without white space around it, and with the decimal digits of all scripts as ASCII ones. */
+function normalize(text: string): string {
+  const ascii = text.replace(/[^\0-\x7F]/gu, (character) => {
+    if (character.length === 1 && isPythonSpace(character.charCodeAt(0))) return " ";
+    return /\p{Nd}/u.test(character) ? digitValue(character.codePointAt(0) ?? 0) : character;
+  });
+  // Unlike `str.strip()`, the separators U+001C to U+001F do not count.
+  return pythonStrip(ascii, " \t\n\v\f\r");
+}
+
+/** The value of a decimal digit; each script's ten digits stand together. */
+function digitValue(codePoint: number): string {
+  let start = codePoint;
+  while (/\p{Nd}/u.test(String.fromCodePoint(start - 1))) start -= 1;
+  return String((codePoint - start) % 10);
+}

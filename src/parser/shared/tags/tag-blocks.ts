@@ -1,0 +1,76 @@
+import type { Block, Diagnostic } from "../../attempt.ts";
+import { indexesOf } from "../text/indexes-of.ts";
+
+/** What stands between an opening and a closing tag. */
+export interface Frame {
+  /** UTF-16 code units, tags included, end exclusive. */
+  readonly span: readonly [start: number, end: number];
+  readonly inner: string;
+  /** Where `inner` begins in the text. */
+  readonly innerStart: number;
+  readonly closed: boolean;
+}
+
+/** A format whose calls stand between an opening and a closing tag. */
+interface TagFormat {
+  readonly open: string;
+  readonly close: string;
+  /** What an opening tag must be followed by, for an unclosed one to be more than a mention. */
+  readonly begins: RegExp;
+  /** The blocks of a frame, closed or not; an unclosed one gets its problem afterwards. */
+  readonly read: (frame: Frame) => readonly Block[];
+}
+
+/**
+ * Finds every block of a format with tags. A block ends at the next closing tag; where another
+ * opening tag or the end of the text comes first, it is not closed.
+ */
+export function findTagBlocks(text: string, format: TagFormat): Block[] {
+  return findFrames(text, format.open, format.close).flatMap((frame) => {
+    if (frame.closed) return format.read(frame);
+    if (!format.begins.test(frame.inner)) return [markerOnly(frame.span[0], format.open)];
+    const problem = unclosed(format.close);
+    return format.read(frame).map((block) => ({ ...block, problem }));
+  });
+}
+
+/** The frames of a text, in order. Those that are not closed end where the next one opens. */
+function findFrames(text: string, open: string, close: string): Frame[] {
+  const openings = indexesOf(text, open);
+  const closings = indexesOf(text, close);
+  let closingIndex = 0;
+  let position = 0;
+  return openings.flatMap((start, index) => {
+    if (start < position) return [];
+    const innerStart = start + open.length;
+    while ((closings[closingIndex] ?? Infinity) < innerStart) closingIndex += 1;
+    const nextOpening = openings[index + 1] ?? text.length;
+    const closing = closings[closingIndex];
+    const closed = closing !== undefined && closing <= nextOpening && closing < text.length;
+    const innerEnd = closed ? closing : nextOpening;
+    position = closed ? innerEnd + close.length : innerEnd;
+    const inner = text.slice(innerStart, innerEnd);
+    return [{ span: [start, position], inner, innerStart, closed }];
+  });
+}
+
+/** The block of an opening tag that no call follows. */
+export function markerOnly(start: number, open: string): Block {
+  return {
+    span: [start, start + open.length],
+    problem: {
+      status: "marker-only",
+      detail: `${open} is mentioned, but no call follows it`,
+    },
+  };
+}
+
+/** What is wrong with a block that lacks its closing tag. */
+export function unclosed(close: string): Diagnostic {
+  return { status: "unclosed-block", detail: `the call is not closed, expected ${close}` };
+}
+
+/** What is wrong with a block that is not built as the format wants it. */
+export function malformed(detail: string): Diagnostic {
+  return { status: "malformed-structure", detail };
+}
