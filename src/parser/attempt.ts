@@ -1,6 +1,5 @@
 import type { PyValue } from "../python/value.ts";
 import { isPyDict } from "../python/value.ts";
-import { stringifyPythonJson } from "../python/json/json-stringify.ts";
 import { parsePythonJson } from "../python/json/json-parse.ts";
 import { catchPython } from "./shared/python/python-catch.ts";
 import { findReasoningSpans } from "./reasoning-spans.ts";
@@ -8,6 +7,7 @@ import { findSchemaMismatches } from "./schema-mismatch.ts";
 import type { ParseContext } from "./parse-context.ts";
 import { schemaOfTool } from "./parse-context.ts";
 import type { Attempt, AttemptStatus, CompatCall, CompatResult } from "./tool-call-parser.ts";
+import { writeJson } from "./shared/json/write-json.ts";
 
 /** Something to say about an attempt. */
 export interface Diagnostic {
@@ -207,7 +207,7 @@ function finish(
 
 function writeArguments(value: PyValue | undefined): string | undefined {
   if (value === undefined) return undefined;
-  return catchPython(() => stringifyPythonJson(value, { ensureAscii: false }));
+  return catchPython(() => writeJson(value));
 }
 
 /**

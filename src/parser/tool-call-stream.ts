@@ -7,8 +7,8 @@ import type { ParseResult, ToolCallStream, ToolStreamEvent } from "./tool-call-p
 export interface ReleaseRule {
   /** What ends the releasing: everything from the first of these on is held back. */
   readonly stops: readonly string[];
-  /** Whether white space around the text may be dropped when a call follows. */
-  readonly strips: boolean;
+  /** True if white space around the text may be dropped when a call follows. Default false. */
+  readonly strips?: boolean;
   /** Whether everything is held back. Default false. */
   readonly holdsAll?: boolean;
   /**
@@ -21,6 +21,9 @@ export interface ReleaseRule {
   /** Whether line breaks at the end of the text may be dropped when a call follows. Default false. */
   readonly dropsBreaks?: boolean;
 }
+
+/** The rule of a format whose text is known only at the end of the turn. */
+export const holdsAll: ReleaseRule = { stops: [], holdsAll: true };
 
 /**
  * A stream over a parser: releases the text before the first marker as soon as it cannot be part of
@@ -73,7 +76,7 @@ export class ReleasingStream implements ToolCallStream {
 
   /** What of the text, which follows what was released and kept, can be released. */
   #release(text: string): string {
-    const { stops, strips } = this.#rule;
+    const { stops, strips = false, dropsBreaks = false } = this.#rule;
     if (!this.#isStarted && this.#holdsStart(text)) return "";
     this.#isStarted = true;
     const places = stops.map((stop) => text.indexOf(stop)).filter((place) => place !== -1);
@@ -81,13 +84,13 @@ export class ReleasingStream implements ToolCallStream {
     this.#isHolding = stop !== undefined;
     const usable = text.slice(0, stop ?? text.length - holdBackLength(text, stops));
     this.#partial = stop === undefined ? text.slice(usable.length) : "";
-    return strips || this.#rule.dropsBreaks === true ? this.#holdSpace(usable) : usable;
+    return strips || dropsBreaks ? this.#holdSpace(usable) : usable;
   }
 
   /** Whether nothing of a text that begins so may be released; it may only become clear later. */
   #holdsStart(text: string): boolean {
     const { startStop, strips } = this.#rule;
-    const startsWithSpace = strips && isPythonSpace(text.charCodeAt(0));
+    const startsWithSpace = strips === true && isPythonSpace(text.charCodeAt(0));
     this.#isHolding = startsWithSpace || (startStop !== undefined && text.startsWith(startStop));
     if (this.#isHolding) return true;
     if (startStop?.startsWith(text) !== true) return false;
@@ -109,6 +112,6 @@ export class ReleasingStream implements ToolCallStream {
   }
 
   #isDropped(unit: number): boolean {
-    return this.#rule.strips ? isPythonSpace(unit) : unit === 0x0a;
+    return this.#rule.strips === true ? isPythonSpace(unit) : unit === 0x0a;
   }
 }

@@ -1,5 +1,4 @@
 import { PythonError } from "../../python/python-error.ts";
-import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { pythonTruthy } from "../../python/truthy.ts";
 import { pythonTypeName } from "../../python/type-name.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
@@ -8,6 +7,7 @@ import { isSince } from "../engine-version.ts";
 import type { ParseContext } from "../parse-context.ts";
 import type { CompatCall } from "../tool-call-parser.ts";
 import { sglangVersion } from "./sglang-version.ts";
+import { writeJson } from "../shared/json/write-json.ts";
 
 /**
  * Turns a decoded call, or a list of them, into calls as most of SGLang's JSON formats do. Unknown
@@ -32,7 +32,7 @@ function parseEntry(entry: PyValue, context: ParseContext): CompatCall[] {
   const name = entry.get("name") ?? null;
   const known = pythonTruthy(name) && isKnownName(name, context);
   if (!known && !forwardsUnknown(context)) return [];
-  const argumentsText = stringifyPythonJson(argumentsOfEntry(entry), { ensureAscii: false });
+  const argumentsText = writeJson(argumentsOfEntry(entry));
   if (name === null) return [{ name: "", argumentsText, toolIndex: -1 }];
   if (typeof name !== "string") {
     throw new PythonError("ValueError", "the name of a call is no string");
@@ -40,7 +40,16 @@ function parseEntry(entry: PyValue, context: ParseContext): CompatCall[] {
   return [{ name, argumentsText, toolIndex: baseToolIndex(name, context) }];
 }
 
-/** What SGLang takes for the arguments of a decoded call. */
+/** Turns a name and its arguments into calls, as `parseBaseJson()` does for a decoded call. */
+export function callsNamed(name: string, value: PyValue, context: ParseContext): CompatCall[] {
+  const entry = new Map([
+    ["name", name],
+    ["parameters", value],
+  ]);
+  return parseBaseJson(entry, context);
+}
+
+/** The arguments of a decoded call, as SGLang takes them. */
 export function argumentsOfEntry(entry: PyDict): PyValue {
   const parameters = entry.get("parameters") ?? null;
   if (pythonTruthy(parameters)) return parameters;

@@ -1,9 +1,9 @@
-import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
 import type { PyDict, PyValue } from "../../python/value.ts";
 import { isPyDict, isPyList } from "../../python/value.ts";
 import type { VllmCall } from "./vllm-reading.ts";
 import { asName } from "./vllm-reading.ts";
+import { writeJson } from "../shared/json/write-json.ts";
 
 /** A decoded call as a dictionary. @throws PythonError `TypeError` where it is none. */
 export function asEntry(value: PyValue): PyDict {
@@ -21,7 +21,7 @@ export function callOfEntry(value: PyValue, ...fields: readonly string[]): VllmC
   const field = fields.find((candidate) => entry.has(candidate));
   if (field === undefined) throw new PythonError("KeyError", fields.at(-1) ?? "");
   const written = entry.get(field) ?? null;
-  const argumentsText = stringifyPythonJson(written, { ensureAscii: false });
+  const argumentsText = writeJson(written);
   return { name: asName(entry.get("name")), argumentsText };
 }
 
@@ -33,8 +33,7 @@ export function callsOfList(values: readonly PyValue[]): VllmCall[] {
     if (!isPyDict(value) && typeof value !== "string") {
       throw new PythonError("ValueError", "the arguments are neither an object nor a text");
     }
-    const argumentsText =
-      typeof value === "string" ? value : stringifyPythonJson(value, { ensureAscii: false });
+    const argumentsText = typeof value === "string" ? value : writeJson(value);
     return [{ name: asName(entry.get("name")), argumentsText }];
   });
 }

@@ -1,5 +1,4 @@
 import { parsePythonJson } from "../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
 import { pythonStrip } from "../../python/text/strip.ts";
 import { pythonTruthy } from "../../python/truthy.ts";
@@ -12,6 +11,7 @@ import { unicodePattern } from "../shared/text/python-pattern.ts";
 import { coerceMembers, findVllmProperties } from "./schema-coercion.ts";
 import type { VllmCall, VllmExtraction } from "./vllm-reading.ts";
 import { asName, vllmReading } from "./vllm-reading.ts";
+import { writeJson } from "../shared/json/write-json.ts";
 
 /** Where the engine is in a text. Text in `preamble` and `between` is lost. */
 export type EngineState = "content" | "reasoning" | "preamble" | "name" | "arguments" | "between";
@@ -192,7 +192,7 @@ function writeArguments(slot: Slot, context: ParseContext, table: EngineTable): 
   const values = table.convertArguments(body, () => findVllmProperties(schemaName, context));
   if (typeof values === "string") return values;
   const adapted = table.adaptArguments?.(values, findVllmProperties(name, context)) ?? values;
-  return stringifyPythonJson(adapted, { ensureAscii: false });
+  return writeJson(adapted);
 }
 
 /** A call that is written as JSON where the format has its own way. */
@@ -209,7 +209,7 @@ export function readJsonBody(
       ? new Map([...value].filter(([key]) => key !== "name"))
       : (value.get(field) ?? null);
   const isText = field !== undefined && typeof written === "string";
-  return { name, text: isText ? written : stringifyPythonJson(written, { ensureAscii: false }) };
+  return { name, text: isText ? written : writeJson(written) };
 }
 
 /** Arguments whose values have the types that the tool's schema asks for, as far as they can. */
@@ -221,7 +221,7 @@ export function fixTypes(text: string, name: string, context: ParseContext): str
   const coerced = coerceMembers(value, properties, {
     keepsEqual: context.engineVersion === "0.24",
   });
-  return coerced === value ? text : stringifyPythonJson(coerced, { ensureAscii: false });
+  return coerced === value ? text : writeJson(coerced);
 }
 
 /**

@@ -1,4 +1,3 @@
-import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
 import type { PyValue } from "../../python/value.ts";
 import type { ParseContext } from "../parse-context.ts";
@@ -8,6 +7,7 @@ import { readLiteralArgument } from "../shared/python/literal-argument.ts";
 import { readPythonicArgument } from "../shared/python/pythonic-argument.ts";
 import { dottedName } from "../shared/python/pythonic-blocks.ts";
 import type { VllmCall } from "./vllm-reading.ts";
+import { writeJson } from "../shared/json/write-json.ts";
 
 /** Constants, lists, dictionaries, and JSON's names of constants. */
 export const vllmArguments = {
@@ -60,6 +60,6 @@ export function readVllmCallList(
     const values = new Map<string, PyValue>(
       call.keywords.map(({ name: key = "null", value }) => [restoreKey(key), readArgument(value)]),
     );
-    return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
+    return { name, argumentsText: writeJson(values) };
   });
 }

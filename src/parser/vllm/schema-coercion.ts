@@ -12,6 +12,8 @@ import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../shared/python/python-catch.ts";
 import { parsePythonFloat, parsePythonInt } from "../shared/python/python-number.ts";
 import { typesOfSchema } from "../shared/schema/schema-type.ts";
+import { writeJson } from "../shared/json/write-json.ts";
+import { isFiniteJson } from "../shared/json/is-finite-json.ts";
 
 /**
  * The schemas of a tool's parameters; none where there is no such tool.
@@ -86,16 +88,10 @@ function readBoolean(text: string): boolean | undefined {
 /** JSON without infinities, which could not be written again. */
 function readFiniteJson(text: string): PyValue | undefined {
   const value = catchPython(() => parsePythonJson(text), "ValueError", "TypeError");
-  if (value === undefined || !isFinite(value)) return undefined;
+  if (value === undefined || !isFiniteJson(value)) return undefined;
   return catchPython(() => stringifyPythonJson(value), "ValueError") === undefined
     ? undefined
     : value;
-}
-
-function isFinite(value: PyValue): boolean {
-  if (typeof value === "number") return Number.isFinite(value);
-  if (isPyList(value)) return value.every(isFinite);
-  return !isPyDict(value) || [...value.values()].every(isFinite);
 }
 
 /** The value, coerced by its schema; the same value where that changes nothing. */
@@ -111,7 +107,7 @@ function coerceDeep(value: PyValue, schema: PyDict, keepsEqual: boolean): PyValu
     const coerced = value.map((item) => coerceDeep(item, items, keepsEqual));
     return coerced.every((item, index) => item === value[index]) ? value : coerced;
   }
-  const text = stringifyPythonJson(value, { ensureAscii: false });
+  const text = writeJson(value);
   const coerced = coerceToSchema(text, typesOfSchema(schema));
   const isSame = keepsEqual || typeof coerced === typeof value;
   return isSame && pythonEquals(coerced, value) ? value : coerced;

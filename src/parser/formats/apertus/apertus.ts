@@ -1,5 +1,4 @@
 import { decodePythonJsonAt } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyValue } from "../../../python/value.ts";
 import { isPyDict, isPyList } from "../../../python/value.ts";
@@ -10,11 +9,12 @@ import { blocksOfPayload, readJson } from "../../shared/json/json-payload.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { forwardsUnknown } from "../../sglang/base-json.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmApertus2509 } from "./vllm-apertus.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 
 const prefix = "<|tools_prefix|>";
 const open = `${prefix}[`;
@@ -56,21 +56,18 @@ function readEntry(
   if (first === undefined) return undefined;
   const [name, value] = first;
   if (!context.toolPositions.has(name) && !forwardsUnknown(context)) return undefined;
-  const argumentsText = stringifyPythonJson(value ?? new Map(), { ensureAscii: false });
+  const argumentsText = writeJson(value ?? new Map());
   return { name, argumentsText, toolIndex };
 }
 
 function readBlocks({ span, inner, innerStart }: Frame): Block[] {
   const reading = readJson(inner.trim());
   if (reading.type === "problem") {
-    return [{ span, problem: { status: "invalid-json", detail: reading.detail } }];
+    return [{ span, problem: invalidJson(reading.detail) }];
   }
   const { value } = reading;
   const payload = { span, value: renameFields(value), json: inner, jsonStart: innerStart };
-  return blocksOfPayload(payload, {
-    name: "name",
-    readArguments: (entry) => entry.get("arguments"),
-  });
+  return blocksOfPayload(payload);
 }
 
 /** The entries as `{"name": …, "arguments": …}`. */
@@ -94,17 +91,16 @@ export const apertus2509 = defineParser({
   closingStops: [close],
   readings: {
     sglang: sglangReading({
-      release: { stops: [open], strips: true },
-      hasToolCall: (text) => text.includes(open),
+      marker: open,
+      strips: true,
       detect,
     }),
     vllm: vllmApertus2509,
   },
-  findBlocks: (text) =>
-    findTagBlocks(text, {
-      open: prefix,
-      close,
-      begins: /^\s*(?:\[|$)/,
-      read: readBlocks,
-    }),
+  blocks: {
+    open: prefix,
+    close,
+    begins: /^\s*(?:\[|$)/,
+    read: readBlocks,
+  },
 });

@@ -1,5 +1,4 @@
 import { decodePythonJsonAt } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonLstrip, pythonStrip } from "../../../python/text/strip.ts";
 import { pythonTruthy } from "../../../python/truthy.ts";
 import type { PyValue } from "../../../python/value.ts";
@@ -9,6 +8,7 @@ import { catchPython } from "../../shared/python/python-catch.ts";
 import { pythonTextEnd } from "../../shared/text/python-pattern.ts";
 import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 const open = "<|tools_prefix|>";
 const close = "<|tools_suffix|>";
@@ -25,7 +25,7 @@ function extract(text: string): VllmExtraction | undefined {
     const [first] = isPyDict(entry) ? entry : [];
     if (first === undefined) return [];
     const [name, argumentValue] = first;
-    return [{ name, argumentsText: stringifyPythonJson(argumentValue, { ensureAscii: false }) }];
+    return [{ name, argumentsText: writeJson(argumentValue) }];
   });
   const after = text.slice(suffix === -1 ? bodyEnd : bodyEnd + close.length);
   const parts = [text.slice(0, start), trailing, after.replaceAll(close, "")].map((part) =>
@@ -48,6 +48,8 @@ function readPayload(body: string): { value: PyValue; trailing: string } {
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/apertus_tool_parser.py`.
  */
 export const vllmApertus2509 = vllmReading({
-  release: { stops: [open], strips: true },
-  extract: (text) => catchPython(() => extract(text)),
+  marker: open,
+  strips: true,
+  catchesAll: true,
+  extract,
 });

@@ -13,6 +13,7 @@ export function findCohereBlocks(text: string): Block[] {
   return findJsonTagBlocks(text, {
     open: cohereOpen,
     close: cohereClose,
-    fields: { name: "tool_name", readArguments: argumentsOfEntry },
+    nameField: "tool_name",
+    readArguments: argumentsOfEntry,
   });
 }

@@ -65,12 +65,10 @@ function normalize(payload: PyValue): PyValue {
 /** Cohere Command A: a list of `{"tool_call_id": …, "tool_name": …, "parameters": …}` in a block. */
 export const cohereCommand4 = defineParser({
   name: "cohere_command4",
-  aliases: [],
   markers: [open],
   readings: {
     sglang: sglangReading({
-      release: { stops: [open], strips: false },
-      hasToolCall: (text) => text.includes(open),
+      marker: open,
       detect,
     }),
     vllm: cohereReading("command4"),

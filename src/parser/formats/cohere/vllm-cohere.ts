@@ -4,12 +4,13 @@ import type { EngineReading } from "../../grammar.ts";
 import { defineParser } from "../../grammar.ts";
 import { cohereOpen, findCohereBlocks } from "./blocks.ts";
 import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+import { holdsAll } from "../../tool-call-stream.ts";
 
 /** vLLM's reading of one of Cohere's formats: reasoning is no text, whichever parsers were chosen. */
 export function cohereReading(format: CohereFormat): EngineReading {
   return sinceVllm033(
     vllmReading({
-      release: { stops: [], strips: false, holdsAll: true },
+      release: holdsAll,
       extract: (text) => readCohereTurn(text, format),
     }),
   );
@@ -18,7 +19,6 @@ export function cohereReading(format: CohereFormat): EngineReading {
 /** Cohere Command A (03-2025): calls as in Command A+, answers between other tokens. */
 export const cohereCommand3 = defineParser({
   name: "cohere_command3",
-  aliases: [],
   markers: [cohereOpen],
   readings: { vllm: cohereReading("command3") },
   findBlocks: findCohereBlocks,

@@ -1,20 +1,19 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
 import type { EngineReading, EngineResult } from "../../grammar.ts";
 import { defineParser } from "../../grammar.ts";
 import { readJson } from "../../shared/json/json-payload.ts";
 import type { ParseContext } from "../../parse-context.ts";
-import { catchPython } from "../../shared/python/python-catch.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
-import { parseBaseJson } from "../../sglang/base-json.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import type { ToolCallParser } from "../../tool-call-parser.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { vllmDeepseekV3, vllmDeepseekV31 } from "./vllm-deepseek-v3.ts";
+import { invalidJson } from "../../shared/tags/tag-blocks.ts";
+import { callsNamed } from "../../sglang/base-json.ts";
 
 const sectionOpen = "<｜tool▁calls▁begin｜>";
 const open = "<｜tool▁call▁begin｜>";
@@ -59,11 +58,7 @@ function detect(text: string, context: ParseContext, split: SplitCall): EngineRe
   const calls = betweenTags(text, open, close).flatMap((inner) => {
     const parts = split(inner);
     if (parts === undefined) throw new PythonError("AttributeError", "no match");
-    const entry = new Map<string, PyValue>([
-      ["name", parts.name],
-      ["parameters", parsePythonJson(parts.json)],
-    ]);
-    return parseBaseJson(entry, context);
+    return callsNamed(parts.name, parsePythonJson(parts.json), context);
   });
   return { normalText: pythonStrip(text.slice(0, first)), calls };
 }
@@ -74,7 +69,7 @@ function readBlock({ span, inner }: Frame, split: SplitCall): Block[] {
     return [{ span, problem: malformed(`expected a name, ${separator} and arguments`) }];
   const json = readJson(parts.json);
   if (json.type === "problem") {
-    return [{ span, name: parts.name, problem: { status: "invalid-json", detail: json.detail } }];
+    return [{ span, name: parts.name, problem: invalidJson(json.detail) }];
   }
   return [{ span, name: parts.name, argumentValue: json.value }];
 }
@@ -97,15 +92,14 @@ function defineDeepseek({ name, begins, split, vllm, vllmName }: DeepseekFormat)
     markers: [sectionOpen],
     readings: {
       sglang: sglangReading({
-        release: { stops: [sectionOpen], strips: true },
-        hasToolCall: (text) => text.includes(sectionOpen),
-        detect: (text, context) =>
-          catchPython(() => detect(text, context, split)) ?? { normalText: text, calls: [] },
+        marker: sectionOpen,
+        strips: true,
+        catchesAll: true,
+        detect: (text, context) => detect(text, context, split),
       }),
       vllm,
     },
-    findBlocks: (text) =>
-      findTagBlocks(text, { open, close, begins, read: (frame) => readBlock(frame, split) }),
+    blocks: { open, close, begins, read: (frame) => readBlock(frame, split) },
   });
 }
 

@@ -17,11 +17,12 @@ import { malformed, markerOnly, unclosed } from "../../shared/tags/tag-blocks.ts
 import type { CompatCall, ToolCallParser } from "../../tool-call-parser.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
 import { SectionTracker } from "../../shared/tags/section-tracker.ts";
-import { parseBaseJson } from "../../sglang/base-json.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
 import { vllmDeepseekV32, vllmDeepseekV4, vllmDeepseekV41 } from "./vllm-dsml.ts";
+import { invalidJson } from "../../shared/tags/tag-blocks.ts";
+import { callsNamed } from "../../sglang/base-json.ts";
 
 /** What tells the formats apart: the names of their tags. */
 interface DsmlTags {
@@ -177,11 +178,7 @@ function isMalformed({ value, rest, isJson }: ReadBody): boolean {
 }
 
 function toCalls(name: string, value: PyValue, context: ParseContext): CompatCall[] {
-  const entry = new Map<string, PyValue>([
-    ["name", name],
-    ["parameters", value],
-  ]);
-  return parseBaseJson(entry, context);
+  return callsNamed(name, value, context);
 }
 
 /** Where the first tag begins, an end tag included. */
@@ -227,7 +224,7 @@ function readBlock(invoke: Invoke, markup: DsmlMarkup, outside: Diagnostic | und
   if (trimmed.startsWith("{") && invoke.closed) {
     const json = readJson(trimmed);
     if (json.type === "problem") {
-      return { ...base, problem: { status: "invalid-json", detail: json.detail } };
+      return { ...base, problem: invalidJson(json.detail) };
     }
   }
   const read = catchPython(() => readBody(body, markup, false));

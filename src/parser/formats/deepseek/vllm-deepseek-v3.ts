@@ -102,7 +102,7 @@ function findCalls(text: string, find: FindCall): FoundCall[] {
 
 function defineReading(find: FindCall, keepsTail: boolean) {
   return vllmReading({
-    release: { stops: [sectionOpen], strips: false },
+    marker: sectionOpen,
     extract: (text) => {
       const first = text.indexOf(sectionOpen);
       const calls = first === -1 ? [] : findCalls(text, find);

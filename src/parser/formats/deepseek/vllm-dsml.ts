@@ -1,5 +1,4 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
 import { isPyDict } from "../../../python/value.ts";
 import type { EngineReading } from "../../grammar.ts";
@@ -13,6 +12,8 @@ import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
 import type { EngineTable } from "../../vllm/parser-engine.ts";
 import { engineReading } from "../../vllm/parser-engine.ts";
 import { byVersion, sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { findByHead } from "../../shared/tags/between-tags.ts";
 
 /** Not ASCII's: a constant, so that the patterns can be written in ASCII alone. */
 const bar = "｜";
@@ -34,36 +35,20 @@ function extract(text: string, context: ParseContext, section: string): VllmExtr
 }
 
 function readCalls(block: string, context: ParseContext): VllmCall[] {
-  return splitByHead(block, invokeHead, invokeClose).map(([head, body]) => {
+  return findByHead(block, invokeHead, invokeClose).map(({ head, inner }) => {
     const name = head[1] ?? "";
-    const values = readArguments(body, name, context);
-    return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
+    const values = readArguments(inner, name, context);
+    return { name, argumentsText: writeJson(values) };
   });
-}
-
-/** What stands between each match of an opening pattern and the next closing tag. */
-function splitByHead(
-  text: string,
-  pattern: RegExp,
-  close: string,
-): [head: RegExpExecArray, body: string][] {
-  const found: [RegExpExecArray, string][] = [];
-  const head = new RegExp(pattern);
-  for (let match = head.exec(text); match !== null; match = head.exec(text)) {
-    const end = text.indexOf(close, head.lastIndex);
-    if (end === -1) break;
-    found.push([match, text.slice(head.lastIndex, end)]);
-    head.lastIndex = end + close.length;
-  }
-  return found;
 }
 
 function readArguments(body: string, name: string, context: ParseContext): PyDict {
   const properties = findVllmProperties(name, context);
   const values = new Map<string, PyValue>();
-  for (const [[, key = "", isString], text] of splitByHead(body, parameterHead, parameterClose)) {
+  for (const { head, inner } of findByHead(body, parameterHead, parameterClose)) {
+    const [, key = "", isString] = head;
     const types = typesOfSchema(properties.get(key) ?? new Map());
-    values.set(key, isString === "true" ? text : coerceToSchema(text, types));
+    values.set(key, isString === "true" ? inner : coerceToSchema(inner, types));
   }
   return unwrap(values, properties);
 }
@@ -84,9 +69,9 @@ function unwrap(values: PyDict, properties: PyDict): PyDict {
 function defineReading(section: string): EngineReading {
   const open = `<｜DSML｜${section}>`;
   return vllmReading({
-    release: { stops: [open], strips: false },
-    extract: (text, context) =>
-      text.includes(open) ? catchPython(() => extract(text, context, section)) : undefined,
+    marker: open,
+    catchesAll: true,
+    extract: (text, context) => extract(text, context, section),
   });
 }
 

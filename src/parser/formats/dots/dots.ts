@@ -1,5 +1,4 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import { pythonTruthy } from "../../../python/truthy.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
@@ -12,7 +11,7 @@ import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { pythonPattern } from "../../shared/text/python-pattern.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { argumentsOfEntry, parseBaseJson } from "../../sglang/base-json.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
@@ -20,6 +19,9 @@ import { readDotsValue } from "./dots-value.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { invalidJson } from "../../shared/tags/tag-blocks.ts";
+import { divideSpan } from "../../shared/tags/between-tags.ts";
 
 const open = "<dots_function_call>";
 const close = "</dots_function_call>";
@@ -68,7 +70,7 @@ function extractForVllm(text: string, context: ParseContext): VllmExtraction | u
       entry.get("arguments") ?? (entry.has("arguments") ? null : entry.get("parameters"));
     const values = written !== undefined && pythonTruthy(written) ? written : new Map();
     if (!isPyDict(values)) return [];
-    return [{ name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) }];
+    return [{ name, argumentsText: writeJson(values) }];
   }
 }
 
@@ -83,7 +85,7 @@ function readCalls(content: string, context: ParseContext): CompatCall[] {
 function readEntries(content: string, context: ParseContext): PyDict[] {
   if (content.startsWith("<invoke")) {
     return findElements(content, invokeHead, "</invoke>").map(
-      ({ name, body }) =>
+      ({ name, body }): PyDict =>
         new Map<string, PyValue>([
           ["name", name],
           ["arguments", readArguments(name, body, context)],
@@ -133,15 +135,16 @@ function readBlocks(frame: Frame, context: ParseContext): Block[] {
   const whole = frame.closed ? inner : `${inner}</parameter></invoke>`;
   const elements = findElements(whole, invokeHead, "</invoke>");
   if (elements.length === 0) return [{ span, problem: malformed("expected an invoke element") }];
-  return elements.map(({ name, body, start }, index) => {
-    const next = elements[index + 1];
-    const from = index === 0 ? span[0] : innerStart + start;
-    const to = next === undefined ? span[1] : innerStart + next.start;
+  const spans = divideSpan(
+    span,
+    elements.map(({ start }) => innerStart + start),
+  );
+  return elements.map(({ name, body }, index) => {
     const argumentValue = catchPython(() => readArguments(name, body, context));
     const count = body.split("<parameter").length - 1;
     const isWhole = argumentValue !== undefined && count === argumentValue.size;
     return {
-      span: [from, to] as const,
+      span: spans[index] ?? span,
       name,
       ...(argumentValue !== undefined && { argumentValue }),
       ...(!isWhole && { problem: malformed("expected </parameter>") }),
@@ -152,34 +155,32 @@ function readBlocks(frame: Frame, context: ParseContext): Block[] {
 function readJsonBlock({ span, inner, innerStart }: Frame, content: string): Block[] {
   const json = readJson(content);
   if (json.type === "problem") {
-    return [{ span, problem: { status: "invalid-json", detail: json.detail } }];
+    return [{ span, problem: invalidJson(json.detail) }];
   }
   const payload = { span, value: json.value, json: inner, jsonStart: innerStart };
   const problem = isPyDict(json.value) ? undefined : malformed("expected one JSON object");
-  return blocksOfPayload(payload, { name: "name", readArguments: argumentsOfEntry }, problem);
+  return blocksOfPayload(payload, { readArguments: argumentsOfEntry }, problem);
 }
 
 /** dots: `<invoke name="…">` elements, or a JSON object, between tags. */
 export const dots = defineParser({
   name: "dots",
-  aliases: [],
-  markers: [open],
   readings: {
     sglang: sglangReading({
-      release: { stops: [open], strips: true },
-      hasToolCall: (text) => text.includes(open),
+      marker: open,
+      strips: true,
       detect,
     }),
     vllm: vllmReading({
-      release: { stops: [open], strips: true },
+      marker: open,
+      strips: true,
       extract: extractForVllm,
     }),
   },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^\s*(?:[<{]|$)/,
-      read: (frame) => readBlocks(frame, context),
-    }),
+  blocks: {
+    open,
+    close,
+    begins: /^\s*(?:[<{]|$)/,
+    read: readBlocks,
+  },
 });

@@ -1,14 +1,12 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonRstrip } from "../../../python/text/strip.ts";
 import { defineParser } from "../../grammar.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
-import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
-import { catchPython } from "../../shared/python/python-catch.ts";
 import { unicodePattern } from "../../shared/text/python-pattern.ts";
 import { asEntry } from "../../vllm/json-entry.ts";
 import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { asName, vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -40,7 +38,7 @@ function extract(text: string): VllmExtraction {
   const calls = findObjects(text).map((json): VllmCall => {
     const entry = asEntry(parsePythonJson(json));
     const value = entry.has("arguments") ? (entry.get("arguments") ?? null) : new Map();
-    const argumentsText = stringifyPythonJson(value, { ensureAscii: false });
+    const argumentsText = writeJson(value);
     return { name: entry.has("name") ? asName(entry.get("name")) : "", argumentsText };
   });
   return { content: pythonRstrip(text.slice(0, text.indexOf(open)), "\n"), calls };
@@ -53,18 +51,17 @@ function extract(text: string): VllmExtraction {
  */
 export const ernie45 = defineParser({
   name: "ernie45",
-  aliases: [],
-  markers: [open],
   readings: {
     vllm: vllmReading({
-      release: { stops: [open], strips: false, dropsBreaks: true },
-      extract: (text) => (text.includes(open) ? catchPython(() => extract(text)) : undefined),
+      marker: open,
+      release: { stops: [open], dropsBreaks: true },
+      catchesAll: true,
+      extract,
     }),
   },
-  findBlocks: (text) =>
-    findJsonTagBlocks(text, {
-      open,
-      close,
-      fields: { name: "name", readArguments: (entry) => entry.get("arguments") ?? new Map() },
-    }),
+  json: {
+    open,
+    close,
+    readArguments: (entry) => entry.get("arguments") ?? new Map(),
+  },
 });

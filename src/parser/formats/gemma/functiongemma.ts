@@ -1,14 +1,14 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser } from "../../grammar.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 const open = "<start_function_call>";
 const close = "<end_function_call>";
@@ -58,7 +58,7 @@ function readArguments(body: string): PyDict {
 function extract(text: string): VllmExtraction | undefined {
   const calls = findCalls(text).map(({ name, body }) => ({
     name,
-    argumentsText: stringifyPythonJson(readArguments(body), { ensureAscii: false }),
+    argumentsText: writeJson(readArguments(body)),
   }));
   if (calls.length === 0) return undefined;
   return { content: pythonStrip(text.slice(0, text.indexOf(open))), calls };
@@ -80,13 +80,13 @@ function readBlock({ span, inner }: Frame): Block[] {
  */
 export const functiongemma = defineParser({
   name: "functiongemma",
-  aliases: [],
-  markers: [open],
   readings: {
     vllm: vllmReading({
-      release: { stops: [open], strips: true },
-      extract: (text) => catchPython(() => extract(text)),
+      marker: open,
+      strips: true,
+      catchesAll: true,
+      extract,
     }),
   },
-  findBlocks: (text) => findTagBlocks(text, { open, close, begins: /^call:|^$/, read: readBlock }),
+  blocks: { open, close, begins: /^call:|^$/, read: readBlock },
 });

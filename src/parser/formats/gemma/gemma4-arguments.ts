@@ -3,6 +3,7 @@ import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyValue } from "../../../python/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-number.ts";
+import { skipCharacters } from "../../shared/text/skip-characters.ts";
 
 const quote = '<|"|>';
 
@@ -139,13 +140,6 @@ function lastPoint(text: string, end: number): number {
   return /[\uD800-\uDBFF][\uDC00-\uDFFF]$/.test(text.slice(Math.max(0, end - 2), end))
     ? end - 2
     : end - 1;
-}
-
-/** The first place from `start` on that holds none of the characters. */
-export function skipCharacters(text: string, start: number, characters: string): number {
-  let index = start;
-  while (index < text.length && characters.includes(text[index] ?? "")) index += 1;
-  return index;
 }
 
 function readBare(raw: string): PyValue {

@@ -1,4 +1,3 @@
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import type { Block } from "../../attempt.ts";
 import type { EngineResult } from "../../grammar.ts";
 import { defineParser } from "../../grammar.ts";
@@ -6,12 +5,13 @@ import type { ParseContext } from "../../parse-context.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { findGemmaBraceEnd, parseGemmaArguments } from "./gemma4-arguments.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmGemma4 } from "./vllm-gemma4.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 const open = "<|tool_call>";
 const close = "<tool_call|>";
@@ -29,7 +29,7 @@ function detect(text: string, context: ParseContext): EngineResult {
   });
   if (matches.length === 0) return { normalText: text, calls: [] };
   const calls = matches.map(({ name, body }): CompatCall => {
-    const argumentsText = stringifyPythonJson(parseGemmaArguments(body), { ensureAscii: false });
+    const argumentsText = writeJson(parseGemmaArguments(body));
     return { name, argumentsText, toolIndex: context.toolPositions.get(name) ?? -1 };
   });
   return { normalText: text.slice(0, text.indexOf(open)), calls };
@@ -59,12 +59,9 @@ function readBlock({ span, inner }: Frame): Block[] {
 /** Gemma 4: `call:name{key:value,…}` between control tokens. */
 export const gemma4 = defineParser({
   name: "gemma4",
-  aliases: [],
-  markers: [open],
   readings: {
     sglang: sglangReading({
-      release: { stops: [open], strips: false },
-      hasToolCall: (text) => text.includes(open),
+      marker: open,
       detect: (text, context) => {
         try {
           return detect(text, context);
@@ -78,6 +75,5 @@ export const gemma4 = defineParser({
     }),
     vllm: vllmGemma4,
   },
-  findBlocks: (text) =>
-    findTagBlocks(text, { open, close, begins: /^\s*(?:call:|$)/, read: readBlock }),
+  blocks: { open, close, begins: /^\s*(?:call:|$)/, read: readBlock },
 });

@@ -1,7 +1,8 @@
 import { PythonError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
-import { findGemmaEnd, skipCharacters } from "./gemma4-arguments.ts";
+import { findGemmaEnd } from "./gemma4-arguments.ts";
+import { skipCharacters } from "../../shared/text/skip-characters.ts";
 
 const quote = '<|"|>';
 

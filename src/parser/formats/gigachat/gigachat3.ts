@@ -86,11 +86,10 @@ function findBlocks(whole: string): Block[] {
 /** GigaChat 3: `function call<|role_sep|>\n{"name": …, "arguments": …}` at the end of the turn. */
 export const gigachat3 = defineParser({
   name: "gigachat3",
-  aliases: [],
   markers: ["function call<|role_sep|>", "<|function_call|>"],
   readings: {
     sglang: sglangReading({
-      release: { stops: [...callMarkers, ...contentEnds, "</s>"], strips: false },
+      release: { stops: [...callMarkers, ...contentEnds, "</s>"] },
       hasToolCall: (text) => callMarkers.some((marker) => text.includes(marker)),
       detect,
     }),

@@ -8,9 +8,10 @@ import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { pythonPattern } from "../../shared/text/python-pattern.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
-import { parseBaseJson } from "../../sglang/base-json.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { findByHead } from "../../shared/tags/between-tags.ts";
+import { callsNamed } from "../../sglang/base-json.ts";
 
 /** Not ASCII's: a constant, so that the patterns can be written in ASCII alone. */
 const bar = "｜";
@@ -43,15 +44,9 @@ function detect(text: string, context: ParseContext): EngineResult {
   const end = text.indexOf(close, start);
   const invokes = findInvokes(text.slice(start, end === -1 ? text.length : end));
   if (invokes.length === 0) return { normalText: stripMarkers(text), calls: [] };
-  const entries = invokes.map(
-    ({ name, values }) =>
-      new Map<string, PyValue>([
-        ["name", name],
-        ["arguments", values],
-      ]),
-  );
   const normalText = pythonRstrip(stripMarkers(text.slice(0, first)), "\n");
-  return { normalText, calls: parseBaseJson(entries, context) };
+  const calls = invokes.flatMap(({ name, values }) => callsNamed(name, values, context));
+  return { normalText, calls };
 }
 
 /** The text without the markers at its end, and the white space behind them. */
@@ -65,32 +60,20 @@ function stripMarkers(text: string): string {
   }
 }
 
-/** The elements of one kind that are closed, in order. */
-function findElements(text: string, head: RegExp, close: string): [RegExpExecArray, string][] {
-  const found: [RegExpExecArray, string][] = [];
-  const pattern = new RegExp(head);
-  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
-    const end = text.indexOf(close, pattern.lastIndex);
-    if (end === -1) break;
-    found.push([match, text.slice(pattern.lastIndex, end)]);
-    pattern.lastIndex = end + close.length;
-  }
-  return found;
-}
-
 function findInvokes(text: string): Invoke[] {
-  return findElements(text, invokeHead, invokeClose).map(([match, body]) => ({
-    name: match[1] ?? "",
-    values: readParameters(body),
+  return findByHead(text, invokeHead, invokeClose).map(({ head, inner }) => ({
+    name: head[1] ?? "",
+    values: readParameters(inner),
   }));
 }
 
 function readParameters(body: string): PyDict {
   const values = new Map<string, PyValue>();
-  for (const [[, key = "", isString], text] of findElements(body, parameterHead, parameterClose)) {
+  for (const { head, inner } of findByHead(body, parameterHead, parameterClose)) {
+    const [, key = "", isString] = head;
     const json =
-      isString === "true" ? undefined : catchPython(() => parsePythonJson(text), "ValueError");
-    values.set(key, json === undefined ? text : json);
+      isString === "true" ? undefined : catchPython(() => parsePythonJson(inner), "ValueError");
+    values.set(key, json === undefined ? inner : json);
   }
   return values;
 }
@@ -108,21 +91,19 @@ function readBlock({ span, inner }: Frame): Block[] {
 /** GigaChat 3.5: `<｜GCML｜invoke name="…">` elements inside `<｜GCML｜tool_calls>`. */
 export const gigachat35 = defineParser({
   name: "gigachat35",
-  aliases: [],
   markers: [open],
   closers: new RegExp(close, "g"),
   readings: {
     sglang: sglangReading({
       release: { stops: [open, ...endMarkers], strips: true },
-      hasToolCall: (text) => text.includes(open),
+      marker: open,
       detect,
     }),
   },
-  findBlocks: (text) =>
-    findTagBlocks(text, {
-      open: invokeOpen,
-      close: invokeClose,
-      begins: /^\s+name="|^$/,
-      read: readBlock,
-    }),
+  blocks: {
+    open: invokeOpen,
+    close: invokeClose,
+    begins: /^\s+name="|^$/,
+    read: readBlock,
+  },
 });

@@ -1,10 +1,10 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonRstrip } from "../../../python/text/strip.ts";
 import { isPyDict } from "../../../python/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { asName, vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 const callPattern = /function call<\|role_sep\|>\n|<\|function_call\|>/;
 const contentEnd = /<\|message_sep\|>|<\|function_call\|>/;
@@ -20,7 +20,7 @@ function extract(whole: string): VllmExtraction {
   const content = text.slice(0, contentEnd.exec(text)?.index ?? text.length);
   const value = isPyDict(entry) && entry.has("name") ? entry.get("arguments") : undefined;
   if (!isPyDict(entry) || !isPyDict(value)) return { content, calls: [] };
-  const argumentsText = stringifyPythonJson(value, { ensureAscii: false });
+  const argumentsText = writeJson(value);
   return { content, calls: [{ name: asName(entry.get("name")), argumentsText }] };
 }
 
@@ -32,7 +32,6 @@ function extract(whole: string): VllmExtraction {
 export const vllmGigachat3 = vllmReading({
   release: {
     stops: ["function call<|role_sep|>\n", "<|function_call|>", "<|message_sep|>", "</s>"],
-    strips: false,
   },
   extract,
 });

@@ -1,5 +1,4 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { pythonStr } from "../../../python/text/str.ts";
 import { pythonLower } from "../../../python/text/lower.ts";
@@ -11,6 +10,7 @@ import { catchPython } from "../../shared/python/python-catch.ts";
 import type { PythonLiteral } from "../../shared/python/python-literal.ts";
 import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
 import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-number.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 /**
  * What GLM's detectors make of the text of an argument: JSON, JSON once unescaped, a Python literal,
@@ -31,7 +31,7 @@ export function convertGlmValue(
   const { value } = literal;
   if (typeof value === "string") return literal;
   if (isPyDict(value) || isPyList(value)) {
-    return { value: stringifyPythonJson(value, { ensureAscii: false }), isJson: true };
+    return { value: writeJson(value), isJson: true };
   }
   return { value: pythonStr(value), isJson: true };
 }

@@ -1,9 +1,9 @@
-import { PythonError } from "../../../python/python-error.ts";
+import type { EngineReading } from "../../grammar.ts";
+import type { CompatCall, ToolCallParser } from "../../tool-call-parser.ts";
 import { pythonLstrip, pythonRstrip, pythonStrip } from "../../../python/text/strip.ts";
 import type { PyValue } from "../../../python/value.ts";
 import { isPyDict } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
 import { defineParser } from "../../grammar.ts";
 import { isSince } from "../../engine-version.ts";
 import type { ParseContext } from "../../parse-context.ts";
@@ -13,15 +13,18 @@ import { catchPython } from "../../shared/python/python-catch.ts";
 import type { PythonLiteral } from "../../shared/python/python-literal.ts";
 import { inferSchemaType } from "../../shared/schema/schema-type.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import { findArgPairs } from "../../shared/tags/arg-pairs.ts";
-import { forwardsUnknown, parseBaseJson } from "../../sglang/base-json.ts";
+import { forwardsUnknown } from "../../sglang/base-json.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { convertGlmValue } from "./glm-value.ts";
 import { readGlm47Arguments } from "./glm47-value.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
 import { vllmGlm, vllmLing3 } from "./vllm-glm.ts";
+import { callsNamed } from "../../sglang/base-json.ts";
+import { outsideTags } from "../../shared/tags/between-tags.ts";
+import { requireJson } from "../../shared/python/python-literal.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -33,6 +36,9 @@ interface CallParts {
   /** Whether the call is GLM 4.7's, whose arguments are read by other rules since 0.5.23. */
   readonly isGlm47: boolean;
 }
+
+/** Splits the inside of a call; `undefined` if it has no name. */
+type SplitCall = (inner: string) => CallParts | undefined;
 
 /** GLM 4.5: the name ends with its line; a backslash and an n count as a line break. */
 function splitAtLineBreak(inner: string): CallParts | undefined {
@@ -80,28 +86,18 @@ function parameterSchema(name: string, key: string, context: ParseContext): PyVa
   return isPyDict(properties) ? properties.get(key) : undefined;
 }
 
-function readCalls(
-  text: string,
-  context: ParseContext,
-  split: (inner: string) => CallParts | undefined,
-): EngineResult["calls"] {
+function readCalls(text: string, context: ParseContext, split: SplitCall): CompatCall[] {
   return betweenTags(text, open, close).flatMap((inner) => {
     const parts = split(inner);
     if (parts === undefined) return [];
-    const { value, isJson } = readArguments(parts, context);
+    const literal = readArguments(parts, context);
     const isReported = context.toolPositions.has(parts.name) || forwardsUnknown(context);
-    if (!isJson && isReported) {
-      throw new PythonError("TypeError", "an argument is not JSON serializable");
-    }
-    const entry = new Map<string, PyValue>([
-      ["name", parts.name],
-      ["parameters", value],
-    ]);
-    return parseBaseJson(entry, context);
+    const value = isReported ? requireJson(literal) : literal.value;
+    return callsNamed(parts.name, value, context);
   });
 }
 
-/** Ling 3: the name ends with its line, where the first argument begins, or with the call. */
+/** Ling 3: the name ends with its line, with the call, or at the first argument. */
 function splitLing3(inner: string): CallParts {
   const argument = inner.indexOf("<arg_key>");
   const end = argument === -1 ? inner.length : argument;
@@ -113,40 +109,11 @@ function splitLing3(inner: string): CallParts {
   return { name: inner.slice(start, nameEnd), body: inner.slice(end), isGlm47: false };
 }
 
-function detectBefore(
-  text: string,
-  context: ParseContext,
-  split: (inner: string) => CallParts | undefined,
-): EngineResult {
-  const first = text.indexOf(open);
-  if (first === -1) return { normalText: text, calls: [] };
-  const calls = readCalls(text, context, split);
-  return { normalText: pythonStrip(text.slice(0, first)), calls };
-}
-
-function detectGlm47(text: string, context: ParseContext): EngineResult {
-  if (!text.includes(open)) return { normalText: text, calls: [] };
-  const calls = readCalls(text, context, splitAtArgument);
-  return { normalText: pythonStrip(outsideTags(text)), calls };
-}
-
-/** The text outside closed blocks. */
-function outsideTags(text: string): string {
-  const parts: string[] = [];
-  let position = 0;
-  for (;;) {
-    const start = text.indexOf(open, position);
-    const end = start === -1 ? -1 : text.indexOf(close, start + open.length);
-    if (end === -1) return parts.join("") + text.slice(position);
-    parts.push(text.slice(position, start));
-    position = end + close.length;
-  }
-}
-
-function readBlock(frame: Frame, context: ParseContext, parts: CallParts | undefined): Block[] {
-  const { span } = frame;
-  if (parts === undefined)
+function readBlock({ span, inner }: Frame, context: ParseContext, split: SplitCall): Block[] {
+  const parts = split(inner);
+  if (parts === undefined) {
     return [{ span, problem: malformed("expected a line break after the name") }];
+  }
   const { name, body } = parts;
   const literal = catchPython(() => readArguments(parts, context));
   if (literal?.isJson !== true) {
@@ -160,6 +127,47 @@ function readBlock(frame: Frame, context: ParseContext, parts: CallParts | undef
 
 const pairPattern =
   /<arg_key>(?:(?!<\/?arg_(?:key|value)>)[^])*<\/arg_key>(?:\\n|\s)*<arg_value>(?:(?!<\/arg_value>)[^])*<\/arg_value>/g;
+
+/** The differences between the GLM formats. */
+interface GlmFormat {
+  readonly name: string;
+  readonly aliases?: readonly string[];
+  readonly vllm: EngineReading;
+  /** Splits the inside of a call into its name and its pairs of keys and values. */
+  readonly split: SplitCall;
+  /** Matches the text after an opening tag that opens a call. */
+  readonly begins: RegExp;
+  /** True if the text after the calls is kept as well. Default false. */
+  readonly keepsTail?: boolean;
+}
+
+function defineGlm({
+  split,
+  begins,
+  keepsTail = false,
+  vllm,
+  ...names
+}: GlmFormat): ToolCallParser {
+  return defineParser({
+    ...names,
+    readings: {
+      sglang: sglangReading({
+        marker: open,
+        strips: true,
+        catchesAll: true,
+        detect: (text, context) => {
+          const around = keepsTail
+            ? outsideTags(text, open, close)
+            : text.slice(0, text.indexOf(open));
+          if (!text.includes(open)) return { normalText: text, calls: [] };
+          return { normalText: pythonStrip(around), calls: readCalls(text, context, split) };
+        },
+      }),
+      vllm,
+    },
+    blocks: { open, close, begins, read: (frame, context) => readBlock(frame, context, split) },
+  });
+}
 
 /**
  * GLM 4.5 and 4.6: the name on the line of the tag, then keys and values in tags.
@@ -179,26 +187,12 @@ export const glm45 = defineGlm({
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/glm47_moe_detector.py`.
  */
-export const glm47 = defineParser({
+export const glm47 = defineGlm({
   name: "glm47",
-  aliases: [],
-  markers: [open],
-  readings: {
-    sglang: sglangReading({
-      release: { stops: [open], strips: true },
-      hasToolCall: (text) => text.includes(open),
-      detect: (text, context) =>
-        catchPython(() => detectGlm47(text, context)) ?? { normalText: text, calls: [] },
-    }),
-    vllm: vllmGlm,
-  },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^[^\s<]*\s*(?:<arg_key>|$)/,
-      read: (frame) => readBlock(frame, context, splitAtArgument(frame.inner)),
-    }),
+  vllm: vllmGlm,
+  split: splitAtArgument,
+  begins: /^[^\s<]*\s*(?:<arg_key>|$)/,
+  keepsTail: true,
 });
 
 /**
@@ -208,47 +202,7 @@ export const glm47 = defineParser({
  */
 export const ling3 = defineGlm({
   name: "ling3",
-  aliases: [],
   vllm: vllmLing3,
   split: splitLing3,
   begins: /^\s*[^\s<]*\s*(?:\\n|<arg_key>|$)/,
 });
-
-/** A format whose name stands before its pairs of keys and values. */
-function defineGlm({
-  name,
-  aliases,
-  vllm,
-  split,
-  begins,
-}: {
-  readonly name: string;
-  readonly aliases: readonly string[];
-  readonly vllm: typeof vllmGlm;
-  /** Parts the inside of a call into its name and its pairs. */
-  readonly split: typeof splitAtLineBreak;
-  /** What a tag that opens a call is followed by. */
-  readonly begins: RegExp;
-}) {
-  return defineParser({
-    name,
-    aliases,
-    markers: [open],
-    readings: {
-      sglang: sglangReading({
-        release: { stops: [open], strips: true },
-        hasToolCall: (text) => text.includes(open),
-        detect: (text, context) =>
-          catchPython(() => detectBefore(text, context, split)) ?? { normalText: text, calls: [] },
-      }),
-      vllm,
-    },
-    findBlocks: (text, context) =>
-      findTagBlocks(text, {
-        open,
-        close,
-        begins,
-        read: (frame) => readBlock(frame, context, split(frame.inner)),
-      }),
-  });
-}

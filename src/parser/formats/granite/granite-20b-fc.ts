@@ -1,8 +1,6 @@
 import { decodePythonJsonAt } from "../../../python/json/json-parse.ts";
 import { defineParser } from "../../grammar.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
-import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
-import { catchPython } from "../../shared/python/python-catch.ts";
 import { unicodePattern } from "../../shared/text/python-pattern.ts";
 import { callOfEntry } from "../../vllm/json-entry.ts";
 import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
@@ -27,17 +25,13 @@ function extract(text: string): VllmExtraction {
  */
 export const granite20bFc = defineParser({
   name: "granite-20b-fc",
-  aliases: [],
   markers: [open],
   readings: {
     vllm: vllmReading({
-      release: { stops: [open], strips: false },
-      extract: (text) => (text.includes(open) ? catchPython(() => extract(text)) : undefined),
+      marker: open,
+      catchesAll: true,
+      extract,
     }),
   },
-  findBlocks: (text) =>
-    findJsonTagBlocks(text, {
-      open,
-      fields: { name: "name", readArguments: (entry) => entry.get("arguments") },
-    }),
+  json: { open },
 });

@@ -1,4 +1,5 @@
 import type { EngineWalk } from "../../vllm/parser-engine.ts";
+import { skipCharacters } from "../../shared/text/skip-characters.ts";
 
 /** What a list of calls follows: in version 3.0, and in 3.1. */
 export const graniteMarkers = ["<|tool_call|>", "<tool_call>"] as const;
@@ -37,10 +38,10 @@ function readList(
   start: number,
 ): { readonly bodies: string[]; readonly end: number; readonly isClosed: boolean } {
   const bodies: string[] = [];
-  let index = skipBetween(text, start, " \t\r\n");
+  let index = skipCharacters(text, start, " \t\r\n");
   if (text[index] !== "[") return { bodies, end: index, isClosed: false };
   for (;;) {
-    index = skipBetween(text, index + (bodies.length === 0 ? 1 : 0), " \t\r\n,");
+    index = skipCharacters(text, index + (bodies.length === 0 ? 1 : 0), " \t\r\n,");
     if (text[index] !== "{") break;
     const end = findObjectEnd(text, index, "[{", "}]");
     bodies.push(text.slice(index, end));
@@ -48,12 +49,6 @@ function readList(
   }
   const isClosed = text[index] === "]";
   return { bodies, end: index + (isClosed ? 1 : 0), isClosed };
-}
-
-function skipBetween(text: string, start: number, characters: string): number {
-  let index = start;
-  while (index < text.length && characters.includes(text[index] ?? "")) index += 1;
-  return index;
 }
 
 /** Where the object that opens at `start` ends, given what nests; the end of the text where it is cut. */

@@ -1,15 +1,8 @@
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyValue } from "../../../python/value.ts";
 import { defineParser } from "../../grammar.ts";
 import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
 import { findObjectEnd, graniteMarkers as markers, walkGranite } from "./granite-walk.ts";
 import { engineReading, readJsonBody } from "../../vllm/parser-engine.ts";
-
-const argumentsField = { name: "name", readArguments: readArgumentsOf } as const;
-
-function readArgumentsOf(entry: ReadonlyMap<string, PyValue>): PyValue | undefined {
-  return entry.get("arguments");
-}
 
 /** The arguments as they are written; what a call holds beside its name where they are no object. */
 function convertArguments(body: string): string {
@@ -47,7 +40,6 @@ function findArguments(body: string): number | undefined {
  */
 export const granite = defineParser({
   name: "granite",
-  aliases: [],
   markers,
   readings: {
     vllm: engineReading({
@@ -59,7 +51,7 @@ export const granite = defineParser({
   },
   findBlocks(text) {
     const blocks = markers
-      .flatMap((open) => findJsonTagBlocks(text, { open, fields: argumentsField }))
+      .flatMap((open) => findJsonTagBlocks(text, { open }))
       .toSorted((left, right) => left.span[0] - right.span[0]);
     // A marker inside the other one's list is text.
     let end = 0;

@@ -1,12 +1,10 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { defineParser } from "../../grammar.ts";
-import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
-import { catchPython } from "../../shared/python/python-catch.ts";
 import { asEntry } from "../../vllm/json-entry.ts";
 import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { asName, vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -31,8 +29,7 @@ function readCall(json: string): VllmCall {
   const entry = asEntry(parsePythonJson(json));
   const value = entry.get("arguments");
   if (value === undefined || value === null) throw new PythonError("KeyError", "arguments");
-  const argumentsText =
-    typeof value === "string" ? value : stringifyPythonJson(value, { ensureAscii: false });
+  const argumentsText = typeof value === "string" ? value : writeJson(value);
   return { name: asName(entry.get("name")), argumentsText };
 }
 
@@ -44,18 +41,12 @@ function readCall(json: string): VllmCall {
  */
 export const granite4 = defineParser({
   name: "granite4",
-  aliases: [],
-  markers: [open],
   readings: {
     vllm: vllmReading({
-      release: { stops: [open, close], strips: false },
-      extract: (text) => catchPython(() => extract(text)),
+      release: { stops: [open, close] },
+      catchesAll: true,
+      extract,
     }),
   },
-  findBlocks: (text) =>
-    findJsonTagBlocks(text, {
-      open,
-      close,
-      fields: { name: "name", readArguments: (entry) => entry.get("arguments") },
-    }),
+  json: { open, close },
 });

@@ -1,5 +1,4 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
@@ -15,6 +14,8 @@ import { malformed, unclosed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { forwardsUnknown } from "../../sglang/base-json.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 
 const marker = "<|start|>assistant<|channel|>commentary";
 const callEnd = "<|call|>";
@@ -54,7 +55,7 @@ function readCall(raw: string, context: ParseContext, toolIndex: number): Compat
       ? new Map<string, PyValue>()
       : catchPython(() => parsePythonJson(json), "JSONDecodeError");
   if (value === undefined) return undefined;
-  return { name, argumentsText: stringifyPythonJson(value, { ensureAscii: false }), toolIndex };
+  return { name, argumentsText: writeJson(value), toolIndex };
 }
 
 /** The header of a message to a tool. */
@@ -130,7 +131,7 @@ function readBlock(
 ): Block {
   const json = text.trim() === "" ? undefined : readJson(text);
   if (json?.type === "problem") {
-    return { ...base, problem: { status: "invalid-json", detail: json.detail } };
+    return { ...base, problem: invalidJson(json.detail) };
   }
   const argumentValue = json === undefined ? new Map<string, PyValue>() : json.value;
   return { ...base, argumentValue, ...(problem !== undefined && { problem }) };
@@ -139,7 +140,6 @@ function readBlock(
 /** gpt-oss: calls in the commentary channel of the Harmony format. */
 export const gptOss = defineParser({
   name: "gpt-oss",
-  aliases: [],
   markers: ["<|channel|>commentary"],
   closingStops: [callEnd],
   readings: {

@@ -10,6 +10,8 @@ import { catchPython } from "../../shared/python/python-catch.ts";
 import type { ReasoningOptions, ReasoningResult } from "../../reasoning/reasoning-parser.ts";
 import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+import { holdsAll } from "../../tool-call-stream.ts";
+import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 
 /** Tools of OpenAI's own, whose messages are no calls of functions. */
 const builtIn = ["python", "browser", "container"];
@@ -100,7 +102,7 @@ function findBlocks(text: string): Block[] {
     const base = { span, name: nameOf(recipient) };
     const json = message.text.trim() === "" ? undefined : readJson(message.text);
     if (json?.type === "problem") {
-      return [{ ...base, problem: { status: "invalid-json", detail: json.detail } }];
+      return [{ ...base, problem: invalidJson(json.detail) }];
     }
     return [{ ...base, argumentValue: json?.value ?? new Map<string, PyValue>() }];
   });
@@ -109,13 +111,10 @@ function findBlocks(text: string): Block[] {
 /** gpt-oss as vLLM reads it: every message to a function is a call, whatever its channel and its end. */
 export const openai = defineParser({
   name: "openai",
-  aliases: [],
   markers: ["<|channel|>commentary"],
   closingStops: ["<|call|>"],
   readings: {
-    vllm: sinceVllm033(
-      vllmReading({ release: { stops: [], strips: false, holdsAll: true }, extract }),
-    ),
+    vllm: sinceVllm033(vllmReading({ release: holdsAll, extract })),
   },
   findBlocks,
 });

@@ -1,5 +1,4 @@
 import { defineParser } from "../../grammar.ts";
-import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
 import { hermesReading } from "./vllm-hermes.ts";
 
 const open = "<longcat_tool_call>";
@@ -12,14 +11,6 @@ const close = "</longcat_tool_call>";
  */
 export const longcat = defineParser({
   name: "longcat",
-  aliases: [],
-  markers: [open],
   readings: { vllm: hermesReading(open, close) },
-  findBlocks: (text) =>
-    findJsonTagBlocks(text, {
-      open,
-      close,
-      fields: { name: "name", readArguments: (entry) => entry.get("arguments") },
-      closesAtEnd: true,
-    }),
+  json: { open, close, closesAtEnd: true },
 });

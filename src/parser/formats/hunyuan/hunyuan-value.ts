@@ -2,11 +2,14 @@ import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { pythonLower } from "../../../python/text/lower.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyList } from "../../../python/value.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { sglangParameters } from "../../sglang/sglang-parameters.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-number.ts";
+import { requireDict } from "../../shared/schema/require-dict.ts";
+import { evaluatePythonLiteral, requireJson } from "../../shared/python/python-literal.ts";
+import { jsonLiteral } from "../../shared/python/python-literal.ts";
 
 /**
  * The schema of a parameter; an empty one where there is none.
@@ -17,15 +20,10 @@ export function findHunyuanSchema(name: string, key: string, context: ParseConte
   const tool = context.tools.find((candidate) => candidate.name === name);
   const parameters = tool === undefined ? null : (sglangParameters(tool, context) ?? null);
   if (parameters === null) return new Map();
-  const properties = asDict(parameters).get("properties");
+  const properties = requireDict(parameters).get("properties");
   if (properties === undefined) return new Map();
-  const schema = asDict(properties).get(key);
-  return schema === undefined ? new Map() : asDict(schema);
-}
-
-function asDict(value: PyValue): PyDict {
-  if (isPyDict(value)) return value;
-  throw new PythonError("AttributeError", "a schema is no object");
+  const schema = requireDict(properties).get(key);
+  return schema === undefined ? new Map() : requireDict(schema);
 }
 
 /** The types that a schema allows, by their standard names, without `null`. */
@@ -34,7 +32,7 @@ function typesOf(schema: PyDict): ReadonlySet<string> {
   if (schema.has("type")) options = [schema];
   else options = schema.get("anyOf") ?? schema.get("oneOf") ?? options;
   if (!isPyList(options)) throw new PythonError("TypeError", "the alternatives are no list");
-  const types = options.map((option) => normalizeType(asDict(option).get("type") ?? "string"));
+  const types = options.map((option) => normalizeType(requireDict(option).get("type") ?? "string"));
   return new Set(types.filter((type) => type !== "null"));
 }
 
@@ -91,4 +89,22 @@ const simpleTypes: ReadonlySet<string> = new Set(["string", "boolean", "integer"
 function readNumber(text: string): PyValue | undefined {
   const read = /[.eE]/.test(text) ? () => parsePythonFloat(text) : () => parsePythonInt(text);
   return catchPython<PyValue>(read, "ValueError");
+}
+
+/** The schema with its list of types written as alternatives, as Hunyuan's values know them. */
+export function alternativesOf(schema: PyDict): PyDict {
+  const types = schema.get("type");
+  if (!isPyList(types)) return schema;
+  return new Map([["anyOf", types.map((type) => new Map([["type", type]]))]]);
+}
+
+/**
+ * The text as JSON, as a Python literal, or as it is.
+ *
+ * @throws PythonError `TypeError` for a literal that JSON cannot hold.
+ */
+export function deserialize(text: string): PyValue {
+  const json = catchPython(() => parsePythonJson(text));
+  if (json !== undefined) return json;
+  return requireJson(catchPython(() => evaluatePythonLiteral(text)) ?? jsonLiteral(text));
 }

@@ -1,4 +1,3 @@
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyDict } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
@@ -16,6 +15,7 @@ import { forwardsUnknown } from "../../sglang/base-json.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmHunyuan } from "./vllm-hunyuan.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 /** The tokens of the format as this model's vocabulary spells them. */
 interface Tokens {
@@ -58,7 +58,7 @@ function detect(text: string, context: ParseContext): EngineResult {
     const toolIndex = context.toolPositions.get(name);
     if (toolIndex === undefined && !forwardsUnknown(context)) return [];
     const values = readArguments(body, name, context);
-    const argumentsText = stringifyPythonJson(values, { ensureAscii: false });
+    const argumentsText = writeJson(values);
     return [{ name, argumentsText, toolIndex: toolIndex ?? -1 }];
   });
   return { normalText: pythonStrip(text.slice(0, first)), calls };
@@ -138,8 +138,6 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
   return [{ span, name, argumentValue, ...problem }];
 }
 
-const release = { stops: ["<tool_calls"], strips: true };
-
 /** Hunyuan: `<tool_call>name<tool_sep>`, then keys and values in tags, inside `<tool_calls>`. */
 export const hunyuan = defineParser({
   name: "hunyuan",
@@ -147,28 +145,18 @@ export const hunyuan = defineParser({
   closers: /<\/tool_calls(?::[^>]*)?>/g,
   markers: ["<tool_calls>", "<tool_sep>"],
   readings: {
-    sglang: {
-      release,
-      read(text, context) {
-        const { calls } = resolveTokens(context);
-        const reading = sglangReading({
-          release,
-          hasToolCall: (whole) => whole.includes(calls),
-          detect: (whole, known) =>
-            catchPython(() => detect(whole, known)) ?? { normalText: whole, calls: [] },
-        });
-        return reading.read(text, context);
-      },
-    },
+    sglang: sglangReading({
+      release: { stops: ["<tool_calls"], strips: true },
+      hasToolCall: (text, context) => text.includes(resolveTokens(context).calls),
+      catchesAll: true,
+      detect,
+    }),
     vllm: vllmHunyuan,
   },
   findBlocks: (text, context) => {
     const { call } = resolveTokens(context);
-    return findTagBlocks(text, {
-      open: call,
-      close: closing(call),
-      begins: /^[^<]*(?:<tool_sep|$)/,
-      read: (frame) => readBlock(frame, context),
-    });
+    const begins = /^[^<]*(?:<tool_sep|$)/;
+    const format = { open: call, close: closing(call), begins, read: readBlock };
+    return findTagBlocks(text, format, context);
   },
 });

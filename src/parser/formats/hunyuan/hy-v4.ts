@@ -1,9 +1,6 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyList } from "../../../python/value.ts";
+import type { PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser } from "../../grammar.ts";
 import { findHunyuanSchema, readHunyuanValue } from "./hunyuan-value.ts";
@@ -11,11 +8,14 @@ import { indexesOf } from "../../shared/text/indexes-of.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { splitArgPairs } from "../../shared/tags/arg-pairs.ts";
-import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
 import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
 import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { alternativesOf } from "./hunyuan-value.ts";
+import { deserialize } from "./hunyuan-value.ts";
+import { betweenTags } from "../../shared/tags/between-tags.ts";
 
 /** The tags of the format as this model's vocabulary spells them. */
 interface Tags {
@@ -62,15 +62,7 @@ function extract(text: string, context: ParseContext): VllmExtraction | undefine
 
 /** The inside of every call; `undefined` where the tags do not pair. */
 function splitCalls(section: string, { open, close }: Tag): string[] | undefined {
-  const inners: string[] = [];
-  let position = 0;
-  for (;;) {
-    const start = section.indexOf(open, position);
-    const end = start === -1 ? -1 : section.indexOf(close, start + open.length);
-    if (end === -1) break;
-    inners.push(section.slice(start + open.length, end));
-    position = end + close.length;
-  }
+  const inners = betweenTags(section, open, close);
   const isPaired = [open, close].every((tag) => indexesOf(section, tag).length === inners.length);
   return isPaired ? inners : undefined;
 }
@@ -78,7 +70,7 @@ function splitCalls(section: string, { open, close }: Tag): string[] | undefined
 /** @throws PythonError where the call is not written as the format wants it. */
 function readCall(inner: string, tags: Tags, context: ParseContext): VllmCall {
   const { name, values } = readInner(inner, tags, context);
-  return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
+  return { name, argumentsText: writeJson(values) };
 }
 
 /** @throws PythonError where the call is not written as the format wants it. */
@@ -106,26 +98,11 @@ function readInner(
   if (pythonStrip(rest) !== "") throw new PythonError("ValueError", "text stands beside the pairs");
   const values = new Map(
     pairs.map(([key, text]) => {
-      const schema = splitTypes(findHunyuanSchema(name, key, context));
+      const schema = alternativesOf(findHunyuanSchema(name, key, context));
       return [key, readHunyuanValue(text, schema, deserialize)] as const;
     }),
   );
   return { name, values };
-}
-
-/** A list of types as alternatives, which is how Hunyuan's values know them. */
-function splitTypes(schema: PyDict): PyDict {
-  const types = schema.get("type");
-  if (!isPyList(types)) return schema;
-  return new Map([["anyOf", types.map((type) => new Map([["type", type]]))]]);
-}
-
-function deserialize(text: string): PyValue {
-  const json = catchPython(() => parsePythonJson(text));
-  if (json !== undefined) return json;
-  const literal = catchPython(() => evaluatePythonLiteral(text));
-  if (literal?.isJson === false) throw new PythonError("TypeError", "not JSON serializable");
-  return literal === undefined ? text : literal.value;
 }
 
 function readBlock({ span, inner }: Frame, tags: Tags, context: ParseContext): Block[] {
@@ -144,21 +121,23 @@ function readBlock({ span, inner }: Frame, tags: Tags, context: ParseContext): B
  */
 export const hyV4 = defineParser({
   name: "hy_v4",
-  aliases: [],
   markers: ["<tool_calls>"],
   closers: /<\/?tool_calls(?::[^\s>]*)?>/g,
   readings: {
     vllm: vllmReading({
-      release: { stops: ["<tool_calls"], strips: false },
-      extract: (text, context) => catchPython(() => extract(text, context)),
+      release: { stops: ["<tool_calls"] },
+      catchesAll: true,
+      extract,
     }),
   },
   findBlocks: (text, context) => {
     const tags = resolveTags(context);
-    return findTagBlocks(text, {
+    const begins = /^[^<]*(?:<arg_key|$)/;
+    const format = {
       ...tags.call,
-      begins: /^[^<]*(?:<arg_key|$)/,
-      read: (frame) => readBlock(frame, tags, context),
-    });
+      begins,
+      read: (frame: Frame) => readBlock(frame, tags, context),
+    };
+    return findTagBlocks(text, format, context);
   },
 });

@@ -1,16 +1,13 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
-import { PythonError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyList } from "../../../python/value.ts";
 import { findHunyuanSchema, readHunyuanValue } from "./hunyuan-value.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
 import { findArgPairs } from "../../shared/tags/arg-pairs.ts";
 import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { alternativesOf } from "./hunyuan-value.ts";
+import { deserialize } from "./hunyuan-value.ts";
 
 const sectionOpen = "<tool_calls>";
 const open = "<tool_call>";
@@ -50,26 +47,11 @@ function readCall(inner: string, context: ParseContext): VllmCall {
   const values = new Map(
     findArgPairs(body, { unicodeSpace: true }).map(([key, text]) => {
       const schema = findHunyuanSchema(name, key, context);
-      const known = context.engineVersion === "0.24" ? schema : spreadTypes(schema);
+      const known = context.engineVersion === "0.24" ? schema : alternativesOf(schema);
       return [key, readHunyuanValue(text, known, deserialize)] as const;
     }),
   );
-  return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
-}
-
-/** Since 0.33 a list of types stands for as many alternatives. */
-function spreadTypes(schema: PyDict): PyDict {
-  const types = schema.get("type");
-  if (!isPyList(types)) return schema;
-  return new Map([["anyOf", types.map((type) => new Map([["type", type]]))]]);
-}
-
-function deserialize(text: string): PyValue {
-  const json = catchPython(() => parsePythonJson(text));
-  if (json !== undefined) return json;
-  const literal = catchPython(() => evaluatePythonLiteral(text));
-  if (literal?.isJson === false) throw new PythonError("TypeError", "not JSON serializable");
-  return literal === undefined ? text : literal.value;
+  return { name, argumentsText: writeJson(values) };
 }
 
 /**
@@ -79,6 +61,6 @@ function deserialize(text: string): PyValue {
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/hy_v3_tool_parser.py`.
  */
 export const vllmHunyuan = vllmReading({
-  release: { stops: [sectionOpen], strips: false },
+  marker: sectionOpen,
   extract,
 });

@@ -11,11 +11,14 @@ import { inkling as tokens, inklingControlPattern } from "./inkling-tokens.ts";
 import { readJson } from "../../shared/json/json-payload.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import { hasJsonConstants } from "../../shared/json/json-constants.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { inklingReading } from "./vllm-inkling.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { holdsAll } from "../../tool-call-stream.ts";
+import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 
 /**
  * SGLang's detector for Inkling. One malformed call fails them all; then the last JSON call alone is
@@ -91,13 +94,13 @@ function toCall(payload: PyDict, toolIndex: number): CompatCall | undefined {
   const name = payload.get("name");
   const value = payload.get("args");
   if (typeof name !== "string" || !isPyDict(value)) return undefined;
-  return { name, argumentsText: stringifyPythonJson(value, { ensureAscii: false }), toolIndex };
+  return { name, argumentsText: writeJson(value), toolIndex };
 }
 
 function readBlock({ span, inner }: Frame): Block[] {
   const json = readJson(inner.trim());
   if (json.type === "problem") {
-    return [{ span, problem: { status: "invalid-json", detail: json.detail } }];
+    return [{ span, problem: invalidJson(json.detail) }];
   }
   if (!isPyDict(json.value)) return [{ span, problem: malformed("the call is no JSON object") }];
   const name = json.value.get("name");
@@ -110,21 +113,19 @@ function readBlock({ span, inner }: Frame): Block[] {
 /** Inkling: `{"name": …, "args": …}` between control tokens. */
 export const inkling = defineParser({
   name: "inkling",
-  aliases: [],
   markers: [tokens.invokeJson],
   readings: {
     sglang: sglangReading({
-      release: { stops: [], strips: false, holdsAll: true },
+      release: holdsAll,
       hasToolCall: (text) => text.includes(tokens.invokeJson) || text.includes(tokens.invokeText),
       detect,
     }),
     vllm: inklingReading,
   },
-  findBlocks: (text) =>
-    findTagBlocks(text, {
-      open: tokens.invokeJson,
-      close: tokens.endMessage,
-      begins: /^\s*(?:\{|$)/,
-      read: readBlock,
-    }),
+  blocks: {
+    open: tokens.invokeJson,
+    close: tokens.endMessage,
+    begins: /^\s*(?:\{|$)/,
+    read: readBlock,
+  },
 });

@@ -8,6 +8,8 @@ import { catchPython } from "../../shared/python/python-catch.ts";
 import { findQuotedName, fixTypes, readJsonBody } from "../../vllm/parser-engine.ts";
 import type { VllmCall } from "../../vllm/vllm-reading.ts";
 import { asName, sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+import { holdsAll } from "../../tool-call-stream.ts";
+import { skipCharacters } from "../../shared/text/skip-characters.ts";
 
 type State = "content" | "header" | "reasoning" | "arguments";
 
@@ -82,8 +84,7 @@ function memberObject(raw: string, key: string): string | undefined {
 }
 
 function objectAt(raw: string, from: number, key: string): string | undefined {
-  let start = from;
-  while (start < raw.length && " \t\r\n".includes(raw[start] as string)) start += 1;
+  const start = skipCharacters(raw, from, " \t\r\n");
   if (start === raw.length) return undefined;
   if (raw[start] !== "{") throw new PythonValueError(`member '${key}' must be a JSON object`);
   let depth = 0;
@@ -132,7 +133,7 @@ function readBody(body: string, context: ParseContext): VllmCall[] {
  */
 export const inklingReading: EngineReading = sinceVllm033(
   vllmReading({
-    release: { stops: [], strips: false, holdsAll: true },
+    release: holdsAll,
     extract(text, context) {
       const { before, after, bodies } = readBlocks(text);
       const calls = bodies.flatMap((body) => readBody(body, context));

@@ -1,11 +1,10 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { defineParser } from "../../grammar.ts";
-import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
 import { asEntry } from "../../vllm/json-entry.ts";
 import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { asName, vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 const open = "<|action_start|><|plugin|>";
 const close = "<|action_end|>";
@@ -19,7 +18,7 @@ function extract(text: string): VllmExtraction | undefined {
   const entry = asEntry(parsePythonJson(inner.slice(inner.indexOf("{"))));
   const field = entry.has("parameters") ? "parameters" : "arguments";
   const value = entry.has(field) ? (entry.get(field) ?? null) : new Map();
-  const argumentsText = stringifyPythonJson(value, { ensureAscii: false });
+  const argumentsText = writeJson(value);
   return { content, calls: [{ name: asName(entry.get("name")), argumentsText }] };
 }
 
@@ -30,17 +29,11 @@ function extract(text: string): VllmExtraction | undefined {
  */
 export const internlm = defineParser({
   name: "internlm",
-  aliases: [],
-  markers: [open],
-  readings: { vllm: vllmReading({ release: { stops: [open], strips: false }, extract }) },
-  findBlocks: (text) =>
-    findJsonTagBlocks(text, {
-      open,
-      close,
-      fields: {
-        name: "name",
-        readArguments: (entry) => entry.get("parameters") ?? entry.get("arguments") ?? new Map(),
-      },
-      closesAtEnd: true,
-    }),
+  readings: { vllm: vllmReading({ marker: open, extract }) },
+  json: {
+    open,
+    close,
+    readArguments: (entry) => entry.get("parameters") ?? entry.get("arguments") ?? new Map(),
+    closesAtEnd: true,
+  },
 });

@@ -1,5 +1,4 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import { pythonTruthy } from "../../../python/truthy.ts";
@@ -7,13 +6,13 @@ import type { PyDict, PyValue } from "../../../python/value.ts";
 import { isPyDict } from "../../../python/value.ts";
 import type { EngineResult } from "../../grammar.ts";
 import { defineParser } from "../../grammar.ts";
-import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { forwardsUnknown, isKnownName } from "../../sglang/base-json.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 const open = "<|action_start|> <|plugin|>";
 const close = "<|action_end|>";
@@ -40,7 +39,7 @@ function readEntry(entry: PyValue, context: ParseContext): CompatCall[] {
   if (!isPyDict(entry)) throw new PythonError("AttributeError", "the call is no object");
   const name = entry.get("name") ?? null;
   const value = readArguments(entry);
-  const argumentsText = stringifyPythonJson(value, { ensureAscii: false });
+  const argumentsText = writeJson(value);
   if (!pythonTruthy(name) || !isKnownName(name, context)) {
     if (!forwardsUnknown(context)) return [];
     throw new PythonError("KeyError", "the tool has no position");
@@ -57,16 +56,14 @@ function readArguments(entry: PyDict): PyValue {
 /** Intern-S1: `<|action_start|> <|plugin|>\n{"name": …, "parameters": …}<|action_end|>`. */
 export const interns1 = defineParser({
   name: "interns1",
-  aliases: [],
   markers: ["<|action_start|>"],
   readings: {
     sglang: sglangReading({
-      release: { stops: [open], strips: true },
-      hasToolCall: (text) => text.includes(open),
-      detect: (text, context) =>
-        catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },
+      marker: open,
+      strips: true,
+      catchesAll: true,
+      detect,
     }),
   },
-  findBlocks: (text) =>
-    findJsonTagBlocks(text, { open, close, fields: { name: "name", readArguments } }),
+  json: { open, close, readArguments },
 });

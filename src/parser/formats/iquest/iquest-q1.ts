@@ -1,5 +1,5 @@
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
+import type { PyDict } from "../../../python/value.ts";
 import { isPyDict } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
 import type { EngineResult } from "../../grammar.ts";
@@ -8,15 +8,16 @@ import type { ParseContext } from "../../parse-context.ts";
 import { schemaOfTool } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { PythonLiteral } from "../../shared/python/python-literal.ts";
-import { PythonError } from "../../../python/python-error.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { splitArgPairs } from "../../shared/tags/arg-pairs.ts";
-import { parseBaseJson } from "../../sglang/base-json.ts";
 import { typesOfParameter } from "../glm/glm47-schema.ts";
 import { readGlm47Arguments } from "../glm/glm47-value.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { callsNamed } from "../../sglang/base-json.ts";
+import { findClosed } from "../../shared/tags/between-tags.ts";
+import { requireJson } from "../../shared/python/python-literal.ts";
 
 const open = "<iquest_tool_call>";
 const close = "</iquest_tool_call>";
@@ -30,17 +31,12 @@ function detect(text: string, context: ParseContext): EngineResult {
   const calls: CompatCall[] = [];
   const normal: string[] = [];
   let contentStart = 0;
-  let position = 0;
-  for (;;) {
-    const start = text.indexOf(open, position);
-    const end = start === -1 ? -1 : text.indexOf(close, start + open.length);
-    if (end === -1) break;
-    position = end + close.length;
-    const call = readCall(text.slice(start + open.length, end), context);
+  for (const { inner, start, end } of findClosed(text, open, close)) {
+    const call = readCall(inner, context);
     if (call === undefined) continue;
     for (const found of toCompat(call, context)) calls.push({ ...found, toolIndex: calls.length });
     normal.push(text.slice(contentStart, start));
-    contentStart = position;
+    contentStart = end;
   }
   return { normalText: normal.join("") + text.slice(contentStart), calls };
 }
@@ -52,14 +48,7 @@ interface ReadCall {
 
 function toCompat({ name, literal }: ReadCall, context: ParseContext): CompatCall[] {
   const isReported = context.toolPositions.has(name) || context.forwardUnknownTools;
-  if (!literal.isJson && isReported) {
-    throw new PythonError("TypeError", "an argument is not JSON serializable");
-  }
-  const entry = new Map<string, PyValue>([
-    ["name", name],
-    ["arguments", literal.value],
-  ]);
-  return parseBaseJson(entry, context);
+  return callsNamed(name, isReported ? requireJson(literal) : literal.value, context);
 }
 
 /** The call; `undefined` without a name, or where something stands between the arguments. */
@@ -95,20 +84,16 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
 /** IQuest Q1: GLM 4.7's keys and values between tags of its own. */
 export const iquestQ1 = defineParser({
   name: "iquest_q1",
-  aliases: [],
-  markers: [open],
   readings: {
     sglang: sglangReading({
-      release: { stops: [open], strips: false },
-      hasToolCall: (text) => text.includes(open),
+      marker: open,
       detect,
     }),
   },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^\s*[^\s<]*\s*(?:<arg_key>|$)/,
-      read: (frame) => readBlock(frame, context),
-    }),
+  blocks: {
+    open,
+    close,
+    begins: /^\s*[^\s<]*\s*(?:<arg_key>|$)/,
+    read: readBlock,
+  },
 });

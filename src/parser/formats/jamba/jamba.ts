@@ -1,7 +1,5 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { defineParser } from "../../grammar.ts";
-import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
-import { catchPython } from "../../shared/python/python-catch.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { callOfEntry, iterateCalls } from "../../vllm/json-entry.ts";
 import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
@@ -25,18 +23,13 @@ function extract(text: string): VllmExtraction | undefined {
  */
 export const jamba = defineParser({
   name: "jamba",
-  aliases: [],
-  markers: [open],
   readings: {
     vllm: vllmReading({
-      release: { stops: [open], strips: true },
-      extract: (text) => catchPython(() => extract(text)),
+      marker: open,
+      strips: true,
+      catchesAll: true,
+      extract,
     }),
   },
-  findBlocks: (text) =>
-    findJsonTagBlocks(text, {
-      open,
-      close,
-      fields: { name: "name", readArguments: (entry) => entry.get("arguments") },
-    }),
+  json: { open, close },
 });

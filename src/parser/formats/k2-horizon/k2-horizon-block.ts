@@ -1,5 +1,4 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { PythonValueError } from "../../../python/python-error.ts";
 import { isPythonSpace } from "../../../python/text/white-space.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
@@ -13,6 +12,7 @@ import { catchPython } from "../../shared/python/python-catch.ts";
 import { inferSchemaType } from "../../shared/schema/schema-type.ts";
 import { propertiesOfSchema } from "../../sglang/sglang-parameters.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 /** A call of a block. */
 export interface K2Call {
@@ -178,7 +178,7 @@ function coerce(value: PyValue, place: Place, context: ParseContext): PyValue {
   const type = hasDeclared ? declared : place.inlineType;
   if (type === "any") return value;
   if (type === "string") {
-    return typeof value === "string" ? value : stringifyPythonJson(value, { ensureAscii: false });
+    return typeof value === "string" ? value : writeJson(value);
   }
   if (typeof value !== "string" || (type === undefined && !place.isText)) return value;
   const json = catchPython(() => parsePythonJson(pythonStrip(value)), "JSONDecodeError");

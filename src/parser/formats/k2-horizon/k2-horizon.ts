@@ -1,4 +1,3 @@
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonLstrip, pythonStrip } from "../../../python/text/strip.ts";
 import type { Block } from "../../attempt.ts";
 import type { EngineResult } from "../../grammar.ts";
@@ -7,13 +6,16 @@ import { entryStarts } from "../../shared/json/json-payload.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { forwardsUnknown } from "../../sglang/base-json.ts";
 import type { K2Call } from "./k2-horizon-block.ts";
 import { readK2Block } from "./k2-horizon-block.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmK2Horizon } from "./vllm-k2-horizon.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { findClosed } from "../../shared/tags/between-tags.ts";
+import { divideSpan } from "../../shared/tags/between-tags.ts";
 
 const groupOpen = "<ifm|tool_calls>";
 const groupClose = "</ifm|tool_calls>";
@@ -52,13 +54,10 @@ function detectLoose(reasoning: string, working: string, context: ParseContext):
   const calls: CompatCall[] = [];
   const normal: string[] = [];
   let position = 0;
-  for (;;) {
-    const start = working.indexOf(open, position);
-    const end = start === -1 ? -1 : working.indexOf(close, start + open.length);
-    if (end === -1) break;
+  for (const { inner, start, end } of findClosed(working, open, close)) {
     normal.push(working.slice(position, start));
-    const found = readCalls(working.slice(start + open.length, end), context);
-    position = end + close.length;
+    const found = readCalls(inner, context);
+    position = end;
     if (found === undefined) normal.push(working.slice(start, position));
     else calls.push(...toCompat(found, context, calls.length));
   }
@@ -116,7 +115,7 @@ function toCompat(
     .filter(({ name }) => context.toolPositions.has(name) || forwardsUnknown(context))
     .map(({ name, values }, index) => ({
       name,
-      argumentsText: stringifyPythonJson(values, { ensureAscii: false }),
+      argumentsText: writeJson(values),
       toolIndex: firstIndex + index,
     }));
 }
@@ -126,36 +125,31 @@ function readBlocks({ span, inner, innerStart }: Frame, context: ParseContext): 
   if (calls === undefined || calls.length === 0) {
     return [{ span, problem: malformed("expected a name and tagged arguments, or JSON") }];
   }
-  const starts = calls.length === 1 ? [] : entryStarts(inner).map((start) => innerStart + start);
-  return calls.map(({ name, values }, index) => ({
-    span: [
-      index === 0 ? span[0] : (starts[index] ?? span[1]),
-      starts[index + 1] ?? span[1],
-    ] as const,
-    name,
-    argumentValue: values,
-  }));
+  if (calls.length === 1) return calls.map((call) => toBlock(span, call));
+  const starts = entryStarts(inner).map((start) => innerStart + start);
+  return divideSpan(span, starts).map((part, index) => toBlock(part, calls[index] as K2Call));
+}
+
+function toBlock(span: Block["span"], { name, values }: K2Call): Block {
+  return { span, name, argumentValue: values };
 }
 
 /** K2 Horizon: blocks of tagged arguments or of JSON, in a group. */
 export const k2Horizon = defineParser({
   name: "k2_horizon",
-  aliases: [],
-  markers: [open],
   closers: /<\/?ifm\|tool_calls>/g,
   readings: {
     sglang: sglangReading({
-      release: { stops: ["<ifm|", "</ifm|"], strips: false },
+      release: { stops: ["<ifm|", "</ifm|"] },
       hasToolCall: (text) => text.includes(open),
       detect,
     }),
     vllm: vllmK2Horizon,
   },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^\s*(?:[[{]|[^\s<]*\s*(?:<ifm|$))/,
-      read: (frame) => readBlocks(frame, context),
-    }),
+  blocks: {
+    open,
+    close,
+    begins: /^\s*(?:[[{]|[^\s<]*\s*(?:<ifm|$))/,
+    read: readBlocks,
+  },
 });

@@ -1,4 +1,3 @@
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { PythonValueError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyValue } from "../../../python/value.ts";
@@ -11,6 +10,7 @@ import { findK2Arguments } from "./k2-horizon-block.ts";
 import { coerceToSchema, findVllmProperties } from "../../vllm/schema-coercion.ts";
 import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 const groupOpen = "<ifm|tool_calls>";
 const groupClose = "</ifm|tool_calls>";
@@ -65,7 +65,7 @@ function readCall(body: string, context: ParseContext): VllmCall {
   if (first === -1 && argumentTag.test(body)) throw malformed();
   const name = checkName(pythonStrip(first === -1 ? body : body.slice(0, first)), context);
   const values = first === -1 ? new Map() : readArguments(name, body.slice(first), context);
-  return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
+  return { name, argumentsText: writeJson(values) };
 }
 
 function checkName(name: string, { tools }: ParseContext): string {
@@ -108,5 +108,5 @@ function malformed(): PythonValueError {
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/k2_horizon_tool_parser.py`.
  */
 export const vllmK2Horizon = sinceVllm033(
-  vllmReading({ release: { stops: ["<ifm|"], strips: false, holdsAll: true }, extract }),
+  vllmReading({ release: { stops: ["<ifm|"], holdsAll: true }, extract }),
 );

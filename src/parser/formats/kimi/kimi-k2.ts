@@ -13,11 +13,13 @@ import { sglangParameters } from "../../sglang/sglang-parameters.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { parsePythonInt } from "../../shared/python/python-number.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
 import { vllmKimiK2 } from "./vllm-kimi-k2.ts";
+import { invalidJson } from "../../shared/tags/tag-blocks.ts";
+import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
 
 const sectionOpen = "<|tool_calls_section_begin|>";
 const open = "<|tool_call_begin|>";
@@ -83,22 +85,16 @@ function findArgumentEnds(text: string): { brace: number; end: number }[] {
 }
 
 function readHeader(text: string, start: number): { id: string; jsonStart: number } | undefined {
-  const idStart = skipSpace(text, start);
+  const idStart = skipPythonSpace(text, start);
   let idEnd = idStart;
   while (idEnd < text.length && !/[<|]/.test(text[idEnd] ?? "")) {
     if (isPythonSpace(text.charCodeAt(idEnd))) break;
     idEnd += 1;
   }
-  const markerStart = skipSpace(text, idEnd);
+  const markerStart = skipPythonSpace(text, idEnd);
   if (idEnd === idStart || !text.startsWith(argumentsOpen, markerStart)) return undefined;
-  const jsonStart = skipSpace(text, markerStart + argumentsOpen.length);
+  const jsonStart = skipPythonSpace(text, markerStart + argumentsOpen.length);
   return text[jsonStart] === "{" ? { id: text.slice(idStart, idEnd), jsonStart } : undefined;
-}
-
-function skipSpace(text: string, start: number): number {
-  let index = start;
-  while (index < text.length && isPythonSpace(text.charCodeAt(index))) index += 1;
-  return index;
 }
 
 /** @throws PythonError where the engine does, and then loses all calls. */
@@ -152,7 +148,7 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
   const base = name === undefined ? { span, id } : { span, id, name };
   const json = readJson(text);
   if (json.type === "problem") {
-    return [{ ...base, problem: { status: "invalid-json", detail: json.detail } }];
+    return [{ ...base, problem: invalidJson(json.detail) }];
   }
   if (name === undefined) {
     const detail = `the call's id is ${JSON.stringify(id)}, expected functions.name:index`;
@@ -163,25 +159,22 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
 
 const grammar: Grammar = {
   name: "kimi_k2",
-  aliases: [],
   closers: /<\|tool_calls_section_end\|>/g,
   markers: [sectionOpen],
   readings: {
     sglang: sglangReading({
-      release: { stops: [sectionOpen], strips: false },
-      hasToolCall: (text) => text.includes(sectionOpen),
-      detect: (text, context) =>
-        catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },
+      marker: sectionOpen,
+      catchesAll: true,
+      detect,
     }),
     vllm: vllmKimiK2,
   },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^\s*[^\s<|]*(?:\s*<\||$)/,
-      read: (frame) => readBlock(frame, context),
-    }),
+  blocks: {
+    open,
+    close,
+    begins: /^\s*[^\s<|]*(?:\s*<\||$)/,
+    read: readBlock,
+  },
 };
 
 /** Kimi K2: `functions.name:index`, then the arguments as JSON, between control tokens. */

@@ -1,5 +1,4 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
 import type { EngineResult } from "../../grammar.ts";
@@ -8,10 +7,12 @@ import { kimiK3 as markers, readKimiK3Attributes, unwrapResponse } from "./kimi-
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { pythonPattern } from "../../shared/text/python-pattern.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmKimiK3 } from "./vllm-kimi-k3.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { holdsAll } from "../../tool-call-stream.ts";
 
 const separator = "<|sep|>";
 const callOpen = "<|open|>call";
@@ -80,9 +81,7 @@ function readCalls(section: string): CompatCall[] {
   const named = findElements(section, callOpen, callClose).flatMap(({ attributes, body }) => {
     const name = attributes.get("tool") ?? "";
     if (name === "") return [];
-    return [
-      { name, argumentsText: stringifyPythonJson(readArguments(body), { ensureAscii: false }) },
-    ];
+    return [{ name, argumentsText: writeJson(readArguments(body)) }];
   });
   return named.map((call, toolIndex) => ({ ...call, toolIndex }));
 }
@@ -104,22 +103,20 @@ function readBlock({ span, inner }: Frame): Block[] {
 /** Kimi K3: call elements in the tools channel; each argument says its own type. */
 export const kimiK3 = defineParser({
   name: "kimi_k3",
-  aliases: [],
   closers: /<\|close\|>(?:tools|response|message)<\|sep\|>/g,
   markers: [markers.toolsOpen],
   readings: {
     sglang: sglangReading({
-      release: { stops: [], strips: false, holdsAll: true },
+      release: holdsAll,
       hasToolCall: (text) => text.includes(markers.toolsOpen),
       detect,
     }),
     vllm: vllmKimiK3,
   },
-  findBlocks: (text) =>
-    findTagBlocks(text, {
-      open: callOpen,
-      close: callClose,
-      begins: /^\s+\w+="|^\s*$/,
-      read: readBlock,
-    }),
+  blocks: {
+    open: callOpen,
+    close: callClose,
+    begins: /^\s+\w+="|^\s*$/,
+    read: readBlock,
+  },
 });

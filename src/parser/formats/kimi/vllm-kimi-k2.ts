@@ -79,7 +79,7 @@ function findCalls(text: string): VllmCall[] {
 }
 
 const old = vllmReading({
-  release: { stops: [sectionOpen], strips: false },
+  marker: sectionOpen,
   extract: (text) => {
     const first = text.indexOf(sectionOpen);
     return first === -1 ? undefined : { content: text.slice(0, first), calls: findCalls(text) };

@@ -1,11 +1,12 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import type { PyDict } from "../../../python/value.ts";
 import { readKimiK3Attributes } from "./kimi-k3-markup.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { unicodePattern } from "../../shared/text/python-pattern.ts";
 import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { holdsAll } from "../../tool-call-stream.ts";
 
 const open = String.raw`<\|open\|>\s*`;
 const close = String.raw`<\|close\|>\s*`;
@@ -69,7 +70,7 @@ function searchFrom(
 
 function readCall(head: string, body: string): VllmCall[] {
   const name = readKimiK3Attributes(head).get("tool") ?? "";
-  const argumentsText = stringifyPythonJson(readArguments(body), { ensureAscii: false });
+  const argumentsText = writeJson(readArguments(body));
   return name === "" ? [] : [{ name, argumentsText }];
 }
 
@@ -118,6 +119,4 @@ function extract(text: string): VllmExtraction {
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/kimi_k3_tool_parser.py`.
  */
-export const vllmKimiK3 = sinceVllm033(
-  vllmReading({ release: { stops: [], strips: false, holdsAll: true }, extract }),
-);
+export const vllmKimiK3 = sinceVllm033(vllmReading({ release: holdsAll, extract }));

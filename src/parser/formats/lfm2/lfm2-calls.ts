@@ -1,7 +1,6 @@
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { PythonValueError } from "../../../python/python-error.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict } from "../../../python/value.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { readLiteralArgument } from "../../shared/python/literal-argument.ts";
@@ -11,6 +10,8 @@ import type { CompatCall } from "../../tool-call-parser.ts";
 import { forwardsUnknown } from "../../sglang/base-json.ts";
 import { recoverStatement, salvageCalls } from "./lfm2-recovery.ts";
 import { restoreReserved } from "./lfm2-rewrites.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { isFiniteJson } from "../../shared/json/is-finite-json.ts";
 
 type Call = Extract<Expression, { type: "call" }>;
 
@@ -55,8 +56,8 @@ function readCall(
   const restored = isRenamed
     ? new Map([...values].map(([key, value]) => [restoreReserved(key), value] as const))
     : values;
-  if (!isFinite(restored)) return undefined;
-  return { name, argumentsText: stringifyPythonJson(restored, { ensureAscii: false }) };
+  if (!isFiniteJson(restored)) return undefined;
+  return { name, argumentsText: writeJson(restored) };
 }
 
 /** @throws PythonError `ValueError` where an argument is no literal. */
@@ -73,11 +74,4 @@ function readArguments({ keywords }: Call): PyDict {
     }
   }
   return values;
-}
-
-/** Whether JSON has all the numbers of a value. */
-function isFinite(value: PyValue): boolean {
-  if (typeof value === "number") return Number.isFinite(value);
-  if (isPyList(value)) return value.every(isFinite);
-  return !isPyDict(value) || [...value.values()].every(isFinite);
 }

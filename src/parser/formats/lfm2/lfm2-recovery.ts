@@ -1,9 +1,9 @@
 import { pythonStrip } from "../../../python/text/strip.ts";
-import { isPythonSpace } from "../../../python/text/white-space.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { Expression } from "../../shared/python-source/expression.ts";
 import { parseFirstStatement } from "../../shared/python-source/expression.ts";
 import { dropLeadingZeros, escapeControls, renameReserved, splitCalls } from "./lfm2-rewrites.ts";
+import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
 
 /** Calls that were read from a text, perhaps after a rewrite. */
 interface RecoveredStatement {
@@ -147,8 +147,7 @@ function nextQuote(text: string, start: number, quote: string): number {
 }
 
 function canEndString(text: string, place: number): boolean {
-  let next = place + 1;
-  while (next < text.length && isPythonSpace(text.charCodeAt(next))) next += 1;
+  const next = skipPythonSpace(text, place + 1);
   return next < text.length && ",)]}:".includes(text[next] ?? "x");
 }
 

@@ -1,5 +1,6 @@
 import { isPythonSpace } from "../../../python/text/white-space.ts";
 import { keywords } from "../../shared/python-source/tokens.ts";
+import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
 
 /** What a name that Python reserves is given, so that it may stand as the name of an argument. */
 const reservedSuffix = "_pyreservedkw_";
@@ -47,7 +48,7 @@ export function renameReserved(text: string): string {
       return undefined;
     }
     const end = index + name.length;
-    const next = skipSpace(text, end);
+    const next = skipPythonSpace(text, end);
     const isNamed = text[next] === "=" && text[next + 1] !== "=";
     const before = signBefore(text, index, lastSign);
     const isArgument = keywords.has(name) && isNamed && (before === "(" || before === ",");
@@ -61,12 +62,6 @@ function signBefore(text: string, index: number, lastSign: string): string {
   let place = index - 1;
   while (place >= 0 && isPythonSpace(text.charCodeAt(place))) place -= 1;
   return text[place] === "'" || text[place] === '"' ? "'" : lastSign;
-}
-
-function skipSpace(text: string, start: number): number {
-  let index = start;
-  while (index < text.length && isPythonSpace(text.charCodeAt(index))) index += 1;
-  return index;
 }
 
 /** The name of an argument as it was before `renameReserved()`. */

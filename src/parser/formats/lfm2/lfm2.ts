@@ -1,5 +1,4 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyValue } from "../../../python/value.ts";
@@ -16,7 +15,6 @@ import type { ArgumentRules } from "../../shared/python/pythonic-argument.ts";
 import { readPythonicArgument } from "../../shared/python/pythonic-argument.ts";
 import { dottedName, readPythonicList } from "../../shared/python/pythonic-blocks.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { readLfm2Calls } from "./lfm2-calls.ts";
 import { argumentsOfEntry, forwardsUnknown, parseBaseJson } from "../../sglang/base-json.ts";
@@ -24,6 +22,8 @@ import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
 import { vllmLfm2 } from "./vllm-lfm2.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 
 const open = "<|tool_call_start|>";
 const close = "<|tool_call_end|>";
@@ -104,7 +104,7 @@ function readPythonCall(
   }
   // What JSON cannot hold is found out last, and loses the whole block.
   if (foreign[0] !== undefined) throw foreign[0];
-  return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
+  return { name, argumentsText: writeJson(values) };
 }
 
 function readBlocks({ span, inner, innerStart }: Frame, context: ParseContext): Block[] {
@@ -115,30 +115,27 @@ function readBlocks({ span, inner, innerStart }: Frame, context: ParseContext): 
   }
   const json = readJson(content);
   if (json.type === "problem") {
-    return [{ span, problem: { status: "invalid-json", detail: json.detail } }];
+    return [{ span, problem: invalidJson(json.detail) }];
   }
   const payload = { span, value: json.value, json: inner, jsonStart: innerStart };
-  return blocksOfPayload(payload, { name: "name", readArguments: argumentsOfEntry });
+  return blocksOfPayload(payload, { readArguments: argumentsOfEntry });
 }
 
 /** LFM2: `[name(key=value), …]` or JSON between control tokens. */
 export const lfm2 = defineParser({
   name: "lfm2",
-  aliases: [],
-  markers: [open],
   readings: {
     sglang: sglangReading({
-      release: { stops: [open], strips: true },
-      hasToolCall: (text) => text.includes(open),
+      marker: open,
+      strips: true,
       detect,
     }),
     vllm: vllmLfm2,
   },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^\s*(?:[[{]|$)/,
-      read: (frame) => readBlocks(frame, context),
-    }),
+  blocks: {
+    open,
+    close,
+    begins: /^\s*(?:[[{]|$)/,
+    read: readBlocks,
+  },
 });

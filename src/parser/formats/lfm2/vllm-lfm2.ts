@@ -45,4 +45,4 @@ function readCalls(source: string, context: ParseContext): VllmCall[] {
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/lfm2_tool_parser.py`.
  */
-export const vllmLfm2 = vllmReading({ release: { stops: [open], strips: true }, extract });
+export const vllmLfm2 = vllmReading({ marker: open, strips: true, extract });

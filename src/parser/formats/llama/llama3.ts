@@ -1,5 +1,4 @@
 import { decodePythonJsonAt, PythonJsonError } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyValue } from "../../../python/value.ts";
 import { isPyDict } from "../../../python/value.ts";
@@ -14,6 +13,8 @@ import { markerOnly, unclosed } from "../../shared/tags/tag-blocks.ts";
 import { argumentsOfEntry, parseBaseJson } from "../../sglang/base-json.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmLlama3 } from "./vllm-llama3.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 
 const tag = "<|python_tag|>";
 
@@ -105,7 +106,7 @@ function readDict(source: string): PyValue | undefined {
   const literal = catchPython(() => evaluatePythonLiteral(pythonStrip(source)));
   if (literal === undefined || !literal.isJson || !isPyDict(literal.value)) return undefined;
   const { value } = literal;
-  const json = catchPython(() => stringifyPythonJson(value, { ensureAscii: false }));
+  const json = catchPython(() => writeJson(value));
   return json === undefined || json === source ? undefined : value;
 }
 
@@ -179,7 +180,7 @@ function readGap(text: string, start: number, end: number): Block[] {
   const json = readJson(gap.slice(opens).trim());
   const problem =
     json.type === "problem" && gap.trimEnd().endsWith("}")
-      ? ({ status: "invalid-json", detail: json.detail } as const)
+      ? invalidJson(json.detail)
       : unclosed("}");
   return [{ span: [start + (gap.startsWith(tag) ? 0 : opens), end], problem }];
 }
@@ -208,7 +209,7 @@ export const llama3 = defineParser({
   markers: [tag],
   readings: {
     sglang: sglangReading({
-      release: { stops: [tag], strips: false, startStop: "{" },
+      release: { stops: [tag], startStop: "{" },
       hasToolCall: (text) => text.includes(tag) || text.startsWith("{"),
       detect,
     }),

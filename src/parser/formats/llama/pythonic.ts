@@ -1,4 +1,3 @@
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
@@ -15,6 +14,7 @@ import type { CompatCall } from "../../tool-call-parser.ts";
 import { forwardsUnknown } from "../../sglang/base-json.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmLlama4Pythonic, vllmPythonic } from "./vllm-pythonic.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 function prepare(text: string): string {
   return pythonStrip(text).replaceAll("<|python_start|>", "").replaceAll("<|python_end|>", "");
@@ -47,7 +47,7 @@ function readCalls(source: string, context: ParseContext): CompatCall[] {
     for (const { name: key = "null", value } of call.keywords) {
       values.set(key, readPythonicArgument(value, strictArguments));
     }
-    const argumentsText = stringifyPythonJson(values, { ensureAscii: false });
+    const argumentsText = writeJson(values);
     return [{ name: callee.id, argumentsText, toolIndex }];
   });
 }
@@ -65,7 +65,6 @@ function findBlocks(text: string): Block[] {
 /** Llama 4: `[name(key=value), …]`. */
 export const pythonic = defineParser({
   name: "pythonic",
-  aliases: [],
   markers: ["<|python_start|>"],
   closers: /<\|python_end\|>/g,
   readings: {
@@ -82,7 +81,6 @@ export const pythonic = defineParser({
 /** Llama 4 as vLLM names it, where `<|python_start|>` may stand before the list. */
 export const llama4Pythonic = defineParser({
   name: "llama4_pythonic",
-  aliases: [],
   markers: ["<|python_start|>"],
   closers: /<\|python_end\|>/g,
   readings: { vllm: vllmLlama4Pythonic },

@@ -1,10 +1,11 @@
 import { decodePythonJsonAt } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { isPyDict } from "../../../python/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { VllmCall } from "../../vllm/vllm-reading.ts";
 import { asName, vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { holdsAll } from "../../tool-call-stream.ts";
 
 /** @throws PythonError for the first object that is no call. */
 function readCalls(text: string): VllmCall[] {
@@ -17,9 +18,7 @@ function readCalls(text: string): VllmCall[] {
     if (!isPyDict(entry) || (value === undefined && !hasNull)) {
       throw new PythonError("KeyError", "parameters");
     }
-    const argumentsText = stringifyPythonJson(hasNull ? null : (value ?? null), {
-      ensureAscii: false,
-    });
+    const argumentsText = writeJson(hasNull ? null : (value ?? null));
     calls.push({ name: asName(entry.get("name")), argumentsText });
     // A brace that follows at once belongs to no object.
     start = text.indexOf("{", start + end + 1);
@@ -34,7 +33,7 @@ function readCalls(text: string): VllmCall[] {
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/llama_tool_parser.py`.
  */
 export const vllmLlama3 = vllmReading({
-  release: { stops: [], strips: false, holdsAll: true },
+  release: holdsAll,
   extract: (text) => {
     const calls = catchPython(() => readCalls(text)) ?? [];
     return calls.length === 0 ? undefined : { content: "", calls };

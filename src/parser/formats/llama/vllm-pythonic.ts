@@ -4,6 +4,7 @@ import { catchPython } from "../../shared/python/python-catch.ts";
 import { readVllmPythonCalls } from "../../vllm/python-calls.ts";
 import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { holdsAll } from "../../tool-call-stream.ts";
 
 const start = "<|python_start|>";
 const end = "<|python_end|>";
@@ -21,7 +22,7 @@ function extract(text: string, context: ParseContext): VllmExtraction | undefine
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/pythonic_tool_parser.py`.
  */
 export const vllmPythonic = vllmReading({
-  release: { stops: [], strips: false, startStop: "[" },
+  release: { stops: [], startStop: "[" },
   extract,
 });
 
@@ -31,7 +32,7 @@ export const vllmPythonic = vllmReading({
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/llama4_pythonic_tool_parser.py`.
  */
 export const vllmLlama4Pythonic = vllmReading({
-  release: { stops: [], strips: false, holdsAll: true },
+  release: holdsAll,
   extract: (text, context) => {
     if (!text.startsWith(start)) return extract(text, context);
     const rest = text.slice(start.length).replaceAll(end, "");

@@ -1,6 +1,7 @@
 import { pythonStrip } from "../../../python/text/strip.ts";
 import { pythonPattern } from "../../shared/text/python-pattern.ts";
 import { parseXmlElement } from "../../shared/xml/xml-element.ts";
+import { findClosed } from "../../shared/tags/between-tags.ts";
 
 /** How the format's calls begin and end. */
 export const miniCpmTags = { open: "<function", close: "</function>" } as const;
@@ -20,13 +21,10 @@ export function splitMiniCpmBlocks(text: string): MiniCpmPiece[] {
   const { open, close } = miniCpmTags;
   const pieces: MiniCpmPiece[] = [];
   let position = 0;
-  for (;;) {
-    const start = text.indexOf(open, position);
-    const bodyEnd = start === -1 ? -1 : text.indexOf(close, start + open.length);
-    if (bodyEnd === -1) break;
+  for (const { start, end } of findClosed(text, open, close)) {
     pieces.push({ text: text.slice(position, start), isBlock: false });
-    position = bodyEnd + close.length;
-    pieces.push({ text: text.slice(start, position), isBlock: true });
+    pieces.push({ text: text.slice(start, end), isBlock: true });
+    position = end;
   }
   return [...pieces, { text: text.slice(position), isBlock: false }];
 }

@@ -18,11 +18,12 @@ import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { PythonLiteral } from "../../shared/python/python-literal.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
-import { parseBaseJson } from "../../sglang/base-json.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmMinicpm5 } from "./vllm-minicpm5.ts";
+import { callsNamed } from "../../sglang/base-json.ts";
+import { requireJson } from "../../shared/python/python-literal.ts";
 
 const { open, close } = miniCpmTags;
 
@@ -51,13 +52,7 @@ function readText(
       normal.push(piece);
       continue;
     }
-    const { name, literal } = call;
-    if (!literal.isJson) throw new PythonError("TypeError", "an argument is not JSON serializable");
-    const entry = new Map<string, PyValue>([
-      ["name", name],
-      ["parameters", literal.value],
-    ]);
-    calls.push(...parseBaseJson(entry, context));
+    calls.push(...callsNamed(call.name, requireJson(call.literal), context));
   }
   return { normalText: normal.join(""), calls };
 }
@@ -145,21 +140,18 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
 /** MiniCPM 5: `<function name="…"><param name="…">value</param></function>`. */
 export const minicpm5 = defineParser({
   name: "minicpm5",
-  aliases: [],
   markers: ["<function name="],
   readings: {
     sglang: sglangReading({
-      release: { stops: [open], strips: false },
-      hasToolCall: (text) => text.includes(open),
+      marker: open,
       detect,
     }),
     vllm: vllmMinicpm5,
   },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^(?:\s+name=|\s*$)/,
-      read: (frame) => readBlock(frame, context),
-    }),
+  blocks: {
+    open,
+    close,
+    begins: /^(?:\s+name=|\s*$)/,
+    read: readBlock,
+  },
 });

@@ -1,4 +1,3 @@
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { pythonLstrip, pythonStrip } from "../../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
@@ -18,6 +17,8 @@ import { catchPython } from "../../shared/python/python-catch.ts";
 import { renameMiniCpmCall } from "./minicpm5-renames.ts";
 import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { holdsAll } from "../../tool-call-stream.ts";
 
 type Declarations = ReadonlyMap<string, MiniCpmDeclaration>;
 
@@ -85,7 +86,7 @@ function readCall(
   if (declaration === undefined) return undefined;
   if (![...declaration.required].every((required) => values.has(required))) return undefined;
   if (!read.isJson) throw new PythonError("TypeError", "an argument is not JSON serializable");
-  return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
+  return { name, argumentsText: writeJson(values) };
 }
 
 /** Where the block is no XML, only a CDATA section keeps the white space around it. */
@@ -158,7 +159,7 @@ class ParameterReader implements ReadArguments {
       throw new PythonError("AttributeError", "a schema is no object");
     }
     if (schema?.get("type") === "string") {
-      return typeof value === "string" ? value : stringifyPythonJson(value, { ensureAscii: false });
+      return typeof value === "string" ? value : writeJson(value);
     }
     if (typeof value !== "string") return value;
     const literal = readMiniCpmLiteral(value);
@@ -174,6 +175,6 @@ class ParameterReader implements ReadArguments {
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/minicpm5xml_tool_parser.py`.
  */
 export const vllmMinicpm5 = vllmReading({
-  release: { stops: [], strips: false, holdsAll: true },
+  release: holdsAll,
   extract,
 });

@@ -18,11 +18,17 @@ import {
 import { pythonTextEnd } from "../../shared/text/python-pattern.ts";
 import { typesOfSchema } from "../../shared/schema/schema-type.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed, unclosed } from "../../shared/tags/tag-blocks.ts";
+import { malformed, unclosed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
-import { parseBaseJson } from "../../sglang/base-json.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmMinimaxM2 } from "./vllm-minimax-m2.ts";
+import { callsNamed } from "../../sglang/base-json.ts";
+import { findOpened } from "../../shared/tags/between-tags.ts";
+import { findClosed } from "../../shared/tags/between-tags.ts";
+import { outsideTags } from "../../shared/tags/between-tags.ts";
+import { divideSpan } from "../../shared/tags/between-tags.ts";
+import type { TagText } from "../../shared/tags/between-tags.ts";
+import { parsePythonNumber } from "../../shared/python/python-number.ts";
 
 const open = "<minimax:tool_call>";
 const close = "</minimax:tool_call>";
@@ -38,51 +44,17 @@ const parameterClose = "</parameter>";
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/minimax_m2.py`.
  */
 function detect(text: string, context: ParseContext): EngineResult {
-  const normal: string[] = [];
   const calls: CompatCall[] = [];
-  let position = 0;
-  for (;;) {
-    const start = text.indexOf(open, position);
-    const end = start === -1 ? -1 : text.indexOf(close, start);
-    if (end === -1) break;
-    normal.push(text.slice(position, start));
-    const blockEnd = end + close.length;
-    // What is not closed reaches over the closing tag of the block.
-    const block = text.slice(start, blockEnd);
-    for (const { text: invoke } of splitOpen(block, invokeOpen, invokeClose)) {
+  for (const { start, end } of findClosed(text, open, close)) {
+    // An element that is not closed includes the closing tag of the block.
+    const block = text.slice(start, end);
+    for (const { inner: invoke } of findOpened(block, invokeOpen, invokeClose)) {
       const call = readCall(invoke, context);
       if (call === undefined) continue;
-      const entry = new Map<string, PyValue>([
-        ["name", call.name],
-        ["arguments", call.values],
-      ]);
-      calls.push(...(catchPython(() => parseBaseJson(entry, context)) ?? []));
+      calls.push(...(catchPython(() => callsNamed(call.name, call.values, context)) ?? []));
     }
-    position = blockEnd;
   }
-  return { normalText: normal.join("") + text.slice(position), calls };
-}
-
-/** A piece of text from behind an opening tag to its closing tag, or to the end. */
-interface OpenText {
-  readonly text: string;
-  readonly start: number;
-  readonly end: number;
-  readonly closed: boolean;
-}
-
-function splitOpen(text: string, openTag: string, closeTag: string): OpenText[] {
-  const found: OpenText[] = [];
-  let start = text.indexOf(openTag);
-  while (start !== -1) {
-    const bodyStart = start + openTag.length;
-    const bodyEnd = text.indexOf(closeTag, bodyStart);
-    const closed = bodyEnd !== -1;
-    const end = closed ? bodyEnd + closeTag.length : text.length;
-    found.push({ text: text.slice(bodyStart, closed ? bodyEnd : text.length), start, end, closed });
-    start = closed ? text.indexOf(openTag, end) : -1;
-  }
-  return found;
+  return { normalText: outsideTags(text, open, close), calls };
 }
 
 /** @throws PythonError where a value cannot be converted, which the engine lets out. */
@@ -95,9 +67,9 @@ function readCall(
   const name = pythonStrip(invoke.slice(0, nameEnd));
   const body = invoke.slice(nameEnd + 2);
   const values = new Map<string, PyValue>();
-  for (const parameter of splitOpen(body, parameterOpen, parameterClose)) {
-    // Python's `$` stops before a line break that ends the text.
-    const { text: whole, closed } = parameter;
+  for (const parameter of findOpened(body, parameterOpen, parameterClose)) {
+    // Python's `$` stops before a line break at the end of the text.
+    const { inner: whole, closed } = parameter;
     const text = closed ? whole : whole.slice(0, pythonTextEnd(whole));
     const keyEnd = text.indexOf('">');
     if (keyEnd === -1) continue;
@@ -124,7 +96,7 @@ type Conversion = (text: string) => PyValue | undefined;
 /** How the types convert, the most particular one first; `undefined` where the text does not fit. */
 const conversions: readonly (readonly [names: readonly string[], convert: Conversion])[] = [
   [["integer", "int"], (text) => catchPython(() => parsePythonInt(text), "ValueError")],
-  [["number", "float"], (text) => catchPython(() => readNumber(text), "ValueError")],
+  [["number", "float"], (text) => catchPython(() => parsePythonNumber(text), "ValueError")],
   [["boolean", "bool"], readBoolean],
   [["object", "array"], (text) => catchPython(() => parsePythonJson(text), "JSONDecodeError")],
   [["string", "str", "text"], (text) => text],
@@ -155,23 +127,21 @@ function readBoolean(text: string): boolean | undefined {
 }
 
 function readBlocks({ span, inner, innerStart }: Frame, context: ParseContext): Block[] {
-  const invokes = splitOpen(inner, invokeOpen, invokeClose);
+  const invokes = findOpened(inner, invokeOpen, invokeClose);
   if (invokes.length === 0) return [{ span, problem: malformed(`expected ${invokeOpen}`) }];
-  return invokes.map((invoke, index) => {
-    const start = index === 0 ? span[0] : innerStart + invoke.start;
-    const next = invokes[index + 1];
-    const end = next === undefined ? span[1] : innerStart + next.start;
-    return readBlock([start, end], invoke, context);
-  });
+  const starts = invokes.map(({ start }) => innerStart + start);
+  return divideSpan(span, starts).map((part, index) =>
+    readBlock(part, invokes[index] as TagText, context),
+  );
 }
 
-function readBlock(span: Block["span"], invoke: OpenText, context: ParseContext): Block {
-  const call = catchPython(() => readCall(invoke.text, context));
+function readBlock(span: Block["span"], invoke: TagText, context: ParseContext): Block {
+  const call = catchPython(() => readCall(invoke.inner, context));
   if (call === undefined) return { span, problem: malformed("the call cannot be read") };
   const base = { span, name: call.name, argumentValue: call.values };
   if (!invoke.closed) return { ...base, problem: unclosed(invokeClose) };
-  const parameters = splitOpen(invoke.text, parameterOpen, parameterClose);
-  if (parameters.every(({ closed, text }) => closed && text.includes('">'))) return base;
+  const parameters = findOpened(invoke.inner, parameterOpen, parameterClose);
+  if (parameters.every(({ closed, inner }) => closed && inner.includes('">'))) return base;
   return { ...base, problem: malformed(`expected ${parameterClose}`) };
 }
 
@@ -179,20 +149,17 @@ function readBlock(span: Block["span"], invoke: OpenText, context: ParseContext)
 export const minimaxM2 = defineParser({
   name: "minimax-m2",
   aliases: ["minimax_m2"],
-  markers: [open],
   readings: {
     sglang: sglangReading({
-      release: { stops: [open], strips: false },
-      hasToolCall: (text) => text.includes(open),
+      marker: open,
       detect,
     }),
     vllm: vllmMinimaxM2,
   },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^\s*(?:<invoke|$)/,
-      read: (frame) => readBlocks(frame, context),
-    }),
+  blocks: {
+    open,
+    close,
+    begins: /^\s*(?:<invoke|$)/,
+    read: readBlocks,
+  },
 });

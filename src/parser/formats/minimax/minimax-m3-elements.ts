@@ -5,11 +5,8 @@ import type { PyDict, PyValue } from "../../../python/value.ts";
 import { isPyDict, isPyList } from "../../../python/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { propertiesOfSchema } from "../../sglang/sglang-parameters.ts";
-import {
-  parsePythonFloat,
-  parsePythonInt,
-  truncateFloat,
-} from "../../shared/python/python-number.ts";
+import { parsePythonInt } from "../../shared/python/python-number.ts";
+import { parsePythonNumber } from "../../shared/python/python-number.ts";
 
 /** What stands before each tag of MiniMax M3. */
 export const minimaxNamespace = "]<]minimax[>[";
@@ -182,7 +179,7 @@ function convertLeaf(text: string, types: readonly string[]): PyValue {
     : undefined;
   if (int !== undefined) return int;
   const number = has("number", "float")
-    ? catchPython(() => readNumber(text), "ValueError")
+    ? catchPython(() => parsePythonNumber(text), "ValueError")
     : undefined;
   if (number !== undefined) return number;
   const lower = pythonStrip(pythonLower(text));
@@ -191,10 +188,4 @@ function convertLeaf(text: string, types: readonly string[]): PyValue {
     if (["false", "0", "no", "off"].includes(lower)) return false;
   }
   return text;
-}
-
-function readNumber(text: string): PyValue {
-  const value = parsePythonFloat(text);
-  const truncated = truncateFloat(value);
-  return Number(truncated) === value ? truncated : value;
 }

@@ -1,4 +1,3 @@
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
 import { isPyDict } from "../../../python/value.ts";
@@ -10,13 +9,18 @@ import { isSince } from "../../engine-version.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { parseBaseJson } from "../../sglang/base-json.ts";
 import { minimaxNamespace, readNestedElements } from "./minimax-m3-elements.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmMinimaxM3 } from "./vllm-minimax-m3.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { betweenTags } from "../../shared/tags/between-tags.ts";
+import { outsideTags } from "../../shared/tags/between-tags.ts";
+import { findClosed } from "../../shared/tags/between-tags.ts";
+import { divideSpan } from "../../shared/tags/between-tags.ts";
 
 const open = `${minimaxNamespace}<tool_call>`;
 const close = `${minimaxNamespace}</tool_call>`;
@@ -37,23 +41,13 @@ function normalize(text: string): string {
  */
 function detect(original: string, context: ParseContext): EngineResult {
   const text = normalize(original);
-  const normal: string[] = [];
-  const calls: CompatCall[] = [];
-  let position = 0;
-  for (;;) {
-    const start = text.indexOf(open, position);
-    const end = start === -1 ? -1 : text.indexOf(close, start);
-    if (end === -1) break;
-    normal.push(text.slice(position, start));
-    calls.push(...readCalls(text.slice(start + open.length, end), context));
-    position = end + close.length;
-  }
-  return { normalText: normal.join("") + text.slice(position), calls };
+  const calls = betweenTags(text, open, close).flatMap((block) => readCalls(block, context));
+  return { normalText: outsideTags(text, open, close), calls };
 }
 
 function readCalls(block: string, context: ParseContext): CompatCall[] {
   const calls: CompatCall[] = [];
-  for (const { text } of splitInvokes(block)) {
+  for (const text of betweenTags(block, invokeOpen, invokeClose)) {
     const invoke = readInvoke(text, context);
     if (invoke === undefined) continue;
     const entry = new Map<string, PyValue>([
@@ -75,23 +69,6 @@ function isNew(context: ParseContext): boolean {
   return isSince(sglangVersion(context), "0.5.23");
 }
 
-function splitInvokes(block: string): { text: string; start: number; end: number }[] {
-  const found: { text: string; start: number; end: number }[] = [];
-  let position = 0;
-  for (;;) {
-    const start = block.indexOf(invokeOpen, position);
-    const close = start === -1 ? -1 : block.indexOf(invokeClose, start);
-    if (close === -1) return found;
-    const end = close + invokeClose.length;
-    found.push({ text: block.slice(start + invokeOpen.length, close), start, end });
-    position = end;
-  }
-}
-
-function writeJson(value: PyValue): string {
-  return stringifyPythonJson(value, { ensureAscii: false });
-}
-
 /** @throws PythonError where the tags do not match. */
 function readInvoke(
   text: string,
@@ -107,14 +84,12 @@ function readInvoke(
 }
 
 function readBlocks({ span, inner, innerStart }: Frame, context: ParseContext): Block[] {
-  const invokes = splitInvokes(inner);
+  const invokes = findClosed(inner, invokeOpen, invokeClose);
   if (invokes.length === 0) return [{ span, problem: malformed("expected an invoke element") }];
-  return invokes.map(({ text, start }, index) => {
-    const next = invokes[index + 1];
-    const from = index === 0 ? span[0] : innerStart + start;
-    const to = next === undefined ? span[1] : innerStart + next.start;
-    return readBlock([from, to], text, context);
-  });
+  const starts = invokes.map(({ start }) => innerStart + start);
+  return divideSpan(span, starts).map((part, index) =>
+    readBlock(part, invokes[index]?.inner ?? "", context),
+  );
 }
 
 function readBlock(span: Block["span"], text: string, context: ParseContext): Block {
@@ -128,22 +103,20 @@ function readBlock(span: Block["span"], text: string, context: ParseContext): Bl
 export const minimaxM3 = defineParser({
   name: "minimax-m3",
   aliases: ["minimax_m3"],
-  markers: [open],
   readings: {
     sglang: sglangReading({
-      release: { stops: [minimaxNamespace], strips: false },
+      release: { stops: [minimaxNamespace] },
       needsNoTools: true,
       hasToolCall: (text) => normalize(text).includes(open),
-      detect: (text, context) =>
-        catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },
+      catchesAll: true,
+      detect,
     }),
     vllm: vllmMinimaxM3,
   },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^\s*(?:\]<\]|$)/,
-      read: (frame) => readBlocks(frame, context),
-    }),
+  blocks: {
+    open,
+    close,
+    begins: /^\s*(?:\]<\]|$)/,
+    read: readBlocks,
+  },
 });

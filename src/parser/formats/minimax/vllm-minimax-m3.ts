@@ -1,6 +1,5 @@
 import type { PyDict, PyValue } from "../../../python/value.ts";
 import { isPyDict, isPyList } from "../../../python/value.ts";
-import { isPythonSpace } from "../../../python/text/white-space.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import { typesOfSchema } from "../../shared/schema/schema-type.ts";
 import { minimaxNamespace } from "./minimax-m3-elements.ts";
@@ -8,6 +7,7 @@ import type { EngineStep } from "../../vllm/parser-engine.ts";
 import { engineReading } from "../../vllm/parser-engine.ts";
 import { coerceToSchema } from "../../vllm/schema-coercion.ts";
 import { sinceVllm033 } from "../../vllm/vllm-reading.ts";
+import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
 
 const sectionOpen = `${minimaxNamespace}<tool_call>`;
 const sectionClose = `${minimaxNamespace}</tool_call>`;
@@ -79,7 +79,7 @@ function readParameters(body: string): Element[] {
   const found: Element[] = [];
   let position = 0;
   for (;;) {
-    while (position < body.length && isPythonSpace(body.charCodeAt(position))) position += 1;
+    position = skipPythonSpace(body, position);
     if (!body.startsWith(`${minimaxNamespace}<`, position)) return found;
     const reading = readElement(body, position, 1);
     if (reading === undefined) return found;

@@ -1,7 +1,6 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyValue } from "../../../python/value.ts";
-import { isPythonSpace } from "../../../python/text/white-space.ts";
 import type { Block } from "../../attempt.ts";
 import { findBracketEnd } from "../../shared/json/bracket-end.ts";
 import type { EngineResult } from "../../grammar.ts";
@@ -16,6 +15,8 @@ import type { CompatCall, Dialect } from "../../tool-call-parser.ts";
 import { argumentsOfEntry, parseBaseJson } from "../../sglang/base-json.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmMistral } from "./vllm-mistral.ts";
+import { invalidJson } from "../../shared/tags/tag-blocks.ts";
+import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
 
 const marker = "[TOOL_CALLS";
 const arrayMarker = "[TOOL_CALLS] [";
@@ -88,9 +89,7 @@ function readCompact(text: string): { name: string; value: PyValue; end: number 
 
 /** The closing bracket of a marker may be missing; white space may follow it. */
 function skipDelimiter(text: string, start: number): number {
-  let index = text[start] === "]" ? start + 1 : start;
-  while (index < text.length && isPythonSpace(text.charCodeAt(index))) index += 1;
-  return index;
+  return skipPythonSpace(text, text[start] === "]" ? start + 1 : start);
 }
 
 function findBlocks(text: string, { dialect }: ParseContext): Block[] {
@@ -130,7 +129,7 @@ function readBlocks(text: string, place: Place): Block[] {
     return [{ span: [start, jsonStart + json.end], name, argumentValue: json.value }];
   }
   const problem = closesBefore(text, jsonStart, nextStart)
-    ? ({ status: "invalid-json", detail: json.detail } as const)
+    ? invalidJson(json.detail)
     : unclosed("}");
   return [{ span: [start, nextStart], name, problem }];
 }
@@ -153,7 +152,7 @@ function readArrayBlocks(text: string, place: Place & { readonly contentStart: n
         json: text.slice(contentStart, end),
         jsonStart: contentStart,
       },
-      { name: "name", readArguments: argumentsOfEntry },
+      { readArguments: argumentsOfEntry },
       isSpaced ? undefined : malformed("expected one space between [TOOL_CALLS] and the list"),
     );
   }
@@ -161,18 +160,17 @@ function readArrayBlocks(text: string, place: Place & { readonly contentStart: n
   if (end === undefined) return [{ span: [start, nextStart], problem: unclosed("]") }];
   const json = readJson(text.slice(contentStart, contentStart + end));
   const detail = json.type === "problem" ? json.detail : reading.detail;
-  return [{ span: [start, contentStart + end], problem: { status: "invalid-json", detail } }];
+  return [{ span: [start, contentStart + end], problem: invalidJson(detail) }];
 }
 
 /** Mistral: `[TOOL_CALLS] [{"name": …, "arguments": …}]` or `[TOOL_CALLS]name[ARGS]{…}`. */
 export const mistral = defineParser({
   name: "mistral",
-  aliases: [],
   markers: ["[TOOL_CALLS]"],
   readings: {
     sglang: sglangReading({
-      release: { stops: [marker], strips: true },
-      hasToolCall: (text) => text.includes(marker),
+      marker: marker,
+      strips: true,
       detect,
     }),
     vllm: vllmMistral,

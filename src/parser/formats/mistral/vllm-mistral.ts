@@ -1,5 +1,4 @@
 import { decodePythonJsonAt, parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyValue } from "../../../python/value.ts";
@@ -10,6 +9,7 @@ import { catchPython } from "../../shared/python/python-catch.ts";
 import { engineReading } from "../../vllm/parser-engine.ts";
 import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { asName, byVersion, vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 const marker = "[TOOL_CALLS]";
 const argumentsMarker = "[ARGS]";
@@ -64,8 +64,7 @@ function readEntries(entries: PyValue): VllmCall[] {
   return entries.map((entry) => {
     if (!isPyDict(entry)) throw new PythonError("TypeError", "a call is no object");
     const value = entry.get("arguments");
-    const argumentsText =
-      value === undefined ? "{}" : stringifyPythonJson(value, { ensureAscii: false });
+    const argumentsText = value === undefined ? "{}" : writeJson(value);
     return { name: asName(entry.get("name")), argumentsText };
   });
 }
@@ -91,8 +90,7 @@ function readEntry(entry: PyValue): VllmCall[] {
   if (!isPyDict(entry) || !(entry.has("name") || entry.has("arguments"))) return [];
   const name = entry.get("name");
   const value = entry.get("arguments") ?? null;
-  const text =
-    typeof value === "string" ? value : stringifyPythonJson(value, { ensureAscii: false });
+  const text = typeof value === "string" ? value : writeJson(value);
   return [
     { name: typeof name === "string" ? name : "", argumentsText: value === null ? "{}" : text },
   ];

@@ -1,4 +1,5 @@
 import { isPythonSpace } from "../../../python/text/white-space.ts";
+import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
 
 /** The markers of Muse's recipient channels, and of the calls in them. */
 export const muse = {
@@ -40,7 +41,7 @@ export function splitMuseTurn(text: string): MusePiece[] {
   let position = 0;
   while (position < text.length) {
     const opensBare = position === 0 && couldStartHeader(text);
-    const start = opensBare ? 0 : skipSpace(text, position);
+    const start = opensBare ? 0 : skipPythonSpace(text, position);
     const head = text.slice(start, start + muse.start.length);
     const isUnframed = !opensBare && !muse.start.startsWith(head);
     if (!isUnframed && start > position) {
@@ -97,7 +98,7 @@ function readRecipient(header: string): string {
 
 /** Whether a turn begins with a header without `<|start|>`: `to=`, a recipient, the message marker. */
 function couldStartHeader(text: string): boolean {
-  const stripped = text.slice(skipSpace(text, 0));
+  const stripped = text.slice(skipPythonSpace(text, 0));
   if (stripped === "") return true;
   if (!stripped.startsWith("to=") && !"to=".startsWith(stripped.slice(0, 3))) return false;
   if (stripped.includes(muse.message)) return true;
@@ -107,10 +108,4 @@ function couldStartHeader(text: string): boolean {
     if (isPythonSpace(stripped.charCodeAt(index))) return false;
   }
   return angle === -1 || muse.message.startsWith(stripped.slice(angle));
-}
-
-function skipSpace(text: string, start: number): number {
-  let index = start;
-  while (index < text.length && isPythonSpace(text.charCodeAt(index))) index += 1;
-  return index;
 }

@@ -1,5 +1,4 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
 import { findAttributeTag } from "../../shared/tags/attribute-tags.ts";
@@ -16,6 +15,8 @@ import type { CompatCall } from "../../tool-call-parser.ts";
 import { forwardsUnknown } from "../../sglang/base-json.ts";
 import { museGlimmerReading, museReading } from "./vllm-muse.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { holdsAll } from "../../tool-call-stream.ts";
 
 const invokeTag = { name: "atem:invoke", attribute: "name" };
 const parameterTag = { name: "atem:parameter", attribute: "name" };
@@ -47,7 +48,7 @@ function detect(text: string, context: ParseContext): EngineResult {
       const name = resolveName(emitted, context);
       const isReported = context.toolPositions.has(name) || forwardsUnknown(context);
       if (!closed || !isReported) continue;
-      const argumentsText = stringifyPythonJson(readArguments(body), { ensureAscii: false });
+      const argumentsText = writeJson(readArguments(body));
       calls.push({ name, argumentsText, toolIndex: calls.length });
     }
   }
@@ -147,8 +148,6 @@ function readBlock({ body, start, end, closed }: Invoke, name: string, isInTool:
   return isWhole ? base : { ...base, problem: malformed(`expected ${parameterClose}`) };
 }
 
-const release = { stops: [], strips: false, holdsAll: true } as const;
-
 /** Muse: ATEM elements in a channel to a tool. */
 export const muse = defineParser({
   name: "muse",
@@ -156,7 +155,7 @@ export const muse = defineParser({
   closers: /<\/atem:function_calls>|<\|eot\|>/g,
   markers: [markers.callsOpen],
   readings: {
-    sglang: sglangReading({ release, hasToolCall: holdsMuseCall, detect }),
+    sglang: sglangReading({ release: holdsAll, hasToolCall: holdsMuseCall, detect }),
     vllm: museReading,
   },
   findBlocks,
@@ -165,7 +164,6 @@ export const muse = defineParser({
 /** Muse Glimmer as vLLM reads it, where it tells the two apart. */
 export const museGlimmer = defineParser({
   name: "muse_glimmer",
-  aliases: [],
   closers: /<\/atem:function_calls>|<\|eot\|>/g,
   markers: [markers.callsOpen],
   readings: { vllm: museGlimmerReading },

@@ -1,5 +1,4 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
 import { isPyDict } from "../../../python/value.ts";
@@ -13,6 +12,9 @@ import type { MuseMessage } from "./muse-messages.ts";
 import { iterateMuseMessages } from "./muse-messages.ts";
 import type { VllmCall } from "../../vllm/vllm-reading.ts";
 import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { holdsAll } from "../../tool-call-stream.ts";
+import { findByHead } from "../../shared/tags/between-tags.ts";
 
 /** How one of the two models is read. */
 interface MuseVariant {
@@ -49,7 +51,7 @@ export const museGlimmerReading = createReading({
 function createReading(variant: MuseVariant): EngineReading {
   return sinceVllm033(
     vllmReading({
-      release: { stops: [], strips: false, holdsAll: true },
+      release: holdsAll,
       extract(text, context) {
         const messages = [...iterateMuseMessages(text)];
         const content = contentOf(text, messages, variant);
@@ -95,20 +97,15 @@ function readCalls(
     if (tag === undefined) return [];
     const name = resolveName(tag.value, context);
     const values = readArguments(invoke, strings.get(name));
-    return [{ name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) }];
+    return [{ name, argumentsText: writeJson(values) }];
   });
 }
 
 function findInvokes(text: string): string[] {
-  const found: string[] = [];
   const opening = /<atem:invoke(?![\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}])/gu;
-  for (let match = opening.exec(text); match !== null; match = opening.exec(text)) {
-    const close = text.indexOf(markers.invokeClose, opening.lastIndex);
-    if (close === -1) return found;
-    opening.lastIndex = close + markers.invokeClose.length;
-    found.push(text.slice(match.index, opening.lastIndex));
-  }
-  return found;
+  return findByHead(text, opening, markers.invokeClose).map(({ start, end }) =>
+    text.slice(start, end),
+  );
 }
 
 const parameterClose = "</atem:parameter>";

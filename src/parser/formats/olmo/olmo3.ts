@@ -2,15 +2,14 @@ import { pythonStrip } from "../../../python/text/strip.ts";
 import { defineParser } from "../../grammar.ts";
 import { findPythonicBlocks } from "../../shared/python/pythonic-blocks.ts";
 import { matchesPythonicList } from "../../shared/python/pythonic-list.ts";
-import { catchPython } from "../../shared/python/python-catch.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks } from "../../shared/tags/tag-blocks.ts";
 import type { Block } from "../../attempt.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { readVllmPythonCalls, vllmArguments } from "../../vllm/python-calls.ts";
 import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { holdsAll } from "../../tool-call-stream.ts";
 
 const open = "<function_calls>";
 const close = "</function_calls>";
@@ -57,15 +56,13 @@ function readBlocks({ span, inner, innerStart }: Frame): Block[] {
  */
 export const olmo3 = defineParser({
   name: "olmo3",
-  aliases: [],
-  markers: [open],
   closers: /<\/function_calls>/g,
   readings: {
     vllm: vllmReading({
-      release: { stops: [], strips: false, holdsAll: true },
-      extract: (text, context) => catchPython(() => extract(text, context)),
+      release: holdsAll,
+      catchesAll: true,
+      extract,
     }),
   },
-  findBlocks: (text) =>
-    findTagBlocks(text, { open, close, begins: /^\s*(?:[A-Za-z]|$)/, read: readBlocks }),
+  blocks: { open, close, begins: /^\s*(?:[A-Za-z]|$)/, read: readBlocks },
 });

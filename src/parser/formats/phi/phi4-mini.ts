@@ -1,11 +1,11 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { isPyList } from "../../../python/value.ts";
 import { defineParser } from "../../grammar.ts";
-import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { callOfEntry } from "../../vllm/json-entry.ts";
 import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { holdsAll } from "../../tool-call-stream.ts";
 
 const open = "functools";
 
@@ -30,20 +30,15 @@ function extract(text: string): VllmExtraction | undefined {
  */
 export const phi4MiniJson = defineParser({
   name: "phi4_mini_json",
-  aliases: [],
-  markers: [open],
   readings: {
     vllm: vllmReading({
-      release: { stops: [], strips: false, holdsAll: true },
-      extract: (text) => catchPython(() => extract(text)),
+      release: holdsAll,
+      catchesAll: true,
+      extract,
     }),
   },
-  findBlocks: (text) =>
-    findJsonTagBlocks(text, {
-      open,
-      fields: {
-        name: "name",
-        readArguments: (entry) => entry.get("arguments") ?? entry.get("parameters"),
-      },
-    }),
+  json: {
+    open,
+    readArguments: (entry) => entry.get("arguments") ?? entry.get("parameters"),
+  },
 });

@@ -4,9 +4,10 @@ import type { EngineReading } from "../../grammar.ts";
 import { defineParser } from "../../grammar.ts";
 import { readJson } from "../../shared/json/json-payload.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import { engineReading } from "../../vllm/parser-engine.ts";
 import { sinceVllm033 } from "../../vllm/vllm-reading.ts";
+import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 
 const opening = (part: string): string => `<|plamo:begin_${part}:plamo|>`;
 const closing = (part: string): string => `<|plamo:end_${part}:plamo|>`;
@@ -92,7 +93,7 @@ function readBlock({ span, inner }: Frame): Block[] {
   const json = readJson(argumentsText);
   return json.type === "value"
     ? [{ span, name, argumentValue: json.value, argumentsText }]
-    : [{ span, name, problem: { status: "invalid-json", detail: json.detail } }];
+    : [{ span, name, problem: invalidJson(json.detail) }];
 }
 
 /**
@@ -102,15 +103,13 @@ function readBlock({ span, inner }: Frame): Block[] {
  */
 export const plamo3 = defineParser({
   name: "plamo3",
-  aliases: [],
   markers: [opening("tool_requests")],
   closers: /<\|plamo:(?:(?:begin|end)_tool_requests:plamo|tag)\|>/g,
   readings: { vllm: sinceVllm033(reading) },
-  findBlocks: (text) =>
-    findTagBlocks(text, {
-      open: opening("tool_request"),
-      close: closing("tool_request"),
-      begins: /^\s*(?:<\||$)/,
-      read: readBlock,
-    }),
+  blocks: {
+    open: opening("tool_request"),
+    close: closing("tool_request"),
+    begins: /^\s*(?:<\||$)/,
+    read: readBlock,
+  },
 });

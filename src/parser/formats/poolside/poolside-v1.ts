@@ -13,12 +13,13 @@ import { sglangParameters } from "../../sglang/sglang-parameters.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { findArgPairs } from "../../shared/tags/arg-pairs.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmPoolsideV1 } from "./vllm-poolside-v1.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -38,9 +39,7 @@ function detect(text: string, context: ParseContext): EngineResult {
     const toolIndex = context.toolPositions.get(name);
     if (toolIndex === undefined) return [];
     const values = readArguments(body, name, context);
-    return [
-      { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }), toolIndex },
-    ];
+    return [{ name, argumentsText: writeJson(values), toolIndex }];
   });
   return { normalText: text.slice(0, first), calls };
 }
@@ -107,21 +106,17 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
 /** Poolside's Laguna: GLM 4.5's look; the line break after the name may be missing. */
 export const poolsideV1 = defineParser({
   name: "poolside_v1",
-  aliases: [],
-  markers: [open],
   readings: {
     sglang: sglangReading({
-      release: { stops: [open], strips: false },
-      hasToolCall: (text) => text.includes(open),
+      marker: open,
       detect,
     }),
     vllm: vllmPoolsideV1,
   },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^[^\s<]*\s*(?:<arg_key>|$)/,
-      read: (frame) => readBlock(frame, context),
-    }),
+  blocks: {
+    open,
+    close,
+    begins: /^[^\s<]*\s*(?:<arg_key>|$)/,
+    read: readBlock,
+  },
 });

@@ -1,9 +1,6 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
-import { PythonError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
 import { toolParameters } from "../../../message.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
@@ -14,6 +11,10 @@ import { findArgPairs } from "../../shared/tags/arg-pairs.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { requireDict } from "../../shared/schema/require-dict.ts";
+import { requireJson } from "../../shared/python/python-literal.ts";
+import { jsonLiteral } from "../../shared/python/python-literal.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -37,7 +38,7 @@ function readOldCall(inner: string, context: ParseContext): VllmCall[] {
     const text = pythonStrip(rawValue);
     values.set(key, isText(name, key, context) ? text : deserialize(text));
   }
-  return [{ name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) }];
+  return [{ name, argumentsText: writeJson(values) }];
 }
 
 /** Since 0.33 the name may be followed by its arguments at once, and text keeps its white space. */
@@ -52,7 +53,7 @@ function readCall(inner: string, context: ParseContext): VllmCall[] {
       const isVerbatim = isText(found.name, key, context);
       values.set(key, isVerbatim ? text : deserialize(pythonStrip(text)));
     }
-    const argumentsText = stringifyPythonJson(values, { ensureAscii: false });
+    const argumentsText = writeJson(values);
     return [{ name: found.name, argumentsText }];
   }
   return [];
@@ -74,22 +75,16 @@ function isText(name: string, key: string, { tools }: ParseContext): boolean {
   const tool = tools.find((candidate) => candidate.name === name);
   const parameters = tool === undefined ? null : (toolParameters(tool) ?? null);
   if (parameters === null) return false;
-  const properties = asDict(parameters).get("properties") ?? new Map<string, PyValue>();
-  const schema = asDict(properties).get(key) ?? new Map<string, PyValue>();
-  return asDict(schema).get("type") === "string";
-}
-
-function asDict(value: PyValue): ReadonlyMap<string, PyValue> {
-  if (isPyDict(value)) return value;
-  throw new PythonError("AttributeError", "a schema is no object");
+  const properties = requireDict(parameters).get("properties") ?? new Map<string, PyValue>();
+  const schema = requireDict(properties).get(key) ?? new Map<string, PyValue>();
+  return requireDict(schema).get("type") === "string";
 }
 
 function deserialize(text: string): PyValue {
   const json = catchPython(() => parsePythonJson(text), "JSONDecodeError");
   if (json !== undefined) return json;
   const literal = catchPython(() => evaluatePythonLiteral(text), "ValueError", "SyntaxError");
-  if (literal?.isJson === false) throw new PythonError("TypeError", "not JSON serializable");
-  return literal === undefined ? text : literal.value;
+  return requireJson(literal ?? jsonLiteral(text));
 }
 
 /**
@@ -99,6 +94,8 @@ function deserialize(text: string): PyValue {
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/poolside_v1_tool_parser.py`.
  */
 export const vllmPoolsideV1 = vllmReading({
-  release: { stops: [open], strips: true },
-  extract: (text, context) => catchPython(() => extract(text, context)),
+  marker: open,
+  strips: true,
+  catchesAll: true,
+  extract,
 });

@@ -1,9 +1,9 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { Diagnostic } from "../../attempt.ts";
+import type { Block, Diagnostic } from "../../attempt.ts";
 import { isSince } from "../../engine-version.ts";
 import type { SglangVersion } from "../../engine-version.ts";
-import type { EngineResult, Grammar } from "../../grammar.ts";
+import type { EngineResult } from "../../grammar.ts";
 import { defineParser } from "../../grammar.ts";
 import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
 import type { ParseContext } from "../../parse-context.ts";
@@ -31,11 +31,11 @@ function tagsOf(version: SglangVersion): { open: string; close: string; strict: 
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/qwen25_detector.py` (and
  * `function_call_parser.py` of v0.4.5).
  */
-export const qwen25Detector: SglangDetector = {
+export const qwen25Detector = {
   release: { stops: ["<tool_call>"], strips: true },
-  hasToolCall: (text, version) => text.includes(tagsOf(version).open),
-  detect: (text, context) => detect(text, context),
-};
+  hasToolCall: (text, context) => text.includes(tagsOf(sglangVersion(context)).open),
+  detect,
+} satisfies SglangDetector;
 
 function detect(text: string, context: ParseContext): EngineResult {
   const { open, close, strict } = tagsOf(sglangVersion(context));
@@ -61,20 +61,21 @@ function checkFrame(inner: string): Diagnostic | undefined {
   };
 }
 
-/** Qwen 2.5's format; Trinity's is built on it. */
-export const qwen25Grammar: Grammar = {
+/** Finds the attempts of Qwen 2.5's format. */
+export function findQwen25Blocks(text: string, context: ParseContext): Block[] {
+  return findJsonTagBlocks(text, {
+    open: "<tool_call>",
+    close: "</tool_call>",
+    readArguments: argumentsOfEntry,
+    ...(isSince(sglangVersion(context), "0.4.9") && { checkFrame }),
+  });
+}
+
+/** Qwen 2.5 and Qwen 3: `<tool_call>\n{"name": …, "arguments": …}\n</tool_call>`. */
+export const qwen25 = defineParser({
   name: "qwen25",
   aliases: ["qwen"],
   markers: ["<tool_call>"],
   readings: { sglang: sglangReading(qwen25Detector) },
-  findBlocks: (text, context) =>
-    findJsonTagBlocks(text, {
-      open: "<tool_call>",
-      close: "</tool_call>",
-      fields: { name: "name", readArguments: argumentsOfEntry },
-      ...(isSince(sglangVersion(context), "0.4.9") && { checkFrame }),
-    }),
-};
-
-/** Qwen 2.5 and Qwen 3: `<tool_call>\n{"name": …, "arguments": …}\n</tool_call>`. */
-export const qwen25 = defineParser(qwen25Grammar);
+  findBlocks: findQwen25Blocks,
+});

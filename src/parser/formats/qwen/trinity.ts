@@ -1,6 +1,6 @@
 import type { Block } from "../../attempt.ts";
 import { defineParser } from "../../grammar.ts";
-import { qwen25Detector, qwen25Grammar } from "./qwen25.ts";
+import { findQwen25Blocks, qwen25Detector } from "./qwen25.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 
 const tagPattern = /<\/?think>/g;
@@ -39,16 +39,14 @@ function toOriginal(text: string, blocks: readonly Block[]): Block[] {
  */
 export const trinity = defineParser({
   name: "trinity",
-  aliases: [],
   markers: ["<tool_call>"],
   readings: {
     sglang: sglangReading({
       release: { stops: ["<tool_call>", "<think>", "</think>"], strips: true },
-      hasToolCall: (text, version) => qwen25Detector.hasToolCall(dropTags(text), version),
+      hasToolCall: (text, context) => qwen25Detector.hasToolCall(dropTags(text), context),
       detect: (text, context) => qwen25Detector.detect(dropTags(text), context),
     }),
   },
   readsReasoning: true,
-  findBlocks: (text, context) =>
-    toOriginal(text, qwen25Grammar.findBlocks(dropTags(text), context)),
+  findBlocks: (text, context) => toOriginal(text, findQwen25Blocks(dropTags(text), context)),
 });

@@ -13,15 +13,11 @@ import { sglangParameters } from "../../sglang/sglang-parameters.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { PythonLiteral } from "../../shared/python/python-literal.ts";
 import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
-import {
-  parsePythonFloat,
-  parsePythonInt,
-  truncateFloat,
-} from "../../shared/python/python-number.ts";
+import { parsePythonInt } from "../../shared/python/python-number.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
-import { forwardsUnknown, parseBaseJson } from "../../sglang/base-json.ts";
+import { forwardsUnknown } from "../../sglang/base-json.ts";
 import {
   booleanTypes,
   floatPattern,
@@ -32,6 +28,11 @@ import {
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { findNamedTexts } from "../../shared/tags/named-texts.ts";
 import { vllmMimo } from "./vllm-qwen3-coder.ts";
+import { callsNamed } from "../../sglang/base-json.ts";
+import { findClosed } from "../../shared/tags/between-tags.ts";
+import { jsonLiteral } from "../../shared/python/python-literal.ts";
+import { parsePythonNumber } from "../../shared/python/python-number.ts";
+import { requireJson } from "../../shared/python/python-literal.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -55,11 +56,8 @@ function detect(text: string, context: ParseContext): EngineResult {
   const normal = [text.slice(0, first)];
   const calls: CompatCall[] = [];
   let lastEnd = first;
-  for (let start = first; start !== -1; start = text.indexOf(open, lastEnd)) {
-    const bodyEnd = text.indexOf(close, start + open.length);
-    if (bodyEnd === -1) break;
-    const end = bodyEnd + close.length;
-    const call = readCall(text.slice(start + open.length, bodyEnd), context);
+  for (const { inner, end } of findClosed(text, open, close)) {
+    const call = readCall(inner, context);
     if (call !== undefined) {
       const isKnown = context.toolPositions.has(call.name);
       if (isKnown || forwardsUnknown(context)) calls.push(...toCompat(call, context));
@@ -71,12 +69,7 @@ function detect(text: string, context: ParseContext): EngineResult {
 }
 
 function toCompat({ name, values, isJson }: ReadCall, context: ParseContext): CompatCall[] {
-  if (!isJson) throw new PythonError("TypeError", "an argument is not JSON serializable");
-  const entry = new Map<string, PyValue>([
-    ["name", name],
-    ["parameters", values],
-  ]);
-  return parseBaseJson(entry, context);
+  return callsNamed(name, requireJson({ value: values, isJson }), context);
 }
 
 function readCall(body: string, context: ParseContext): ReadCall | undefined {
@@ -113,37 +106,26 @@ function getFrom(value: PyValue, key: string): PyValue | undefined {
 }
 
 function convert(text: string, readType: () => string): PythonLiteral {
-  if (pythonLower(text) === "null") return json(null);
+  if (pythonLower(text) === "null") return jsonLiteral(null);
   const type = readType();
-  if (textTypes.has(type)) return json(text);
+  if (textTypes.has(type)) return jsonLiteral(text);
   if (intPattern.test(type)) {
-    return json(catchPython<PyValue>(() => parsePythonInt(text), "ValueError") ?? text);
+    return jsonLiteral(catchPython<PyValue>(() => parsePythonInt(text), "ValueError") ?? text);
   }
   if (floatPattern.test(type))
-    return json(catchPython(() => readNumber(text), "ValueError") ?? text);
-  if (booleanTypes.has(type)) return json(pythonLower(text) === "true");
+    return jsonLiteral(catchPython(() => parsePythonNumber(text), "ValueError") ?? text);
+  if (booleanTypes.has(type)) return jsonLiteral(pythonLower(text) === "true");
   const value = jsonTypePattern.test(type)
     ? catchPython(() => parsePythonJson(text), "ValueError", "TypeError")
     : undefined;
-  if (value !== undefined) return json(value);
+  if (value !== undefined) return jsonLiteral(value);
   const literal = catchPython(
     () => evaluatePythonLiteral(text),
     "ValueError",
     "SyntaxError",
     "TypeError",
   );
-  return literal ?? json(text);
-}
-
-function json(value: PyValue): PythonLiteral {
-  return { value, isJson: true };
-}
-
-/** Whole numbers are integers, however they are written. */
-function readNumber(text: string): PyValue {
-  const value = parsePythonFloat(text);
-  const truncated = truncateFloat(value);
-  return Number(truncated) === value ? truncated : value;
+  return literal ?? jsonLiteral(text);
 }
 
 function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
@@ -161,21 +143,18 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
 /** MiMo: `<function=name><parameter=key>value</parameter></function>`, escaped as HTML. */
 export const mimo = defineParser({
   name: "mimo",
-  aliases: [],
   markers: ["<function="],
   readings: {
     sglang: sglangReading({
-      release: { stops: [open], strips: false },
-      hasToolCall: (text) => text.includes(open),
+      marker: open,
       detect,
     }),
     vllm: vllmMimo,
   },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^\s*(?:<function=|$)/,
-      read: (frame) => readBlock(frame, context),
-    }),
+  blocks: {
+    open,
+    close,
+    begins: /^\s*(?:<function=|$)/,
+    read: readBlock,
+  },
 });

@@ -18,6 +18,7 @@ import {
 } from "../../shared/python/python-number.ts";
 import { inferSchemaType } from "../../shared/schema/schema-type.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
+import { jsonLiteral } from "../../shared/python/python-literal.ts";
 
 /** Names of types whose values stay text. */
 export const textTypes: ReadonlySet<string> = new Set(
@@ -45,23 +46,20 @@ export function convertQwen3CoderValue(
   text: string,
   facts: { readonly key: string; readonly schemas: PyValue; readonly context: ParseContext },
 ): PythonLiteral {
-  if (pythonLower(text) === "null") return json(null);
+  if (pythonLower(text) === "null") return jsonLiteral(null);
   const { key, schemas } = facts;
   if (!isPyDict(schemas)) throw new PythonError("TypeError", "the properties are no object");
   const schema = schemas.get(key);
-  if (schema === undefined) return json(text);
+  if (schema === undefined) return jsonLiteral(text);
   const type = nameType(schema, sglangVersion(facts.context));
-  if (textTypes.has(type)) return json(text);
-  if (intPattern.test(type)) return json(catchPython<PyValue>(() => parsePythonInt(text)) ?? text);
-  if (floatPattern.test(type)) return json(catchPython(() => readNumber(text)) ?? text);
-  if (booleanTypes.has(type)) return json(pythonLower(text) === "true");
+  if (textTypes.has(type)) return jsonLiteral(text);
+  if (intPattern.test(type))
+    return jsonLiteral(catchPython<PyValue>(() => parsePythonInt(text)) ?? text);
+  if (floatPattern.test(type)) return jsonLiteral(catchPython(() => readNumber(text)) ?? text);
+  if (booleanTypes.has(type)) return jsonLiteral(pythonLower(text) === "true");
   const value = jsonTypePattern.test(type) ? catchPython(() => parsePythonJson(text)) : undefined;
-  if (value !== undefined) return json(value);
-  return catchPython(() => evaluatePythonLiteral(text)) ?? json(text);
-}
-
-function json(value: PyValue): PythonLiteral {
-  return { value, isJson: true };
+  if (value !== undefined) return jsonLiteral(value);
+  return catchPython(() => evaluatePythonLiteral(text)) ?? jsonLiteral(text);
 }
 
 function nameType(schema: PyValue, version: SglangVersion): string {

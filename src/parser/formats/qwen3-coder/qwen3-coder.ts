@@ -1,5 +1,3 @@
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
-import { PythonError } from "../../../python/python-error.ts";
 import type { PyValue } from "../../../python/value.ts";
 import { isPyDict } from "../../../python/value.ts";
 import type { Block, Diagnostic } from "../../attempt.ts";
@@ -19,6 +17,11 @@ import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmQwen3Coder } from "./vllm-qwen3-coder.ts";
 import { byVersion } from "../../vllm/vllm-reading.ts";
 import { vllmStep3p5 } from "../step/vllm-step3p5.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { findOpened } from "../../shared/tags/between-tags.ts";
+import { divideSpan } from "../../shared/tags/between-tags.ts";
+import type { TagText } from "../../shared/tags/between-tags.ts";
+import { requireJson } from "../../shared/python/python-literal.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -26,14 +29,6 @@ const functionOpen = "<function=";
 const functionClose = "</function>";
 const parameterOpen = "<parameter=";
 const parameterClose = "</parameter>";
-
-/** A function as it stands in a block: everything from its name to its closing tag. */
-interface FunctionText {
-  readonly start: number;
-  readonly end: number;
-  readonly body: string;
-  readonly closed: boolean;
-}
 
 /**
  * SGLang's detector for Qwen3-Coder: every closing tag may be missing, so that a call that was cut
@@ -48,7 +43,7 @@ function detect(text: string, context: ParseContext): EngineResult {
   const inners = closed.length > 0 ? closed : [text];
   const calls: CompatCall[] = [];
   for (const inner of inners) {
-    for (const { body } of findFunctions(inner)) {
+    for (const { inner: body } of findOpened(inner, functionOpen, functionClose)) {
       const call = readFunction(body, context);
       if (call === undefined) continue;
       const argumentsText = writeArguments(call);
@@ -56,21 +51,6 @@ function detect(text: string, context: ParseContext): EngineResult {
     }
   }
   return { normalText: text.slice(0, first), calls };
-}
-
-function findFunctions(text: string): FunctionText[] {
-  const found: FunctionText[] = [];
-  let position = 0;
-  for (;;) {
-    const start = text.indexOf(functionOpen, position);
-    if (start === -1) return found;
-    const bodyStart = start + functionOpen.length;
-    const bodyEnd = text.indexOf(functionClose, bodyStart);
-    const closed = bodyEnd !== -1;
-    const end = closed ? bodyEnd + functionClose.length : text.length;
-    found.push({ start, end, closed, body: text.slice(bodyStart, closed ? bodyEnd : text.length) });
-    position = end;
-  }
 }
 
 /** A call that was read; `isJson` is false where an argument has no JSON. */
@@ -103,8 +83,7 @@ function readFunction(body: string, context: ParseContext): FunctionCall | undef
 }
 
 function writeArguments({ values, isJson }: FunctionCall): string {
-  if (!isJson) throw new PythonError("TypeError", "an argument is not JSON serializable");
-  return stringifyPythonJson(values, { ensureAscii: false });
+  return writeJson(requireJson({ value: values, isJson }));
 }
 
 /** One line break is cut off at either end. */
@@ -148,18 +127,16 @@ function findParameterSchemas(name: string, context: ParseContext): PyValue {
 }
 
 function readBlocks({ span, inner, innerStart }: Frame, context: ParseContext): Block[] {
-  const functions = findFunctions(inner);
+  const functions = findOpened(inner, functionOpen, functionClose);
   if (functions.length === 0) return [{ span, problem: malformed(`expected ${functionOpen}`) }];
-  return functions.map((found, index) => {
-    const start = index === 0 ? span[0] : innerStart + found.start;
-    const next = functions[index + 1];
-    const end = next === undefined ? span[1] : innerStart + next.start;
-    return readBlock([start, end], found, context);
-  });
+  const starts = functions.map(({ start }) => innerStart + start);
+  return divideSpan(span, starts).map((part, index) =>
+    readBlock(part, functions[index] as TagText, context),
+  );
 }
 
-function readBlock(span: Block["span"], found: FunctionText, context: ParseContext): Block {
-  const call = catchPython(() => readFunction(found.body, context));
+function readBlock(span: Block["span"], found: TagText, context: ParseContext): Block {
+  const call = catchPython(() => readFunction(found.inner, context));
   if (call === undefined) return { span, problem: malformed("expected > after the name") };
   const base = { span, name: call.name };
   if (!call.isJson) return { ...base, problem: malformed("an argument cannot be written as JSON") };
@@ -167,9 +144,9 @@ function readBlock(span: Block["span"], found: FunctionText, context: ParseConte
   return { ...base, argumentValue: call.values, ...(problem !== undefined && { problem }) };
 }
 
-function checkStructure(found: FunctionText): Diagnostic | undefined {
+function checkStructure(found: TagText): Diagnostic | undefined {
   if (!found.closed) return unclosed(functionClose);
-  const parameters = findParameters(found.body);
+  const parameters = findParameters(found.inner);
   if (parameters.some(({ closed }) => !closed)) return malformed(`expected ${parameterClose}`);
   return parameters.some(({ text }) => !text.includes(">"))
     ? malformed("expected > after a parameter's name")
@@ -177,10 +154,9 @@ function checkStructure(found: FunctionText): Diagnostic | undefined {
 }
 
 const sglang = sglangReading({
-  release: { stops: [open], strips: false },
-  hasToolCall: (text) => text.includes(open),
-  detect: (text, context) =>
-    catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },
+  marker: open,
+  catchesAll: true,
+  detect,
 });
 
 function findBlocks(text: string, context: ParseContext): Block[] {
@@ -193,11 +169,8 @@ export function qwen3CoderBlocks(
   context: ParseContext,
   tags: { readonly open: string; readonly close: string },
 ): Block[] {
-  return findTagBlocks(text, {
-    ...tags,
-    begins: /^\s*(?:<function=|$)/,
-    read: (frame) => readBlocks(frame, context),
-  });
+  const format = { ...tags, begins: /^\s*(?:<function=|$)/, read: readBlocks };
+  return findTagBlocks(text, format, context);
 }
 
 const markers = [`${open}\n${functionOpen}`, functionOpen];
@@ -214,7 +187,6 @@ export const qwen3Coder = defineParser({
 /** Step-3.5, which writes calls as Qwen3-Coder does; SGLang reads them in the same way, vLLM not. */
 export const step3p5 = defineParser({
   name: "step3p5",
-  aliases: [],
   markers,
   readings: { sglang, vllm: byVersion(vllmStep3p5, vllmQwen3Coder) },
   findBlocks,

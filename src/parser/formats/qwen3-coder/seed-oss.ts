@@ -11,7 +11,6 @@ const open = "<seed:tool_call>";
  */
 export const seedOss = defineParser({
   name: "seed_oss",
-  aliases: [],
   markers: [open],
   readings: { vllm: vllmSeedOss },
   findBlocks: (text, context) =>

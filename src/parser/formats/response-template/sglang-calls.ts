@@ -1,4 +1,3 @@
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
 import { isPyDict, isPyList } from "../../../python/value.ts";
 import { toolParameters } from "../../../message.ts";
@@ -13,6 +12,7 @@ import { applyTransform } from "./transform.ts";
 import { typeProperties } from "./typed-parameters.ts";
 import type { Region, Walk } from "./walk-regions.ts";
 import { walkRegions } from "./walk-regions.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 /** Takes what is outside the calls. */
 const passing: TemplateField = {
@@ -78,8 +78,7 @@ export function readRegion(
     const name = isPyDict(call) ? call.get("name") : undefined;
     const given = isPyDict(call) ? call.get("arguments") : undefined;
     if (typeof name !== "string" || given === undefined) return [];
-    const argumentsText =
-      typeof given === "string" ? given : stringifyPythonJson(given, { ensureAscii: false });
+    const argumentsText = typeof given === "string" ? given : writeJson(given);
     return [{ name, argumentsText }];
   });
 }

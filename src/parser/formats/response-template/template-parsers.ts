@@ -1,6 +1,7 @@
 import { UsageError } from "../../../errors.ts";
 import type { PyDict } from "../../../python/value.ts";
 import { toPyValue } from "../../../python/value.ts";
+import type { Grammar } from "../../grammar.ts";
 import { defineParser } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { beamTemplate } from "./beam-template.ts";
@@ -12,16 +13,14 @@ import { extractTemplateCalls } from "./vllm-calls.ts";
 import type { ToolCallParser } from "../../tool-call-parser.ts";
 import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { holdsAll } from "../../tool-call-stream.ts";
 
-interface TemplateParser extends Pick<ToolCallParser, "name" | "aliases" | "markers"> {
-  readonly closingStops?: readonly string[];
+interface TemplateParser extends Pick<Grammar, "name" | "aliases" | "markers" | "closingStops"> {
   /** The template where the model has none. */
   readonly fallback?: PyDict;
 }
 
 /** What calls end with may end the turn as well: nothing can be released before that. */
-const release = { stops: [], strips: false, holdsAll: true } as const;
-
 function defineTemplateParser({ fallback, ...parser }: TemplateParser): ToolCallParser {
   const templateOf = ({ responseTemplate, dialect }: ParseContext): ResponseTemplate => {
     const template = templateOfModel(responseTemplate ?? fallback, dialect);
@@ -31,21 +30,19 @@ function defineTemplateParser({ fallback, ...parser }: TemplateParser): ToolCall
   return defineParser({
     ...parser,
     readings: {
-      sglang: {
-        release,
-        read: (text, context) => {
+      sglang: sglangReading({
+        release: holdsAll,
+        hasToolCall: (text, context) => {
           const template = templateOf(context);
-          return sglangReading({
-            release,
-            hasToolCall: (each) =>
-              walkCalls(each, template).regions.some(({ field }) => field === template.toolCalls),
-            detect: (each) => detectTemplateCalls(each, template, context),
-          }).read(text, context);
+          return walkCalls(text, template).regions.some(
+            ({ field }) => field === template.toolCalls,
+          );
         },
-      },
+        detect: (text, context) => detectTemplateCalls(text, templateOf(context), context),
+      }),
       vllm: sinceVllm033(
         vllmReading({
-          release,
+          release: holdsAll,
           extract: (text, context) => extractTemplateCalls(text, templateOf(context), context),
         }),
       ),
@@ -64,7 +61,6 @@ export const responseTemplate = defineTemplateParser({
 /** Beam: a channel with a recipient, and elements with one parameter each. */
 export const beam = defineTemplateParser({
   name: "beam",
-  aliases: [],
   markers: ["<|constrain|>xml<|message|>"],
   closingStops: ["<|call|>"],
   fallback: toPyValue(beamTemplate) as PyDict,

@@ -1,4 +1,3 @@
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { PythonValueError } from "../../../python/python-error.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
 import { isPyDict, isPyList } from "../../../python/value.ts";
@@ -11,6 +10,7 @@ import type { ResponseTemplate, TemplateField } from "./response-template.ts";
 import { applyTransform } from "./transform.ts";
 import type { Region, Walk } from "./walk-regions.ts";
 import { walkRegions } from "./walk-regions.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 const answer: TemplateField = {
   name: "content",
@@ -93,8 +93,7 @@ function callsOf(value: PyValue): readonly VllmCall[] {
     const name = isPyDict(call) ? call.get("name") : undefined;
     const given = isPyDict(call) ? (call.get("arguments") ?? null) : null;
     if (typeof name !== "string" || name === "" || given === null) return [];
-    const argumentsText =
-      typeof given === "string" ? given : stringifyPythonJson(given, { ensureAscii: false });
+    const argumentsText = typeof given === "string" ? given : writeJson(given);
     calls.push({ name, argumentsText: argumentsText === "" ? "{}" : argumentsText });
   }
   return calls;

@@ -14,11 +14,12 @@ import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-num
 import { propertiesOfSchema } from "../../sglang/sglang-parameters.ts";
 import { toolParameters } from "../../../message.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { splitArgPairs } from "../../shared/tags/arg-pairs.ts";
-import { parseBaseJson } from "../../sglang/base-json.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { findClosed } from "../../shared/tags/between-tags.ts";
+import { callsNamed } from "../../sglang/base-json.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -32,13 +33,9 @@ function detect(text: string, context: ParseContext): EngineResult {
   const calls: CompatCall[] = [];
   const normal: string[] = [];
   let position = 0;
-  for (;;) {
-    const start = text.indexOf(open, position);
-    const bodyEnd = start === -1 ? -1 : text.indexOf(close, start + open.length);
-    if (bodyEnd === -1) break;
-    const end = bodyEnd + close.length;
+  for (const { inner, start, end } of findClosed(text, open, close)) {
     normal.push(text.slice(position, start));
-    const call = readCall(text.slice(start + open.length, bodyEnd), context);
+    const call = readCall(inner, context);
     if (call === undefined) normal.push(text.slice(start, end));
     else calls.push(...toCompat(call, context, calls.length));
     position = end;
@@ -71,11 +68,7 @@ function toCompat(
   context: ParseContext,
   toolIndex: number,
 ): CompatCall[] {
-  const entry = new Map<string, PyValue>([
-    ["name", name],
-    ["arguments", values],
-  ]);
-  if (parseBaseJson(entry, context).length === 0) return [];
+  if (callsNamed(name, values, context).length === 0) return [];
   return [{ name, argumentsText: writeCompact(values), toolIndex }];
 }
 
@@ -149,20 +142,16 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
 /** Spark 2.5: GLM's tags without anything between key and value; arguments are written compactly. */
 export const spark25 = defineParser({
   name: "spark25",
-  aliases: [],
-  markers: [open],
   readings: {
     sglang: sglangReading({
-      release: { stops: [open], strips: false },
-      hasToolCall: (text) => text.includes(open),
+      marker: open,
       detect,
     }),
   },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^\s*[^\s<]*\s*(?:<arg_key>|$)/,
-      read: (frame) => readBlock(frame, context),
-    }),
+  blocks: {
+    open,
+    close,
+    begins: /^\s*[^\s<]*\s*(?:<arg_key>|$)/,
+    read: readBlock,
+  },
 });

@@ -1,9 +1,7 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { pythonTruthy } from "../../../python/truthy.ts";
-import { PythonError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
 import type { EngineResult } from "../../grammar.ts";
 import { defineParser } from "../../grammar.ts";
@@ -13,11 +11,14 @@ import { catchPython } from "../../shared/python/python-catch.ts";
 import type { PythonLiteral } from "../../shared/python/python-literal.ts";
 import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
-import { forwardsUnknown, parseBaseJson } from "../../sglang/base-json.ts";
+import { malformed } from "../../shared/tags/tag-blocks.ts";
+import { forwardsUnknown } from "../../sglang/base-json.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmStep3 } from "./vllm-step3.ts";
+import { callsNamed } from "../../sglang/base-json.ts";
+import { requireDict } from "../../shared/schema/require-dict.ts";
+import { requireJson } from "../../shared/python/python-literal.ts";
 
 const sectionOpen = "<｜tool_calls_begin｜>";
 const sectionClose = "<｜tool_calls_end｜>";
@@ -50,14 +51,8 @@ function detect(text: string, context: ParseContext): EngineResult {
     const call = readCall(inner, context);
     if (call === undefined) return [];
     const isReported = context.toolPositions.has(call.name) || forwardsUnknown(context);
-    if (!call.isJson && isReported) {
-      throw new PythonError("TypeError", "an argument is not JSON serializable");
-    }
-    const entry = new Map<string, PyValue>([
-      ["name", call.name],
-      ["arguments", call.values],
-    ]);
-    return parseBaseJson(entry, context);
+    if (isReported) requireJson({ value: call.values, isJson: call.isJson });
+    return callsNamed(call.name, call.values, context);
   });
   return { normalText: text.slice(0, start) + text.slice(end + sectionClose.length), calls };
 }
@@ -97,15 +92,10 @@ function isTyped(name: string, key: string, context: ParseContext): boolean {
   const tool = position === undefined ? undefined : context.tools[position];
   const parameters = tool === undefined ? null : (sglangParameters(tool, context) ?? null);
   if (!pythonTruthy(parameters)) return false;
-  const properties = asDict(parameters).get("properties");
-  const schema = properties === undefined ? undefined : asDict(properties).get(key);
-  const type = schema === undefined ? undefined : asDict(schema).get("type");
+  const properties = requireDict(parameters).get("properties");
+  const schema = properties === undefined ? undefined : requireDict(properties).get(key);
+  const type = schema === undefined ? undefined : requireDict(schema).get("type");
   return type !== undefined && type !== "string" && pythonTruthy(type);
-}
-
-function asDict(value: PyValue): PyDict {
-  if (isPyDict(value)) return value;
-  throw new PythonError("AttributeError", "a schema is no object");
 }
 
 function readLiteral(text: string): PythonLiteral {
@@ -129,23 +119,20 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
 /** Step-3: steptml elements between control tokens. */
 export const step3 = defineParser({
   name: "step3",
-  aliases: [],
   closers: /<｜tool_calls_end｜>/g,
   markers: [sectionOpen],
   readings: {
     sglang: sglangReading({
-      release: { stops: [sectionOpen], strips: false },
-      hasToolCall: (text) => text.includes(sectionOpen),
-      detect: (text, context) =>
-        catchPython(() => detect(text, context)) ?? { normalText: text, calls: [] },
+      marker: sectionOpen,
+      catchesAll: true,
+      detect,
     }),
     vllm: vllmStep3,
   },
-  findBlocks: (text, context) =>
-    findTagBlocks(text, {
-      open,
-      close,
-      begins: /^\s*(?:function|$)/,
-      read: (frame) => readBlock(frame, context),
-    }),
+  blocks: {
+    open,
+    close,
+    begins: /^\s*(?:function|$)/,
+    read: readBlock,
+  },
 });

@@ -8,6 +8,7 @@ import {
   truncateFloat,
 } from "../../shared/python/python-number.ts";
 import { step3p5TextTypes } from "./step3p5-schema.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 const intType = /^(?:u?int|long|short|unsigned)/;
 const numberType = /^(?:num|float)/;
@@ -73,9 +74,7 @@ export class Step3p5Argument {
     const added = this.#addedBy(data);
     this.#converted = undefined;
     this.#covered = this.#value.length;
-    return step3p5TextTypes.has(this.#type)
-      ? stringifyPythonJson(added, { ensureAscii: false }).slice(1, -1)
-      : added;
+    return step3p5TextTypes.has(this.#type) ? writeJson(added).slice(1, -1) : added;
   }
 
   /** What of the value has no counterpart in what was written; all of the value is seldom read. */

@@ -1,4 +1,3 @@
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
@@ -8,6 +7,7 @@ import { ExpatReader } from "../../shared/xml/expat-reader.ts";
 import { Step3p5Argument } from "./step3p5-argument.ts";
 import { step3p5TextTypes, step3p5TypeOf } from "./step3p5-schema.ts";
 import type { VllmCall } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
 
 /** What was written of one call. */
 interface Written {
@@ -203,7 +203,7 @@ export class Step3p5Calls implements XmlHandlers {
     const text = source === "" ? (argument?.value ?? "") + collected.join("") : source;
     const literal = catchPython(() => evaluatePythonLiteral(this.#owesBreak ? `${text}\n` : text));
     const isJson = literal?.isJson === true;
-    return stringifyPythonJson(isJson ? literal.value : text, { ensureAscii: false });
+    return writeJson(isJson ? literal.value : text);
   }
 
   #endFunction(): void {

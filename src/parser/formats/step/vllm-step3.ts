@@ -1,16 +1,16 @@
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonLower } from "../../../python/text/lower.ts";
-import { PythonError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import { pythonTruthy } from "../../../python/truthy.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
 import { toolParameters } from "../../../message.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-number.ts";
 import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { writeJson } from "../../shared/json/write-json.ts";
+import { requireDict } from "../../shared/schema/require-dict.ts";
+import { findByHead } from "../../shared/tags/between-tags.ts";
 
 const sectionOpen = "<｜tool_calls_begin｜>";
 const sectionClose = "<｜tool_calls_end｜>";
@@ -46,7 +46,7 @@ function readCall(part: string, context: ParseContext): VllmCall[] {
       cast(pythonStrip(raw), schemas === undefined ? undefined : typeOf(schemas, key)),
     ]),
   );
-  return [{ name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) }];
+  return [{ name, argumentsText: writeJson(values) }];
 }
 
 /** Up to 0.24 a value may not hold `<`; since then it reaches to the next closing tag. */
@@ -54,15 +54,10 @@ function findParameters(invoke: string, { engineVersion }: ParseContext): [strin
   if (engineVersion === "0.24") {
     return [...invoke.matchAll(oldParameterPattern)].map(([, key = "", raw = ""]) => [key, raw]);
   }
-  const found: [string, string][] = [];
-  const head = new RegExp(parameterHead);
-  for (let match = head.exec(invoke); match !== null; match = head.exec(invoke)) {
-    const end = invoke.indexOf(parameterClose, head.lastIndex);
-    if (end === -1) break;
-    found.push([match[1] ?? "", invoke.slice(head.lastIndex, end)]);
-    head.lastIndex = end + parameterClose.length;
-  }
-  return found;
+  return findByHead(invoke, parameterHead, parameterClose).map(({ head, inner }) => [
+    head[1] ?? "",
+    inner,
+  ]);
 }
 
 /** @throws PythonError where a schema is not what the engine expects, which it lets out. */
@@ -71,16 +66,11 @@ function findSchemas(name: string, { tools }: ParseContext): PyDict | undefined 
   if (tool === undefined) return undefined;
   const parameters = toolParameters(tool) ?? null;
   if (!pythonTruthy(parameters)) return new Map();
-  return asDict(asDict(parameters).get("properties") ?? new Map());
+  return requireDict(requireDict(parameters).get("properties") ?? new Map());
 }
 
 function typeOf(schemas: PyDict, key: string): PyValue | undefined {
-  return asDict(schemas.get(key) ?? new Map()).get("type");
-}
-
-function asDict(value: PyValue): PyDict {
-  if (isPyDict(value)) return value;
-  throw new PythonError("AttributeError", "a schema is no object");
+  return requireDict(schemas.get(key) ?? new Map()).get("type");
 }
 
 function cast(text: string, type: PyValue | undefined): PyValue {
@@ -104,4 +94,4 @@ function cast(text: string, type: PyValue | undefined): PyValue {
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/step3_tool_parser.py`.
  */
-export const vllmStep3 = vllmReading({ release: { stops: [sectionOpen], strips: true }, extract });
+export const vllmStep3 = vllmReading({ marker: sectionOpen, strips: true, extract });

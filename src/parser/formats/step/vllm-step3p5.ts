@@ -213,6 +213,6 @@ class Step3p5Walk {
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/step3p5_tool_parser.py`.
  */
 export const vllmStep3p5: EngineReading = vllmReading({
-  release: { stops, strips: false, mayRewrite: true },
+  release: { stops, mayRewrite: true },
   extract: (text, context) => new Step3p5Walk(text, context).read(),
 });

@@ -11,6 +11,8 @@ import { unclosed } from "../../shared/tags/tag-blocks.ts";
 import { callsOfList } from "../../vllm/json-entry.ts";
 import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { holdsAll } from "../../tool-call-stream.ts";
+import { findClosed } from "../../shared/tags/between-tags.ts";
 
 const thinkClose = "</think>";
 const fenceHead = unicodePattern(String.raw`^(?:json)?\s*`, "");
@@ -38,17 +40,11 @@ function dropBreak(piece: Piece): Piece {
 }
 
 function findPieces(text: string, open: string, close: string): Piece[] {
-  const found: Piece[] = [];
-  let start = text.indexOf(open);
-  while (start !== -1) {
-    const jsonStart = start + open.length;
-    const end = text.indexOf(close, jsonStart);
-    if (end === -1) break;
-    const next = end + close.length;
-    found.push({ json: text.slice(jsonStart, end), jsonStart, span: [start, next] });
-    start = text.indexOf(open, next);
-  }
-  return found;
+  return findClosed(text, open, close).map(({ inner, start, end }) => ({
+    json: inner,
+    jsonStart: start + open.length,
+    span: [start, end],
+  }));
 }
 
 /** Where the calls are, and the text around them. */
@@ -132,10 +128,7 @@ function findBlocks(text: string): Block[] {
   const { piece, value } = found;
   const payload = { span: piece.span, value, json: piece.json, jsonStart: piece.jsonStart };
   if (!isPyList(value)) return [];
-  return blocksOfPayload(payload, {
-    name: "name",
-    readArguments: (entry) => entry.get("arguments"),
-  });
+  return blocksOfPayload(payload);
 }
 
 /**
@@ -145,12 +138,12 @@ function findBlocks(text: string): Block[] {
  */
 export const xlam = defineParser({
   name: "xlam",
-  aliases: [],
   markers: ["[TOOL_CALLS]", "<tool_call>", "```"],
   readings: {
     vllm: vllmReading({
-      release: { stops: [], strips: false, holdsAll: true },
-      extract: (text) => catchPython(() => extract(text)),
+      release: holdsAll,
+      catchesAll: true,
+      extract,
     }),
   },
   findBlocks,

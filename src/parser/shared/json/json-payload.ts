@@ -1,8 +1,12 @@
 import { decodePythonJsonAt, parsePythonJson } from "../../../python/json/json-parse.ts";
 import { PythonError } from "../../../python/python-error.ts";
-import type { PyValue } from "../../../python/value.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
 import { isPyDict, isPyList } from "../../../python/value.ts";
 import type { Block, Diagnostic } from "../../attempt.ts";
+import { skipCharacters } from "../text/skip-characters.ts";
+import { divideSpan } from "../tags/between-tags.ts";
+
+const jsonSpace = " \t\n\r";
 
 /** A JSON text that was read, or why it could not be. */
 export type JsonReading =
@@ -14,7 +18,7 @@ export type JsonReading =
  * linear in what is consumed, not in the text.
  */
 export function readJsonPrefix(text: string): JsonReading {
-  return attempt(() => decodePythonJsonAt(text, skipSpace(text, 0)));
+  return attempt(() => decodePythonJsonAt(text, skipCharacters(text, 0, jsonSpace)));
 }
 
 /**
@@ -22,7 +26,7 @@ export function readJsonPrefix(text: string): JsonReading {
  * than a reading that fails, for texts that mention a marker thousands of times.
  */
 export function mayBeginJson(text: string): boolean {
-  return /^[[{"\-0-9tfnNI]/.test(text.charAt(skipSpace(text, 0)));
+  return /^[[{"\-0-9tfnNI]/.test(text.charAt(skipCharacters(text, 0, jsonSpace)));
 }
 
 /** Reads a text that must be one JSON value. */
@@ -39,11 +43,15 @@ function attempt(read: () => { value: PyValue; end: number }): JsonReading {
   }
 }
 
-/** Where a decoded call keeps its parts. */
+/** The fields of a decoded call. */
 export interface CallFields {
-  readonly name: string;
-  /** What stands for the arguments of an entry; `undefined` where the format demands some. */
-  readonly readArguments: (entry: ReadonlyMap<string, PyValue>) => PyValue | undefined;
+  /** The field that holds the tool's name. Default `name`. */
+  readonly nameField?: string;
+  /**
+   * Reads the arguments of a decoded call; `undefined` if the format requires them and they are
+   * missing. Default: the field `arguments`.
+   */
+  readonly readArguments?: (entry: PyDict) => PyValue | undefined;
 }
 
 /** A decoded payload and where it stands. */
@@ -63,16 +71,15 @@ interface Payload {
  */
 export function blocksOfPayload(
   payload: Payload,
-  fields: CallFields,
+  fields: CallFields = {},
   problem?: Diagnostic,
 ): Block[] {
   const { span, value } = payload;
   if (!isPyList(value) || value.length === 0) return [blockOfEntry(span, value, fields, problem)];
   const starts = entryStarts(payload.json).map((start) => payload.jsonStart + start);
-  return value.map((entry, index) => {
-    const start = index === 0 ? span[0] : (starts[index] ?? span[1]);
-    return blockOfEntry([start, starts[index + 1] ?? span[1]], entry, fields, problem);
-  });
+  return divideSpan(span, starts).map((part, index) =>
+    blockOfEntry(part, value[index] ?? null, fields, problem),
+  );
 }
 
 /** Where the entries of the JSON list begin. Before it stands nothing but white space of any kind. */
@@ -80,17 +87,11 @@ export function entryStarts(json: string): number[] {
   const starts: number[] = [];
   let index = json.indexOf("[");
   do {
-    index = skipSpace(json, index + 1);
+    index = skipCharacters(json, index + 1, jsonSpace);
     starts.push(index);
-    index = skipSpace(json, decodePythonJsonAt(json, index).end);
+    index = skipCharacters(json, decodePythonJsonAt(json, index).end, jsonSpace);
   } while (json[index] === ",");
   return starts;
-}
-
-function skipSpace(text: string, index: number): number {
-  let place = index;
-  while (" \t\n\r".includes(text[place] ?? "x")) place += 1;
-  return place;
 }
 
 function blockOfEntry(
@@ -100,9 +101,10 @@ function blockOfEntry(
   problem: Diagnostic | undefined,
 ): Block {
   if (!isPyDict(entry)) return { span, problem: problem ?? noObject };
-  const name = entry.get(fields.name);
+  const { nameField = "name", readArguments = (call) => call.get("arguments") } = fields;
+  const name = entry.get(nameField);
   const id = entry.get("id");
-  const argumentValue = fields.readArguments(entry);
+  const argumentValue = readArguments(entry);
   const block: { -readonly [Key in keyof Block]: Block[Key] } = { span };
   if (problem !== undefined) block.problem = problem;
   else if (argumentValue === undefined) block.problem = noArguments;

@@ -5,13 +5,13 @@ import { blocksOfPayload, mayBeginJson, readJson, readJsonPrefix } from "./json-
 import { indexesOf } from "../text/indexes-of.ts";
 import type { Frame } from "../tags/tag-blocks.ts";
 import { markerOnly, unclosed } from "../tags/tag-blocks.ts";
+import { invalidJson } from "../tags/tag-blocks.ts";
 
 /** A format whose calls are JSON between an opening and a closing tag. */
-interface JsonTagFormat {
+export interface JsonTagFormat extends CallFields {
   readonly open: string;
   /** Absent where the JSON alone ends a call. */
   readonly close?: string;
-  readonly fields: CallFields;
   /** What is wrong with the white space of a closed block, for formats that are strict about it. */
   readonly checkFrame?: (inner: string) => Diagnostic | undefined;
   /** Whether the end of the text closes a block as well as the closing tag does. */
@@ -91,11 +91,11 @@ function judgeFrame(frame: JsonFrame, format: JsonTagFormat): Block[] {
   const json = pythonLstrip(inner);
   const reading = frame.reading ?? readJson(pythonRstrip(json));
   if (reading.type === "problem") {
-    return [{ span, problem: { status: "invalid-json", detail: reading.detail } }];
+    return [{ span, problem: invalidJson(reading.detail) }];
   }
   const jsonStart = innerStart + inner.length - json.length;
   const payload = { span, value: reading.value, json, jsonStart };
-  return blocksOfPayload(payload, format.fields, format.checkFrame?.(inner));
+  return blocksOfPayload(payload, format, format.checkFrame?.(inner));
 }
 
 /** An opening tag that no JSON follows is only mentioned; otherwise a call was begun. */
@@ -105,5 +105,5 @@ function judgeUnclosed({ span, inner, innerStart }: Frame, format: JsonTagFormat
   const json = mayBeginJson(inner) ? readJsonPrefix(inner) : undefined;
   if (json?.type !== "value") return [{ span, problem }];
   const payload = { span, value: json.value, json: inner, jsonStart: innerStart };
-  return blocksOfPayload(payload, format.fields, problem);
+  return blocksOfPayload(payload, format, problem);
 }

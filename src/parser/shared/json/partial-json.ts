@@ -5,7 +5,8 @@ import {
 } from "../../../python/json/json-parse.ts";
 import { PythonError, PythonValueError } from "../../../python/python-error.ts";
 import type { PyValue } from "../../../python/value.ts";
-import { isPythonSpace } from "../../../python/text/white-space.ts";
+import { pythonStrip } from "../../../python/text/strip.ts";
+import { skipPythonSpace } from "../text/skip-characters.ts";
 
 /** A bracket that is open, and its place. */
 interface OpenBracket {
@@ -192,7 +193,7 @@ function completeAfterComma(
   const { comma, stack, bracket } = place;
   const [head, tail] = fix(bracket + text.slice(comma + 1), false);
   const outer = closeAll(stack.slice(0, -1));
-  const isEmpty = head.slice(1) + stripSpace(tail.slice(0, -1)) === "";
+  const isEmpty = head.slice(1) + pythonStrip(tail.slice(0, -1)) === "";
   if (isEmpty) return [text.slice(0, comma) + head.slice(1), tail + outer];
   const closing = place.keepsOuter ? closeAll(stack) : outer;
   return [text.slice(0, comma + 1) + head.slice(1), tail + closing];
@@ -204,15 +205,7 @@ function lastIndexFrom(text: string, mark: string, from: number): number {
 }
 
 function isBlank(text: string): boolean {
-  return stripSpace(text) === "";
-}
-
-function stripSpace(text: string): string {
-  let start = 0;
-  let end = text.length;
-  while (start < end && isPythonSpace(text.charCodeAt(start))) start += 1;
-  while (end > start && isPythonSpace(text.charCodeAt(end - 1))) end -= 1;
-  return text.slice(start, end);
+  return pythonStrip(text) === "";
 }
 
 /** How much of a value stands in a text: to where it reaches, and what completes it. */
@@ -222,7 +215,7 @@ type Part =
   | { readonly type: "nothing" };
 
 function fix(text: string, isTopLevel: boolean): Completion {
-  const stripped = stripSpace(text);
+  const stripped = pythonStrip(text);
   const part = new Completer(stripped).readValue(0, isTopLevel, 0);
   if (part.type === "nothing") throw malformed();
   // The library takes the length from the text without white space around it, and the text with it.
@@ -311,7 +304,7 @@ class Completer {
     let lastEnd = start + 1;
     let index = start + 1;
     for (;;) {
-      index = this.#skipSpace(index);
+      index = skipPythonSpace(this.#text, index);
       if (this.#text[index] === close) return { type: "whole", end: index + 1 };
       const cut: Part = { type: "cut", end: lastEnd, tail: close };
       if (open === "{") {
@@ -324,7 +317,7 @@ class Completer {
       if (item.type === "nothing") return cut;
       if (item.type === "cut") return { type: "cut", end: item.end, tail: item.tail + close };
       lastEnd = item.end;
-      index = this.#skipSpace(item.end);
+      index = skipPythonSpace(this.#text, item.end);
       if (index >= this.#text.length) return { type: "cut", end: lastEnd, tail: close };
       if (this.#text[index] === close) return { type: "whole", end: index + 1 };
       if (this.#text[index] !== ",") throw malformed();
@@ -338,15 +331,9 @@ class Completer {
     if (this.#text[start] !== '"') throw malformed();
     const key = this.#readString(start);
     if (key.type !== "whole") return undefined;
-    const colon = this.#skipSpace(key.end);
+    const colon = skipPythonSpace(this.#text, key.end);
     if (colon >= this.#text.length) return undefined;
     if (this.#text[colon] !== ":") throw malformed();
-    return this.#skipSpace(colon + 1);
-  }
-
-  #skipSpace(start: number): number {
-    let index = start;
-    while (index < this.#text.length && isPythonSpace(this.#text.charCodeAt(index))) index += 1;
-    return index;
+    return skipPythonSpace(this.#text, colon + 1);
   }
 }

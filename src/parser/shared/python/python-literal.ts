@@ -13,6 +13,21 @@ export interface PythonLiteral {
   readonly isJson: boolean;
 }
 
+/** A value that `json.dumps()` takes. */
+export function jsonLiteral(value: PyValue): PythonLiteral {
+  return { value, isJson: true };
+}
+
+/**
+ * The value of a literal that must be JSON.
+ *
+ * @throws PythonError `TypeError` if it is not, as `json.dumps()` raises.
+ */
+export function requireJson({ value, isJson }: PythonLiteral): PyValue {
+  if (isJson) return value;
+  throw new PythonError("TypeError", "an argument is not JSON serializable");
+}
+
 const foreign: PythonLiteral = { value: null, isJson: false };
 
 /**

@@ -38,6 +38,17 @@ export function parsePythonFloat(text: string): number {
 }
 
 /**
+ * The number that the text writes; a float without a fraction becomes an integer.
+ *
+ * @throws PythonError `ValueError` for NaN and any other text, `OverflowError` for infinities.
+ */
+export function parsePythonNumber(text: string): bigint | number {
+  const value = parsePythonFloat(text);
+  const truncated = truncateFloat(value);
+  return Number(truncated) === value ? truncated : value;
+}
+
+/**
  * Python's `int(number)` of a float: towards zero.
  *
  * @throws PythonError `OverflowError` for infinities, `ValueError` for what is not a number.

@@ -7,6 +7,7 @@ import { readPythonicArgument } from "./pythonic-argument.ts";
 import type { Expression } from "../python-source/expression.ts";
 import { parseExpression } from "../python-source/expression.ts";
 import { malformed, unclosed } from "../tags/tag-blocks.ts";
+import { divideSpan } from "../tags/between-tags.ts";
 
 /** Where a list of calls may begin: a bracket, a name and an opening parenthesis. */
 const listStart = /\[\s{0,64}[A-Za-z_][\w.]{0,128}\(/g;
@@ -101,10 +102,9 @@ export function readPythonicList(
   if (node.items.length === 0) return [{ span, problem: malformed("the list holds no call") }];
   const first = sourceStart + source.indexOf(expression);
   const starts = placesWithReturns(expression, node.starts).map((start) => first + start);
-  return node.items.map((call, index) => {
-    const start = index === 0 ? span[0] : (starts[index] ?? span[1]);
-    return readCall([start, starts[index + 1] ?? span[1]], call, rules);
-  });
+  return divideSpan(span, starts).map((part, index) =>
+    readCall(part, node.items[index] as Expression, rules),
+  );
 }
 
 /** Places of a source in which `\r\n` counted as one, as places of the source itself. */

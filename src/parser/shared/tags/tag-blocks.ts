@@ -1,4 +1,5 @@
 import type { Block, Diagnostic } from "../../attempt.ts";
+import type { ParseContext } from "../../parse-context.ts";
 import { indexesOf } from "../text/indexes-of.ts";
 
 /** What stands between an opening and a closing tag. */
@@ -12,25 +13,25 @@ export interface Frame {
 }
 
 /** A format whose calls stand between an opening and a closing tag. */
-interface TagFormat {
+export interface TagFormat {
   readonly open: string;
   readonly close: string;
   /** What an opening tag must be followed by, for an unclosed one to be more than a mention. */
   readonly begins: RegExp;
   /** The blocks of a frame, closed or not; an unclosed one gets its problem afterwards. */
-  readonly read: (frame: Frame) => readonly Block[];
+  readonly read: (frame: Frame, context: ParseContext) => readonly Block[];
 }
 
 /**
  * Finds every block of a format with tags. A block ends at the next closing tag; where another
  * opening tag or the end of the text comes first, it is not closed.
  */
-export function findTagBlocks(text: string, format: TagFormat): Block[] {
+export function findTagBlocks(text: string, format: TagFormat, context: ParseContext): Block[] {
   return findFrames(text, format.open, format.close).flatMap((frame) => {
-    if (frame.closed) return format.read(frame);
+    if (frame.closed) return format.read(frame, context);
     if (!format.begins.test(frame.inner)) return [markerOnly(frame.span[0], format.open)];
     const problem = unclosed(format.close);
-    return format.read(frame).map((block) => ({ ...block, problem }));
+    return format.read(frame, context).map((block) => ({ ...block, problem }));
   });
 }
 
@@ -68,6 +69,11 @@ export function markerOnly(start: number, open: string): Block {
 /** What is wrong with a block that lacks its closing tag. */
 export function unclosed(close: string): Diagnostic {
   return { status: "unclosed-block", detail: `the call is not closed, expected ${close}` };
+}
+
+/** The problem of a block whose JSON cannot be read. */
+export function invalidJson(detail: string): Diagnostic {
+  return { status: "invalid-json", detail };
 }
 
 /** What is wrong with a block that is not built as the format wants it. */

@@ -1,0 +1,9 @@
+import type { PyValue } from "../../../python/value.ts";
+import { isPyDict, isPyList } from "../../../python/value.ts";
+
+/** True if the value contains neither NaN nor an infinity, at any depth. */
+export function isFiniteJson(value: PyValue): boolean {
+  if (typeof value === "number") return Number.isFinite(value);
+  if (isPyList(value)) return value.every(isFiniteJson);
+  return !isPyDict(value) || [...value.values()].every(isFiniteJson);
+}

@@ -1,0 +1,13 @@
+import { PythonError } from "../../../python/python-error.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import { isPyDict } from "../../../python/value.ts";
+
+/**
+ * Returns a schema that must be an object.
+ *
+ * @throws PythonError `AttributeError` for any other value, as `schema.get()` raises in Python.
+ */
+export function requireDict(value: PyValue): PyDict {
+  if (isPyDict(value)) return value;
+  throw new PythonError("AttributeError", "a schema is no object");
+}
