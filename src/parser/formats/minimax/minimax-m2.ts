@@ -10,11 +10,7 @@ import { defineParser } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { sglangParameters } from "../../sglang/sglang-parameters.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import {
-  parsePythonFloat,
-  parsePythonInt,
-  truncateFloat,
-} from "../../shared/python/python-number.ts";
+import { parsePythonInt } from "../../shared/python/python-number.ts";
 import { pythonTextEnd } from "../../shared/text/python-pattern.ts";
 import { typesOfSchema } from "../../shared/schema/schema-type.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
@@ -112,12 +108,6 @@ function convert(text: string, types: ReadonlySet<string>): PyValue {
   }
   const json = catchPython(() => parsePythonJson(text), "JSONDecodeError");
   return json === undefined ? text : json;
-}
-
-function readNumber(text: string): PyValue {
-  const value = parsePythonFloat(text);
-  const truncated = truncateFloat(value);
-  return Number(truncated) === value ? truncated : value;
 }
 
 function readBoolean(text: string): boolean | undefined {

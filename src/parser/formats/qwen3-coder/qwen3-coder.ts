@@ -1,3 +1,4 @@
+import type { TagFormat } from "../../shared/tags/tag-blocks.ts";
 import type { PyValue } from "../../../python/value.ts";
 import { isPyDict } from "../../../python/value.ts";
 import type { Block, Diagnostic } from "../../attempt.ts";
@@ -7,7 +8,7 @@ import type { ParseContext } from "../../parse-context.ts";
 import { sglangParameters } from "../../sglang/sglang-parameters.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed, unclosed } from "../../shared/tags/tag-blocks.ts";
+import { malformed, unclosed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { convertQwen3CoderValue } from "./qwen3-coder-value.ts";
@@ -15,8 +16,6 @@ import { isSince } from "../../engine-version.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmQwen3Coder } from "./vllm-qwen3-coder.ts";
-import { byVersion } from "../../vllm/vllm-reading.ts";
-import { vllmStep3p5 } from "../step/vllm-step3p5.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 import { findOpened } from "../../shared/tags/between-tags.ts";
 import { divideSpan } from "../../shared/tags/between-tags.ts";
@@ -153,41 +152,29 @@ function checkStructure(found: TagText): Diagnostic | undefined {
     : undefined;
 }
 
-const sglang = sglangReading({
+/** SGLang's reading of the format. */
+export const sglangQwen3Coder = sglangReading({
   marker: open,
   catchesAll: true,
   detect,
 });
 
-function findBlocks(text: string, context: ParseContext): Block[] {
-  return qwen3CoderBlocks(text, context, { open, close });
+/** The attempts of a format that puts Qwen3-Coder's calls between tags. */
+export function qwen3CoderBlocks(tags: {
+  readonly open: string;
+  readonly close: string;
+}): TagFormat {
+  return { ...tags, begins: /^\s*(?:<function=|$)/, read: readBlocks };
 }
 
-/** The blocks of a format that puts Qwen3-Coder's calls between tags. */
-export function qwen3CoderBlocks(
-  text: string,
-  context: ParseContext,
-  tags: { readonly open: string; readonly close: string },
-): Block[] {
-  const format = { ...tags, begins: /^\s*(?:<function=|$)/, read: readBlocks };
-  return findTagBlocks(text, format, context);
-}
-
-const markers = [`${open}\n${functionOpen}`, functionOpen];
+/** Literals that open a call. */
+export const qwen3CoderMarkers = [`${open}\n${functionOpen}`, functionOpen];
 
 /** Qwen3-Coder: `<function=name><parameter=key>value</parameter></function>`. */
 export const qwen3Coder = defineParser({
   name: "qwen3_coder",
   aliases: ["qwen3_xml", "nanbeige"],
-  markers,
-  readings: { sglang, vllm: vllmQwen3Coder },
-  findBlocks,
-});
-
-/** Step-3.5, which writes calls as Qwen3-Coder does; SGLang reads them in the same way, vLLM not. */
-export const step3p5 = defineParser({
-  name: "step3p5",
-  markers,
-  readings: { sglang, vllm: byVersion(vllmStep3p5, vllmQwen3Coder) },
-  findBlocks,
+  markers: qwen3CoderMarkers,
+  readings: { sglang: sglangQwen3Coder, vllm: vllmQwen3Coder },
+  blocks: qwen3CoderBlocks({ open, close }),
 });

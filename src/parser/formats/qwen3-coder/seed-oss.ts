@@ -11,8 +11,6 @@ const open = "<seed:tool_call>";
  */
 export const seedOss = defineParser({
   name: "seed_oss",
-  markers: [open],
   readings: { vllm: vllmSeedOss },
-  findBlocks: (text, context) =>
-    qwen3CoderBlocks(text, context, { open, close: "</seed:tool_call>" }),
+  blocks: qwen3CoderBlocks({ open, close: "</seed:tool_call>" }),
 });

@@ -11,7 +11,6 @@ const open = "<tool_call>";
  */
 export const step5 = defineParser({
   name: "step5",
-  markers: [open],
   readings: { vllm: vllmStep5 },
-  findBlocks: (text, context) => qwen3CoderBlocks(text, context, { open, close: "</tool_call>" }),
+  blocks: qwen3CoderBlocks({ open, close: "</tool_call>" }),
 });

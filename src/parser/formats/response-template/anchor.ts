@@ -1,6 +1,6 @@
 import type { PyDict } from "../../../python/value.ts";
 import { isPyList } from "../../../python/value.ts";
-import { translatePattern } from "./python-regex.ts";
+import { readPythonRegex } from "./python-regex.ts";
 import { templateProblem } from "./template-problem.ts";
 import { searchLiterals, searchPattern, type TemplateSearch } from "./template-search.ts";
 
@@ -39,8 +39,8 @@ export function compileAnchor(spec: PyDict, key: string, place: string): Anchor 
   if (pattern === undefined) return undefined;
   if (typeof pattern !== "string") throw templateProblem(`${place}.${key}_pattern is no text`);
   const where = `${place}.${key}_pattern`;
-  const { source, canBeEmpty, names } = translatePattern(pattern, where);
-  return { search: searchPattern(source, where), canGrow: true, canBeEmpty, names };
+  const { node, canBeEmpty, names } = readPythonRegex(pattern, where);
+  return { search: searchPattern(node, where), canGrow: true, canBeEmpty, names };
 }
 
 function fromLiterals(literals: readonly string[]): Anchor {

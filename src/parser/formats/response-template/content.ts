@@ -8,7 +8,7 @@ import type { PyDict, PyValue } from "../../../python/value.ts";
 import { isPyList } from "../../../python/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-number.ts";
-import { wordClass } from "./python-regex.ts";
+import { regexWordClass } from "../../../pattern/read-pattern.ts";
 import { compileTag } from "./tag-pattern.ts";
 import { requireDict, templateProblem, textOf } from "./template-problem.ts";
 
@@ -126,7 +126,7 @@ function readDelimiters(value: PyValue, place: string): readonly Delimiters[] {
   });
 }
 
-const bareKey = new RegExp(`(?<=[{,])([${wordClass}]+):`, "gu");
+const bareKey = new RegExp(`(?<=[{,])([${regexWordClass}]+):`, "gu");
 
 /** Hands over what stands between each pair; what is opened and never closed stays. */
 function replaceBetween(

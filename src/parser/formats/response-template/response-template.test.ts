@@ -5,10 +5,11 @@ import { toPyValue } from "../../../python/value.ts";
 import { toolsFromOpenAi } from "../../../message.ts";
 import { findReasoningParser } from "../../reasoning/registry.ts";
 import { findToolCallParser } from "../../registry.ts";
-import { translatePattern } from "./python-regex.ts";
+import { readPythonRegex } from "./python-regex.ts";
+import { searchPattern } from "./template-search.ts";
 import { loadResponseTemplate } from "./response-template.ts";
 
-describe("translatePattern()", () => {
+describe("readPythonRegex()", () => {
   test.each([
     [String.raw`<\|start\|>\s*`, "<|start|>\u00a0 ", "<|start|>\u00a0 "],
     [String.raw`a{,2}?b`, "aab", "aab"],
@@ -19,8 +20,8 @@ describe("translatePattern()", () => {
     [String.raw`\bß\b`, "straß ß", "ß"],
     [String.raw`a(?: id="(?<id>\d+)")?>`, 'a id="٣">', 'a id="٣">'],
   ])("%j finds in %j what Python finds", (pattern, text, found) => {
-    const { source } = translatePattern(pattern, "it");
-    expect(new RegExp(source, "su").exec(text)?.[0]).toBe(found);
+    const match = searchPattern(readPythonRegex(pattern, "it").node, "it")(text, 0);
+    expect(match && text.slice(match.start, match.end)).toBe(found);
   });
 
   test.each([
@@ -39,8 +40,8 @@ describe("translatePattern()", () => {
     ["[z-a]", "a broken range"],
     ["(?P<a>x)|(?P<a>y)", 'two groups of the name "a"'],
   ])("refuses %j", (pattern, why) => {
-    expect(() => translatePattern(pattern, "it")).toThrow(UsageError);
-    expect(() => translatePattern(pattern, "it")).toThrow(why);
+    expect(() => readPythonRegex(pattern, "it")).toThrow(UsageError);
+    expect(() => readPythonRegex(pattern, "it")).toThrow(why);
   });
 });
 

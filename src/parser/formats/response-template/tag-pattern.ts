@@ -1,5 +1,5 @@
 import { expandLiterals } from "./literals.ts";
-import { translatePattern } from "./python-regex.ts";
+import { readPythonRegex } from "./python-regex.ts";
 import { templateProblem } from "./template-problem.ts";
 import { escapePattern, searchPattern } from "./template-search.ts";
 
@@ -16,7 +16,7 @@ interface Tag {
  * @throws UsageError for a pattern that cannot be translated, that lacks a group, or can match nothing.
  */
 export function compileTag(pattern: string, place: string): (text: string) => Iterable<Tag> {
-  const { source, canBeEmpty, certainNames } = translatePattern(pattern, place);
+  const { node, canBeEmpty, certainNames } = readPythonRegex(pattern, place);
   if (canBeEmpty) throw templateProblem(`${place} can match the empty text, expected more`);
   for (const name of ["key", "value"]) {
     if (certainNames.includes(name)) continue;
@@ -24,7 +24,7 @@ export function compileTag(pattern: string, place: string): (text: string) => It
   }
   const plain = readPlainTag(pattern);
   if (plain !== undefined) return (text) => findPlainTags(text, plain);
-  const search = searchPattern(source, place);
+  const search = searchPattern(node, place);
   return function* findTags(text) {
     // A tag is never empty.
     for (let tag = search(text, 0); tag !== undefined; tag = search(text, tag.end)) {

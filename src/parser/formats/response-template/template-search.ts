@@ -1,5 +1,6 @@
 import { describeError } from "../../../errors.ts";
-import { compilePattern, type PatternMatch } from "../../../pattern/compile-pattern.ts";
+import { compileNode, type PatternMatch } from "../../../pattern/compile-pattern.ts";
+import type { PatternNode } from "../../../pattern/pattern-node.ts";
 import { StepBudget, StepLimitError } from "../../../pattern/step-budget.ts";
 import { templateProblem } from "./template-problem.ts";
 
@@ -13,11 +14,10 @@ const stepsPerCharacter = 100;
 /**
  * Makes the search for a template's pattern, which runs on what a policy writes: in linear time.
  *
- * @param source - As JavaScript writes it, for the flags `u` and `s`.
  * @throws UsageError for a pattern that is too large; from the search, where a text takes too many steps.
  */
-export function searchPattern(source: string, place: string): TemplateSearch {
-  const { find } = compile(source, place);
+export function searchPattern(node: PatternNode, place: string): TemplateSearch {
+  const { find } = compile(node, place);
   return (text, from) => {
     try {
       return find(text, from, new StepBudget(baseSteps + stepsPerCharacter * text.length));
@@ -30,9 +30,9 @@ export function searchPattern(source: string, place: string): TemplateSearch {
   };
 }
 
-function compile(source: string, place: string) {
+function compile(node: PatternNode, place: string) {
   try {
-    return compilePattern(source, { isDotAll: true });
+    return compileNode(node);
   } catch (error) {
     throw templateProblem(`${place} cannot be used: ${describeError(error)}`);
   }

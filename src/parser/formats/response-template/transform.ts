@@ -1,9 +1,9 @@
 import { PythonError, PythonValueError } from "../../../python/python-error.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
 import { isPyDict, isPyList } from "../../../python/value.ts";
-import { wordClass } from "./python-regex.ts";
+import { regexWordClass } from "../../../pattern/read-pattern.ts";
 
-const path = `[${wordClass}]+(?:\\.[${wordClass}]+)*`;
+const path = `[${regexWordClass}]+(?:\\.[${regexWordClass}]+)*`;
 const placeholder = new RegExp(`\\{(${path})\\}`, "u");
 const wholePlaceholder = new RegExp(`^\\{(${path})\\}$`, "u");
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../../message.ts";
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { step3p5 } from "../qwen3-coder/qwen3-coder.ts";
+import { step3p5 } from "./step3p5.ts";
 
 const tools = toolsFromOpenAi(
   parsePythonJson(

@@ -22,59 +22,32 @@ interface TagRow extends ReasoningTags {
   readonly wasForced?: boolean;
 }
 
-const think = { open: "<think>", close: "</think>" };
-const thinkOrCall = { ...think, toolOpen: "<tool_call>" };
-
-const rows: readonly TagRow[] = [
-  { name: "deepseek-r1", aliases: ["gigachat35"], ...think, forced: "always" },
-  { name: "deepseek-v3", ...thinkOrCall },
-  {
-    name: "deepseek-v4",
-    aliases: ["deepseek-v41"],
-    ...think,
-    toolOpen: "<｜DSML｜",
-    toolSince: "2026-08",
-    toolUntil: "0.5.23",
-  },
-  { name: "gemma4", open: "<|channel>thought\n", hint: "<|channel>", close: "<channel|>" },
-  { name: "glm45", ...thinkOrCall },
-  { name: "hunyuan", ...think, toolOpen: "<tool_calls>" },
-  { name: "interns1", ...thinkOrCall },
-  { name: "iquest_q1", ...think, forced: "by-default" },
-  { name: "kimi", open: "◁think▷", close: "◁/think▷", forced: "never" },
-  { name: "kimi_k2", ...think, toolOpen: "<|tool_calls_section_begin|>", wasForced: true },
-  { name: "ling3", ...thinkOrCall, swapsByDefault: true },
-  { name: "mimo", ...thinkOrCall },
-  { name: "minimax", ...thinkOrCall, forced: "always" },
-  { name: "mistral", open: "[THINK]", close: "[/THINK]" },
-  { name: "nemotron_3", ...thinkOrCall, toolSince: "2026-08" },
-  { name: "poolside_v1", ...thinkOrCall },
-  { name: "qwen3", aliases: ["dots", "nanbeige"], ...thinkOrCall },
-  { name: "qwen3-thinking", ...thinkOrCall, forced: "always" },
-  { name: "step3", ...think, forced: "always" },
-  { name: "step3p5", ...think, forced: "always" },
-];
+/** The tags that most families use. */
+export const think = { open: "<think>", close: "</think>" };
+/** The same tags, where the start of a tool call ends reasoning that is not closed. */
+export const thinkOrCall = { ...think, toolOpen: "<tool_call>" };
 
 /**
- * The reasoning parsers of all families whose reasoning stands between tags.
+ * Makes the parser of a family whose reasoning stands between tags.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py`.
  */
-export const thinkTagParsers: readonly ReasoningParser[] = rows.map((row) =>
-  defineReasoning({
-    name: row.name,
-    ...(row.aliases !== undefined && { aliases: row.aliases }),
-    ...(row.swapsByDefault !== undefined && { swapsByDefault: row.swapsByDefault }),
+export function defineTagReasoning(row: TagRow): ReasoningParser {
+  const { name, aliases, swapsByDefault, forced } = row;
+  return defineReasoning({
+    name,
+    ...(aliases !== undefined && { aliases }),
+    ...(swapsByDefault !== undefined && { swapsByDefault }),
+    ...(forced !== undefined && { forced }),
     markers: [row.hint ?? row.open],
     closer: row.close,
-    ...(row.forced !== undefined && { forced: row.forced }),
     split: (text, context) => splitByTags(text, tagsAt(row, context), contextAt(row, context)),
     createSplitter: (context) =>
       isSince(context.version, "2026-05")
         ? new TagSplitter(tagsAt(row, context), context.isForced)
         : undefined,
-  }),
-);
+  });
+}
 
 function tagsAt(row: TagRow, { version }: ReasoningContext): ReasoningTags {
   const isOver = row.toolUntil !== undefined && isSince(version, row.toolUntil);
