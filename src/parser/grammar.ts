@@ -10,7 +10,14 @@ import type { JsonTagFormat } from "./shared/json/json-tag-blocks.ts";
 import { findJsonTagBlocks } from "./shared/json/json-tag-blocks.ts";
 import type { TagFormat } from "./shared/tags/tag-blocks.ts";
 import { findTagBlocks } from "./shared/tags/tag-blocks.ts";
-import type { CompatCall, CompatResult, Dialect, ParseOptions, ParseResult, ToolCallParser } from "./tool-call-parser.ts";
+import type {
+  CompatCall,
+  CompatResult,
+  Dialect,
+  ParseOptions,
+  ParseResult,
+  ToolCallParser,
+} from "./tool-call-parser.ts";
 
 /** What an engine's parser makes of a text. */
 export interface EngineResult {

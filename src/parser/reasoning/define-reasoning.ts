@@ -3,7 +3,12 @@ import type { PyDict } from "../../python/value.ts";
 import type { SglangVersion } from "../engine-version.ts";
 import { resolveEngineVersion, vllmVersions } from "../engine-version.ts";
 import type { Dialect } from "../tool-call-parser.ts";
-import type { ReasoningOptions, ReasoningParser, ReasoningResult, ReasoningStream } from "./reasoning-parser.ts";
+import type {
+  ReasoningOptions,
+  ReasoningParser,
+  ReasoningResult,
+  ReasoningStream,
+} from "./reasoning-parser.ts";
 
 /** The options of one parser call, with nothing left open. */
 export interface ReasoningContext {

@@ -17,13 +17,13 @@ interface FoundCall extends VllmCall {
 
 type FindCall = (text: string, start: number) => FoundCall | undefined;
 
-/** V3 and R1: type, separator and name on one line, then one line of arguments in a fence. */
-const findFenced: FindCall = (text, start) => {
+/** V3 and R1: type, separator and name on one line, then arguments in a fence, up to 0.24 on one line. */
+const findFenced = (text: string, start: number, isOneLine: boolean): FoundCall | undefined => {
   const headEnd = text.indexOf("\n", start);
   if (headEnd === -1 || !text.startsWith(fence, headEnd + 1)) return undefined;
   const bodyStart = headEnd + 1 + fence.length;
-  const bodyEnd = text.indexOf("\n", bodyStart);
   const tail = `\n\`\`\`${close}`;
+  const bodyEnd = text.indexOf(isOneLine ? "\n" : tail, bodyStart);
   if (bodyEnd === -1 || !text.startsWith(tail, bodyEnd)) return undefined;
   const head = text.slice(start, headEnd);
   const nameStart = head.lastIndexOf(separator);
@@ -49,24 +49,6 @@ const findPlain: FindCall = (text, start) => {
     name: line.slice(0, nameEnd),
     argumentsText: line.slice(argumentsStart, end),
     end: start + end + close.length,
-  };
-};
-
-/** V3 since 0.33: arguments may stand on several lines. */
-const findFencedLines: FindCall = (text, start) => {
-  const headEnd = text.indexOf("\n", start);
-  if (headEnd === -1 || !text.startsWith(fence, headEnd + 1)) return undefined;
-  const bodyStart = headEnd + 1 + fence.length;
-  const tail = `\n\`\`\`${close}`;
-  const bodyEnd = text.indexOf(tail, bodyStart);
-  const head = text.slice(start, headEnd);
-  const nameStart = head.lastIndexOf(separator);
-  if (bodyEnd === -1 || nameStart === -1) return undefined;
-  return {
-    type: head.slice(0, nameStart),
-    name: head.slice(nameStart + separator.length),
-    argumentsText: text.slice(bodyStart, bodyEnd),
-    end: bodyEnd + tail.length,
   };
 };
 
@@ -128,8 +110,8 @@ function textAfter(text: string): string {
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/deepseekv3_tool_parser.py`.
  */
 export const vllmDeepseekV3 = byVersion(
-  defineReading(findFenced, false),
-  defineReading(findFencedLines, true),
+  defineReading((text, start) => findFenced(text, start, true), false),
+  defineReading((text, start) => findFenced(text, start, false), true),
 );
 
 /**

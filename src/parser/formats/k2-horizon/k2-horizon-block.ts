@@ -1,12 +1,11 @@
+import { findArguments } from "../../shared/tags/arg-pairs.ts";
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { PythonValueError } from "../../../python/python-error.ts";
-import { isPythonSpace } from "../../../python/text/white-space.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import { pythonTruthy } from "../../../python/truthy.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
 import { isPyDict, isPyList } from "../../../python/value.ts";
 import { toolParameters } from "../../../message.ts";
-import { indexesOf } from "../../shared/text/indexes-of.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { inferSchemaType } from "../../shared/schema/schema-type.ts";
@@ -20,13 +19,15 @@ export interface K2Call {
   readonly values: PyDict;
 }
 
-const keyOpen = "<ifm|arg_key>";
-const keyClose = "</ifm|arg_key>";
-const typeOpen = "<ifm|arg_type>";
-const typeClose = "</ifm|arg_type>";
-const valueOpen = "<ifm|arg_value>";
-const valueClose = "</ifm|arg_value>";
-
+/** The tags of K2 Horizon's arguments. */
+export const k2Arguments = {
+  keyOpen: "<ifm|arg_key>",
+  keyClose: "</ifm|arg_key>",
+  typeOpen: "<ifm|arg_type>",
+  typeClose: "</ifm|arg_type>",
+  valueOpen: "<ifm|arg_value>",
+  valueClose: "</ifm|arg_value>",
+} as const;
 /**
  * The calls of a K2 Horizon block: JSON, one object or a list, or a name with keys, perhaps types, and
  * values in tags.
@@ -68,13 +69,13 @@ function readGivenArguments(call: PyDict): PyDict {
 }
 
 function readTagCall(block: string, context: ParseContext): K2Call {
-  const first = block.indexOf(keyOpen);
+  const first = block.indexOf(k2Arguments.keyOpen);
   const name = pythonStrip(first === -1 ? block : block.slice(0, first));
   if (name === "") throw new PythonValueError("the call is missing a name");
   const text = first === -1 ? "" : block.slice(first);
   const values = new Map<string, PyValue>();
   let position = 0;
-  for (const { key: rawKey, type, value, start, end } of findK2Arguments(text)) {
+  for (const { key: rawKey, type, value, start, end } of findArguments(text, k2Arguments)) {
     if (pythonStrip(text.slice(position, start)) !== "") throw malformedFraming();
     const key = pythonStrip(rawKey);
     if (key === "") throw new PythonValueError("an argument is missing a key");
@@ -89,79 +90,6 @@ function readTagCall(block: string, context: ParseContext): K2Call {
 
 function malformedFraming(): PythonValueError {
   return new PythonValueError("malformed argument framing");
-}
-
-/** An argument as it is written. */
-interface WrittenArgument {
-  readonly key: string;
-  readonly type: string | undefined;
-  readonly value: string;
-  readonly start: number;
-  readonly end: number;
-}
-
-/**
- * The arguments, as the engine's lazy pattern finds them: a key reaches to where a value follows. What
- * may stand between key, type and value is white space, by default Python's.
- */
-export function findK2Arguments(
-  text: string,
-  isSpace: (unit: number) => boolean = isPythonSpace,
-): WrittenArgument[] {
-  const joints = findJoints(text, isSpace);
-  const found: WrittenArgument[] = [];
-  let jointIndex = 0;
-  let start = text.indexOf(keyOpen);
-  while (start !== -1) {
-    const keyStart = start + keyOpen.length;
-    while ((joints[jointIndex]?.keyEnd ?? Infinity) < keyStart) jointIndex += 1;
-    const joint = joints[jointIndex];
-    const valueEnd = joint === undefined ? -1 : text.indexOf(valueClose, joint.valueStart);
-    if (joint === undefined || valueEnd === -1) break;
-    const end = valueEnd + valueClose.length;
-    const key = text.slice(keyStart, joint.keyEnd);
-    found.push({
-      key,
-      type: joint.type,
-      value: text.slice(joint.valueStart, valueEnd),
-      start,
-      end,
-    });
-    start = text.indexOf(keyOpen, end);
-  }
-  return found;
-}
-
-interface Joint {
-  readonly keyEnd: number;
-  readonly type: string | undefined;
-  readonly valueStart: number;
-}
-
-/** Where keys end and their values begin, and the types between them. */
-function findJoints(text: string, isSpace: (unit: number) => boolean): Joint[] {
-  const skipSpace = (start: number): number => {
-    let index = start;
-    while (index < text.length && isSpace(text.charCodeAt(index))) index += 1;
-    return index;
-  };
-  const typeEnds = indexesOf(text, typeClose).filter((end) =>
-    text.startsWith(valueOpen, skipSpace(end + typeClose.length)),
-  );
-  let typeIndex = 0;
-  return indexesOf(text, keyClose).flatMap((keyEnd): Joint[] => {
-    const next = skipSpace(keyEnd + keyClose.length);
-    if (text.startsWith(valueOpen, next)) {
-      return [{ keyEnd, type: undefined, valueStart: next + valueOpen.length }];
-    }
-    if (!text.startsWith(typeOpen, next)) return [];
-    const typeStart = next + typeOpen.length;
-    while ((typeEnds[typeIndex] ?? Infinity) < typeStart) typeIndex += 1;
-    const typeEnd = typeEnds[typeIndex];
-    if (typeEnd === undefined) return [];
-    const valueStart = skipSpace(typeEnd + typeClose.length) + valueOpen.length;
-    return [{ keyEnd, type: text.slice(typeStart, typeEnd), valueStart }];
-  });
 }
 
 interface Place {

@@ -16,6 +16,8 @@ import { vllmK2Horizon } from "./vllm-k2-horizon.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 import { findClosed } from "../../shared/tags/between-tags.ts";
 import { divideSpan } from "../../shared/tags/between-tags.ts";
+import { outsideTags } from "../../shared/tags/between-tags.ts";
+import { betweenTags } from "../../shared/tags/between-tags.ts";
 
 const groupOpen = "<ifm|tool_calls>";
 const groupClose = "</ifm|tool_calls>";
@@ -87,19 +89,11 @@ function endOfReasoning(text: string): number {
 
 /** The calls of a group; `undefined` where there are none, or anything else stands in it. */
 function readGroup(text: string, context: ParseContext): readonly K2Call[] | undefined {
-  const calls: K2Call[] = [];
-  let position = 0;
-  for (;;) {
-    const start = text.indexOf(open, position);
-    const gap = text.slice(position, start === -1 ? text.length : start);
-    if (pythonStrip(gap) !== "") return undefined;
-    if (start === -1) return calls.length === 0 ? undefined : calls;
-    const end = text.indexOf(close, start + open.length);
-    const found = end === -1 ? undefined : readCalls(text.slice(start + open.length, end), context);
-    if (found === undefined) return undefined;
-    calls.push(...found);
-    position = end + close.length;
-  }
+  if (pythonStrip(outsideTags(text, open, close)) !== "") return undefined;
+  const calls = betweenTags(text, open, close).map((block) => readCalls(block, context));
+  if (calls.length === 0 || calls.includes(undefined)) return undefined;
+  const found = calls.flatMap((each) => each ?? []);
+  return found.length === 0 ? undefined : found;
 }
 
 function readCalls(block: string, context: ParseContext): readonly K2Call[] | undefined {

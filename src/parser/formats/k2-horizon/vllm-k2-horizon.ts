@@ -6,17 +6,20 @@ import { isPythonSpace } from "../../../python/text/white-space.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { typesOfSchema } from "../../shared/schema/schema-type.ts";
-import { findK2Arguments } from "./k2-horizon-block.ts";
+import { findArguments } from "../../shared/tags/arg-pairs.ts";
+import { k2Arguments } from "./k2-horizon-block.ts";
 import { coerceToSchema, findVllmProperties } from "../../vllm/schema-coercion.ts";
 import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
+import { outsideTags } from "../../shared/tags/between-tags.ts";
+import { betweenTags } from "../../shared/tags/between-tags.ts";
 
 const groupOpen = "<ifm|tool_calls>";
 const groupClose = "</ifm|tool_calls>";
 const open = "<ifm|tool_call>";
 const close = "</ifm|tool_call>";
-const keyOpen = "<ifm|arg_key>";
+const argumentFormat = { ...k2Arguments, unicodeSpace: true };
 const argumentTag = /<\/?ifm\|arg_(?:key|type|value)>/;
 
 function extract(text: string, context: ParseContext): VllmExtraction {
@@ -43,25 +46,17 @@ function orNothing(text: string): string {
 
 /** @throws PythonError where anything in the group is malformed. */
 function readGroup(text: string, context: ParseContext): VllmCall[] {
-  const bodies: string[] = [];
-  let position = 0;
-  for (;;) {
-    const start = text.indexOf(open, position);
-    const end = start === -1 ? -1 : text.indexOf(close, start + open.length);
-    if (pythonStrip(text.slice(position, end === -1 ? undefined : start)) !== "") {
-      throw new PythonValueError("text stands beside the calls");
-    }
-    if (end === -1) break;
-    bodies.push(text.slice(start + open.length, end));
-    position = end + close.length;
+  if (pythonStrip(outsideTags(text, open, close)) !== "") {
+    throw new PythonValueError("text stands beside the calls");
   }
+  const bodies = betweenTags(text, open, close);
   if (bodies.length === 0) throw new PythonValueError("the group is empty");
   return bodies.map((body) => readCall(body, context));
 }
 
 /** @throws PythonError where the call is malformed. */
 function readCall(body: string, context: ParseContext): VllmCall {
-  const first = body.indexOf(keyOpen);
+  const first = body.indexOf(k2Arguments.keyOpen);
   if (first === -1 && argumentTag.test(body)) throw malformed();
   const name = checkName(pythonStrip(first === -1 ? body : body.slice(0, first)), context);
   const values = first === -1 ? new Map() : readArguments(name, body.slice(first), context);
@@ -79,7 +74,7 @@ function readArguments(name: string, text: string, context: ParseContext): Map<s
   const properties = findVllmProperties(name, context);
   const values = new Map<string, PyValue>();
   let position = 0;
-  for (const { key: written, type, value, start, end } of findK2Arguments(text, isUnicodeSpace)) {
+  for (const { key: written, type, value, start, end } of findArguments(text, argumentFormat)) {
     const key = pythonStrip(written);
     const isPlain = pythonStrip(text.slice(position, start)) === "" && type === undefined;
     if (!isPlain || key === "" || values.has(key)) throw malformed();
@@ -90,11 +85,6 @@ function readArguments(name: string, text: string, context: ParseContext): Map<s
   }
   if (position === 0 || pythonStrip(text.slice(position)) !== "") throw malformed();
   return values;
-}
-
-/** White space without the separators U+001C to U+001F. */
-function isUnicodeSpace(unit: number): boolean {
-  return isPythonSpace(unit) && (unit < 0x1c || unit > 0x1f);
 }
 
 function malformed(): PythonValueError {

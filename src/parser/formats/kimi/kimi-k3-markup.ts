@@ -1,3 +1,7 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import type { PyDict } from "../../../python/value.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+
 /** The markers of Kimi K3's channels. */
 export const kimiK3 = {
   thinkOpen: "<|open|>think<|sep|>",
@@ -55,5 +59,23 @@ export function readKimiK3Attributes(head: string): Map<string, string> {
       key,
       value.replaceAll("&quot;", '"').replaceAll("&amp;", "&"),
     ]),
+  );
+}
+
+/**
+ * The arguments of a call. One of type `string` is text; the others are JSON, or text if they are not.
+ *
+ * @throws PythonError if the JSON nests too deep.
+ */
+export function readKimiK3Arguments(
+  elements: readonly { readonly attributes: ReadonlyMap<string, string>; readonly body: string }[],
+): PyDict {
+  return new Map(
+    elements.map(({ attributes, body }) => {
+      const key = attributes.get("key") ?? "";
+      if ((attributes.get("type") ?? "string") === "string") return [key, body] as const;
+      const json = catchPython(() => parsePythonJson(body), "JSONDecodeError");
+      return [key, json === undefined ? body : json] as const;
+    }),
   );
 }

@@ -1,9 +1,13 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
+import type { PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
 import type { EngineResult } from "../../grammar.ts";
 import { defineParser } from "../../grammar.ts";
-import { kimiK3 as markers, readKimiK3Attributes, unwrapResponse } from "./kimi-k3-markup.ts";
+import {
+  kimiK3 as markers,
+  readKimiK3Arguments,
+  readKimiK3Attributes,
+  unwrapResponse,
+} from "./kimi-k3-markup.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { pythonPattern } from "../../shared/text/python-pattern.ts";
 import type { Frame } from "../../shared/tags/tag-blocks.ts";
@@ -49,19 +53,6 @@ function findElements(text: string, open: string, close: string): Element[] {
   return found;
 }
 
-/** Arguments of type `string` are text; the others are JSON, or text where they are not. */
-function readArguments(body: string): PyDict {
-  return new Map(
-    findElements(body, argumentOpen, argumentClose).map((argument) => {
-      const key = argument.attributes.get("key") ?? "";
-      const type = argument.attributes.get("type") ?? "string";
-      if (type === "string") return [key, argument.body] as const;
-      const json = catchPython(() => parsePythonJson(argument.body), "JSONDecodeError");
-      return [key, json === undefined ? argument.body : json] as const;
-    }),
-  );
-}
-
 /**
  * SGLang's detector for Kimi K3: the calls of the first tools channel.
  *
@@ -81,7 +72,14 @@ function readCalls(section: string): CompatCall[] {
   const named = findElements(section, callOpen, callClose).flatMap(({ attributes, body }) => {
     const name = attributes.get("tool") ?? "";
     if (name === "") return [];
-    return [{ name, argumentsText: writeJson(readArguments(body)) }];
+    return [
+      {
+        name,
+        argumentsText: writeJson(
+          readKimiK3Arguments(findElements(body, argumentOpen, argumentClose)),
+        ),
+      },
+    ];
   });
   return named.map((call, toolIndex) => ({ ...call, toolIndex }));
 }
@@ -91,7 +89,9 @@ function readBlock({ span, inner }: Frame): Block[] {
   if (headEnd === -1) return [{ span, problem: malformed(`expected ${separator}`) }];
   const name = readKimiK3Attributes(inner.slice(0, headEnd)).get("tool");
   const body = inner.slice(headEnd + separator.length);
-  const argumentValue: PyValue | undefined = catchPython(() => readArguments(body));
+  const argumentValue: PyValue | undefined = catchPython(() =>
+    readKimiK3Arguments(findElements(body, argumentOpen, argumentClose)),
+  );
   const base = { span, ...(name !== undefined && { name }) };
   if (argumentValue === undefined)
     return [{ ...base, problem: malformed("the arguments cannot be read") }];

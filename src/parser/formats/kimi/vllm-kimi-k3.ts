@@ -1,6 +1,4 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import type { PyDict } from "../../../python/value.ts";
-import { readKimiK3Attributes } from "./kimi-k3-markup.ts";
+import { readKimiK3Arguments, readKimiK3Attributes } from "./kimi-k3-markup.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { unicodePattern } from "../../shared/text/python-pattern.ts";
 import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
@@ -40,8 +38,8 @@ const headEnd = "<|sep|>";
 function findElements(
   text: string,
   tags: Tags,
-): { readonly head: string; readonly body: string }[] {
-  const found: { head: string; body: string }[] = [];
+): { readonly attributes: ReadonlyMap<string, string>; readonly body: string }[] {
+  const found: { attributes: ReadonlyMap<string, string>; body: string }[] = [];
   const head = new RegExp(tags.head);
   for (let match = head.exec(text); match !== null; match = head.exec(text)) {
     const end = text.indexOf(headEnd, head.lastIndex);
@@ -49,7 +47,7 @@ function findElements(
     const closing = end === -1 ? undefined : searchFrom(text, tags.close, bodyStart);
     if (closing === undefined) break;
     found.push({
-      head: text.slice(head.lastIndex, end),
+      attributes: readKimiK3Attributes(text.slice(head.lastIndex, end)),
       body: text.slice(bodyStart, closing.start),
     });
     head.lastIndex = closing.end;
@@ -68,23 +66,10 @@ function searchFrom(
   return match === null ? undefined : { start: match.index, end: search.lastIndex };
 }
 
-function readCall(head: string, body: string): VllmCall[] {
-  const name = readKimiK3Attributes(head).get("tool") ?? "";
-  const argumentsText = writeJson(readArguments(body));
+function readCall(attributes: ReadonlyMap<string, string>, body: string): VllmCall[] {
+  const name = attributes.get("tool") ?? "";
+  const argumentsText = writeJson(readKimiK3Arguments(findElements(body, argumentTags)));
   return name === "" ? [] : [{ name, argumentsText }];
-}
-
-/** Arguments of type `string` are text; the others are JSON, or text where they are not. */
-function readArguments(body: string): PyDict {
-  return new Map(
-    findElements(body, argumentTags).map((argument) => {
-      const attributes = readKimiK3Attributes(argument.head);
-      const key = attributes.get("key") ?? "";
-      if ((attributes.get("type") ?? "string") === "string") return [key, argument.body] as const;
-      const json = catchPython(() => parsePythonJson(argument.body), "JSONDecodeError");
-      return [key, json === undefined ? argument.body : json] as const;
-    }),
-  );
 }
 
 /** The inside of the first response channel, and be it behind the calls; else what is before them. */
@@ -108,7 +93,9 @@ function extract(text: string): VllmExtraction {
   const sectionStart = start.index + start[0].length;
   const end = searchFrom(text, toolsClose, sectionStart)?.start;
   const elements = findElements(text.slice(sectionStart, end), callTags);
-  const calls = catchPython(() => elements.flatMap(({ head, body }) => readCall(head, body)));
+  const calls = catchPython(() =>
+    elements.flatMap(({ attributes, body }) => readCall(attributes, body)),
+  );
   return calls === undefined
     ? { content: text, calls: [] }
     : { content: readContent(text, text.slice(0, start.index)), calls };

@@ -6,7 +6,12 @@ import type { Block } from "../../attempt.ts";
 import type { EngineResult } from "../../grammar.ts";
 import { defineParser } from "../../grammar.ts";
 import type { MiniCpmCall } from "./minicpm5-markup.ts";
-import { miniCpmTags, readMiniCpmPattern, readMiniCpmXml, splitMiniCpmBlocks } from "./minicpm5-markup.ts";
+import {
+  miniCpmTags,
+  readMiniCpmPattern,
+  readMiniCpmXml,
+  splitMiniCpmBlocks,
+} from "./minicpm5-markup.ts";
 import type { MiniCpmDeclaration } from "./minicpm5-schema.ts";
 import { readMiniCpmDeclarations, readMiniCpmLiteral } from "./minicpm5-schema.ts";
 import type { ParseContext } from "../../parse-context.ts";

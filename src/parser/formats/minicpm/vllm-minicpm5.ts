@@ -4,7 +4,12 @@ import type { PyDict, PyValue } from "../../../python/value.ts";
 import { isPyDict } from "../../../python/value.ts";
 import { toolParameters } from "../../../message.ts";
 import type { MiniCpmCall } from "./minicpm5-markup.ts";
-import { miniCpmTags, readMiniCpmPattern, readMiniCpmXml, splitMiniCpmBlocks } from "./minicpm5-markup.ts";
+import {
+  miniCpmTags,
+  readMiniCpmPattern,
+  readMiniCpmXml,
+  splitMiniCpmBlocks,
+} from "./minicpm5-markup.ts";
 import type { MiniCpmDeclaration } from "./minicpm5-schema.ts";
 import { readMiniCpmDeclarations, readMiniCpmLiteral } from "./minicpm5-schema.ts";
 import type { ParseContext } from "../../parse-context.ts";

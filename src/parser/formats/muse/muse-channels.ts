@@ -1,3 +1,7 @@
+import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import type { PyDict, PyValue } from "../../../python/value.ts";
+import { catchPython } from "../../shared/python/python-catch.ts";
+import { findAttributeTag } from "../../shared/tags/attribute-tags.ts";
 import { isPythonSpace } from "../../../python/text/white-space.ts";
 import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
 
@@ -108,4 +112,24 @@ function couldStartHeader(text: string): boolean {
     if (isPythonSpace(stripped.charCodeAt(index))) return false;
   }
   return angle === -1 || muse.message.startsWith(stripped.slice(angle));
+}
+
+const parameterClose = "</atem:parameter>";
+
+/** The arguments of a call: JSON, or text if the value is no JSON or its name is one of `strings`. */
+export function readMuseArguments(body: string, strings: ReadonlySet<string> = new Set()): PyDict {
+  const values = new Map<string, PyValue>();
+  const parameter = { name: "atem:parameter", attribute: "name" };
+  let tag = findAttributeTag(body, parameter, 0);
+  while (tag !== undefined) {
+    const end = body.indexOf(parameterClose, tag.end);
+    if (end === -1) break;
+    const raw = body.slice(tag.end, end);
+    const json = strings.has(tag.value)
+      ? undefined
+      : catchPython(() => parsePythonJson(raw), "ValueError");
+    values.set(tag.value, json === undefined ? raw : json);
+    tag = findAttributeTag(body, parameter, end + parameterClose.length);
+  }
+  return values;
 }

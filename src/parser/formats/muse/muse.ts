@@ -1,5 +1,4 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
+import { readMuseArguments } from "./muse-channels.ts";
 import type { Block } from "../../attempt.ts";
 import { findAttributeTag } from "../../shared/tags/attribute-tags.ts";
 import { isSince } from "../../engine-version.ts";
@@ -19,7 +18,6 @@ import { writeJson } from "../../shared/json/write-json.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 
 const invokeTag = { name: "atem:invoke", attribute: "name" };
-const parameterTag = { name: "atem:parameter", attribute: "name" };
 const parameterClose = "</atem:parameter>";
 
 /** A call as it stands in a channel to a tool. */
@@ -48,7 +46,7 @@ function detect(text: string, context: ParseContext): EngineResult {
       const name = resolveName(emitted, context);
       const isReported = context.toolPositions.has(name) || forwardsUnknown(context);
       if (!closed || !isReported) continue;
-      const argumentsText = writeJson(readArguments(body));
+      const argumentsText = writeJson(readMuseArguments(body));
       calls.push({ name, argumentsText, toolIndex: calls.length });
     }
   }
@@ -72,20 +70,6 @@ function findInvokes(text: string): Invoke[] {
     tag = closed ? findAttributeTag(text, invokeTag, end) : undefined;
   }
   return found;
-}
-
-function readArguments(body: string): PyDict {
-  const values = new Map<string, PyValue>();
-  let tag = findAttributeTag(body, parameterTag, 0);
-  while (tag !== undefined) {
-    const end = body.indexOf(parameterClose, tag.end);
-    if (end === -1) break;
-    const raw = body.slice(tag.end, end);
-    const json = catchPython(() => parsePythonJson(raw), "ValueError");
-    values.set(tag.value, json === undefined ? raw : json);
-    tag = findAttributeTag(body, parameterTag, end + parameterClose.length);
-  }
-  return values;
 }
 
 /** The template doubles namespaces: `f.f` is `f`, and a last part that only one tool has is that tool. */
@@ -135,7 +119,7 @@ function findBlocks(text: string, context: ParseContext): Block[] {
 const usePattern = /<atem:function_calls>\s{0,64}(?:<atem:invoke|$)/y;
 
 function readBlock({ body, start, end, closed }: Invoke, name: string, isInTool: boolean): Block {
-  const argumentValue = catchPython(() => readArguments(body));
+  const argumentValue = catchPython(() => readMuseArguments(body));
   const base = {
     span: [start, end] as const,
     name,

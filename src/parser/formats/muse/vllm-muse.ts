@@ -1,6 +1,6 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { readMuseArguments } from "./muse-channels.ts";
 import { PythonError } from "../../../python/python-error.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
+import type { PyValue } from "../../../python/value.ts";
 import { isPyDict } from "../../../python/value.ts";
 import { toolParameters } from "../../../message.ts";
 import { findAttributeTag } from "../../shared/tags/attribute-tags.ts";
@@ -96,7 +96,7 @@ function readCalls(
     const tag = findAttributeTag(invoke, { name: "atem:invoke", attribute: "name" }, 0);
     if (tag === undefined) return [];
     const name = resolveName(tag.value, context);
-    const values = readArguments(invoke, strings.get(name));
+    const values = readMuseArguments(invoke, strings.get(name));
     return [{ name, argumentsText: writeJson(values) }];
   });
 }
@@ -106,25 +106,6 @@ function findInvokes(text: string): string[] {
   return findByHead(text, opening, markers.invokeClose).map(({ start, end }) =>
     text.slice(start, end),
   );
-}
-
-const parameterClose = "</atem:parameter>";
-
-function readArguments(invoke: string, strings: ReadonlySet<string> = new Set()): PyDict {
-  const values = new Map<string, PyValue>();
-  const parameter = { name: "atem:parameter", attribute: "name" };
-  let tag = findAttributeTag(invoke, parameter, 0);
-  while (tag !== undefined) {
-    const end = invoke.indexOf(parameterClose, tag.end);
-    if (end === -1) break;
-    const raw = invoke.slice(tag.end, end);
-    const json = strings.has(tag.value)
-      ? undefined
-      : catchPython(() => parsePythonJson(raw), "ValueError");
-    values.set(tag.value, json === undefined ? raw : json);
-    tag = findAttributeTag(invoke, parameter, end + parameterClose.length);
-  }
-  return values;
 }
 
 /** The template doubles a name without a namespace: `f.f` is `f`. */

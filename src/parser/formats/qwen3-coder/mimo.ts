@@ -18,7 +18,13 @@ import type { Frame } from "../../shared/tags/tag-blocks.ts";
 import { malformed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { forwardsUnknown } from "../../sglang/base-json.ts";
-import { booleanTypes, floatPattern, intPattern, jsonTypePattern, textTypes } from "./qwen3-coder-value.ts";
+import {
+  booleanTypes,
+  floatPattern,
+  intPattern,
+  jsonTypePattern,
+  textTypes,
+} from "./qwen3-coder-value.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { findNamedTexts } from "../../shared/tags/named-texts.ts";
 import { vllmMimo } from "./vllm-qwen3-coder.ts";

@@ -11,7 +11,11 @@ import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { PythonLiteral } from "../../shared/python/python-literal.ts";
 import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
-import { parsePythonFloat, parsePythonInt, truncateFloat } from "../../shared/python/python-number.ts";
+import {
+  parsePythonFloat,
+  parsePythonInt,
+  truncateFloat,
+} from "../../shared/python/python-number.ts";
 import { inferSchemaType } from "../../shared/schema/schema-type.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
 import { jsonLiteral } from "../../shared/python/python-literal.ts";

@@ -2,7 +2,11 @@ import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonLower } from "../../../python/text/lower.ts";
 import type { PyValue } from "../../../python/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import { parsePythonFloat, parsePythonInt, truncateFloat } from "../../shared/python/python-number.ts";
+import {
+  parsePythonFloat,
+  parsePythonInt,
+  truncateFloat,
+} from "../../shared/python/python-number.ts";
 import { step3p5TextTypes } from "./step3p5-schema.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 
@@ -61,7 +65,7 @@ export class Step3p5Argument {
     if (booleanTypes.has(type)) {
       return String(this.#value.length === 4 && pythonLower(this.#value) === "true");
     }
-    const read = intType.test(type) ? parsePythonInt : readNumber;
+    const read = intType.test(type) ? parsePythonInt : parsePythonNumber;
     const number = catchPython<PyValue>(() => read(this.#value), "ValueError", "TypeError");
     return number === undefined ? undefined : stringifyPythonJson(number);
   }
@@ -94,10 +98,4 @@ export class Step3p5Argument {
 function skipCharacters(text: string, count: number): number {
   const skipped = Array.from(text.slice(0, 2 * count)).slice(0, count);
   return skipped.join("").length;
-}
-
-function readNumber(text: string): PyValue {
-  const value = parsePythonFloat(text);
-  const whole = truncateFloat(value);
-  return Number.isInteger(value) ? whole : value;
 }

@@ -1,6 +1,10 @@
 import { defineParser } from "../../grammar.ts";
 import { byVersion } from "../../vllm/vllm-reading.ts";
-import { qwen3CoderBlocks, qwen3CoderMarkers, sglangQwen3Coder } from "../qwen3-coder/qwen3-coder.ts";
+import {
+  qwen3CoderBlocks,
+  qwen3CoderMarkers,
+  sglangQwen3Coder,
+} from "../qwen3-coder/qwen3-coder.ts";
 import { vllmQwen3Coder } from "../qwen3-coder/vllm-qwen3-coder.ts";
 import { vllmStep3p5 } from "./vllm-step3p5.ts";
 

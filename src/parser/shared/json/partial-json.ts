@@ -1,4 +1,8 @@
-import { decodePythonJsonAt, parsePythonJson, PythonJsonError } from "../../../python/json/json-parse.ts";
+import {
+  decodePythonJsonAt,
+  parsePythonJson,
+  PythonJsonError,
+} from "../../../python/json/json-parse.ts";
 import { PythonError, PythonValueError } from "../../../python/python-error.ts";
 import type { PyValue } from "../../../python/value.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";

@@ -1,41 +1,44 @@
 import { isPythonSpace } from "../../../python/text/white-space.ts";
 import { indexesOf } from "../text/indexes-of.ts";
 
-/** How a format spells its pairs of keys and values. */
-interface ArgPairFormat {
+/** The tags around keys and values, and the rules for what may stand between them. */
+export interface ArgPairFormat {
+  /** Default `<arg_key>`. */
   readonly keyOpen?: string;
   readonly keyClose?: string;
+  /** Default `<arg_value>`. */
   readonly valueOpen?: string;
   readonly valueClose?: string;
-  /** Whether `\n`, spelled out, counts as white space between key and value. Default false. */
+  /** Tags of a type that may stand between key and value. Default: none. */
+  readonly typeOpen?: string;
+  readonly typeClose?: string;
+  /** True if a backslash followed by `n` counts as white space between key and value. Default false. */
   readonly spelledBreaks?: boolean;
-  /** Whether white space is Unicode's, without the separators U+001C to U+001F. Default false. */
+  /** True if white space excludes the separators U+001C to U+001F. Default false. */
   readonly unicodeSpace?: boolean;
-  /** Whether the value must follow its key at once. Default false. */
+  /** True if nothing may stand between key and value. Default false. */
   readonly noGap?: boolean;
-  /** Whether a key may hold `<`, and so reach over a closing tag that no value follows. Default true. */
+  /** True if a key may contain `<`, and so reach past a closing tag that no value follows. Default true. */
   readonly keyHoldsTags?: boolean;
 }
 
-/**
- * The keys and values of `<arg_key>…</arg_key> <arg_value>…</arg_value>`, as the engine's lazy pattern
- * finds them: a key reaches to the first `</arg_key>` that a value follows.
- */
-export function findArgPairs(text: string, format: ArgPairFormat = {}): [string, string][] {
-  return splitArgPairs(text, format).pairs;
+/** An argument as it is written. */
+interface WrittenArgument {
+  readonly key: string;
+  readonly type: string | undefined;
+  readonly value: string;
+  readonly start: number;
+  readonly end: number;
 }
 
-/** The keys and values as `findArgPairs()` gives them, and the text around them. */
-export function splitArgPairs(
-  text: string,
-  format: ArgPairFormat = {},
-): { readonly pairs: [string, string][]; readonly rest: string } {
-  const keyOpen = format.keyOpen ?? "<arg_key>";
-  const valueClose = format.valueClose ?? "</arg_value>";
+/**
+ * Finds `<arg_key>…</arg_key> <arg_value>…</arg_value>` as the engines' lazy pattern does: a key reaches
+ * to the first `</arg_key>` that a value follows.
+ */
+export function findArguments(text: string, format: ArgPairFormat = {}): WrittenArgument[] {
+  const { keyOpen = "<arg_key>", valueClose = "</arg_value>", keyHoldsTags = true } = format;
   const joints = findJoints(text, format);
-  const pairs: [string, string][] = [];
-  const rest: string[] = [];
-  let position = 0;
+  const found: WrittenArgument[] = [];
   let jointIndex = 0;
   let start = text.indexOf(keyOpen);
   while (start !== -1) {
@@ -44,28 +47,69 @@ export function splitArgPairs(
     const joint = joints[jointIndex];
     if (joint === undefined) break;
     const key = text.slice(keyStart, joint.keyEnd);
-    if (format.keyHoldsTags === false && key.includes("<")) {
+    if (!keyHoldsTags && key.includes("<")) {
       start = text.indexOf(keyOpen, keyStart);
       continue;
     }
     const valueEnd = text.indexOf(valueClose, joint.valueStart);
     if (valueEnd === -1) break;
-    pairs.push([key, text.slice(joint.valueStart, valueEnd)]);
-    rest.push(text.slice(position, start));
-    position = valueEnd + valueClose.length;
-    start = text.indexOf(keyOpen, position);
+    const end = valueEnd + valueClose.length;
+    const value = text.slice(joint.valueStart, valueEnd);
+    found.push({ key, type: joint.type, value, start, end });
+    start = text.indexOf(keyOpen, end);
   }
+  return found;
+}
+
+/** The keys and values that `findArguments()` finds. */
+export function findArgPairs(text: string, format: ArgPairFormat = {}): [string, string][] {
+  return findArguments(text, format).map(({ key, value }) => [key, value]);
+}
+
+/** The keys and values that `findArguments()` finds, and the text around them. */
+export function splitArgPairs(
+  text: string,
+  format: ArgPairFormat = {},
+): { readonly pairs: [string, string][]; readonly rest: string } {
+  let position = 0;
+  const rest: string[] = [];
+  const pairs = findArguments(text, format).map(({ key, value, start, end }): [string, string] => {
+    rest.push(text.slice(position, start));
+    position = end;
+    return [key, value];
+  });
   return { pairs, rest: rest.join("") + text.slice(position) };
 }
 
-/** Where a key ends and its value begins. */
-function findJoints(text: string, format: ArgPairFormat): { keyEnd: number; valueStart: number }[] {
-  const keyClose = format.keyClose ?? "</arg_key>";
-  const valueOpen = format.valueOpen ?? "<arg_value>";
-  return indexesOf(text, keyClose).flatMap((keyEnd) => {
-    const gapEnd = skipGap(text, keyEnd + keyClose.length, format);
-    if (!text.startsWith(valueOpen, gapEnd)) return [];
-    return [{ keyEnd, valueStart: gapEnd + valueOpen.length }];
+/** The end of a key, and the start of its value. */
+interface Joint {
+  readonly keyEnd: number;
+  readonly type: string | undefined;
+  readonly valueStart: number;
+}
+
+function findJoints(text: string, format: ArgPairFormat): Joint[] {
+  const { keyClose = "</arg_key>", valueOpen = "<arg_value>" } = format;
+  const { typeOpen = "", typeClose = "" } = format;
+  const typeEnds =
+    typeClose === ""
+      ? []
+      : indexesOf(text, typeClose).filter((end) =>
+          text.startsWith(valueOpen, skipGap(text, end + typeClose.length, format)),
+        );
+  let typeIndex = 0;
+  return indexesOf(text, keyClose).flatMap((keyEnd): Joint[] => {
+    const next = skipGap(text, keyEnd + keyClose.length, format);
+    if (text.startsWith(valueOpen, next)) {
+      return [{ keyEnd, type: undefined, valueStart: next + valueOpen.length }];
+    }
+    if (typeOpen === "" || !text.startsWith(typeOpen, next)) return [];
+    const typeStart = next + typeOpen.length;
+    while ((typeEnds[typeIndex] ?? Infinity) < typeStart) typeIndex += 1;
+    const typeEnd = typeEnds[typeIndex];
+    if (typeEnd === undefined) return [];
+    const valueStart = skipGap(text, typeEnd + typeClose.length, format) + valueOpen.length;
+    return [{ keyEnd, type: text.slice(typeStart, typeEnd), valueStart }];
   });
 }
 

@@ -1,6 +1,13 @@
 import { PythonError } from "../../../python/python-error.ts";
 import type { XmlToken } from "./xml-tokens.ts";
-import { readComment, readEndTag, readInstruction, readReference, readStartTag, skipXmlSpace } from "./xml-tokens.ts";
+import {
+  readComment,
+  readEndTag,
+  readInstruction,
+  readReference,
+  readStartTag,
+  skipXmlSpace,
+} from "./xml-tokens.ts";
 
 /** What is told about a document while it is read. */
 export interface XmlHandlers {
