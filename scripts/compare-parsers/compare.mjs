@@ -53,7 +53,7 @@ const { createRandom } = await load("test/parser/random.js");
 const { callSamples, reasoningSamples } = await load("test/parser/samples.js");
 const { templateSamples } = await load("test/parser/response-templates.js");
 
-/** What the original makes of each request, in order. */
+/** Runs the original parsers on each request and returns their results, in order. */
 async function runOriginals(requests) {
   const child = spawn(
     given.python,
@@ -130,7 +130,7 @@ function sampleTexts(sample) {
   ];
 }
 
-/** Texts that the samples do not lead to, by parser. */
+/** Texts that no sample leads to, by parser. */
 const moreTexts = {
   lfm2: [
     `[search(query='sed -n '3,4p' f', count=07), ping(from=1)]`,
@@ -179,7 +179,7 @@ const moreTexts = {
     "<|channel|>final <|constrain|>json<|message|>{}<|start|>user<|message|>x<|end|><|start|>browser.open to=assistant<|channel|>commentary<|message|>y<|end|>",
     "plan<|end|>final<|message|>Hi.<|call|>x<|start|>assistant<|channel|><|message|>y",
   ],
-  // Reasoning parsers whose texts are not recorded.
+  // Reasoning parsers without recorded texts.
   ling3: [
     "<think>plan</think>answer",
     "<think>plan<tool_call>f</tool_call>",
@@ -236,7 +236,7 @@ function makeRequests(kind, parsers) {
     const other = () => random.pick(random.below(8) === 0 ? everything : own).text;
     const text = mutate(seed.text, random, other);
     const name = namesOf(parser).find((candidate) => theirs.includes(candidate));
-    // Every second text of Mistral's is read as one whose tokenizer is of an older version.
+    // Every second text of Mistral is read as one of a model with an older tokenizer.
     const isOld = name === "mistral" && Math.floor(index / parsers.length) % 2 === 1;
     const lacks = isOld ? ["[ARGS]"] : [];
     const template = seed.template === undefined ? {} : { template: templateOf(seed.template) };
@@ -244,7 +244,7 @@ function makeRequests(kind, parsers) {
   });
 }
 
-/** Of the samples' texts; SGLang has Beam's built in. */
+/** The response template of a sample. SGLang has Beam's built in. */
 function ownTemplate({ name }) {
   const hasOne = name === "beam" && given.dialect === "sglang";
   return templatesOf({ name }).length === 0 || hasOne ? {} : { template: "beam" };
@@ -262,7 +262,7 @@ const templateOf = (name) => templateSamples[name].template;
 const nameOf = (template) =>
   Object.keys(templateSamples).find((name) => templateOf(name) === template);
 
-/** One object a template, so that it is read once. */
+/** One object for each template, so that each template is read once. */
 const readTemplates = new Map();
 
 function readTemplate(template) {
@@ -272,7 +272,7 @@ function readTemplate(template) {
   return { responseTemplate: read };
 }
 
-/** The special tokens that tell the formats of one parser apart. */
+/** The special tokens that decide between the formats of one parser. */
 const vocabulary = ["[TOOL_CALLS]", "[ARGS]", "[THINK]"];
 
 function runOurs({ kind, parser, text, tools, lacks, template }, parsers) {
@@ -335,7 +335,7 @@ const parsers = offered.filter(
 const requests = makeRequests(given.kind, parsers);
 const results = await runOriginals(requests);
 if (given.record !== undefined) {
-  // The tools are those of all texts; a recording is made without --vectors.
+  // All texts use the same tools; a recording is made without --vectors.
   const { dialect, release } = given;
   const rows = requests.map(({ parser, text, lacks, template }, index) => ({
     parser,

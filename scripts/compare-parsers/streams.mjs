@@ -55,7 +55,7 @@ function reasoningTexts({ markers: [open = "<think>"], closer = "</think>" }) {
   };
 }
 
-/** One request a text for the one-shot parser, and three for the stream. */
+/** For each text, one request for the one-shot parser and three for the stream. */
 function* requestsFor(kind, parser) {
   const texts = kind === "tools" ? callTexts(parser) : reasoningTexts(parser);
   const template = parser.name === "response_template" ? { template: plainTemplate.template } : {};
@@ -68,7 +68,7 @@ function* requestsFor(kind, parser) {
   }
 }
 
-/** How texts are cut; "tokens" keeps tags and words whole, as tokens do. */
+/** The ways of cutting a text; "tokens" keeps tags and words in one piece, as tokens do. */
 const cuts = [
   ["tokens", /\]<\]minimax\[>\[|<[|｜/]?[^<>\n]{1,40}>|\[[A-Z_/]+\]| ?[\w.]+|\s+|[^]/g],
   ["1", /[^]/g],
@@ -89,7 +89,7 @@ async function runOriginals(requests) {
     .map((line) => JSON.parse(line));
 }
 
-/** What is compared of a result: indices differ between the two by design. */
+/** The compared part of a result: indices differ between the two by design. */
 function comparable({ raises, reasoning, normal, calls = [] }) {
   const named = calls.map(([name, argumentsText]) => [name, argumentsText]);
   return JSON.stringify([raises, reasoning, normal?.replaceAll(/\s+/g, " ").trim(), named]);

@@ -45,7 +45,7 @@ export interface Grammar {
   readonly closers?: RegExp;
   /** How each engine that knows the format reads it. */
   readonly readings: Readonly<Partial<Record<Dialect, EngineReading>>>;
-  /** Whether calls inside the reasoning count. Default false. */
+  /** True if calls inside the reasoning count. Default false. */
   readonly readsReasoning?: boolean;
   /**
    * Finds every attempt to call a tool, in order and without overlap, including those that the engines

@@ -13,7 +13,7 @@ export interface ParseContext {
   readonly engineVersion: string;
   /** Tool name to its position in the request; the last one where a name is given twice. */
   readonly toolPositions: ReadonlyMap<string, number>;
-  /** Whether the engine is set to hand on calls to unknown tools. */
+  /** True if the engine is set to hand on calls to unknown tools. */
   readonly forwardUnknownTools: boolean;
   /** Special tokens of the model's vocabulary, in its order; empty where it is not known. */
   readonly vocabulary: readonly string[];
@@ -24,7 +24,7 @@ export interface ParseContext {
 /**
  * Reads the options of one parser call.
  *
- * @throws UsageError where the dialect does not know the engine release.
+ * @throws UsageError if the dialect does not know the engine release.
  */
 export function createParseContext(options: ParseOptions): ParseContext {
   const dialect = options.dialect ?? "sglang";

@@ -9,16 +9,18 @@ export interface ReleaseRule {
   readonly stops: readonly string[];
   /** True if white space around the text may be dropped when a call follows. Default false. */
   readonly strips?: boolean;
-  /** Whether everything is held back. Default false. */
+  /** True if everything is held back. Default false. */
   readonly holdsAll?: boolean;
   /**
-   * Whether a malformed call may make the engine move the text in front of it, or drop it; in a
+   * True if a malformed call may make the engine move the text in front of it, or drop it; in a
    * stream, what was released stands. Default false.
    */
   readonly mayRewrite?: boolean;
   /** A beginning of the text that holds back everything. */
   readonly startStop?: string;
-  /** Whether line breaks at the end of the text may be dropped when a call follows. Default false. */
+  /**
+   * True if line breaks at the end of the text may be dropped when a call follows. Default false.
+   */
   readonly dropsBreaks?: boolean;
 }
 
@@ -87,7 +89,7 @@ export class ReleasingStream implements ToolCallStream {
     return strips || dropsBreaks ? this.#holdSpace(usable) : usable;
   }
 
-  /** Whether nothing of a text that begins so may be released; it may only become clear later. */
+  /** True if nothing of a text that begins so may be released; it may only become clear later. */
   #holdsStart(text: string): boolean {
     const { startStop, strips } = this.#rule;
     const startsWithSpace = strips === true && isPythonSpace(text.charCodeAt(0));

@@ -29,11 +29,11 @@ interface ReasoningFormat {
   readonly markers: readonly string[];
   /** Literal that closes the reasoning, where it stands once, between two literals. */
   readonly closer?: string;
-  /** Whether the text begins inside the reasoning: `always` whatever is asked, or by default. */
+  /** True if the text begins inside the reasoning: `always` whatever is asked, or by default. */
   readonly forced?: "always" | "by-default" | "never";
-  /** Whether reasoning can be made the normal text where that is empty. Default true. */
+  /** True if reasoning can be made the normal text where that is empty. Default true. */
   readonly canSwap?: boolean;
-  /** Whether it is made so unless something else is asked. Default false. */
+  /** True if it is made so unless something else is asked. Default false. */
   readonly swapsByDefault?: boolean;
   /** How SGLang parts a text; absent where it has no such parser, and the text is parted as vLLM does. */
   readonly split?: (text: string, context: ReasoningContext) => ReasoningResult;

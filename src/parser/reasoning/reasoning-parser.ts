@@ -14,13 +14,16 @@ export interface ReasoningOptions {
    */
   readonly engineVersion?: string;
   /**
-   * Whether the text begins inside the reasoning, because the template opened it. Default: what the
+   * True if the text begins inside the reasoning, because the template opened it. Default: what the
    * engine does for the parser where nothing says otherwise.
    */
   readonly forceReasoning?: boolean;
-  /** Whether a tool-call parser reads the normal text afterwards. Default false. */
+  /** True if a tool-call parser reads the normal text afterwards. Default false. */
   readonly toolCallParserActive?: boolean;
-  /** Whether reasoning becomes the normal text where that would be empty. Default false, but for Ling 3. */
+  /**
+   * True if reasoning becomes the normal text where that would be empty. Default false, but for
+   * Ling 3.
+   */
   readonly forceNonemptyContent?: boolean;
   /**
    * How hard the model was asked to think, for formats whose tags tell (K2 Horizon: `high`, the default,

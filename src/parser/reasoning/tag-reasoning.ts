@@ -10,15 +10,15 @@ import { splitByTags, TagSplitter } from "./tag-splitter.ts";
 interface TagRow extends ReasoningTags {
   readonly name: string;
   readonly aliases?: readonly string[];
-  /** Whether its reasoning is always, by default, or never forced. Default: as asked. */
+  /** True if its reasoning is always, by default, or never forced. Default: as asked. */
   readonly forced?: "always" | "by-default" | "never";
   /** The release since which a tool call ends open reasoning. Default 2026-05. */
   readonly toolSince?: SglangVersion;
   /** The release since which it does not any more. */
   readonly toolUntil?: SglangVersion;
-  /** Whether reasoning without an answer is the answer unless something else is asked. */
+  /** True if reasoning without an answer is the answer unless something else is asked. */
   readonly swapsByDefault?: boolean;
-  /** Whether it was forced always up to 0.5.6. */
+  /** True if it was forced always up to 0.5.6. */
   readonly wasForced?: boolean;
 }
 

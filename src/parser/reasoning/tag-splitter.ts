@@ -117,7 +117,7 @@ export class TagSplitter implements ReasoningStream {
     this.#state = this.#isForced || this.#isOpened ? "reasoning" : "undecided";
   }
 
-  /** Whether the marker stands in what is not released, which then is the buffer. */
+  /** True if the marker stands in what is not released, which then is the buffer. */
   #find(marker: string): boolean {
     if (this.#buffer.includes(marker)) {
       this.#buffer = this.#held.join("") + this.#buffer;

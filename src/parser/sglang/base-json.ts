@@ -16,7 +16,7 @@ import { writeJson } from "../shared/json/write-json.ts";
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/base_format_detector.py`.
  *
- * @throws PythonError where an entry is no object (but in `next`), or its name cannot be a key.
+ * @throws PythonError if an entry is no object (but in `next`), or its name cannot be a key.
  */
 export function parseBaseJson(action: PyValue, context: ParseContext): CompatCall[] {
   if (!isPyList(action)) return parseEntry(action, context);
@@ -63,13 +63,13 @@ function baseToolIndex(name: string, context: ParseContext): number {
   return hidden ? -1 : (context.toolPositions.get(name) ?? -1);
 }
 
-/** Whether calls to unknown tools are handed on; SGLang can since November 2025. */
+/** True if calls to unknown tools are handed on; SGLang can since November 2025. */
 export function forwardsUnknown(context: ParseContext): boolean {
   return context.forwardUnknownTools && isSince(sglangVersion(context), "0.5.6");
 }
 
 /**
- * Whether the value is the name of a tool.
+ * True if the value is the name of a tool.
  *
  * @throws PythonError `TypeError` for a list or an object, which Python cannot look up.
  */

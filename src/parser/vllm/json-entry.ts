@@ -5,7 +5,7 @@ import type { VllmCall } from "./vllm-reading.ts";
 import { asName } from "./vllm-reading.ts";
 import { writeJson } from "../shared/json/write-json.ts";
 
-/** A decoded call as a dictionary. @throws PythonError `TypeError` where it is none. */
+/** A decoded call as a dictionary. @throws PythonError `TypeError` if it is none. */
 export function asEntry(value: PyValue): PyDict {
   if (isPyDict(value)) return value;
   throw new PythonError("TypeError", "a call must be an object");
@@ -14,7 +14,7 @@ export function asEntry(value: PyValue): PyDict {
 /**
  * The call of an entry that must have a name and one of the fields for its arguments.
  *
- * @throws PythonError where one is absent, or the name is no string.
+ * @throws PythonError if one is absent, or the name is no string.
  */
 export function callOfEntry(value: PyValue, ...fields: readonly string[]): VllmCall {
   const entry = asEntry(value);

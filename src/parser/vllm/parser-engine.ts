@@ -19,11 +19,11 @@ export type EngineState = "content" | "reasoning" | "preamble" | "name" | "argum
 /** What a literal does in a state. A literal that does nothing there is text. */
 export interface EngineStep {
   readonly to: EngineState;
-  /** Whether a call starts here. */
+  /** True if a call starts here. */
   readonly starts?: boolean;
-  /** Whether the call ends here, in formats where that is not every way out of it. */
+  /** True if the call ends here, in formats where that is not every way out of it. */
   readonly ends?: boolean;
-  /** Whether the literal itself belongs to the arguments. */
+  /** True if the literal itself belongs to the arguments. */
   readonly keeps?: boolean;
 }
 
@@ -34,21 +34,21 @@ export interface EngineTable {
   readonly steps: Readonly<
     Partial<Record<EngineState, Readonly<Partial<Record<string, EngineStep>>>>>
   >;
-  /** Whether calls to unknown tools are dropped, where the request has tools. Default false. */
+  /** True if calls to unknown tools are dropped, where the request has tools. Default false. */
   readonly dropsUnknownTools?: boolean;
-  /** Whether names lose the white space around them as soon as they are read. Default false. */
+  /** True if names lose the white space around them as soon as they are read. Default false. */
   readonly stripsNames?: boolean;
-  /** Whether a stream must hold everything back. Default false. */
+  /** True if a stream must hold everything back. Default false. */
   readonly holdsAll?: boolean;
   /** What the engine is given instead of the text. */
   readonly prepare?: (text: string) => string;
-  /** Whether the text around the calls is lost, given the reasoning. */
+  /** True if the text around the calls is lost, given the reasoning. */
   readonly losesContent?: (reasoning: string) => boolean;
   /** Walks through the text where literals and steps cannot tell how calls begin and end. */
   readonly walk?: (text: string) => EngineWalk;
   /** The call's name, given what stands where names do, and the arguments. Default the former. */
   readonly readName?: (header: string, body: string) => string;
-  /** Whether a call counts that has no name. Default false. */
+  /** True if a call counts that has no name. Default false. */
   readonly allowsNoName?: boolean;
   /**
    * The arguments, or the text that is handed on as them; `properties` are those of the tool that the
@@ -57,9 +57,9 @@ export interface EngineTable {
   readonly convertArguments: (body: string, properties: () => PyDict) => PyDict | string;
   /** What the arguments become, given the tool's properties. */
   readonly adaptArguments?: (values: PyDict, properties: PyDict) => PyDict;
-  /** Whether white space around the text is kept beside calls, too. Default false. */
+  /** True if white space around the text is kept beside calls, too. Default false. */
   readonly keepsSpace?: boolean;
-  /** Whether text that is nothing but white space is kept beside calls, too. Default false. */
+  /** True if text that is nothing but white space is kept beside calls, too. Default false. */
   readonly keepsBlank?: boolean;
   /** What is made of the text around the calls, such as to take off half a marker at its end. */
   readonly cutContent?: (content: string) => string;
@@ -69,7 +69,7 @@ export interface EngineTable {
 interface Slot {
   name: string;
   body: string;
-  /** Whether neither arguments nor its end were seen, so that the text behind it is not lost. */
+  /** True if neither arguments nor its end were seen, so that the text behind it is not lost. */
   isOpen?: boolean;
   /** Whose schema tells how the arguments convert. Default the call's own name. */
   readonly schemaName?: string;
@@ -164,7 +164,7 @@ function isKnown(name: string, { tools }: ParseContext, table: EngineTable): boo
   return tools.some((tool) => tool.name === name);
 }
 
-/** @throws PythonError where the name is no string, or the tool's schema is no object. */
+/** @throws PythonError if the name is no string, or the tool's schema is no object. */
 function readSlot(slot: Slot, context: ParseContext, table: EngineTable): VllmCall[] {
   const name = pythonStrip(slot.name);
   const isBlank = pythonStrip(slot.body) === "";

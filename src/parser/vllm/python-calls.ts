@@ -34,7 +34,7 @@ function readNewArgument(node: Expression): PyValue {
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/utils.py` (`handle_single_tool`).
  *
- * @throws PythonError where it is none, or a name or an argument is not plain.
+ * @throws PythonError if it is none, or a name or an argument is not plain.
  */
 export function readVllmPythonCalls(source: string, context: ParseContext): VllmCall[] {
   return readVllmCallList(parseFirstStatement(source), context);
@@ -43,7 +43,7 @@ export function readVllmPythonCalls(source: string, context: ParseContext): Vllm
 /**
  * The calls of a statement that must be a list of them.
  *
- * @throws PythonError where it is none, or a name or an argument is not plain.
+ * @throws PythonError if it is none, or a name or an argument is not plain.
  */
 export function readVllmCallList(
   list: Expression | undefined,

@@ -18,7 +18,7 @@ import { isFiniteJson } from "../shared/json/is-finite-json.ts";
 /**
  * The schemas of a tool's parameters; none where there is no such tool.
  *
- * @throws PythonError where the tool's schema is no object.
+ * @throws PythonError if the tool's schema is no object.
  */
 export function findVllmProperties(name: string, { tools }: ParseContext): PyDict {
   const tool = tools.find((candidate) => candidate.name === name);

@@ -21,8 +21,8 @@ const open = `${prefix}[`;
 const close = "<|tools_suffix|>";
 
 /**
- * SGLang's detector for Apertus: lists of `{name: arguments}`. The text outside the blocks is kept; a
- * block that cannot be read ends it all.
+ * SGLang's detector for Apertus: lists of `{name: arguments}`. The text outside the blocks is kept.
+ * A block that cannot be read ends the search.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/apertus2509_detector.py`.
  */
@@ -70,7 +70,7 @@ function readBlocks({ span, inner, innerStart }: Frame): Block[] {
   return blocksOfPayload(payload);
 }
 
-/** The entries as `{"name": …, "arguments": …}`. */
+/** Rewrites the entries as `{"name": …, "arguments": …}`. */
 function renameFields(value: PyValue): PyValue {
   if (!isPyList(value)) return value;
   return value.map((entry) => {

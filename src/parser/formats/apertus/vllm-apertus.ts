@@ -34,7 +34,7 @@ function extract(text: string): VllmExtraction | undefined {
   return { content: parts.filter((part) => part !== "").join("\n"), calls };
 }
 
-/** The JSON at the start of the block, completed where it is cut off, and what follows it. */
+/** Reads the JSON at the start of the block, completed if it is cut off, and the text after it. */
 function readPayload(body: string): { value: PyValue; trailing: string } {
   const text = pythonLstrip(body);
   const whole = catchPython(() => decodePythonJsonAt(text, 0), "JSONDecodeError");
@@ -43,7 +43,7 @@ function readPayload(body: string): { value: PyValue; trailing: string } {
 }
 
 /**
- * vLLM's parser for Apertus: the first block; JSON that is cut off is completed.
+ * vLLM's parser for Apertus: reads the first block and completes JSON that is cut off.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/apertus_tool_parser.py`.
  */

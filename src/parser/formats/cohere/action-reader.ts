@@ -1,10 +1,10 @@
 import { JsonEnd } from "./json-end.ts";
 import { rustSpace } from "../../shared/text/rust-space.ts";
 
-/** A call as it was written: nothing in it is read as JSON. */
+/** A call as it was written. Nothing in it is read as JSON. */
 export interface CohereCall {
   readonly name: string;
-  /** Empty where the call has no parameters. */
+  /** Empty if the call has no parameters. */
   readonly argumentsText: string;
 }
 
@@ -21,12 +21,12 @@ const parametersStart = new RegExp(`"parameters":${rustSpace}*`, "g");
 const filledParameters = new RegExp(`"parameters":${rustSpace}*\\{${rustSpace}*"`, "g");
 const lineParts = new RegExp(`(\n)|(${rustSpace})|(?:(?!${rustSpace})[^])+`, "g");
 
-/** How far lines of the parameters are moved to the left. */
+/** The most columns that a line of the parameters is moved to the left. */
 const indentation = 8;
 
 /**
- * Reads the calls in the action blocks of a turn, which may be broken anywhere: an id, then the first
- * name behind it, then its parameters, whatever stands between.
+ * Reads the calls in the action blocks of a turn, which may be broken anywhere: an id, the first
+ * name after it, and then its parameters. Any text may stand between them.
  *
  * **Source:** cohere-ai/melody, `src/parsing/action_filter.rs`; PyPI's `cohere_melody` 0.15.3.
  */
@@ -38,19 +38,19 @@ export class ActionReader {
   #droppedSpaces = 0;
   #isLineBegun = false;
 
-  /** The calls of which anything was said. */
+  /** The calls of which at least one part was read. */
   get calls(): readonly CohereCall[] {
     return [...this.#calls.values()];
   }
 
-  /** Reads the text of one block, or what is left of it at a special token. */
+  /** Reads the text of one block, or the rest of it up to a special token. */
   read(text: string): void {
     if (text.endsWith("\\")) return;
     const piece = new Piece(text);
     while (this.#step(piece));
   }
 
-  /** Whether there was something to read. */
+  /** Reads the next part; false if no part is left. */
   #step(piece: Piece): boolean {
     if (piece.isAtEnd) return false;
     switch (this.#place) {
@@ -88,7 +88,7 @@ export class ActionReader {
     return this.#enter("behind-name", true);
   }
 
-  /** Parameters count wherever they stand behind the name, in another call as well. */
+  /** Reads parameters anywhere after the name, even inside another call. */
   #readBehindName(piece: Piece): boolean {
     if (piece.holds(filledParameters)) {
       return this.#enter("parameters", piece.skipPast(parametersStart));
@@ -118,7 +118,7 @@ export class ActionReader {
     if (kept !== "") this.#open().argumentsText += kept;
   }
 
-  /** White space at the start of a line is dropped up to a limit, line breaks apart. */
+  /** Drops white space at the start of each line, up to a limit. */
   #unindent(text: string): string {
     return text.replaceAll(lineParts, (part, lineBreak?: string, space?: string) => {
       if (lineBreak !== undefined) {
@@ -143,11 +143,13 @@ export class ActionReader {
   }
 }
 
-/** A text that is read from left to right; time is linear in it, however often it is searched. */
+/** A text that is read from left to right, in linear time for any number of searches. */
 class Piece {
   readonly #text: string;
   #position = 0;
-  /** Where each pattern stands next; it is sought again only when that was passed. */
+  /**
+   * The next match of each pattern. A pattern is searched again only after its match was passed.
+   */
   readonly #next = new Map<RegExp, number>();
 
   constructor(text: string) {
@@ -175,7 +177,7 @@ class Piece {
     return place !== Infinity;
   }
 
-  /** Goes behind the next match, if there is one. */
+  /** Moves past the next match, if there is one. */
   skipPast(pattern: RegExp): boolean {
     pattern.lastIndex = this.#position;
     if (!pattern.test(this.#text)) return false;
@@ -190,7 +192,7 @@ class Piece {
     return true;
   }
 
-  /** What stands before the next quote that is not escaped. */
+  /** Takes the text before the next quote that is not escaped. */
   takeQuoted(): string | undefined {
     let isEscaped = false;
     for (let index = this.#position; index < this.#text.length; index++) {

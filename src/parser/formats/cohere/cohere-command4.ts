@@ -15,8 +15,8 @@ import { sglangVersion } from "../../sglang/sglang-version.ts";
 import { cohereReading } from "./vllm-cohere.ts";
 
 /**
- * SGLang's detector for Cohere Command A. Only the first block is read; JSON that is cut off is
- * completed.
+ * SGLang's detector for Cohere Command A. Reads the first block only, and completes JSON that is
+ * cut off.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/cohere_command4_detector.py`.
  */
@@ -46,7 +46,9 @@ function readPayload(body: string, context: ParseContext): PyValue | undefined {
   }
 }
 
-/** Cohere's names of the fields, as the other formats call them; what is no object is dropped. */
+/**
+ * Renames Cohere's fields to those of the other formats, and drops entries that are not objects.
+ */
 function normalize(payload: PyValue): PyValue {
   const entries = isPyDict(payload) ? [payload] : payload;
   if (!isPyList(entries)) return [];

@@ -8,9 +8,9 @@ const textClose = "<|END_TEXT|>";
 const actionOpen = "<|START_ACTION|>";
 
 /**
- * Cohere Command A: everything up to the end of thinking, the text block or the action block is
- * reasoning; of what follows only the text block, or all of it where there is an action block, is
- * normal text.
+ * Cohere Command A. Everything up to the end of thinking, the text block or the action block is
+ * reasoning. Of the rest, the normal text is the text block, or everything if there is an action
+ * block.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py`
  * (`CohereCommand4Detector`).
@@ -30,7 +30,7 @@ export const cohereCommand4Reasoning = defineReasoning({
   },
 });
 
-/** Cohere Command A (03-2025), which only vLLM knows. */
+/** Cohere Command A (03-2025), which only vLLM has. */
 export const cohereCommand3Reasoning = defineReasoning({
   name: "cohere_command3",
   markers: [open],

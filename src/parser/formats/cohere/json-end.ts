@@ -1,6 +1,6 @@
 /**
- * Finds where a JSON value ends that may arrive in pieces: the shortest beginning of everything
- * pushed that is valid JSON. Of a number that is its first digit.
+ * Finds the end of a JSON value that may arrive in pieces: the shortest prefix of everything pushed
+ * that is valid JSON. For a number that is its first digit.
  *
  * **Source:** `serde_json::from_str`, tried on each beginning (nesting below 128, finite numbers,
  * no surrogate without its other half).
@@ -12,10 +12,12 @@ export class JsonEnd {
   #deepest = 0;
   #inString = false;
   #isEscaped = false;
-  /** What there is of a literal, or of a negative number. */
+  /** The part of a literal, or of a negative number, that was read. */
   #scalar = "";
 
-  /** The place in the piece behind the value, or -1 where it is not there yet, or never will be. */
+  /**
+   * Returns the place in the piece after the value, or -1 if the value does not end in this piece.
+   */
   push(piece: string): number {
     if (this.#state === "never") return -1;
     for (let index = 0; index < piece.length; index++) {
@@ -28,7 +30,7 @@ export class JsonEnd {
     return -1;
   }
 
-  /** Whether the value can end with this character. */
+  /** True if the value can end with this character. */
   #closes(character: string): boolean {
     switch (this.#state) {
       case "before":
@@ -90,7 +92,7 @@ export class JsonEnd {
   }
 }
 
-/** How deep serde_json does not go any more. */
+/** The depth at which serde_json refuses a value. */
 const maxDepth = 128;
 
 function isStrictJson(text: string): boolean {

@@ -5,10 +5,10 @@ import { ActionReader } from "./action-reader.ts";
 import { rustTrimEnd, rustTrimStart } from "../../shared/text/rust-space.ts";
 import { stripCitations } from "./strip-citations.ts";
 
-/** The two formats: Command A, and Command A+ (whose turns begin in the reasoning). */
+/** The two formats: Command A, and Command A+, whose turns begin in the reasoning. */
 export type CohereFormat = "command3" | "command4";
 
-/** A turn, taken apart. */
+/** The parts of a turn. */
 interface CohereTurn {
   readonly reasoning: string;
   readonly content: string;
@@ -41,8 +41,8 @@ const formats: Readonly<
 };
 
 /**
- * Where the reasoning that a turn begins with ends: at the token that ends it, or with the text. 0 where
- * the turn begins with something else.
+ * Returns the end of the reasoning that a turn begins with: the token that ends it, or the end of
+ * the text. 0 if the turn does not begin with reasoning.
  */
 export function findReasoningEnd(text: string, format: CohereFormat): number {
   const { start, tokens } = formats[format];
@@ -57,12 +57,12 @@ export function findReasoningEnd(text: string, format: CohereFormat): number {
 }
 
 /**
- * Reads a whole turn as vLLM does, which leaves it to Cohere's own package.
+ * Reads a complete turn as vLLM does, which uses Cohere's own package.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/parser/cohere_command.py`; cohere-ai/melody,
  * `src/parsing/filter.rs`, and the results of PyPI's `cohere_melody` 0.15.3.
  *
- * @throws PythonError for half of a surrogate pair: the package takes UTF-8.
+ * @throws PythonError for half of a surrogate pair, because the package takes UTF-8.
  */
 export function readCohereTurn(text: string, format: CohereFormat): CohereTurn {
   if (/\p{Surrogate}/u.test(text)) throw new PythonError("ValueError", "surrogates not allowed");
@@ -96,9 +96,10 @@ export function readCohereTurn(text: string, format: CohereFormat): CohereTurn {
 }
 
 /**
- * A text without the marks of its citations.
+ * Returns the text without citation marks.
  *
- * @param waits - Whether what may go on as a mark is looked at again; else it is dropped behind other text.
+ * @param waits - True if an incomplete mark is kept for later; otherwise it is dropped if other
+ *   text precedes it.
  */
 function showText(text: string, waits: boolean): string {
   const { text: shown, length, isCited, isOpen } = stripCitations(text);

@@ -4,8 +4,8 @@ import type { CohereFormat } from "./read-cohere-turn.ts";
 import { findReasoningEnd, readCohereTurn } from "./read-cohere-turn.ts";
 
 /**
- * vLLM's reasoning of a Cohere turn. The normal text is the answer; where a tool-call parser reads it
- * afterwards, it is what that one gives the same answer and the same calls for.
+ * vLLM's reasoning of a Cohere turn. The normal text is the answer. If a tool-call parser reads it
+ * afterwards, it is a text from which that parser gets the same answer and the same calls.
  */
 export function splitCohere(
   text: string,
@@ -16,11 +16,11 @@ export function splitCohere(
     const turn = readCohereTurn(text, format);
     if (!toolCallParserActive) return { reasoning: turn.reasoning, normalText: turn.content };
     const rest = text.slice(findReasoningEnd(text, format));
-    // Reasoning that ends in an empty block changes what stands behind it.
+    // Reasoning that ends in an empty block changes the text after it.
     const isSame = readCohereTurn(rest, format).content === turn.content;
     return { reasoning: turn.reasoning, normalText: isSame ? rest : text };
   } catch (error) {
-    // Text that the package does not take is handed on as it is.
+    // Text that the package refuses is returned unchanged.
     if (error instanceof PythonError) return { reasoning: "", normalText: text };
     throw error;
   }

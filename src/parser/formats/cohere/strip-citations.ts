@@ -3,20 +3,20 @@ import { holdBackLength } from "../../hold-back.ts";
 const open = "<co>";
 const close = "</co: ";
 
-/** What is shown of a text with citations, and how much of it that accounts for. */
+/** The visible text of a text with citations, and the length of the text that was read for it. */
 interface CitedText {
   readonly text: string;
-  /** How many units of the text were read. */
+  /** The count of UTF-16 code units that were read. */
   readonly length: number;
-  /** Whether something was cited. */
+  /** True if the text contains a citation. */
   readonly isCited: boolean;
-  /** Whether the rest begins with a citation that is not closed, whose text is shown already. */
+  /** True if the rest begins with an unclosed citation whose text is visible already. */
   readonly isOpen: boolean;
 }
 
 /**
- * Takes the marks of citations, `<co>…</co: 0:[1]>`, out of a text. What may be the beginning of one
- * is left unread, and so is everything from a closing mark on that nothing opens.
+ * Removes citation marks, `<co>…</co: 0:[1]>`, from a text. An incomplete mark at the end is left
+ * unread, and so is everything from a closing mark without an opening one.
  *
  * **Source:** cohere-ai/melody, `src/parsing/citations_filter.rs`; PyPI's `cohere_melody` 0.15.3.
  */
@@ -48,7 +48,7 @@ export function stripCitations(text: string): CitedText {
   }
 }
 
-/** Where the next closing mark stands; `end` is -1 where it is not whole. */
+/** Finds the next closing mark; `end` is -1 if it is incomplete. */
 function findClosing(text: string, from: number): { readonly start: number; readonly end: number } {
   const start = text.indexOf(close, from);
   if (start === -1) {

@@ -6,7 +6,10 @@ import { cohereOpen, findCohereBlocks } from "./blocks.ts";
 import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 
-/** vLLM's reading of one of Cohere's formats: reasoning is no text, whichever parsers were chosen. */
+/**
+ * vLLM's reading of one of Cohere's formats. Reasoning is never part of the text, with any
+ * reasoning parser.
+ */
 export function cohereReading(format: CohereFormat): EngineReading {
   return sinceVllm033(
     vllmReading({
@@ -16,7 +19,9 @@ export function cohereReading(format: CohereFormat): EngineReading {
   );
 }
 
-/** Cohere Command A (03-2025): calls as in Command A+, answers between other tokens. */
+/**
+ * Cohere Command A (03-2025): writes calls as Command A+ does, and answers between other tokens.
+ */
 export const cohereCommand3 = defineParser({
   name: "cohere_command3",
   markers: [cohereOpen],

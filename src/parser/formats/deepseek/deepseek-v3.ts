@@ -26,7 +26,9 @@ interface CallParts {
   readonly json: string;
 }
 
-/** How a DeepSeek release writes a call between its tags; `undefined` where it is not written so. */
+/**
+ * Splits the inside of a call as a DeepSeek release writes it; `undefined` if it has another form.
+ */
 type SplitCall = (inner: string) => CallParts | undefined;
 
 /** V3 and R1: `function<｜tool▁sep｜>name`, then the arguments in a fenced block. */
@@ -74,7 +76,7 @@ function readBlock({ span, inner }: Frame, split: SplitCall): Block[] {
   return [{ span, name: parts.name, argumentValue: json.value }];
 }
 
-/** What tells the formats apart. */
+/** The differences between the formats. */
 interface DeepseekFormat {
   readonly name: string;
   readonly begins: RegExp;
@@ -83,7 +85,7 @@ interface DeepseekFormat {
   readonly vllmName: string;
 }
 
-/** One DeepSeek format; whatever goes wrong in any call loses all calls of the turn. */
+/** Defines the parser of one DeepSeek format. Any error in any call loses all calls of the turn. */
 function defineDeepseek({ name, begins, split, vllm, vllmName }: DeepseekFormat): ToolCallParser {
   return defineParser({
     name,

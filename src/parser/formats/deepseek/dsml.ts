@@ -24,15 +24,15 @@ import { vllmDeepseekV32, vllmDeepseekV4, vllmDeepseekV41 } from "./vllm-dsml.ts
 import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 import { callsNamed } from "../../sglang/base-json.ts";
 
-/** What tells the formats apart: the names of their tags. */
+/** The names of the tags, in which the formats differ. */
 interface DsmlTags {
-  /** The tag around all calls; names may begin with a space. */
+  /** The tag around all calls. Names may begin with a space. */
   readonly section: string;
   readonly invoke: string;
   readonly parameter: string;
 }
 
-/** How a format's tags are found. */
+/** The tags of a format as they are searched. */
 interface DsmlMarkup {
   readonly open: string;
   readonly close: string;
@@ -62,7 +62,7 @@ function markupOf({ section, invoke, parameter }: DsmlTags): DsmlMarkup {
   };
 }
 
-/** A call as it stands in the text. */
+/** A call and its place in the text. */
 interface Invoke {
   readonly name: string;
   readonly body: string;
@@ -100,10 +100,10 @@ interface ReadBody {
 }
 
 /**
- * The arguments of a call: its whole body where that is an object, or its parameters, each of which
- * says itself whether it is a string.
+ * Reads the arguments of a call: its body if that is an object, or its parameters, each of which
+ * declares whether it is a string.
  *
- * @throws PythonError for a body in braces that is no JSON.
+ * @throws PythonError for a body in braces that is not JSON.
  */
 function readBody(body: string, markup: DsmlMarkup, isStrict: boolean): ReadBody {
   const parse = isStrict ? parseWithoutConstants : parsePythonJson;
@@ -131,19 +131,23 @@ function readBody(body: string, markup: DsmlMarkup, isStrict: boolean): ReadBody
   return { value: values, rest: rest.join(""), isJson: false };
 }
 
-/** @throws PythonError `ValueError` also for `NaN` and `Infinity`. */
+/**
+ * Reads JSON strictly.
+ *
+ * @throws PythonError `ValueError` also for `NaN` and `Infinity`.
+ */
 function parseWithoutConstants(text: string): PyValue {
   const value = parsePythonJson(text);
   if (hasJsonConstants(text)) throw new PythonValueError("Invalid JSON constant");
   return value;
 }
 
-/** SGLang up to August 2026: sections only, and one bad call takes all with it. */
+/** SGLang up to August 2026: reads sections only, and one bad call loses all calls. */
 function detectSections(text: string, context: ParseContext, markup: DsmlMarkup): EngineResult {
   const first = text.indexOf(markup.open);
   if (first === -1) return { normalText: text, calls: [] };
   const sections = betweenTags(text, markup.open, markup.close);
-  // Releases before read the first section only.
+  // Earlier releases read the first section only.
   const read = isSince(sglangVersion(context), "2026-08") ? sections : sections.slice(0, 1);
   const calls = read
     .flatMap((section) => findInvokes(section, markup))
@@ -170,7 +174,7 @@ function detectCalls(text: string, context: ParseContext, markup: DsmlMarkup): E
   return { normalText: withoutBreaks(text.slice(0, end)), calls };
 }
 
-/** An object that is none, or a parameter that is not written as one. */
+/** True for JSON that is not an object, and for a parameter in the wrong form. */
 function isMalformed({ value, rest, isJson }: ReadBody): boolean {
   if (isJson) return !isPyDict(value);
   const isEmpty = isPyDict(value) && value.size === 0;
@@ -181,7 +185,7 @@ function toCalls(name: string, value: PyValue, context: ParseContext): CompatCal
   return callsNamed(name, value, context);
 }
 
-/** Where the first tag begins, an end tag included. */
+/** The start of the first tag, which may be a closing tag. */
 function startOfMarkup(text: string): number {
   const index = text.indexOf(token);
   if (text.slice(Math.max(0, index - 2), index) === "</") return index - 2;
@@ -243,7 +247,7 @@ function checkStructure({ body, closed }: Invoke, markup: DsmlMarkup): Diagnosti
   return openCount === closeCount ? undefined : malformed(`expected ${markup.parameterClose}`);
 }
 
-/** One of DeepSeek's formats; the one that came last has no vLLM parser of its own name. */
+/** One of DeepSeek's formats. */
 interface DsmlFormat extends DsmlTags {
   readonly name: string;
   readonly vllm?: EngineReading;

@@ -8,16 +8,19 @@ const close = "<｜tool▁call▁end｜>";
 const separator = "<｜tool▁sep｜>";
 const fence = "```json\n";
 
-/** A call that a line holds, and where it ends. */
+/** A call, and its end in the text. */
 interface FoundCall extends VllmCall {
-  /** What stands before the name; the schema of a call allows `function` only. */
+  /** The text before the name. vLLM accepts `function` only. */
   readonly type: string;
   readonly end: number;
 }
 
 type FindCall = (text: string, start: number) => FoundCall | undefined;
 
-/** V3 and R1: type, separator and name on one line, then arguments in a fence, up to 0.24 on one line. */
+/**
+ * V3 and R1: type, separator and name on one line, then arguments in a fence. Up to 0.24 the
+ * arguments must be on one line.
+ */
 const findFenced = (text: string, start: number, isOneLine: boolean): FoundCall | undefined => {
   const headEnd = text.indexOf("\n", start);
   if (headEnd === -1 || !text.startsWith(fence, headEnd + 1)) return undefined;
@@ -52,7 +55,7 @@ const findPlain: FindCall = (text, start) => {
   };
 };
 
-/** V3.1 since 0.33: arguments may stand on several lines. */
+/** V3.1 since 0.33: arguments may span several lines. */
 const findLines: FindCall = (text, start) => {
   const lineEnd = text.indexOf("\n", start);
   const nameEnd = text.indexOf(separator, start);
@@ -74,7 +77,7 @@ function findCalls(text: string, find: FindCall): FoundCall[] {
   while (start !== -1) {
     const call = find(text, start + open.length);
     if (call !== undefined) calls.push(call);
-    // Where one call of a line is none, no later one of it is.
+    // If one call on a line is malformed, no later call on that line can match.
     const lineEnd = text.indexOf("\n", start);
     const next = call?.end ?? (lineEnd === -1 ? text.length : lineEnd);
     start = text.indexOf(open, next);
@@ -97,15 +100,15 @@ function defineReading(find: FindCall, keepsTail: boolean) {
   });
 }
 
-/** What follows the last end of a section. */
+/** The text after the last end of a section. */
 function textAfter(text: string): string {
   const end = text.lastIndexOf(sectionClose);
   return end === -1 ? "" : text.slice(end + sectionClose.length);
 }
 
 /**
- * vLLM's parser for DeepSeek V3 and R1. The arguments are passed on as they are written, but up
- * to 0.24 must stand on one line.
+ * vLLM's parser for DeepSeek V3 and R1. The arguments are passed on unchanged, but up to 0.24 they
+ * must be on one line.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/deepseekv3_tool_parser.py`.
  */
@@ -115,8 +118,8 @@ export const vllmDeepseekV3 = byVersion(
 );
 
 /**
- * vLLM's parser for DeepSeek V3.1. The arguments are passed on as they are written, but must stand on
- * one line.
+ * vLLM's parser for DeepSeek V3.1. The arguments are passed on unchanged, but up to 0.24 they must
+ * be on one line.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/deepseekv31_tool_parser.py`.
  */

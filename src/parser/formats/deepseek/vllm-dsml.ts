@@ -15,7 +15,7 @@ import { byVersion, sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts
 import { writeJson } from "../../shared/json/write-json.ts";
 import { findByHead } from "../../shared/tags/between-tags.ts";
 
-/** Not ASCII's: a constant, so that the patterns can be written in ASCII alone. */
+/** The bar is outside ASCII. A constant lets the patterns be written in ASCII alone. */
 const bar = "｜";
 const invokeHead = unicodePattern(String.raw`<${bar}DSML${bar}invoke\s+name="([^"]+)"\s*>`, "g");
 const invokeClose = "</｜DSML｜invoke>";
@@ -53,7 +53,10 @@ function readArguments(body: string, name: string, context: ParseContext): PyDic
   return unwrap(values, properties);
 }
 
-/** Arguments that a model wrapped once more in `arguments` or `input`, which the tool does not have. */
+/**
+ * Unwraps arguments that a model wrapped once more in `arguments` or `input`, if the tool has no
+ * such parameter.
+ */
 function unwrap(values: PyDict, properties: PyDict): PyDict {
   const [wrapper] = values.keys();
   const isWrapper = wrapper === "arguments" || wrapper === "input";
@@ -75,7 +78,10 @@ function defineReading(section: string): EngineReading {
   });
 }
 
-/** The arguments as since 0.33: a value that is not said to be a string is JSON, where it can be. */
+/**
+ * Reads the arguments as vLLM does since 0.33: a value that is not marked as a string is read as
+ * JSON, if it is JSON.
+ */
 function readParameters(body: string, gap: string): PyDict {
   const values = new Map<string, PyValue>();
   const tag = `｜DSML｜${gap}parameter`;
@@ -98,7 +104,7 @@ function readParameters(body: string, gap: string): PyDict {
   return values;
 }
 
-/** `gap` stands in front of the names of tags. */
+/** vLLM's reading since 0.33. `gap` is the text before the names of tags. */
 function newReading(
   section: string,
   more: EngineTable["steps"],
@@ -138,8 +144,8 @@ function newReading(
 }
 
 /**
- * vLLM's parser for DeepSeek V3.2: everything must be closed; values that are no strings are read by
- * the tool's schema.
+ * vLLM's parser for DeepSeek V3.2: everything must be closed, and values that are not strings are
+ * read by the tool's schema.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/deepseekv32_tool_parser.py`.
  */
@@ -163,7 +169,7 @@ export const vllmDeepseekV4 = byVersion(
   ]),
 );
 
-/** vLLM's parser for DeepSeek V4.1: as for V4, with a space in front of the names of tags. */
+/** vLLM's parser for DeepSeek V4.1: as for V4, with a space before the names of tags. */
 export const vllmDeepseekV41 = sinceVllm033(
   newReading(" calls", thinking, ["<｜DSML｜ calls>"], " "),
 );

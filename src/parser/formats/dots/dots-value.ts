@@ -11,13 +11,16 @@ import { catchPython } from "../../shared/python/python-catch.ts";
 import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-number.ts";
 import { propertiesOfSchema } from "../../sglang/sglang-parameters.ts";
 
-/** How deep references and alternatives are followed. */
+/** The most references and alternatives that are followed in a row. */
 const maxDepth = 10;
-/** Schemas that one parameter leads through at most: one from outside can double with each reference. */
+/**
+ * The most schemas that are visited for one parameter. In a schema from outside they can double
+ * with each reference.
+ */
 const maxSteps = 5_000;
 
 /**
- * The value of a parameter, read as the first type that its schema names, through references.
+ * Reads a parameter's value as the first type that its schema names, following references.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/dots_detector.py`.
  */

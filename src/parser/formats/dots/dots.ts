@@ -36,8 +36,8 @@ interface NamedElement {
 }
 
 /**
- * SGLang's detector for dots: elements, or else one JSON object a block. JSON is not repaired, as where
- * the engine runs without the package `json_repair`, which it does not install.
+ * SGLang's detector for dots: reads elements, or else one JSON object in each block. JSON is not
+ * repaired, as in an engine without the optional package `json_repair`.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/dots_detector.py`.
  */
@@ -51,7 +51,7 @@ function detect(text: string, context: ParseContext): EngineResult {
 }
 
 /**
- * vLLM's parser for dots: where no tool is called, the text stays as it is.
+ * vLLM's parser for dots. If it finds no call, the text stays unchanged.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/dots_tool_parser.py`.
  */
@@ -74,14 +74,18 @@ function extractForVllm(text: string, context: ParseContext): VllmExtraction | u
   }
 }
 
-/** What loses a block alone. */
+/** The exceptions that lose one block only. */
 const skipped = ["ValueError", "TypeError"] as const;
 
 function readCalls(content: string, context: ParseContext): CompatCall[] {
   return readEntries(content, context).flatMap((entry) => parseBaseJson(entry, context));
 }
 
-/** @throws PythonError where the JSON of a block cannot be read. */
+/**
+ * Reads the calls of a block as dictionaries.
+ *
+ * @throws PythonError if the JSON of a block cannot be read.
+ */
 function readEntries(content: string, context: ParseContext): PyDict[] {
   if (content.startsWith("<invoke")) {
     return findElements(content, invokeHead, "</invoke>").map(
@@ -96,7 +100,10 @@ function readEntries(content: string, context: ParseContext): PyDict[] {
   return isPyDict(payload) ? [payload] : [];
 }
 
-/** The elements that are closed, in order; their names end with the tag, quotes around them do not count. */
+/**
+ * Finds the closed elements, in order. A name reaches to the end of the tag, without the quotes
+ * around it.
+ */
 function findElements(text: string, head: RegExp, elementClose: string): NamedElement[] {
   const found: NamedElement[] = [];
   const pattern = new RegExp(head);

@@ -13,7 +13,7 @@ const close = "</tool_call>";
 const opened = unicodePattern(String.raw`<tool_call>\s*\{`, "g");
 const spaceAtEnd = unicodePattern(String.raw`\s$`, "");
 
-/** The objects between tags: each begins with its brace, and ends with one before a closing tag. */
+/** Finds the objects between tags: each reaches from its brace to a brace before a closing tag. */
 function findObjects(text: string): string[] {
   const ends = indexesOf(text, close).flatMap((place) => {
     let end = place;
@@ -45,7 +45,7 @@ function extract(text: string): VllmExtraction {
 }
 
 /**
- * Ernie 4.5: JSON objects between tags; one that is no JSON loses all calls.
+ * Ernie 4.5: JSON objects between tags. One that is not JSON loses all calls.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/ernie45_tool_parser.py`.
  */

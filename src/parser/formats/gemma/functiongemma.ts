@@ -21,7 +21,7 @@ interface WrittenCall {
   readonly body: string;
 }
 
-/** The calls that are closed, and the first that is not, which takes the rest. */
+/** Finds the closed calls, and the first unclosed one, which takes the rest of the text. */
 function findCalls(text: string): WrittenCall[] {
   const found: WrittenCall[] = [];
   const pattern = new RegExp(head);
@@ -35,7 +35,7 @@ function findCalls(text: string): WrittenCall[] {
   return found;
 }
 
-/** Names, a colon, and values between escape tokens. */
+/** Reads keys and values: a name, a colon, and a value between escape tokens. */
 function readArguments(body: string): PyDict {
   const values = new Map<string, PyValue>();
   const parts = body.split(escape);

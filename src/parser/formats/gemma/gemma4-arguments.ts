@@ -7,15 +7,18 @@ import { skipCharacters } from "../../shared/text/skip-characters.ts";
 
 const quote = '<|"|>';
 
-/** Deeper values are refused, as Python's recursion limit does. */
+/** The deepest nesting that is read, as Python's recursion limit does. */
 const MAX_DEPTH = 512;
 
-/** How often, in multiples of the text, nested values may be read again, so that time stays linear. */
+/**
+ * The most times, in multiples of the text's length, that nested values may be read again. It keeps
+ * the time linear.
+ */
 const MAX_READS = 64;
 
 /**
- * Reads the arguments of a Gemma 4 call: keys, colons and values, where strings stand between `<|"|>`
- * and everything else that is no number or boolean is text.
+ * Reads the arguments of a Gemma 4 call: keys, colons and values. Strings stand between `<|"|>`;
+ * any other value is a number, a boolean or text.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/gemma4_detector.py`.
  *
@@ -26,15 +29,18 @@ export function parseGemmaArguments(text: string): PyValue {
 }
 
 /**
- * Where the brace closes that stands open before the text: the place of the closing brace, `undefined`
- * where there is none. Braces in strings do not count.
+ * Finds the closing brace of an object whose opening brace precedes the text; `undefined` if it is
+ * missing. Braces in strings do not count.
  */
 export function findGemmaBraceEnd(text: string): number | undefined {
   const end = findGemmaEnd(text, 0, { bracket: "{", skipsStrings: true });
   return end.closed ? end.index - 1 : undefined;
 }
 
-/** Scans from behind an opening bracket to behind its closing one, or to the end of the text. */
+/**
+ * Finds the place after the bracket that closes an opening bracket before `start`, or the end of
+ * the text.
+ */
 export function findGemmaEnd(
   text: string,
   start: number,
@@ -93,7 +99,7 @@ class GemmaReader {
       if (index >= text.length) return items;
       const item = this.#readItem(text, index, { depth, stops: ",]", skipsStrings: false });
       items.push(item.value);
-      // A bracket that closes nothing would be read for ever.
+      // A stray closing bracket would be read forever.
       if (item.end === index) throw new PythonError("RecursionError", "the array never ends");
       index = item.end;
     }
@@ -112,7 +118,7 @@ class GemmaReader {
     }
     const first = text[start];
     if (first === "{" || first === "[") {
-      // Lists in lists are matched without regard to strings.
+      // Lists inside lists are matched without regard to strings.
       const skipsStrings = first === "{" || place.skipsStrings;
       const { index } = findGemmaEnd(text, start + 1, { bracket: first, skipsStrings });
       const inner = text.slice(start + 1, Math.max(start + 1, lastPoint(text, index)));
@@ -135,7 +141,7 @@ class GemmaReader {
   }
 }
 
-/** The place of the last character before `end`, which may take two code units. */
+/** The start of the last character before `end`, which may take two code units. */
 function lastPoint(text: string, end: number): number {
   return /[\uD800-\uDBFF][\uDC00-\uDFFF]$/.test(text.slice(Math.max(0, end - 2), end))
     ? end - 2
@@ -146,7 +152,7 @@ function readBare(raw: string): PyValue {
   const text = pythonStrip(raw);
   if (text === "true") return true;
   if (text === "false") return false;
-  // Sparing the exceptions is many times faster.
+  // Avoiding the exceptions is many times faster.
   if (!/\p{Nd}/u.test(text)) return text;
   const read = text.includes(".") ? () => parsePythonFloat(text) : () => parsePythonInt(text);
   return catchPython<PyValue>(read, "ValueError") ?? text;

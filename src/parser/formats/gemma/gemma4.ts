@@ -18,7 +18,7 @@ const close = "<tool_call|>";
 const head = "call:";
 
 /**
- * SGLang's detector for Gemma 4. The first closing token ends a call, in a string too.
+ * SGLang's detector for Gemma 4. The first closing token ends a call, even inside a string.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/gemma4_detector.py`.
  */
@@ -66,7 +66,7 @@ export const gemma4 = defineParser({
         try {
           return detect(text, context);
         } catch (error) {
-          // Nesting beyond Python's limit is the one thing that the engine lets out.
+          // The engine catches every exception except the recursion limit.
           const isCaught = error instanceof PythonError && error.exception !== "RecursionError";
           if (!isCaught) throw error;
           return { normalText: text, calls: [] };

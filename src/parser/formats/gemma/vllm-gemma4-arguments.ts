@@ -6,15 +6,18 @@ import { skipCharacters } from "../../shared/text/skip-characters.ts";
 
 const quote = '<|"|>';
 
-/** Deeper values are refused, as Python's recursion limit does. */
+/** The deepest nesting that is read, as Python's recursion limit does. */
 const MAX_DEPTH = 512;
 
-/** How often, in multiples of the text, nested values may be read again, so that time stays linear. */
+/**
+ * The most times, in multiples of the text's length, that nested values may be read again. It keeps
+ * the time linear.
+ */
 const MAX_READS = 64;
 
 /**
- * Reads the arguments of a Gemma 4 call as vLLM does: all values are text until the schema tells what
- * they are, and what a cut leaves unfinished inside a nested value is dropped.
+ * Reads the arguments of a Gemma 4 call as vLLM does: all values are text until the schema types
+ * them, and the unfinished end of a nested value is dropped.
  *
  * **Source:** vllm-project/vllm, `vllm/parser/gemma4.py`.
  *
@@ -25,10 +28,10 @@ export function parseVllmGemmaArguments(text: string): PyDict {
   return reader.readObject({ text, isPartial: false, depth: 0 });
 }
 
-/** A piece of the text that holds members or items. */
+/** A part of the text that contains members or items. */
 interface Piece {
   readonly text: string;
-  /** Whether its closing bracket is missing. */
+  /** True if its closing bracket is missing. */
   readonly isPartial: boolean;
   readonly depth: number;
 }
@@ -76,7 +79,7 @@ class Reader {
     }
   }
 
-  /** The value at `start`; `undefined` where reading ends. */
+  /** The value at `start`; `undefined` if reading ends there. */
   #readItem(
     { text, isPartial, depth }: Piece,
     start: number,
@@ -117,7 +120,7 @@ function unquote(key: string): string {
   return isQuoted ? key.slice(quote.length, -quote.length) : key;
 }
 
-/** Drops the beginning of a quotation mark from the end of a text. */
+/** Drops an incomplete quotation mark from the end of a text. */
 function stripPartialQuote(text: string): string {
   for (let length = quote.length; length > 0; length -= 1) {
     if (text.endsWith(quote.slice(0, length))) return text.slice(0, -length);

@@ -10,12 +10,12 @@ const channelOpen = "<|channel>";
 const channelClose = "<channel|>";
 const thought = "thought\n";
 
-/** What tells the releases apart. */
+/** The differences between the releases. */
 interface GemmaFormat {
-  /** What stands in front of a name, and what follows it. */
+  /** The literals before a name, and those after it. */
   readonly openers: readonly string[];
   readonly braces: readonly string[];
-  /** Whether `<tool_call|>` ends a call that has no arguments. */
+  /** True if `<tool_call|>` ends a call that has no arguments. */
   readonly endsNames: boolean;
   readonly dropCloser: (body: string) => string;
 }
@@ -42,18 +42,18 @@ function gemmaReading({ openers, braces, endsNames, dropCloser }: GemmaFormat): 
       name: { ...steps(braces, "arguments"), ...(endsNames && end) },
       arguments: end,
     },
-    // Whether the beginning is reasoning shows only at its end.
+    // Only the end of the turn shows whether its beginning is reasoning.
     holdsAll: true,
     prepare: openChannel,
-    // The engine waits for the rest of the heading, and forgets the text for it.
+    // The engine waits for the rest of the heading and then drops the text.
     losesContent: (reasoning) => reasoning !== thought && thought.startsWith(reasoning),
     convertArguments: (body) => parseVllmGemmaArguments(dropCloser(pythonStrip(body))),
   });
 }
 
 /**
- * vLLM's table for Gemma 4: any text before `<channel|>` counts as reasoning, and a call that is cut
- * off counts. Since 0.33 `call` may be missing, and round brackets do for braces.
+ * vLLM's table for Gemma 4: text before `<channel|>` is reasoning, and a call that is cut off
+ * counts. Since 0.33 `call` may be missing, and round brackets may replace braces.
  *
  * **Source:** vllm-project/vllm, `vllm/parser/gemma4.py`.
  */
@@ -79,7 +79,7 @@ function closesTooOften(text: string): boolean {
   return indexesOf(text, ")").length > indexesOf(text, "(").length;
 }
 
-/** Writes the opening of a channel that the prompt may already hold. */
+/** Adds the opening of a channel that the prompt may already contain. */
 function openChannel(text: string): string {
   const isInChannel =
     text.includes(channelClose) || text.startsWith(thought) || text === pythonStrip(thought);

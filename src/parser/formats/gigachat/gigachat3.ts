@@ -32,14 +32,14 @@ function detect(whole: string, context: ParseContext): EngineResult {
   return { normalText, calls: isCall ? parseBaseJson(dropParameters(entry), context) : [] };
 }
 
-/** Only `name` and `arguments` count. */
+/** Keeps only `name` and `arguments`. */
 function dropParameters(entry: PyDict): PyDict {
   return new Map<string, PyValue>(
     [...entry].filter(([key]) => key === "name" || key === "arguments"),
   );
 }
 
-/** The text up to an end-of-sequence marker that ends it. */
+/** Drops an end-of-sequence marker from the end of the text. */
 function dropEnd(text: string): string {
   return pythonRstrip(text).endsWith("</s>") ? text.slice(0, text.lastIndexOf("</s>")) : text;
 }

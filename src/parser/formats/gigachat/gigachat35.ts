@@ -13,7 +13,7 @@ import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { findByHead } from "../../shared/tags/between-tags.ts";
 import { callsNamed } from "../../sglang/base-json.ts";
 
-/** Not ASCII's: a constant, so that the patterns can be written in ASCII alone. */
+/** The bar is outside ASCII. A constant lets the patterns be written in ASCII alone. */
 const bar = "｜";
 const open = "<｜GCML｜tool_calls>";
 const close = "</｜GCML｜tool_calls>";
@@ -49,7 +49,7 @@ function detect(text: string, context: ParseContext): EngineResult {
   return { normalText, calls };
 }
 
-/** The text without the markers at its end, and the white space behind them. */
+/** Drops markers at the end of the text, and the white space after them. */
 function stripMarkers(text: string): string {
   let rest = pythonRstrip(text);
   if (!endMarkers.some((marker) => rest.endsWith(marker))) return text;

@@ -13,13 +13,13 @@ import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-num
 import { writeJson } from "../../shared/json/write-json.ts";
 
 /**
- * What GLM's detectors make of the text of an argument: JSON, JSON once unescaped, a Python literal,
- * or the text itself; a parameter of type `string` gets the text of whatever was read.
+ * Converts the text of an argument as GLM's detectors do: JSON, JSON once unescaped, a Python
+ * literal, or the text itself. A parameter of type `string` gets the text of the value.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/glm4_moe_detector.py`
  * (`parse_arguments`, `_parse_argument_pairs`).
  *
- * @throws PythonError where the engine raises, and then gives up on all calls.
+ * @throws PythonError if the engine raises, which loses all calls.
  */
 export function convertGlmValue(
   text: string,
@@ -51,7 +51,7 @@ function readValue(text: string, type: PyValue | undefined, version: SglangVersi
   return literal ?? { value: text, isJson: true };
 }
 
-/** What GLM's detectors read of a text that JSON has escaped once more. */
+/** Reads JSON that was escaped as a JSON string. */
 export function parseUnescaped(text: string): PyValue {
   const wrapped = parsePythonJson(`{"tmp": "${text}"}`);
   const inner = isPyDict(wrapped) ? wrapped.get("tmp") : undefined;
@@ -61,7 +61,10 @@ export function parseUnescaped(text: string): PyValue {
   return parsePythonJson(inner);
 }
 
-/** The number of a text, an int unless it has a point or an exponent; the text where it has none. */
+/**
+ * Reads the text as a number: an int unless it has a point or an exponent. Other text is returned
+ * unchanged.
+ */
 export function toNumber(text: string): PyValue {
   const isFloat = text.includes(".") || pythonLower(text).includes("e");
   const read = isFloat ? () => parsePythonFloat(text) : () => parsePythonInt(text);

@@ -33,14 +33,14 @@ const close = "</tool_call>";
 interface CallParts {
   readonly name: string;
   readonly body: string;
-  /** Whether the call is GLM 4.7's, whose arguments are read by other rules since 0.5.23. */
+  /** True for GLM 4.7, whose arguments are read by other rules since 0.5.23. */
   readonly isGlm47: boolean;
 }
 
 /** Splits the inside of a call; `undefined` if it has no name. */
 type SplitCall = (inner: string) => CallParts | undefined;
 
-/** GLM 4.5: the name ends with its line; a backslash and an n count as a line break. */
+/** GLM 4.5: the name ends with its line. A backslash followed by `n` is a line break as well. */
 function splitAtLineBreak(inner: string): CallParts | undefined {
   const match = /\\n|\n/.exec(inner);
   if (match === null) return undefined;
@@ -48,7 +48,7 @@ function splitAtLineBreak(inner: string): CallParts | undefined {
   return { name: inner.slice(0, match.index), body, isGlm47: false };
 }
 
-/** GLM 4.7: the name ends where the first argument begins. */
+/** GLM 4.7: the name ends at the first argument. */
 function splitAtArgument(inner: string): CallParts {
   const bodyStart = inner.indexOf("<arg_key>");
   if (bodyStart === -1) return { name: inner, body: "", isGlm47: true };
@@ -56,9 +56,9 @@ function splitAtArgument(inner: string): CallParts {
 }
 
 /**
- * The arguments of a call.
+ * Reads the arguments of a call.
  *
- * @throws PythonError where the engine raises.
+ * @throws PythonError if the engine raises.
  */
 function readArguments({ name, body, isGlm47 }: CallParts, context: ParseContext): PythonLiteral {
   const version = sglangVersion(context);

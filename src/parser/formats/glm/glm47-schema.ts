@@ -8,19 +8,22 @@ import { parsePythonInt } from "../../shared/python/python-number.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { schemaTypeOf } from "../../shared/schema/schema-type.ts";
 
-/** Schemas that one question leads through at most: one from outside can double with each reference. */
+/**
+ * The most schemas that one question visits. In a schema from outside they can double with each
+ * reference.
+ */
 const maxSteps = 5_000;
 
-/** Names of types; `undefined` where the schema says nothing. */
+/** Names of types; `undefined` if the schema does not restrict them. */
 type Types = ReadonlySet<PyValue> | undefined;
 
-/** What is asked of a schema. */
+/** A question about the types that a schema allows. */
 interface Question {
-  /** The parameter that is meant; the schema's own value where it is absent. */
+  /** The parameter in question. Absent for the schema's own value. */
   readonly key?: string;
-  /** Parameters that are known, which alternatives must agree with. */
+  /** The known values of other parameters, which alternatives must agree with. */
   readonly known?: PyDict;
-  /** The value, where only types of equal constants count. */
+  /** The value, if only the types of equal constants count. */
   readonly value?: PyValue;
 }
 
@@ -30,12 +33,12 @@ export function jsonTypeOf(value: PyValue): string {
 }
 
 /**
- * The types that a schema allows for a parameter, through references, constants and alternatives. A
- * schema that leads through too many of them says nothing.
+ * The types that a schema allows for a parameter, through references, constants and alternatives;
+ * `undefined` if it visits too many schemas.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/glm47_moe_detector.py`.
  *
- * @throws PythonError where the engine raises, at schemas that are broken.
+ * @throws PythonError if the engine raises on a broken schema.
  */
 export function typesOfParameter(schema: PyValue | undefined, question: Question): Types {
   return withinSteps(maxSteps, (budget) =>
@@ -117,7 +120,7 @@ function typesOfAny(branches: PyValue | undefined, search: Search): Types {
   return new Set(alternatives.flatMap((types) => [...(types ?? [])]));
 }
 
-/** Whether the parameters that are known may be as they are in this alternative. */
+/** True if this alternative allows the known parameters. */
 function agrees(branch: PyValue, { root, budget }: Search, known: PyDict): boolean {
   return [...known].every(([key, value]) => {
     const types = typesOf(branch, { key, value, root, seen: new Set(), budget });
@@ -145,7 +148,7 @@ function isJsonEqual(left: PyValue, right: PyValue): boolean {
   return pythonEquals(left, right);
 }
 
-/** What a reference within the document points to. */
+/** Resolves a reference within the document. */
 function resolve(reference: PyValue | undefined, root: PyValue | undefined): PyValue | undefined {
   if (reference === "#") return root;
   if (typeof reference !== "string" || !reference.startsWith("#/")) return undefined;
@@ -163,7 +166,7 @@ function resolve(reference: PyValue | undefined, root: PyValue | undefined): PyV
   return target;
 }
 
-/** Whether some parameter's type depends on what other parameters are. */
+/** True if the type of some parameter depends on the values of others. */
 export function dependsOnOthers(schema: PyValue | undefined): boolean {
   const keys = new Set<string>();
   const seen = new Set<PyDict>();
@@ -189,7 +192,7 @@ export function dependsOnOthers(schema: PyValue | undefined): boolean {
   });
 }
 
-/** Whether the types are those of a number. */
+/** True for the types of a number. */
 export function isNumeric(types: ReadonlySet<PyValue>): boolean {
   return types.size === 2 && types.has("number") && types.has("integer");
 }

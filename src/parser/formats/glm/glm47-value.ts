@@ -9,12 +9,12 @@ import { parseUnescaped, toNumber } from "./glm-value.ts";
 import { dependsOnOthers, isNumeric, jsonTypeOf, typesOfParameter } from "./glm47-schema.ts";
 
 /**
- * The arguments of a GLM 4.7 call as SGLang reads them since 0.5.23: a parameter has the one type that
- * its schema leaves, given the other arguments; where that is `string`, the text stays as it is.
+ * Reads the arguments of a GLM 4.7 call as SGLang does since 0.5.23. Each parameter has the one
+ * type that its schema allows, given the other arguments. A `string` keeps its text unchanged.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/glm47_moe_detector.py`.
  *
- * @throws PythonError where the engine raises, and then gives up on all calls.
+ * @throws PythonError if the engine raises, which loses all calls.
  */
 export function readGlm47Arguments(
   pairs: Iterable<readonly [key: string, text: string]>,
@@ -72,7 +72,7 @@ function readValue(text: string, type: PyValue): PythonLiteral {
   return literal ?? { value: text, isJson: true };
 }
 
-/** A number that was written as a string. */
+/** Converts a number that was written as a string. */
 function coerceNumber(value: PyValue, type: PyValue): PyValue {
   if (typeof value !== "string") return value;
   if (type === "number") return toNumber(value);

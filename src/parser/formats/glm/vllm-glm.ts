@@ -49,7 +49,7 @@ export const vllmGlm = engineReading({
 });
 
 /**
- * vLLM's table for Ling 3, which is that of GLM.
+ * vLLM's table for Ling 3, which equals that of GLM.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/parser/ling3.py`.
  */

@@ -19,7 +19,7 @@ function extract(text: string): VllmExtraction {
 }
 
 /**
- * Granite 20B function calling: a tag before each JSON object; what follows an object is lost.
+ * Granite 20B function calling: a tag before each JSON object. Text after an object is lost.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/granite_20b_fc_tool_parser.py`.
  */

@@ -4,7 +4,7 @@ import { splitByTags } from "../../reasoning/tag-splitter.ts";
 const tags = { open: "<think>", close: "</think>", toolOpen: "<tool_call>" };
 
 /**
- * Granite 4.2: tags, and line breaks between them and the answer are dropped.
+ * Granite 4.2: tags. Line breaks between the closing tag and the answer are dropped.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/parser/reasoning_parser.py`
  * (`GraniteThinkingDetector`).

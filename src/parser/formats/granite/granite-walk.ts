@@ -1,13 +1,13 @@
 import type { EngineWalk } from "../../vllm/parser-engine.ts";
 import { skipCharacters } from "../../shared/text/skip-characters.ts";
 
-/** What a list of calls follows: in version 3.0, and in 3.1. */
+/** The markers before a list of calls, in versions 3.0 and 3.1. */
 export const graniteMarkers = ["<|tool_call|>", "<tool_call>"] as const;
 const markerPattern = /<\|tool_call\|>|<tool_call>/g;
 
 /**
- * Walks through a text in which each marker is followed by a JSON list of calls. Every object of the
- * list is a call, closed or not; where something else stands in the list, the rest is text.
+ * Walks through a text in which a JSON list of calls follows each marker. Every object of the list
+ * is a call, closed or not. Anything else in the list ends it, and the rest is text.
  */
 export function walkGranite(text: string): EngineWalk {
   const found: EngineWalk = { before: "", after: "", reasoning: "", slots: [] };
@@ -22,7 +22,7 @@ export function walkGranite(text: string): EngineWalk {
     const { bodies, end, isClosed } = readList(text, pattern.lastIndex);
     found.slots.push(...bodies.map((body) => ({ name: "", body })));
     position = end;
-    // A marker where the list or a call should stand is text, as anything else is there.
+    // A marker in place of the list or of a call is text, like anything else there.
     const next = isClosed
       ? undefined
       : graniteMarkers.find((literal) => text.startsWith(literal, end));
@@ -32,7 +32,7 @@ export function walkGranite(text: string): EngineWalk {
   return found;
 }
 
-/** The objects of a list, and where it ends, or what stands in it that is none. */
+/** Reads the objects of a list, and finds the end of the list or the first other thing in it. */
 function readList(
   text: string,
   start: number,
@@ -51,7 +51,10 @@ function readList(
   return { bodies, end: index + (isClosed ? 1 : 0), isClosed };
 }
 
-/** Where the object that opens at `start` ends, given what nests; the end of the text where it is cut. */
+/**
+ * Finds the end of the object that opens at `start`, given the brackets that nest; the end of the
+ * text if it is cut off.
+ */
 export function findObjectEnd(
   text: string,
   start: number,

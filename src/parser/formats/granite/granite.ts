@@ -4,7 +4,10 @@ import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
 import { findObjectEnd, graniteMarkers as markers, walkGranite } from "./granite-walk.ts";
 import { engineReading, readJsonBody } from "../../vllm/parser-engine.ts";
 
-/** The arguments as they are written; what a call holds beside its name where they are no object. */
+/**
+ * Returns the arguments as they are written. If they are not an object, returns every field of the
+ * call except its name.
+ */
 function convertArguments(body: string): string {
   const start = findArguments(body);
   if (start === undefined) return "{}";
@@ -12,7 +15,9 @@ function convertArguments(body: string): string {
   return body.slice(start, findObjectEnd(body, start, "{", "}"));
 }
 
-/** Where the value of the call's own `arguments` begins; absent where there is none, or it is cut off. */
+/**
+ * The start of the value of the call's own `arguments`; `undefined` if it is missing or cut off.
+ */
 function findArguments(body: string): number | undefined {
   let depth = 0;
   let lastText = "";
@@ -33,8 +38,8 @@ function findArguments(body: string): number | undefined {
 }
 
 /**
- * Granite 3: a JSON list of calls after `<|tool_call|>` (3.0) or `<tool_call>` (3.1), whose end ends
- * the calls.
+ * Granite 3: a JSON list of calls after `<|tool_call|>` (3.0) or `<tool_call>` (3.1). The end of
+ * the list ends the calls.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/parser/granite.py`.
  */
@@ -53,7 +58,7 @@ export const granite = defineParser({
     const blocks = markers
       .flatMap((open) => findJsonTagBlocks(text, { open }))
       .toSorted((left, right) => left.span[0] - right.span[0]);
-    // A marker inside the other one's list is text.
+    // A marker inside the list of the other marker is text.
     let end = 0;
     return blocks.filter(({ span }) => {
       const isFree = span[0] >= end;

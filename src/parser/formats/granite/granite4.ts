@@ -9,7 +9,11 @@ import { writeJson } from "../../shared/json/write-json.ts";
 const open = "<tool_call>";
 const close = "</tool_call>";
 
-/** @throws PythonError where tags do not alternate, or a call is none; then all are lost. */
+/**
+ * Reads the calls.
+ *
+ * @throws PythonError if tags do not alternate or a call is malformed, which loses all calls.
+ */
 function extract(text: string): VllmExtraction {
   const content: string[] = [];
   const calls: VllmCall[] = [];
@@ -34,8 +38,8 @@ function readCall(json: string): VllmCall {
 }
 
 /**
- * Granite 4: JSON objects between tags; one that is malformed loses all. Arguments that are a text are
- * passed on as they are.
+ * Granite 4: JSON objects between tags. One malformed object loses all calls. Arguments that are a
+ * string are passed on unchanged.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/granite4_tool_parser.py`.
  */

@@ -25,7 +25,8 @@ const headPattern = pythonPattern(
 );
 
 /**
- * SGLang's detector for gpt-oss. Calls need the whole header, with the constraint; analysis is dropped.
+ * SGLang's detector for gpt-oss. Calls need the complete header with the constraint; analysis is
+ * dropped.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/gpt_oss_detector.py`.
  */
@@ -61,7 +62,7 @@ function readCall(raw: string, context: ParseContext, toolIndex: number): Compat
 /** The header of a message to a tool. */
 interface CallHead {
   readonly start: number;
-  /** Where the message begins. */
+  /** The start of the message. */
   readonly end: number;
   readonly recipient: string;
   readonly constraint: string | undefined;
@@ -98,7 +99,9 @@ function findHeads(text: string): CallHead[] {
   });
 }
 
-/** Models write the recipient with the channel, or with the role before it. */
+/**
+ * The recipient of a header. Models write it with the channel, or with the role before the channel.
+ */
 function recipientOf(header: string): string | undefined {
   return /\bto=([^\s<]+)/.exec(header)?.[1];
 }

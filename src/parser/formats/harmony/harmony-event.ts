@@ -1,7 +1,7 @@
-/** What a Harmony text says, piece by piece. */
+/** A part of a Harmony text: reasoning, a tool call, or normal text. */
 export interface HarmonyEvent {
   readonly type: "reasoning" | "normal" | "tool-call";
   readonly content: string;
-  /** Of a tool call: its block, markers included. */
+  /** The block of a tool call, markers included. */
   readonly raw?: string;
 }

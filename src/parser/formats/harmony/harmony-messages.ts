@@ -1,15 +1,17 @@
 import { pythonRstrip } from "../../../python/text/strip.ts";
 import { rustSpace, rustTrimEnd, rustTrimStart } from "../../shared/text/rust-space.ts";
 
-/** A message as its header and its end delimit it. */
+/** A message between its header and its end. */
 export interface HarmonyMessage {
   readonly role: HarmonyRole;
   readonly channel: string | undefined;
   readonly recipient: string | undefined;
-  /** What follows the recipient, such as `<|constrain|>json`. */
+  /** The text after the recipient, such as `<|constrain|>json`. */
   readonly contentType: string | undefined;
   readonly text: string;
-  /** Where its header begins and its closing token ends, in UTF-16 code units. */
+  /**
+   * The place from the start of the header to the end of the closing token, in UTF-16 code units.
+   */
   readonly span: readonly [start: number, end: number];
 }
 
@@ -25,14 +27,15 @@ const constrainMark = "<|constrain|>";
 const channelEnd = new RegExp(`${rustSpace}|<`);
 
 /**
- * Reads the messages of a turn of the assistant. Outside of messages, and behind a header that is
- * none, everything up to the next `<|start|>` is skipped; a turn that ends within a header is one
- * message on the final channel, with all that was not skipped since the last one ended.
+ * Reads the messages of an assistant's turn. Outside of messages, and after a malformed header,
+ * everything up to the next `<|start|>` is skipped. A turn that ends within a header is one message
+ * on the final channel, with all text since the last message that was not skipped.
  *
- * Literals in the text stand for the tokens of these names; text that only spells one cannot be told.
+ * Literals in the text are taken for the tokens of the same names, even if the model wrote them
+ * with ordinary tokens.
  *
- * **Source:** openai/harmony 0.0.8, `src/encoding.rs` (`StreamableParser`), and the results of PyPI's
- * `oss-harmony` 0.0.11; vllm-project/vllm 0.33, `vllm/parser/harmony.py`.
+ * **Source:** openai/harmony 0.0.8, `src/encoding.rs` (`StreamableParser`), and the results of
+ * PyPI's `oss-harmony` 0.0.11; vllm-project/vllm 0.33, `vllm/parser/harmony.py`.
  */
 export function readHarmonyMessages(text: string): HarmonyMessage[] {
   const reader = new MessageReader(text);
@@ -60,16 +63,16 @@ class MessageReader {
   readonly #text: string;
   readonly #messages: HarmonyMessage[] = [];
   #state: State = { type: "header", start: 0, textStart: 0 };
-  /** The prompt has named the role of the first message. */
+  /** The role of the first message, which the prompt has named. */
   #role: HarmonyRole | undefined = "assistant";
-  /** What was read since the last message ended. */
+  /** The text that was read since the last message ended. */
   #unfinished: string[] = [];
 
   constructor(text: string) {
     this.#text = text;
   }
 
-  /** Text means nothing until a token shows where it stands. */
+  /** Skips text, which has no meaning until the next token. */
   skipText(start: number, end: number): void {
     if (this.#state.type === "header") this.#unfinished.push(this.#text.slice(start, end));
   }
@@ -125,7 +128,7 @@ class MessageReader {
   }
 }
 
-/** What a header says; `undefined` where it is none. */
+/** Reads a header; `undefined` if it is malformed. */
 function readHeader(written: string, known: HarmonyRole | undefined): Header | undefined {
   const { channel, rest } = takeChannel(written);
   if (channel === "") return undefined;
@@ -147,7 +150,8 @@ function readHeader(written: string, known: HarmonyRole | undefined): Header | u
 }
 
 /**
- * The first channel, empty where none follows its mark, and what the header is without all of them.
+ * Takes the first channel, empty if no name follows its marker, and returns the header without
+ * channels.
  */
 function takeChannel(written: string): { channel: string | undefined; rest: string } {
   const [before = "", ...marked] = written.split(channelMark);
@@ -159,13 +163,13 @@ function takeChannel(written: string): { channel: string | undefined; rest: stri
   return { channel: channels[0], rest: tidy(before + rest.join("")) };
 }
 
-/** Parts the constraint from what stands before it. */
+/** Separates the constraint from the text before it. */
 function tidy(header: string): string {
   const trimmed = rustTrimEnd(rustTrimStart(header));
   return rustTrimStart(trimmed.replaceAll(constrainMark, ` ${constrainMark}`));
 }
 
-/** The role that a header names; a name that is none is that of a tool, if more follows. */
+/** The role that a header names. An unknown name is that of a tool, if more text follows. */
 function takeRole(parts: string[]): HarmonyRole | undefined {
   const [first] = parts;
   if (first === undefined) return undefined;

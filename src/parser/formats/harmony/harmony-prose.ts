@@ -7,7 +7,9 @@ import type { HarmonyEvent } from "./harmony-event.ts";
 const headerPattern = /^(?:assistant)?/iu;
 const finalMarker = "assistantfinal";
 
-/** Whether a text without markers holds the words that are left when Harmony's markers are lost. */
+/**
+ * True if a text without markers contains the words that remain when Harmony's markers are lost.
+ */
 export function soundsLikeHarmonyProse(text: string): boolean {
   return hasWord(text, /analysis|commentary|assistantfinal/giu);
 }
@@ -67,7 +69,7 @@ function indexOfFinal(text: string, from: number): number {
   return pattern.exec(text)?.index ?? -1;
 }
 
-/** Whether one of the words stands at the start, after white space, or after `assistant`. */
+/** True if one of the words follows the start of the text, white space, or `assistant`. */
 function hasWord(text: string, words: RegExp): boolean {
   for (const { index } of text.matchAll(words)) {
     if (standsFree(text, index)) return true;

@@ -1,14 +1,14 @@
-/** A piece of Harmony text: a structural token, or text between them. */
+/** A structural token, or the text between two of them. */
 export interface HarmonyToken {
   readonly type: HarmonyTokenType | "text";
   readonly start: number;
   readonly end: number;
 }
 
-/** The structural tokens that matter. */
+/** The structural tokens that the parser uses. */
 type HarmonyTokenType = "start" | "channel" | "message" | "constrain" | "end" | "call" | "return";
 
-/** The structural tokens as they are spelled. */
+/** The literals of the structural tokens. */
 export const harmonyLiterals: readonly string[] = [
   "<|start|>",
   "<|channel|>",
@@ -20,8 +20,8 @@ export const harmonyLiterals: readonly string[] = [
 ];
 
 /**
- * Cuts a text into structural tokens and text. An unknown token such as `<|weird|>` is text, and
- * swallows what follows it up to the next `<|`.
+ * Splits a text into structural tokens and text. An unknown token such as `<|weird|>` is text, and
+ * includes everything up to the next `<|`.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/parser/harmony_parser.py` (`iter_tokens`).
  */
@@ -29,7 +29,7 @@ export function tokenizeHarmony(text: string): HarmonyToken[] {
   const tokens: HarmonyToken[] = [];
   let hasUnknown = false;
   let position = 0;
-  /** No `|>` stands behind this place. */
+  /** The place after which the text contains no `|>`. */
   let lastClose = text.length;
   while (position < text.length) {
     const marker = text.indexOf("<|", position);
@@ -57,7 +57,7 @@ export function tokenizeHarmony(text: string): HarmonyToken[] {
     const next = text.indexOf("<|", close + 2);
     position = next === -1 ? text.length : next;
     tokens.push({ type: "text", start: marker + 2, end: position });
-    // What follows the last unknown token ends the scan without a closing empty token.
+    // The text after the last unknown token ends the scan without a closing empty token.
     if (next === -1) return closeTokens(text, tokens, position, hasUnknown);
   }
   return closeTokens(text, tokens, position, hasUnknown);

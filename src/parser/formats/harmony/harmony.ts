@@ -7,10 +7,10 @@ import type { HarmonyToken } from "./harmony-tokens.ts";
 import { harmonyLiterals, tokenizeHarmony } from "./harmony-tokens.ts";
 
 /**
- * Reads a whole turn in the Harmony format of gpt-oss: analysis is reasoning, commentary that ends in
- * `<|call|>` is a tool call, the rest is normal text. Text without markers that speaks of `analysis` or
- * `assistantfinal` is read as Harmony whose markers were lost; other text without markers is never
- * released.
+ * Reads a complete turn in the Harmony format of gpt-oss. Analysis is reasoning, commentary that
+ * ends in `<|call|>` is a tool call, and the rest is normal text. Text without markers that
+ * mentions `analysis` or `assistantfinal` is read as Harmony whose markers were lost. Other text
+ * without markers is not reported.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/parser/harmony_parser.py`.
  */
@@ -22,7 +22,7 @@ export function parseHarmony(text: string): HarmonyEvent[] {
   return dropFiller(parseHarmonyProse(text), pythonStrip(text).endsWith("<|call|>"));
 }
 
-/** After a call, text that spells `commentary`, or its beginning, is not meant for anyone. */
+/** Drops text after a call that is `commentary` or the beginning of that word. */
 function dropFiller(events: readonly HarmonyEvent[], endsInCall: boolean): HarmonyEvent[] {
   const filler = "commentary";
   let afterCall = false;
@@ -76,7 +76,7 @@ function parseCanonical(text: string): HarmonyEvent[] {
   return events;
 }
 
-/** Whether a token after `<|call|>` is noise: the word `commentary`, or a message marker. */
+/** True if a token after `<|call|>` is noise: the word `commentary`, or a message marker. */
 function isFiller({ text, tokens }: Reader, index: number): boolean {
   const token = tokens[index] as HarmonyToken;
   if (tokens[index - 1]?.type !== "call") return false;
@@ -85,7 +85,7 @@ function isFiller({ text, tokens }: Reader, index: number): boolean {
   return isWord && (token.type === "text" || tokens[index + 1]?.type === "channel");
 }
 
-/** Where the header of a block is: its first channel and message markers. */
+/** Finds the header of a block: its first channel and message markers. */
 function findHeader(
   { tokens }: Reader,
   start: number,
@@ -111,7 +111,7 @@ function channelOf(
   return (["analysis", "commentary", "final"] as const).find((name) => header.startsWith(name));
 }
 
-/** The block that starts here; `undefined` where it is not complete. */
+/** Reads the block that starts here; `undefined` if it is incomplete. */
 function readBlock(
   reader: Reader,
   start: number,
@@ -151,7 +151,7 @@ function closersOf(kind: Channel | undefined): readonly string[] {
   return kind === undefined ? ["end", "call", "return"] : ["end", "call"];
 }
 
-/** Analysis that is not closed is reasoning all the same. */
+/** Reads analysis that is not closed, which is reasoning as well. */
 function readPartialAnalysis(reader: Reader, start: number): HarmonyEvent[] {
   const { channel, message } = findHeader(reader, start);
   if (channel === undefined || message === undefined) return [];

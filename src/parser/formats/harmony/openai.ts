@@ -13,13 +13,13 @@ import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 
-/** Tools of OpenAI's own, whose messages are no calls of functions. */
+/** OpenAI's own tools, whose messages are not function calls. */
 const builtIn = ["python", "browser", "container"];
 
-/** What a message of a turn is to vLLM. */
+/** The kinds of messages that vLLM distinguishes. */
 type Kind = "call" | "reasoning" | "content" | "ignored";
 
-/** A turn in the Harmony format, taken apart as vLLM does. */
+/** A turn in the Harmony format, split as vLLM splits it. */
 interface HarmonyTurn {
   readonly reasoning: string;
   readonly content: string;
@@ -27,15 +27,16 @@ interface HarmonyTurn {
 }
 
 /**
- * vLLM's parser of gpt-oss, which reads token ids; here the literals of special tokens stand for them.
+ * Reads a turn as vLLM's parser of gpt-oss does. vLLM reads token ids; this function takes the
+ * literals of special tokens for them.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/parser/harmony.py`,
  * `vllm/entrypoints/openai/parser/harmony_utils.py`.
  *
- * @throws PythonError where the arguments of a call are JSON that Python reads but does not survive.
+ * @throws PythonError if Python can read the JSON of the arguments but fails on its values.
  */
 export function readHarmonyTurn(text: string): HarmonyTurn {
-  // No ids decode to half of a surrogate pair.
+  // No token ids decode to half of a surrogate pair.
   const messages = readHarmonyMessages(text.replaceAll(/\p{Surrogate}/gu, "\ufffd"));
   const textsOf = (kind: Kind): string =>
     messages
@@ -69,7 +70,10 @@ function nameOf(recipient: string): string {
   return recipient.startsWith(prefix) ? recipient.slice(prefix.length) : recipient;
 }
 
-/** Arguments that are no JSON, or are not meant to be, stay as they were written. */
+/**
+ * Reads the arguments of a call. Arguments that are not JSON, or not declared as JSON, stay
+ * unchanged.
+ */
 function readCall({ recipient = "", contentType, text }: HarmonyMessage): VllmCall {
   const name = nameOf(recipient);
   if (contentType?.includes("json") === false) return { name, argumentsText: text };
@@ -83,8 +87,8 @@ function extract(text: string): VllmExtraction {
 }
 
 /**
- * vLLM's reasoning of a turn. The normal text is the answer; where a tool-call parser reads it
- * afterwards, it is the whole turn, of which that one leaves the reasoning out.
+ * vLLM's reasoning of a turn. The normal text is the answer. If a tool-call parser reads it
+ * afterwards, it is the complete turn, of which that parser drops the reasoning.
  */
 export function splitAsVllm(
   text: string,
@@ -108,7 +112,9 @@ function findBlocks(text: string): Block[] {
   });
 }
 
-/** gpt-oss as vLLM reads it: every message to a function is a call, whatever its channel and its end. */
+/**
+ * gpt-oss as vLLM reads it: every message to a function is a call, on any channel and with any end.
+ */
 export const openai = defineParser({
   name: "openai",
   markers: ["<|channel|>commentary"],

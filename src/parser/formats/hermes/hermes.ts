@@ -13,7 +13,7 @@ const open = "<tool_call>";
 const close = "</tool_call>";
 
 /**
- * SGLang's detector for the Hermes format: one malformed block loses all calls of the turn, and a
+ * SGLang's detector for the Hermes format: one malformed block loses all calls of the turn, and the
  * last block may lack its closing tag.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/hermes_detector.py`.

@@ -13,7 +13,8 @@ function extract(text: string, open: string, close: string): VllmExtraction {
 }
 
 /**
- * vLLM's Hermes parser, between tags of a format: one malformed block loses all calls; both fields are needed.
+ * vLLM's Hermes parser, for the tags of a format. One malformed block loses all calls; both fields
+ * are required.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/hermes_tool_parser.py`.
  */

@@ -12,10 +12,10 @@ import { findClosed } from "../../shared/tags/between-tags.ts";
 
 const open = "<tool_calls>";
 const close = "</tool_calls>";
-/** What the template puts before an answer. */
+/** The text that the template writes before an answer. */
 const speaker = "助手：";
 
-/** The first block outside of the reasoning that holds JSON. */
+/** Finds the first block outside of the reasoning that contains JSON. */
 function findCalls(text: string): { value: PyValue; start: number } | undefined {
   const thoughts = findClosed(text, "<think>", "</think>");
   let next = 0;

@@ -12,9 +12,9 @@ import { evaluatePythonLiteral, requireJson } from "../../shared/python/python-l
 import { jsonLiteral } from "../../shared/python/python-literal.ts";
 
 /**
- * The schema of a parameter; an empty one where there is none.
+ * The schema of a parameter; an empty one if it has none.
  *
- * @throws PythonError where a schema is no object.
+ * @throws PythonError if a schema is not an object.
  */
 export function findHunyuanSchema(name: string, key: string, context: ParseContext): PyDict {
   const tool = context.tools.find((candidate) => candidate.name === name);
@@ -58,9 +58,10 @@ function normalizeType(type: PyValue): string {
 }
 
 /**
- * A parameter's text as the first of its types that fits; where none does, what `fallback` makes of it.
+ * Reads a parameter's text as the first of its types that fits. If none fits, returns the result of
+ * `fallback`.
  *
- * @throws PythonError where the schema is not what the engines expect.
+ * @throws PythonError if the schema has another form than the engines expect.
  */
 export function readHunyuanValue(
   text: string,
@@ -99,9 +100,9 @@ export function alternativesOf(schema: PyDict): PyDict {
 }
 
 /**
- * The text as JSON, as a Python literal, or as it is.
+ * Reads the text as JSON or as a Python literal, or returns it unchanged.
  *
- * @throws PythonError `TypeError` for a literal that JSON cannot hold.
+ * @throws PythonError `TypeError` for a literal that JSON cannot represent.
  */
 export function deserialize(text: string): PyValue {
   const json = catchPython(() => parsePythonJson(text));

@@ -26,7 +26,10 @@ interface Tokens {
   readonly value: string;
 }
 
-/** Released models put a suffix on each token, such as `<tool_call:opensource>`. */
+/**
+ * Resolves the tokens. Released models put a suffix on each token, such as
+ * `<tool_call:opensource>`.
+ */
 function resolveTokens({ vocabulary }: Pick<ParseContext, "vocabulary">): Tokens {
   const spell = (name: string): string => {
     const pattern = new RegExp(`^<${name}(?::[^>]+)?>$`);
@@ -64,7 +67,7 @@ function detect(text: string, context: ParseContext): EngineResult {
   return { normalText: pythonStrip(text.slice(0, first)), calls };
 }
 
-/** Whether a key or the end of the call ends its name, too. */
+/** True if a key, or the end of the call, also ends the name. */
 function endsName(context: ParseContext): boolean {
   return isSince(sglangVersion(context), "0.5.23");
 }
@@ -94,7 +97,11 @@ function splitCalls(text: string, context: ParseContext): { name: string; body: 
   }
 }
 
-/** @throws PythonError where the schema is not what the engine expects. */
+/**
+ * Reads the arguments of a call.
+ *
+ * @throws PythonError if the schema has another form than the engine expects.
+ */
 function readArguments(body: string, name: string, context: ParseContext): PyDict {
   const { key: keyOpen, value: valueOpen } = resolveTokens(context);
   const format = {

@@ -30,7 +30,9 @@ interface Tag {
   readonly close: string;
 }
 
-/** Released models put one suffix on every tag, such as `<tool_call:6124c78e>`. */
+/**
+ * Resolves the tags. Released models put one suffix on every tag, such as `<tool_call:6124c78e>`.
+ */
 function resolveTags({ vocabulary }: ParseContext): Tags {
   const pattern = /^<(?:think|tool_calls|tool_call|arg_key|arg_value)(:[^\s>]+)?>$/;
   const suffix = vocabulary
@@ -60,20 +62,28 @@ function extract(text: string, context: ParseContext): VllmExtraction | undefine
   return { content: text.slice(0, start), calls };
 }
 
-/** The inside of every call; `undefined` where the tags do not pair. */
+/** The inside of every call; `undefined` if the tags do not pair. */
 function splitCalls(section: string, { open, close }: Tag): string[] | undefined {
   const inners = betweenTags(section, open, close);
   const isPaired = [open, close].every((tag) => indexesOf(section, tag).length === inners.length);
   return isPaired ? inners : undefined;
 }
 
-/** @throws PythonError where the call is not written as the format wants it. */
+/**
+ * Reads a call.
+ *
+ * @throws PythonError if the call is malformed.
+ */
 function readCall(inner: string, tags: Tags, context: ParseContext): VllmCall {
   const { name, values } = readInner(inner, tags, context);
   return { name, argumentsText: writeJson(values) };
 }
 
-/** @throws PythonError where the call is not written as the format wants it. */
+/**
+ * Reads the inside of a call.
+ *
+ * @throws PythonError if the call is malformed.
+ */
 function readInner(
   inner: string,
   tags: Tags,
@@ -114,8 +124,8 @@ function readBlock({ span, inner }: Frame, tags: Tags, context: ParseContext): B
 }
 
 /**
- * Hunyuan 4: `<tool_call>name`, then keys and values in tags, inside `<tool_calls>`. A tag out of
- * place anywhere loses all calls.
+ * Hunyuan 4: `<tool_call>name`, then keys and values in tags, inside `<tool_calls>`. A misplaced
+ * tag anywhere loses all calls.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/hy_v4_tool_parser.py`.
  */

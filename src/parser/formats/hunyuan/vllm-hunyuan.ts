@@ -39,7 +39,11 @@ function splitCalls(text: string): string[] {
   return cut.includes(separator) ? [...whole, cut] : whole;
 }
 
-/** @throws PythonError where an argument cannot be read. */
+/**
+ * Reads a call.
+ *
+ * @throws PythonError if an argument cannot be read.
+ */
 function readCall(inner: string, context: ParseContext): VllmCall {
   const nameEnd = inner.indexOf(separator);
   const name = pythonStrip(inner.slice(0, nameEnd));
@@ -55,8 +59,8 @@ function readCall(inner: string, context: ParseContext): VllmCall {
 }
 
 /**
- * vLLM's parser for Hunyuan 3: a call that is cut off counts, and one argument that cannot be read
- * loses all calls.
+ * vLLM's parser for Hunyuan 3: a call that is cut off counts, and one unreadable argument loses all
+ * calls.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/hy_v3_tool_parser.py`.
  */

@@ -3,8 +3,8 @@ import { defineReasoning } from "../../reasoning/define-reasoning.ts";
 import type { ReasoningResult } from "../../reasoning/reasoning-parser.ts";
 
 /**
- * Inkling: thinking blocks are reasoning, text blocks and what stands outside are normal text, and
- * tool calls keep their framing for the tool-call parser.
+ * Inkling: thinking blocks are reasoning, text blocks and the text outside of blocks are normal
+ * text, and tool calls keep their framing for the tool-call parser.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py`
  * (`InklingDetector`).

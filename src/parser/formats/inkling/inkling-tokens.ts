@@ -9,7 +9,7 @@ export const inkling = {
   endMessage: "<|end_message|>",
 } as const;
 
-/** All tokens that count as control tokens, whatever they mean. */
+/** All tokens that count as control tokens. */
 const inklingControlTokens: readonly string[] = [
   ...Object.values(inkling),
   "<|endoftext|>",
@@ -26,7 +26,7 @@ const inklingControlTokens: readonly string[] = [
 ];
 
 /**
- * Matches any control token; make a new one for each scan.
+ * Returns a new pattern that matches any control token. Use a new one for each scan.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/parser/inkling_tokenizer.py`.
  */

@@ -21,8 +21,8 @@ import { holdsAll } from "../../tool-call-stream.ts";
 import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 
 /**
- * SGLang's detector for Inkling. One malformed call fails them all; then the last JSON call alone is
- * tried, and at last the text comes back without control tokens.
+ * SGLang's detector for Inkling. One malformed call fails all calls. Then only the last JSON call
+ * is tried. If that fails too, the text is returned without control tokens.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/inkling_detector.py`.
  */
@@ -55,7 +55,7 @@ function readCanonical(text: string): EngineResult | undefined {
   return { normalText: dropTokens(normal.join("") + text.slice(position)), calls };
 }
 
-/** The text without the header of a message that no control token interrupts. */
+/** Drops the header of a message, if no control token interrupts it. */
 function dropHeader(text: string): string {
   const start = text.lastIndexOf(tokens.messageModel);
   if (start === -1) return text;

@@ -22,7 +22,7 @@ const ends: readonly string[] = [tokens.endMessage, tokens.endSampling];
 const pattern =
   /(<\|(?:message_model|content_text|content_thinking|content_invoke_tool_json|content_invoke_tool_text|content_tool_error|content_model_end_sampling|end_message)\|>)/;
 
-/** Where a token leads; `undefined` where it is text. */
+/** The state after a token; `undefined` if the token is text in this state. */
 function step(state: State, token: string): State | undefined {
   if (ends.includes(token)) return "content";
   if (state === "arguments") return undefined;
@@ -32,7 +32,7 @@ function step(state: State, token: string): State | undefined {
   return toContent.includes(token) ? "content" : "header";
 }
 
-/** The text around the calls, and what stands in each of them. */
+/** The text around the calls, and the text inside each of them. */
 interface Blocks {
   readonly before: string;
   readonly after: string;
@@ -55,7 +55,7 @@ function readBlocks(text: string): Blocks {
       else if (state === "arguments") bodies.push(`${bodies.pop() ?? ""}${part}`);
       continue;
     }
-    // A name between a message's beginning and its kind is no text, unless the kind never comes.
+    // A name between the start of a message and its kind is not text, unless the kind is missing.
     if (state === "header" && ends.includes(part)) print(header);
     header = "";
     if (next === "arguments") bodies.push("");
@@ -65,7 +65,11 @@ function readBlocks(text: string): Blocks {
   return { ...texts, bodies };
 }
 
-/** Throws `PythonValueError` where the member is no object. */
+/**
+ * Finds the object that is the value of a member.
+ *
+ * @throws PythonValueError if the member is not an object.
+ */
 function memberObject(raw: string, key: string): string | undefined {
   let depth = 0;
   let last: string | undefined;
@@ -100,7 +104,7 @@ function objectAt(raw: string, from: number, key: string): string | undefined {
   return raw.slice(start);
 }
 
-/** Where the string that starts at a place ends: at its closing quote. */
+/** The closing quote of the string that starts at a place. */
 function findStringEnd(raw: string, start: number): number | undefined {
   for (let index = start + 1; index < raw.length; index++) {
     if (raw[index] === "\\") index += 1;
@@ -127,7 +131,7 @@ function readBody(body: string, context: ParseContext): VllmCall[] {
 }
 
 /**
- * vLLM's parser for Inkling: blocks of text, reasoning and calls, each of which tells what it is.
+ * vLLM's parser for Inkling: blocks of text, reasoning and calls, each of which declares its kind.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/parser/inkling.py`.
  */
@@ -138,7 +142,8 @@ export const inklingReading: EngineReading = sinceVllm033(
       const { before, after, bodies } = readBlocks(text);
       const calls = bodies.flatMap((body) => readBody(body, context));
       const isNamed = bodies.some((body) => findQuotedName(body) !== "");
-      // Until text has shown, white space beside a call is dropped; what follows a call comes later.
+      // Until the first text, white space beside a call is dropped. Text after a call is added
+      // later.
       const early = isNamed ? before : before + after;
       const shown = bodies.length > 0 && pythonStrip(early) === "" ? "" : early;
       const content = isNamed ? shown + after : shown;

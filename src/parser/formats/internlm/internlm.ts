@@ -9,7 +9,11 @@ import { writeJson } from "../../shared/json/write-json.ts";
 const open = "<|action_start|><|plugin|>";
 const close = "<|action_end|>";
 
-/** @throws PythonError for a second marker, and for what is no call: vLLM catches none of it. */
+/**
+ * Reads the call.
+ *
+ * @throws PythonError for a second marker and for a malformed call, which vLLM does not catch.
+ */
 function extract(text: string): VllmExtraction | undefined {
   const [content = "", action, more] = text.split(open);
   if (action === undefined) return undefined;
@@ -23,7 +27,7 @@ function extract(text: string): VllmExtraction | undefined {
 }
 
 /**
- * InternLM 2: one JSON object behind the plugin marker.
+ * InternLM 2: one JSON object after the plugin marker.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/internlm2_tool_parser.py`.
  */

@@ -18,8 +18,8 @@ const open = "<|action_start|> <|plugin|>";
 const close = "<|action_end|>";
 
 /**
- * SGLang's detector for Intern-S1. A block that is no JSON is skipped; whatever else goes wrong loses
- * all calls of the turn.
+ * SGLang's detector for Intern-S1. A block that is not JSON is skipped; any other error loses all
+ * calls of the turn.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/internlm_detector.py`.
  */
@@ -47,7 +47,7 @@ function readEntry(entry: PyValue, context: ParseContext): CompatCall[] {
   return [{ name, argumentsText, toolIndex: context.toolPositions.get(name) ?? -1 }];
 }
 
-/** `parameters` wins by being there; what is falsy counts as no arguments. */
+/** Reads the arguments. `parameters` wins if it is present; a falsy value means no arguments. */
 function readArguments(entry: PyDict): PyValue {
   const value = entry.has("parameters") ? entry.get("parameters") : entry.get("arguments");
   return value !== undefined && pythonTruthy(value) ? value : new Map<string, PyValue>();

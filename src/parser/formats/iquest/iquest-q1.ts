@@ -23,7 +23,7 @@ const open = "<iquest_tool_call>";
 const close = "</iquest_tool_call>";
 
 /**
- * SGLang's detector for IQuest Q1. A block that is not what the format wants comes back as text.
+ * SGLang's detector for IQuest Q1. A malformed block is returned as text.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/iquest_q1_detector.py`.
  */
@@ -51,7 +51,7 @@ function toCompat({ name, literal }: ReadCall, context: ParseContext): CompatCal
   return callsNamed(name, isReported ? requireJson(literal) : literal.value, context);
 }
 
-/** The call; `undefined` without a name, or where something stands between the arguments. */
+/** Reads a call; `undefined` if it has no name, or if text stands between the arguments. */
 function readCall(body: string, context: ParseContext): ReadCall | undefined {
   const argument = body.indexOf("<arg_key>");
   const name = pythonStrip(argument === -1 ? body : body.slice(0, argument));

@@ -17,7 +17,7 @@ function extract(text: string): VllmExtraction | undefined {
 }
 
 /**
- * Jamba: a JSON list of calls between tags, of which the first counts.
+ * Jamba: a JSON list of calls between tags. Only the first list counts.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/jamba_tool_parser.py`.
  */

@@ -29,12 +29,12 @@ export const k2Arguments = {
   valueClose: "</ifm|arg_value>",
 } as const;
 /**
- * The calls of a K2 Horizon block: JSON, one object or a list, or a name with keys, perhaps types, and
- * values in tags.
+ * Reads the calls of a K2 Horizon block: JSON, as one object or a list, or a name with keys,
+ * optional types, and values in tags.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/k2_v3_detector.py`.
  *
- * @throws PythonError `ValueError` or `TypeError` where the block is malformed.
+ * @throws PythonError `ValueError` or `TypeError` if the block is malformed.
  */
 export function readK2Block(block: string, context: ParseContext): readonly K2Call[] {
   const stripped = pythonStrip(block);
@@ -95,7 +95,7 @@ function malformedFraming(): PythonValueError {
 interface Place {
   readonly name: string;
   readonly key: string;
-  /** Whether the value is text from a tag, not from JSON. */
+  /** True if the value is text from a tag, and not from JSON. */
   readonly isText: boolean;
   readonly inlineType?: string;
 }
@@ -113,7 +113,7 @@ function coerce(value: PyValue, place: Place, context: ParseContext): PyValue {
   return json === undefined ? value : json;
 }
 
-/** The one type that the tool declares for a parameter; `undefined` where there may be several. */
+/** The one type that the tool declares for a parameter; `undefined` if there may be several. */
 function declaredType({ name, key }: Place, context: ParseContext): PyValue | undefined {
   const tool = context.tools.find((candidate) => candidate.name === name);
   if (tool === undefined) return undefined;
@@ -125,7 +125,7 @@ function declaredType({ name, key }: Place, context: ParseContext): PyValue | un
   return inferSchemaType(schema, sglangVersion(context));
 }
 
-/** The schema with its references to definitions followed; what stands beside a reference wins. */
+/** Follows the references of a schema to definitions. Members beside a reference win. */
 function resolveReferences(
   schema: PyValue | undefined,
   root: PyValue | undefined,

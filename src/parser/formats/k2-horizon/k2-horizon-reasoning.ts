@@ -16,7 +16,7 @@ function tagsOf({ reasoningEffort = "high" }: ReasoningContext): ReasoningTags {
 }
 
 /**
- * K2 Horizon: tags whose name tells how hard the model was asked to think. The prompt opens them.
+ * K2 Horizon: tags whose name gives the reasoning effort. The prompt opens them.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/parser/reasoning_parser.py`
  * (`K2V3Detector`).

@@ -26,8 +26,8 @@ const close = "</ifm|tool_call>";
 const thinkNames = ["think", "think_fast", "think_faster"];
 
 /**
- * SGLang's detector for K2 Horizon. Reasoning at the beginning is kept out; a group of calls with
- * anything malformed in it comes back as text, without a group a malformed block alone does.
+ * SGLang's detector for K2 Horizon. Reasoning at the start is excluded. A malformed part of a group
+ * returns the complete group as text; without a group, only the malformed block is returned.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/k2_v3_detector.py`.
  */
@@ -51,7 +51,7 @@ function detect(text: string, context: ParseContext): EngineResult {
   return detectLoose(reasoning, working, context);
 }
 
-/** Calls without a closed group. */
+/** Reads calls without a closed group. */
 function detectLoose(reasoning: string, working: string, context: ParseContext): EngineResult {
   const calls: CompatCall[] = [];
   const normal: string[] = [];
@@ -68,7 +68,10 @@ function detectLoose(reasoning: string, working: string, context: ParseContext):
   return { normalText: reasoning + normalText, calls };
 }
 
-/** Where reasoning at the beginning of the text ends; one that is not closed takes all of it. */
+/**
+ * The end of reasoning at the start of the text; the end of the text if the reasoning is not
+ * closed.
+ */
 function endOfReasoning(text: string): number {
   let position = 0;
   for (;;) {
@@ -87,7 +90,7 @@ function endOfReasoning(text: string): number {
   }
 }
 
-/** The calls of a group; `undefined` where there are none, or anything else stands in it. */
+/** Reads the calls of a group; `undefined` if the group has no calls or contains anything else. */
 function readGroup(text: string, context: ParseContext): readonly K2Call[] | undefined {
   if (pythonStrip(outsideTags(text, open, close)) !== "") return undefined;
   const calls = betweenTags(text, open, close).map((block) => readCalls(block, context));

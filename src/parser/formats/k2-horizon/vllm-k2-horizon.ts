@@ -39,12 +39,16 @@ function extract(text: string, context: ParseContext): VllmExtraction {
   return { content: orNothing(content), calls };
 }
 
-/** White space alone is no content. */
+/** Returns the text, or nothing but an empty text if it is all white space. */
 function orNothing(text: string): string {
   return pythonStrip(text) === "" ? "" : text;
 }
 
-/** @throws PythonError where anything in the group is malformed. */
+/**
+ * Reads the calls of a group.
+ *
+ * @throws PythonError if anything in the group is malformed.
+ */
 function readGroup(text: string, context: ParseContext): VllmCall[] {
   if (pythonStrip(outsideTags(text, open, close)) !== "") {
     throw new PythonValueError("text stands beside the calls");
@@ -54,7 +58,11 @@ function readGroup(text: string, context: ParseContext): VllmCall[] {
   return bodies.map((body) => readCall(body, context));
 }
 
-/** @throws PythonError where the call is malformed. */
+/**
+ * Reads a call.
+ *
+ * @throws PythonError if the call is malformed.
+ */
 function readCall(body: string, context: ParseContext): VllmCall {
   const first = body.indexOf(k2Arguments.keyOpen);
   if (first === -1 && argumentTag.test(body)) throw malformed();
@@ -92,8 +100,8 @@ function malformed(): PythonValueError {
 }
 
 /**
- * vLLM's parser for K2 Horizon, in the format without types that it expects by default: anything
- * malformed in the first group, or an unknown tool, loses all calls.
+ * vLLM's parser for K2 Horizon, in its default format without types. Anything malformed in the
+ * first group, or an unknown tool, loses all calls.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/k2_horizon_tool_parser.py`.
  */

@@ -36,9 +36,9 @@ interface CallParts {
 }
 
 /**
- * SGLang's detector for Kimi K2. The arguments are passed on as they are written, and a call whose id
- * is a bare number gets the name of the tool whose parameters fit best. Before 0.5.15 the number of the
- * id was the call's index.
+ * SGLang's detector for Kimi K2. The arguments are passed on unchanged. If a call's id is a bare
+ * number, the call gets the name of the tool whose parameters fit best. Before 0.5.15 the number of
+ * the id was the call's index.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/kimik2_detector.py`.
  */
@@ -56,7 +56,7 @@ function detect(text: string, context: ParseContext): EngineResult {
   return { normalText: text.slice(0, first), calls };
 }
 
-/** Every id and argument text of the form that the engine's pattern finds. */
+/** Finds every id and argument text that the engine's pattern matches. */
 function findCalls(text: string): CallParts[] {
   const ends = findArgumentEnds(text);
   const found: CallParts[] = [];
@@ -75,7 +75,9 @@ function findCalls(text: string): CallParts[] {
   return found;
 }
 
-/** Where arguments can end: at a closing brace with nothing but white space before the end marker. */
+/**
+ * The places where arguments can end: a closing brace with only white space before the end marker.
+ */
 function findArgumentEnds(text: string): { brace: number; end: number }[] {
   return indexesOf(text, close).flatMap((marker) => {
     let brace = marker - 1;
@@ -97,7 +99,11 @@ function readHeader(text: string, start: number): { id: string; jsonStart: numbe
   return text[jsonStart] === "{" ? { id: text.slice(idStart, idEnd), jsonStart } : undefined;
 }
 
-/** @throws PythonError where the engine does, and then loses all calls. */
+/**
+ * The name of the tool that an id calls.
+ *
+ * @throws PythonError if the engine raises, which loses all calls.
+ */
 function nameOfCall(id: string, json: string, context: ParseContext): string | undefined {
   const standard = idPattern.exec(id)?.groups;
   if (standard === undefined && !counterPattern.test(id)) return undefined;
@@ -105,7 +111,11 @@ function nameOfCall(id: string, json: string, context: ParseContext): string | u
   return standard === undefined ? inferName(json, context) : standard["name"];
 }
 
-/** The number of an id that has one. @throws PythonError where it has too many digits for Python. */
+/**
+ * The number in an id.
+ *
+ * @throws PythonError if it has too many digits for Python.
+ */
 function numberOfId(id: string): bigint {
   return parsePythonInt(idPattern.exec(id)?.groups?.["index"] ?? id);
 }

@@ -13,7 +13,7 @@ export const kimiK3 = {
   messageClose: "<|close|>message<|sep|>",
 } as const;
 
-/** What a turn that was cut off in the middle of a marker may end with. */
+/** The possible ends of a turn that was cut off inside a marker. */
 const partialEnds: readonly string[] = [
   "<|open|>",
   "<|close|>",
@@ -25,15 +25,15 @@ const partialEnds: readonly string[] = [
   "<|close|>message",
 ];
 
-/** The text without the beginning of a marker at its end. */
+/** Drops an incomplete marker from the end of the text. */
 export function dropPartialMarker(text: string): string {
   const end = partialEnds.find((partial) => text.endsWith(partial));
   return end === undefined ? text : text.slice(0, -end.length);
 }
 
 /**
- * The text without the markers of the response and message channels; only the inside of the first
- * response channel, where one opens.
+ * Drops the markers of the response and message channels. If a response channel opens, only the
+ * inside of the first one is kept.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/kimik3_format.py`.
  */
@@ -49,7 +49,7 @@ export function unwrapResponse(text: string): string {
   return dropPartialMarker(inner.replaceAll(messageClose, ""));
 }
 
-// The look behind saves trying every end of a long name.
+// The look-behind avoids trying every suffix of a long name.
 const attributePattern = /(?<![\p{L}\p{N}_])([\p{L}\p{N}_]+)="([^"]*)"/gu;
 
 /** The attributes of an element, given the text of its opening tag. */

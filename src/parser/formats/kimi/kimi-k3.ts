@@ -25,13 +25,13 @@ const argumentOpen = "<|open|>argument";
 const argumentClose = "<|close|>argument<|sep|>";
 const spacePattern = pythonPattern(String.raw`\s`, "y");
 
-/** An element: its attributes, and what stands in it. */
+/** An element: its attributes, and the text inside it. */
 interface Element {
   readonly attributes: ReadonlyMap<string, string>;
   readonly body: string;
 }
 
-/** Elements that are closed, from left to right; an opening tag needs white space after its name. */
+/** Finds closed elements, from left to right. An opening tag needs white space after its name. */
 function findElements(text: string, open: string, close: string): Element[] {
   const found: Element[] = [];
   let start = text.indexOf(open);
@@ -100,7 +100,7 @@ function readBlock({ span, inner }: Frame): Block[] {
   return [{ ...base, argumentValue, ...problem }];
 }
 
-/** Kimi K3: call elements in the tools channel; each argument says its own type. */
+/** Kimi K3: call elements in the tools channel. Each argument declares its own type. */
 export const kimiK3 = defineParser({
   name: "kimi_k3",
   closers: /<\|close\|>(?:tools|response|message)<\|sep\|>/g,

@@ -13,13 +13,16 @@ const argumentsOpen = "<|tool_call_argument_begin|>";
 const spacePattern = unicodePattern(String.raw`^\s$`, "");
 const digitPattern = /^\p{Nd}$/u;
 
-/** What stands in front of a call's arguments. */
+/** The text before a call's arguments. */
 interface CallHead {
   readonly id: string;
   readonly argumentsStart: number;
 }
 
-/** The id that begins at `start`: some text, a colon, a number; white space may surround it. */
+/**
+ * Reads the id that starts at `start`: text, a colon and a number, with optional white space around
+ * it.
+ */
 function readHead(text: string, start: number): CallHead | undefined {
   const marker = text.indexOf("<", start);
   if (marker === -1 || !text.startsWith(argumentsOpen, marker)) return undefined;
@@ -27,7 +30,7 @@ function readHead(text: string, start: number): CallHead | undefined {
   const written = head.slice(0, spaceStart(head));
   const colon = numberStart(written) - 1;
   if (colon < 1 || colon === written.length - 1 || written[colon] !== ":") return undefined;
-  // In front of the colon something must stand, and be it the last of the white space.
+  // At least one character must precede the colon, even if it is white space.
   const idStart = Math.min(spaceEnd(written, 0), colon - 1);
   const argumentsStart = spaceEnd(text, marker + argumentsOpen.length);
   return { id: written.slice(idStart), argumentsStart };
@@ -45,7 +48,7 @@ function spaceStart(text: string): number {
   return start;
 }
 
-/** Where the digits at the end of the text begin. */
+/** The start of the digits at the end of the text. */
 function numberStart(text: string): number {
   let start = text.length;
   for (;;) {
@@ -69,7 +72,7 @@ function findCalls(text: string): VllmCall[] {
     while ((ends[endIndex] ?? Infinity) < argumentsStart) endIndex += 1;
     const end = ends[endIndex];
     if (end === undefined) break;
-    // The arguments must not hold the beginning of another call.
+    // The arguments must not contain the start of another call.
     if (end > (starts[index + 1] ?? Infinity)) continue;
     const name = (id.split(":")[0] ?? "").split(".").at(-1) ?? "";
     calls.push({ name, argumentsText: pythonRstrip(text.slice(argumentsStart, end)) });
@@ -88,14 +91,17 @@ const old = vllmReading({
 
 const idPattern = /^[^\n]+:\p{Nd}+/u;
 
-/** The name in an id such as `functions.search:0`; empty where it is none. */
+/** The name in an id such as `functions.search:0`; empty if the id is malformed. */
 function nameInId(id: string): string {
   const [line = ""] = pythonStrip(id).split("\n");
   const [name = ""] = (idPattern.exec(line)?.[0] ?? "").split(":");
   return name.startsWith("functions.") ? name.slice("functions.".length) : name;
 }
 
-/** An id that is none counts as the name where no arguments follow; else they may hold a name. */
+/**
+ * The name of a call. A malformed id is the name itself if no arguments follow; otherwise the
+ * arguments may contain a name.
+ */
 function readName(header: string, body: string): string {
   const name = nameInId(header);
   if (name !== "" || body === "") return name === "" ? header : name;
@@ -118,9 +124,9 @@ const current = engineReading({
 });
 
 /**
- * vLLM's parser for Kimi K2: up to 0.24 the id must hold a name and a number, and the arguments are
- * passed on as they are written; since then a call that is cut off counts, and values become what the
- * schema asks for.
+ * vLLM's parser for Kimi K2. Up to 0.24 the id must contain a name and a number, and the arguments
+ * are passed on unchanged. Since 0.33 a call that is cut off counts, and values are converted to
+ * the types of the schema.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/kimi_k2_tool_parser.py` and, of 0.33,
  * `vllm/parser/kimi_k2.py`.

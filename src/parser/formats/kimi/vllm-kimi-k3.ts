@@ -10,7 +10,7 @@ const open = String.raw`<\|open\|>\s*`;
 const close = String.raw`<\|close\|>\s*`;
 const separator = String.raw`\s*<\|sep\|>`;
 
-/** The engine allows white space inside its markers. */
+/** The start of the tools channel. The engine allows white space inside its markers. */
 const toolsOpen = unicodePattern(`${open}tools${separator}`, "");
 const toolsClose = unicodePattern(`${close}tools${separator}`, "g");
 const responseOpen = unicodePattern(`${open}response${separator}`, "");
@@ -34,7 +34,7 @@ const callTags = tagsOf("call");
 const argumentTags = tagsOf("argument");
 const headEnd = "<|sep|>";
 
-/** Elements that are closed, from left to right: the text of their attributes, and what stands in them. */
+/** Finds closed elements, from left to right: their attributes, and the text inside them. */
 function findElements(
   text: string,
   tags: Tags,
@@ -72,7 +72,10 @@ function readCall(attributes: ReadonlyMap<string, string>, body: string): VllmCa
   return name === "" ? [] : [{ name, argumentsText }];
 }
 
-/** The inside of the first response channel, and be it behind the calls; else what is before them. */
+/**
+ * The inside of the first response channel, which may follow the calls; otherwise the text before
+ * them.
+ */
 function readContent(text: string, before: string): string {
   const start = responseOpen.exec(text);
   const bodyStart = start === null ? 0 : start.index + start[0].length;
@@ -102,7 +105,8 @@ function extract(text: string): VllmExtraction {
 }
 
 /**
- * vLLM's parser for Kimi K3: the calls of the first tools channel; one that cannot be read loses all.
+ * vLLM's parser for Kimi K3: the calls of the first tools channel. One unreadable call loses all
+ * calls.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/kimi_k3_tool_parser.py`.
  */

@@ -16,12 +16,12 @@ import { isFiniteJson } from "../../shared/json/is-finite-json.ts";
 type Call = Extract<Expression, { type: "call" }>;
 
 /**
- * The calls of an LFM2 block as SGLang reads them since 0.5.23: what is no Python is rewritten, or cut
- * into calls, and a call that cannot be read is dropped alone.
+ * Reads the calls of an LFM2 block as SGLang does since 0.5.23. Text that is not Python is
+ * rewritten or cut into calls, and an unreadable call is dropped alone.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/lfm2_detector.py`.
  *
- * @throws PythonError where the engine gives up on the block.
+ * @throws PythonError if the engine cannot read the block at all.
  */
 export function readLfm2Calls(content: string, context: ParseContext): CompatCall[] {
   const whole = recoverStatement(content);
@@ -60,7 +60,11 @@ function readCall(
   return { name, argumentsText: writeJson(restored) };
 }
 
-/** @throws PythonError `ValueError` where an argument is no literal. */
+/**
+ * Reads the arguments of a call.
+ *
+ * @throws PythonError `ValueError` if an argument is not a literal.
+ */
 function readArguments({ keywords }: Call): PyDict {
   const values = new Map<string, PyValue>();
   for (const { name, value } of keywords) {

@@ -5,30 +5,34 @@ import { parseFirstStatement } from "../../shared/python-source/expression.ts";
 import { dropLeadingZeros, escapeControls, renameReserved, splitCalls } from "./lfm2-rewrites.ts";
 import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
 
-/** Calls that were read from a text, perhaps after a rewrite. */
+/** Calls that were read from a text, which may have been rewritten. */
 interface RecoveredStatement {
   readonly statement: Expression | undefined;
-  /** Whether names of arguments that Python reserves were renamed. */
+  /** True if argument names that Python reserves were renamed. */
   readonly isRenamed: boolean;
 }
 
 type Call = Extract<Expression, { type: "call" }>;
 
-/** How many readings of a broken string are tried; it keeps the time linear in the text. */
+/** The most readings of a broken string that are tried. It keeps the time linear. */
 const maxReadings = 32;
 
-/** @returns `undefined` where the text is no Python. */
+/**
+ * Parses a statement.
+ *
+ * @returns `undefined` if the text is not Python.
+ */
 function parse(text: string): { readonly statement: Expression | undefined } | undefined {
   return catchPython(() => ({ statement: parseFirstStatement(text) }), "SyntaxError", "ValueError");
 }
 
 /**
- * Reads a statement of Python, or else the first rewrite of it that is Python: leading zeros, control
- * characters and quotes in strings, reserved names.
+ * Reads a statement of Python, or the first rewrite of it that is Python. The rewrites concern
+ * leading zeros, control characters and quotes in strings, and reserved names.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/lfm2_detector.py`.
  *
- * @returns `undefined` where nothing helps.
+ * @returns `undefined` if no rewrite is Python.
  */
 export function recoverStatement(text: string): RecoveredStatement | undefined {
   const plain = parse(text);
@@ -41,7 +45,8 @@ export function recoverStatement(text: string): RecoveredStatement | undefined {
 }
 
 /**
- * As `recoverStatement()`, with the rewrites that vLLM tries: reserved names are renamed last.
+ * Reads a statement as `recoverStatement()` does, with vLLM's rewrites: reserved names are renamed
+ * last.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/lfm2_tool_parser.py`.
  */
@@ -76,8 +81,8 @@ function* rewritesOf(text: string): Generator<{ source: string; isRenamed: boole
 }
 
 /**
- * The calls that can be read one by one from a block that cannot be read as a whole, by the way of
- * cutting it that finds more of them.
+ * Reads calls one by one from a block that is not Python as a whole. Of two ways to cut the block,
+ * the one that finds more calls wins.
  */
 export function salvageCalls(text: string): { readonly call: Call; readonly isRenamed: boolean }[] {
   let best: { call: Call; isRenamed: boolean }[] = [];
@@ -101,8 +106,8 @@ function splitBlock(text: string, respectsStrings: boolean): string[] {
 }
 
 /**
- * Escapes the quotes inside the first string whose next quote cannot end it, where exactly one of its
- * quotes can; `undefined` where no string is broken so, or several readings are possible.
+ * Escapes the quotes inside the first string whose next quote cannot end it, if exactly one of its
+ * quotes can; `undefined` if no string is broken in this way or several readings are possible.
  */
 function requote(text: string, { keepsCalls = true } = {}): string | undefined {
   const broken = findBrokenString(text);
@@ -121,7 +126,10 @@ function requote(text: string, { keepsCalls = true } = {}): string | undefined {
   return winners.length === 1 ? winners[0] : undefined;
 }
 
-/** The first string that the next quote of its kind cannot end, and the quotes that can. */
+/**
+ * Finds the first string that the next quote of its kind cannot end, and the quotes that can end
+ * it.
+ */
 function findBrokenString(text: string): { start: number; closers: number[] } | undefined {
   for (let index = 0; index < text.length; index++) {
     const quote = text[index];
@@ -151,7 +159,7 @@ function canEndString(text: string, place: number): boolean {
   return next < text.length && ",)]}:".includes(text[next] ?? "x");
 }
 
-/** The inside of a string, with a backslash before each of its quotes that has none. */
+/** The inside of a string, with a backslash before each unescaped quote. */
 function escapeQuotes(text: string, start: number, end: number): string {
   const quote = text[start] ?? "";
   return text

@@ -2,16 +2,19 @@ import { isPythonSpace } from "../../../python/text/white-space.ts";
 import { keywords } from "../../shared/python-source/tokens.ts";
 import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
 
-/** What a name that Python reserves is given, so that it may stand as the name of an argument. */
+/** The suffix of a name that Python reserves, so that it can name an argument. */
 const reservedSuffix = "_pyreservedkw_";
 
 const namePattern = /[\p{L}_][\p{L}\p{N}_]*/uy;
 const digitsPattern = /\p{Nd}[\p{Nd}_]*/uy;
 
-/** What `scanOutsideStrings()` asks of a place outside strings: where to go on, and what to write. */
+/**
+ * Rewrites the text at a place outside strings. Returns the replacement and the place to continue
+ * at.
+ */
 type Rewrite = (index: number) => { readonly end: number; readonly text: string } | undefined;
 
-/** Copies a text, its strings as they are, and rewrites what stands outside of them. */
+/** Copies a text with its strings unchanged, and rewrites the text outside of them. */
 function rewriteOutsideStrings(text: string, rewrite: Rewrite): string {
   const parts: string[] = [];
   let index = 0;
@@ -24,7 +27,10 @@ function rewriteOutsideStrings(text: string, rewrite: Rewrite): string {
   return parts.join("");
 }
 
-/** Where the string that opens at `index` ends: behind the next quote of its kind, or with the text. */
+/**
+ * The end of the string that opens at `index`: the place after the next quote of its kind, or the
+ * end of the text.
+ */
 function endOfString(text: string, index: number): number {
   const quote = text[index];
   let place = index + 1;
@@ -37,7 +43,7 @@ function matchAt(pattern: RegExp, text: string, index: number): string | undefin
   return pattern.exec(text)?.[0];
 }
 
-/** Gives names that Python reserves, where they name arguments, a suffix. */
+/** Adds a suffix to reserved names that name arguments. */
 export function renameReserved(text: string): string {
   let lastSign = "";
   return rewriteOutsideStrings(text, (index) => {
@@ -57,20 +63,20 @@ export function renameReserved(text: string): string {
   });
 }
 
-/** The last sign before a place; a string counts as a sign as well. */
+/** The last sign before a place. A string counts as a sign. */
 function signBefore(text: string, index: number, lastSign: string): string {
   let place = index - 1;
   while (place >= 0 && isPythonSpace(text.charCodeAt(place))) place -= 1;
   return text[place] === "'" || text[place] === '"' ? "'" : lastSign;
 }
 
-/** The name of an argument as it was before `renameReserved()`. */
+/** Returns the name of an argument as it was before `renameReserved()`. */
 export function restoreReserved(key: string): string {
   const name = key.endsWith(reservedSuffix) ? key.slice(0, -reservedSuffix.length) : key;
   return keywords.has(name) ? name : key;
 }
 
-/** Takes the zeros away that Python does not allow in front of a number. */
+/** Drops leading zeros that Python does not allow before a number. */
 export function dropLeadingZeros(text: string): string {
   return rewriteOutsideStrings(text, (index) => {
     const name = matchAt(namePattern, text, index);
@@ -99,7 +105,10 @@ export function escapeControls(text: string): string {
   );
 }
 
-/** Cuts a list of calls at its outermost commas; brackets in strings may count as well. */
+/**
+ * Splits a list of calls at its outermost commas. Brackets inside strings count unless strings are
+ * respected.
+ */
 export function splitCalls(source: string, respectsStrings: boolean): string[] {
   const text = /^\[[^]*\]$/.test(source) ? source.slice(1, -1) : source;
   const segments: string[] = [];

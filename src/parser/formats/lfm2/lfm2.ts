@@ -30,7 +30,7 @@ const close = "<|tool_call_end|>";
 
 type Call = Extract<Expression, { type: "call" }>;
 
-/** Since August 2026 JSON's names for constants count, too. */
+/** The rules for arguments. Since August 2026 JSON's names of constants are allowed. */
 function rulesOf(context: ParseContext): ArgumentRules {
   const names: [string, PyValue][] = [
     ["true", true],
@@ -81,7 +81,7 @@ function readPythonCalls(content: string, context: ParseContext): CompatCall[] {
   });
 }
 
-/** A call; `undefined` where its tool is unknown, or an argument is no literal. */
+/** Reads a call; `undefined` if its tool is unknown or an argument is not a literal. */
 function readPythonCall(
   { callee, keywords }: Call,
   context: ParseContext,
@@ -102,7 +102,7 @@ function readPythonCall(
       foreign.push(error);
     }
   }
-  // What JSON cannot hold is found out last, and loses the whole block.
+  // A value that JSON cannot represent is noticed last, and loses the complete block.
   if (foreign[0] !== undefined) throw foreign[0];
   return { name, argumentsText: writeJson(values) };
 }

@@ -19,16 +19,17 @@ function extract(text: string, context: ParseContext): VllmExtraction | undefine
   const source = pythonStrip(text.slice(bodyStart, end === -1 ? text.length : end));
   if (!source.startsWith("[") || !source.endsWith("]")) return undefined;
   const calls = catchPython(() => readCalls(source, context));
-  // Since 0.33 an empty list is no call.
+  // Since 0.33 an empty list is not a call.
   if (calls === undefined || (calls.length === 0 && context.engineVersion !== "0.24"))
     return undefined;
-  // The model tends to repeat the call and its closing token; text counts only behind the last one.
+  // The model tends to repeat the call and its closing token. Only text after the last closing
+  // token counts.
   const after = end === -1 ? "" : text.slice(text.lastIndexOf(close) + close.length);
   const parts = [text.slice(0, start), after].map((part) => pythonStrip(part));
   return { content: parts.filter((part) => part !== "").join("\n"), calls };
 }
 
-/** Since 0.33 Python that is broken in some usual ways is mended. */
+/** Reads the calls. Since 0.33 some common mistakes in the Python are repaired. */
 function readCalls(source: string, context: ParseContext): VllmCall[] {
   if (context.engineVersion === "0.24") return readVllmPythonCalls(source, context);
   const found = recoverVllmStatement(source);
@@ -41,7 +42,7 @@ function readCalls(source: string, context: ParseContext): VllmCall[] {
 }
 
 /**
- * vLLM's parser for LFM2: the first block, in Python only; its end may be missing.
+ * vLLM's parser for LFM2: reads the first block as Python. Its end may be missing.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/lfm2_tool_parser.py`.
  */

@@ -19,23 +19,24 @@ import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 const tag = "<|python_tag|>";
 
 /**
- * How often, in multiples of the text, objects inside objects may be read again after the outer one
- * failed. Enough for anything a model means; it keeps the time linear in the text.
+ * The most times, in multiples of the text's length, that objects inside objects may be read again
+ * after the outer one failed. It is enough for any real call, and keeps the time linear.
  */
 const MAX_READS = 32;
 
-/** An object of the text that was read. */
+/** An object that was read from the text. */
 interface ReadObject {
   readonly value: PyValue;
   readonly start: number;
   readonly end: number;
-  /** Whether it was JSON, or a Python dictionary. */
+  /** True for JSON; false for a Python dictionary. */
   readonly isJson: boolean;
 }
 
 /**
  * SGLang's detector for Llama 3: JSON objects with one separating character between them. An object
- * that is no JSON is tried as a Python dictionary, and then the next `{"name":` is looked for.
+ * that is not JSON is tried as a Python dictionary. If that fails, the search continues at the next
+ * `{"name":`.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/llama32_detector.py`.
  */
@@ -85,12 +86,12 @@ function readObjects(text: string): ReadObject[] {
   return objects;
 }
 
-/** The place after the character, a code point in Python, that separates objects. */
+/** The place after the character that separates objects. It is a code point in Python. */
 function skipCharacter(text: string, index: number): number {
   return index + ((text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1);
 }
 
-/** The JSON value at the start of the text, and how much was read to find it or none. */
+/** Reads the JSON value at the start of the text, and reports the length that was read. */
 function decode(text: string): { value?: PyValue; readLength: number } {
   try {
     const { value, end } = decodePythonJsonAt(text, 0);
@@ -101,7 +102,7 @@ function decode(text: string): { value?: PyValue; readLength: number } {
   }
 }
 
-/** A Python dictionary whose JSON differs from its source. */
+/** Reads a Python dictionary whose JSON differs from its source. */
 function readDict(source: string): PyValue | undefined {
   const literal = catchPython(() => evaluatePythonLiteral(pythonStrip(source)));
   if (literal === undefined || !literal.isJson || !isPyDict(literal.value)) return undefined;
@@ -110,11 +111,11 @@ function readDict(source: string): PyValue | undefined {
   return json === undefined || json === source ? undefined : value;
 }
 
-/** Finds where braces balance, in logarithmic time after one pass over the text. */
+/** Finds balanced braces, in logarithmic time after one pass over the text. */
 class BraceIndex {
   readonly #text: string;
   #depths: Int32Array | undefined;
-  /** Depth after a closing brace to the places of such braces, in order. */
+  /** The places of closing braces in order, by the depth after them. */
   #closings = new Map<number, number[]>();
 
   constructor(text: string) {
@@ -172,7 +173,7 @@ function findBlocks(text: string): Block[] {
   return [...blocks, ...readGap(text, position, text.length)];
 }
 
-/** What stands between two objects: nothing, a separator, or an object that cannot be read. */
+/** Reads the text between two objects: empty, a separator, or an object that cannot be read. */
 function readGap(text: string, start: number, end: number): Block[] {
   const gap = text.slice(start, end);
   const opens = gap.indexOf("{");

@@ -21,8 +21,8 @@ function prepare(text: string): string {
 }
 
 /**
- * SGLang's detector for Llama 4's Python calls. Everything between the first and the last bracket that
- * may belong to a list counts as one; an argument that is no constant, list or dictionary loses all
+ * SGLang's detector for Llama 4's Python calls. Everything between the first and the last bracket
+ * of a possible list is one list. An argument that is not a constant, list or dictionary loses all
  * calls.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/pythonic_detector.py`.
@@ -78,7 +78,7 @@ export const pythonic = defineParser({
   findBlocks,
 });
 
-/** Llama 4 as vLLM names it, where `<|python_start|>` may stand before the list. */
+/** Llama 4 under vLLM's name. `<|python_start|>` may precede the list. */
 export const llama4Pythonic = defineParser({
   name: "llama4_pythonic",
   markers: ["<|python_start|>"],

@@ -7,7 +7,11 @@ import { asName, vllmReading } from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 
-/** @throws PythonError for the first object that is no call. */
+/**
+ * Reads the calls.
+ *
+ * @throws PythonError for the first object that is not a call.
+ */
 function readCalls(text: string): VllmCall[] {
   const calls: VllmCall[] = [];
   let start = text.indexOf("{");
@@ -20,15 +24,15 @@ function readCalls(text: string): VllmCall[] {
     }
     const argumentsText = writeJson(hasNull ? null : (value ?? null));
     calls.push({ name: asName(entry.get("name")), argumentsText });
-    // A brace that follows at once belongs to no object.
+    // A brace that follows immediately does not open an object.
     start = text.indexOf("{", start + end + 1);
   }
   return calls;
 }
 
 /**
- * vLLM's parser for Llama 3: every JSON object of the text must be a call, and the text around them is
- * dropped.
+ * vLLM's parser for Llama 3: every JSON object in the text must be a call, and the text around them
+ * is dropped.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/llama_tool_parser.py`.
  */

@@ -17,7 +17,7 @@ function extract(text: string, context: ParseContext): VllmExtraction | undefine
 }
 
 /**
- * vLLM's parser for calls in Python: the whole turn must be a list of calls.
+ * vLLM's parser for calls in Python: the complete turn must be a list of calls.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/pythonic_tool_parser.py`.
  */
@@ -27,7 +27,7 @@ export const vllmPythonic = vllmReading({
 });
 
 /**
- * vLLM's parser for Llama 4: as the one for calls in Python, between tokens that may be there.
+ * vLLM's parser for Llama 4: calls in Python, optionally between tokens.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/llama4_pythonic_tool_parser.py`.
  */

@@ -3,20 +3,20 @@ import { pythonPattern } from "../../shared/text/python-pattern.ts";
 import { parseXmlElement } from "../../shared/xml/xml-element.ts";
 import { findClosed } from "../../shared/tags/between-tags.ts";
 
-/** How the format's calls begin and end. */
+/** The start and the end of a call. */
 export const miniCpmTags = { open: "<function", close: "</function>" } as const;
 
 const namePattern = pythonPattern(String.raw`<function\s+name=['"]([^'"]+)['"][^>]*>`, "");
 const parameterHead = pythonPattern(String.raw`<param\s+name=['"]([^'"]+)['"]>`, "g");
 const parameterClose = "</param>";
 
-/** A piece of the text: a call's block, or what stands between them. */
+/** A part of the text: a call's block, or the text between two blocks. */
 interface MiniCpmPiece {
   readonly text: string;
   readonly isBlock: boolean;
 }
 
-/** Cuts the text at its blocks, each of which reaches to the next closing tag. */
+/** Splits the text at its blocks, each of which reaches to the next closing tag. */
 export function splitMiniCpmBlocks(text: string): MiniCpmPiece[] {
   const { open, close } = miniCpmTags;
   const pieces: MiniCpmPiece[] = [];
@@ -29,11 +29,11 @@ export function splitMiniCpmBlocks(text: string): MiniCpmPiece[] {
   return [...pieces, { text: text.slice(position), isBlock: false }];
 }
 
-/** A parameter as it is written; without a name where it has none. */
+/** A parameter as it is written. The name is `undefined` if the parameter has none. */
 interface MiniCpmParameter {
   readonly name: string | undefined;
   readonly text: string;
-  /** Whether it stands in a CDATA section, where no XML could be read. */
+  /** True if the value stands in a CDATA section of a block that is not XML. */
   readonly isSection?: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface MiniCpmCall {
   readonly parameters: readonly MiniCpmParameter[];
 }
 
-/** The call of a block that is well-formed XML. */
+/** Reads the call of a block that is well-formed XML. */
 export function readMiniCpmXml(block: string): MiniCpmCall | undefined {
   const element = parseXmlElement(block);
   if (element?.tag !== "function") return undefined;
@@ -56,7 +56,7 @@ export function readMiniCpmXml(block: string): MiniCpmCall | undefined {
   };
 }
 
-/** What is written, where it is no XML; a parameter without a name comes first. */
+/** Reads the call of a block that is not XML. A parameter without a name comes first. */
 export function readMiniCpmPattern(block: string): MiniCpmCall | undefined {
   const name = pythonStrip(namePattern.exec(block)?.[1] ?? "");
   if (name === "") return undefined;
@@ -77,7 +77,7 @@ export function readMiniCpmPattern(block: string): MiniCpmCall | undefined {
   return { name, parameters };
 }
 
-/** Whether some `<param…>` tag has no name in it. */
+/** True if some `<param…>` tag has no name. */
 function hasNameless(block: string): boolean {
   for (let start = block.indexOf("<param"); start !== -1;) {
     const end = block.indexOf(">", start);

@@ -7,11 +7,11 @@ interface NamedCall {
   readonly values: ReadonlyMap<string, PyValue>;
 }
 
-/** A tool that the model knows by other names. */
+/** A tool that the model calls by other names. */
 interface Rename {
   readonly from: readonly string[];
   readonly to: string;
-  /** Each parameter of the tool, and where its value is looked for. */
+  /** Each parameter of the tool, and the arguments that may supply its value. */
   readonly parameters: readonly (readonly [to: string, from: readonly string[]])[];
   readonly constants?: Readonly<Record<string, PyValue>>;
 }
@@ -61,8 +61,7 @@ const renames: readonly Rename[] = [
 ];
 
 /**
- * The call under the name that the request's tools have for it, as vLLM renames the tools that
- * MiniCPM 5 makes up in telecom tasks.
+ * Renames a call as vLLM renames the tools that MiniCPM 5 invents in telecom tasks.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/minicpm5xml_tool_parser.py`.
  */

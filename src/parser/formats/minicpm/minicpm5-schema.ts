@@ -9,7 +9,7 @@ import { catchPython } from "../../shared/python/python-catch.ts";
 import type { PythonLiteral } from "../../shared/python/python-literal.ts";
 import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
 
-/** What a tool declares about its parameters. */
+/** The parameters that a tool declares. */
 export interface MiniCpmDeclaration {
   readonly properties: PyDict;
   readonly hasProperties: boolean;
@@ -17,9 +17,9 @@ export interface MiniCpmDeclaration {
 }
 
 /**
- * What each tool declares.
+ * Reads the declarations of all tools.
  *
- * @throws PythonError where the properties are neither an object nor empty.
+ * @throws PythonError if the properties are neither an object nor empty.
  */
 export function readMiniCpmDeclarations(context: ParseContext): Map<string, MiniCpmDeclaration> {
   return new Map(
@@ -54,7 +54,7 @@ export function readMiniCpmDeclarations(context: ParseContext): Map<string, Mini
   );
 }
 
-/** The text as JSON or as a Python literal; the text itself where it is neither. */
+/** Reads the text as JSON or as a Python literal, or returns it unchanged. */
 export function readMiniCpmLiteral(text: string): PythonLiteral {
   const raw = { value: text, isJson: true };
   const read = (): PythonLiteral => {

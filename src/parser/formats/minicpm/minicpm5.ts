@@ -28,8 +28,8 @@ import { requireJson } from "../../shared/python/python-literal.ts";
 const { open, close } = miniCpmTags;
 
 /**
- * SGLang's detector for MiniCPM 5: XML, or what looks like it. A call that does not fit its tool comes
- * back as text.
+ * SGLang's detector for MiniCPM 5: reads XML, or text that resembles it. A call that does not fit
+ * its tool is returned as text.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/minicpm5_detector.py`.
  */
@@ -57,7 +57,7 @@ function readText(
   return { normalText: normal.join(""), calls };
 }
 
-/** The call of a block; `undefined` where it is none, or does not fit its tool. */
+/** Reads the call of a block; `undefined` if it is malformed or does not fit its tool. */
 function readCall(
   block: string,
   declared: ReadonlyMap<string, MiniCpmDeclaration>,
@@ -79,10 +79,14 @@ function readCall(
 
 type ReadParameters =
   | { readonly type: "valid"; readonly literal: PythonLiteral }
-  /** A parameter has no name, is not declared, or stands twice. */
+  /** A parameter has no name, is not declared, or appears twice. */
   | { readonly type: "invalid" };
 
-/** @throws PythonError where a schema is not what the engine expects. */
+/**
+ * Reads the parameters of a call.
+ *
+ * @throws PythonError if a schema has another form than the engine expects.
+ */
 function readParameters(
   { name, parameters }: MiniCpmCall,
   declared: ReadonlyMap<string, MiniCpmDeclaration>,

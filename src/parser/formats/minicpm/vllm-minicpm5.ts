@@ -31,7 +31,7 @@ function extract(source: string, context: ParseContext): VllmExtraction {
   return catchPython(() => readText(text, declared, strips)) ?? { content: text, calls: [] };
 }
 
-/** Undoes what decoders and the model do to spaces. */
+/** Reverts the changes that decoders and the model make to spaces. */
 function normalize(text: string): string {
   return text
     .replaceAll("\u0120", " ")
@@ -46,7 +46,11 @@ function dropThinking(text: string): string {
   return visible === "" ? text : visible;
 }
 
-/** @throws PythonError where the properties of a tool are no object. */
+/**
+ * Reads the declarations of all tools.
+ *
+ * @throws PythonError if the properties of a tool are not an object.
+ */
 function readDeclarations(context: ParseContext): Declarations {
   for (const tool of context.tools) {
     const parameters = toolParameters(tool);
@@ -69,7 +73,7 @@ function readText(text: string, declared: Declarations, strips: boolean): VllmEx
   return { content: calls.length > 0 ? "" : dropThinking(pythonStrip(normal.join(""))), calls };
 }
 
-/** The call of a block; `undefined` where it is none, or does not fit its tool. */
+/** Reads the call of a block; `undefined` if it is malformed or does not fit its tool. */
 function readCall(
   block: string,
   { declared, strips }: { readonly declared: Declarations; readonly strips: boolean },
@@ -89,7 +93,7 @@ function readCall(
   return { name, argumentsText: writeJson(values) };
 }
 
-/** Where the block is no XML, only a CDATA section keeps the white space around it. */
+/** Strips the values of a block that is not XML, except those in a CDATA section. */
 function trimPattern({ name, parameters }: MiniCpmCall): MiniCpmCall {
   return {
     name,
@@ -106,7 +110,11 @@ interface ReadArguments {
   readonly isJson: boolean;
 }
 
-/** @throws PythonError where a schema is not what the engine expects. */
+/**
+ * Reads the parameters of a call.
+ *
+ * @throws PythonError if a schema has another form than the engine expects.
+ */
 function readParameters(
   { name, parameters }: MiniCpmCall,
   declared: Declarations,
@@ -129,7 +137,7 @@ class ParameterReader implements ReadArguments {
     this.#properties = declaration?.properties ?? new Map();
   }
 
-  /** Whether the parameter is acceptable: undeclared ones are ignored, but none may stand twice. */
+  /** Adds a parameter; false if it appears twice. Undeclared parameters are ignored. */
   add(key: string, text: string): boolean {
     const isDeclared = this.#properties.has(key);
     if (this.#properties.size > 0 && !isDeclared) {
@@ -138,7 +146,7 @@ class ParameterReader implements ReadArguments {
     return this.#addOne(key, text);
   }
 
-  /** Adds the members of a dictionary that stands where the parameters should. */
+  /** Adds the members of a dictionary that replaces the parameters. */
   #addAll(text: string): boolean {
     const { value, isJson } = readMiniCpmLiteral(text);
     if (!isPyDict(value)) return false;
@@ -169,8 +177,8 @@ class ParameterReader implements ReadArguments {
 }
 
 /**
- * vLLM's parser for MiniCPM 5: undeclared parameters are ignored, and any call makes the text around
- * it disappear.
+ * vLLM's parser for MiniCPM 5: undeclared parameters are ignored, and any call drops the text
+ * around it.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/minicpm5xml_tool_parser.py`.
  */

@@ -34,8 +34,8 @@ const parameterOpen = '<parameter name="';
 const parameterClose = "</parameter>";
 
 /**
- * SGLang's detector for MiniMax M2. The text outside closed blocks is kept; inside a block closing tags
- * may be missing.
+ * SGLang's detector for MiniMax M2. The text outside closed blocks is kept. Inside a block, closing
+ * tags may be missing.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/minimax_m2.py`.
  */
@@ -53,7 +53,11 @@ function detect(text: string, context: ParseContext): EngineResult {
   return { normalText: outsideTags(text, open, close), calls };
 }
 
-/** @throws PythonError where a value cannot be converted, which the engine lets out. */
+/**
+ * Reads a call.
+ *
+ * @throws PythonError if a value cannot be converted. The engine does not catch it.
+ */
 function readCall(
   invoke: string,
   context: ParseContext,
@@ -89,7 +93,7 @@ function findTypes(name: string, key: string, context: ParseContext): ReadonlySe
 
 type Conversion = (text: string) => PyValue | undefined;
 
-/** How the types convert, the most particular one first; `undefined` where the text does not fit. */
+/** Converts by type, the most specific type first; `undefined` if the text does not fit. */
 const conversions: readonly (readonly [names: readonly string[], convert: Conversion])[] = [
   [["integer", "int"], (text) => catchPython(() => parsePythonInt(text), "ValueError")],
   [["number", "float"], (text) => catchPython(() => parsePythonNumber(text), "ValueError")],

@@ -8,7 +8,7 @@ import { propertiesOfSchema } from "../../sglang/sglang-parameters.ts";
 import { parsePythonInt } from "../../shared/python/python-number.ts";
 import { parsePythonNumber } from "../../shared/python/python-number.ts";
 
-/** What stands before each tag of MiniMax M3. */
+/** The text before each tag of MiniMax M3. */
 export const minimaxNamespace = "]<]minimax[>[";
 
 /** A value under construction. */
@@ -19,21 +19,20 @@ interface Frame {
   readonly tag: string;
   readonly schema: PyDict | undefined;
   value: Value;
-  /** Whether the value is a list because its first element was an item. */
+  /** True if the value is a list because its first element was an item. */
   isInferredList: boolean;
 }
 
 /**
- * Reads nested elements as an object: repeated tags become a list, `<item>` elements of an array are
- * its items, and values are read as the schema of their place says.
+ * Reads nested elements as an object. Repeated tags become a list, `<item>` elements of an array
+ * become its items, and the schema types the values.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/minimax_m3.py`
  * (`_parse_parameter`).
  *
- * Since 0.5.23 (`infersTypes`) JSON's constants and lists of items count as such where no schema
- * says what they are.
+ * Since 0.5.23 (`infersTypes`) JSON's constants and lists of items are recognized without a schema.
  *
- * @throws PythonError `ValueError` where the tags do not match.
+ * @throws PythonError `ValueError` if the tags do not match.
  */
 export function readNestedElements(
   body: string,
@@ -88,14 +87,14 @@ function openElement(chunk: string, parent: Frame, infersTypes: boolean): Frame 
   return { tag, schema, value, isInferredList };
 }
 
-/** Whether a schema says nothing of what its elements are. */
+/** True if a schema does not restrict its elements. */
 function isUntyped(schema: PyDict | undefined): boolean {
   if (schema === undefined) return true;
   const hasParts = ["properties", "items", "prefixItems"].some((key) => schema.has(key));
   return typesOf(schema).length === 0 && !hasParts;
 }
 
-/** A first item makes a list; a later element of another name makes an object of it again. */
+/** Makes a list of a first `item`. A later element of another name makes it an object again. */
 function inferContainer(frame: Frame, tag: string): void {
   const { value } = frame;
   if (tag === "item") {

@@ -27,7 +27,7 @@ const close = `${minimaxNamespace}</tool_call>`;
 const invokeOpen = `${minimaxNamespace}<invoke name="`;
 const invokeClose = `${minimaxNamespace}</invoke>`;
 
-/** White space between the namespace and a tag does not count. */
+/** Matches white space between the namespace and a tag, which is ignored. */
 const spacing = /\]<\]minimax\[>\[[ \t\r\n]+(?=<)/g;
 
 function normalize(text: string): string {
@@ -54,12 +54,12 @@ function readCalls(block: string, context: ParseContext): CompatCall[] {
       ["name", invoke.name],
       ["arguments", invoke.value],
     ]);
-    // Without tools the name is taken as it is.
+    // Without tools the name is accepted unchecked.
     const read =
       context.tools.length === 0 && isNew(context)
         ? [{ name: invoke.name, argumentsText: writeJson(invoke.value), toolIndex: -1 }]
         : (catchPython(() => parseBaseJson(entry, context)) ?? []);
-    // The engine numbers the calls of each block anew.
+    // The engine numbers the calls of each block from 0.
     for (const call of read) calls.push({ ...call, toolIndex: calls.length });
   }
   return calls;
@@ -69,7 +69,11 @@ function isNew(context: ParseContext): boolean {
   return isSince(sglangVersion(context), "0.5.23");
 }
 
-/** @throws PythonError where the tags do not match. */
+/**
+ * Reads an invoke element.
+ *
+ * @throws PythonError if the tags do not match.
+ */
 function readInvoke(
   text: string,
   context: ParseContext,
@@ -99,7 +103,7 @@ function readBlock(span: Block["span"], text: string, context: ParseContext): Bl
   return { span, name: invoke.name, argumentValue: invoke.value };
 }
 
-/** MiniMax M3: nested elements, each tag behind a namespace marker. */
+/** MiniMax M3: nested elements, each tag after a namespace marker. */
 export const minimaxM3 = defineParser({
   name: "minimax-m3",
   aliases: ["minimax_m3"],

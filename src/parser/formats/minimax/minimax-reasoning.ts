@@ -7,7 +7,7 @@ import { splitByTags, TagSplitter } from "../../reasoning/tag-splitter.ts";
 const tags = { open: "<mm:think>", close: "</mm:think>" };
 
 /**
- * MiniMax M3: tags, and one stray closing tag at the start of a turn without reasoning is dropped.
+ * MiniMax M3: tags. One stray closing tag at the start of a turn without reasoning is dropped.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py`
  * (`MiniMaxM3Detector`).
@@ -30,12 +30,12 @@ function dropStrayClose(text: string): string {
   return trimmed.startsWith(tags.close) ? trimmed.slice(tags.close.length) : text;
 }
 
-/** Holds the start of a text back until it is known whether a stray closing tag stands there. */
+/** Holds back the start of a text until it shows whether it is a stray closing tag. */
 class StrayCloseStream implements ReasoningStream {
   readonly #inner: ReasoningStream;
-  /** The white space that the text begins with. */
+  /** The white space at the start of the text. */
   readonly #space: string[] = [];
-  /** What follows it. */
+  /** The text after the white space. */
   #lead = "";
   #isDecided = false;
 
@@ -73,8 +73,8 @@ class StrayCloseStream implements ReasoningStream {
 const appended = "<think>";
 
 /**
- * MiniMax M2 whose reasoning stays in the content: the opening tag, which the template had put into
- * the prompt, is put back.
+ * MiniMax M2 whose reasoning stays in the content: adds the opening tag, which the template had put
+ * into the prompt.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py`
  * (`MiniMaxAppendThinkDetector`).

@@ -47,12 +47,12 @@ const head = unicodePattern(
   "g",
 );
 const close = unicodePattern(String.raw`<\s*/\s*parameter\s*>`, "g");
-/** Since 0.33 the next parameter ends a value, too. */
+/** Matches the end of a value. Since 0.33 the next parameter also ends it. */
 const closeOrNext = unicodePattern(String.raw`<\s*/\s*parameter\s*>|<\s*parameter\s+name\s*=`, "g");
 
 /**
- * vLLM's table for MiniMax M2: calls without the outer tag, too; one that is cut off counts; unknown
- * tools are dropped. Since 0.33 values keep the white space around them.
+ * vLLM's table for MiniMax M2: the outer tag may be missing, a call that is cut off counts, and
+ * unknown tools are dropped. Since 0.33 values keep the white space around them.
  *
  * **Source:** vllm-project/vllm, `vllm/parser/minimax_m2.py`.
  */

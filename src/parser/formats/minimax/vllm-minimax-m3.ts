@@ -20,24 +20,24 @@ const invocation: Readonly<Record<string, EngineStep>> = Object.fromEntries(
   ]),
 );
 
-/** What is deeper is malformed. */
+/** The deepest nesting of elements. Deeper ones are malformed. */
 const MAX_DEPTH = 128;
-/** Where text beside elements goes. */
+/** The field for text beside elements. */
 const mixedField = "$text";
 
-/** An element: its text, or the elements in it. */
+/** An element: its text, or the elements inside it. */
 interface Element {
   readonly name: string;
   readonly value: string | readonly Element[];
 }
 
-/** An element that was read, and where it ends. */
+/** An element, and its end in the text. */
 interface ElementReading {
   readonly element: Element;
   readonly end: number;
 }
 
-/** The element that begins at `start`; `undefined` where it is malformed or not closed. */
+/** Reads the element that starts at `start`; `undefined` if it is malformed or not closed. */
 function readElement(text: string, start: number, depth: number): ElementReading | undefined {
   const nameStart = start + minimaxNamespace.length + 1;
   const nameEnd = text.indexOf(">", nameStart);
@@ -63,7 +63,7 @@ function readElement(text: string, start: number, depth: number): ElementReading
   }
 }
 
-/** Text beside elements becomes one of its own, under a name that no other has. */
+/** Adds text beside elements as an element of its own, under a name that is not in use. */
 function join(texts: readonly string[], children: readonly Element[]): string | readonly Element[] {
   const text = texts.join("");
   if (children.length === 0) return text;
@@ -74,7 +74,7 @@ function join(texts: readonly string[], children: readonly Element[]): string | 
   return [...children, { name: field, value: text }];
 }
 
-/** The parameters of a call, up to the first that is malformed. */
+/** Reads the parameters of a call, up to the first malformed one. */
 function readParameters(body: string): Element[] {
   const found: Element[] = [];
   let position = 0;
@@ -128,7 +128,7 @@ function convertElement(value: Element["value"], schema: PyValue | undefined): P
   return convertObject(value, container?.schema);
 }
 
-/** Elements of one name become a list. */
+/** Converts elements to an object. Elements of one name become a list. */
 function convertObject(elements: readonly Element[], schema: PyDict | undefined): PyDict {
   const properties = schema?.get("properties");
   const additional = schema?.get("additionalProperties");
@@ -149,8 +149,8 @@ function convertObject(elements: readonly Element[], schema: PyDict | undefined)
 }
 
 /**
- * vLLM's table for MiniMax M3: a call that is cut off counts with the parameters before the cut, and
- * what follows the calls is lost.
+ * vLLM's table for MiniMax M3: a call that is cut off counts with the parameters before the cut,
+ * and text after the calls is lost.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/parser/minimax_m3.py`.
  */

@@ -24,7 +24,7 @@ const argumentsMarker = "[ARGS";
 
 /**
  * SGLang's detector for Mistral: a JSON list after `[TOOL_CALLS] `, or since the 2025 templates
- * `[TOOL_CALLS]name[ARGS]{…}`, once or more.
+ * `[TOOL_CALLS]name[ARGS]{…}`, once or several times.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/mistral_detector.py`.
  */
@@ -70,7 +70,10 @@ function joinTexts(before: string, after: string): string {
   return after === "" ? before : pythonStrip(`${before} ${after}`);
 }
 
-/** The first compact call of the text; only an object or a list that orjson takes are arguments. */
+/**
+ * Reads the first compact call of the text. Arguments must be an object or a list that orjson
+ * accepts.
+ */
 function readCompact(text: string): { name: string; value: PyValue; end: number } | undefined {
   const start = text.indexOf(marker);
   if (start === -1) return undefined;
@@ -87,7 +90,7 @@ function readCompact(text: string): { name: string; value: PyValue; end: number 
   return { name, value: parsePythonJson(json), end };
 }
 
-/** The closing bracket of a marker may be missing; white space may follow it. */
+/** Skips the end of a marker. Its closing bracket may be missing, and white space may follow. */
 function skipDelimiter(text: string, start: number): number {
   return skipPythonSpace(text, text[start] === "]" ? start + 1 : start);
 }
@@ -143,7 +146,7 @@ function readArrayBlocks(text: string, place: Place & { readonly contentStart: n
   const reading = readJsonPrefix(text.slice(contentStart));
   if (reading.type === "value") {
     const end = contentStart + reading.end;
-    // SGLang alone insists on the space, which not all of Mistral's own templates write.
+    // Only SGLang requires the space, which some of Mistral's own templates do not write.
     const isSpaced = dialect !== "sglang" || text.startsWith(arrayMarker, start);
     return blocksOfPayload(
       {

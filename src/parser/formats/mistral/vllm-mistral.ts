@@ -14,7 +14,7 @@ import { writeJson } from "../../shared/json/write-json.ts";
 const marker = "[TOOL_CALLS]";
 const argumentsMarker = "[ARGS]";
 
-/** Whether calls stand in one list, which tokenizers before version 11 were trained with. */
+/** True if the calls are one list, which tokenizers before version 11 were trained with. */
 function isList(first: string, { vocabulary }: ParseContext): boolean {
   return vocabulary.length === 0
     ? pythonStrip(first).startsWith("[")
@@ -35,7 +35,10 @@ function extract(text: string, context: ParseContext): VllmExtraction | undefine
     : { content, calls: readEntries(entries) };
 }
 
-/** Since tokenizer version 11: `name{…}`, with or without `[ARGS]`, whatever stands in the braces. */
+/**
+ * Reads a compact call, as since tokenizer version 11: `name{…}`, with or without `[ARGS]`. The
+ * text in braces is not checked.
+ */
 function readCompact(part: string): VllmCall[] {
   const brace = part.indexOf("{");
   if (brace === -1) return [];
@@ -43,7 +46,7 @@ function readCompact(part: string): VllmCall[] {
   return [{ name, argumentsText: part.slice(brace) }];
 }
 
-/** The JSON that the text begins with, or else what is surely the list. */
+/** Reads the JSON at the start of the text, or from the first `[{` to the last `}]`. */
 function decodeList(list: string): PyValue | undefined {
   return (
     catchPython(() => decodePythonJsonAt(list, 0).value, "JSONDecodeError") ??
@@ -51,14 +54,18 @@ function decodeList(list: string): PyValue | undefined {
   );
 }
 
-/** From the first `[{` to the last `}]`. */
+/** The text from the first `[{` to the last `}]`. */
 function innermostList(text: string): string {
   const start = text.indexOf("[{");
   const end = text.lastIndexOf("}]") + "}]".length;
   return start === -1 ? "" : text.slice(start, end);
 }
 
-/** @throws PythonError where an entry is no object with a name. */
+/**
+ * Reads the entries of a list.
+ *
+ * @throws PythonError if an entry is not an object with a name.
+ */
 function readEntries(entries: PyValue): VllmCall[] {
   if (!isPyList(entries)) throw new PythonError("TypeError", "the calls are no list");
   return entries.map((entry) => {
@@ -74,7 +81,10 @@ const old = vllmReading({
   extract,
 });
 
-/** A list as since 0.33: a lone object counts, what is no call is left out, a name may be missing. */
+/**
+ * Reads a list as vLLM does since 0.33: a single object is allowed, other entries are dropped, and
+ * a name may be missing.
+ */
 function extractList(text: string): VllmExtraction | undefined {
   if (!text.includes(marker)) return undefined;
   const [before = "", ...parts] = text.split(marker);
@@ -96,7 +106,7 @@ function readEntry(entry: PyValue): VllmCall[] {
   ];
 }
 
-/** The first JSON value of the arguments, as it is written; all of them where there is none. */
+/** The first JSON value of the arguments, unchanged; all of them if they do not begin with JSON. */
 function firstValue(body: string): string {
   const text = pythonStrip(body);
   const end = catchPython(() => decodePythonJsonAt(text, 0).end, "JSONDecodeError");
@@ -128,9 +138,9 @@ const current: EngineReading = {
 const list = vllmReading({ release: old.release, extract: extractList });
 
 /**
- * vLLM's parser for Mistral. How calls are written follows from the tokenizer: with `[ARGS]` in the
- * vocabulary, `name{…}` after each marker, else one JSON list. Where the vocabulary is not known, a
- * list is read where one stands. Since 0.33 what follows the arguments is lost.
+ * vLLM's parser for Mistral. The tokenizer decides how calls are written: with `[ARGS]` in the
+ * vocabulary, `name{…}` after each marker, and otherwise one JSON list. Without a vocabulary, a
+ * list is read if the text has one. Since 0.33 text after the arguments is lost.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/mistral_tool_parser.py` and, of 0.33,
  * `vllm/parser/mistral.py`.

@@ -14,28 +14,28 @@ export const muse = {
   invokeClose: "</atem:invoke>",
 } as const;
 
-/** A piece of a turn; the pieces' texts, in order, make up the turn. */
+/** A part of a turn. The texts of all parts, in order, make up the turn. */
 type MusePiece =
   /** White space before a header. */
   | { readonly type: "space"; readonly text: string }
   | {
       readonly type: "channel";
-      /** Who is addressed; absent where text stands outside any channel. */
+      /** The recipient of the channel; absent for text outside any channel. */
       readonly recipient?: string;
-      /** From the start of the header to the end of its message marker. */
+      /** The header, from its start to the end of its message marker. */
       readonly header: string;
       readonly body: string;
       readonly bodyStart: number;
-      /** `<|eom|>` or `<|eot|>`, or nothing where the turn was cut off. */
+      /** `<|eom|>` or `<|eot|>`; empty if the turn was cut off. */
       readonly terminator: string;
     }
-  /** A header whose message marker never came. */
+  /** A header without a message marker. */
   | { readonly type: "unfinished"; readonly text: string }
-  /** The beginning of `<|start|>` at the end of the turn. */
+  /** An incomplete `<|start|>` at the end of the turn. */
   | { readonly type: "cut"; readonly text: string };
 
 /**
- * Cuts a turn into its channels. The first header may lack `<|start|>assistant`.
+ * Splits a turn into its channels. The first header may lack `<|start|>assistant`.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/muse_glimmer_format.py` and
  * `muse_glimmer_detector.py`.
@@ -80,12 +80,12 @@ function findBodyEnd(text: string, start: number): { bodyEnd: number; end: numbe
   return { bodyEnd: match.index, end: match.index + match[0].length };
 }
 
-/** Whether the text holds any part of a call. */
+/** True if the text contains any part of a call. */
 export function holdsMuseCall(text: string): boolean {
   return text.includes(muse.invokeOpen) || text.includes(muse.callsOpen);
 }
 
-/** The recipient that a header names; the user where it names none. */
+/** The recipient that a header names; `user` if it names none. */
 function readRecipient(header: string): string {
   let place = header.indexOf("to=");
   while (place !== -1) {
@@ -100,7 +100,9 @@ function readRecipient(header: string): string {
   return "user";
 }
 
-/** Whether a turn begins with a header without `<|start|>`: `to=`, a recipient, the message marker. */
+/**
+ * True if a turn begins with a header without `<|start|>`: `to=`, a recipient, the message marker.
+ */
 function couldStartHeader(text: string): boolean {
   const stripped = text.slice(skipPythonSpace(text, 0));
   if (stripped === "") return true;

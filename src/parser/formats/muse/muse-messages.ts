@@ -2,15 +2,17 @@ import { muse as markers } from "./muse-channels.ts";
 
 /** A message of a turn. */
 export interface MuseMessage {
-  /** Absent where the header names nobody. */
+  /** Absent if the header names no recipient. */
   readonly recipient: string | undefined;
   readonly body: string;
 }
 
 /**
- * The messages of a turn, each from its header to its end, the next header, or the beginning of one.
+ * Finds the messages of a turn. Each reaches from its header to its end, or to the start of the
+ * next header.
  *
- * **Source:** vllm-project/vllm 0.33, `_iter_messages()` of `vllm/tool_parsers/muse_tool_parser.py`.
+ * **Source:** vllm-project/vllm 0.33, `_iter_messages()` of
+ * `vllm/tool_parsers/muse_tool_parser.py`.
  */
 export function* iterateMuseMessages(text: string): Iterable<MuseMessage> {
   const ends = /<\|eo[mt]\|>/g;
@@ -41,8 +43,8 @@ interface MuseHeader {
 const role = "assistant";
 
 /**
- * The first header from a place on: `<|start|>assistant`, white space, `to=` and a recipient, each of
- * which may be missing, and the message marker.
+ * Finds the first header from a place on: `<|start|>assistant`, white space, `to=` and a recipient,
+ * all of them optional, and the message marker.
  */
 function findHeader(text: string, from: number): MuseHeader | undefined {
   const marker = text.indexOf(markers.message, from);
@@ -59,7 +61,7 @@ function findHeader(text: string, from: number): MuseHeader | undefined {
   return { start: findRoleStart(text, spaceStart, from) ?? spaceStart, end, recipient };
 }
 
-/** Where `<|start|>assistant` begins that ends at a place. */
+/** The start of a `<|start|>assistant` that ends at a place. */
 function findRoleStart(text: string, end: number, from: number): number | undefined {
   if (!text.endsWith(role, end)) return undefined;
   let start = end - role.length;
@@ -68,7 +70,7 @@ function findRoleStart(text: string, end: number, from: number): number | undefi
   return start >= from && text.startsWith(markers.start, start) ? start : undefined;
 }
 
-/** White space but for a line break. */
+/** True for white space other than a line break. */
 function isBlank(character: string): boolean {
   return character !== "\n" && /\p{White_Space}/u.test(character);
 }

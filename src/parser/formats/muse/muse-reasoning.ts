@@ -5,7 +5,8 @@ import type { ReasoningResult } from "../../reasoning/reasoning-parser.ts";
 
 /**
  * Muse: the channel to itself is reasoning. Channels to tools keep their framing for the tool-call
- * parser; where one follows and the turn holds a call, the channel to the user does too.
+ * parser. If such a parser is active and the turn contains a call, the channel to the user keeps
+ * its framing too.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py`
  * (`MuseGlimmerDetector`).
@@ -21,12 +22,16 @@ export const museReasoning = defineReasoning({
   },
 });
 
-/** @param unframed - Whose channels are shown without their header and terminator. */
+/**
+ * Splits a turn by its channels.
+ *
+ * @param unframed - The recipients whose channels lose their header and terminator.
+ */
 function splitChannels(text: string, unframed: readonly string[]): ReasoningResult {
   const reasoning: string[] = [];
   const normal: string[] = [];
   for (const piece of splitMuseTurn(text)) {
-    // The engine never releases a turn's end that may begin a header.
+    // The engine never releases an incomplete header at the end of a turn.
     if (piece.type === "cut") continue;
     if (piece.type !== "channel") {
       normal.push(piece.text);

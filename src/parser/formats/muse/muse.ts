@@ -20,7 +20,7 @@ import { holdsAll } from "../../tool-call-stream.ts";
 const invokeTag = { name: "atem:invoke", attribute: "name" };
 const parameterClose = "</atem:parameter>";
 
-/** A call as it stands in a channel to a tool. */
+/** A call and its place in a channel to a tool. */
 interface Invoke {
   readonly name: string;
   readonly body: string;
@@ -30,7 +30,7 @@ interface Invoke {
 }
 
 /**
- * SGLang's detector for Muse: calls count in channels to tools only; everything else is text.
+ * SGLang's detector for Muse: only calls in channels to tools count, and everything else is text.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/muse_glimmer_detector.py`.
  */
@@ -72,7 +72,10 @@ function findInvokes(text: string): Invoke[] {
   return found;
 }
 
-/** The template doubles namespaces: `f.f` is `f`, and a last part that only one tool has is that tool. */
+/**
+ * Resolves a name that the template has doubled: `f.f` is `f`, and a last part that only one tool
+ * has is that tool.
+ */
 function resolveName(emitted: string, { toolPositions }: ParseContext): string {
   const dot = emitted.indexOf(".");
   if (toolPositions.has(emitted) || dot === -1) return emitted;
@@ -115,7 +118,7 @@ function findBlocks(text: string, context: ParseContext): Block[] {
   return blocks;
 }
 
-/** The opening of a list of calls that a call follows, or nothing. */
+/** Matches the opening of a list of calls that a call, or the end of the text, follows. */
 const usePattern = /<atem:function_calls>\s{0,64}(?:<atem:invoke|$)/y;
 
 function readBlock({ body, start, end, closed }: Invoke, name: string, isInTool: boolean): Block {
@@ -145,7 +148,7 @@ export const muse = defineParser({
   findBlocks,
 });
 
-/** Muse Glimmer as vLLM reads it, where it tells the two apart. */
+/** Muse Glimmer as vLLM reads it, which distinguishes the two models. */
 export const museGlimmer = defineParser({
   name: "muse_glimmer",
   closers: /<\/atem:function_calls>|<\|eot\|>/g,

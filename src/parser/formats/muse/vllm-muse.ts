@@ -16,14 +16,14 @@ import { writeJson } from "../../shared/json/write-json.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 import { findByHead } from "../../shared/tags/between-tags.ts";
 
-/** How one of the two models is read. */
+/** The differences between the two models. */
 interface MuseVariant {
-  /** Whether a parameter that the tool's schema calls a string stays one, whatever it looks like. */
+  /** True if a parameter that the tool's schema declares as a string is never read as JSON. */
   readonly keepsStrings: boolean;
-  /** Whom reasoning is addressed to; `undefined`: nobody. */
+  /** The recipients of reasoning; `undefined` stands for a message without a recipient. */
   readonly reasoning: readonly (string | undefined)[];
   readonly content: readonly (string | undefined)[];
-  /** Who else is no tool. */
+  /** The recipients that are not tools. */
   readonly others: readonly string[];
 }
 
@@ -44,7 +44,8 @@ export const museGlimmerReading = createReading({
 });
 
 /**
- * vLLM's parsers for Muse: calls count in messages to tools, or anywhere where no message has a header.
+ * vLLM's parsers for Muse. Calls count in messages to tools, or anywhere if no message has a
+ * header.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/muse_tool_parser.py`.
  */
@@ -78,7 +79,11 @@ function contentOf(
   return text.includes(markers.message) ? "" : text;
 }
 
-/** @throws PythonError where the original does, which then leaves the text as it is. */
+/**
+ * Reads the calls.
+ *
+ * @throws PythonError if the engine raises, which leaves the text unchanged.
+ */
 function readCalls(
   text: string,
   messages: readonly MuseMessage[],
@@ -108,7 +113,7 @@ function findInvokes(text: string): string[] {
   );
 }
 
-/** The template doubles a name without a namespace: `f.f` is `f`. */
+/** Resolves a name without a namespace that the template has doubled: `f.f` is `f`. */
 function resolveName(emitted: string, { toolPositions }: ParseContext): string {
   if (toolPositions.has(emitted)) return emitted;
   const dot = emitted.indexOf(".");
@@ -116,7 +121,7 @@ function resolveName(emitted: string, { toolPositions }: ParseContext): string {
   return head === emitted.slice(dot + 1) && toolPositions.has(head) ? head : emitted;
 }
 
-/** Names of parameters that are strings, by tool. */
+/** The names of string parameters, by tool. */
 function stringParameters({ tools }: ParseContext): ReadonlyMap<string, ReadonlySet<string>> {
   return new Map(
     tools.flatMap((tool) => {

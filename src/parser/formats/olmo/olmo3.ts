@@ -23,13 +23,13 @@ function extract(text: string, context: ParseContext): VllmExtraction | undefine
   return { content: "", calls: readVllmPythonCalls(source, context) };
 }
 
-/** A list of the calls that stand on lines of their own. */
+/** Makes a list of the calls that stand on separate lines. */
 function listOf(text: string): string {
   const lines = text.split(lineBreak).map((line) => pythonStrip(line));
   return `[${lines.filter((line) => line !== "").join(", ")}]`;
 }
 
-/** Each line is a call; brackets put around it make it a list for the finder. */
+/** Reads each line as a call. Brackets around the line make it a list for the finder. */
 function readBlocks({ span, inner, innerStart }: Frame): Block[] {
   const blocks: Block[] = [];
   let lineStart = innerStart;
@@ -50,7 +50,7 @@ function readBlocks({ span, inner, innerStart }: Frame): Block[] {
 }
 
 /**
- * Olmo 3: calls in Python, one a line, between tags; the whole turn where the tags are absent.
+ * Olmo 3: calls in Python between tags, one on each line. Without tags the complete turn is read.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/olmo3_tool_parser.py`.
  */

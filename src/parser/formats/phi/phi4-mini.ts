@@ -9,7 +9,7 @@ import { holdsAll } from "../../tool-call-stream.ts";
 
 const open = "functools";
 
-/** The list reaches to the first bracket that closes, even one inside it. */
+/** Reads the calls. The list reaches to the first closing bracket, even one inside the list. */
 function extract(text: string): VllmExtraction | undefined {
   const start = text.indexOf(`${open}[`);
   const end = start === -1 ? -1 : text.indexOf("]", start);
@@ -24,7 +24,7 @@ function extract(text: string): VllmExtraction | undefined {
 }
 
 /**
- * Phi-4 mini: `functools` and a JSON list of calls; the text around it is lost.
+ * Phi-4 mini: `functools` and a JSON list of calls. The text around it is lost.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/phi4mini_tool_parser.py`.
  */

@@ -24,7 +24,7 @@ const literals = [
   turnEnd,
 ];
 
-/** Takes off the beginning of a marker that stands at the end. */
+/** Drops an incomplete marker from the end of the text. */
 function cutPartialMarker(text: string): string {
   const start = text.lastIndexOf(markerStart);
   if (start === -1) return text;
@@ -37,7 +37,7 @@ function cutPartialMarker(text: string): string {
 
 const toContent = { to: "content" } as const;
 
-/** The arguments as they stand, but for a marker that follows them when they are whole. */
+/** The arguments unchanged, without a marker after complete ones. */
 function cutArguments(body: string): string {
   const end = body.lastIndexOf(markerStart);
   const whole = body.slice(0, end === -1 ? undefined : end);
@@ -97,7 +97,8 @@ function readBlock({ span, inner }: Frame): Block[] {
 }
 
 /**
- * PLaMo 3: a name and JSON arguments, each between markers, which the engine hands on unread.
+ * PLaMo 3: a name and JSON arguments, each between markers. The engine passes the arguments on
+ * unread.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/parser/plamo3.py`.
  */

@@ -26,8 +26,8 @@ const close = "</tool_call>";
 const textTypes: ReadonlySet<string> = new Set(["string", "str", "text", "enum"]);
 
 /**
- * SGLang's detector for Poolside's Laguna: GLM's tags, and values that are read by the tool's schema.
- * Unknown tools are dropped whatever the engine is set to.
+ * SGLang's detector for Poolside's Laguna: GLM's tags, with values that are read by the tool's
+ * schema. Unknown tools are always dropped.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/poolside_v1_detector.py`.
  */
@@ -44,7 +44,7 @@ function detect(text: string, context: ParseContext): EngineResult {
   return { normalText: text.slice(0, first), calls };
 }
 
-/** The name ends with its line, or where the first argument begins. */
+/** The name of a call. It ends with its line, or at the first argument. */
 function readName(body: string): string {
   return pythonStrip(body.slice(0, /\n|<arg_key>/.exec(body)?.index ?? body.length));
 }
@@ -103,7 +103,7 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
   return [{ span, name, argumentValue, ...problem }];
 }
 
-/** Poolside's Laguna: GLM 4.5's look; the line break after the name may be missing. */
+/** Poolside's Laguna: looks like GLM 4.5. The line break after the name may be missing. */
 export const poolsideV1 = defineParser({
   name: "poolside_v1",
   readings: {

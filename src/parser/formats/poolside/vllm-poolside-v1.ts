@@ -41,7 +41,10 @@ function readOldCall(inner: string, context: ParseContext): VllmCall[] {
   return [{ name, argumentsText: writeJson(values) }];
 }
 
-/** Since 0.33 the name may be followed by its arguments at once, and text keeps its white space. */
+/**
+ * Reads a call as since 0.33: arguments may follow the name immediately, and text keeps its white
+ * space.
+ */
 function readCall(inner: string, context: ParseContext): VllmCall[] {
   const starts = [0, ...indexesOf(inner, open).map((start) => start + open.length)];
   for (const start of starts) {
@@ -59,18 +62,22 @@ function readCall(inner: string, context: ParseContext): VllmCall[] {
   return [];
 }
 
-/** A name on one line, and what follows it: nothing, or arguments. */
+/** Reads a name on one line, and the arguments after it, if any. */
 function readHead(text: string): { name: string; body: string } | undefined {
   const tag = text.indexOf("<");
   const head = tag === -1 ? text : text.slice(0, tag);
   if (tag !== -1 && !text.startsWith("<arg_key>", tag)) return undefined;
   const name = head.replace(edgeSpace, "");
-  // Of white space alone, anything but line breaks is taken for a name.
+  // If the head is only white space, anything but line breaks counts as a name.
   const isName = name === "" ? /[^\n]/.test(head) : !name.includes("\n");
   return isName ? { name: pythonStrip(name), body: text.slice(head.length) } : undefined;
 }
 
-/** @throws PythonError where a schema is not what the engine expects. */
+/**
+ * True if the schema declares the parameter as a string.
+ *
+ * @throws PythonError if a schema has another form than the engine expects.
+ */
 function isText(name: string, key: string, { tools }: ParseContext): boolean {
   const tool = tools.find((candidate) => candidate.name === name);
   const parameters = tool === undefined ? null : (toolParameters(tool) ?? null);
@@ -88,8 +95,8 @@ function deserialize(text: string): PyValue {
 }
 
 /**
- * vLLM's parser for Poolside's Laguna: up to 0.24 the name needs its own line; unknown tools are
- * handed on.
+ * vLLM's parser for Poolside's Laguna: up to 0.24 the name needs its own line. Unknown tools are
+ * reported.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/poolside_v1_tool_parser.py`.
  */

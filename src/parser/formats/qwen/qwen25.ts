@@ -16,8 +16,8 @@ import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
 
 /**
- * The tags of a release: up to 0.4.6 without line breaks, and then a block that is no JSON raises;
- * since then with the line breaks inside, and such a block is skipped.
+ * The tags of a release. Up to 0.4.6 they have no line breaks, and a block that is not JSON raises.
+ * Later tags include the line breaks, and such a block is skipped.
  */
 function tagsOf(version: SglangVersion): { open: string; close: string; strict: boolean } {
   return isSince(version, "0.4.9")
@@ -52,7 +52,7 @@ function detect(text: string, context: ParseContext): EngineResult {
   return { normalText: pythonStrip(text.slice(0, first)), calls };
 }
 
-/** The format's white space is part of its tags. */
+/** Checks the white space around the JSON, which is part of the tags. */
 function checkFrame(inner: string): Diagnostic | undefined {
   if (inner.startsWith("\n") && inner.endsWith("\n")) return undefined;
   return {

@@ -9,7 +9,7 @@ function dropTags(text: string): string {
   return text.replaceAll(tagPattern, "");
 }
 
-/** The blocks of the text without thinking tags, at their places in the text with them. */
+/** Moves blocks of the text without thinking tags to their places in the text with them. */
 function toOriginal(text: string, blocks: readonly Block[]): Block[] {
   const tags = [...text.matchAll(tagPattern)].map(({ 0: tag, index }) => ({ tag, index }));
   let tagIndex = 0;
@@ -32,8 +32,8 @@ function toOriginal(text: string, blocks: readonly Block[]): Block[] {
 }
 
 /**
- * Trinity: Qwen 2.5's format, in the thinking too: the tags `<think>` and `</think>` are dropped before
- * anything is read.
+ * Trinity: Qwen 2.5's format, also inside the reasoning: the tags `<think>` and `</think>` are
+ * dropped before anything is read.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/trinity_detector.py`.
  */

@@ -37,7 +37,7 @@ import { requireJson } from "../../shared/python/python-literal.ts";
 const open = "<tool_call>";
 const close = "</tool_call>";
 
-/** A call that was read; `isJson` is false where an argument has no JSON. */
+/** A call that was read. `isJson` is false if JSON cannot represent an argument. */
 interface ReadCall {
   readonly name: string;
   readonly values: PyDict;
@@ -45,8 +45,8 @@ interface ReadCall {
 }
 
 /**
- * SGLang's detector for MiMo: Qwen3-Coder's tags, all closed, with HTML's escapes in the values. The
- * block of a call to an unknown tool comes back as text.
+ * SGLang's detector for MiMo: Qwen3-Coder's tags, all closed, with HTML escapes in the values. The
+ * block of a call to an unknown tool is returned as text.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/mimo_detector.py`.
  */
@@ -87,7 +87,11 @@ function readCall(body: string, context: ParseContext): ReadCall | undefined {
   return { name, values, isJson };
 }
 
-/** @throws PythonError where the schema is not what the engine expects. */
+/**
+ * The declared type of a parameter.
+ *
+ * @throws PythonError if the schema has another form than the engine expects.
+ */
 function findType(name: string, key: string, context: ParseContext): string {
   for (const tool of context.tools) {
     if (tool.name !== name) continue;

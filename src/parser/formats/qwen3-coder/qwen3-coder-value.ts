@@ -24,9 +24,9 @@ import { jsonLiteral } from "../../shared/python/python-literal.ts";
 export const textTypes: ReadonlySet<string> = new Set(
   "string str text varchar char enum".split(" "),
 );
-/** Beginnings of the names of integer types. */
+/** Prefixes of the names of integer types. */
 export const intPattern = /^(?:int|uint|long|short|unsigned)/;
-/** Beginnings of the names of number types. */
+/** Prefixes of the names of number types. */
 export const floatPattern = /^(?:num|float)/;
 /** Names of boolean types. */
 export const booleanTypes: ReadonlySet<string> = new Set(["boolean", "bool", "binary"]);
@@ -34,13 +34,13 @@ export const booleanTypes: ReadonlySet<string> = new Set(["boolean", "bool", "bi
 export const jsonTypePattern = /^(?:(?:object|array|arr)$|dict|list)/;
 
 /**
- * What the detector makes of the text of a parameter: `null` whatever its type, and otherwise what its
- * schema asks for; text that does not fit stays text, but a boolean becomes false.
+ * Converts the text of a parameter. `null` is null for any type; other text becomes the type of the
+ * schema. Text that does not fit stays text, except that a boolean becomes false.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/qwen3_coder_detector.py`
  * (`_convert_param_value`).
  *
- * @throws PythonError where the tool's schema is no object.
+ * @throws PythonError if the tool's schema is not an object.
  */
 export function convertQwen3CoderValue(
   text: string,
@@ -71,7 +71,7 @@ function nameType(schema: PyValue, version: SglangVersion): string {
   return pythonLower(pythonStrip(pythonStr(type ?? "string")));
 }
 
-/** A number that is written without a point or an exponent, and is a whole one, is an integer. */
+/** Reads a number. A whole number without a point or an exponent is an integer. */
 function readNumber(text: string): PyValue {
   const value = parsePythonFloat(text);
   const isPlain = !text.includes(".") && !pythonLower(text).includes("e");

@@ -30,8 +30,8 @@ const parameterOpen = "<parameter=";
 const parameterClose = "</parameter>";
 
 /**
- * SGLang's detector for Qwen3-Coder: every closing tag may be missing, so that a call that was cut
- * off is reported with what is there.
+ * SGLang's detector for Qwen3-Coder: every closing tag may be missing, so a call that was cut off
+ * is reported with the arguments that are present.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/qwen3_coder_detector.py`.
  */
@@ -52,7 +52,7 @@ function detect(text: string, context: ParseContext): EngineResult {
   return { normalText: text.slice(0, first), calls };
 }
 
-/** A call that was read; `isJson` is false where an argument has no JSON. */
+/** A call that was read. `isJson` is false if JSON cannot represent an argument. */
 interface FunctionCall {
   readonly name: string;
   readonly values: ReadonlyMap<string, PyValue>;
@@ -85,17 +85,20 @@ function writeArguments({ values, isJson }: FunctionCall): string {
   return writeJson(requireJson({ value: values, isJson }));
 }
 
-/** One line break is cut off at either end. */
+/** Drops one line break at either end. */
 function trimLineBreaks(text: string): string {
   const cut = text.startsWith("\n") ? text.slice(1) : text;
   return cut.endsWith("\n") ? cut.slice(0, -1) : cut;
 }
 
-/** The parameters of a function: each ends at its closing tag, the next parameter, or the end. */
+/**
+ * Finds the parameters of a function. Each ends at its closing tag, at the next parameter, or at
+ * the end.
+ */
 function findParameters(text: string): { text: string; closed: boolean }[] {
   const found: { text: string; closed: boolean }[] = [];
   const stop = /<\/parameter>|<parameter=|<\/function>/g;
-  // Python's `$` also matches before a line break that ends the text.
+  // Python's `$` also matches before a line break at the end of the text.
   const textEnd = text.endsWith("\n") ? text.length - 1 : text.length;
   let position = 0;
   for (;;) {
@@ -111,7 +114,9 @@ function findParameters(text: string): { text: string; closed: boolean }[] {
   }
 }
 
-/** The schemas of a tool's parameters; a tool without `properties` is itself taken for them. */
+/**
+ * The schemas of a tool's parameters. For a tool without `properties`, the schema itself is used.
+ */
 function findParameterSchemas(name: string, context: ParseContext): PyValue {
   const tool = context.tools.find((candidate) => {
     return candidate.name === name && (candidate.openai.get("type") ?? "function") === "function";
@@ -159,7 +164,7 @@ export const sglangQwen3Coder = sglangReading({
   detect,
 });
 
-/** The attempts of a format that puts Qwen3-Coder's calls between tags. */
+/** Describes a format that puts Qwen3-Coder's calls between tags. */
 export function qwen3CoderBlocks(tags: {
   readonly open: string;
   readonly close: string;

@@ -5,7 +5,7 @@ import { vllmStep5 } from "./vllm-qwen3-coder.ts";
 const open = "<tool_call>";
 
 /**
- * Step 5: Qwen3-Coder's calls, beside which white space counts.
+ * Step 5: Qwen3-Coder's calls. White space beside them is kept.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/step5_tool_parser.py`.
  */

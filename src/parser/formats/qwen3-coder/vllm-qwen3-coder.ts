@@ -5,16 +5,16 @@ import { unicodePattern } from "../../shared/text/python-pattern.ts";
 import { engineReading } from "../../vllm/parser-engine.ts";
 import { byVersion, sinceVllm033 } from "../../vllm/vllm-reading.ts";
 
-/** What tells the formats apart that share Qwen3-Coder's calls. */
+/** The differences between the formats that share Qwen3-Coder's calls. */
 interface Qwen3Format {
-  /** The words of the tags around reasoning and calls. */
+  /** The names of the tags around reasoning and calls. */
   readonly think: string;
   readonly call: string;
-  /** What is taken off a value. */
+  /** Trims a value. */
   readonly trim: (text: string) => string;
-  /** Whether a call that another one follows is closed by it, as since 0.33. */
+  /** True if the start of another call closes a call, as since 0.33. */
   readonly closesEarly: boolean;
-  /** Whether white space beside calls counts. Default false. */
+  /** True if white space beside calls is kept. Default false. */
   readonly keepsSpace?: boolean;
 }
 
@@ -58,7 +58,7 @@ function qwen3Reading(format: Qwen3Format): EngineReading {
   });
 }
 
-/** The line breaks that the template puts around a value. */
+/** Drops the line breaks that the template writes around a value. */
 function trimBreaks(text: string): string {
   const start = text.startsWith("\n") ? 1 : 0;
   const rest = text.slice(start);
@@ -67,12 +67,12 @@ function trimBreaks(text: string): string {
 
 const tags = { think: "think", call: "tool_call" };
 
-/** How vLLM up to 0.24 reads the calls of Qwen3-Coder and MiMo. */
+/** vLLM's reading of Qwen3-Coder and MiMo up to 0.24. */
 const old = qwen3Reading({ ...tags, trim: (text) => pythonStrip(text), closesEarly: false });
 
 /**
- * vLLM's table for Qwen3-Coder: `<function=` calls without `<tool_call>`, too, and a call that is cut
- * off counts.
+ * vLLM's table for Qwen3-Coder: `<tool_call>` may be missing around `<function=`, and a call that
+ * is cut off counts.
  *
  * **Source:** vllm-project/vllm, `vllm/parser/qwen3.py`.
  */
@@ -82,7 +82,7 @@ export const vllmQwen3Coder = byVersion(
 );
 
 /**
- * vLLM's table for MiMo: since 0.33 nothing is taken off the values.
+ * vLLM's table for MiMo: since 0.33 values are not trimmed.
  *
  * **Source:** vllm-project/vllm, `vllm/parser/mimo.py`.
  */
@@ -104,7 +104,7 @@ export const vllmSeedOss = qwen3Reading({
 });
 
 /**
- * vLLM's table for Step 5: Qwen3-Coder's, but white space beside calls counts.
+ * vLLM's table for Step 5: Qwen3-Coder's, but white space beside calls is kept.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/step5_tool_parser.py`.
  */
@@ -113,7 +113,7 @@ export const vllmStep5 = sinceVllm033(
 );
 
 const headStart = unicodePattern(String.raw`<\s*parameter\s*=\s*`, "g");
-/** What ends a value: its closing tag, or the next parameter. */
+/** Matches the end of a value: its closing tag, or the next parameter. */
 const valueEnd = unicodePattern(String.raw`<\s*(?:/\s*parameter\s*>|parameter\s*=)`, "g");
 
 function readParameters(body: string, trim: (text: string) => string): PyDict {

@@ -4,12 +4,12 @@ import { readPythonRegex } from "./python-regex.ts";
 import { templateProblem } from "./template-problem.ts";
 import { searchLiterals, searchPattern, type TemplateSearch } from "./template-search.ts";
 
-/** What opens or closes a region: one of several literals, or a pattern. */
+/** The start or the end of a region: one of several literals, or a pattern. */
 export interface Anchor {
   readonly search: TemplateSearch;
   /** Absent for a pattern. */
   readonly literals?: readonly string[];
-  /** Whether more text could lengthen a match that ends where the text does. */
+  /** True if more text could lengthen a match at the end of the text. */
   readonly canGrow: boolean;
   readonly canBeEmpty: boolean;
   /** Names of the pattern's groups. */
@@ -17,10 +17,10 @@ export interface Anchor {
 }
 
 /**
- * Reads `key` (a text, or a list of texts) or `key_pattern` of a template's object; `undefined` where it
- * has neither.
+ * Reads `key` (a text, or a list of texts) or `key_pattern` of a template's object; `undefined` if
+ * the object has neither.
  *
- * @throws UsageError
+ * @throws UsageError if the object has both, or if their values are invalid.
  */
 export function compileAnchor(spec: PyDict, key: string, place: string): Anchor | undefined {
   const pattern = spec.get(`${key}_pattern`);
@@ -44,7 +44,7 @@ export function compileAnchor(spec: PyDict, key: string, place: string): Anchor 
 }
 
 function fromLiterals(literals: readonly string[]): Anchor {
-  // The longest first, as far as several fit.
+  // The longest literal comes first, because several may match.
   const ordered = literals.toSorted((left, right) => right.length - left.length);
   return {
     search: searchLiterals(ordered),
@@ -61,11 +61,11 @@ function fromLiterals(literals: readonly string[]): Anchor {
 export interface AnchorMatch {
   readonly start: number;
   readonly end: number;
-  /** What the named groups that took part hold. */
+  /** The texts of the named groups that took part. */
   readonly captures: ReadonlyMap<string, string>;
 }
 
-/** Searches one anchor in a text from places that only ever grow: each stretch is looked at once. */
+/** Searches one anchor in a text from ascending places. Each part of the text is searched once. */
 export class AnchorSearch {
   readonly #anchor: Anchor;
   readonly #text: string;
@@ -76,7 +76,7 @@ export class AnchorSearch {
     this.#text = text;
   }
 
-  /** The first match that starts at the place or behind it. */
+  /** The first match that starts at or after the place. */
   from(place: number): AnchorMatch | undefined {
     if (this.#found === "unknown" || (this.#found !== undefined && this.#found.start < place)) {
       this.#found = this.#search(place);

@@ -1,7 +1,7 @@
 import type { PlainJson } from "../../../python/value.ts";
 
 /**
- * Beam's response template, as SGLang has it built in.
+ * Beam's response template, which is built into SGLang.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/parser/beam.py`.
  */

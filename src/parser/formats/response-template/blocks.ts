@@ -9,7 +9,10 @@ import { readRegion, walkCalls } from "./sglang-calls.ts";
 import type { Region } from "./walk-regions.ts";
 import { walkTurn } from "./vllm-calls.ts";
 
-/** Every region of calls, those in the reasoning too; of several calls in one, the first has its text. */
+/**
+ * Finds every region of calls, including those in the reasoning. If a region contains several
+ * calls, the first one gets its text.
+ */
 export function findTemplateBlocks(
   text: string,
   template: ResponseTemplate,

@@ -8,16 +8,16 @@ import type { Dialect } from "../../tool-call-parser.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-number.ts";
 
-/** How arguments are made what a tool's schema says. */
+/** The rules by which arguments are converted to the types of a tool's schema. */
 interface Coercion {
   readonly dialect: Dialect;
-  /** The schemas of a tool's parameters; absent for a tool that is not known. */
+  /** The schemas of a tool's parameters; `undefined` for an unknown tool. */
   readonly propertiesOf: (name: string) => PyDict | undefined;
-  /** Whether arguments were JSON, in which a text is meant to be one. */
+  /** True if the arguments were JSON, in which a string is meant to be a string. */
   readonly isJson: boolean;
 }
 
-/** Casts the texts among a call's arguments to the types that the tool declares for them. */
+/** Casts the strings among a call's arguments to the types that the tool declares for them. */
 export function coerceCalls(value: PyValue, coercion: Coercion): PyValue {
   if (isPyList(value)) return value.map((item) => coerceCalls(item, coercion));
   const called = isPyDict(value) ? value.get("function") : undefined;
@@ -40,7 +40,7 @@ function coerceArgument(value: PyValue, types: readonly string[], coercion: Coer
   if (types.length === 0) return value;
   if (dialect === "sglang" && isJson && types.includes("string")) return value;
   if (typeof value === "string") return coerceText(value, types, dialect);
-  // Values of a key that stood there several times.
+  // Values of a key that appeared several times.
   if (!isPyList(value) || types.includes("array")) return value;
   return value.map((item) => (typeof item === "string" ? coerceText(item, types, dialect) : item));
 }
@@ -67,7 +67,9 @@ function coerceText(raw: string, types: readonly string[], dialect: Dialect): Py
   return raw;
 }
 
-/** Where any text would do, only text that is the JSON of another type is cast. */
+/**
+ * The types to cast to. If a string is allowed, only text that is the JSON of another type is cast.
+ */
 function narrow(raw: string, types: readonly string[]): readonly string[] {
   if (!types.includes("string") || types.every((type) => type === "string")) return types;
   const decoded = catchPython(() => parsePythonJson(raw), "ValueError", "RecursionError");
@@ -92,7 +94,7 @@ function namesOf(value: PyValue): readonly string[] {
   }
 }
 
-/** The text as a value of the type, `undefined` where it is none. */
+/** The text as a value of the type; `undefined` if it does not fit. */
 function castText(raw: string, type: string, dialect: Dialect): PyValue | undefined {
   switch (type) {
     case "integer":

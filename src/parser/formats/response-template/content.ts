@@ -12,22 +12,26 @@ import { regexWordClass } from "../../../pattern/read-pattern.ts";
 import { compileTag } from "./tag-pattern.ts";
 import { requireDict, templateProblem, textOf } from "./template-problem.ts";
 
-/** Reads the text of a region; throws `PythonError` where the original raises. */
+/**
+ * Reads the text of a region.
+ *
+ * @throws PythonError if the original raises.
+ */
 export type ContentReader = (text: string) => PyValue;
 
-/** How the engine's copy of the interpreter differs. */
+/** The differences between the engines' copies of the interpreter. */
 interface ContentOptions {
-  /** Whether JSON that nests too deep counts as malformed; else the whole turn fails. */
+  /** True if JSON that nests too deep counts as malformed; otherwise the complete turn fails. */
   readonly forgivesDepth: boolean;
 }
 
-/** How deep readers of values may stand in one another. */
+/** The deepest nesting of readers of values. */
 const MAX_DEPTH = 20;
 
 /**
  * Makes the reader that a template names, such as `xml-inline`.
  *
- * @throws UsageError for names and arguments that are not known.
+ * @throws UsageError for unknown names and arguments.
  */
 export function compileContent(
   name: string,
@@ -81,7 +85,7 @@ function compileInner(
   return compileContent(name, settings, options, place, depth + 1);
 }
 
-/** JSON, with what models write otherwise put right first. */
+/** Makes a reader of JSON, which first corrects common mistakes of models. */
 function compileJson(
   settings: PyDict,
   clean: (text: string) => string,
@@ -96,7 +100,7 @@ function compileJson(
     ...(forgivesDepth ? (["RecursionError"] as const) : []),
   ] as const;
   return (text) => {
-    // They stand for strings that were taken out.
+    // These characters stand for strings that were taken out.
     const isReserved = text.includes("\u0001") || text.includes("\u0002");
     if (delimiters.length > 0 && isReserved) {
       throw new PythonValueError("json: input contains reserved sentinel characters");
@@ -109,7 +113,7 @@ function compileJson(
   };
 }
 
-/** What opens a string and what closes it. */
+/** The opening and the closing delimiter of a string. */
 type Delimiters = readonly [open: string, close: string];
 
 function readDelimiters(value: PyValue, place: string): readonly Delimiters[] {
@@ -128,7 +132,9 @@ function readDelimiters(value: PyValue, place: string): readonly Delimiters[] {
 
 const bareKey = new RegExp(`(?<=[{,])([${regexWordClass}]+):`, "gu");
 
-/** Hands over what stands between each pair; what is opened and never closed stays. */
+/**
+ * Replaces the text between each pair of delimiters. Text that is opened and never closed stays.
+ */
 function replaceBetween(
   text: string,
   [open, close]: Delimiters,
@@ -165,7 +171,7 @@ function quoteStrings(
   return working;
 }
 
-/** Elements with a key and a value. */
+/** Makes a reader of elements with a key and a value. */
 function compileTags(settings: PyDict, readValue: ContentReader, place: string): ContentReader {
   const pattern = textOf(settings, "tag_pattern", place);
   if (pattern === undefined) throw templateProblem(`${place}.tag_pattern is absent`);
@@ -183,7 +189,7 @@ function compileTags(settings: PyDict, readValue: ContentReader, place: string):
   };
 }
 
-/** Lines with a key and a value. */
+/** Makes a reader of lines with a key and a value. */
 function compileLines(
   settings: PyDict,
   clean: (text: string) => string,

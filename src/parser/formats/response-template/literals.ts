@@ -1,13 +1,14 @@
 const escapes: Readonly<Partial<Record<string, string>>> = { n: "\n", r: "\r", t: "\t" };
 
-/** How many texts a pattern may stand for. */
+/** The most texts that a pattern may stand for. */
 const MAX_LITERALS = 16;
 
 /**
  * The texts that a pattern of literals, alternatives and optional parts stands for; `undefined` for
  * any other pattern.
  *
- * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/response_template_structural_tag.py`.
+ * **Source:** sgl-project/sglang 0.5.23,
+ * `python/sglang/srt/function_call/response_template_structural_tag.py`.
  */
 export function expandLiterals(pattern: string): readonly string[] | undefined {
   const found = readAlternatives(pattern, 0);

@@ -14,14 +14,14 @@ import { findMixedText } from "./transform.ts";
 /** A part of a message, as a response template describes it. */
 export interface TemplateField {
   readonly name: string;
-  /** Absent for the field that takes what is outside all others. */
+  /** Absent for the field that takes the text outside all others. */
   readonly open?: Anchor;
   readonly close?: Anchor;
   readonly read: ContentReader;
   readonly transform?: PyValue;
-  /** Whether the transform is of each element of a list. */
+  /** True if the transform applies to each element of a list. */
   readonly transformEach: boolean;
-  /** Whether arguments were JSON, in which a text is meant to be one. */
+  /** True if the arguments were JSON, in which a string is meant to be a string. */
   readonly isJson: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface ResponseTemplate {
   readonly thinking?: TemplateField;
   readonly content?: TemplateField;
   readonly toolCalls?: TemplateField;
-  /** The texts that the prompt for a turn ends with, as far as they are literals. */
+  /** The texts at the end of the prompt for a turn, if they are literals. */
   readonly startLiterals: readonly string[];
 }
 
@@ -50,12 +50,14 @@ const fieldKeys = [
 ];
 
 /**
- * Reads a response template, as SGLang and vLLM do before they serve with it.
+ * Reads a response template as SGLang and vLLM do before they serve with it.
  *
- * **Source:** huggingface/transformers, `src/transformers/utils/chat_parsing/response_templates.py`, as
- * SGLang 0.5.23 and vLLM 0.33 carry it.
+ * **Source:** huggingface/transformers,
+ * `src/transformers/utils/chat_parsing/response_templates.py`, as SGLang 0.5.23 and vLLM 0.33 carry
+ * it.
  *
- * @throws UsageError where they refuse it, and where it holds a pattern that cannot be translated exactly.
+ * @throws UsageError if they refuse the template, or if it contains a pattern that cannot be
+ *   matched exactly.
  */
 export function loadResponseTemplate(spec: PyValue, dialect: Dialect): ResponseTemplate {
   const place = "response_template";
@@ -91,7 +93,7 @@ export function loadResponseTemplate(spec: PyValue, dialect: Dialect): ResponseT
   };
   requireServable(loaded, [...fields.values()]);
   const isThinkingLeft = thinking !== undefined && thinking.open === undefined;
-  // SGLang reads reasoning by another template then, in which two fields would take the rest.
+  // SGLang then reads reasoning by another template, in which two fields would take the rest.
   if (dialect === "sglang" && isThinkingLeft && content?.open !== undefined) {
     throw templateProblem("content has open, and thinking has none");
   }
@@ -154,7 +156,11 @@ function checkTransform(
   );
 }
 
-/** What servers ask of a template beyond its form. */
+/**
+ * Checks the requirements of servers beyond the form of a template.
+ *
+ * @throws UsageError if a requirement is not met.
+ */
 function requireServable(template: ResponseTemplate, fields: readonly TemplateField[]): void {
   const sinks = fields.filter(({ open }) => open === undefined);
   const [, second] = sinks;
@@ -170,8 +176,9 @@ function requireServable(template: ResponseTemplate, fields: readonly TemplateFi
 }
 
 /**
- * Where a turn ends in the text that closes what is outside all fields, whether a pattern was about to
- * match there decides: that is not looked into.
+ * Refuses a template in which a pattern that is about to match at the end of the turn would decide.
+ *
+ * @throws UsageError for such a template.
  */
 function requireDecidable(template: ResponseTemplate, fields: readonly TemplateField[]): void {
   const sink = fields.find(({ open }) => open === undefined);

@@ -83,7 +83,7 @@ export function readRegion(
   });
 }
 
-/** Whether the text ends before the region's closing. */
+/** True if the text ends before the region's closing. */
 function isCutOff({ field, closeStart }: Region, text: string): boolean {
   if (field.close === undefined || closeStart < text.length) return false;
   return field.close.search(text, text.length) === undefined;

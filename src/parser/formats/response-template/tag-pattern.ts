@@ -72,7 +72,7 @@ function readEnds(after: string): RegExp | undefined {
   return new RegExp(`${anyOf(start)}(?:${anyOf(consumed)}|(?=${anyOf(ahead)}))`, "gu");
 }
 
-/** Whether one of the texts begins another. */
+/** True if one of the texts begins another. */
 function hasPrefix(literals: readonly string[]): boolean {
   return literals.some((left, index) =>
     literals.some((right, other) => index !== other && right.startsWith(left)),

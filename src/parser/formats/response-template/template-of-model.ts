@@ -9,7 +9,7 @@ const loaded = new WeakMap<PyDict, Map<Dialect, ResponseTemplate>>();
 /**
  * The template as it is to be read, loaded once.
  *
- * @throws UsageError where there is none, and where it cannot be read.
+ * @throws UsageError if there is none, and where it cannot be read.
  */
 export function templateOfModel(spec: PyDict | undefined, dialect: Dialect): ResponseTemplate {
   if (spec === undefined) {

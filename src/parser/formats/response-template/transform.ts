@@ -8,10 +8,10 @@ const placeholder = new RegExp(`\\{(${path})\\}`, "u");
 const wholePlaceholder = new RegExp(`^\\{(${path})\\}$`, "u");
 
 /**
- * Fills a transform: each text that is a placeholder, such as `{content.name}`, becomes the value that
- * it names.
+ * Fills a transform: each text that is a placeholder, such as `{content.name}`, becomes the value
+ * that it names.
  *
- * @throws PythonError where a placeholder names nothing.
+ * @throws PythonError if a placeholder names nothing.
  */
 export function applyTransform(transform: PyValue, scope: PyDict): PyValue {
   if (isPyDict(transform)) {

@@ -95,7 +95,7 @@ function convert(text: string, type: string): PyValue {
   return json === undefined ? text : json;
 }
 
-/** @throws PythonError `ValueError` where the text does not fit. */
+/** @throws PythonError `ValueError` if the text does not fit. */
 function readTyped(text: string, type: string): PyValue {
   switch (type) {
     case "string":

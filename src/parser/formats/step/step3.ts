@@ -85,7 +85,7 @@ function findInvoke(text: string): { name: string; body: string } | undefined {
   return undefined;
 }
 
-/** Whether the schema gives the parameter a type that is not `string`. */
+/** True if the schema gives the parameter a type that is not `string`. */
 function isTyped(name: string, key: string, context: ParseContext): boolean {
   if (context.tools.length === 0) return true;
   const position = context.toolPositions.get(name);

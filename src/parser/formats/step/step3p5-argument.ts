@@ -2,11 +2,7 @@ import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonLower } from "../../../python/text/lower.ts";
 import type { PyValue } from "../../../python/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import {
-  parsePythonFloat,
-  parsePythonInt,
-  truncateFloat,
-} from "../../shared/python/python-number.ts";
+import { parsePythonInt, parsePythonNumber } from "../../shared/python/python-number.ts";
 import { step3p5TextTypes } from "./step3p5-schema.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 

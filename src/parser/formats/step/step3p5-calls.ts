@@ -22,7 +22,7 @@ interface OpenParameter {
   argument: Step3p5Argument | undefined;
   /** What is not written before the value ends. */
   readonly collected: string[];
-  /** Whether the quote in front of the value is written. */
+  /** True if the quote in front of the value is written. */
   isQuoted: boolean;
 }
 
@@ -55,7 +55,7 @@ export class Step3p5Calls implements XmlHandlers {
   #isFunctionOpen = false;
   #hasParameters = false;
   #parameter: OpenParameter | undefined;
-  /** Whether a line break is written as soon as more follows. */
+  /** True if a line break is written as soon as more follows. */
   #owesBreak = false;
 
   /** `onReset` is called when a document ends. */

@@ -9,7 +9,7 @@ const joinedName = unicodePattern(String.raw`<function([a-zA-Z_][a-zA-Z0-9_]*)\s
  * The piece with its first tags repaired: `<function name>` gets its `=`, and a tag without its `>`
  * gets one, where there is such a function or parameter.
  *
- * @throws PythonError where the function's properties are nothing that contains names.
+ * @throws PythonError if the function's properties are nothing that contains names.
  */
 export function repairStep3p5Tags(
   piece: string,

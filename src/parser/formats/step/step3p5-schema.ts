@@ -13,15 +13,15 @@ export const step3p5TextTypes: ReadonlySet<string> = new Set(
 const knownType =
   /^(?:(?:string|str|text|varchar|char|enum|boolean|bool|binary|object|array|arr|sequence)$|u?int|long|short|unsigned|num|float|dict|list)/;
 
-/** Whether the request has a function of this name. */
+/** True if the request has a function of this name. */
 export function hasStep3p5Function(name: string, context: ParseContext): boolean {
   return findTool(name, context) !== undefined;
 }
 
 /**
- * Whether a parameter may be meant: the function that is called has it, or is not known itself.
+ * True if a parameter may be meant: the function that is called has it, or is not known itself.
  *
- * @throws PythonError where the function's properties are nothing that contains names.
+ * @throws PythonError if the function's properties are nothing that contains names.
  */
 export function mayBeStep3p5Parameter(
   name: string,
@@ -37,7 +37,7 @@ export function mayBeStep3p5Parameter(
  * The type of a parameter as its schema names it; `string` where it names none, or one that the
  * parser does not know.
  *
- * @throws PythonError where the function's properties are no object.
+ * @throws PythonError if the function's properties are no object.
  */
 export function step3p5TypeOf(
   name: string,

@@ -60,7 +60,7 @@ function findParameters(invoke: string, { engineVersion }: ParseContext): [strin
   ]);
 }
 
-/** @throws PythonError where a schema is not what the engine expects, which it lets out. */
+/** @throws PythonError if a schema is not what the engine expects, which it lets out. */
 function findSchemas(name: string, { tools }: ParseContext): PyDict | undefined {
   const tool = tools.find((candidate) => candidate.name === name);
   if (tool === undefined) return undefined;

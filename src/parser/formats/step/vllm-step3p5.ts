@@ -67,7 +67,7 @@ class Step3p5Walk {
     this.#parameterClose = new Finder(text, parameterClose);
   }
 
-  /** @throws PythonError where the engine raises, which it does after a broken call at the start. */
+  /** @throws PythonError if the engine raises, which it does after a broken call at the start. */
   read(): VllmExtraction {
     const calls = this.#calls;
     const hasRead = this.#readPieces();
@@ -104,7 +104,7 @@ class Step3p5Walk {
     if (this.#text.includes(callClose)) calls.end("tool_call");
   }
 
-  /** Whether any piece was read without an error. */
+  /** True if any piece was read without an error. */
   #readPieces(): boolean {
     let hasRead = false;
     let position = 0;

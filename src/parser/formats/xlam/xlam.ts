@@ -54,7 +54,7 @@ interface Found {
   readonly content: string;
 }
 
-/** @throws PythonError where the engine does, at numbers that are too long. */
+/** @throws PythonError if the engine does, at numbers that are too long. */
 function findCalls(text: string): Found | undefined {
   const thinkEnd = text.indexOf(thinkClose);
   if (thinkEnd !== -1) {

@@ -22,8 +22,8 @@ export function readJsonPrefix(text: string): JsonReading {
 }
 
 /**
- * Whether a JSON value may stand at the start of the text, behind white space: a look that is cheaper
- * than a reading that fails, for texts that mention a marker thousands of times.
+ * True if a JSON value may stand at the start of the text, behind white space: a look that is
+ * cheaper than a reading that fails, for texts that mention a marker thousands of times.
  */
 export function mayBeginJson(text: string): boolean {
   return /^[[{"\-0-9tfnNI]/.test(text.charAt(skipCharacters(text, 0, jsonSpace)));

@@ -14,7 +14,7 @@ export interface JsonTagFormat extends CallFields {
   readonly close?: string;
   /** What is wrong with the white space of a closed block, for formats that are strict about it. */
   readonly checkFrame?: (inner: string) => Diagnostic | undefined;
-  /** Whether the end of the text closes a block as well as the closing tag does. */
+  /** True if the end of the text closes a block as well as the closing tag does. */
   readonly closesAtEnd?: boolean;
 }
 

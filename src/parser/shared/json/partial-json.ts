@@ -21,16 +21,16 @@ type Completion = readonly [head: string, tail: string];
 export class CompletionAssertion extends PythonValueError {}
 
 /**
- * Reads JSON that may be cut off anywhere, as SGLang does with the Python library partial_json_parser:
- * strings, lists and objects that are open are closed, and members that were only begun are dropped.
- * Text after the value is dropped too; SGLang alone (`isForgiving`, the default) does that where
- * brackets do not match, or white space comes first.
+ * Reads JSON that may be cut off anywhere, as SGLang does with the Python library
+ * partial_json_parser: strings, lists and objects that are open are closed, and members that were
+ * only begun are dropped. Text after the value is dropped too; SGLang alone (`isForgiving`, the
+ * default) does that where brackets do not match, or white space comes first.
  *
  * **Source:** promplate/partial-json-parser, `src/partial_json_parser/core/myelin.py` and
  * `complete.py`; sgl-project/sglang, `python/sglang/srt/function_call/utils.py`
  * (`_partial_json_loads`).
  *
- * @throws PythonError where that raises; `CompletionAssertion` where the library asserts.
+ * @throws PythonError if that raises; `CompletionAssertion` where the library asserts.
  */
 export function parsePartialJson(
   text: string,

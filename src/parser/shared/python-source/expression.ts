@@ -35,7 +35,7 @@ type ExpressionKind =
       /** Where the bracket after the callee stands, counted as `start`. */
       readonly calleeEnd: number;
       readonly keywords: readonly KeywordArgument[];
-      /** Whether some argument has no name. */
+      /** True if some argument has no name. */
       readonly hasPositional: boolean;
     }
   | { readonly type: "unary"; readonly operator: string; readonly operand: Expression }
@@ -201,7 +201,7 @@ class ExpressionParser {
     return this.#lookahead;
   }
 
-  /** Whether the token is this operator or keyword. */
+  /** True if the token is this operator or keyword. */
   #is(text: string): boolean {
     const token = this.#token;
     return (token.type === "operator" || token.type === "name") && token.text === text;

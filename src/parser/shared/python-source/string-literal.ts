@@ -30,8 +30,8 @@ const hexLengths: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
  * Reads the Python string literal that starts at `index`, or returns `undefined` where none does.
  * Invalid escapes keep their backslash, as CPython 3.11 does with a warning.
  *
- * @throws PythonError `SyntaxError` where the literal is broken, or names a character (`\N{…}`), for
- * which Unicode's names would be needed.
+ * @throws PythonError `SyntaxError` if the literal is broken, or names a character (`\N{…}`), for
+ *   which Unicode's names would be needed.
  */
 export function readStringLiteral(text: string, index: number): StringLiteral | undefined {
   prefixPattern.lastIndex = index;

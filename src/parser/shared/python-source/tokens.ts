@@ -77,13 +77,13 @@ export class TokenReader {
     return this.#start;
   }
 
-  /** Whether no token follows. */
+  /** True if no token follows. */
   isAtEnd(): boolean {
     this.#skipSpace();
     return this.#index >= this.#text.length;
   }
 
-  /** @throws PythonError `SyntaxError` where no token stands. */
+  /** @throws PythonError `SyntaxError` if no token stands. */
   next(): Token {
     this.#skipSpace();
     this.#start = this.#index;

@@ -9,7 +9,7 @@ import { parseExpression } from "../python-source/expression.ts";
 export interface PythonLiteral {
   /** The value; tuples are lists, and keys of dictionaries are as `json.dumps()` writes them. */
   readonly value: PyValue;
-  /** Whether `json.dumps()` takes it: not with a set, bytes, a complex number or `...` inside. */
+  /** True if `json.dumps()` takes it: not with a set, bytes, a complex number or `...` inside. */
   readonly isJson: boolean;
 }
 

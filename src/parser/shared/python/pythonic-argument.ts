@@ -14,7 +14,8 @@ export interface ArgumentRules {
 /**
  * The value of an argument.
  *
- * @throws PythonError `ValueError` where the rules do not allow it; `TypeError` where JSON cannot hold it.
+ * @throws PythonError `ValueError` if the rules do not allow it; `TypeError` where JSON cannot hold
+ *   it.
  */
 export function readPythonicArgument(node: Expression, rules: ArgumentRules): PyValue {
   switch (node.type) {

@@ -32,7 +32,7 @@ export function findPythonicList(text: string): readonly [start: number, end: nu
   return listMatcher.search(text, "[");
 }
 
-/** Whether the text begins with what may be a list of calls. */
+/** True if the text begins with what may be a list of calls. */
 export function matchesPythonicList(text: string): boolean {
   return listMatcher.matchesAtStart(text);
 }

@@ -82,7 +82,7 @@ interface Search {
 interface LinearMatcher {
   /** The leftmost match, `undefined` where there is none. */
   search(text: string, first: string): readonly [start: number, end: number] | undefined;
-  /** Whether the text begins with a match. */
+  /** True if the text begins with a match. */
   matchesAtStart(text: string): boolean;
 }
 
@@ -134,7 +134,7 @@ function findBeginnings(instructions: readonly Instruction[], counter: number): 
   );
 }
 
-/** Whether a way from the instruction on can take the code point first, or needs none. */
+/** True if a way from the instruction on can take the code point first, or needs none. */
 function canBegin(
   instructions: readonly Instruction[],
   counter: number,

@@ -34,9 +34,9 @@ export class ExpatReader {
   #handlers: XmlHandlers | undefined;
   readonly #open: string[] = [];
   #hasRoot = false;
-  /** Whether there was an error in a piece. */
+  /** True if there was an error in a piece. */
   #isBroken = false;
-  /** Whether a handler has raised. */
+  /** True if a handler has raised. */
   #isStopped = false;
   #isInCdata = false;
   /** What was given, but cannot be read before more follows. */
@@ -50,7 +50,7 @@ export class ExpatReader {
     this.#handlers = handlers;
   }
 
-  /** Whether the piece was read without an error. */
+  /** True if the piece was read without an error. */
   read(piece: string): boolean {
     if (/\p{Surrogate}/u.test(piece)) return false;
     if (this.#isStopped || (this.#isBroken && piece !== "")) return false;
@@ -71,7 +71,7 @@ export class ExpatReader {
     return this.#flush();
   }
 
-  /** Whether what was read is a whole document: one element, and nothing that goes on. */
+  /** True if what was read is a whole document: one element, and nothing that goes on. */
   get isWhole(): boolean {
     const isOpen = this.#open.length > 0 || this.#isInCdata || this.#held !== "";
     return this.#hasRoot && !isOpen && !this.#isBroken && !this.#isStopped;
