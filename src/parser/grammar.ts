@@ -19,21 +19,27 @@ import type {
   ToolCallParser,
 } from "./tool-call-parser.ts";
 
-/** What an engine's parser makes of a text. */
+/** The result of an engine's parser for a text. */
 export interface EngineResult {
   readonly normalText: string;
   readonly calls: readonly CompatCall[];
 }
 
-/** How one engine reads one format. */
+/** The behaviour of one engine for one format. */
 export interface EngineReading {
-  /** What a stream may release before the end. */
+  /** The text that a stream may release before the end. */
   readonly release: ReleaseRule;
-  /** What the engine's parser returns for the text; throws `PythonError` where that one raises. */
+  /**
+   * Returns the result of the engine's parser for the text.
+   *
+   * @throws PythonError if the engine's parser raises.
+   */
   read(text: string, context: ParseContext): EngineResult;
 }
 
-/** One tool-call format: how the engines read it, and what is really there. */
+/**
+ * One tool-call format: the behaviour of each engine, and a reader of every attempt in the text.
+ */
 export interface Grammar {
   readonly name: string;
   readonly aliases?: readonly string[];
@@ -41,9 +47,12 @@ export interface Grammar {
   readonly markers?: readonly string[];
   /** Stop literals that close a call as well as the turn. */
   readonly closingStops?: readonly string[];
-  /** What may follow a call and is no text, such as the end of a section of calls; global. */
+  /**
+   * Matches text that may follow a call without being part of the answer, such as the end of a
+   * section of calls; global.
+   */
   readonly closers?: RegExp;
-  /** How each engine that knows the format reads it. */
+  /** The behaviour of each engine that has the format. */
   readonly readings: Readonly<Partial<Record<Dialect, EngineReading>>>;
   /** True if calls inside the reasoning count. Default false. */
   readonly readsReasoning?: boolean;

@@ -3,20 +3,23 @@ import { isPythonSpace } from "../python/text/white-space.ts";
 import { holdBackLength } from "./hold-back.ts";
 import type { ParseResult, ToolCallStream, ToolStreamEvent } from "./tool-call-parser.ts";
 
-/** Which text a stream may release before the turn ends, because it is normal text whatever follows. */
+/**
+ * The text that a stream may release before the turn ends, because it is normal text whatever text
+ * follows.
+ */
 export interface ReleaseRule {
-  /** What ends the releasing: everything from the first of these on is held back. */
+  /** The literals that stop the release: everything from the first of them is held back. */
   readonly stops: readonly string[];
   /** True if white space around the text may be dropped when a call follows. Default false. */
   readonly strips?: boolean;
   /** True if everything is held back. Default false. */
   readonly holdsAll?: boolean;
   /**
-   * True if a malformed call may make the engine move the text in front of it, or drop it; in a
-   * stream, what was released stands. Default false.
+   * True if a malformed call may make the engine move or drop the text before it. In a stream,
+   * released text stays released. Default false.
    */
   readonly mayRewrite?: boolean;
-  /** A beginning of the text that holds back everything. */
+  /** A literal at the start of the text that holds back everything. */
   readonly startStop?: string;
   /**
    * True if line breaks at the end of the text may be dropped when a call follows. Default false.
@@ -28,15 +31,15 @@ export interface ReleaseRule {
 export const holdsAll: ReleaseRule = { stops: [], holdsAll: true };
 
 /**
- * A stream over a parser: releases the text before the first marker as soon as it cannot be part of
- * one, and everything else at the end, so that what it gives, joined, is what `parse()` gives for the
- * whole text. The work of a chunk is linear in the chunk.
+ * A stream over a parser. It releases the text before the first marker as soon as it cannot be part
+ * of a marker, and everything else at the end, so that its joined output equals `parse()` of the
+ * complete text. The work for a chunk is linear in the chunk.
  */
 export class ReleasingStream implements ToolCallStream {
   readonly #rule: ReleaseRule;
   readonly #parse: (text: string) => ParseResult;
   readonly #chunks: string[] = [];
-  /** What may be the beginning of a marker. */
+  /** A possible start of a marker. */
   #partial = "";
   /** White space that is dropped if a call follows. */
   #space: string[] = [];
@@ -76,7 +79,7 @@ export class ReleasingStream implements ToolCallStream {
     return normalText.replace(released, () => "");
   }
 
-  /** What of the text, which follows what was released and kept, can be released. */
+  /** The part of the text that can be released. The text follows the released and the kept text. */
   #release(text: string): string {
     const { stops, strips = false, dropsBreaks = false } = this.#rule;
     if (!this.#isStarted && this.#holdsStart(text)) return "";
@@ -89,7 +92,7 @@ export class ReleasingStream implements ToolCallStream {
     return strips || dropsBreaks ? this.#holdSpace(usable) : usable;
   }
 
-  /** True if nothing of a text that begins so may be released; it may only become clear later. */
+  /** True if no part of a text with this start may be released, or if that is still open. */
   #holdsStart(text: string): boolean {
     const { startStop, strips } = this.#rule;
     const startsWithSpace = strips === true && isPythonSpace(text.charCodeAt(0));
@@ -100,7 +103,7 @@ export class ReleasingStream implements ToolCallStream {
     return true;
   }
 
-  /** Keeps white space at the end back, and puts what was kept before the text. */
+  /** Holds back white space at the end, and puts earlier held white space before the text. */
   #holdSpace(text: string): string {
     let end = text.length;
     while (end > 0 && this.#isDropped(text.charCodeAt(end - 1))) end -= 1;

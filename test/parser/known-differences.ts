@@ -1,6 +1,4 @@
-/**
- * Recorded vectors that the parsers knowingly do not meet: `id@version`, and why.
- */
+/** Recorded vectors that the parsers knowingly do not meet: `id@version`, and the reason. */
 export const knownDifferences: Readonly<Record<string, string>> = {
   "v00226@0.24": "Granite 3 is read as by 0.33, where a call that is cut off counts",
   "v00227@0.24": "Granite 3 is read as by 0.33, which keeps no marker that no list follows",
@@ -8,5 +6,5 @@ export const knownDifferences: Readonly<Record<string, string>> = {
   "v00573@0.24": "Seed-OSS is read as by 0.33, which finds calls that the reasoning mentions, too",
 };
 
-/** vLLM parsers of which vectors are recorded, but which this library does not have, and why. */
+/** vLLM parsers with recorded vectors that this library does not have, and the reason. */
 export const absentFromVllm: Readonly<Record<string, string>> = {};

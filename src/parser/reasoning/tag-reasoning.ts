@@ -6,19 +6,22 @@ import type { ReasoningParser } from "./reasoning-parser.ts";
 import type { ReasoningTags } from "./tag-splitter.ts";
 import { splitByTags, TagSplitter } from "./tag-splitter.ts";
 
-/** One model family whose reasoning stands between tags. */
+/** A model family whose reasoning stands between tags. */
 interface TagRow extends ReasoningTags {
   readonly name: string;
   readonly aliases?: readonly string[];
-  /** True if its reasoning is always, by default, or never forced. Default: as asked. */
+  /**
+   * Decides if the text begins inside the reasoning: always, by default, or never. Default: only if
+   * the request says so.
+   */
   readonly forced?: "always" | "by-default" | "never";
   /** The release since which a tool call ends open reasoning. Default 2026-05. */
   readonly toolSince?: SglangVersion;
-  /** The release since which it does not any more. */
+  /** The release since which a tool call no longer ends open reasoning. */
   readonly toolUntil?: SglangVersion;
-  /** True if reasoning without an answer is the answer unless something else is asked. */
+  /** True if reasoning without an answer is the answer by default. */
   readonly swapsByDefault?: boolean;
-  /** True if it was forced always up to 0.5.6. */
+  /** True if the reasoning was always forced up to 0.5.6. */
   readonly wasForced?: boolean;
 }
 

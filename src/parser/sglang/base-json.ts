@@ -11,12 +11,13 @@ import { writeJson } from "../shared/json/write-json.ts";
 
 /**
  * Turns a decoded call, or a list of them, into calls as most of SGLang's JSON formats do. Unknown
- * names are dropped unless the request forwards them; `parameters` wins over `arguments` unless it
- * is falsy; whatever stands there is written as Python JSON, an object or not.
+ * names are dropped unless the request forwards them. `parameters` wins over `arguments` unless it
+ * is falsy. The value is written as Python JSON, even if it is not an object.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/base_format_detector.py`.
  *
- * @throws PythonError if an entry is no object (but in `next`), or its name cannot be a key.
+ * @throws PythonError if an entry is not an object (except in `next`), or if its name cannot be a
+ *   key.
  */
 export function parseBaseJson(action: PyValue, context: ParseContext): CompatCall[] {
   if (!isPyList(action)) return parseEntry(action, context);
@@ -56,14 +57,14 @@ export function argumentsOfEntry(entry: PyDict): PyValue {
   return entry.get("arguments") ?? (entry.has("arguments") ? null : new Map<string, PyValue>());
 }
 
-/** The position of the tool in the request, where the release tells it; otherwise -1. */
+/** The position of the tool in the request; -1 in releases that do not report it. */
 function baseToolIndex(name: string, context: ParseContext): number {
   const version = sglangVersion(context);
   const hidden = isSince(version, "0.4.9") && !isSince(version, "2026-05");
   return hidden ? -1 : (context.toolPositions.get(name) ?? -1);
 }
 
-/** True if calls to unknown tools are handed on; SGLang can since November 2025. */
+/** True if calls to unknown tools are reported, which SGLang can do since November 2025. */
 export function forwardsUnknown(context: ParseContext): boolean {
   return context.forwardUnknownTools && isSince(sglangVersion(context), "0.5.6");
 }
@@ -71,7 +72,7 @@ export function forwardsUnknown(context: ParseContext): boolean {
 /**
  * True if the value is the name of a tool.
  *
- * @throws PythonError `TypeError` for a list or an object, which Python cannot look up.
+ * @throws PythonError `TypeError` for a list or an object, which Python cannot hash.
  */
 export function isKnownName(name: PyValue, context: ParseContext): name is string {
   if (isPyList(name) || isPyDict(name)) {

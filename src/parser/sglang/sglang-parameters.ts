@@ -9,8 +9,8 @@ import { sglangVersion } from "./sglang-version.ts";
 const merged = new WeakMap<PyDict, PyDict>();
 
 /**
- * The schema of a tool's parameters as SGLang's detectors look at it. Since 0.5.23 a schema that has no
- * properties itself has those of its alternatives, the first of each name.
+ * The schema of a tool's parameters as SGLang's detectors use it. Since 0.5.23 a schema without
+ * properties has those of its alternatives; of each name, the first.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/utils.py`
  * (`get_schema_properties`).
@@ -27,7 +27,7 @@ export function sglangParameters(tool: ToolDefinition, context: ParseContext): P
   return result;
 }
 
-/** The properties of a schema, or else those of its alternatives. */
+/** The properties of a schema, or otherwise those of its alternatives. */
 export function propertiesOfSchema(schema: PyValue | undefined): PyDict {
   if (!isPyDict(schema)) return new Map();
   const own = schema.get("properties");

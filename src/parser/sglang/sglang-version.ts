@@ -2,7 +2,7 @@ import type { SglangVersion } from "../engine-version.ts";
 import { defaultEngineVersion } from "../engine-version.ts";
 import type { ParseContext } from "../parse-context.ts";
 
-/** The SGLang release that is wanted; the default one where the dialect is another engine's. */
+/** The SGLang release to reproduce; the default release for the dialect of another engine. */
 export function sglangVersion({ dialect, engineVersion }: ParseContext): SglangVersion {
   const version = dialect === "sglang" ? engineVersion : defaultEngineVersion.sglang;
   return version as SglangVersion;

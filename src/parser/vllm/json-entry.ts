@@ -5,7 +5,11 @@ import type { VllmCall } from "./vllm-reading.ts";
 import { asName } from "./vllm-reading.ts";
 import { writeJson } from "../shared/json/write-json.ts";
 
-/** A decoded call as a dictionary. @throws PythonError `TypeError` if it is none. */
+/**
+ * A decoded call as a dictionary.
+ *
+ * @throws PythonError `TypeError` if it is not one.
+ */
 export function asEntry(value: PyValue): PyDict {
   if (isPyDict(value)) return value;
   throw new PythonError("TypeError", "a call must be an object");
@@ -14,7 +18,7 @@ export function asEntry(value: PyValue): PyDict {
 /**
  * The call of an entry that must have a name and one of the fields for its arguments.
  *
- * @throws PythonError if one is absent, or the name is no string.
+ * @throws PythonError if one is absent, or if the name is not a string.
  */
 export function callOfEntry(value: PyValue, ...fields: readonly string[]): VllmCall {
   const entry = asEntry(value);
@@ -25,7 +29,7 @@ export function callOfEntry(value: PyValue, ...fields: readonly string[]): VllmC
   return { name: asName(entry.get("name")), argumentsText };
 }
 
-/** The entries of a list of calls; those of an entry that need not hold any are left out. */
+/** The calls of a list. Entries without a name or arguments are left out. */
 export function callsOfList(values: readonly PyValue[]): VllmCall[] {
   return values.flatMap((entry) => {
     if (!isPyDict(entry) || !entry.has("name") || !entry.has("arguments")) return [];
@@ -39,9 +43,10 @@ export function callsOfList(values: readonly PyValue[]): VllmCall[] {
 }
 
 /**
- * What Python iterates over where a list of calls is expected: an empty text or object has no calls.
+ * The entries of a list of calls, as Python iterates over it: an empty string or object has no
+ * calls.
  *
- * @throws PythonError `TypeError` for anything else that is no list.
+ * @throws PythonError `TypeError` for anything else that is not a list.
  */
 export function iterateCalls(value: PyValue): readonly PyValue[] {
   if (isPyList(value)) return value;

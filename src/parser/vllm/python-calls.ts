@@ -24,26 +24,26 @@ function readOldArgument(node: Expression): PyValue {
   return readPythonicArgument(node, vllmArguments);
 }
 
-/** Since 0.33 tuples, sets, signs and plain formatted strings count, too. */
+/** Reads an argument as since 0.33: tuples, sets, signs and plain formatted strings are allowed. */
 function readNewArgument(node: Expression): PyValue {
   return readLiteralArgument(node, "constants");
 }
 
 /**
- * The calls of a source that must be a list of them.
+ * Reads the calls of a source that must be a list of calls.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/utils.py` (`handle_single_tool`).
  *
- * @throws PythonError if it is none, or a name or an argument is not plain.
+ * @throws PythonError if it is not, or if a name or an argument is not plain.
  */
 export function readVllmPythonCalls(source: string, context: ParseContext): VllmCall[] {
   return readVllmCallList(parseFirstStatement(source), context);
 }
 
 /**
- * The calls of a statement that must be a list of them.
+ * Reads the calls of a statement that must be a list of calls.
  *
- * @throws PythonError if it is none, or a name or an argument is not plain.
+ * @throws PythonError if it is not, or if a name or an argument is not plain.
  */
 export function readVllmCallList(
   list: Expression | undefined,

@@ -16,9 +16,9 @@ import { writeJson } from "../shared/json/write-json.ts";
 import { isFiniteJson } from "../shared/json/is-finite-json.ts";
 
 /**
- * The schemas of a tool's parameters; none where there is no such tool.
+ * The schemas of a tool's parameters; empty for an unknown tool.
  *
- * @throws PythonError if the tool's schema is no object.
+ * @throws PythonError if the tool's schema is not an object.
  */
 export function findVllmProperties(name: string, { tools }: ParseContext): PyDict {
   const tool = tools.find((candidate) => candidate.name === name);
@@ -42,7 +42,7 @@ const typeAliases: ReadonlyMap<string, string> = new Map(
 
 type Conversion = (text: string) => PyValue | undefined;
 
-/** How the types convert, in the order in which they are tried. */
+/** The conversions by type, in the order in which they are tried. */
 const conversions: readonly (readonly [type: string, convert: Conversion])[] = [
   ["null", (text) => (pythonLower(text) === "null" ? null : undefined)],
   ["integer", (text) => catchPython(() => parsePythonInt(text), "ValueError")],
@@ -54,7 +54,8 @@ const conversions: readonly (readonly [type: string, convert: Conversion])[] = [
 ];
 
 /**
- * The text as the first of the types that it fits; JSON where none does, and text where it is none.
+ * Converts the text to the first of the types that it fits. If it fits none, returns it as JSON, or
+ * unchanged if it is not JSON.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/utils.py` (`coerce_to_schema_type`).
  */
@@ -85,7 +86,7 @@ function readBoolean(text: string): boolean | undefined {
   return lower === "false" || lower === "0" ? false : undefined;
 }
 
-/** JSON without infinities, which could not be written again. */
+/** Reads JSON without infinities, which could not be written again. */
 function readFiniteJson(text: string): PyValue | undefined {
   const value = catchPython(() => parsePythonJson(text), "ValueError", "TypeError");
   if (value === undefined || !isFiniteJson(value)) return undefined;
@@ -94,7 +95,7 @@ function readFiniteJson(text: string): PyValue | undefined {
     : value;
 }
 
-/** The value, coerced by its schema; the same value where that changes nothing. */
+/** Coerces a value by its schema. Returns the same value if that changes nothing. */
 function coerceDeep(value: PyValue, schema: PyDict, keepsEqual: boolean): PyValue {
   if (typeof value === "string") return coerceToSchema(value, typesOfSchema(schema));
   if (isPyDict(value)) {
@@ -114,9 +115,9 @@ function coerceDeep(value: PyValue, schema: PyDict, keepsEqual: boolean): PyValu
 }
 
 /**
- * The members, each coerced by its own schema; the same dictionary where that changes nothing. A
- * value that equals what the schema asks for, but is of another type, such as `5.0` for a number `5`, stays as
- * it is where `keepsEqual`.
+ * Coerces each member by its own schema. Returns the same dictionary if that changes nothing. With
+ * `keepsEqual`, a value that equals the coerced one but has another type, such as `5.0` for `5`,
+ * stays unchanged.
  */
 export function coerceMembers(
   value: PyDict,

@@ -4,7 +4,7 @@ import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../shared/python/python-catch.ts";
 import type { ReleaseRule } from "../tool-call-stream.ts";
 
-/** What one of vLLM's parsers finds. */
+/** The result of one of vLLM's parsers. */
 export interface VllmExtraction {
   /** The text around the calls. */
   readonly content: string;
@@ -58,7 +58,7 @@ export function vllmReading(parser: VllmParser): EngineReading {
   };
 }
 
-/** A reading that 0.33 brought: an older release is read as that one. */
+/** Makes a reading that 0.33 introduced. An older release behaves as 0.33 does. */
 export function sinceVllm033(reading: EngineReading): EngineReading {
   return {
     release: reading.release,
@@ -66,7 +66,7 @@ export function sinceVllm033(reading: EngineReading): EngineReading {
   };
 }
 
-/** A reading that changed with 0.33; a stream keeps to what both readings allow. */
+/** Makes a reading that changed with 0.33. A stream releases only text that both readings allow. */
 export function byVersion(old: EngineReading, current: EngineReading): EngineReading {
   return {
     release: strictest(old.release, current.release),
@@ -86,7 +86,7 @@ function strictest(left: ReleaseRule, right: ReleaseRule): ReleaseRule {
   };
 }
 
-/** The value as a call's name, which must be text. */
+/** Returns a call's name, which must be a string. */
 export function asName(value: unknown): string {
   if (typeof value === "string") return value;
   throw new PythonError("ValueError", "the name of a call is no string");

@@ -14,7 +14,7 @@ import type { Region, Walk } from "./walk-regions.ts";
 import { walkRegions } from "./walk-regions.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 
-/** Takes what is outside the calls. */
+/** The field that takes the text outside the calls. */
 const passing: TemplateField = {
   name: "normal",
   read: (text) => text,
@@ -22,14 +22,16 @@ const passing: TemplateField = {
   isJson: false,
 };
 
-/** Where SGLang looks for calls: everywhere, reasoning included. */
+/**
+ * Walks through the regions that SGLang searches for calls: the complete turn, reasoning included.
+ */
 export function walkCalls(text: string, { toolCalls, startLiterals }: ResponseTemplate): Walk {
   const calls = toolCalls === undefined ? [] : [toolCalls];
   return walkRegions(text, { fields: [passing, ...calls], startLiterals });
 }
 
 /**
- * SGLang's tool-call detector for response templates, where no grammar constrains the text.
+ * SGLang's tool-call detector for response templates, if no grammar constrains the text.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/parser/response_template.py`.
  */
@@ -53,16 +55,13 @@ export function detectTemplateCalls(
   return { normalText: normal.join(""), calls };
 }
 
-/** A call as a region holds it. */
+/** A call in a region. */
 export interface RegionCall {
   readonly name: string;
   readonly argumentsText: string;
 }
 
-/**
- * The calls of a region, as far as they are well-formed; `undefined` where the region cannot be read at
- * all, or was cut off.
- */
+/** The well-formed calls of a region; `undefined` if the region cannot be read or was cut off. */
 export function readRegion(
   region: Region,
   text: string,

@@ -11,9 +11,11 @@ interface Tag {
 
 /**
  * Compiles the pattern of elements with the groups `key` and `value`. Patterns of the common form,
- * `<p name="(?P<key>[^"]+)">(?P<value>.*?)</p>`, are found by their literals; others in linear time, too.
+ * `<p name="(?P<key>[^"]+)">(?P<value>.*?)</p>`, are found by their literals. All patterns run in
+ * linear time.
  *
- * @throws UsageError for a pattern that cannot be translated, that lacks a group, or can match nothing.
+ * @throws UsageError for a pattern that cannot be read, that lacks a group, or that matches the
+ *   empty text.
  */
 export function compileTag(pattern: string, place: string): (text: string) => Iterable<Tag> {
   const { node, canBeEmpty, certainNames } = readPythonRegex(pattern, place);
@@ -34,12 +36,15 @@ export function compileTag(pattern: string, place: string): (text: string) => It
   };
 }
 
-/** A pattern of literals around a key without some character, and a value up to the first of its ends. */
+/**
+ * A pattern of literals around a key and a value. The key excludes one character, and the value
+ * reaches to the first of its ends.
+ */
 interface PlainTag {
   readonly open: string;
-  /** What ends the key, and cannot be part of it. */
+  /** The text that ends the key, and cannot be part of it. */
   readonly keyEnd: string;
-  /** From the key's end to the value. */
+  /** The text from the end of the key to the start of the value. */
   readonly middle: string;
   readonly ends: RegExp;
 }
@@ -56,14 +61,17 @@ function readPlainTag(pattern: string): PlainTag | undefined {
   return ends === undefined ? undefined : { open, keyEnd, middle, ends };
 }
 
-/** Literals behind each other, the last of them perhaps one of two: consumed, or only looked at. */
+/**
+ * Reads consecutive literals. The last may be one of two, which the pattern consumes or only looks
+ * at.
+ */
 function readEnds(after: string): RegExp | undefined {
   const choice = /^(.*?)\(\?:((?:(?!\(\?=).)+)\|\(\?=((?:[^()\\]|\\.)+)\)\)$/s.exec(after);
   const texts = choice === null ? [after] : choice.slice(1);
   const expanded = texts.map((text) => expandLiterals(text ?? ""));
   const [start, consumed, ahead] = expanded;
   if (start === undefined || start.includes("")) return undefined;
-  // Which of several a pattern prefers is not looked into.
+  // The reader does not determine which of several literals a pattern prefers.
   if (expanded.some((literals) => literals === undefined || hasPrefix(literals))) return undefined;
   const anyOf = (literals: readonly string[]): string =>
     `(?:${literals.map(escapePattern).join("|")})`;
@@ -72,7 +80,7 @@ function readEnds(after: string): RegExp | undefined {
   return new RegExp(`${anyOf(start)}(?:${anyOf(consumed)}|(?=${anyOf(ahead)}))`, "gu");
 }
 
-/** True if one of the texts begins another. */
+/** True if one of the texts is a prefix of another. */
 function hasPrefix(literals: readonly string[]): boolean {
   return literals.some((left, index) =>
     literals.some((right, other) => index !== other && right.startsWith(left)),
@@ -85,7 +93,7 @@ function* findPlainTags(text: string, { open, keyEnd, middle, ends }: PlainTag):
   while (start !== -1) {
     const keyStart = start + open.length;
     if (keyStop < keyStart) keyStop = text.indexOf(keyEnd, keyStart);
-    // What follows lacks it too.
+    // The rest of the text lacks it too.
     if (keyStop === -1) return;
     const isTag = keyStop > keyStart && text.startsWith(middle, keyStop);
     if (!isTag) {

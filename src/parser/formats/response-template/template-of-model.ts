@@ -7,9 +7,9 @@ import { loadResponseTemplate } from "./response-template.ts";
 const loaded = new WeakMap<PyDict, Map<Dialect, ResponseTemplate>>();
 
 /**
- * The template as it is to be read, loaded once.
+ * Returns the loaded template. Each template is loaded once.
  *
- * @throws UsageError if there is none, and where it cannot be read.
+ * @throws UsageError if there is no template, or if it cannot be read.
  */
 export function templateOfModel(spec: PyDict | undefined, dialect: Dialect): ResponseTemplate {
   if (spec === undefined) {

@@ -16,11 +16,14 @@ import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 
 interface TemplateParser extends Pick<Grammar, "name" | "aliases" | "markers" | "closingStops"> {
-  /** The template where the model has none. */
+  /** The template for a model that has none. */
   readonly fallback?: PyDict;
 }
 
-/** What calls end with may end the turn as well: nothing can be released before that. */
+/**
+ * Defines a parser that reads by a response template. The text that ends a call may end the turn as
+ * well, so a stream releases nothing before the end.
+ */
 function defineTemplateParser({ fallback, ...parser }: TemplateParser): ToolCallParser {
   const templateOf = ({ responseTemplate, dialect }: ParseContext): ResponseTemplate => {
     const template = templateOfModel(responseTemplate ?? fallback, dialect);
@@ -51,7 +54,7 @@ function defineTemplateParser({ fallback, ...parser }: TemplateParser): ToolCall
   });
 }
 
-/** Whatever the model's own response template describes. */
+/** Reads calls as the model's own response template describes them. */
 export const responseTemplate = defineTemplateParser({
   name: "response_template",
   aliases: ["hf"],

@@ -8,8 +8,8 @@ import { defineReasoning } from "../../reasoning/define-reasoning.ts";
 import type { ReasoningResult } from "../../reasoning/reasoning-parser.ts";
 
 /**
- * SGLang's reasoning by a response template: its field `thinking`; calls keep their markers for the
- * parser that comes after.
+ * SGLang's reasoning by a response template: its field `thinking`. Calls keep their markers for the
+ * tool-call parser.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/parser/response_template.py`.
  */
@@ -32,7 +32,7 @@ function split(
   return { reasoning: reasoning.join(""), normalText: normal.join("") };
 }
 
-/** Whatever the model's own response template describes. */
+/** Splits a turn as the model's own response template describes it. */
 export const responseTemplateReasoning = defineReasoning({
   name: "response_template",
   aliases: ["hf"],

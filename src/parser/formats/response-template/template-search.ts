@@ -4,17 +4,18 @@ import type { PatternNode } from "../../../pattern/pattern-node.ts";
 import { StepBudget, StepLimitError } from "../../../pattern/step-budget.ts";
 import { templateProblem } from "./template-problem.ts";
 
-/** The first match in a text from a place on. */
+/** Finds the first match in a text at or after a place. */
 export type TemplateSearch = (text: string, from: number) => PatternMatch | undefined;
 
-/** Steps that a search costs at most, and those of each character of the text. */
+/** The steps that a search may take, plus those for each character of the text. */
 const baseSteps = 1_000_000;
 const stepsPerCharacter = 100;
 
 /**
- * Makes the search for a template's pattern, which runs on what a policy writes: in linear time.
+ * Makes the linear-time search for a template's pattern, which runs on sampled text.
  *
- * @throws UsageError for a pattern that is too large; from the search, where a text takes too many steps.
+ * @throws UsageError for a pattern that is too large. The search throws it for a text that takes
+ *   too many steps.
  */
 export function searchPattern(node: PatternNode, place: string): TemplateSearch {
   const { find } = compile(node, place);
@@ -38,7 +39,7 @@ function compile(node: PatternNode, place: string) {
   }
 }
 
-/** Makes the search for the first of several literals, which are tried in their order. */
+/** Makes the search for the first of several literals, which are tried in order. */
 export function searchLiterals(literals: readonly string[]): TemplateSearch {
   const pattern = new RegExp(literals.map(escapePattern).join("|"), "gsu");
   return (text, from) => {
@@ -49,7 +50,7 @@ export function searchLiterals(literals: readonly string[]): TemplateSearch {
   };
 }
 
-/** The text as a pattern that matches it, for the flag `u`. */
+/** Returns a pattern, for the flag `u`, that matches exactly the text. */
 export function escapePattern(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
 }

@@ -8,10 +8,10 @@ const placeholder = new RegExp(`\\{(${path})\\}`, "u");
 const wholePlaceholder = new RegExp(`^\\{(${path})\\}$`, "u");
 
 /**
- * Fills a transform: each text that is a placeholder, such as `{content.name}`, becomes the value
+ * Fills a transform: each string that is a placeholder, such as `{content.name}`, becomes the value
  * that it names.
  *
- * @throws PythonError if a placeholder names nothing.
+ * @throws PythonError if a placeholder names an unknown value.
  */
 export function applyTransform(transform: PyValue, scope: PyDict): PyValue {
   if (isPyDict(transform)) {
@@ -35,7 +35,7 @@ function lookUp(named: string, scope: PyDict): PyValue {
   return value;
 }
 
-/** A text of the transform that mixes a placeholder with other text, where there is one. */
+/** Finds a string of the transform that mixes a placeholder with other text. */
 export function findMixedText(transform: PyValue): string | undefined {
   if (isPyDict(transform)) return findFirst([...transform.values()]);
   if (isPyList(transform)) return findFirst(transform);

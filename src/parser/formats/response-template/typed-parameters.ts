@@ -4,7 +4,7 @@ import { isPyDict, isPyList } from "../../../python/value.ts";
 
 const jsonTypes = ["string", "number", "integer", "boolean", "array", "object", "null"] as const;
 
-/** What describes a schema without constraining values. */
+/** Keywords that describe a schema without constraining values. */
 const annotations: readonly string[] = [
   "title",
   "description",
@@ -30,8 +30,8 @@ const keywordsOfTypes = [
 ] as const;
 
 /**
- * The schemas of a tool's parameters as SGLang completes them: references that only rename are
- * followed, and types that other keywords imply are written out.
+ * Completes the schemas of a tool's parameters as SGLang does: follows references that only rename,
+ * and writes out types that other keywords imply.
  *
  * **Source:** sgl-project/sglang 0.5.23, `typed_parameters()` of
  * `python/sglang/srt/function_call/response_template_structural_tag.py` and `_schema_types()` of
@@ -43,7 +43,10 @@ export function typeProperties(parameters: PyDict): PyDict | undefined {
   return new Map([...properties].map(([key, schema]) => [key, completeWithin(schema, parameters)]));
 }
 
-/** Schemas that one parameter leads through at most: one from outside can double with each reference. */
+/**
+ * The most schemas that are visited for one parameter. In a schema from outside they can double
+ * with each reference.
+ */
 const maxSteps = 5_000;
 
 interface Search {
@@ -51,7 +54,7 @@ interface Search {
   readonly budget: StepBudget;
 }
 
-/** The complete schema; the schema itself where it leads through too many. */
+/** Completes the schema, or returns it unchanged if it visits too many schemas. */
 function completeWithin(schema: PyValue, root: PyDict): PyValue {
   const complete = withinSteps(maxSteps, (budget) =>
     completeSchema(schema, { root, budget }, new Set()),
@@ -138,7 +141,7 @@ function isSchema(value: PyValue): boolean {
   return typeof value === "boolean" || isPyDict(value);
 }
 
-/** The types that all of the schemas allow; whole numbers are numbers. */
+/** The types that all of the schemas allow. Whole numbers are numbers. */
 function typesOfAll(
   branches: PyValue | undefined,
   search: Search,
@@ -155,7 +158,7 @@ function typesOfAll(
   return common.includes("number") ? common.filter((type) => type !== "integer") : common;
 }
 
-/** The types of the values that a schema lists, or that its keywords are for. */
+/** The types of the values that a schema lists, or that its keywords apply to. */
 function typesOfValues(schema: PyDict): readonly string[] {
   const constant = schema.get("const");
   if (constant !== undefined) return [typeOf(constant)];

@@ -19,7 +19,10 @@ const answer: TemplateField = {
   isJson: false,
 };
 
-/** All regions of a turn: what no field takes is the answer, where the template has no such field. */
+/**
+ * Finds all regions of a turn. If the template has no field for the answer, text outside all fields
+ * is the answer.
+ */
 export function walkTurn(text: string, template: ResponseTemplate): Walk {
   const { thinking, content, toolCalls, startLiterals } = template;
   const named = [thinking, content, toolCalls].filter((field) => field !== undefined);
@@ -28,8 +31,8 @@ export function walkTurn(text: string, template: ResponseTemplate): Walk {
 }
 
 /**
- * How vLLM reads a turn by a response template: reasoning is part of the text unless a parser of
- * reasoning was chosen besides; a region of calls counts as a whole or not at all.
+ * Reads a turn by a response template as vLLM does. Reasoning is part of the text unless a
+ * reasoning parser was chosen as well. A region of calls counts completely or not at all.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/parser/response_template.py`.
  */
@@ -85,7 +88,7 @@ function propertiesOf(name: string, { tools }: ParseContext): PyDict | undefined
   return isPyDict(properties) ? properties : undefined;
 }
 
-/** All calls of a region's value, or none where one is not whole. */
+/** All calls of a region's value; empty if one of them is incomplete. */
 function callsOf(value: PyValue): readonly VllmCall[] {
   const calls: VllmCall[] = [];
   for (const item of isPyList(value) ? value : [value]) {

@@ -3,14 +3,14 @@ import type { AnchorMatch } from "./anchor.ts";
 import { AnchorSearch } from "./anchor.ts";
 import type { TemplateField } from "./response-template.ts";
 
-/** A stretch of the text that belongs to one field. */
+/** A part of the text that belongs to one field. */
 export interface Region {
   readonly field: TemplateField;
-  /** Where the opening begins; that of the body where there is none. */
+  /** The start of the opening, or of the body if there is no opening. */
   readonly start: number;
   readonly bodyStart: number;
   readonly body: string;
-  /** Where the closing begins and ends. Both are the text's end where it ends first. */
+  /** The start and the end of the closing; the end of the text for a region that is cut off. */
   readonly closeStart: number;
   readonly end: number;
   readonly captures: ReadonlyMap<string, string>;
@@ -18,25 +18,25 @@ export interface Region {
 
 /** A text and its regions. */
 export interface Walk {
-  /** The text, with the end of a closing that it stopped in. */
+  /** The text, completed by the rest of a closing that it stopped in. */
   readonly text: string;
   readonly regions: readonly Region[];
 }
 
-/** What a walk looks for. */
+/** The fields that a walk searches for. */
 interface WalkFields {
-  /** At most one without an opening: it takes what is outside all others. */
+  /** At most one field has no opening: it takes the text outside all others. */
   readonly fields: readonly TemplateField[];
-  /** The texts that the prompt for a turn ends with. */
+  /** The texts at the end of the prompt for a turn. */
   readonly startLiterals: readonly string[];
 }
 
 /**
- * Parts a text into the regions of a template's fields, as the interpreter does that SGLang and vLLM
- * carry. A text that stops in a closing, within the beginning of the next turn, is completed.
+ * Splits a text into the regions of a template's fields, as the interpreter in SGLang and vLLM
+ * does. A text that stops in a closing, within the start of the next turn, is completed.
  *
- * **Source:** huggingface/transformers, `src/transformers/utils/chat_parsing/response_parser.py`, and
- * sgl-project/sglang 0.5.23, `python/sglang/srt/parser/response_template.py`.
+ * **Source:** huggingface/transformers, `src/transformers/utils/chat_parsing/response_parser.py`,
+ * and sgl-project/sglang 0.5.23, `python/sglang/srt/parser/response_template.py`.
  */
 export function walkRegions(text: string, wanted: WalkFields): Walk {
   const walker = new Walker(text, wanted);
@@ -86,7 +86,7 @@ class Walker {
     this.#searches = new Map();
   }
 
-  /** What is missing of a closing that the text stopped in. */
+  /** The missing rest of a closing that the text stopped in. */
   openClosingRest(): string {
     if (!this.#isOpen || this.#current === undefined) return "";
     const body = this.#text.slice(this.#bodyStart);
@@ -101,7 +101,11 @@ class Walker {
     return "";
   }
 
-  /** @param isOver - Whether nothing follows: what could have grown is then what it is. */
+  /**
+   * Processes the text.
+   *
+   * @param isOver - True if no text follows, so that no match can grow.
+   */
   process(isOver: boolean): void {
     for (;;) {
       const { best, holdStart } = this.#scan(isOver);
@@ -168,7 +172,7 @@ class Walker {
     return search;
   }
 
-  /** Gives the text up to a place to the current region. */
+  /** Assigns the text up to a place to the current region. */
   #take(end: number): void {
     if (end > this.#place && this.#current !== undefined) {
       if (!this.#isOpen) {
@@ -208,7 +212,10 @@ class Walker {
   }
 }
 
-/** The earlier one, of these the longer, of these the one that opens, of these the one named first. */
+/**
+ * Orders candidates: the earlier one first, then the longer one, then the one that opens a region,
+ * then the field that the template names first.
+ */
 function comesBefore(left: Candidate, right: Candidate): boolean {
   const key = ({ kind, match }: Candidate): readonly number[] => [
     match.start,

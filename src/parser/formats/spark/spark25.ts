@@ -25,7 +25,7 @@ const open = "<tool_call>";
 const close = "</tool_call>";
 
 /**
- * SGLang's detector for Spark 2.5. A block without a name comes back as text.
+ * SGLang's detector for Spark 2.5. A block without a name is returned as text.
  *
  * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/spark25_detector.py`.
  */
@@ -46,7 +46,7 @@ function detect(text: string, context: ParseContext): EngineResult {
 interface ReadCall {
   readonly name: string;
   readonly values: PyDict;
-  /** What stands between the arguments. */
+  /** The text between the arguments. */
   readonly rest: string;
 }
 
@@ -76,7 +76,7 @@ function writeCompact(values: PyDict): string {
   return stringifyPythonJson(values, { ensureAscii: false, separators: [",", ":"] });
 }
 
-/** The declared type of a parameter; `string` where none is declared. */
+/** The declared type of a parameter; `string` if it has none. */
 function typeOf(name: string, key: string, { tools }: ParseContext): string {
   for (const tool of tools) {
     if (tool.name !== name) continue;
@@ -95,7 +95,11 @@ function convert(text: string, type: string): PyValue {
   return json === undefined ? text : json;
 }
 
-/** @throws PythonError `ValueError` if the text does not fit. */
+/**
+ * Reads the text as a value of the type.
+ *
+ * @throws PythonError `ValueError` if the text does not fit.
+ */
 function readTyped(text: string, type: string): PyValue {
   switch (type) {
     case "string":
@@ -139,7 +143,7 @@ function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {
   ];
 }
 
-/** Spark 2.5: GLM's tags without anything between key and value; arguments are written compactly. */
+/** Spark 2.5: GLM's tags without text between key and value. Arguments are written compactly. */
 export const spark25 = defineParser({
   name: "spark25",
   readings: {

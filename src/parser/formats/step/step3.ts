@@ -29,7 +29,7 @@ const invokeHead = /<steptml:invoke name="([^"]+)">/g;
 const invokeClose = "</steptml:invoke>";
 const parameterPattern = /<steptml:parameter name="([^"]+)">([^<]*)<\/steptml:parameter>/g;
 
-/** A call that was read; `isJson` is false where an argument has no JSON. */
+/** A call that was read. `isJson` is false if JSON cannot represent an argument. */
 interface ReadCall {
   readonly name: string;
   readonly values: PyDict;
@@ -37,8 +37,8 @@ interface ReadCall {
 }
 
 /**
- * SGLang's detector for Step-3. Both markers of the section are needed; values hold no `<`, and a call
- * without parameters must hold something all the same.
+ * SGLang's detector for Step-3. Both markers of the section are required, values contain no `<`,
+ * and the body of a call must not be empty.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/step3_detector.py`.
  */
@@ -85,7 +85,7 @@ function findInvoke(text: string): { name: string; body: string } | undefined {
   return undefined;
 }
 
-/** True if the schema gives the parameter a type that is not `string`. */
+/** True if the schema declares a type other than `string` for the parameter. */
 function isTyped(name: string, key: string, context: ParseContext): boolean {
   if (context.tools.length === 0) return true;
   const position = context.toolPositions.get(name);

@@ -11,15 +11,17 @@ const numberType = /^(?:num|float)/;
 const booleanTypes: ReadonlySet<string> = new Set(["boolean", "bool", "binary"]);
 
 /**
- * The text of one argument as it is written while the value grows: each time, what the value so far
- * is written as, without as many characters as were written for the value before it.
+ * Writes one argument while its value grows. Each piece of text is the value so far as it is
+ * written, without as many characters as were written for the value before.
  */
 export class Step3p5Argument {
   readonly #type: string;
   #value = "";
-  /** How much of the value the text that was written last stands for, where it is the value. */
+  /**
+   * The length of the value that the last written text covers, if that text is the value itself.
+   */
   #covered = 0;
-  /** What was written last, where it is not the value itself. */
+  /** The last written text, if it is not the value itself. */
   #converted: string | undefined;
   #isPlain: boolean;
 
@@ -33,10 +35,14 @@ export class Step3p5Argument {
     return this.#value;
   }
 
-  /** @throws PythonError `OverflowError` for an infinite number. */
+  /**
+   * Adds to the value and returns the text to write.
+   *
+   * @throws PythonError `OverflowError` for an infinite number.
+   */
   push(data: string): string {
     this.#value += data;
-    // Between two pieces there is a bracket; a number has none.
+    // There is a bracket between two pieces, and a number contains no bracket.
     if (!booleanTypes.has(this.#type)) this.#isPlain ||= /[<>\]]/.test(data);
     if (this.#isNull()) {
       this.#covered = 0;
@@ -47,7 +53,11 @@ export class Step3p5Argument {
     return converted === undefined ? this.#writeValue(data) : this.#writeConverted(converted);
   }
 
-  /** @throws PythonError `OverflowError` for an infinite number. */
+  /**
+   * Checks the final value.
+   *
+   * @throws PythonError `OverflowError` for an infinite number.
+   */
   check(): void {
     if (!this.#isPlain && !this.#isNull()) this.#convert();
   }
@@ -73,7 +83,7 @@ export class Step3p5Argument {
     return step3p5TextTypes.has(this.#type) ? writeJson(added).slice(1, -1) : added;
   }
 
-  /** What of the value has no counterpart in what was written; all of the value is seldom read. */
+  /** The part of the value that was not written yet. The complete value is rarely read. */
   #addedBy(data: string): string {
     const written = this.#converted;
     if (written !== undefined) {
@@ -90,7 +100,7 @@ export class Step3p5Argument {
   }
 }
 
-/** Where the text goes on after so many characters. */
+/** The place in the text after a count of characters. */
 function skipCharacters(text: string, count: number): number {
   const skipped = Array.from(text.slice(0, 2 * count)).slice(0, count);
   return skipped.join("").length;

@@ -9,7 +9,7 @@ import { step3p5TextTypes, step3p5TypeOf } from "./step3p5-schema.ts";
 import type { VllmCall } from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 
-/** What was written of one call. */
+/** The written text of one call. */
 interface Written {
   name: string;
   readonly parts: string[];
@@ -18,29 +18,29 @@ interface Written {
 /** The parameter that is open. */
 interface OpenParameter {
   readonly name: string;
-  /** The value, as far as it is written while it grows. */
+  /** The value, if it is written while it grows. */
   argument: Step3p5Argument | undefined;
-  /** What is not written before the value ends. */
+  /** The text that is written only when the value ends. */
   readonly collected: string[];
-  /** True if the quote in front of the value is written. */
+  /** True once the quote before the value is written. */
   isQuoted: boolean;
 }
 
-/** The number of a call, or `undefined` for what stands outside of all calls. */
+/** The number of a call, or `undefined` for text outside of all calls. */
 type CallId = number | undefined;
 
 /**
- * The calls, as the events of the documents write them. Every `<tool_call>` is a document of its own.
- * What is written outside of all calls has no name, and is lost.
+ * Writes the calls as the events of the XML documents arrive. Every `<tool_call>` is a document of
+ * its own. Text outside of all calls has no name and is lost.
  */
 export class Step3p5Calls implements XmlHandlers {
   /** Reads the document that is open. */
   document = new ExpatReader(this);
-  /** Text around the calls that was not handed on yet. */
+  /** Text around the calls that was not added to the content yet. */
   outerText: string[] = [];
-  /** How many calls have begun. */
+  /** The count of calls that have started. */
   count = 0;
-  /** The source of the value that is open, where it is read as a literal of Python when it ends. */
+  /** The source of the open value, if it is read as a Python literal when it ends. */
   literal: string | undefined;
   readonly #context: ParseContext;
   readonly #onReset: () => void;
@@ -48,17 +48,17 @@ export class Step3p5Calls implements XmlHandlers {
   readonly #written = new Map<CallId, Written>();
   /** Calls whose arguments were closed. */
   readonly #closed = new Set<CallId>();
-  /** Calls of which an empty part was written, as it is at the beginning and at the end. */
+  /** Calls for which an empty part was written, as it is at their start and at their end. */
   readonly #bounded = new Set<CallId>();
   #call: CallId;
   #function: string | undefined;
   #isFunctionOpen = false;
   #hasParameters = false;
   #parameter: OpenParameter | undefined;
-  /** True if a line break is written as soon as more follows. */
+  /** True if a line break is written before the next text. */
   #owesBreak = false;
 
-  /** `onReset` is called when a document ends. */
+  /** @param onReset - Called when a document ends. */
   constructor(context: ParseContext, onReset: () => void) {
     this.#context = context;
     this.#onReset = onReset;
@@ -100,7 +100,7 @@ export class Step3p5Calls implements XmlHandlers {
     this.outerText = [];
   }
 
-  /** Completes the call that is open, because the next one begins. */
+  /** Completes the open call, because the next one starts. */
   completeCall(): void {
     this.#endParameter();
     if (this.#isFunctionOpen) this.#endFunction();
@@ -108,7 +108,7 @@ export class Step3p5Calls implements XmlHandlers {
     this.#reset();
   }
 
-  /** Ends the parameter and the function that are open. */
+  /** Ends the open parameter and the open function. */
   endFunction(): void {
     this.#endParameter();
     if (this.#function !== undefined) this.#endFunction();
@@ -148,7 +148,10 @@ export class Step3p5Calls implements XmlHandlers {
     this.#write(parameter.argument.push(this.#delayBreak(data)));
   }
 
-  /** The data with the line break that is owed, and without the one at its end. */
+  /**
+   * Returns the data after the delayed line break, without a line break at its end, which is
+   * delayed.
+   */
   #delayBreak(data: string): string {
     const whole = this.#owesBreak ? `\n${data}` : data;
     this.#owesBreak = whole.endsWith("\n");

@@ -6,10 +6,10 @@ const spacedName = unicodePattern(String.raw`<function\s+([a-zA-Z_][a-zA-Z0-9_]*
 const joinedName = unicodePattern(String.raw`<function([a-zA-Z_][a-zA-Z0-9_]*)\s*>`, "");
 
 /**
- * The piece with its first tags repaired: `<function name>` gets its `=`, and a tag without its `>`
- * gets one, where there is such a function or parameter.
+ * Repairs the first tags of a piece: `<function name>` gets its `=`, and a tag without `>` gets
+ * one, if the function or the parameter exists.
  *
- * @throws PythonError if the function's properties are nothing that contains names.
+ * @throws PythonError if the function's properties are not a container of names.
  */
 export function repairStep3p5Tags(
   piece: string,
@@ -53,7 +53,7 @@ function closeTag(piece: string, tag: string, isMeant: (name: string) => boolean
   return `${piece.slice(0, nameStart)}${name}>${piece.slice(nameEnd)}`;
 }
 
-/** Without the characters at the end that no name ends with. */
+/** Drops characters at the end that no name ends with. */
 function trimEnd(name: string): string {
   let end = name.length;
   while (end > 0) {
@@ -65,7 +65,7 @@ function trimEnd(name: string): string {
   return name.slice(0, end);
 }
 
-/** The piece with its tags as XML has them, the name in an attribute. */
+/** Writes the tags of a piece as XML, with the name in an attribute. */
 export function writeStep3p5Tags(piece: string): string {
   return piece
     .replaceAll(/<function=([^>]+)>/g, '<function name="$1">')
@@ -80,7 +80,7 @@ const escapes: Readonly<Record<string, string>> = {
   "'": "&apos;",
 };
 
-/** The text as XML has it. */
+/** Escapes the text for XML. */
 export function escapeXml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => escapes[character] ?? character);
 }

@@ -19,9 +19,9 @@ export function hasStep3p5Function(name: string, context: ParseContext): boolean
 }
 
 /**
- * True if a parameter may be meant: the function that is called has it, or is not known itself.
+ * True if the called function has the parameter, or if the function is unknown.
  *
- * @throws PythonError if the function's properties are nothing that contains names.
+ * @throws PythonError if the function's properties are not a container of names.
  */
 export function mayBeStep3p5Parameter(
   name: string,
@@ -34,10 +34,9 @@ export function mayBeStep3p5Parameter(
 }
 
 /**
- * The type of a parameter as its schema names it; `string` where it names none, or one that the
- * parser does not know.
+ * The type of a parameter as its schema names it; `string` if it names none or an unknown type.
  *
- * @throws PythonError if the function's properties are no object.
+ * @throws PythonError if the function's properties are not an object.
  */
 export function step3p5TypeOf(
   name: string,

@@ -49,7 +49,10 @@ function readCall(part: string, context: ParseContext): VllmCall[] {
   return [{ name, argumentsText: writeJson(values) }];
 }
 
-/** Up to 0.24 a value may not hold `<`; since then it reaches to the next closing tag. */
+/**
+ * Finds the parameters of a call. Up to 0.24 a value must not contain `<`; since 0.33 it reaches to
+ * the next closing tag.
+ */
 function findParameters(invoke: string, { engineVersion }: ParseContext): [string, string][] {
   if (engineVersion === "0.24") {
     return [...invoke.matchAll(oldParameterPattern)].map(([, key = "", raw = ""]) => [key, raw]);
@@ -60,7 +63,12 @@ function findParameters(invoke: string, { engineVersion }: ParseContext): [strin
   ]);
 }
 
-/** @throws PythonError if a schema is not what the engine expects, which it lets out. */
+/**
+ * The schemas of a tool's parameters.
+ *
+ * @throws PythonError if a schema has another form than the engine expects. The engine does not
+ *   catch it.
+ */
 function findSchemas(name: string, { tools }: ParseContext): PyDict | undefined {
   const tool = tools.find((candidate) => candidate.name === name);
   if (tool === undefined) return undefined;
@@ -90,7 +98,8 @@ function cast(text: string, type: PyValue | undefined): PyValue {
 }
 
 /**
- * vLLM's parser for Step-3. Both markers of the section are needed; the text around it is stripped.
+ * vLLM's parser for Step-3. Both markers of the section are required. The text around the section
+ * is stripped.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/step3_tool_parser.py`.
  */

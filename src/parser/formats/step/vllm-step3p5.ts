@@ -14,12 +14,15 @@ const parameterOpen = "<parameter=";
 const parameterClose = "</parameter>";
 
 const stops = [callOpen, functionOpen, parameterOpen];
-/** What begins a piece that is handed on as markup. */
+/** Matches the start of a piece that is passed on as markup. */
 const markup =
   /^(?:<\/?tool_call>|<\/(?:function|parameter)>|<function(?:[= a-zA-Z_])|<parameter=)/;
 const containerTypes = /^(?:(?:array|arr|sequence)$|dict|list)/;
 
-/** Finds where a string stands next; looks at every part of the text once, in rising order. */
+/**
+ * Finds the next place of a string. Places must be requested in ascending order, and each part of
+ * the text is searched once.
+ */
 class Finder {
   readonly #text: string;
   readonly #sought: string;
@@ -39,7 +42,7 @@ class Finder {
   }
 }
 
-/** Reads a text piece by piece, and makes each an XML fragment. */
+/** Reads a text piece by piece, and writes each piece as an XML fragment. */
 class Step3p5Walk {
   readonly #text: string;
   readonly #context: ParseContext;
@@ -49,7 +52,7 @@ class Step3p5Walk {
   readonly #lineBreak: Finder;
   readonly #functionClose: Finder;
   readonly #parameterClose: Finder;
-  /** What was kept of the value that is open; `undefined` where none is kept. */
+  /** The kept parts of the open value; `undefined` if the value is not kept. */
   #kept: string[] | undefined;
   #keptName: string | undefined;
 
@@ -67,7 +70,11 @@ class Step3p5Walk {
     this.#parameterClose = new Finder(text, parameterClose);
   }
 
-  /** @throws PythonError if the engine raises, which it does after a broken call at the start. */
+  /**
+   * Reads the complete text.
+   *
+   * @throws PythonError if the engine raises, which it does after a broken call at the start.
+   */
   read(): VllmExtraction {
     const calls = this.#calls;
     const hasRead = this.#readPieces();
@@ -86,10 +93,10 @@ class Step3p5Walk {
     return this.#text.includes(functionClose) || this.#text.includes(callClose);
   }
 
-  /** Ends the only call where its closing tags are there, but were not read. */
+  /** Ends the only call if its closing tags are present but were not read. */
   #completeRead(): void {
     const calls = this.#calls;
-    // The tags count for the call that was open when all was read, even if it is none any more.
+    // The tags belong to the call that was open after the last piece, even if it has ended since.
     const { isBounded } = calls;
     if (this.#text.includes(functionClose) && !calls.isClosed) calls.endFunction();
     if (!this.#text.includes(callClose) || isBounded) return;
@@ -120,7 +127,7 @@ class Step3p5Walk {
     return hasRead;
   }
 
-  /** Where the piece that begins here ends; `undefined` where the engine waits for more. */
+  /** The end of the piece that starts here; `undefined` if the engine waits for more text. */
   #findEnd(position: number): number | undefined {
     const text = this.#text;
     if (text[position] !== "<") {
@@ -140,7 +147,7 @@ class Step3p5Walk {
     return waits ? undefined : text.length;
   }
 
-  /** The end of an element whose first tag is not closed in its line. */
+  /** The end of an element whose first tag is not closed on its line. */
   #findBrokenEnd(position: number): number | undefined {
     const isParameter = this.#text.startsWith(parameterOpen, position);
     if (!isParameter && !this.#text.startsWith(functionOpen, position)) return undefined;
@@ -164,7 +171,7 @@ class Step3p5Walk {
     return calls.document.read(fragment);
   }
 
-  /** The piece as XML. */
+  /** Writes the piece as XML. */
   #prepare(source: string): string {
     const calls = this.#calls;
     const piece =
@@ -181,7 +188,7 @@ class Step3p5Walk {
     return markup.test(source) ? written : escapeXml(written);
   }
 
-  /** Keeps a value that is read as a whole until it ends; lets others pass. */
+  /** Keeps a value that is read as a unit until it ends. Other values pass unchanged. */
   #keep(kept: string[], piece: string, written: string): string {
     if (written.startsWith(parameterClose)) {
       const literal = kept.join("");
@@ -206,9 +213,9 @@ class Step3p5Walk {
 }
 
 /**
- * vLLM's parser for Step-3.5, which hands the text, made XML, to an XML parser piece by piece, and
- * writes the arguments as its events come: a call that is cut off has arguments that are cut off,
- * and markup that is no XML ends the reading of its call.
+ * vLLM's parser for Step-3.5. It rewrites the text as XML, passes it to an XML parser piece by
+ * piece, and writes the arguments as the events arrive. A call that is cut off has incomplete
+ * arguments, and markup that is not XML ends the reading of its call.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/step3p5_tool_parser.py`.
  */

@@ -17,14 +17,14 @@ import { findClosed } from "../../shared/tags/between-tags.ts";
 const thinkClose = "</think>";
 const fenceHead = unicodePattern(String.raw`^(?:json)?\s*`, "");
 
-/** A stretch of text that may hold the calls. */
+/** A part of the text that may contain the calls. */
 interface Piece {
   readonly json: string;
   readonly jsonStart: number;
   readonly span: readonly [start: number, end: number];
 }
 
-/** Between fences, behind `[TOOL_CALLS]` up to the end of the line, and between tags. */
+/** Find the text between fences, from `[TOOL_CALLS]` to the end of the line, and between tags. */
 const finders: readonly ((text: string) => Piece[])[] = [
   (text) =>
     findPieces(text, "```", "```").map((piece) => {
@@ -47,14 +47,18 @@ function findPieces(text: string, open: string, close: string): Piece[] {
   }));
 }
 
-/** Where the calls are, and the text around them. */
+/** The calls, and the text around them. */
 interface Found {
   readonly piece: Piece;
   readonly value: PyValue;
   readonly content: string;
 }
 
-/** @throws PythonError if the engine does, at numbers that are too long. */
+/**
+ * Finds the calls.
+ *
+ * @throws PythonError if the engine raises, which it does for numbers with too many digits.
+ */
 function findCalls(text: string): Found | undefined {
   const thinkEnd = text.indexOf(thinkClose);
   if (thinkEnd !== -1) {
@@ -132,7 +136,7 @@ function findBlocks(text: string): Block[] {
 }
 
 /**
- * xLAM: a JSON list of calls, alone, behind the reasoning, or in a fence, a line or tags.
+ * xLAM: a JSON list of calls: alone, after the reasoning, or in a fence, a line or tags.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/xlam_tool_parser.py`.
  */

@@ -1,7 +1,7 @@
 /**
- * Where the bracket that opens at `start` closes, counting only brackets of its own kind outside
- * double-quoted strings; a backslash hides the next character, in a string or not. The result is the
- * place after the closing bracket, `undefined` where there is none.
+ * Finds the place after the bracket that closes the one at `start`; `undefined` if it is missing.
+ * Only brackets of the same kind outside double-quoted strings count. A backslash hides the next
+ * character, inside and outside strings.
  */
 export function findBracketEnd(text: string, start: number): number | undefined {
   const open = text[start];

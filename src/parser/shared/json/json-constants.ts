@@ -1,10 +1,7 @@
 const lexemePattern = /"(?:[^"\\]|\\[^])*"|NaN|Infinity/g;
 
-/**
- * True if a text that Python reads as JSON has `NaN` or an infinity in it, which JSON does not
- * know.
- */
+/** True if a text that Python reads as JSON contains `NaN` or an infinity, which are not JSON. */
 export function hasJsonConstants(json: string): boolean {
-  // Only where all strings are closed does the pattern take linear time.
+  // The pattern takes linear time only if all strings are closed.
   return (json.match(lexemePattern) ?? []).some((lexeme) => !lexeme.startsWith('"'));
 }

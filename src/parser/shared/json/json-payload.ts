@@ -8,22 +8,22 @@ import { divideSpan } from "../tags/between-tags.ts";
 
 const jsonSpace = " \t\n\r";
 
-/** A JSON text that was read, or why it could not be. */
+/** A JSON value that was read, or the reason why it could not be read. */
 export type JsonReading =
   | { readonly type: "value"; readonly value: PyValue; readonly end: number }
   | { readonly type: "problem"; readonly detail: string };
 
 /**
- * Reads the JSON value at the start of the text, behind white space; `end` is where it stops. Time is
- * linear in what is consumed, not in the text.
+ * Reads the JSON value at the start of the text, after white space; `end` is the end of the value.
+ * Time is linear in the length of the value.
  */
 export function readJsonPrefix(text: string): JsonReading {
   return attempt(() => decodePythonJsonAt(text, skipCharacters(text, 0, jsonSpace)));
 }
 
 /**
- * True if a JSON value may stand at the start of the text, behind white space: a look that is
- * cheaper than a reading that fails, for texts that mention a marker thousands of times.
+ * True if a JSON value may stand at the start of the text, after white space. It is cheaper than a
+ * failed reading, for texts that mention a marker thousands of times.
  */
 export function mayBeginJson(text: string): boolean {
   return /^[[{"\-0-9tfnNI]/.test(text.charAt(skipCharacters(text, 0, jsonSpace)));
@@ -54,20 +54,20 @@ export interface CallFields {
   readonly readArguments?: (entry: PyDict) => PyValue | undefined;
 }
 
-/** A decoded payload and where it stands. */
+/** A decoded payload, and its place in the text. */
 interface Payload {
   /** The block's place in the text, markers included. */
   readonly span: readonly [start: number, end: number];
   readonly value: PyValue;
-  /** The JSON text that was decoded, white space before it allowed. */
+  /** The JSON text that was decoded. White space may precede it. */
   readonly json: string;
-  /** Where `json` begins in the text. */
+  /** The start of `json` in the text. */
   readonly jsonStart: number;
 }
 
 /**
- * The blocks of a decoded payload: one for an object, one an entry for a list. The blocks of a list
- * share out its span: the first begins with it, the others with their entry.
+ * The blocks of a decoded payload: one for an object, and one for each entry of a list. The entries
+ * of a list divide its span: the first block starts with the span, the others with their entry.
  */
 export function blocksOfPayload(
   payload: Payload,
@@ -82,7 +82,7 @@ export function blocksOfPayload(
   );
 }
 
-/** Where the entries of the JSON list begin. Before it stands nothing but white space of any kind. */
+/** The starts of the entries of a JSON list. Only white space may precede the list. */
 export function entryStarts(json: string): number[] {
   const starts: number[] = [];
   let index = json.indexOf("[");

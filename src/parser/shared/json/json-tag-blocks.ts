@@ -10,17 +10,17 @@ import { invalidJson } from "../tags/tag-blocks.ts";
 /** A format whose calls are JSON between an opening and a closing tag. */
 export interface JsonTagFormat extends CallFields {
   readonly open: string;
-  /** Absent where the JSON alone ends a call. */
+  /** Absent if the JSON alone ends a call. */
   readonly close?: string;
-  /** What is wrong with the white space of a closed block, for formats that are strict about it. */
+  /** Returns the problem with the white space of a closed block, for formats that require some. */
   readonly checkFrame?: (inner: string) => Diagnostic | undefined;
-  /** True if the end of the text closes a block as well as the closing tag does. */
+  /** True if the end of the text also closes a block. */
   readonly closesAtEnd?: boolean;
 }
 
 /**
- * Finds every block of a JSON-between-tags format. A closing tag inside a JSON string does not end a
- * block; a block that is not closed ends where the next one opens, or with the text.
+ * Finds every block of a JSON-between-tags format. A closing tag inside a JSON string does not end
+ * a block. An unclosed block ends at the next opening tag or with the text.
  */
 export function findJsonTagBlocks(text: string, format: JsonTagFormat): Block[] {
   const blocks: Block[] = [];
@@ -46,7 +46,7 @@ export function findJsonTagBlocks(text: string, format: JsonTagFormat): Block[] 
   return blocks;
 }
 
-/** A frame; with what its JSON was read as, where finding its end took reading it. */
+/** A frame, with the reading of its JSON if the search for its end needed it. */
 type JsonFrame = Frame & { readonly reading?: JsonReading };
 
 function frameAt(
@@ -98,7 +98,10 @@ function judgeFrame(frame: JsonFrame, format: JsonTagFormat): Block[] {
   return blocksOfPayload(payload, format, format.checkFrame?.(inner));
 }
 
-/** An opening tag that no JSON follows is only mentioned; otherwise a call was begun. */
+/**
+ * Judges an unclosed block. Without JSON after it, the opening tag is only a mention; otherwise it
+ * starts a call.
+ */
 function judgeUnclosed({ span, inner, innerStart }: Frame, format: JsonTagFormat): Block[] {
   if (!/^\s*(?:[[{]|$)/.test(inner)) return [markerOnly(span[0], format.open)];
   const problem = unclosed(format.close ?? "the end of the JSON");

@@ -10,13 +10,14 @@ const MIN_SIGNED = -(2n ** 63n);
 const lexemePattern = /"(?:[^"\\]|\\[^])*"|NaN|-?Infinity|-?\d[\d.eE+-]*/g;
 
 /**
- * Reads a JSON document as orjson does: stricter than Python's `json.loads()`. `NaN` and infinities
- * are refused, numbers that overflow to them too, and so are lone surrogates; integers beyond 64 bits
- * become floats.
+ * Reads a JSON document as orjson does, which is stricter than Python's `json.loads()`. It refuses
+ * `NaN`, infinities, numbers that overflow, and lone surrogates. Integers beyond 64 bits become
+ * floats.
  *
  * **Source:** ijl/orjson, README (deserialize).
  *
- * @throws PythonError as `parsePythonJson()`, `JSONDecodeError` for what only orjson refuses.
+ * @throws PythonError as `parsePythonJson()` does; `JSONDecodeError` for text that only orjson
+ *   refuses.
  */
 export function parseOrjson(text: string): PyValue {
   const value = parsePythonJson(text);

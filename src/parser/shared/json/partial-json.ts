@@ -8,29 +8,29 @@ import type { PyValue } from "../../../python/value.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import { skipPythonSpace } from "../text/skip-characters.ts";
 
-/** A bracket that is open, and its place. */
+/** An open bracket and its place. */
 interface OpenBracket {
   readonly index: number;
   readonly bracket: "{" | "[";
 }
 
-/** What is kept of a text, and what completes it. */
+/** The kept start of a text, and the text that completes it. */
 type Completion = readonly [head: string, tail: string];
 
-/** An assertion of the library, for texts that it cannot complete. */
+/** A failed assertion of the library, for texts that it cannot complete. */
 export class CompletionAssertion extends PythonValueError {}
 
 /**
  * Reads JSON that may be cut off anywhere, as SGLang does with the Python library
- * partial_json_parser: strings, lists and objects that are open are closed, and members that were
- * only begun are dropped. Text after the value is dropped too; SGLang alone (`isForgiving`, the
- * default) does that where brackets do not match, or white space comes first.
+ * partial_json_parser. Open strings, lists and objects are closed, and incomplete members are
+ * dropped. Text after the value is dropped too. SGLang alone (`isForgiving`, the default) also does
+ * that if brackets do not match or white space comes first.
  *
  * **Source:** promplate/partial-json-parser, `src/partial_json_parser/core/myelin.py` and
  * `complete.py`; sgl-project/sglang, `python/sglang/srt/function_call/utils.py`
  * (`_partial_json_loads`).
  *
- * @throws PythonError if that raises; `CompletionAssertion` where the library asserts.
+ * @throws PythonError if that raises; `CompletionAssertion` if the library asserts.
  */
 export function parsePartialJson(
   text: string,
@@ -58,14 +58,14 @@ function decodePrefix(text: string, skipsSpace: boolean): PyValue {
   return decodePythonJsonAt(text, start).value;
 }
 
-/** A closing bracket without an opening one, for which the library falls back to a prefix. */
+/** A closing bracket without an opening one. The library then falls back to a prefix. */
 class UnmatchedBracket extends Error {}
 
 function assertThat(condition: boolean): asserts condition {
   if (!condition) throw new CompletionAssertion("the text cannot be completed");
 }
 
-/** How a text's brackets and strings stand at its end. */
+/** The open brackets and strings at the end of a text. */
 interface Outline {
   readonly stack: readonly OpenBracket[];
   readonly inString: boolean;
@@ -160,7 +160,10 @@ function completeContainer(text: string, outline: Outline, top: OpenBracket): Co
   return completeAfterString(text, outline, top);
 }
 
-/** The last thing but white space and literals is a whole string in an object. */
+/**
+ * Completes a text that ends with a complete string in an object, apart from white space and
+ * literals.
+ */
 function completeAfterString(text: string, outline: Outline, top: OpenBracket): Completion {
   const { stack, stringStart, stringEnd } = outline;
   const colon = lastIndexFrom(text, ":", stringEnd);
@@ -186,7 +189,7 @@ function completeAfterComma(
     readonly comma: number;
     readonly stack: readonly OpenBracket[];
     readonly bracket: "{" | "[";
-    /** The library closes the inner bracket twice here, which then is no JSON. */
+    /** True if the library closes the inner bracket twice, which results in invalid JSON. */
     readonly keepsOuter: boolean;
   },
 ): Completion {
@@ -208,7 +211,7 @@ function isBlank(text: string): boolean {
   return pythonStrip(text) === "";
 }
 
-/** How much of a value stands in a text: to where it reaches, and what completes it. */
+/** The part of a value that a text contains: its end, and the text that completes it. */
 type Part =
   | { readonly type: "whole"; readonly end: number }
   | { readonly type: "cut"; readonly end: number; readonly tail: string }
@@ -218,7 +221,8 @@ function fix(text: string, isTopLevel: boolean): Completion {
   const stripped = pythonStrip(text);
   const part = new Completer(stripped).readValue(0, isTopLevel, 0);
   if (part.type === "nothing") throw malformed();
-  // The library takes the length from the text without white space around it, and the text with it.
+  // The library measures the text without white space around it, and applies the length to the text
+  // with it.
   return [text.slice(0, part.end), part.type === "cut" ? part.tail : ""];
 }
 
@@ -228,7 +232,7 @@ function malformed(): PythonValueError {
 
 const literals = ["null", "true", "false", "Infinity", "-Infinity", "NaN"] as const;
 
-/** Deeper values are refused, as Python's recursion limit does. */
+/** The deepest nesting that is read, as Python's recursion limit does. */
 const MAX_DEPTH = 400;
 
 class Completer {
@@ -271,7 +275,7 @@ class Completer {
     return { type: "cut", end: this.#cutEscape(start, Math.min(index, text.length)), tail: '"' };
   }
 
-  /** A string that ends in the middle of an escape ends before it. */
+  /** The end of a string without an incomplete escape. */
   #cutEscape(start: number, end: number): number {
     for (const [marker, reach] of [
       ["\\u", 5],
@@ -325,7 +329,10 @@ class Completer {
     }
   }
 
-  /** Reads a key and its colon; says where the value begins, or nothing where the text ends first. */
+  /**
+   * Reads a key and its colon. Returns the start of the value, or `undefined` if the text ends
+   * first.
+   */
   #readKey(start: number): number | undefined {
     if (start >= this.#text.length) return undefined;
     if (this.#text[start] !== '"') throw malformed();

@@ -4,26 +4,29 @@ import type { Token } from "./tokens.ts";
 import { keywords, readNumber, TokenReader } from "./tokens.ts";
 import { syntaxError } from "./syntax-error.ts";
 
-/** A Python expression, as far as its readers need to tell its kinds apart. */
+/** A Python expression, with the details that its readers need. */
 export type Expression = ExpressionKind & {
-  /** Where it begins in the source, parentheses around it left out, in UTF-16 code units; `\r\n` counts as one. */
+  /**
+   * The start in the source, without parentheses around the expression, in UTF-16 code units;
+   * `\r\n` counts as one.
+   */
   readonly start: number;
 };
 
 type ExpressionKind =
   | { readonly type: "constant"; readonly value: PyValue }
-  /** A constant that JSON cannot hold. */
+  /** A constant that JSON cannot represent. */
   | {
       readonly type: "foreign";
       readonly kind: "bytes" | "imaginary" | "formatted" | "ellipsis";
-      /** Of a formatted string without places to fill. */
+      /** The text of a formatted string without placeholders. */
       readonly text?: string;
     }
   | { readonly type: "tuple" | "set"; readonly items: readonly Expression[] }
   | {
       readonly type: "list";
       readonly items: readonly Expression[];
-      /** Where the items begin, counted as `start`, parentheses around them included. */
+      /** The starts of the items, counted as `start`, with parentheses around them. */
       readonly starts: readonly number[];
     }
   | { readonly type: "dict"; readonly entries: readonly DictEntry[] }
@@ -32,7 +35,7 @@ type ExpressionKind =
   | {
       readonly type: "call";
       readonly callee: Expression;
-      /** Where the bracket after the callee stands, counted as `start`. */
+      /** The place of the bracket after the callee, counted as `start`. */
       readonly calleeEnd: number;
       readonly keywords: readonly KeywordArgument[];
       /** True if some argument has no name. */
@@ -48,7 +51,7 @@ type ExpressionKind =
   /** Anything else that is valid Python. */
   | { readonly type: "other"; readonly kind: OtherKind };
 
-/** Kinds of expressions of which no more is known. */
+/** Kinds of expressions without further details. */
 export type OtherKind =
   | "assignment"
   | "await"
@@ -61,22 +64,24 @@ export type OtherKind =
   | "subscript"
   | "yield";
 
-/** An entry of a dictionary display; without a key where it is unpacked (`**x`). */
+/** An entry of a dictionary display. The key is absent for an unpacked dictionary (`**x`). */
 export interface DictEntry {
   readonly key?: Expression;
   readonly value: Expression;
 }
 
-/** A keyword argument; without a name where it is unpacked (`**x`). */
+/** A keyword argument. The name is absent for an unpacked dictionary (`**x`). */
 interface KeywordArgument {
   readonly name?: string;
   readonly value: Expression;
 }
 
-/** Deeper expressions are refused, as CPython's parser refuses those that exhaust its stack. */
+/**
+ * The deepest nesting that is read. CPython's parser refuses expressions that exhaust its stack.
+ */
 const MAX_DEPTH = 1000;
 
-/** Binary operators by how tightly they bind, loosest first; comparisons and logic yield `other`. */
+/** Binary operators by precedence, loosest first. Comparisons and logic yield `other`. */
 const binaryLevels: readonly (readonly string[])[] = [
   ["or"],
   ["and"],
@@ -92,7 +97,7 @@ const binaryLevels: readonly (readonly string[])[] = [
 /**
  * Reads Python source that is one expression (`eval` mode), as CPython 3.11 does.
  *
- * @throws PythonError `SyntaxError`, or `ValueError` for text that CPython refuses to look at.
+ * @throws PythonError `SyntaxError`, or `ValueError` for text that CPython refuses to tokenize.
  */
 export function parseExpression(source: string): Expression {
   const parser = new ExpressionParser(source);
@@ -105,9 +110,9 @@ export function parseExpression(source: string): Expression {
 
 /**
  * Reads Python source (`exec` mode) whose statements are expressions, assignments or returns, and
- * returns the value of the first one; `undefined` for source without any.
+ * returns the value of the first one; `undefined` for source without statements.
  *
- * @throws PythonError as `parseExpression()`, also for statements of other kinds.
+ * @throws PythonError as `parseExpression()` does, also for statements of other kinds.
  */
 export function parseFirstStatement(source: string): Expression | undefined {
   const parser = new ExpressionParser(source);
@@ -125,7 +130,7 @@ class ExpressionParser {
   readonly #reader: TokenReader;
   readonly #source: string;
   #token: Token;
-  /** Where `#token` begins. */
+  /** The start of `#token`. */
   #start: number;
   #lookahead: Token | undefined;
   #depth = 0;
@@ -149,7 +154,7 @@ class ExpressionParser {
     while (this.#token.type === "newline") this.#advance();
   }
 
-  /** Blank lines may come first, but the first line with a token must not be indented. */
+  /** Skips blank lines. The first line with a token must not be indented. */
   skipBlankLines(): void {
     const firstLine = /^(?:[ \t\f]*(?:#[^\r\n]*)?[\r\n]+)*/.exec(this.#source)?.[0] ?? "";
     if (/^[ \t]/.test(this.#source.slice(firstLine.length)) && !/^\s*$/.test(this.#source)) {
@@ -176,7 +181,7 @@ class ExpressionParser {
     return value;
   }
 
-  /** One expression, or several with commas, which make a tuple. */
+  /** Reads one expression, or several with commas, which make a tuple. */
   readExpressions(): Expression {
     const first = this.#readItem();
     if (!this.#is(",")) return first;
@@ -226,7 +231,7 @@ class ExpressionParser {
     return token.type !== "newline" && token.type !== "end";
   }
 
-  /** An expression as it stands among commas: starred, named, or plain. */
+  /** Reads an expression between commas: starred, named, or plain. */
   #readItem(): Expression {
     const start = this.#start;
     if (this.#takes("*")) {
@@ -370,7 +375,9 @@ class ExpressionParser {
     this.#expect("]");
   }
 
-  /** The arguments of a call, up to and with its closing bracket; positional ones are only checked. */
+  /**
+   * Reads the arguments of a call and its closing bracket. Positional arguments are only checked.
+   */
   #readArguments(): { keywords: KeywordArgument[]; hasPositional: boolean } {
     const found: KeywordArgument[] = [];
     let hasPositional = false;
@@ -401,7 +408,7 @@ class ExpressionParser {
     return next.type === "operator" && next.text === "=";
   }
 
-  /** Reads `for … in … if …`, where it stands; says whether it did. */
+  /** Reads `for … in … if …`; false if none is there. */
   #readComprehension(): boolean {
     if (!this.#is("for") && !this.#is("async")) return false;
     while (this.#is("for") || this.#is("async")) {
@@ -445,7 +452,7 @@ class ExpressionParser {
     }
   }
 
-  /** Strings that stand side by side are one. */
+  /** Joins adjacent strings. */
   #readStrings(first: Token): ExpressionKind {
     if (first.type === "foreign" && first.kind === "imaginary") {
       return { type: "foreign", kind: "imaginary" };

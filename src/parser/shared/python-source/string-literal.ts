@@ -1,10 +1,10 @@
 import { syntaxError } from "./syntax-error.ts";
 
-/** A string literal and where it ends; bytes and formatted strings have no value here. */
+/** A string literal and its end. Bytes and formatted strings have no value here. */
 type StringLiteral =
   | { readonly kind: "text"; readonly value: string; readonly end: number }
   | { readonly kind: "bytes"; readonly end: number }
-  /** With its text where it has no places to fill. */
+  /** A formatted string, with its text if it has no placeholders. */
   | { readonly kind: "formatted"; readonly text?: string; readonly end: number };
 
 const prefixPattern = /([bB]?[rR]?|[rR][bB]|[uU]|[fF][rR]?|[rR][fF])("""|'''|"|')/y;
@@ -27,11 +27,11 @@ const shortEscapes: Readonly<Record<string, string>> = {
 const hexLengths: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
 /**
- * Reads the Python string literal that starts at `index`, or returns `undefined` where none does.
- * Invalid escapes keep their backslash, as CPython 3.11 does with a warning.
+ * Reads the Python string literal that starts at `index`; `undefined` if none starts there. Invalid
+ * escapes keep their backslash, as in CPython 3.11.
  *
- * @throws PythonError `SyntaxError` if the literal is broken, or names a character (`\N{…}`), for
- *   which Unicode's names would be needed.
+ * @throws PythonError `SyntaxError` if the literal is broken, or names a character (`\N{…}`), which
+ *   would need Unicode's names.
  */
 export function readStringLiteral(text: string, index: number): StringLiteral | undefined {
   prefixPattern.lastIndex = index;
@@ -52,7 +52,7 @@ export function readStringLiteral(text: string, index: number): StringLiteral | 
   return { kind: "text", value: flags.includes("r") ? body : unescape(body, false), end };
 }
 
-/** The text of a formatted string without places to fill. */
+/** The text of a formatted string without placeholders. */
 function readFormatted(body: string, flags: string): { readonly text?: string } {
   if (/[{}]/.test(body.replaceAll(/\{\{|\}\}/g, ""))) return {};
   const plain = body.replaceAll("{{", "{").replaceAll("}}", "}");

@@ -10,17 +10,17 @@ export type Token =
   /** An int or a float as it is written; `readNumber()` gives its value. */
   | { readonly type: "number"; readonly text: string }
   | { readonly type: "string"; readonly value: string }
-  /** Bytes, an imaginary number or a formatted string: valid, but nothing that JSON can hold. */
+  /** Bytes, an imaginary number or a formatted string, which JSON cannot represent. */
   | {
       readonly type: "foreign";
       readonly kind: "bytes" | "imaginary" | "formatted";
-      /** Of a formatted string without places to fill. */
+      /** The text of a formatted string without placeholders. */
       readonly text?: string;
     }
   | { readonly type: "newline" }
   | { readonly type: "end" };
 
-/** A Python keyword; none can be an identifier. */
+/** A Python keyword, which cannot be an identifier. */
 export const keywords: ReadonlySet<string> = new Set(
   (
     "False None True and as assert async await break class continue def del elif else except " +
@@ -29,7 +29,7 @@ export const keywords: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** How many brackets CPython lets nest. */
+/** The most brackets that CPython allows to nest. */
 const MAX_BRACKETS = 200;
 
 const spacePattern = /(?:[ \t\f]|\\\n)*(?:#[^\n]*)?/y;
@@ -50,7 +50,7 @@ const intPattern =
   /0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|[1-9](?:_?\d)*|0(?:_?0)*/y;
 
 /**
- * Cuts Python source into tokens, one at a time, as CPython 3.11 does. Line breaks count outside
+ * Splits Python source into tokens, one at a time, as CPython 3.11 does. Line breaks count outside
  * brackets only.
  */
 export class TokenReader {
@@ -59,7 +59,7 @@ export class TokenReader {
   #start = 0;
   #brackets: string[] = [];
 
-  /** @throws PythonError for text that CPython would not even look at. */
+  /** @throws PythonError for text that CPython refuses to tokenize. */
   constructor(source: string) {
     if (source.includes("\0") || /\p{Surrogate}/u.test(source)) {
       throw new PythonError("ValueError", "source code cannot be encoded");
@@ -67,12 +67,12 @@ export class TokenReader {
     this.#text = source.replace(/\r\n?/g, "\n");
   }
 
-  /** How many brackets are open after the token that was read last. */
+  /** The count of brackets that are open after the last token. */
   get openBrackets(): number {
     return this.#brackets.length;
   }
 
-  /** Where the token that was read last begins; `\r\n` counts as one code unit. */
+  /** The start of the last token; `\r\n` counts as one code unit. */
   get start(): number {
     return this.#start;
   }
@@ -83,7 +83,11 @@ export class TokenReader {
     return this.#index >= this.#text.length;
   }
 
-  /** @throws PythonError `SyntaxError` if no token stands. */
+  /**
+   * Reads the next token.
+   *
+   * @throws PythonError `SyntaxError` if the text has no valid token here.
+   */
   next(): Token {
     this.#skipSpace();
     this.#start = this.#index;
@@ -103,7 +107,7 @@ export class TokenReader {
     return this.#string() ?? this.#number() ?? this.#name() ?? this.#operator();
   }
 
-  /** Only statements that open a block may be followed by an indented line. */
+  /** Refuses an indented line, which may only follow a statement that opens a block. */
   #refuseIndent(): void {
     indentPattern.lastIndex = this.#index;
     if (indentPattern.test(this.#text)) throw syntaxError("unexpected indent");
@@ -143,7 +147,8 @@ export class TokenReader {
     const start = this.#index;
     const token = this.#imaginary() ?? this.#float() ?? this.#int();
     if (token === undefined) return undefined;
-    // A number ends at what cannot go on as one: `007`, `1__0` and `1a` are no Python.
+    // A number must not be followed directly by a digit or letter: `007`, `1__0` and `1a` are not
+    // Python.
     const rest = this.#match(numberRestPattern);
     if (rest === undefined) return token;
     const text = this.#text.slice(start, this.#index);
@@ -197,7 +202,7 @@ export class TokenReader {
 }
 
 /**
- * The value of a number token: an `int`, or a `float` where it has a point or an exponent.
+ * The value of a number token: an `int`, or a `float` if it has a point or an exponent.
  *
  * @throws PythonError `SyntaxError` for an int of more than 4,300 digits.
  */

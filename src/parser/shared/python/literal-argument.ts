@@ -11,12 +11,13 @@ const names: ReadonlyMap<string, PyValue> = new Map<string, PyValue>([
 ]);
 
 /**
- * The value of an argument in Python as the engines read it lately: constants, lists, tuples and sets
- * (which become lists), dictionaries, signed numbers, formatted strings without places, JSON's names
- * of constants. The keys of dictionaries are constants, or else `any` such value, and then what is
- * unpacked into a dictionary is left out.
+ * Reads an argument in Python as newer engine releases do: constants, lists, tuples and sets (which
+ * become lists), dictionaries, signed numbers, formatted strings without placeholders, and JSON's
+ * names of constants. With `constants`, keys of dictionaries must be constants. With `any`, keys
+ * may be any such value, and unpacked dictionaries are left out.
  *
- * @throws PythonError `ValueError` for anything else, `TypeError` for a key that Python cannot look up.
+ * @throws PythonError `ValueError` for anything else, `TypeError` for a key that Python cannot
+ *   hash.
  */
 export function readLiteralArgument(node: Expression, keys: "any" | "constants"): PyValue {
   switch (node.type) {

@@ -2,8 +2,9 @@ import type { PythonExceptionName } from "../../../python/python-error.ts";
 import { PythonError } from "../../../python/python-error.ts";
 
 /**
- * Python's `try: … except …: None`: the value of `read()`, or `undefined` where it raises one of
- * `exceptions` (any at all, where none is named). `ValueError` covers `JSONDecodeError`, as in Python.
+ * Python's `try: … except …: None`. Returns the value of `read()`, or `undefined` if it raises one
+ * of `exceptions`; without `exceptions`, for any exception. `ValueError` covers `JSONDecodeError`,
+ * as in Python.
  */
 export function catchPython<T>(
   read: () => T,

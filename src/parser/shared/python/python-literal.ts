@@ -5,11 +5,11 @@ import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import type { DictEntry, Expression } from "../python-source/expression.ts";
 import { parseExpression } from "../python-source/expression.ts";
 
-/** A literal that was evaluated. */
+/** The value of a literal. */
 export interface PythonLiteral {
-  /** The value; tuples are lists, and keys of dictionaries are as `json.dumps()` writes them. */
+  /** The value. Tuples are lists, and keys of dictionaries are as `json.dumps()` writes them. */
   readonly value: PyValue;
-  /** True if `json.dumps()` takes it: not with a set, bytes, a complex number or `...` inside. */
+  /** True if `json.dumps()` accepts it. It refuses sets, bytes, complex numbers and `...`. */
   readonly isJson: boolean;
 }
 
@@ -31,12 +31,12 @@ export function requireJson({ value, isJson }: PythonLiteral): PyValue {
 const foreign: PythonLiteral = { value: null, isJson: false };
 
 /**
- * Python's `ast.literal_eval()`.
+ * Evaluates a literal as Python's `ast.literal_eval()` does.
  *
  * **Source:** CPython 3.11, `Lib/ast.py`.
  *
- * @throws PythonError `SyntaxError` or `ValueError` for anything that is no literal, `TypeError` for a
- * set or dictionary whose keys cannot be hashed.
+ * @throws PythonError `SyntaxError` or `ValueError` for anything that is not a literal, `TypeError`
+ *   for a set or dictionary with unhashable keys.
  */
 export function evaluatePythonLiteral(source: string): PythonLiteral {
   return evaluate(parseExpression(source.replace(/^[ \t]+/, "")));
@@ -102,7 +102,7 @@ function evaluateSigned(node: Expression): PythonLiteral {
 
 function evaluateDict(entries: readonly DictEntry[]): PythonLiteral {
   const members = new Map<string, PyValue>();
-  // Equal numbers are one key (`1`, `1.0` and `True`), spelled as the first of them.
+  // Equal numbers are one key (`1`, `1.0` and `True`), written as the first of them.
   const numbers = new Map<number | undefined, string>();
   let isJson = true;
   for (const { key, value } of entries) {
@@ -124,7 +124,7 @@ function toNumber(value: PyValue): number | undefined {
   return isNumber || typeof value === "boolean" ? Number(value) : undefined;
 }
 
-/** The key that `json.dumps()` writes for a key of a dictionary. */
+/** The key that `json.dumps()` writes for a dictionary key. */
 export function toJsonKey(value: PyValue): string {
   if (typeof value === "string") return value;
   return isPyList(value) || isPyDict(value) ? "" : stringifyPythonJson(value);

@@ -9,8 +9,8 @@ const floatPattern =
 const specialPattern = /^([+-]?)(?:(inf|infinity)|nan)$/i;
 
 /**
- * Python's `int(text)`: surrounding white space, a sign, single underscores between digits and the
- * decimal digits of every script are allowed.
+ * Reads a number as Python's `int(text)` does. Surrounding white space, a sign, single underscores
+ * between digits and the decimal digits of every script are allowed.
  *
  * @throws PythonValueError for any other text, and beyond 4,300 digits.
  */
@@ -22,7 +22,7 @@ export function parsePythonInt(text: string): bigint {
 }
 
 /**
- * Python's `float(text)`; `inf`, `infinity` and `nan` count, in any case.
+ * Reads a number as Python's `float(text)` does, including `inf`, `infinity` and `nan` in any case.
  *
  * @throws PythonValueError for any other text.
  */
@@ -38,7 +38,7 @@ export function parsePythonFloat(text: string): number {
 }
 
 /**
- * The number that the text writes; a float without a fraction becomes an integer.
+ * Reads a number; a float without a fraction becomes an integer.
  *
  * @throws PythonError `ValueError` for NaN and any other text, `OverflowError` for infinities.
  */
@@ -49,9 +49,9 @@ export function parsePythonNumber(text: string): bigint | number {
 }
 
 /**
- * Python's `int(number)` of a float: towards zero.
+ * Truncates a float towards zero, as Python's `int(number)` does.
  *
- * @throws PythonError `OverflowError` for infinities, `ValueError` for what is not a number.
+ * @throws PythonError `OverflowError` for infinities, `ValueError` for NaN.
  */
 export function truncateFloat(value: number): bigint {
   if (Number.isNaN(value)) throw new PythonValueError("cannot convert float NaN to integer");
@@ -61,7 +61,7 @@ export function truncateFloat(value: number): bigint {
   return BigInt(Math.trunc(value));
 }
 
-/** Without white space around it, and with the decimal digits of all scripts as ASCII ones. */
+/** Strips white space, and replaces the decimal digits of all scripts by ASCII digits. */
 function normalize(text: string): string {
   const ascii = text.replace(/[^\0-\x7F]/gu, (character) => {
     if (character.length === 1 && isPythonSpace(character.charCodeAt(0))) return " ";
@@ -71,7 +71,7 @@ function normalize(text: string): string {
   return pythonStrip(ascii, " \t\n\v\f\r");
 }
 
-/** The value of a decimal digit; each script's ten digits stand together. */
+/** The value of a decimal digit. Each script's ten digits are consecutive. */
 function digitValue(codePoint: number): string {
   let start = codePoint;
   while (/\p{Nd}/u.test(String.fromCodePoint(start - 1))) start -= 1;

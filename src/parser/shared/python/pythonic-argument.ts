@@ -3,7 +3,7 @@ import type { PyValue } from "../../../python/value.ts";
 import { toJsonKey } from "./python-literal.ts";
 import type { Expression } from "../python-source/expression.ts";
 
-/** What the arguments of a call in Python may be, besides constants, lists and dictionaries. */
+/** The values that arguments in Python may have, besides constants, lists and dictionaries. */
 export interface ArgumentRules {
   /** Names that stand for values, such as `true`. */
   readonly names: ReadonlyMap<string, PyValue>;
@@ -12,10 +12,10 @@ export interface ArgumentRules {
 }
 
 /**
- * The value of an argument.
+ * Reads an argument.
  *
- * @throws PythonError `ValueError` if the rules do not allow it; `TypeError` where JSON cannot hold
- *   it.
+ * @throws PythonError `ValueError` if the rules do not allow it; `TypeError` if JSON cannot
+ *   represent it.
  */
 export function readPythonicArgument(node: Expression, rules: ArgumentRules): PyValue {
   switch (node.type) {
@@ -49,7 +49,7 @@ export function readPythonicArgument(node: Expression, rules: ArgumentRules): Py
   }
 }
 
-/** `{**x}`: where tuples are allowed the engine leaves it out, elsewhere it trips over it. */
+/** Handles `{**x}`: an engine that allows tuples leaves it out, and the stricter engine raises. */
 function unpacked(rules: ArgumentRules): [] {
   if (rules.allowsTuples) return [];
   throw new PythonError("AttributeError", "an entry has no key");

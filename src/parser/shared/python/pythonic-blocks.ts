@@ -9,10 +9,10 @@ import { parseExpression } from "../python-source/expression.ts";
 import { malformed, unclosed } from "../tags/tag-blocks.ts";
 import { divideSpan } from "../tags/between-tags.ts";
 
-/** Where a list of calls may begin: a bracket, a name and an opening parenthesis. */
+/** Matches the possible start of a list of calls: a bracket, a name and an opening parenthesis. */
 const listStart = /\[\s{0,64}[A-Za-z_][\w.]{0,128}\(/g;
 
-/** Finds lists of Python calls in a text; a list ends with its bracket, outside of strings. */
+/** Finds lists of Python calls in a text. A list ends with its bracket, outside of strings. */
 export function findPythonicBlocks(text: string, rules: ArgumentRules): Block[] {
   const starts = [...text.matchAll(listStart)].map(({ index }) => index);
   const brackets = new BracketMatcher(text);
@@ -30,7 +30,7 @@ export function findPythonicBlocks(text: string, rules: ArgumentRules): Block[] 
   return blocks;
 }
 
-/** Finds where brackets close; no part of the text is scanned twice. */
+/** Finds closing brackets. No part of the text is scanned twice. */
 class BracketMatcher {
   readonly #text: string;
   readonly #ends = new Map<number, number>();
@@ -40,7 +40,10 @@ class BracketMatcher {
     this.#text = text;
   }
 
-  /** Behind what closes the bracket at `start`; places must be asked for in ascending order. */
+  /**
+   * The place after the bracket that closes the one at `start`. Places must be requested in
+   * ascending order.
+   */
   endOf(start: number): number | undefined {
     if (start >= this.#scannedTo) this.#scan(start);
     return this.#ends.get(start);
@@ -84,9 +87,9 @@ function findStringEnd(text: string, start: number): number | undefined {
 }
 
 /**
- * The blocks of a source, which begins at `sourceStart` of the text and should be a list of calls, or
- * one call: one block a call. The calls of a list share out the span: the first begins with it, the
- * others with their name.
+ * Reads the blocks of a source that starts at `sourceStart` of the text: a list of calls, or one
+ * call. Each call is a block. The calls of a list divide its span: the first block starts with the
+ * span, the others with their name.
  */
 export function readPythonicList(
   span: Block["span"],
@@ -107,7 +110,7 @@ export function readPythonicList(
   );
 }
 
-/** Places of a source in which `\r\n` counted as one, as places of the source itself. */
+/** Converts places that count `\r\n` as one character to places of the source. */
 function placesWithReturns(source: string, places: readonly number[]): number[] {
   const returns = indexesOf(source, "\r\n");
   let passed = 0;
@@ -138,7 +141,7 @@ function readCall(span: Block["span"], node: Expression, rules: ArgumentRules): 
   return { ...base, argumentValue };
 }
 
-/** The name of what is called, with dots; `undefined` where it is no name. */
+/** The dotted name of a callee; `undefined` if it is not a name. */
 export function dottedName(node: Expression): string | undefined {
   const parts: string[] = [];
   let current = node;

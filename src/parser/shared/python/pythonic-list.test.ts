@@ -5,7 +5,7 @@ import { findPythonicList, matchesPythonicList } from "./pythonic-list.ts";
 const name = String.raw`[a-zA-Z]+\w*`;
 const keywords = String.raw`(?:${name}=[^]*,\s*)*`;
 const call = (end: string) => String.raw`${name}\(${keywords}(?:${name}=[^]*${end})?\)`;
-/** The same pattern for an engine that tries all ways, which takes exponential time. */
+/** The same pattern for a backtracking engine, which takes exponential time. */
 const pattern = String.raw`\[(?:${call(String.raw`\s`)},\s*)*(?:${call(String.raw`\s*`)}\s*)+\]`;
 
 const pieces = ["[", "a(", "b=", "1", ",", " ", ")", "), ", "]", "=", "🦊", "a(b=1)", "a(b=1), "];
@@ -14,7 +14,7 @@ function piecesOf(maxLength: number): fc.Arbitrary<string> {
   return fc.array(fc.constantFrom(...pieces), { maxLength }).map((parts) => parts.join(""));
 }
 
-/** Texts that are often lists of calls, or nearly so. */
+/** Texts that are lists of calls, or almost so. */
 const text = fc
   .tuple(piecesOf(3), piecesOf(8), piecesOf(3))
   .map(([before, calls, behind]) => `${before}[a(b=${calls})]${behind}`);

@@ -27,12 +27,12 @@ const lastCall = sequence(
  */
 const listMatcher = compileLinear(sequence("[", repeat(callThenComma), repeatOnce(lastCall), "]"));
 
-/** Where the text holds what may be a list of calls, `undefined` where it holds none. */
+/** Finds a possible list of calls in the text. */
 export function findPythonicList(text: string): readonly [start: number, end: number] | undefined {
   return listMatcher.search(text, "[");
 }
 
-/** True if the text begins with what may be a list of calls. */
+/** True if the text begins with a possible list of calls. */
 export function matchesPythonicList(text: string): boolean {
   return listMatcher.matchesAtStart(text);
 }

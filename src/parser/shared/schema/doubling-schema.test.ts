@@ -5,7 +5,7 @@ import { typeProperties } from "../../formats/response-template/typed-parameters
 import { readDotsValue } from "../../formats/dots/dots-value.ts";
 import { typesOfParameter } from "../../formats/glm/glm47-schema.ts";
 
-/** Parameters of which one leads to `width` schemas, each of them to as many, and so on. */
+/** Parameters of which one leads to `width` schemas, each of which leads to as many again. */
 function parameters(
   keyword: string,
   { depth, width }: { depth: number; width: number },
@@ -22,7 +22,7 @@ function parameters(
   };
 }
 
-// Without a bound, each of these takes longer than a lifetime.
+// Without a limit, each of these would take longer than a lifetime.
 const shapes = ["anyOf", "allOf"].flatMap((keyword) =>
   [
     { depth: 60, width: 2 },

@@ -21,8 +21,8 @@ export function schemaTypeOf(value: PyValue): string {
 }
 
 /**
- * Every type that a schema allows, in any of its alternatives; `string` where it does not tell. What
- * vLLM coerces by, and SGLang for MiniMax M2.
+ * All types that a schema allows, in any of its alternatives; `string` if it does not restrict
+ * them. vLLM coerces by these types, and SGLang does for MiniMax M2.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/utils.py` (`extract_types_from_schema`), and
  * sgl-project/sglang, `python/sglang/srt/function_call/minimax_m2.py`.
@@ -46,8 +46,8 @@ export function typesOfSchema(schema: PyValue | undefined): Set<string> {
 
 /**
  * The type that SGLang infers for a parameter: from `type`, alternatives, `enum`, `allOf`,
- * `properties`, `items`, in this order. `undefined` where nothing tells; whatever a broken schema
- * has for a type is returned as it is.
+ * `properties` and `items`, in this order; `undefined` if none of them gives a type. The value of
+ * `type` in a broken schema is returned unchanged.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/utils.py`
  * (`infer_type_from_json_schema`).

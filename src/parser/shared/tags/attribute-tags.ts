@@ -3,15 +3,16 @@ interface AttributeTag {
   /** The attribute's value. */
   readonly value: string;
   readonly start: number;
-  /** Where the tag ends: behind its `>`. */
+  /** The place after the `>` of the tag. */
   readonly end: number;
 }
 
 const wordPattern = /[\p{L}\p{N}_]/u;
 
 /**
- * Finds the next tag `<name … attribute="value" …>` from `from` on, as the Python pattern
- * `<name\b[^>]*?\battribute="([^"]+)"[^>]*?>` does, in linear time over all calls with ascending `from`.
+ * Finds the next tag `<name … attribute="value" …>` at or after `from`, as the Python pattern
+ * `<name\b[^>]*?\battribute="([^"]+)"[^>]*?>` does. Takes linear time over all calls with ascending
+ * `from`.
  */
 export function findAttributeTag(
   text: string,

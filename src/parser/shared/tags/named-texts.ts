@@ -1,4 +1,4 @@
-/** What stands between an opening tag with a name in it and a closing tag. */
+/** The text between an opening tag with a name and a closing tag. */
 interface NamedText {
   readonly name: string;
   readonly text: string;
@@ -8,7 +8,7 @@ interface NamedText {
 
 /**
  * Finds `<open name>text</close>`, both closed, from left to right, as the lazy Python pattern
- * `open([^>]+)>(.*?)close` with DOTALL does. A name is not empty and may hold anything but `>`.
+ * `open([^>]+)>(.*?)close` with DOTALL does. A name is not empty and contains no `>`.
  */
 export function findNamedTexts(text: string, open: string, close: string): NamedText[] {
   const found: NamedText[] = [];

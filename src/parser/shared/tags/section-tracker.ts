@@ -1,8 +1,8 @@
 import { indexesOf } from "../text/indexes-of.ts";
 
 /**
- * Tells whether a place of the text lies in a section: behind an opening marker that no closing one
- * follows before the place. Places must be asked for in ascending order.
+ * Decides if a place lies in a section: after an opening marker without a closing marker between it
+ * and the place. Places must be given in ascending order.
  */
 export class SectionTracker {
   readonly #openings: readonly number[];

@@ -2,12 +2,12 @@ import type { Block, Diagnostic } from "../../attempt.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { indexesOf } from "../text/indexes-of.ts";
 
-/** What stands between an opening and a closing tag. */
+/** The text between an opening and a closing tag. */
 export interface Frame {
   /** UTF-16 code units, tags included, end exclusive. */
   readonly span: readonly [start: number, end: number];
   readonly inner: string;
-  /** Where `inner` begins in the text. */
+  /** The start of `inner` in the text. */
   readonly innerStart: number;
   readonly closed: boolean;
 }
@@ -16,15 +16,18 @@ export interface Frame {
 export interface TagFormat {
   readonly open: string;
   readonly close: string;
-  /** What an opening tag must be followed by, for an unclosed one to be more than a mention. */
+  /**
+   * Matches the text after an unclosed opening tag that starts a call. Any other unclosed tag is
+   * only a mention.
+   */
   readonly begins: RegExp;
-  /** The blocks of a frame, closed or not; an unclosed one gets its problem afterwards. */
+  /** Reads the blocks of a frame, closed or not. The caller adds the problem of an unclosed one. */
   readonly read: (frame: Frame, context: ParseContext) => readonly Block[];
 }
 
 /**
- * Finds every block of a format with tags. A block ends at the next closing tag; where another
- * opening tag or the end of the text comes first, it is not closed.
+ * Finds every block of a format with tags. A block ends at the next closing tag. It is unclosed if
+ * another opening tag or the end of the text comes first.
  */
 export function findTagBlocks(text: string, format: TagFormat, context: ParseContext): Block[] {
   return findFrames(text, format.open, format.close).flatMap((frame) => {
@@ -35,7 +38,7 @@ export function findTagBlocks(text: string, format: TagFormat, context: ParseCon
   });
 }
 
-/** The frames of a text, in order. Those that are not closed end where the next one opens. */
+/** The frames of a text, in order. An unclosed frame ends at the next opening tag. */
 function findFrames(text: string, open: string, close: string): Frame[] {
   const openings = indexesOf(text, open);
   const closings = indexesOf(text, close);
@@ -55,7 +58,7 @@ function findFrames(text: string, open: string, close: string): Frame[] {
   });
 }
 
-/** The block of an opening tag that no call follows. */
+/** The block of an opening tag without a call after it. */
 export function markerOnly(start: number, open: string): Block {
   return {
     span: [start, start + open.length],
@@ -66,7 +69,7 @@ export function markerOnly(start: number, open: string): Block {
   };
 }
 
-/** What is wrong with a block that lacks its closing tag. */
+/** The problem of a block without its closing tag. */
 export function unclosed(close: string): Diagnostic {
   return { status: "unclosed-block", detail: `the call is not closed, expected ${close}` };
 }
@@ -76,7 +79,7 @@ export function invalidJson(detail: string): Diagnostic {
   return { status: "invalid-json", detail };
 }
 
-/** What is wrong with a block that is not built as the format wants it. */
+/** The problem of a block that does not have the format's structure. */
 export function malformed(detail: string): Diagnostic {
   return { status: "malformed-structure", detail };
 }

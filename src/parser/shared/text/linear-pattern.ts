@@ -1,6 +1,7 @@
 /**
- * A pattern over code points, with the meaning that Perl and Python give it: alternatives and
- * repetitions prefer their first way. Greedy only, without captures or look-around.
+ * A pattern over code points, with the semantics of Perl and Python: alternatives and repetitions
+ * prefer their first option. All repetitions are greedy, and there are no captures and no
+ * look-around.
  */
 export type Pattern =
   | { readonly type: "one"; readonly accepts: (codePoint: number) => boolean }
@@ -11,7 +12,7 @@ export type Pattern =
   | { readonly type: "repeat"; readonly part: Pattern }
   | { readonly type: "optional"; readonly part: Pattern };
 
-/** The inside, one after another. */
+/** Matches the parts one after another. */
 export function sequence(...parts: readonly (Pattern | string)[]): Pattern {
   return {
     type: "sequence",
@@ -26,17 +27,17 @@ function literal(character: string): Pattern {
   return { type: "one", accepts: (codePoint) => codePoint === wanted };
 }
 
-/** Zero or more times. */
+/** Matches the part zero or more times. */
 export function repeat(part: Pattern): Pattern {
   return { type: "repeat", part };
 }
 
-/** Once or more often. */
+/** Matches the part once or more often. */
 export function repeatOnce(part: Pattern): Pattern {
   return sequence(part, repeat(part));
 }
 
-/** Once or not at all. */
+/** Matches the part once or not at all. */
 export function optional(part: Pattern): Pattern {
   return { type: "optional", part };
 }
@@ -50,7 +51,7 @@ type Instruction =
       readonly first: number;
       readonly second: number;
     }
-  /** Takes as many code points as there are, and remembers each place where it could stop. */
+  /** Takes as many code points as possible, and records each place where it could stop. */
   | {
       readonly type: "loop";
       readonly slot: number;
@@ -61,7 +62,7 @@ type Instruction =
   | { readonly type: "jump"; readonly target: number }
   | { readonly type: "match" };
 
-/** A program, and for each of its instructions which ASCII characters a way through it can take first. */
+/** A program, and for each instruction the ASCII characters that a path from it can take first. */
 interface Program {
   readonly instructions: readonly Instruction[];
   readonly beginnings: readonly Uint8Array[];
@@ -69,27 +70,27 @@ interface Program {
   readonly leapCount: number;
 }
 
-/** Where a match is looked for, and what was tried there. */
+/** The text of a search, and the states that were tried. */
 interface Search {
   readonly text: string;
   /** A bit for each split and place. */
   readonly visited: Uint8Array;
-  /** For each leap, from where on all places were tried. */
+  /** For each leap, the start of the places that were all tried. */
   readonly leaptFrom: number[];
 }
 
-/** Finds the match that a backtracking engine would find first, but in linear time. */
+/** Finds the match that a backtracking engine would find first, in linear time. */
 interface LinearMatcher {
-  /** The leftmost match, `undefined` where there is none. */
+  /** The leftmost match; `undefined` if the text has none. */
   search(text: string, first: string): readonly [start: number, end: number] | undefined;
   /** True if the text begins with a match. */
   matchesAtStart(text: string): boolean;
 }
 
 /**
- * Makes a matcher that visits each place of the text at most once for each choice of the pattern: a way
- * that failed once fails whenever it is tried again, whatever led there. The pattern is compiled when the
- * matcher is first used.
+ * Makes a matcher that visits each place of the text at most once for each choice of the pattern. A
+ * path that failed once fails again, independent of the path to it. The pattern is compiled on
+ * first use.
  */
 export function compileLinear(pattern: Pattern): LinearMatcher {
   let compiled: Program | undefined;
@@ -127,14 +128,14 @@ function startSearch({ splitCount, leapCount }: Program, text: string): Search {
   };
 }
 
-/** 1 for each ASCII character that a way from the instruction on can take first. */
+/** 1 for each ASCII character that a path from the instruction can take first. */
 function findBeginnings(instructions: readonly Instruction[], counter: number): Uint8Array {
   return Uint8Array.from({ length: 128 }, (_, codePoint) =>
     canBegin(instructions, counter, codePoint) ? 1 : 0,
   );
 }
 
-/** True if a way from the instruction on can take the code point first, or needs none. */
+/** True if a path from the instruction can take the code point first, or needs no character. */
 function canBegin(
   instructions: readonly Instruction[],
   counter: number,
@@ -186,7 +187,7 @@ function emit(pattern: Pattern, program: Instruction[]): void {
       program.push({ type: "match" });
       emit(pattern.part, program);
       if (pattern.type === "repeat") program.push({ type: "jump", target: split });
-      // Its own place holds no split yet.
+      // The instruction at its own place is not a split yet.
       const slot = countOf(program, ["split", "loop"]);
       program[split] = { type: "split", slot, first: split + 1, second: program.length };
     }
@@ -201,7 +202,7 @@ function run(program: Program, search: Search, start: number): number | undefine
   const { instructions, beginnings } = program;
   const { text, visited } = search;
   const width = text.length + 1;
-  /** Ways that are still to be tried: instruction and place, the next one last. */
+  /** The paths that are still to be tried: pairs of instruction and place, the next pair last. */
   const ways: number[] = [0, start];
   while (ways.length > 0) {
     let place = ways.pop() as number;
@@ -236,7 +237,7 @@ function run(program: Program, search: Search, start: number): number | undefine
         } else {
           counter = instruction.first;
         }
-        // A way that its first step would end is not worth remembering.
+        // A path whose first step fails is not recorded.
         if (begins(instructions, beginnings, second, codePoint)) ways.push(second, place);
         if (instruction.type === "loop") place += (codePoint as number) > 0xffff ? 2 : 1;
       }
@@ -245,7 +246,7 @@ function run(program: Program, search: Search, start: number): number | undefine
   return undefined;
 }
 
-/** `canBegin()`, looked up where it can be. */
+/** `canBegin()`, from the table for ASCII characters. */
 function begins(
   instructions: readonly Instruction[],
   beginnings: readonly Uint8Array[],
@@ -257,7 +258,7 @@ function begins(
     : canBegin(instructions, counter, codePoint);
 }
 
-/** Remembers each place where any number of code points can stop, the last on top. */
+/** Records each place where any number of code points can stop, the last place on top. */
 function leap(
   { instructions, beginnings }: Program,
   { text, leaptFrom }: Search,
@@ -270,7 +271,7 @@ function leap(
 ): void {
   const { slot, ways } = way;
   const next = way.counter + 1;
-  // Whoever leapt before has tried all that is behind.
+  // An earlier leap has tried all places after its own.
   const end = Math.min(leaptFrom[slot] as number, text.length + 1);
   for (let place = way.place; place < end; place++) {
     const codePoint = text.codePointAt(place);

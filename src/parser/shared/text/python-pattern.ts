@@ -11,14 +11,17 @@ export function unicodePattern(source: string, flags: string): RegExp {
   return new RegExp(spellSpace(source, spaceClass), flags);
 }
 
-/** Writes `\s` out, inside character classes and outside. */
+/** Replaces `\s`, inside character classes and outside. */
 function spellSpace(source: string, spaceClass: string): string {
   return source.replaceAll(/\[[^\]]*\]|\\s/g, (part) =>
     part === String.raw`\s` ? `[${spaceClass}]` : part.replaceAll(String.raw`\s`, spaceClass),
   );
 }
 
-/** Where Python's `$` matches at the latest: the end, or before a line break that ends the text. */
+/**
+ * The earliest place where Python's `$` matches: the end, or before a line break at the end of the
+ * text.
+ */
 export function pythonTextEnd(text: string): number {
   return text.endsWith("\n") ? text.length - 1 : text.length;
 }

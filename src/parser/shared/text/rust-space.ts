@@ -1,4 +1,4 @@
-/** White space as Rust has it (Unicode's `White_Space`), as a class of a pattern. */
+/** White space as Rust defines it (Unicode's `White_Space`), as a character class. */
 export const rustSpace =
   "[\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
 

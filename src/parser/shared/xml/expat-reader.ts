@@ -9,7 +9,7 @@ import {
   skipXmlSpace,
 } from "./xml-tokens.ts";
 
-/** What is told about a document while it is read. */
+/** The callbacks for the parts of a document. */
 export interface XmlHandlers {
   /** An element starts. */
   start(element: string, attributes: ReadonlyMap<string, string>): void;
@@ -19,13 +19,13 @@ export interface XmlHandlers {
 
 // eslint-disable-next-line no-control-regex
 const noCharacter = /[\0-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF]/g;
-/** How much text is collected before it is told, in bytes. */
+/** The most text that is collected for one callback, in bytes. */
 const maxCollected = 8192;
 
 /**
- * Reads an XML document in pieces, as Python does it with `ParserCreate()` and `buffer_text`: text is
- * collected until something else follows or the piece ends, after an error every piece is refused but
- * an empty one, and after a handler has raised every piece.
+ * Reads an XML document in pieces, as Python does with `ParserCreate()` and `buffer_text`. Text is
+ * collected until other content follows or the piece ends. After an error every piece except an
+ * empty one is refused. After a callback has raised, every piece is refused.
  *
  * **Source:** libexpat/libexpat, `expat/lib/xmlparse.c` and `xmltok_impl.c`; python/cpython,
  * `Modules/pyexpat.c`.
@@ -36,12 +36,12 @@ export class ExpatReader {
   #hasRoot = false;
   /** True if there was an error in a piece. */
   #isBroken = false;
-  /** True if a handler has raised. */
+  /** True if a callback has raised. */
   #isStopped = false;
   #isInCdata = false;
-  /** What was given, but cannot be read before more follows. */
+  /** The text that cannot be read before more text follows. */
   #held = "";
-  /** How much was held before; it is read again when twice as much is there. */
+  /** The earlier length of the held text. It is read again when it has doubled. */
   #heldBefore = 0;
   #collected: string[] = [];
   #collectedBytes = 0;
@@ -54,7 +54,7 @@ export class ExpatReader {
   read(piece: string): boolean {
     if (/\p{Surrogate}/u.test(piece)) return false;
     if (this.#isStopped || (this.#isBroken && piece !== "")) return false;
-    // Even of a broken document, an empty piece brings out what was collected.
+    // An empty piece releases the collected text, even of a broken document.
     if (piece === "") return this.#flush();
     const text = this.#held + piece;
     if (text.length < 2 * this.#heldBefore) {
@@ -71,13 +71,13 @@ export class ExpatReader {
     return this.#flush();
   }
 
-  /** True if what was read is a whole document: one element, and nothing that goes on. */
+  /** True if the document is complete: one element, and no open content. */
   get isWhole(): boolean {
     const isOpen = this.#open.length > 0 || this.#isInCdata || this.#held !== "";
     return this.#hasRoot && !isOpen && !this.#isBroken && !this.#isStopped;
   }
 
-  /** Where the rest begins that is cut off; `undefined` where the document is broken. */
+  /** The start of the incomplete rest; `undefined` if the document is broken. */
   #readAll(text: string): number | undefined {
     noCharacter.lastIndex = 0;
     const limit = noCharacter.exec(text)?.index ?? text.length;
@@ -108,7 +108,7 @@ export class ExpatReader {
     const run = text.slice(position, Math.min(stop.exec(text)?.index ?? text.length, limit));
     const stray = run.indexOf("]]>");
     if (stray !== -1) {
-      // The lines before it have been read.
+      // The preceding lines were read before the error.
       this.#collect(/^[^]*[\r\n]/.exec(run.slice(0, stray))?.[0] ?? "");
       return "invalid";
     }
@@ -195,7 +195,7 @@ export class ExpatReader {
     }
   }
 
-  /** Tells the text that was collected. Whether no handler has raised. */
+  /** Reports the collected text; false if a callback has raised. */
   #flush(): boolean {
     const data = this.#collected.join("");
     this.#collected = [];

@@ -1,7 +1,7 @@
 import type { XmlHandlers } from "./expat-reader.ts";
 import { ExpatReader } from "./expat-reader.ts";
 
-/** An XML element, as far as its readers need it. */
+/** An XML element, with the details that its readers need. */
 export interface XmlElement {
   readonly tag: string;
   readonly attributes: ReadonlyMap<string, string>;
@@ -19,10 +19,10 @@ interface OpenElement {
 }
 
 /**
- * Reads a document that is one XML element, as Python's `ElementTree.fromstring()` does. Namespaces are
- * not supported: a name with a prefix counts as malformed.
+ * Reads a document that is one XML element, as Python's `ElementTree.fromstring()` does. Namespaces
+ * are not supported: a name with a prefix counts as malformed.
  *
- * @returns `undefined` where the text is not well-formed.
+ * @returns `undefined` if the text is not well-formed.
  */
 export function parseXmlElement(source: string): XmlElement | undefined {
   const builder = new ElementBuilder();

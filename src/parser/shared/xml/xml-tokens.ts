@@ -19,7 +19,7 @@ const entities: ReadonlyMap<string, string> = new Map(
   Object.entries({ amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" }),
 );
 
-/** What stands at a place: something up to `end`, something that is cut off, or an error. */
+/** The token at a place: its end, an incomplete token, or an error. */
 export type XmlToken = { readonly end: number } | "partial" | "invalid";
 
 /** The tag that starts an element. */
@@ -30,7 +30,7 @@ interface XmlStartTag {
   readonly isEmpty: boolean;
 }
 
-/** The start tag whose `<` stands at `position`. */
+/** The start tag whose `<` is at `position`. */
 export function readStartTag(text: string, position: number): XmlStartTag | "partial" | "invalid" {
   tagStart.lastIndex = position;
   const element = tagStart.exec(text)?.[1];
@@ -59,7 +59,7 @@ export function readStartTag(text: string, position: number): XmlStartTag | "par
   }
 }
 
-/** The value of an attribute; `undefined` where it refers to something that there is not. */
+/** The value of an attribute; `undefined` if it contains an unknown reference. */
 function readAttribute(source: string): string | undefined {
   const parts: string[] = [];
   let position = 0;
@@ -75,7 +75,7 @@ function readAttribute(source: string): string | undefined {
   }
 }
 
-/** The character that the reference at `position` means; `undefined` where it means none. */
+/** The character of the reference at `position`; `undefined` if the reference is unknown. */
 export function readReference(
   text: string,
   position: number,
@@ -96,14 +96,14 @@ function toCharacter(code: number): string | undefined {
   return isSurrogate || isControl || !isCharacter ? undefined : String.fromCodePoint(code);
 }
 
-/** The comment that begins at `position`. */
+/** The comment that starts at `position`. */
 export function readComment(text: string, position: number): XmlToken {
   const dashes = text.indexOf("--", position + "<!--".length);
   if (dashes === -1 || dashes + 2 === text.length) return "partial";
   return text[dashes + 2] === ">" ? { end: dashes + 3 } : "invalid";
 }
 
-/** The processing instruction that begins at `position`. */
+/** The processing instruction that starts at `position`. */
 export function readInstruction(text: string, position: number): XmlToken {
   instruction.lastIndex = position;
   if (!instruction.test(text)) return position + 2 === text.length ? "partial" : "invalid";
@@ -113,7 +113,7 @@ export function readInstruction(text: string, position: number): XmlToken {
   return close === -1 ? "partial" : { end: close + 2 };
 }
 
-/** The end tag that begins at `position`. */
+/** The end tag that starts at `position`. */
 export function readEndTag(
   text: string,
   position: number,
@@ -125,7 +125,7 @@ export function readEndTag(
   return partialTagEnd.test(text) ? "partial" : "invalid";
 }
 
-/** Where the white space that begins at `position` ends. */
+/** The end of the white space that starts at `position`. */
 export function skipXmlSpace(text: string, position: number): number {
   space.lastIndex = position;
   space.test(text);
