@@ -1,20 +1,22 @@
-// Compares our parsers with those of a released SGLang or vLLM, one-shot, on generated texts.
+// Compares the parsers with those of a released SGLang or vLLM, one-shot, on generated texts.
 //
 //   python3 -m venv V && V/bin/pip install pydantic orjson partial-json-parser regex msgspec
 //   V/bin/pip download --no-deps sglang==0.5.23 && unzip -q -d F sglang-*.whl
 //   node scripts/compare-parsers/compare.mjs --dialect sglang --release 0.5.23 --folder F --python V/bin/python
 //
-// For vLLM besides: V/bin/pip install cohere_melody==0.15.3 oss-harmony==0.0.11; and where the latter cannot
-// download its vocabulary, TIKTOKEN_ENCODINGS_BASE names a folder with o200k_base.tiktoken.
+// vLLM also needs: V/bin/pip install cohere_melody==0.15.3 oss-harmony==0.0.11. If oss-harmony cannot
+// download its vocabulary, set TIKTOKEN_ENCODINGS_BASE to a folder with o200k_base.tiktoken.
 //
-// When an engine is released: unpack its wheel, run this with the newest --release that we know, and
-// read what differs, parser by parser (--parser NAME --show 20). What changed gets an epoch in
-// src/parser/engine-version.ts; a name that `--names` lists as missing gets a grammar file, a sample in
-// test/parser/samples.ts, and goldens (--record FILE writes texts and what the original made of them).
+// When an engine is released:
+// 1. Unpack its wheel, and run this script with the newest --release that the parsers support.
+// 2. Read the differences, parser by parser (--parser NAME --show 20).
+// 3. Add an entry to src/parser/engine-version.ts, and change the families that differ.
+// 4. Add a family for each name that `--names` lists as missing; docs/parsers.md shows how.
+// 5. Record texts with the results of the original (--record FILE) in test/parser/recorded/.
 //
-// Options: --count texts (20000), --seed (1), --kind tools|reasoning, --parser names with commas (all), --show (3),
-// --vectors folder with recorded *-parsers-sglang.jsonl.gz to begin from, --names, --record file.
-// Ends with status 1 where something differs that known-differences.json does not explain.
+// Options: --count texts (20000), --seed (1), --kind tools|reasoning, --parser names with commas (all),
+// --show (3), --vectors folder with recorded *-parsers-sglang.jsonl.gz to start from, --names,
+// --record file. Ends with status 1 if a difference is not in known-differences.json.
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -324,7 +326,7 @@ const offered = all.filter(
 );
 const ownNames = offered.flatMap(namesOf);
 const missing = theirs.filter((name) => !ownNames.includes(name));
-console.log(`${offered.length} parsers compared; not here: ${missing.join(", ") || "none"}`);
+console.log(`${offered.length} parsers compared; missing here: ${missing.join(", ") || "none"}`);
 if (given.names) process.exit(0);
 
 const parsers = offered.filter(

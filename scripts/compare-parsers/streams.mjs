@@ -1,10 +1,10 @@
-// Says where SGLang's streaming parsers give something else than its one-shot parsers, family by family:
-// the table in docs/parsers.md. Takes the same wheel as compare.mjs, which says how to unpack it.
+// Lists the families in which SGLang's streaming parsers differ from its one-shot parsers: the table in
+// docs/parsers.md. Needs the same wheel as compare.mjs, which says how to unpack it.
 //
 //   node scripts/compare-parsers/streams.mjs --folder F --python V/bin/python [--parser NAME]
 //
-// Texts are cut as tokens might be, into pieces of one character, of seven, and not at all; calls are compared by name and
-// arguments, text but for its white space.
+// Texts are cut as tokens may cut them: into pieces of one character, of seven, and not at all. Calls
+// are compared by name and arguments, and text without its white space.
 import { spawn } from "node:child_process";
 import path from "node:path";
 import { fileURLToPath } from "node:url";

@@ -43,7 +43,7 @@ function argumentsOf(
   });
 }
 
-test("each reported call belongs to one block, whichever order they come in", () => {
+test("each reported call belongs to one block, in any order of the calls", () => {
   fc.assert(
     fc.property(pairs, pairs, fc.constantFrom("sglang", "vllm"), (written, reported, dialect) => {
       const blocks = written.map(([name, value], index): Block => ({

@@ -72,9 +72,10 @@ export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[]
     const primary = judge(block, turn, inReasoning);
     const notes = block.notes === undefined ? [] : [...block.notes];
     const written = block.argumentsText ?? writeArguments(block.argumentValue);
-    const handedOn = primary === undefined ? reported.take(block.name ?? "", written) : undefined;
+    const reportedText =
+      primary === undefined ? reported.take(block.name ?? "", written) : undefined;
     // vLLM's parser for Cohere reports an empty text for a call without arguments.
-    const argumentsText = handedOn === "" ? written : (handedOn ?? written);
+    const argumentsText = reportedText === "" ? written : (reportedText ?? written);
     if (primary === undefined) {
       const mismatch = noteArguments(
         block.name,
@@ -85,7 +86,7 @@ export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[]
       const key = keyOf(block.name, argumentsText);
       if (seen.has(key)) notes.push(duplicate);
       seen.add(key);
-      if (handedOn === undefined) notes.push(unreported);
+      if (reportedText === undefined) notes.push(unreported);
     }
     const isCall = block.problem?.status !== "marker-only";
     if (isCall && hasTextAfter(block, blocks[index + 1], turn)) notes.push(trailingText);
@@ -155,7 +156,7 @@ function judgeArguments(value: PyValue): Diagnostic | undefined {
       detail: "the arguments are a string that holds JSON, expected a JSON object",
     };
   }
-  return { status: "non-object-arguments", detail: "the arguments are no JSON object" };
+  return { status: "non-object-arguments", detail: "the arguments are not a JSON object" };
 }
 
 function noteArguments(

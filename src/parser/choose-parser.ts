@@ -8,7 +8,7 @@ export interface ParserChoice {
   readonly reasoningParser?: string;
 }
 
-/** Parsers, and the engine whose behaviour they reproduce. */
+/** Parsers, and the engine that they reproduce. */
 export interface ParserSettings extends ParserChoice {
   /**
    * Default: the dialect of `servedBy` if the parser has it, and otherwise the parser's first

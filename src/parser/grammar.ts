@@ -57,8 +57,8 @@ export interface Grammar {
   /** True if calls inside the reasoning count. Default false. */
   readonly readsReasoning?: boolean;
   /**
-   * Finds every attempt to call a tool, in order and without overlap, including those that the engines
-   * do not report. A format whose calls stand between tags gives `blocks` instead.
+   * Finds every attempt to call a tool, in order and without overlap, including those that the
+   * engines do not report. A format whose calls stand between tags gives `blocks` instead.
    */
   readonly findBlocks?: (text: string, context: ParseContext) => readonly Block[];
   /** The tags around a call, and the reader of the text between them. */

@@ -1,7 +1,7 @@
 import type { ToolDefinition } from "../message.ts";
 import type { PyDict } from "../python/value.ts";
 
-/** The engine whose behaviour `compat` reproduces. */
+/** The engine that `compat` reproduces. */
 export type Dialect = "sglang" | "vllm";
 
 /** The options of one parser call. */
@@ -15,7 +15,7 @@ export interface ParseOptions {
   readonly finishReason?: "stop" | "length";
   /** The engine runs with SGLANG_FORWARD_UNKNOWN_TOOLS=1. Default false. */
   readonly forwardUnknownTools?: boolean;
-  /** Special tokens of the model's vocabulary, for formats whose tokens differ between models. */
+  /** Special tokens of the model's vocabulary, for formats with other tokens in each model. */
   readonly vocabulary?: readonly string[];
   /** The model's own `response_template`, for the parsers that read by it. */
   readonly responseTemplate?: PyDict;

@@ -62,7 +62,7 @@ describe("streams", () => {
   );
 
   test.each(cases)(
-    "%s (%s): however the text is cut, the result is that of the whole",
+    "%s (%s): the result is that of the complete text, for any division into pieces",
     (...row) => {
       const [name, dialect, parser] = row;
       const words = [
@@ -119,7 +119,7 @@ describe("streams", () => {
     ]);
   });
 
-  test("the last event carries the whole result", () => {
+  test("the last event contains the complete result", () => {
     const open = findToolCallParser("hermes").createStream({ tools });
     open.push(samples["hermes"] ?? "");
     const events = open.end();

@@ -4,8 +4,8 @@ import { holdBackLength } from "./hold-back.ts";
 import type { ParseResult, ToolCallStream, ToolStreamEvent } from "./tool-call-parser.ts";
 
 /**
- * The text that a stream may release before the turn ends, because it is normal text whatever text
- * follows.
+ * The text that a stream may release before the turn ends, because later text cannot change that it
+ * is normal text.
  */
 export interface ReleaseRule {
   /** The literals that stop the release: everything from the first of them is held back. */

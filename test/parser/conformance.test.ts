@@ -93,7 +93,7 @@ describe.each(rows)("%s (%s)", (_, dialect, parser) => {
     expect(attempts.map(({ status }) => status)).toEqual(["truncated-by-length"]);
   });
 
-  test("nothing throws, and attempts lie in order", () => {
+  test("no text throws, and attempts are in order", () => {
     fc.assert(
       fc.property(resembling(parser), (text) => {
         const { attempts } = parser.parse(text, { tools, dialect, responseTemplate });
@@ -103,7 +103,7 @@ describe.each(rows)("%s (%s)", (_, dialect, parser) => {
     );
   });
 
-  test("time grows with the text", () => {
+  test("time is linear in the text", () => {
     const texts = hostileTexts(callSamples[parser.name]!, parser.markers);
     // The benchmark tries all texts, and longer ones.
     const stride = Math.ceil(texts.length / 25);

@@ -76,7 +76,7 @@ describe.skipIf(shared === null)("recorded reasoning vectors", () => {
     expect(missed).toEqual([]);
   });
 
-  test("every recorded stream is parted as its whole text is", () => {
+  test("every recorded stream is split as its complete text is", () => {
     for (const vector of vectors) {
       if (vector.chunks === undefined) continue;
       const parser = findReasoningParser(vector.parser);

@@ -126,7 +126,7 @@ describe.skipIf(shared === null)("recorded one-shot vectors", () => {
   test.each([
     ["sglang", 2180],
     ["vllm", 1148],
-  ] as const)("every %s vector is met, but for the listed ones", (dialect, count) => {
+  ] as const)("every %s vector is met, except the listed ones", (dialect, count) => {
     const cases = runVectors(dialect);
     const missed = cases.filter(({ got, want }) => JSON.stringify(got) !== JSON.stringify(want));
     const unexplained = missed.filter(({ key }) => !(key in knownDifferences));
@@ -134,7 +134,7 @@ describe.skipIf(shared === null)("recorded one-shot vectors", () => {
     expect(cases.length).toBeGreaterThanOrEqual(count);
   });
 
-  test("what has no parser is listed", () => {
+  test("recorded names without a parser are listed", () => {
     const names = readLines("vllm").flatMap(
       (line) => (JSON.parse(line) as Vector).parser.split("|")[0] ?? [],
     );

@@ -26,8 +26,8 @@ export interface ReasoningOptions {
    */
   readonly forceNonemptyContent?: boolean;
   /**
-   * The reasoning effort, for formats whose tags name it (K2 Horizon: `high`, the default, `medium`
-   * or `low`).
+   * The reasoning effort, for formats that name it in their tags (K2 Horizon: `high`, the default,
+   * `medium` or `low`).
    */
   readonly reasoningEffort?: string;
   /** The model's own `response_template`, for the parsers that read by it. */
@@ -59,7 +59,7 @@ export interface ReasoningParser {
   /** The registry name, such as `qwen3`. */
   readonly name: string;
   readonly aliases: readonly string[];
-  /** The engines whose behaviour it reproduces exactly. */
+  /** The engines that it reproduces exactly. */
   readonly dialects: readonly Dialect[];
   /** Literals that open the reasoning in this format. */
   readonly markers: readonly string[];

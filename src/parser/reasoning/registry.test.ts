@@ -21,7 +21,7 @@ function stream(
 }
 
 describe("the reasoning parsers", () => {
-  test("there are the 32 of SGLang, and one that only vLLM has", () => {
+  test("include the 32 of SGLang, and one that only vLLM has", () => {
     const has = (dialect: "sglang" | "vllm") =>
       listReasoningParsers().filter(({ dialects }) => dialects.includes(dialect));
     expect(has("sglang")).toHaveLength(32);
@@ -30,7 +30,7 @@ describe("the reasoning parsers", () => {
     expect(listReasoningParsers()).toHaveLength(33);
   });
 
-  test("are found whatever the case of their names", () => {
+  test("are found by names in any case", () => {
     expect(findReasoningParser("Qwen3").name).toBe("qwen3");
   });
 
@@ -92,7 +92,7 @@ describe("streams", () => {
   const pieces = fc.constantFrom(...words, ...openers, ...closers.split(" "));
 
   test.each(listReasoningParsers().map((parser) => [parser.name, parser] as const))(
-    "%s: however the text is cut, the result is that of the whole",
+    "%s: the result is that of the complete text, for any division into pieces",
     (_, parser) => {
       fc.assert(
         fc.property(

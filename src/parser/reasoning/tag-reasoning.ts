@@ -6,7 +6,7 @@ import type { ReasoningParser } from "./reasoning-parser.ts";
 import type { ReasoningTags } from "./tag-splitter.ts";
 import { splitByTags, TagSplitter } from "./tag-splitter.ts";
 
-/** A model family whose reasoning stands between tags. */
+/** A model family with its reasoning between tags. */
 interface TagRow extends ReasoningTags {
   readonly name: string;
   readonly aliases?: readonly string[];
@@ -31,7 +31,7 @@ export const think = { open: "<think>", close: "</think>" };
 export const thinkOrCall = { ...think, toolOpen: "<tool_call>" };
 
 /**
- * Makes the parser of a family whose reasoning stands between tags.
+ * Makes the parser of a family with its reasoning between tags.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py`.
  */

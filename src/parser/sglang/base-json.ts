@@ -36,7 +36,7 @@ function parseEntry(entry: PyValue, context: ParseContext): CompatCall[] {
   const argumentsText = writeJson(argumentsOfEntry(entry));
   if (name === null) return [{ name: "", argumentsText, toolIndex: -1 }];
   if (typeof name !== "string") {
-    throw new PythonError("ValueError", "the name of a call is no string");
+    throw new PythonError("ValueError", "the name of a call is not a string");
   }
   return [{ name, argumentsText, toolIndex: baseToolIndex(name, context) }];
 }

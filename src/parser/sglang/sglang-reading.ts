@@ -7,7 +7,10 @@ import { sglangVersion } from "./sglang-version.ts";
 
 /** One of SGLang's detectors. */
 export interface SglangDetector {
-  /** The literal that `has_tool_call()` looks for. Needed unless `release` and `hasToolCall` are given. */
+  /**
+   * The literal that `has_tool_call()` looks for. Needed unless `release` and `hasToolCall` are
+   * given.
+   */
   readonly marker?: string;
   /** True if the detector strips the text before the first call. Default false. */
   readonly strips?: boolean;
@@ -29,8 +32,8 @@ export interface SglangDetector {
 
 /**
  * Wraps a detector as SGLang's `FunctionCallParser.parse_non_stream` does. Since 0.5.6 a request
- * without tools is not parsed. If the detector reports no call, the whole text is returned; since July
- * 2026 only if the start marker is absent as well.
+ * without tools is not parsed. If the detector reports no call, the whole text is returned; since
+ * July 2026 only if the start marker is absent as well.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/function_call_parser.py`.
  */

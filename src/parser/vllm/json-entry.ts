@@ -35,7 +35,7 @@ export function callsOfList(values: readonly PyValue[]): VllmCall[] {
     if (!isPyDict(entry) || !entry.has("name") || !entry.has("arguments")) return [];
     const value = entry.get("arguments") ?? null;
     if (!isPyDict(value) && typeof value !== "string") {
-      throw new PythonError("ValueError", "the arguments are neither an object nor a text");
+      throw new PythonError("ValueError", "the arguments are neither an object nor a string");
     }
     const argumentsText = typeof value === "string" ? value : writeJson(value);
     return [{ name: asName(entry.get("name")), argumentsText }];
@@ -51,5 +51,5 @@ export function callsOfList(values: readonly PyValue[]): VllmCall[] {
 export function iterateCalls(value: PyValue): readonly PyValue[] {
   if (isPyList(value)) return value;
   if (value === "" || (isPyDict(value) && value.size === 0)) return [];
-  throw new PythonError("TypeError", "the calls are no list");
+  throw new PythonError("TypeError", "the calls are not a list");
 }

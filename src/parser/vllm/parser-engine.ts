@@ -76,7 +76,7 @@ interface Slot {
    * True if neither arguments nor the end of the call were seen, so that the text after it is kept.
    */
   isOpen?: boolean;
-  /** The tool whose schema types the arguments. Default: the call's own name. */
+  /** The tool that has the schema of the arguments. Default: the call's own name. */
   readonly schemaName?: string;
 }
 

@@ -51,11 +51,11 @@ export function readVllmCallList(
   restoreKey = (key: string): string => key,
 ): VllmCall[] {
   const readArgument = context.engineVersion === "0.24" ? readOldArgument : readNewArgument;
-  if (list?.type !== "list") throw new PythonError("ValueError", "the calls are no list");
+  if (list?.type !== "list") throw new PythonError("ValueError", "the calls are not a list");
   return list.items.map((call) => {
     const name = call.type === "call" ? dottedName(call.callee) : undefined;
     if (call.type !== "call" || name === undefined) {
-      throw new PythonError("ValueError", "an item is no call");
+      throw new PythonError("ValueError", "an item is not a call");
     }
     const values = new Map<string, PyValue>(
       call.keywords.map(({ name: key = "null", value }) => [restoreKey(key), readArgument(value)]),

@@ -26,7 +26,7 @@ export function findVllmProperties(name: string, { tools }: ParseContext): PyDic
   if (!pythonTruthy(parameters)) return new Map();
   const properties = isPyDict(parameters) ? (parameters.get("properties") ?? new Map()) : null;
   if (isPyDict(properties)) return properties;
-  throw new PythonError("AttributeError", "a schema is no object");
+  throw new PythonError("AttributeError", "a schema is not an object");
 }
 
 const typeAliases: ReadonlyMap<string, string> = new Map(

@@ -19,7 +19,9 @@ export interface VllmCall {
 
 /** One of vLLM's tool parsers. */
 interface VllmParser {
-  /** A literal without which the parser leaves the text as it is. Needed unless `release` is given. */
+  /**
+   * A literal without which the parser leaves the text as it is. Needed unless `release` is given.
+   */
   readonly marker?: string;
   /** True if the parser strips the text before the first call. Default false. */
   readonly strips?: boolean;
@@ -36,8 +38,8 @@ interface VllmParser {
 }
 
 /**
- * Wraps a parser as vLLM's serving code does: calls are numbered in order, and calls to unknown tools
- * are reported unless the parser itself drops them.
+ * Wraps a parser as vLLM's serving code does: calls are numbered in order, and calls to unknown
+ * tools are reported unless the parser itself drops them.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/abstract_tool_parser.py`.
  */
@@ -89,5 +91,5 @@ function strictest(left: ReleaseRule, right: ReleaseRule): ReleaseRule {
 /** Returns a call's name, which must be a string. */
 export function asName(value: unknown): string {
   if (typeof value === "string") return value;
-  throw new PythonError("ValueError", "the name of a call is no string");
+  throw new PythonError("ValueError", "the name of a call is not a string");
 }

@@ -64,7 +64,9 @@ function normalize(payload: PyValue): PyValue {
   });
 }
 
-/** Cohere Command A: a list of `{"tool_call_id": …, "tool_name": …, "parameters": …}` in a block. */
+/**
+ * Cohere Command A: a list of `{"tool_call_id": …, "tool_name": …, "parameters": …}` in a block.
+ */
 export const cohereCommand4 = defineParser({
   name: "cohere_command4",
   markers: [open],

@@ -11,7 +11,7 @@ const call = (parameters: string): string =>
   `<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "f", "parameters": ${parameters}}]<|END_ACTION|>`;
 
 describe("readCohereTurn()", () => {
-  test("the reasoning, the answer and the calls are parted", () => {
+  test("the reasoning, the answer and the calls are separated", () => {
     const turn =
       "<|START_THINKING|> Look. <|END_THINKING|><|START_RESPONSE|> Hi. <|END_RESPONSE|>x";
     expect(readCohereTurn(turn + call('{"a": 1}'), "command3")).toEqual({
@@ -38,14 +38,14 @@ describe("readCohereTurn()", () => {
       '{\n    "a": 1,\n        "b": "x"\n}',
     ],
     [`${"[".repeat(127)}${"]".repeat(127)}, "x": {"parameters": {"y": 0}`, "["],
-  ])("parameters %j are handed on as %j", (parameters, argumentsText) => {
+  ])("parameters %j are reported as %j", (parameters, argumentsText) => {
     const [found] = readCohereTurn(call(parameters), "command3").calls;
     if (argumentsText === "[") {
       expect(found?.argumentsText).toBe("[".repeat(127) + "]".repeat(127));
     } else expect(found).toEqual({ name: "f", argumentsText });
   });
 
-  test("a call without parameters takes those of a call behind it, and is given its own", () => {
+  test("a call without parameters takes those of a later call", () => {
     const two = `${call("{}").slice(0, -16)}, {"tool_call_id": "1", "tool_name": "g", "parameters": {"a": 1}}]`;
     expect(readCohereTurn(two, "command3").calls).toEqual([
       { name: "f", argumentsText: "{}" },
@@ -61,7 +61,7 @@ describe("readCohereTurn()", () => {
     ["a <c", "a <c"],
     ["a<co>b</co: 0><c", "ab<c"],
     ["a<co>b</co: 0><c<|END_THINKING|>", "ab"],
-  ])("citations in %j are taken out: %j", (text, content) => {
+  ])("citations in %j are removed: %j", (text, content) => {
     expect(readCohereTurn(text, "command3").content).toBe(content);
   });
 
@@ -95,7 +95,7 @@ describe("the reasoning parsers of Cohere", () => {
   test.each<[CohereFormat, string]>([
     ["command3", "cohere_command3"],
     ["command4", "cohere_command4"],
-  ])("%s: what is left for the tool-call parser has the same answer and calls", (format, name) => {
+  ])("%s: the text for the tool-call parser has the same answer and calls", (format, name) => {
     const texts = fc
       .array(fc.constantFrom(...pieces), { maxLength: 14 })
       .map((parts) => parts.join(""));
@@ -113,7 +113,7 @@ describe("the reasoning parsers of Cohere", () => {
     );
   });
 
-  test("without one, the rest is the answer", () => {
+  test("without a tool-call parser, the rest is the answer", () => {
     const text = "plan<|END_THINKING|><|START_TEXT|>Hi <co>all</co: 0:[0]>.<|END_TEXT|>";
     const parser = findReasoningParser("cohere_command4");
     const expected = { reasoning: "plan", normalText: "Hi all." };

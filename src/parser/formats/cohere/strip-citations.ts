@@ -10,7 +10,7 @@ interface CitedText {
   readonly length: number;
   /** True if the text contains a citation. */
   readonly isCited: boolean;
-  /** True if the rest begins with an unclosed citation whose text is visible already. */
+  /** True if the rest begins with an unclosed citation, and its text is visible already. */
   readonly isOpen: boolean;
 }
 

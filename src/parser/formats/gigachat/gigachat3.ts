@@ -16,12 +16,12 @@ const callMarkers = ["function call<|role_sep|>\n", "<|function_call|>"] as cons
 const contentEnds = ["<|message_sep|>", "<|function_call|>"] as const;
 
 /**
- * SGLang's detector for GigaChat 3: one call, whose JSON reaches to the end of the turn.
+ * SGLang's detector for GigaChat 3: one call. Its JSON reaches to the end of the turn.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/gigachat3_detector.py`.
  */
-function detect(whole: string, context: ParseContext): EngineResult {
-  const text = dropEnd(whole);
+function detect(turn: string, context: ParseContext): EngineResult {
+  const text = dropEnd(turn);
   const call = findCall(text);
   const json = call === undefined ? "" : text.slice(call.jsonStart);
   const entry = catchPython(() => parsePythonJson(json, { strict: false }), "JSONDecodeError");
@@ -59,8 +59,8 @@ function firstIndexOf(
     .toSorted((left, right) => left.index - right.index)[0];
 }
 
-function findBlocks(whole: string): Block[] {
-  const text = dropEnd(whole);
+function findBlocks(turn: string): Block[] {
+  const text = dropEnd(turn);
   const call = findCall(text);
   if (call === undefined) return [];
   const { start, jsonStart } = call;

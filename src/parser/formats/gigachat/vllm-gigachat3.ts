@@ -9,10 +9,8 @@ import { writeJson } from "../../shared/json/write-json.ts";
 const callPattern = /function call<\|role_sep\|>\n|<\|function_call\|>/;
 const contentEnd = /<\|message_sep\|>|<\|function_call\|>/;
 
-function extract(whole: string): VllmExtraction {
-  const text = pythonRstrip(whole).endsWith("</s>")
-    ? whole.slice(0, whole.lastIndexOf("</s>"))
-    : whole;
+function extract(turn: string): VllmExtraction {
+  const text = pythonRstrip(turn).endsWith("</s>") ? turn.slice(0, turn.lastIndexOf("</s>")) : turn;
   const call = callPattern.exec(text);
   const json = call === null ? "null" : text.slice(call.index + call[0].length);
   const entry = catchPython(() => parsePythonJson(json, { strict: false }), "JSONDecodeError");
@@ -25,7 +23,7 @@ function extract(whole: string): VllmExtraction {
 }
 
 /**
- * vLLM's parser for GigaChat 3: one call, whose JSON reaches to the end of the turn.
+ * vLLM's parser for GigaChat 3: one call. Its JSON reaches to the end of the turn.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/gigachat3_tool_parser.py`.
  */

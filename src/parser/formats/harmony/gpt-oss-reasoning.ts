@@ -6,7 +6,8 @@ import { defineReasoning } from "../../reasoning/define-reasoning.ts";
  * gpt-oss: the analysis channel is the reasoning; tool calls keep their markers for the tool-call
  * parser.
  *
- * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py` (`GptOssDetector`).
+ * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py`
+ * (`GptOssDetector`).
  */
 export const gptOssReasoning = defineReasoning({
   name: "gpt-oss",

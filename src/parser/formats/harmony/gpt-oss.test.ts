@@ -25,7 +25,7 @@ function attemptsOf(text: string) {
 }
 
 describe("attempts in gpt-oss turns", () => {
-  test("are in order with the whole header after the analysis", () => {
+  test("are in order with the complete header after the analysis", () => {
     expect(attemptsOf(analysis + whole)).toEqual([["ok", "get_order", whole]]);
   });
 
@@ -47,7 +47,7 @@ describe("attempts in gpt-oss turns", () => {
     expect(gptOss.parse(text, { tools }).compat.calls).toEqual([]);
   });
 
-  test("are told apart from messages to the user", () => {
+  test("are distinguished from messages to the user", () => {
     const said = "<|start|>assistant<|channel|>commentary<|message|>Wait.<|end|>";
     expect(attemptsOf(`${analysis}${said}${whole}${whole}`)).toEqual([
       ["ok", "get_order", whole],
@@ -64,7 +64,7 @@ describe("attempts in gpt-oss turns", () => {
     ]);
   });
 
-  test("are found in a time that grows as the text does", () => {
+  test("are found in linear time", () => {
     const hostile = (size: number): readonly string[] => [
       `<|channel|>to=${"a".repeat(size)}`,
       `<|channel|>${" to=a".repeat(size / 5)}`,

@@ -86,11 +86,11 @@ function findHeads(text: string): CallHead[] {
     const isRoles = recipientOf(channelText) === undefined && recipientOf(role) !== undefined;
     const recipient = recipientOf(isRoles ? role : channelText);
     if (recipient === undefined) return [];
-    const isBegun = before.type === "start" && (before.end > 0 || isRoles);
+    const hasStart = before.type === "start" && (before.end > 0 || isRoles);
     const constraint = isConstrained ? tokens[index - 1] : undefined;
     return [
       {
-        start: isBegun ? before.start : channel.start,
+        start: hasStart ? before.start : channel.start,
         end: message.end,
         recipient,
         constraint: constraint && text.slice(constraint.end, message.start),

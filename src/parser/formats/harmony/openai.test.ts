@@ -9,7 +9,7 @@ const turn =
   '<|start|>assistant<|channel|>commentary to=functions.look <|constrain|>json<|message|>{"a":"é"}<|call|>';
 
 describe("readHarmonyTurn()", () => {
-  test("parts reasoning, text and calls", () => {
+  test("separates reasoning, text and calls", () => {
     expect(readHarmonyTurn(turn)).toEqual({
       reasoning: "Look.",
       content: "Hm.",
@@ -76,7 +76,7 @@ describe("openai", () => {
     ),
   ];
 
-  test("attempts are the messages to functions, whatever their end", () => {
+  test("attempts are the messages to functions, with any end", () => {
     for (const end of ["<|call|>", "<|end|>", ""]) {
       const text = turn.replace("<|call|>", end);
       const start = text.lastIndexOf("<|start|>");
@@ -85,7 +85,7 @@ describe("openai", () => {
     }
   });
 
-  test("reasoning is the analysis channel; a tool-call parser is given the whole turn", () => {
+  test("reasoning is the analysis channel; a tool-call parser gets the complete turn", () => {
     const parser = findReasoningParser("openai_gptoss");
     const options = { dialect: "vllm", toolCallParserActive: true } as const;
     expect(parser.parse(turn, options)).toEqual({ reasoning: "Look.", normalText: turn });

@@ -13,7 +13,7 @@ import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 
-/** OpenAI's own tools, whose messages are not function calls. */
+/** OpenAI's own tools. Messages to them are not function calls. */
 const builtIn = ["python", "browser", "container"];
 
 /** The kinds of messages that vLLM distinguishes. */

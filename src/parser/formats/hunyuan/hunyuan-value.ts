@@ -31,7 +31,7 @@ function typesOf(schema: PyDict): ReadonlySet<string> {
   let options: PyValue = [new Map<string, PyValue>()];
   if (schema.has("type")) options = [schema];
   else options = schema.get("anyOf") ?? schema.get("oneOf") ?? options;
-  if (!isPyList(options)) throw new PythonError("TypeError", "the alternatives are no list");
+  if (!isPyList(options)) throw new PythonError("TypeError", "the alternatives are not a list");
   const types = options.map((option) => normalizeType(requireDict(option).get("type") ?? "string"));
   return new Set(types.filter((type) => type !== "null"));
 }
@@ -49,7 +49,7 @@ const typeAliases: ReadonlyMap<string, string> = new Map([
 ]);
 
 function normalizeType(type: PyValue): string {
-  if (typeof type !== "string") throw new PythonError("TypeError", "a type is no string");
+  if (typeof type !== "string") throw new PythonError("TypeError", "a type is not a string");
   const alias = typeAliases.get(type);
   if (alias !== undefined) return alias;
   const lower = pythonLower(type);

@@ -105,7 +105,8 @@ function readInner(
     valueClose: tags.value.close,
     noGap: true,
   });
-  if (pythonStrip(rest) !== "") throw new PythonError("ValueError", "text stands beside the pairs");
+  if (pythonStrip(rest) !== "")
+    throw new PythonError("ValueError", "there is text beside the pairs");
   const values = new Map(
     pairs.map(([key, text]) => {
       const schema = alternativesOf(findHunyuanSchema(name, key, context));

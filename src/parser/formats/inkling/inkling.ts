@@ -102,7 +102,7 @@ function readBlock({ span, inner }: Frame): Block[] {
   if (json.type === "problem") {
     return [{ span, problem: invalidJson(json.detail) }];
   }
-  if (!isPyDict(json.value)) return [{ span, problem: malformed("the call is no JSON object") }];
+  if (!isPyDict(json.value)) return [{ span, problem: malformed("the call is not a JSON object") }];
   const name = json.value.get("name");
   const argumentValue = json.value.get("args");
   const base = { span, ...(typeof name === "string" && { name }) };

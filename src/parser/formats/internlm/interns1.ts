@@ -36,7 +36,7 @@ function detect(text: string, context: ParseContext): EngineResult {
 }
 
 function readEntry(entry: PyValue, context: ParseContext): CompatCall[] {
-  if (!isPyDict(entry)) throw new PythonError("AttributeError", "the call is no object");
+  if (!isPyDict(entry)) throw new PythonError("AttributeError", "the call is not an object");
   const name = entry.get("name") ?? null;
   const value = readArguments(entry);
   const argumentsText = writeJson(value);

@@ -34,13 +34,13 @@ function extract(text: string, context: ParseContext): VllmExtraction {
           "ValueError",
           "TypeError",
         );
-  if (calls === undefined) return { content: orNothing(text), calls: [] };
+  if (calls === undefined) return { content: orEmpty(text), calls: [] };
   const content = text.slice(0, start) + text.slice(end + groupClose.length);
-  return { content: orNothing(content), calls };
+  return { content: orEmpty(content), calls };
 }
 
 /** Returns the text, or nothing but an empty text if it is all white space. */
-function orNothing(text: string): string {
+function orEmpty(text: string): string {
   return pythonStrip(text) === "" ? "" : text;
 }
 
@@ -51,7 +51,7 @@ function orNothing(text: string): string {
  */
 function readGroup(text: string, context: ParseContext): VllmCall[] {
   if (pythonStrip(outsideTags(text, open, close)) !== "") {
-    throw new PythonValueError("text stands beside the calls");
+    throw new PythonValueError("there is text beside the calls");
   }
   const bodies = betweenTags(text, open, close);
   if (bodies.length === 0) throw new PythonValueError("the group is empty");

@@ -142,11 +142,11 @@ function inferName(json: string, context: ParseContext): string | undefined {
 function propertyNames(parameters: unknown): ReadonlySet<string> {
   if (!(parameters instanceof Map)) {
     if (parameters === null) return new Set();
-    throw new PythonError("AttributeError", "the parameters of a tool are no object");
+    throw new PythonError("AttributeError", "the parameters of a tool are not an object");
   }
   const properties: unknown = parameters.get("properties") ?? new Map();
   if (properties instanceof Map) return new Set(properties.keys() as Iterable<string>);
-  throw new PythonError("AttributeError", "the properties of a tool are no object");
+  throw new PythonError("AttributeError", "the properties of a tool are not an object");
 }
 
 function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {

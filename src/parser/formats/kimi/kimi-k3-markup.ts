@@ -63,7 +63,8 @@ export function readKimiK3Attributes(head: string): Map<string, string> {
 }
 
 /**
- * The arguments of a call. One of type `string` is text; the others are JSON, or text if they are not.
+ * The arguments of a call. One of type `string` is text; the others are JSON, or text if they are
+ * not.
  *
  * @throws PythonError if the JSON nests too deep.
  */

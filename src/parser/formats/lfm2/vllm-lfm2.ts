@@ -33,7 +33,7 @@ function extract(text: string, context: ParseContext): VllmExtraction | undefine
 function readCalls(source: string, context: ParseContext): VllmCall[] {
   if (context.engineVersion === "0.24") return readVllmPythonCalls(source, context);
   const found = recoverVllmStatement(source);
-  if (found === undefined) throw new PythonError("SyntaxError", "the calls are no Python");
+  if (found === undefined) throw new PythonError("SyntaxError", "the calls are not Python");
   return readVllmCallList(
     found.statement,
     context,

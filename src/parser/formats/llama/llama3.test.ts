@@ -17,7 +17,7 @@ test.each([
   [`<|python_tag|>{'name': 'search'}😀 done`, "done", 1],
   [`<|python_tag|>${call}é done`, "done", 1],
   [`<|python_tag|>😀 none`, "😀 none", 0],
-])("the character after an object of %s is skipped as a whole", (text, normalText, callCount) => {
+])("the complete character after an object of %s is skipped", (text, normalText, callCount) => {
   const { compat } = llama3.parse(text, { tools });
   expect(compat.normalText).toBe(normalText);
   expect(compat.calls).toHaveLength(callCount);

@@ -102,7 +102,7 @@ function decode(text: string): { value?: PyValue; readLength: number } {
   }
 }
 
-/** Reads a Python dictionary whose JSON differs from its source. */
+/** Reads a Python dictionary, if its JSON differs from its source. */
 function readDict(source: string): PyValue | undefined {
   const literal = catchPython(() => evaluatePythonLiteral(pythonStrip(source)));
   if (literal === undefined || !literal.isJson || !isPyDict(literal.value)) return undefined;
@@ -191,7 +191,7 @@ function readBlock(span: Block["span"], value: PyValue, isJson: boolean): Block 
     ? {}
     : { notes: [{ status: "coerced", detail: "read as a Python dictionary" } as const] };
   if (!isPyDict(value)) {
-    const detail = "the call is no JSON object";
+    const detail = "the call is not a JSON object";
     return { span, problem: { status: "malformed-structure", detail } };
   }
   const name = value.get("name");

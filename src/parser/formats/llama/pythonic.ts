@@ -27,8 +27,8 @@ function prepare(text: string): string {
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/pythonic_detector.py`.
  */
-function detect(whole: string, context: ParseContext): EngineResult {
-  const text = prepare(whole);
+function detect(turn: string, context: ParseContext): EngineResult {
+  const text = prepare(turn);
   const match = findPythonicList(text);
   if (match === undefined) return { normalText: text, calls: [] };
   const [start, end] = match;

@@ -29,7 +29,7 @@ export function readMiniCpmDeclarations(context: ParseContext): Map<string, Mini
       const declared = isPyDict(parameters) ? parameters : undefined;
       const properties = declared?.get("properties") ?? new Map<string, PyValue>();
       if (!isPyDict(properties) && pythonTruthy(properties)) {
-        throw new PythonError("AttributeError", "the properties are no object");
+        throw new PythonError("AttributeError", "the properties are not an object");
       }
       const required = declared?.get("required") ?? [];
       const names = isPyList(required)

@@ -111,11 +111,11 @@ function readParameters(
 function typeOf(key: string, declaration: MiniCpmDeclaration | undefined): PyValue | undefined {
   if (declaration === undefined) return undefined;
   if (!declaration.hasProperties)
-    throw new PythonError("AttributeError", "the properties are none");
+    throw new PythonError("AttributeError", "the properties are missing");
   const schema = declaration.properties.get(key);
   if (schema === undefined) return undefined;
   if (isPyDict(schema)) return schema.get("type");
-  throw new PythonError("AttributeError", "a schema is no object");
+  throw new PythonError("AttributeError", "a schema is not an object");
 }
 
 function readBlock({ span, inner }: Frame, context: ParseContext): Block[] {

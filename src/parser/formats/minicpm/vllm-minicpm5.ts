@@ -56,7 +56,7 @@ function readDeclarations(context: ParseContext): Declarations {
     const parameters = toolParameters(tool);
     const properties = isPyDict(parameters) ? parameters.get("properties") : undefined;
     if (properties !== undefined && !isPyDict(properties)) {
-      throw new PythonError("AttributeError", "the properties are no object");
+      throw new PythonError("AttributeError", "the properties are not an object");
     }
   }
   return readMiniCpmDeclarations(context);
@@ -164,7 +164,7 @@ class ParameterReader implements ReadArguments {
   #coerce(key: string, value: PyValue): PyValue {
     const schema = this.#properties.get(key);
     if (schema !== undefined && !isPyDict(schema)) {
-      throw new PythonError("AttributeError", "a schema is no object");
+      throw new PythonError("AttributeError", "a schema is not an object");
     }
     if (schema?.get("type") === "string") {
       return typeof value === "string" ? value : writeJson(value);

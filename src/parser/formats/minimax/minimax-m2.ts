@@ -86,7 +86,7 @@ function findTypes(name: string, key: string, context: ParseContext): ReadonlySe
     if (tool.name !== name || !isPyDict(parameters) || !parameters.has("properties")) continue;
     const properties = parameters.get("properties");
     if (isPyDict(properties)) return typesOfSchema(properties.get(key));
-    throw new PythonError("TypeError", "the properties are no object");
+    throw new PythonError("TypeError", "the properties are not an object");
   }
   return new Set(["string"]);
 }

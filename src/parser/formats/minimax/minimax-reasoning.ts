@@ -73,7 +73,7 @@ class StrayCloseStream implements ReasoningStream {
 const appended = "<think>";
 
 /**
- * MiniMax M2 whose reasoning stays in the content: adds the opening tag, which the template had put
+ * MiniMax M2, with its reasoning in the content: adds the opening tag, which the template had put
  * into the prompt.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py`

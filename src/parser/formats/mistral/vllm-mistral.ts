@@ -27,7 +27,7 @@ function extract(text: string, context: ParseContext): VllmExtraction | undefine
   if (first === undefined) return undefined;
   const content = pythonStrip(before) === "" ? "" : before;
   if (!isList(first, context)) return { content, calls: parts.flatMap(readCompact) };
-  if (parts.length > 1) throw new PythonError("ValueError", "[TOOL_CALLS] stands there twice");
+  if (parts.length > 1) throw new PythonError("ValueError", "[TOOL_CALLS] appears twice");
   const list = pythonStrip(first);
   const entries = decodeList(list);
   return entries === undefined
@@ -67,9 +67,9 @@ function innermostList(text: string): string {
  * @throws PythonError if an entry is not an object with a name.
  */
 function readEntries(entries: PyValue): VllmCall[] {
-  if (!isPyList(entries)) throw new PythonError("TypeError", "the calls are no list");
+  if (!isPyList(entries)) throw new PythonError("TypeError", "the calls are not a list");
   return entries.map((entry) => {
-    if (!isPyDict(entry)) throw new PythonError("TypeError", "a call is no object");
+    if (!isPyDict(entry)) throw new PythonError("TypeError", "a call is not an object");
     const value = entry.get("arguments");
     const argumentsText = value === undefined ? "{}" : writeJson(value);
     return { name: asName(entry.get("name")), argumentsText };

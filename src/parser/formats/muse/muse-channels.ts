@@ -118,7 +118,9 @@ function couldStartHeader(text: string): boolean {
 
 const parameterClose = "</atem:parameter>";
 
-/** The arguments of a call: JSON, or text if the value is no JSON or its name is one of `strings`. */
+/**
+ * The arguments of a call: JSON, or text if the value is no JSON or its name is one of `strings`.
+ */
 export function readMuseArguments(body: string, strings: ReadonlySet<string> = new Set()): PyDict {
   const values = new Map<string, PyValue>();
   const parameter = { name: "atem:parameter", attribute: "name" };

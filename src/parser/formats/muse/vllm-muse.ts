@@ -128,7 +128,8 @@ function stringParameters({ tools }: ParseContext): ReadonlyMap<string, Readonly
       const parameters = toolParameters(tool);
       if (tool.name === "" || !isPyDict(parameters)) return [];
       const properties = parameters.get("properties") ?? new Map<string, PyValue>();
-      if (!isPyDict(properties)) throw new PythonError("AttributeError", "properties are no dict");
+      if (!isPyDict(properties))
+        throw new PythonError("AttributeError", "properties are not a dict");
       const strings = [...properties].filter(
         ([, schema]) => isPyDict(schema) && schema.get("type") === "string",
       );

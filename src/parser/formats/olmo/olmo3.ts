@@ -44,7 +44,12 @@ function readBlocks({ span, inner, innerStart }: Frame): Block[] {
   }
   const [first, ...rest] = blocks;
   if (first === undefined) {
-    return [{ span, problem: { status: "malformed-structure", detail: "expected a call a line" } }];
+    return [
+      {
+        span,
+        problem: { status: "malformed-structure", detail: "expected one call on each line" },
+      },
+    ];
   }
   return [{ ...first, span: [span[0], first.span[1]] }, ...rest];
 }

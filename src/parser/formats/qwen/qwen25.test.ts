@@ -29,7 +29,7 @@ function statuses(text: string, options?: Partial<ParseOptions>): string[] {
 }
 
 describe("compat", () => {
-  test("the text before the first call is kept, what follows is lost", () => {
+  test("the text before the first call is kept, and the text after it is lost", () => {
     expect(parse(`I look. ${block}\nThen this. ${block} bye`).compat).toEqual({
       normalText: "I look.",
       calls: [
@@ -40,7 +40,7 @@ describe("compat", () => {
     });
   });
 
-  test("a malformed call vanishes since 2026-08 and comes back as text before", () => {
+  test("a malformed call is dropped since 2026-08, and is returned as text by older releases", () => {
     const text = "So: <tool_call>\n{bad}\n</tool_call>";
     expect(parse(text).compat).toEqual({ normalText: "So:", calls: [], raises: false });
     expect(parse(text, { engineVersion: "0.5.15" }).compat.normalText).toBe(text);
@@ -55,7 +55,7 @@ describe("compat", () => {
     });
   });
 
-  test("an entry that is no object raises, and is skipped by the next release", () => {
+  test("an entry that is not an object raises, and is skipped by the next release", () => {
     const text = `<tool_call>\n[3, ${call}]\n</tool_call>`;
     expect(parse(text).compat.raises).toBe(true);
     expect(parse(text, { engineVersion: "next" }).compat.calls).toHaveLength(1);
@@ -74,7 +74,7 @@ describe("compat", () => {
 });
 
 describe("attempts", () => {
-  test("raw and span are the block's, markers included", () => {
+  test("raw and span are those of the block, markers included", () => {
     const { attempts } = parse(`I look. ${block}\n`);
     expect(attempts).toEqual([
       {
@@ -114,7 +114,7 @@ describe("attempts", () => {
     expect(parse(text).attempts.map(({ raw }) => raw)).toEqual([text]);
   });
 
-  test("the entries of a list share out the block", () => {
+  test("the entries of a list divide the block", () => {
     const text = `<tool_call>\n[${call}, {"name": "ping"}]\n</tool_call>`;
     const { attempts } = parse(text);
     expect(attempts.map(({ raw }) => raw).join("")).toBe(text);

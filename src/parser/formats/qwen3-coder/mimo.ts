@@ -99,14 +99,14 @@ function findType(name: string, key: string, context: ParseContext): string {
     if (properties === undefined || !isPyDict(properties) || !properties.has(key)) continue;
     const type = getFrom(properties.get(key) ?? null, "type") ?? "string";
     if (typeof type === "string") return type;
-    throw new PythonError("AttributeError", "a type is no string");
+    throw new PythonError("AttributeError", "a type is not a string");
   }
   return "string";
 }
 
 function getFrom(value: PyValue, key: string): PyValue | undefined {
   if (isPyDict(value)) return value.get(key);
-  throw new PythonError("AttributeError", "a schema is no object");
+  throw new PythonError("AttributeError", "a schema is not an object");
 }
 
 function convert(text: string, readType: () => string): PythonLiteral {

@@ -20,7 +20,7 @@ import { inferSchemaType } from "../../shared/schema/schema-type.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
 import { jsonLiteral } from "../../shared/python/python-literal.ts";
 
-/** Names of types whose values stay text. */
+/** Names of types that keep the text unchanged. */
 export const textTypes: ReadonlySet<string> = new Set(
   "string str text varchar char enum".split(" "),
 );
@@ -48,7 +48,7 @@ export function convertQwen3CoderValue(
 ): PythonLiteral {
   if (pythonLower(text) === "null") return jsonLiteral(null);
   const { key, schemas } = facts;
-  if (!isPyDict(schemas)) throw new PythonError("TypeError", "the properties are no object");
+  if (!isPyDict(schemas)) throw new PythonError("TypeError", "the properties are not an object");
   const schema = schemas.get(key);
   if (schema === undefined) return jsonLiteral(text);
   const type = nameType(schema, sglangVersion(facts.context));

@@ -32,12 +32,14 @@ export function compileAnchor(spec: PyDict, key: string, place: string): Anchor 
     const literals = isPyList(literal) ? literal : [literal];
     const texts = literals.filter((each) => typeof each === "string" && each !== "") as string[];
     if (texts.length < literals.length || texts.length === 0) {
-      throw templateProblem(`${place}.${key} is no text or list of texts, none of them empty`);
+      throw templateProblem(
+        `${place}.${key} is neither a string nor a list of strings, none of them empty`,
+      );
     }
     return fromLiterals([...new Set(texts)]);
   }
   if (pattern === undefined) return undefined;
-  if (typeof pattern !== "string") throw templateProblem(`${place}.${key}_pattern is no text`);
+  if (typeof pattern !== "string") throw templateProblem(`${place}.${key}_pattern is not a string`);
   const where = `${place}.${key}_pattern`;
   const { node, canBeEmpty, names } = readPythonRegex(pattern, where);
   return { search: searchPattern(node, where), canGrow: true, canBeEmpty, names };

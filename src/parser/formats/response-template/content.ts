@@ -117,7 +117,8 @@ function compileJson(
 type Delimiters = readonly [open: string, close: string];
 
 function readDelimiters(value: PyValue, place: string): readonly Delimiters[] {
-  if (!isPyList(value)) throw templateProblem(`${place}.string_delims is no list, expected pairs`);
+  if (!isPyList(value))
+    throw templateProblem(`${place}.string_delims is not a list, expected pairs`);
   return value.map((pair) => {
     const [open, close] = isPyList(pair) ? pair : [];
     const areTexts = typeof open === "string" && typeof close === "string";

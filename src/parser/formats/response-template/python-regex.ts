@@ -14,7 +14,8 @@ interface RegexPattern {
 }
 
 /**
- * Reads a pattern of Python's package `regex`, with DOTALL, if JavaScript can match exactly the same.
+ * Reads a pattern of Python's package `regex`, with DOTALL, if JavaScript can match exactly the
+ * same.
  *
  * @throws UsageError naming the part that cannot be matched alike: flags, possessive repetitions,
  *   references to groups, groups that are captured more than once.
@@ -84,7 +85,9 @@ function canBeEmpty(node: PatternNode): boolean {
   }
 }
 
-/** @throws PatternError for repetitions and look-around that the package and JavaScript match apart. */
+/**
+ * @throws PatternError for repetitions and look-around that the package and JavaScript match apart.
+ */
 function checkRepetitions(node: PatternNode): void {
   const hasGroup = partsOf(node).some((part) => namesIn(part).length > 0);
   if (node.type === "look" && hasGroup) throw refuse("a group that is captured in a look-around");

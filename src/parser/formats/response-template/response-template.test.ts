@@ -19,7 +19,7 @@ describe("readPythonRegex()", () => {
     [String.raw`(?<=é).`, "é😀", "😀"],
     [String.raw`\bß\b`, "straß ß", "ß"],
     [String.raw`a(?: id="(?<id>\d+)")?>`, 'a id="٣">', 'a id="٣">'],
-  ])("%j finds in %j what Python finds", (pattern, text, found) => {
+  ])("%j matches in %j as in Python", (pattern, text, found) => {
     const match = searchPattern(readPythonRegex(pattern, "it").node, "it")(text, 0);
     expect(match && text.slice(match.start, match.end)).toBe(found);
   });
@@ -50,7 +50,7 @@ const tool = { open: "<t>", close: "</t>", content: "json" };
 
 describe("loadResponseTemplate()", () => {
   test.each<[PlainJson, string]>([
-    [[], "response_template is no object"],
+    [[], "response_template is not an object"],
     [{ ...anchor, version: 2, fields: {} }, "its version is 2"],
     [{ ...anchor, fields: {} }, "it has no fields"],
     [{ fields: { content: {} } }, "neither start_anchor nor start_anchor_pattern"],
@@ -109,7 +109,7 @@ describe("a model's own response template", () => {
   );
   const text = '<think>plan</think>Hi. <call name="search">count: 3.0\nflag: true</call>';
 
-  test("tells reasoning from the rest, and calls by the tool's schema", () => {
+  test("separates reasoning, and reads calls by the tool's schema", () => {
     const parsed = findReasoningParser("response_template").parse(text, { responseTemplate });
     expect(parsed.reasoning).toBe("plan");
     const { compat } = findToolCallParser("response_template").parse(parsed.normalText, {
@@ -133,7 +133,7 @@ describe("a model's own response template", () => {
     expect(compat.calls[0]?.argumentsText).toBe('{"count": 3, "flag": "true"}');
   });
 
-  test("begins inside the reasoning where the prompt opened it", () => {
+  test("begins inside the reasoning if the prompt opened it", () => {
     const options = { responseTemplate, forceReasoning: true };
     const parsed = findReasoningParser("hf").parse("plan</think>Hi.", options);
     expect(parsed).toEqual({ reasoning: "plan", normalText: "Hi." });
@@ -148,7 +148,7 @@ describe("a model's own response template", () => {
     expect(attempts.map(({ status, raw }) => [status, raw])).toEqual([["in-reasoning", call]]);
   });
 
-  test("whose patterns would backtrack for years is read all the same", () => {
+  test("is read in linear time, even with patterns that would backtrack for years", () => {
     const slow = toPyValue({
       start_anchor: "<|im_start|>assistant\n",
       fields: {
@@ -171,7 +171,7 @@ describe("a model's own response template", () => {
     expect(parse(`<call a><p count>${"x".repeat(500)}</call>`).calls).toHaveLength(1);
   });
 
-  test("is asked for where the parser has none", () => {
+  test("is required by a parser without a template", () => {
     expect(() => findToolCallParser("hf").parse(text, { tools })).toThrow(
       /Cannot parse with a response template: none is given/,
     );

@@ -130,7 +130,7 @@ function loadField(name: string, value: PyValue, dialect: Dialect): TemplateFiel
 function checkJoin(field: PyDict, place: string): void {
   const join = field.get("join") ?? null;
   if (join === null) return;
-  if (typeof join !== "string") throw templateProblem(`${place}.join is no text`);
+  if (typeof join !== "string") throw templateProblem(`${place}.join is not a string`);
   if (!pythonTruthy(field.get("repeats") ?? false)) {
     throw templateProblem(`${place}.join is given without repeats`);
   }

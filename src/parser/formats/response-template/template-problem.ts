@@ -14,7 +14,7 @@ export function templateProblem(what: string): UsageError {
  */
 export function requireDict(value: PyValue | undefined, place: string): PyDict {
   if (isPyDict(value)) return value;
-  throw templateProblem(`${place} is no object, expected one`);
+  throw templateProblem(`${place} is not an object`);
 }
 
 /**
@@ -36,5 +36,5 @@ export function requireKnownKeys(value: PyDict, known: readonly string[], place:
 export function textOf(value: PyDict, key: string, place: string): string | undefined {
   const text = value.get(key);
   if (text === undefined || typeof text === "string") return text;
-  throw templateProblem(`${place}.${key} is no text, expected one`);
+  throw templateProblem(`${place}.${key} is not a string`);
 }

@@ -166,7 +166,7 @@ class Walker {
     const known = this.#searches.get(key);
     if (known !== undefined) return known;
     const anchor = kind === "open" ? field.open : field.close;
-    if (anchor === undefined) throw new TypeError("An anchor that is absent is not watched");
+    if (anchor === undefined) throw new TypeError("A field without an anchor cannot be searched");
     const search = new AnchorSearch(anchor, this.#text);
     this.#searches.set(key, search);
     return search;

@@ -74,7 +74,7 @@ function readCall(inner: string, context: ParseContext): ReadCall | undefined {
   return { name, values, isJson };
 }
 
-/** The first invoke element whose body is not empty. */
+/** The first invoke element with a body. */
 function findInvoke(text: string): { name: string; body: string } | undefined {
   for (const match of text.matchAll(invokeHead)) {
     const bodyStart = match.index + match[0].length;

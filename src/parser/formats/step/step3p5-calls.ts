@@ -46,7 +46,7 @@ export class Step3p5Calls implements XmlHandlers {
   readonly #onReset: () => void;
   readonly #content: string[] = [];
   readonly #written = new Map<CallId, Written>();
-  /** Calls whose arguments were closed. */
+  /** Calls with closed arguments. */
   readonly #closed = new Set<CallId>();
   /** Calls for which an empty part was written, as it is at their start and at their end. */
   readonly #bounded = new Set<CallId>();
@@ -56,7 +56,7 @@ export class Step3p5Calls implements XmlHandlers {
   #hasParameters = false;
   #parameter: OpenParameter | undefined;
   /** True if a line break is written before the next text. */
-  #owesBreak = false;
+  #hasDelayedBreak = false;
 
   /** @param onReset - Called when a document ends. */
   constructor(context: ParseContext, onReset: () => void) {
@@ -95,7 +95,7 @@ export class Step3p5Calls implements XmlHandlers {
     return step3p5TypeOf(parameter, this.#function, this.#context);
   }
 
-  handOnText(): void {
+  releaseText(): void {
     this.#content.push(...this.outerText);
     this.outerText = [];
   }
@@ -153,9 +153,9 @@ export class Step3p5Calls implements XmlHandlers {
    * delayed.
    */
   #delayBreak(data: string): string {
-    const whole = this.#owesBreak ? `\n${data}` : data;
-    this.#owesBreak = whole.endsWith("\n");
-    return this.#owesBreak ? whole.slice(0, -1) : whole;
+    const whole = this.#hasDelayedBreak ? `\n${data}` : data;
+    this.#hasDelayedBreak = whole.endsWith("\n");
+    return this.#hasDelayedBreak ? whole.slice(0, -1) : whole;
   }
 
   #startCall(): void {
@@ -197,14 +197,16 @@ export class Step3p5Calls implements XmlHandlers {
       }
     }
     this.literal = undefined;
-    this.#owesBreak = false;
+    this.#hasDelayedBreak = false;
     this.#hasParameters = true;
     this.#parameter = undefined;
   }
 
   #readLiteral(source: string, { argument, collected }: OpenParameter): string {
     const text = source === "" ? (argument?.value ?? "") + collected.join("") : source;
-    const literal = catchPython(() => evaluatePythonLiteral(this.#owesBreak ? `${text}\n` : text));
+    const literal = catchPython(() =>
+      evaluatePythonLiteral(this.#hasDelayedBreak ? `${text}\n` : text),
+    );
     const isJson = literal?.isJson === true;
     return writeJson(isJson ? literal.value : text);
   }
@@ -219,7 +221,7 @@ export class Step3p5Calls implements XmlHandlers {
     this.#endParameter();
     if (this.#isFunctionOpen) this.#endFunction();
     this.#write("");
-    if (this.outerText.some((part) => pythonStrip(part) !== "")) this.handOnText();
+    if (this.outerText.some((part) => pythonStrip(part) !== "")) this.releaseText();
     this.#reset();
   }
 
@@ -242,7 +244,7 @@ export class Step3p5Calls implements XmlHandlers {
     this.#isFunctionOpen = false;
     this.#hasParameters = false;
     this.#parameter = undefined;
-    this.#owesBreak = false;
+    this.#hasDelayedBreak = false;
     this.outerText = [];
     this.literal = undefined;
     this.#onReset();

@@ -5,7 +5,7 @@ import type { ToolDefinition } from "../../../message.ts";
 import { toolParameters } from "../../../message.ts";
 import type { ParseContext } from "../../parse-context.ts";
 
-/** The names of types whose values are JSON strings. */
+/** The names of types that are written as JSON strings. */
 export const step3p5TextTypes: ReadonlySet<string> = new Set(
   "string str text varchar char enum".split(" "),
 );
@@ -49,7 +49,7 @@ export function step3p5TypeOf(
     ? (parameters.get("properties") ?? null)
     : parameters;
   if (!containsName(properties, parameters, name)) return "string";
-  if (!isPyDict(properties)) throw new PythonError("TypeError", "the properties are no object");
+  if (!isPyDict(properties)) throw new PythonError("TypeError", "the properties are not an object");
   const schema = properties.get(name);
   const type = isPyDict(schema) ? schema.get("type") : undefined;
   return typeof type === "string" && knownType.test(type) ? type : "string";
@@ -61,7 +61,7 @@ function containsName(properties: PyValue, parameters: PyDict, name: string): bo
   if (isNull) throw new PythonError("TypeError", "the properties are null");
   if (isPyDict(properties)) return properties.has(name);
   if (isPyList(properties) || typeof properties === "string") return properties.includes(name);
-  throw new PythonError("TypeError", "the properties are no container");
+  throw new PythonError("TypeError", "the properties are not a container");
 }
 
 function parametersOf(name: string | undefined, context: ParseContext): PyDict | undefined {

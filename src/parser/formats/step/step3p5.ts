@@ -9,7 +9,8 @@ import { vllmQwen3Coder } from "../qwen3-coder/vllm-qwen3-coder.ts";
 import { vllmStep3p5 } from "./vllm-step3p5.ts";
 
 /**
- * Step-3.5: writes calls as Qwen3-Coder does. SGLang reads them in the same way; vLLM does since 0.33.
+ * Step-3.5: writes calls as Qwen3-Coder does. SGLang reads them in the same way; vLLM does since
+ * 0.33.
  */
 export const step3p5 = defineParser({
   name: "step3p5",

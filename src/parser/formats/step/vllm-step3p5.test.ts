@@ -40,11 +40,11 @@ describe("vLLM's parser for Step-3.5", () => {
     ]);
   });
 
-  test("writes null as nothing", () => {
+  test("writes null as an empty text", () => {
     expect(read(call("<parameter=limit>\nnull\n</parameter>\n"))).toEqual(["", 'find{"limit": }']);
   });
 
-  test("gives text between calls when the later one ends, and drops what follows the last", () => {
+  test("reports text between calls when the later one ends, and drops text after the last call", () => {
     expect(read(`${call("")} and ${call("")} end`)).toEqual([" and ", "find{}", "find{}"]);
   });
 
@@ -62,7 +62,7 @@ describe("vLLM's parser for Step-3.5", () => {
     expect(read(call("<parameter=query\nx</parameter>\n"))).toEqual(["", 'find{"query": "x"}']);
   });
 
-  test("gives a stream, joined, what it gives for the whole text", () => {
+  test("gives the same joined stream as for the complete text", () => {
     const text = `Before <b ${call("<parameter=query>\nx\n</parameter>\n")} after <tool`;
     const stream = step3p5.createStream({ tools, dialect: "vllm" });
     const events = [...[...text].flatMap((unit) => stream.push(unit)), ...stream.end()];

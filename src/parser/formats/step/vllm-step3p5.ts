@@ -147,7 +147,7 @@ class Step3p5Walk {
     return waits ? undefined : text.length;
   }
 
-  /** The end of an element whose first tag is not closed on its line. */
+  /** The end of an element, if its first tag is not closed on its line. */
   #findBrokenEnd(position: number): number | undefined {
     const isParameter = this.#text.startsWith(parameterOpen, position);
     if (!isParameter && !this.#text.startsWith(functionOpen, position)) return undefined;
@@ -164,7 +164,7 @@ class Step3p5Walk {
     const fragment = this.#prepare(piece);
     const isCall = fragment.startsWith(callOpen);
     const isFirst = calls.count === 0;
-    if (isFirst && (isCall || fragment.startsWith("<function name="))) calls.handOnText();
+    if (isFirst && (isCall || fragment.startsWith("<function name="))) calls.releaseText();
     if (isCall && !isFirst && calls.isInCall && calls.functionName !== undefined) {
       calls.completeCall();
     }

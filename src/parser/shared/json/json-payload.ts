@@ -116,7 +116,7 @@ function blockOfEntry(
 
 const noObject: Diagnostic = {
   status: "malformed-structure",
-  detail: "the call is no JSON object",
+  detail: "the call is not a JSON object",
 };
 
 const noArguments: Diagnostic = {

@@ -7,7 +7,7 @@ import type { Frame } from "../tags/tag-blocks.ts";
 import { markerOnly, unclosed } from "../tags/tag-blocks.ts";
 import { invalidJson } from "../tags/tag-blocks.ts";
 
-/** A format whose calls are JSON between an opening and a closing tag. */
+/** A format with JSON between an opening and a closing tag. */
 export interface JsonTagFormat extends CallFields {
   readonly open: string;
   /** Absent if the JSON alone ends a call. */

@@ -213,14 +213,14 @@ function isBlank(text: string): boolean {
 
 /** The part of a value that a text contains: its end, and the text that completes it. */
 type Part =
-  | { readonly type: "whole"; readonly end: number }
+  | { readonly type: "complete"; readonly end: number }
   | { readonly type: "cut"; readonly end: number; readonly tail: string }
-  | { readonly type: "nothing" };
+  | { readonly type: "empty" };
 
 function fix(text: string, isTopLevel: boolean): Completion {
   const stripped = pythonStrip(text);
   const part = new Completer(stripped).readValue(0, isTopLevel, 0);
-  if (part.type === "nothing") throw malformed();
+  if (part.type === "empty") throw malformed();
   // The library measures the text without white space around it, and applies the length to the text
   // with it.
   return [text.slice(0, part.end), part.type === "cut" ? part.tail : ""];
@@ -253,10 +253,10 @@ class Completer {
     if (first === "-" && text.length > start + 1 && text[start + 1] !== "I") {
       return this.#readNumber(start, isTopLevel);
     }
-    if (first === "-" && text.length === start + 1) return { type: "nothing" };
+    if (first === "-" && text.length === start + 1) return { type: "empty" };
     const rest = text.slice(start, start + 10);
     for (const literal of literals) {
-      if (rest.startsWith(literal)) return { type: "whole", end: start + literal.length };
+      if (rest.startsWith(literal)) return { type: "complete", end: start + literal.length };
       if (literal.startsWith(text.slice(start))) return { type: "cut", end: start, tail: literal };
     }
     throw malformed();
@@ -269,7 +269,7 @@ class Completer {
       const character = text[index];
       if (character === undefined || (character === "\\" && index + 1 === text.length)) break;
       if (character === "\\") index += 2;
-      else if (character === '"') return { type: "whole", end: index + 1 };
+      else if (character === '"') return { type: "complete", end: index + 1 };
       else index += 1;
     }
     return { type: "cut", end: this.#cutEscape(start, Math.min(index, text.length)), tail: '"' };
@@ -295,12 +295,12 @@ class Completer {
     match.lastIndex = start + 1;
     match.test(this.#text);
     let end = match.lastIndex;
-    const whole = end;
+    const fullEnd = end;
     while (end > start && /[.\-+eE]/.test(this.#text[end - 1] ?? "")) end -= 1;
-    if (end !== whole || (whole === this.#text.length && !isTopLevel)) {
+    if (end !== fullEnd || (fullEnd === this.#text.length && !isTopLevel)) {
       return { type: "cut", end, tail: "" };
     }
-    return { type: "whole", end };
+    return { type: "complete", end };
   }
 
   #readContainer(start: number, open: "[" | "{", depth: number): Part {
@@ -309,7 +309,7 @@ class Completer {
     let index = start + 1;
     for (;;) {
       index = skipPythonSpace(this.#text, index);
-      if (this.#text[index] === close) return { type: "whole", end: index + 1 };
+      if (this.#text[index] === close) return { type: "complete", end: index + 1 };
       const cut: Part = { type: "cut", end: lastEnd, tail: close };
       if (open === "{") {
         const colon = this.#readKey(index);
@@ -318,12 +318,12 @@ class Completer {
       }
       if (index >= this.#text.length) return cut;
       const item = this.readValue(index, false, depth + 1);
-      if (item.type === "nothing") return cut;
+      if (item.type === "empty") return cut;
       if (item.type === "cut") return { type: "cut", end: item.end, tail: item.tail + close };
       lastEnd = item.end;
       index = skipPythonSpace(this.#text, item.end);
       if (index >= this.#text.length) return { type: "cut", end: lastEnd, tail: close };
-      if (this.#text[index] === close) return { type: "whole", end: index + 1 };
+      if (this.#text[index] === close) return { type: "complete", end: index + 1 };
       if (this.#text[index] !== ",") throw malformed();
       index += 1;
     }
@@ -337,7 +337,7 @@ class Completer {
     if (start >= this.#text.length) return undefined;
     if (this.#text[start] !== '"') throw malformed();
     const key = this.#readString(start);
-    if (key.type !== "whole") return undefined;
+    if (key.type !== "complete") return undefined;
     const colon = skipPythonSpace(this.#text, key.end);
     if (colon >= this.#text.length) return undefined;
     if (this.#text[colon] !== ":") throw malformed();

@@ -468,7 +468,7 @@ class ExpressionParser {
       if (next.type !== "string" && (next.type !== "foreign" || next.kind === "imaginary")) break;
       token = this.#advance();
     }
-    if (kinds.has("bytes") && kinds.size > 1) throw syntaxError("cannot mix bytes and text");
+    if (kinds.has("bytes") && kinds.size > 1) throw syntaxError("cannot mix bytes and strings");
     if (kinds.has("bytes")) return { type: "foreign", kind: "bytes" };
     if (kinds.has("formatted")) {
       const isPlain = !parts.includes(undefined);

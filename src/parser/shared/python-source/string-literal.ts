@@ -79,7 +79,7 @@ function unescape(body: string, bytes: boolean): string {
       if (letter !== undefined) {
         return bytes && letter !== "x" ? whole : readHexEscape(letter, hex ?? "");
       }
-      if (other === "N" && !bytes) throw syntaxError("character names are not known here");
+      if (other === "N" && !bytes) throw syntaxError("character names are not supported");
       return Object.hasOwn(shortEscapes, other ?? "") ? (shortEscapes[other ?? ""] ?? "") : whole;
     },
   );

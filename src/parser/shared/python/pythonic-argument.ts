@@ -61,7 +61,7 @@ function readKey(key: Expression, rules: ArgumentRules): string {
   }
   // The stricter engine looks at the node itself, and only constants have a value there.
   if (!rules.allowsTuples && key.type !== "constant" && key.type !== "foreign") {
-    throw new PythonError("AttributeError", "a key is no constant");
+    throw new PythonError("AttributeError", "a key is not a constant");
   }
   return toJsonKey(readPythonicArgument(key, rules));
 }

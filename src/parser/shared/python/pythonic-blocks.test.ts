@@ -15,7 +15,7 @@ function attemptsOf(parser: string, text: string): string[] {
 }
 
 describe("the calls of a list of Python calls", () => {
-  test("share out its text", () => {
+  test("divide its text", () => {
     expect(attemptsOf("pythonic", 'hm [f(a="x, g(b=1)"), g(b=[1, 2]), f()] so')).toEqual([
       '[f(a="x, g(b=1)"), ',
       "g(b=[1, 2]), ",
@@ -23,7 +23,7 @@ describe("the calls of a list of Python calls", () => {
     ]);
   });
 
-  test("share it out where lines end with two characters", () => {
+  test("divide it if lines end with two characters", () => {
     expect(attemptsOf("pythonic", "[f(\r\na=1),\r\n g(\r\nb=1), f()]")).toEqual([
       "[f(\r\na=1),\r\n ",
       "g(\r\nb=1), ",
@@ -31,7 +31,7 @@ describe("the calls of a list of Python calls", () => {
     ]);
   });
 
-  test("share out the control tokens around them", () => {
+  test("divide the control tokens around them", () => {
     const text = "<|tool_call_start|> [f(a=1), g()]<|tool_call_end|>";
     expect(attemptsOf("lfm2", text)).toEqual([
       "<|tool_call_start|> [f(a=1), ",

@@ -134,7 +134,7 @@ function readCall(span: Block["span"], node: Expression, rules: ArgumentRules): 
   });
   const base = { span, name };
   if (argumentValue === undefined)
-    return { ...base, problem: malformed("an argument is no literal") };
+    return { ...base, problem: malformed("an argument is not a literal") };
   if (node.hasPositional) {
     return { ...base, argumentValue, problem: malformed("an argument has no name") };
   }

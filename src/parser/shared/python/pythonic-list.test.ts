@@ -20,7 +20,7 @@ const text = fc
   .map(([before, calls, behind]) => `${before}[a(b=${calls})]${behind}`);
 
 describe("findPythonicList()", () => {
-  test("finds what a backtracking engine finds first", () => {
+  test("finds the first match of a backtracking engine", () => {
     fc.assert(
       fc.property(text, (source) => {
         const match = new RegExp(pattern, "u").exec(source);

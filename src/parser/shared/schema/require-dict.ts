@@ -9,5 +9,5 @@ import { isPyDict } from "../../../python/value.ts";
  */
 export function requireDict(value: PyValue): PyDict {
   if (isPyDict(value)) return value;
-  throw new PythonError("AttributeError", "a schema is no object");
+  throw new PythonError("AttributeError", "a schema is not an object");
 }

@@ -12,13 +12,18 @@ export interface ArgPairFormat {
   /** Tags of a type that may stand between key and value. Default: none. */
   readonly typeOpen?: string;
   readonly typeClose?: string;
-  /** True if a backslash followed by `n` counts as white space between key and value. Default false. */
+  /**
+   * True if a backslash followed by `n` counts as white space between key and value. Default false.
+   */
   readonly spelledBreaks?: boolean;
   /** True if white space excludes the separators U+001C to U+001F. Default false. */
   readonly unicodeSpace?: boolean;
   /** True if nothing may stand between key and value. Default false. */
   readonly noGap?: boolean;
-  /** True if a key may contain `<`, and so reach past a closing tag that no value follows. Default true. */
+  /**
+   * True if a key may contain `<`, and so reach past a closing tag that no value follows. Default
+   * true.
+   */
   readonly keyHoldsTags?: boolean;
 }
 
@@ -32,8 +37,8 @@ interface WrittenArgument {
 }
 
 /**
- * Finds `<arg_key>…</arg_key> <arg_value>…</arg_value>` as the engines' lazy pattern does: a key reaches
- * to the first `</arg_key>` that a value follows.
+ * Finds `<arg_key>…</arg_key> <arg_value>…</arg_value>` as the engines' lazy pattern does: a key
+ * reaches to the first `</arg_key>` that a value follows.
  */
 export function findArguments(text: string, format: ArgPairFormat = {}): WrittenArgument[] {
   const { keyOpen = "<arg_key>", valueClose = "</arg_value>", keyHoldsTags = true } = format;

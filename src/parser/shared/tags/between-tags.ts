@@ -9,8 +9,8 @@ export interface TagText {
 }
 
 /**
- * Finds each opening tag with the next closing tag, from left to right. The last opening tag may lack a
- * closing one: its text then reaches to the end.
+ * Finds each opening tag with the next closing tag, from left to right. The last opening tag may
+ * lack a closing one: its text then reaches to the end.
  */
 export function findOpened(text: string, open: string, close: string): TagText[] {
   const found: TagText[] = [];
@@ -28,7 +28,9 @@ export function findOpened(text: string, open: string, close: string): TagText[]
   return found;
 }
 
-/** Finds the pairs of tags that are closed, as the Python pattern `open(.*?)close` does with DOTALL. */
+/**
+ * Finds the pairs of tags that are closed, as the Python pattern `open(.*?)close` does with DOTALL.
+ */
 export function findClosed(text: string, open: string, close: string): TagText[] {
   const found = findOpened(text, open, close);
   if (found.at(-1)?.closed === false) found.pop();

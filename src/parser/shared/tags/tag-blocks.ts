@@ -12,7 +12,7 @@ export interface Frame {
   readonly closed: boolean;
 }
 
-/** A format whose calls stand between an opening and a closing tag. */
+/** A format with calls between an opening and a closing tag. */
 export interface TagFormat {
   readonly open: string;
   readonly close: string;
@@ -74,7 +74,7 @@ export function unclosed(close: string): Diagnostic {
   return { status: "unclosed-block", detail: `the call is not closed, expected ${close}` };
 }
 
-/** The problem of a block whose JSON cannot be read. */
+/** The problem of a block with JSON that cannot be read. */
 export function invalidJson(detail: string): Diagnostic {
   return { status: "invalid-json", detail };
 }

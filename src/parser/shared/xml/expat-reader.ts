@@ -72,7 +72,7 @@ export class ExpatReader {
   }
 
   /** True if the document is complete: one element, and no open content. */
-  get isWhole(): boolean {
+  get isComplete(): boolean {
     const isOpen = this.#open.length > 0 || this.#isInCdata || this.#held !== "";
     return this.#hasRoot && !isOpen && !this.#isBroken && !this.#isStopped;
   }
@@ -164,7 +164,7 @@ export class ExpatReader {
     const tag = readEndTag(text, position);
     if (typeof tag === "string") return tag;
     if (this.#open.pop() !== tag.element || tag.end > limit) return "invalid";
-    this.#tell((handlers) => handlers.end(tag.element));
+    this.#report((handlers) => handlers.end(tag.element));
     return tag;
   }
 
@@ -173,13 +173,13 @@ export class ExpatReader {
     if (typeof tag === "string") return tag;
     if (tag.end > limit) return "invalid";
     this.#hasRoot = true;
-    this.#tell((handlers) => handlers.start(tag.element, tag.attributes));
-    if (tag.isEmpty) this.#tell((handlers) => handlers.end(tag.element));
+    this.#report((handlers) => handlers.start(tag.element, tag.attributes));
+    if (tag.isEmpty) this.#report((handlers) => handlers.end(tag.element));
     else this.#open.push(tag.element);
     return tag;
   }
 
-  #tell(call: (handlers: XmlHandlers) => void): void {
+  #report(call: (handlers: XmlHandlers) => void): void {
     this.#flush();
     this.#call(call);
   }

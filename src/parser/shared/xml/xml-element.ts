@@ -27,7 +27,7 @@ interface OpenElement {
 export function parseXmlElement(source: string): XmlElement | undefined {
   const builder = new ElementBuilder();
   const reader = new ExpatReader(builder);
-  if (!reader.read(source) || !reader.isWhole || builder.hasNamespaces) return undefined;
+  if (!reader.read(source) || !reader.isComplete || builder.hasNamespaces) return undefined;
   return builder.root;
 }
 

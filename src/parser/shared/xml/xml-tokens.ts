@@ -30,7 +30,7 @@ interface XmlStartTag {
   readonly isEmpty: boolean;
 }
 
-/** The start tag whose `<` is at `position`. */
+/** The start tag that begins at `position`. */
 export function readStartTag(text: string, position: number): XmlStartTag | "partial" | "invalid" {
   tagStart.lastIndex = position;
   const element = tagStart.exec(text)?.[1];
