@@ -121,6 +121,8 @@ for (const [index, { kind, parser, what, size }] of requests.entries()) {
   }
 }
 for (const [key, differences] of found) {
-  const told = [...differences].map(([what, sizes]) => `${what} (${sizes.join(", ")})`).join("; ");
-  console.log(`${key}: ${told || "agrees"}`);
+  const listed = [...differences]
+    .map(([what, sizes]) => `${what} (${sizes.join(", ")})`)
+    .join("; ");
+  console.log(`${key}: ${listed || "agrees"}`);
 }

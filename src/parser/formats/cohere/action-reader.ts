@@ -13,7 +13,7 @@ interface OpenCall {
   argumentsText: string;
 }
 
-type Place = "outside" | "id" | "behind-id" | "name" | "behind-name" | "parameters";
+type Place = "outside" | "id" | "after-id" | "name" | "after-name" | "parameters";
 
 const idStart = new RegExp(`"tool_call(?:_id)?":${rustSpace}*"`, "g");
 const nameStart = new RegExp(`"tool_name":${rustSpace}*"`, "g");
@@ -36,7 +36,7 @@ export class ActionReader {
   #index = 0;
   #json = new JsonEnd();
   #droppedSpaces = 0;
-  #isLineBegun = false;
+  #hasLineText = false;
 
   /** The calls of which at least one part was read. */
   get calls(): readonly CohereCall[] {
@@ -56,14 +56,14 @@ export class ActionReader {
     switch (this.#place) {
       case "outside":
         return this.#enter("id", piece.skipPast(idStart));
-      case "behind-id":
+      case "after-id":
         return this.#enter("name", piece.skipPast(nameStart));
       case "id":
         return this.#readId(piece);
       case "name":
         return this.#readName(piece);
-      case "behind-name":
-        return this.#readBehindName(piece);
+      case "after-name":
+        return this.#readAfterName(piece);
       case "parameters":
         return this.#readParameters(piece);
     }
@@ -78,18 +78,18 @@ export class ActionReader {
     const id = piece.takeQuoted();
     if (id === undefined) return false;
     if (id !== "") this.#open();
-    return this.#enter("behind-id", true);
+    return this.#enter("after-id", true);
   }
 
   #readName(piece: Piece): boolean {
     const name = piece.takeQuoted();
     if (name === undefined) return false;
     if (name !== "") this.#open().name += name;
-    return this.#enter("behind-name", true);
+    return this.#enter("after-name", true);
   }
 
   /** Reads parameters anywhere after the name, even inside another call. */
-  #readBehindName(piece: Piece): boolean {
+  #readAfterName(piece: Piece): boolean {
     if (piece.holds(filledParameters)) {
       return this.#enter("parameters", piece.skipPast(parametersStart));
     }
@@ -123,10 +123,10 @@ export class ActionReader {
     return text.replaceAll(lineParts, (part, lineBreak?: string, space?: string) => {
       if (lineBreak !== undefined) {
         this.#droppedSpaces = 0;
-        this.#isLineBegun = false;
+        this.#hasLineText = false;
       } else if (space === undefined) {
-        this.#isLineBegun = true;
-      } else if (!this.#isLineBegun && this.#droppedSpaces < indentation) {
+        this.#hasLineText = true;
+      } else if (!this.#hasLineText && this.#droppedSpaces < indentation) {
         this.#droppedSpaces += 1;
         return "";
       }

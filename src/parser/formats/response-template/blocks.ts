@@ -47,8 +47,8 @@ function toBlocks(
   if (first === undefined) {
     return [{ span, ...named, problem: problem ?? explain(region, calls !== undefined) }];
   }
-  const behind = [span[1], span[1]] as const;
-  return [toBlock(first, span, problem), ...others.map((call) => toBlock(call, behind, problem))];
+  const after = [span[1], span[1]] as const;
+  return [toBlock(first, span, problem), ...others.map((call) => toBlock(call, after, problem))];
 }
 
 function explain({ field, closeStart, end }: Region, isRead: boolean): Diagnostic {

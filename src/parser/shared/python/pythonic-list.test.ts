@@ -17,7 +17,7 @@ function piecesOf(maxLength: number): fc.Arbitrary<string> {
 /** Texts that are lists of calls, or almost so. */
 const text = fc
   .tuple(piecesOf(3), piecesOf(8), piecesOf(3))
-  .map(([before, calls, behind]) => `${before}[a(b=${calls})]${behind}`);
+  .map(([before, calls, after]) => `${before}[a(b=${calls})]${after}`);
 
 describe("findPythonicList()", () => {
   test("finds the first match of a backtracking engine", () => {
