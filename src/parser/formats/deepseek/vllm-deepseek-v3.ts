@@ -39,30 +39,15 @@ const findFenced = (text: string, start: number, isOneLine: boolean): FoundCall 
   };
 };
 
-/** V3.1: name, separator and arguments on one line. */
-const findPlain: FindCall = (text, start) => {
-  const lineEnd = text.indexOf("\n", start);
-  const line = text.slice(start, lineEnd === -1 ? text.length : lineEnd);
-  const nameEnd = line.indexOf(separator);
-  const argumentsStart = nameEnd + separator.length;
-  const end = nameEnd === -1 ? -1 : line.indexOf(close, argumentsStart);
-  if (end === -1) return undefined;
-  return {
-    type: "function",
-    name: line.slice(0, nameEnd),
-    argumentsText: line.slice(argumentsStart, end),
-    end: start + end + close.length,
-  };
-};
-
-/** V3.1 since 0.33: arguments may span several lines. */
-const findLines: FindCall = (text, start) => {
-  const lineEnd = text.indexOf("\n", start);
+/** V3.1: name and separator on one line, then arguments, up to 0.24 on the same line. */
+const findPlain = (text: string, start: number, isOneLine: boolean): FoundCall | undefined => {
+  const lineBreak = text.indexOf("\n", start);
+  const lineEnd = lineBreak === -1 ? text.length : lineBreak;
   const nameEnd = text.indexOf(separator, start);
-  if (nameEnd === -1 || (lineEnd !== -1 && lineEnd < nameEnd)) return undefined;
+  if (nameEnd === -1 || nameEnd > lineEnd) return undefined;
   const argumentsStart = nameEnd + separator.length;
   const end = text.indexOf(close, argumentsStart);
-  if (end === -1) return undefined;
+  if (end === -1 || (isOneLine && end > lineEnd)) return undefined;
   return {
     type: "function",
     name: text.slice(start, nameEnd),
@@ -124,6 +109,6 @@ export const vllmDeepseekV3 = byVersion(
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/deepseekv31_tool_parser.py`.
  */
 export const vllmDeepseekV31 = byVersion(
-  defineReading(findPlain, false),
-  defineReading(findLines, false),
+  defineReading((text, start) => findPlain(text, start, true), false),
+  defineReading((text, start) => findPlain(text, start, false), false),
 );
