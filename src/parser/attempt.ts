@@ -1,11 +1,9 @@
-import type { PyValue } from "../python/value.ts";
-import { isPyDict } from "../python/value.ts";
+import { isPyDict, type PyValue } from "../python/value.ts";
 import { parsePythonJson } from "../python/json/json-parse.ts";
 import { catchPython } from "./shared/python/python-catch.ts";
 import { findReasoningSpans } from "./reasoning-spans.ts";
 import { findSchemaMismatches } from "./schema-mismatch.ts";
-import type { ParseContext } from "./parse-context.ts";
-import { schemaOfTool } from "./parse-context.ts";
+import { schemaOfTool, type ParseContext } from "./parse-context.ts";
 import type { Attempt, AttemptStatus, CompatCall, CompatResult } from "./tool-call-parser.ts";
 import { writeJson } from "./shared/json/write-json.ts";
 

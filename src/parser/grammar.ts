@@ -1,15 +1,10 @@
 import { UsageError } from "../errors.ts";
 import { PythonError } from "../python/python-error.ts";
-import type { Block } from "./attempt.ts";
-import type { ReleaseRule } from "./tool-call-stream.ts";
-import { ReleasingStream } from "./tool-call-stream.ts";
-import { toAttempts } from "./attempt.ts";
-import type { ParseContext } from "./parse-context.ts";
-import { createParseContext } from "./parse-context.ts";
-import type { JsonTagFormat } from "./shared/json/json-tag-blocks.ts";
-import { findJsonTagBlocks } from "./shared/json/json-tag-blocks.ts";
-import type { TagFormat } from "./shared/tags/tag-blocks.ts";
-import { findTagBlocks } from "./shared/tags/tag-blocks.ts";
+import { toAttempts, type Block } from "./attempt.ts";
+import { ReleasingStream, type ReleaseRule } from "./tool-call-stream.ts";
+import { createParseContext, type ParseContext } from "./parse-context.ts";
+import { findJsonTagBlocks, type JsonTagFormat } from "./shared/json/json-tag-blocks.ts";
+import { findTagBlocks, type TagFormat } from "./shared/tags/tag-blocks.ts";
 import type {
   CompatCall,
   CompatResult,

@@ -1,7 +1,5 @@
-import type { ToolDefinition } from "../message.ts";
-import { toolParameters } from "../message.ts";
-import type { PyDict } from "../python/value.ts";
-import { isPyDict } from "../python/value.ts";
+import { toolParameters, type ToolDefinition } from "../message.ts";
+import { isPyDict, type PyDict } from "../python/value.ts";
 import { resolveEngineVersion } from "./engine-version.ts";
 import type { Dialect, ParseOptions } from "./tool-call-parser.ts";
 

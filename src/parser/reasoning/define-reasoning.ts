@@ -1,7 +1,6 @@
 import { assertInvariant } from "../../errors.ts";
 import type { PyDict } from "../../python/value.ts";
-import type { SglangVersion } from "../engine-version.ts";
-import { resolveEngineVersion, vllmVersions } from "../engine-version.ts";
+import { resolveEngineVersion, vllmVersions, type SglangVersion } from "../engine-version.ts";
 import type { Dialect } from "../tool-call-parser.ts";
 import type {
   ReasoningOptions,

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { PyDict } from "../../python/value.ts";
-import { toPyValue } from "../../python/value.ts";
+import { toPyValue, type PyDict } from "../../python/value.ts";
 import { beamTemplate } from "../formats/response-template/beam-template.ts";
 import type { ReasoningOptions, ReasoningParser, ReasoningResult } from "./reasoning-parser.ts";
 import { findReasoningParser, listReasoningParsers } from "./registry.ts";

@@ -1,10 +1,7 @@
-import type { SglangVersion } from "../engine-version.ts";
-import { isSince } from "../engine-version.ts";
-import type { ReasoningContext } from "./define-reasoning.ts";
-import { defineReasoning } from "./define-reasoning.ts";
+import { isSince, type SglangVersion } from "../engine-version.ts";
+import { defineReasoning, type ReasoningContext } from "./define-reasoning.ts";
 import type { ReasoningParser } from "./reasoning-parser.ts";
-import type { ReasoningTags } from "./tag-splitter.ts";
-import { splitByTags, TagSplitter } from "./tag-splitter.ts";
+import { splitByTags, TagSplitter, type ReasoningTags } from "./tag-splitter.ts";
 
 /** A model family with its reasoning between tags. */
 interface TagRow extends ReasoningTags {

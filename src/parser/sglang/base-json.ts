@@ -1,8 +1,7 @@
 import { PythonError } from "../../python/python-error.ts";
 import { pythonTruthy } from "../../python/truthy.ts";
 import { pythonTypeName } from "../../python/type-name.ts";
-import type { PyDict, PyValue } from "../../python/value.ts";
-import { isPyDict, isPyList } from "../../python/value.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../python/value.ts";
 import { isSince } from "../engine-version.ts";
 import type { ParseContext } from "../parse-context.ts";
 import type { CompatCall } from "../tool-call-parser.ts";

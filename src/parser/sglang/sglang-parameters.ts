@@ -1,7 +1,5 @@
-import type { ToolDefinition } from "../../message.ts";
-import { toolParameters } from "../../message.ts";
-import type { PyDict, PyValue } from "../../python/value.ts";
-import { isPyDict, isPyList } from "../../python/value.ts";
+import { toolParameters, type ToolDefinition } from "../../message.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../python/value.ts";
 import { isSince } from "../engine-version.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { sglangVersion } from "./sglang-version.ts";

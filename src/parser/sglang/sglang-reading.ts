@@ -22,11 +22,7 @@ export interface SglangDetector {
   readonly catchesAll?: boolean;
   /** True if the text contains the start of a call. Default: it contains the marker. */
   readonly hasToolCall?: (text: string, context: ParseContext) => boolean;
-  /**
-   * Reads the calls.
-   *
-   * @throws PythonError if the detector raises.
-   */
+  /** Reads the calls. @throws PythonError if the detector raises. */
   readonly detect: (text: string, context: ParseContext) => EngineResult;
 }
 

@@ -1,5 +1,4 @@
-import type { SglangVersion } from "../engine-version.ts";
-import { defaultEngineVersion } from "../engine-version.ts";
+import { defaultEngineVersion, type SglangVersion } from "../engine-version.ts";
 import type { ParseContext } from "../parse-context.ts";
 
 /** The SGLang release to reproduce; the default release for the dialect of another engine. */

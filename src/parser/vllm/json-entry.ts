@@ -1,8 +1,6 @@
 import { PythonError } from "../../python/python-error.ts";
-import type { PyDict, PyValue } from "../../python/value.ts";
-import { isPyDict, isPyList } from "../../python/value.ts";
-import type { VllmCall } from "./vllm-reading.ts";
-import { asName } from "./vllm-reading.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../python/value.ts";
+import { asName, type VllmCall } from "./vllm-reading.ts";
 import { writeJson } from "../shared/json/write-json.ts";
 
 /**

@@ -2,15 +2,13 @@ import { parsePythonJson } from "../../python/json/json-parse.ts";
 import { PythonError } from "../../python/python-error.ts";
 import { pythonStrip } from "../../python/text/strip.ts";
 import { pythonTruthy } from "../../python/truthy.ts";
-import type { PyDict, PyValue } from "../../python/value.ts";
-import { isPyDict } from "../../python/value.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../python/value.ts";
 import type { EngineReading } from "../grammar.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../shared/python/python-catch.ts";
 import { unicodePattern } from "../shared/text/python-pattern.ts";
 import { coerceMembers, findVllmProperties } from "./schema-coercion.ts";
-import type { VllmCall, VllmExtraction } from "./vllm-reading.ts";
-import { asName, vllmReading } from "./vllm-reading.ts";
+import { asName, vllmReading, type VllmCall, type VllmExtraction } from "./vllm-reading.ts";
 import { writeJson } from "../shared/json/write-json.ts";
 
 /** The state of the engine in a text. Text in `preamble` and `between` is lost. */

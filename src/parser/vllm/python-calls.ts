@@ -1,8 +1,7 @@
 import { PythonError } from "../../python/python-error.ts";
 import type { PyValue } from "../../python/value.ts";
 import type { ParseContext } from "../parse-context.ts";
-import type { Expression } from "../shared/python-source/expression.ts";
-import { parseFirstStatement } from "../shared/python-source/expression.ts";
+import { parseFirstStatement, type Expression } from "../shared/python-source/expression.ts";
 import { readLiteralArgument } from "../shared/python/literal-argument.ts";
 import { readPythonicArgument } from "../shared/python/pythonic-argument.ts";
 import { dottedName } from "../shared/python/pythonic-blocks.ts";

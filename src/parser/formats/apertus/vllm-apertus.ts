@@ -1,13 +1,11 @@
 import { decodePythonJsonAt } from "../../../python/json/json-parse.ts";
 import { pythonLstrip, pythonStrip } from "../../../python/text/strip.ts";
 import { pythonTruthy } from "../../../python/truthy.ts";
-import type { PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyValue } from "../../../python/value.ts";
 import { parsePartialJson } from "../../shared/json/partial-json.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { pythonTextEnd } from "../../shared/text/python-pattern.ts";
-import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { vllmReading, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 
 const open = "<|tools_prefix|>";

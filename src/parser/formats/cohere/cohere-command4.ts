@@ -1,10 +1,8 @@
-import type { PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyValue } from "../../../python/value.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { cohereClose as close, cohereOpen as open, findCohereBlocks } from "./blocks.ts";
 import { isSince } from "../../engine-version.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import { parseOrjson } from "../../shared/json/orjson.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { CompletionAssertion, parsePartialJson } from "../../shared/json/partial-json.ts";

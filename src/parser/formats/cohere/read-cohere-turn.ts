@@ -1,7 +1,6 @@
 import { PythonError } from "../../../python/python-error.ts";
 import { holdBackLength } from "../../hold-back.ts";
-import type { CohereCall } from "./action-reader.ts";
-import { ActionReader } from "./action-reader.ts";
+import { ActionReader, type CohereCall } from "./action-reader.ts";
 import { rustTrimEnd, rustTrimStart } from "../../shared/text/rust-space.ts";
 import { stripCitations } from "./strip-citations.ts";
 

@@ -1,7 +1,6 @@
 import { PythonError } from "../../../python/python-error.ts";
 import type { ReasoningOptions, ReasoningResult } from "../../reasoning/reasoning-parser.ts";
-import type { CohereFormat } from "./read-cohere-turn.ts";
-import { findReasoningEnd, readCohereTurn } from "./read-cohere-turn.ts";
+import { findReasoningEnd, readCohereTurn, type CohereFormat } from "./read-cohere-turn.ts";
 
 /**
  * vLLM's reasoning of a Cohere turn. The normal text is the answer. If a tool-call parser reads it

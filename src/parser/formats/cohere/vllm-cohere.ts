@@ -1,7 +1,5 @@
-import type { CohereFormat } from "./read-cohere-turn.ts";
-import { readCohereTurn } from "./read-cohere-turn.ts";
-import type { EngineReading } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { readCohereTurn, type CohereFormat } from "./read-cohere-turn.ts";
+import { defineParser, type EngineReading } from "../../grammar.ts";
 import { cohereOpen, findCohereBlocks } from "./blocks.ts";
 import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
 import { holdsAll } from "../../tool-call-stream.ts";

@@ -1,18 +1,15 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineReading, EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineReading, type EngineResult } from "../../grammar.ts";
 import { readJson } from "../../shared/json/json-payload.ts";
 import type { ParseContext } from "../../parse-context.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed, invalidJson, type Frame } from "../../shared/tags/tag-blocks.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import type { ToolCallParser } from "../../tool-call-parser.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { vllmDeepseekV3, vllmDeepseekV31 } from "./vllm-deepseek-v3.ts";
-import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 import { callsNamed } from "../../sglang/base-json.ts";
 
 const sectionOpen = "<｜tool▁calls▁begin｜>";

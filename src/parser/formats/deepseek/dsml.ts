@@ -1,19 +1,16 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { PythonValueError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyValue } from "../../../python/value.ts";
 import type { Block, Diagnostic } from "../../attempt.ts";
-import type { SglangVersion } from "../../engine-version.ts";
-import { isSince } from "../../engine-version.ts";
-import type { EngineReading, EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { isSince, type SglangVersion } from "../../engine-version.ts";
+import { defineParser, type EngineReading, type EngineResult } from "../../grammar.ts";
 import { hasJsonConstants } from "../../shared/json/json-constants.ts";
 import { readJson } from "../../shared/json/json-payload.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { pythonPattern, pythonTextEnd } from "../../shared/text/python-pattern.ts";
-import { malformed, markerOnly, unclosed } from "../../shared/tags/tag-blocks.ts";
+import { malformed, markerOnly, unclosed, invalidJson } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall, ToolCallParser } from "../../tool-call-parser.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
 import { SectionTracker } from "../../shared/tags/section-tracker.ts";
@@ -21,7 +18,6 @@ import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
 import { vllmDeepseekV32, vllmDeepseekV4, vllmDeepseekV41 } from "./vllm-dsml.ts";
-import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 import { callsNamed } from "../../sglang/base-json.ts";
 
 /** The names of the tags, in which the formats differ. */
@@ -131,11 +127,7 @@ function readBody(body: string, markup: DsmlMarkup, isStrict: boolean): ReadBody
   return { value: values, rest: rest.join(""), isJson: false };
 }
 
-/**
- * Reads JSON strictly.
- *
- * @throws PythonError `ValueError` also for `NaN` and `Infinity`.
- */
+/** Reads JSON strictly. @throws PythonError `ValueError` also for `NaN` and `Infinity`. */
 function parseWithoutConstants(text: string): PyValue {
   const value = parsePythonJson(text);
   if (hasJsonConstants(text)) throw new PythonValueError("Invalid JSON constant");

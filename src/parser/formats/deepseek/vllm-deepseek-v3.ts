@@ -1,5 +1,4 @@
-import { byVersion, vllmReading } from "../../vllm/vllm-reading.ts";
-import type { VllmCall } from "../../vllm/vllm-reading.ts";
+import { byVersion, vllmReading, type VllmCall } from "../../vllm/vllm-reading.ts";
 
 const sectionOpen = "<｜tool▁calls▁begin｜>";
 const sectionClose = "<｜tool▁calls▁end｜>";

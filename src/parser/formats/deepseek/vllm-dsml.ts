@@ -1,19 +1,21 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
 import type { EngineReading } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { unicodePattern } from "../../shared/text/python-pattern.ts";
-import { betweenTags } from "../../shared/tags/between-tags.ts";
+import { betweenTags, findByHead } from "../../shared/tags/between-tags.ts";
 import { typesOfSchema } from "../../shared/schema/schema-type.ts";
 import { coerceToSchema, findVllmProperties } from "../../vllm/schema-coercion.ts";
-import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
-import type { EngineTable } from "../../vllm/parser-engine.ts";
-import { engineReading } from "../../vllm/parser-engine.ts";
-import { byVersion, sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+import {
+  byVersion,
+  sinceVllm033,
+  vllmReading,
+  type VllmCall,
+  type VllmExtraction,
+} from "../../vllm/vllm-reading.ts";
+import { engineReading, type EngineTable } from "../../vllm/parser-engine.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
-import { findByHead } from "../../shared/tags/between-tags.ts";
 
 /** The bar is outside ASCII. A constant lets the patterns be written in ASCII alone. */
 const bar = "｜";

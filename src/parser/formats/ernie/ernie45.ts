@@ -4,8 +4,12 @@ import { defineParser } from "../../grammar.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
 import { unicodePattern } from "../../shared/text/python-pattern.ts";
 import { asEntry } from "../../vllm/json-entry.ts";
-import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { asName, vllmReading } from "../../vllm/vllm-reading.ts";
+import {
+  asName,
+  vllmReading,
+  type VllmCall,
+  type VllmExtraction,
+} from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 
 const open = "<tool_call>";

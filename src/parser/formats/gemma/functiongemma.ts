@@ -4,10 +4,8 @@ import type { PyDict, PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser } from "../../grammar.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed } from "../../shared/tags/tag-blocks.ts";
-import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { malformed, type Frame } from "../../shared/tags/tag-blocks.ts";
+import { vllmReading, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 
 const open = "<start_function_call>";

@@ -1,11 +1,9 @@
 import type { Block } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed, type Frame } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { findGemmaBraceEnd, parseGemmaArguments } from "./gemma4-arguments.ts";

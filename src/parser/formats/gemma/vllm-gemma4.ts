@@ -2,8 +2,7 @@ import { pythonStrip } from "../../../python/text/strip.ts";
 import type { EngineReading } from "../../grammar.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
 import { parseVllmGemmaArguments } from "./vllm-gemma4-arguments.ts";
-import type { EngineState } from "../../vllm/parser-engine.ts";
-import { engineReading } from "../../vllm/parser-engine.ts";
+import { engineReading, type EngineState } from "../../vllm/parser-engine.ts";
 import { byVersion } from "../../vllm/vllm-reading.ts";
 
 const channelOpen = "<|channel>";

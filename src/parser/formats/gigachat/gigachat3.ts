@@ -1,10 +1,8 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { pythonRstrip } from "../../../python/text/strip.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { malformed, markerOnly } from "../../shared/tags/tag-blocks.ts";

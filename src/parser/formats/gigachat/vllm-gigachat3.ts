@@ -2,8 +2,7 @@ import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { pythonRstrip } from "../../../python/text/strip.ts";
 import { isPyDict } from "../../../python/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { asName, vllmReading } from "../../vllm/vllm-reading.ts";
+import { asName, vllmReading, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 
 const callPattern = /function call<\|role_sep\|>\n|<\|function_call\|>/;

@@ -2,13 +2,10 @@ import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { pythonStr } from "../../../python/text/str.ts";
 import { pythonLower } from "../../../python/text/lower.ts";
-import type { PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
-import type { SglangVersion } from "../../engine-version.ts";
-import { isSince } from "../../engine-version.ts";
+import { isPyDict, isPyList, type PyValue } from "../../../python/value.ts";
+import { isSince, type SglangVersion } from "../../engine-version.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { PythonLiteral } from "../../shared/python/python-literal.ts";
-import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
+import { evaluatePythonLiteral, type PythonLiteral } from "../../shared/python/python-literal.ts";
 import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-number.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 

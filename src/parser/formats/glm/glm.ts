@@ -1,30 +1,23 @@
-import type { EngineReading } from "../../grammar.ts";
+import { defineParser, type EngineReading } from "../../grammar.ts";
 import type { CompatCall, ToolCallParser } from "../../tool-call-parser.ts";
 import { pythonLstrip, pythonRstrip, pythonStrip } from "../../../python/text/strip.ts";
-import type { PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
-import { defineParser } from "../../grammar.ts";
 import { isSince } from "../../engine-version.ts";
-import type { ParseContext } from "../../parse-context.ts";
+import { schemaOfTool, type ParseContext } from "../../parse-context.ts";
 import { sglangParameters } from "../../sglang/sglang-parameters.ts";
-import { schemaOfTool } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { PythonLiteral } from "../../shared/python/python-literal.ts";
+import { requireJson, type PythonLiteral } from "../../shared/python/python-literal.ts";
 import { inferSchemaType } from "../../shared/schema/schema-type.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed, type Frame } from "../../shared/tags/tag-blocks.ts";
 import { findArgPairs } from "../../shared/tags/arg-pairs.ts";
-import { forwardsUnknown } from "../../sglang/base-json.ts";
-import { betweenTags } from "../../shared/tags/between-tags.ts";
+import { forwardsUnknown, callsNamed } from "../../sglang/base-json.ts";
+import { betweenTags, outsideTags } from "../../shared/tags/between-tags.ts";
 import { convertGlmValue } from "./glm-value.ts";
 import { readGlm47Arguments } from "./glm47-value.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
 import { vllmGlm, vllmLing3 } from "./vllm-glm.ts";
-import { callsNamed } from "../../sglang/base-json.ts";
-import { outsideTags } from "../../shared/tags/between-tags.ts";
-import { requireJson } from "../../shared/python/python-literal.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";
@@ -55,11 +48,7 @@ function splitAtArgument(inner: string): CallParts {
   return { name: inner.slice(0, bodyStart), body: inner.slice(bodyStart), isGlm47: true };
 }
 
-/**
- * Reads the arguments of a call.
- *
- * @throws PythonError if the engine raises.
- */
+/** Reads the arguments of a call. @throws PythonError if the engine raises. */
 function readArguments({ name, body, isGlm47 }: CallParts, context: ParseContext): PythonLiteral {
   const version = sglangVersion(context);
   if (isGlm47 && isSince(version, "0.5.23")) {

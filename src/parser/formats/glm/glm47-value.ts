@@ -1,8 +1,7 @@
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { PythonLiteral } from "../../shared/python/python-literal.ts";
-import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
+import { evaluatePythonLiteral, type PythonLiteral } from "../../shared/python/python-literal.ts";
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { parsePythonInt } from "../../shared/python/python-number.ts";
 import { parseUnescaped, toNumber } from "./glm-value.ts";

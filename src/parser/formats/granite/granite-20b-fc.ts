@@ -3,8 +3,7 @@ import { defineParser } from "../../grammar.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
 import { unicodePattern } from "../../shared/text/python-pattern.ts";
 import { callOfEntry } from "../../vllm/json-entry.ts";
-import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { vllmReading, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 
 const open = "<function_call>";
 const leadingSpace = unicodePattern(String.raw`^\s*`, "");

@@ -3,8 +3,7 @@ import { pythonLower } from "../../../python/text/lower.ts";
 import { holdBackLength } from "../../hold-back.ts";
 import type { HarmonyEvent } from "./harmony-event.ts";
 import { parseHarmonyProse, soundsLikeHarmonyProse } from "./harmony-prose.ts";
-import type { HarmonyToken } from "./harmony-tokens.ts";
-import { harmonyLiterals, tokenizeHarmony } from "./harmony-tokens.ts";
+import { harmonyLiterals, tokenizeHarmony, type HarmonyToken } from "./harmony-tokens.ts";
 
 /**
  * Reads a complete turn in the Harmony format of gpt-oss. Analysis is reasoning, commentary that

@@ -3,13 +3,16 @@ import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import type { PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser } from "../../grammar.ts";
-import type { HarmonyMessage } from "./harmony-messages.ts";
-import { readHarmonyMessages } from "./harmony-messages.ts";
+import { readHarmonyMessages, type HarmonyMessage } from "./harmony-messages.ts";
 import { readJson } from "../../shared/json/json-payload.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { ReasoningOptions, ReasoningResult } from "../../reasoning/reasoning-parser.ts";
-import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+import {
+  sinceVllm033,
+  vllmReading,
+  type VllmCall,
+  type VllmExtraction,
+} from "../../vllm/vllm-reading.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 

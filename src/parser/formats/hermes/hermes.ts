@@ -1,11 +1,9 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { EngineResult, Grammar } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult, type Grammar } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { argumentsOfEntry, parseBaseJson } from "../../sglang/base-json.ts";
-import type { SglangDetector } from "../../sglang/sglang-reading.ts";
-import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { sglangReading, type SglangDetector } from "../../sglang/sglang-reading.ts";
 import { hermesReading } from "./vllm-hermes.ts";
 import { findOpened } from "../../shared/tags/between-tags.ts";
 

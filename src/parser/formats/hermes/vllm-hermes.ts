@@ -1,8 +1,7 @@
 import { callOfEntry } from "../../vllm/json-entry.ts";
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import type { EngineReading } from "../../grammar.ts";
-import { vllmReading } from "../../vllm/vllm-reading.ts";
-import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
+import { vllmReading, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { findOpened } from "../../shared/tags/between-tags.ts";
 
 function extract(text: string, open: string, close: string): VllmExtraction {

@@ -1,12 +1,10 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyValue } from "../../../python/value.ts";
-import { isPyList } from "../../../python/value.ts";
+import { isPyList, type PyValue } from "../../../python/value.ts";
 import { defineParser } from "../../grammar.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { callsOfList } from "../../vllm/json-entry.ts";
-import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { vllmReading, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 import { findClosed } from "../../shared/tags/between-tags.ts";
 

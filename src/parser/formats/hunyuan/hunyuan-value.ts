@@ -1,15 +1,17 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { pythonLower } from "../../../python/text/lower.ts";
 import { PythonError } from "../../../python/python-error.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyList } from "../../../python/value.ts";
+import { isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { sglangParameters } from "../../sglang/sglang-parameters.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-number.ts";
 import { requireDict } from "../../shared/schema/require-dict.ts";
-import { evaluatePythonLiteral, requireJson } from "../../shared/python/python-literal.ts";
-import { jsonLiteral } from "../../shared/python/python-literal.ts";
+import {
+  evaluatePythonLiteral,
+  requireJson,
+  jsonLiteral,
+} from "../../shared/python/python-literal.ts";
 
 /**
  * The schema of a parameter; an empty one if it has none.

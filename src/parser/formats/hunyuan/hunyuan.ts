@@ -1,14 +1,12 @@
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyDict } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import { findHunyuanSchema, readHunyuanValue } from "./hunyuan-value.ts";
 import { isSince } from "../../engine-version.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
+import { findTagBlocks, malformed, type Frame } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { findArgPairs } from "../../shared/tags/arg-pairs.ts";
 import { forwardsUnknown } from "../../sglang/base-json.ts";

@@ -3,18 +3,19 @@ import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser } from "../../grammar.ts";
-import { findHunyuanSchema, readHunyuanValue } from "./hunyuan-value.ts";
+import {
+  findHunyuanSchema,
+  readHunyuanValue,
+  alternativesOf,
+  deserialize,
+} from "./hunyuan-value.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { splitArgPairs } from "../../shared/tags/arg-pairs.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { findTagBlocks, malformed } from "../../shared/tags/tag-blocks.ts";
-import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { findTagBlocks, malformed, type Frame } from "../../shared/tags/tag-blocks.ts";
+import { vllmReading, type VllmCall, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
-import { alternativesOf } from "./hunyuan-value.ts";
-import { deserialize } from "./hunyuan-value.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 
 /** The tags of the format as this model's vocabulary spells them. */
@@ -69,21 +70,13 @@ function splitCalls(section: string, { open, close }: Tag): string[] | undefined
   return isPaired ? inners : undefined;
 }
 
-/**
- * Reads a call.
- *
- * @throws PythonError if the call is malformed.
- */
+/** Reads a call. @throws PythonError if the call is malformed. */
 function readCall(inner: string, tags: Tags, context: ParseContext): VllmCall {
   const { name, values } = readInner(inner, tags, context);
   return { name, argumentsText: writeJson(values) };
 }
 
-/**
- * Reads the inside of a call.
- *
- * @throws PythonError if the call is malformed.
- */
+/** Reads the inside of a call. @throws PythonError if the call is malformed. */
 function readInner(
   inner: string,
   tags: Tags,

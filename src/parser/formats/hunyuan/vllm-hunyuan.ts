@@ -1,13 +1,15 @@
 import { pythonStrip } from "../../../python/text/strip.ts";
-import { findHunyuanSchema, readHunyuanValue } from "./hunyuan-value.ts";
+import {
+  findHunyuanSchema,
+  readHunyuanValue,
+  alternativesOf,
+  deserialize,
+} from "./hunyuan-value.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { findArgPairs } from "../../shared/tags/arg-pairs.ts";
-import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { vllmReading, type VllmCall, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
-import { alternativesOf } from "./hunyuan-value.ts";
-import { deserialize } from "./hunyuan-value.ts";
 
 const sectionOpen = "<tool_calls>";
 const open = "<tool_call>";
@@ -39,11 +41,7 @@ function splitCalls(text: string): string[] {
   return cut.includes(separator) ? [...whole, cut] : whole;
 }
 
-/**
- * Reads a call.
- *
- * @throws PythonError if an argument cannot be read.
- */
+/** Reads a call. @throws PythonError if an argument cannot be read. */
 function readCall(inner: string, context: ParseContext): VllmCall {
   const nameEnd = inner.indexOf(separator);
   const name = pythonStrip(inner.slice(0, nameEnd));

@@ -2,23 +2,19 @@ import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import { pythonTruthy } from "../../../python/truthy.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import { inkling as tokens, inklingControlPattern } from "./inkling-tokens.ts";
 import { readJson } from "../../shared/json/json-payload.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed, invalidJson, type Frame } from "../../shared/tags/tag-blocks.ts";
 import { hasJsonConstants } from "../../shared/json/json-constants.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { inklingReading } from "./vllm-inkling.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
-import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 
 /**
  * SGLang's detector for Inkling. One malformed call fails all calls. Then only the last JSON call

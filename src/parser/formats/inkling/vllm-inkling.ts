@@ -6,8 +6,7 @@ import { inkling as tokens } from "./inkling-tokens.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { findQuotedName, fixTypes, readJsonBody } from "../../vllm/parser-engine.ts";
-import type { VllmCall } from "../../vllm/vllm-reading.ts";
-import { asName, sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+import { asName, sinceVllm033, vllmReading, type VllmCall } from "../../vllm/vllm-reading.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 import { skipCharacters } from "../../shared/text/skip-characters.ts";
 

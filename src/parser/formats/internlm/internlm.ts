@@ -2,8 +2,7 @@ import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { defineParser } from "../../grammar.ts";
 import { asEntry } from "../../vllm/json-entry.ts";
-import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { asName, vllmReading } from "../../vllm/vllm-reading.ts";
+import { asName, vllmReading, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 
 const open = "<|action_start|><|plugin|>";

@@ -1,15 +1,11 @@
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyDict } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyDict } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
-import type { ParseContext } from "../../parse-context.ts";
-import { schemaOfTool } from "../../parse-context.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
+import { schemaOfTool, type ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { PythonLiteral } from "../../shared/python/python-literal.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed } from "../../shared/tags/tag-blocks.ts";
+import { requireJson, type PythonLiteral } from "../../shared/python/python-literal.ts";
+import { malformed, type Frame } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { splitArgPairs } from "../../shared/tags/arg-pairs.ts";
 import { typesOfParameter } from "../glm/glm47-schema.ts";
@@ -17,7 +13,6 @@ import { readGlm47Arguments } from "../glm/glm47-value.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { callsNamed } from "../../sglang/base-json.ts";
 import { findClosed } from "../../shared/tags/between-tags.ts";
-import { requireJson } from "../../shared/python/python-literal.ts";
 
 const open = "<iquest_tool_call>";
 const close = "</iquest_tool_call>";

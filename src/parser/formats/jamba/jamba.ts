@@ -2,8 +2,7 @@ import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { defineParser } from "../../grammar.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { callOfEntry, iterateCalls } from "../../vllm/json-entry.ts";
-import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { vllmReading, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 
 const open = "<tool_calls>";
 const close = "</tool_calls>";

@@ -1,8 +1,6 @@
 import { isSince } from "../../engine-version.ts";
-import type { ReasoningContext } from "../../reasoning/define-reasoning.ts";
-import { defineReasoning } from "../../reasoning/define-reasoning.ts";
-import type { ReasoningTags } from "../../reasoning/tag-splitter.ts";
-import { splitByTags, TagSplitter } from "../../reasoning/tag-splitter.ts";
+import { defineReasoning, type ReasoningContext } from "../../reasoning/define-reasoning.ts";
+import { splitByTags, TagSplitter, type ReasoningTags } from "../../reasoning/tag-splitter.ts";
 
 const names: ReadonlyMap<string, string> = new Map([
   ["high", "think"],

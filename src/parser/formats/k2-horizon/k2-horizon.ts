@@ -1,23 +1,22 @@
 import { pythonLstrip, pythonStrip } from "../../../python/text/strip.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import { entryStarts } from "../../shared/json/json-payload.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed, type Frame } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { forwardsUnknown } from "../../sglang/base-json.ts";
-import type { K2Call } from "./k2-horizon-block.ts";
-import { readK2Block } from "./k2-horizon-block.ts";
+import { readK2Block, type K2Call } from "./k2-horizon-block.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmK2Horizon } from "./vllm-k2-horizon.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
-import { findClosed } from "../../shared/tags/between-tags.ts";
-import { divideSpan } from "../../shared/tags/between-tags.ts";
-import { outsideTags } from "../../shared/tags/between-tags.ts";
-import { betweenTags } from "../../shared/tags/between-tags.ts";
+import {
+  findClosed,
+  divideSpan,
+  outsideTags,
+  betweenTags,
+} from "../../shared/tags/between-tags.ts";
 
 const groupOpen = "<ifm|tool_calls>";
 const groupClose = "</ifm|tool_calls>";

@@ -1,7 +1,6 @@
 import { PythonValueError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyValue } from "../../../python/value.ts";
 import { isPythonSpace } from "../../../python/text/white-space.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
@@ -9,11 +8,14 @@ import { typesOfSchema } from "../../shared/schema/schema-type.ts";
 import { findArguments } from "../../shared/tags/arg-pairs.ts";
 import { k2Arguments } from "./k2-horizon-block.ts";
 import { coerceToSchema, findVllmProperties } from "../../vllm/schema-coercion.ts";
-import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+import {
+  sinceVllm033,
+  vllmReading,
+  type VllmCall,
+  type VllmExtraction,
+} from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
-import { outsideTags } from "../../shared/tags/between-tags.ts";
-import { betweenTags } from "../../shared/tags/between-tags.ts";
+import { outsideTags, betweenTags } from "../../shared/tags/between-tags.ts";
 
 const groupOpen = "<ifm|tool_calls>";
 const groupClose = "</ifm|tool_calls>";
@@ -44,11 +46,7 @@ function orEmpty(text: string): string {
   return pythonStrip(text) === "" ? "" : text;
 }
 
-/**
- * Reads the calls of a group.
- *
- * @throws PythonError if anything in the group is malformed.
- */
+/** Reads the calls of a group. @throws PythonError if anything in the group is malformed. */
 function readGroup(text: string, context: ParseContext): VllmCall[] {
   if (pythonStrip(outsideTags(text, open, close)) !== "") {
     throw new PythonValueError("there is text beside the calls");
@@ -58,11 +56,7 @@ function readGroup(text: string, context: ParseContext): VllmCall[] {
   return bodies.map((body) => readCall(body, context));
 }
 
-/**
- * Reads a call.
- *
- * @throws PythonError if the call is malformed.
- */
+/** Reads a call. @throws PythonError if the call is malformed. */
 function readCall(body: string, context: ParseContext): VllmCall {
   const first = body.indexOf(k2Arguments.keyOpen);
   if (first === -1 && argumentTag.test(body)) throw malformed();

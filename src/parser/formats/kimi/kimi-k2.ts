@@ -4,21 +4,18 @@ import { isPyDict } from "../../../python/value.ts";
 import { isPythonSpace } from "../../../python/text/white-space.ts";
 import type { Block } from "../../attempt.ts";
 import { isSince } from "../../engine-version.ts";
-import type { EngineResult, Grammar } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult, type Grammar } from "../../grammar.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
 import { readJson } from "../../shared/json/json-payload.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { sglangParameters } from "../../sglang/sglang-parameters.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { parsePythonInt } from "../../shared/python/python-number.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed, invalidJson, type Frame } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
 import { vllmKimiK2 } from "./vllm-kimi-k2.ts";
-import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
 
 const sectionOpen = "<|tool_calls_section_begin|>";
@@ -111,11 +108,7 @@ function nameOfCall(id: string, json: string, context: ParseContext): string | u
   return standard === undefined ? inferName(json, context) : standard["name"];
 }
 
-/**
- * The number in an id.
- *
- * @throws PythonError if it has too many digits for Python.
- */
+/** The number in an id. @throws PythonError if it has too many digits for Python. */
 function numberOfId(id: string): bigint {
   return parsePythonInt(idPattern.exec(id)?.groups?.["index"] ?? id);
 }

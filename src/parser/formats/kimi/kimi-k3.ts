@@ -1,7 +1,6 @@
 import type { PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import {
   kimiK3 as markers,
   readKimiK3Arguments,
@@ -10,8 +9,7 @@ import {
 } from "./kimi-k3-markup.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { pythonPattern } from "../../shared/text/python-pattern.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed, type Frame } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmKimiK3 } from "./vllm-kimi-k3.ts";

@@ -2,8 +2,7 @@ import { pythonRstrip, pythonStrip } from "../../../python/text/strip.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
 import { unicodePattern } from "../../shared/text/python-pattern.ts";
 import { engineReading, findQuotedName } from "../../vllm/parser-engine.ts";
-import type { VllmCall } from "../../vllm/vllm-reading.ts";
-import { byVersion, vllmReading } from "../../vllm/vllm-reading.ts";
+import { byVersion, vllmReading, type VllmCall } from "../../vllm/vllm-reading.ts";
 
 const sectionOpen = "<|tool_calls_section_begin|>";
 const sectionClose = "<|tool_calls_section_end|>";

@@ -1,8 +1,12 @@
 import { readKimiK3Arguments, readKimiK3Attributes } from "./kimi-k3-markup.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { unicodePattern } from "../../shared/text/python-pattern.ts";
-import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+import {
+  sinceVllm033,
+  vllmReading,
+  type VllmCall,
+  type VllmExtraction,
+} from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 

@@ -1,6 +1,5 @@
 import { PythonValueError } from "../../../python/python-error.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { readLiteralArgument } from "../../shared/python/literal-argument.ts";

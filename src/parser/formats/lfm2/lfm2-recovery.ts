@@ -1,7 +1,6 @@
 import { pythonStrip } from "../../../python/text/strip.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { Expression } from "../../shared/python-source/expression.ts";
-import { parseFirstStatement } from "../../shared/python-source/expression.ts";
+import { parseFirstStatement, type Expression } from "../../shared/python-source/expression.ts";
 import { dropLeadingZeros, escapeControls, renameReserved, splitCalls } from "./lfm2-rewrites.ts";
 import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
 

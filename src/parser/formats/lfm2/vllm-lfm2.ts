@@ -5,8 +5,7 @@ import { PythonError } from "../../../python/python-error.ts";
 import { recoverVllmStatement } from "./lfm2-recovery.ts";
 import { restoreReserved } from "./lfm2-rewrites.ts";
 import { readVllmCallList, readVllmPythonCalls } from "../../vllm/python-calls.ts";
-import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { vllmReading, type VllmCall, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 
 const open = "<|tool_call_start|>";
 const close = "<|tool_call_end|>";

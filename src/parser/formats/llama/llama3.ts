@@ -1,20 +1,17 @@
 import { decodePythonJsonAt, PythonJsonError } from "../../../python/json/json-parse.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import { readJson } from "../../shared/json/json-payload.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
-import { markerOnly, unclosed } from "../../shared/tags/tag-blocks.ts";
+import { markerOnly, unclosed, invalidJson } from "../../shared/tags/tag-blocks.ts";
 import { argumentsOfEntry, parseBaseJson } from "../../sglang/base-json.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmLlama3 } from "./vllm-llama3.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
-import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 
 const tag = "<|python_tag|>";
 

@@ -1,12 +1,10 @@
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { Expression } from "../../shared/python-source/expression.ts";
-import { parseFirstStatement } from "../../shared/python-source/expression.ts";
+import { parseFirstStatement, type Expression } from "../../shared/python-source/expression.ts";
 import { findPythonicBlocks } from "../../shared/python/pythonic-blocks.ts";
 import { findPythonicList } from "../../shared/python/pythonic-list.ts";
 import { readPythonicArgument } from "../../shared/python/pythonic-argument.ts";

@@ -2,16 +2,11 @@ import { decodePythonJsonAt } from "../../../python/json/json-parse.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { isPyDict } from "../../../python/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { VllmCall } from "../../vllm/vllm-reading.ts";
-import { asName, vllmReading } from "../../vllm/vllm-reading.ts";
+import { asName, vllmReading, type VllmCall } from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 
-/**
- * Reads the calls.
- *
- * @throws PythonError for the first object that is not a call.
- */
+/** Reads the calls. @throws PythonError for the first object that is not a call. */
 function readCalls(text: string): VllmCall[] {
   const calls: VllmCall[] = [];
   let start = text.indexOf("{");

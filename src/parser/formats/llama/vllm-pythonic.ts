@@ -2,8 +2,7 @@ import type { ParseContext } from "../../parse-context.ts";
 import { matchesPythonicList } from "../../shared/python/pythonic-list.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { readVllmPythonCalls } from "../../vllm/python-calls.ts";
-import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { vllmReading, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 
 const start = "<|python_start|>";

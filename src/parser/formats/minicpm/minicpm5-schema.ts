@@ -1,13 +1,11 @@
 import { PythonError } from "../../../python/python-error.ts";
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { pythonTruthy } from "../../../python/truthy.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { sglangParameters } from "../../sglang/sglang-parameters.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { PythonLiteral } from "../../shared/python/python-literal.ts";
-import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
+import { evaluatePythonLiteral, type PythonLiteral } from "../../shared/python/python-literal.ts";
 
 /** The parameters that a tool declares. */
 export interface MiniCpmDeclaration {

@@ -1,29 +1,28 @@
 import { PythonError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
-import type { MiniCpmCall } from "./minicpm5-markup.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import {
   miniCpmTags,
   readMiniCpmPattern,
   readMiniCpmXml,
   splitMiniCpmBlocks,
+  type MiniCpmCall,
 } from "./minicpm5-markup.ts";
-import type { MiniCpmDeclaration } from "./minicpm5-schema.ts";
-import { readMiniCpmDeclarations, readMiniCpmLiteral } from "./minicpm5-schema.ts";
+import {
+  readMiniCpmDeclarations,
+  readMiniCpmLiteral,
+  type MiniCpmDeclaration,
+} from "./minicpm5-schema.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { PythonLiteral } from "../../shared/python/python-literal.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed } from "../../shared/tags/tag-blocks.ts";
+import { requireJson, type PythonLiteral } from "../../shared/python/python-literal.ts";
+import { malformed, type Frame } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmMinicpm5 } from "./vllm-minicpm5.ts";
 import { callsNamed } from "../../sglang/base-json.ts";
-import { requireJson } from "../../shared/python/python-literal.ts";
 
 const { open, close } = miniCpmTags;
 

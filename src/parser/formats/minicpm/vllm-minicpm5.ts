@@ -1,22 +1,23 @@
 import { PythonError } from "../../../python/python-error.ts";
 import { pythonLstrip, pythonStrip } from "../../../python/text/strip.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
 import { toolParameters } from "../../../message.ts";
-import type { MiniCpmCall } from "./minicpm5-markup.ts";
 import {
   miniCpmTags,
   readMiniCpmPattern,
   readMiniCpmXml,
   splitMiniCpmBlocks,
+  type MiniCpmCall,
 } from "./minicpm5-markup.ts";
-import type { MiniCpmDeclaration } from "./minicpm5-schema.ts";
-import { readMiniCpmDeclarations, readMiniCpmLiteral } from "./minicpm5-schema.ts";
+import {
+  readMiniCpmDeclarations,
+  readMiniCpmLiteral,
+  type MiniCpmDeclaration,
+} from "./minicpm5-schema.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { renameMiniCpmCall } from "./minicpm5-renames.ts";
-import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { vllmReading, type VllmCall, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 

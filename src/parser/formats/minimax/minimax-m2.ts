@@ -2,29 +2,27 @@ import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { pythonLower } from "../../../python/text/lower.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { sglangParameters } from "../../sglang/sglang-parameters.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import { parsePythonInt } from "../../shared/python/python-number.ts";
+import { parsePythonInt, parsePythonNumber } from "../../shared/python/python-number.ts";
 import { pythonTextEnd } from "../../shared/text/python-pattern.ts";
 import { typesOfSchema } from "../../shared/schema/schema-type.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed, unclosed } from "../../shared/tags/tag-blocks.ts";
+import { malformed, unclosed, type Frame } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmMinimaxM2 } from "./vllm-minimax-m2.ts";
 import { callsNamed } from "../../sglang/base-json.ts";
-import { findOpened } from "../../shared/tags/between-tags.ts";
-import { findClosed } from "../../shared/tags/between-tags.ts";
-import { outsideTags } from "../../shared/tags/between-tags.ts";
-import { divideSpan } from "../../shared/tags/between-tags.ts";
-import type { TagText } from "../../shared/tags/between-tags.ts";
-import { parsePythonNumber } from "../../shared/python/python-number.ts";
+import {
+  findOpened,
+  findClosed,
+  outsideTags,
+  divideSpan,
+  type TagText,
+} from "../../shared/tags/between-tags.ts";
 
 const open = "<minimax:tool_call>";
 const close = "</minimax:tool_call>";

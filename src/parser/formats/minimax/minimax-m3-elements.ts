@@ -1,12 +1,10 @@
 import { pythonLower } from "../../../python/text/lower.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { propertiesOfSchema } from "../../sglang/sglang-parameters.ts";
-import { parsePythonInt } from "../../shared/python/python-number.ts";
-import { parsePythonNumber } from "../../shared/python/python-number.ts";
+import { parsePythonInt, parsePythonNumber } from "../../shared/python/python-number.ts";
 
 /** The text before each tag of MiniMax M3. */
 export const minimaxNamespace = "]<]minimax[>[";

@@ -1,15 +1,12 @@
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
 import { toolParameters } from "../../../message.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import { isSince } from "../../engine-version.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed, type Frame } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { parseBaseJson } from "../../sglang/base-json.ts";
 import { minimaxNamespace, readNestedElements } from "./minimax-m3-elements.ts";
@@ -17,10 +14,12 @@ import { sglangVersion } from "../../sglang/sglang-version.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmMinimaxM3 } from "./vllm-minimax-m3.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
-import { betweenTags } from "../../shared/tags/between-tags.ts";
-import { outsideTags } from "../../shared/tags/between-tags.ts";
-import { findClosed } from "../../shared/tags/between-tags.ts";
-import { divideSpan } from "../../shared/tags/between-tags.ts";
+import {
+  betweenTags,
+  outsideTags,
+  findClosed,
+  divideSpan,
+} from "../../shared/tags/between-tags.ts";
 
 const open = `${minimaxNamespace}<tool_call>`;
 const close = `${minimaxNamespace}</tool_call>`;
@@ -69,11 +68,7 @@ function isNew(context: ParseContext): boolean {
   return isSince(sglangVersion(context), "0.5.23");
 }
 
-/**
- * Reads an invoke element.
- *
- * @throws PythonError if the tags do not match.
- */
+/** Reads an invoke element. @throws PythonError if the tags do not match. */
 function readInvoke(
   text: string,
   context: ParseContext,

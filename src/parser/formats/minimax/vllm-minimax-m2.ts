@@ -1,8 +1,7 @@
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
 import { unicodePattern } from "../../shared/text/python-pattern.ts";
-import type { EngineStep, EngineTable } from "../../vllm/parser-engine.ts";
-import { engineReading } from "../../vllm/parser-engine.ts";
+import { engineReading, type EngineStep, type EngineTable } from "../../vllm/parser-engine.ts";
 import { byVersion } from "../../vllm/vllm-reading.ts";
 
 const invocation: Readonly<Record<string, EngineStep>> = {

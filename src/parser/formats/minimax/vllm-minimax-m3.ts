@@ -1,10 +1,8 @@
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import { typesOfSchema } from "../../shared/schema/schema-type.ts";
 import { minimaxNamespace } from "./minimax-m3-elements.ts";
-import type { EngineStep } from "../../vllm/parser-engine.ts";
-import { engineReading } from "../../vllm/parser-engine.ts";
+import { engineReading, type EngineStep } from "../../vllm/parser-engine.ts";
 import { coerceToSchema } from "../../vllm/schema-coercion.ts";
 import { sinceVllm033 } from "../../vllm/vllm-reading.ts";
 import { skipPythonSpace } from "../../shared/text/skip-characters.ts";

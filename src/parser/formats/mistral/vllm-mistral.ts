@@ -1,14 +1,18 @@
 import { decodePythonJsonAt, parsePythonJson } from "../../../python/json/json-parse.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyValue } from "../../../python/value.ts";
 import type { EngineReading } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { engineReading } from "../../vllm/parser-engine.ts";
-import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { asName, byVersion, vllmReading } from "../../vllm/vllm-reading.ts";
+import {
+  asName,
+  byVersion,
+  vllmReading,
+  type VllmCall,
+  type VllmExtraction,
+} from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 
 const marker = "[TOOL_CALLS]";
@@ -61,11 +65,7 @@ function innermostList(text: string): string {
   return start === -1 ? "" : text.slice(start, end);
 }
 
-/**
- * Reads the entries of a list.
- *
- * @throws PythonError if an entry is not an object with a name.
- */
+/** Reads the entries of a list. @throws PythonError if an entry is not an object with a name. */
 function readEntries(entries: PyValue): VllmCall[] {
   if (!isPyList(entries)) throw new PythonError("TypeError", "the calls are not a list");
   return entries.map((entry) => {

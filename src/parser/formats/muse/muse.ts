@@ -1,11 +1,14 @@
-import { readMuseArguments } from "./muse-channels.ts";
+import {
+  readMuseArguments,
+  holdsMuseCall,
+  muse as markers,
+  splitMuseTurn,
+} from "./muse-channels.ts";
 import type { Block } from "../../attempt.ts";
 import { findAttributeTag } from "../../shared/tags/attribute-tags.ts";
 import { isSince } from "../../engine-version.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
-import { holdsMuseCall, muse as markers, splitMuseTurn } from "./muse-channels.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";

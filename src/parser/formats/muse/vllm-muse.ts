@@ -1,17 +1,13 @@
-import { readMuseArguments } from "./muse-channels.ts";
+import { readMuseArguments, holdsMuseCall, muse as markers } from "./muse-channels.ts";
 import { PythonError } from "../../../python/python-error.ts";
-import type { PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyValue } from "../../../python/value.ts";
 import { toolParameters } from "../../../message.ts";
 import { findAttributeTag } from "../../shared/tags/attribute-tags.ts";
-import { holdsMuseCall, muse as markers } from "./muse-channels.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import type { EngineReading } from "../../grammar.ts";
-import type { MuseMessage } from "./muse-messages.ts";
-import { iterateMuseMessages } from "./muse-messages.ts";
-import type { VllmCall } from "../../vllm/vllm-reading.ts";
-import { sinceVllm033, vllmReading } from "../../vllm/vllm-reading.ts";
+import { iterateMuseMessages, type MuseMessage } from "./muse-messages.ts";
+import { sinceVllm033, vllmReading, type VllmCall } from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 import { findByHead } from "../../shared/tags/between-tags.ts";
@@ -79,11 +75,7 @@ function contentOf(
   return text.includes(markers.message) ? "" : text;
 }
 
-/**
- * Reads the calls.
- *
- * @throws PythonError if the engine raises, which leaves the text unchanged.
- */
+/** Reads the calls. @throws PythonError if the engine raises, which leaves the text unchanged. */
 function readCalls(
   text: string,
   messages: readonly MuseMessage[],

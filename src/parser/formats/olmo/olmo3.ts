@@ -7,8 +7,7 @@ import type { Frame } from "../../shared/tags/tag-blocks.ts";
 import type { Block } from "../../attempt.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { readVllmPythonCalls, vllmArguments } from "../../vllm/python-calls.ts";
-import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { vllmReading, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 
 const open = "<function_calls>";

@@ -3,8 +3,7 @@ import { isPyList } from "../../../python/value.ts";
 import { defineParser } from "../../grammar.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { callOfEntry } from "../../vllm/json-entry.ts";
-import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { vllmReading, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { holdsAll } from "../../tool-call-stream.ts";
 
 const open = "functools";

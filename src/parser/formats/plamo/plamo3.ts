@@ -1,13 +1,10 @@
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineReading } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineReading } from "../../grammar.ts";
 import { readJson } from "../../shared/json/json-payload.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed } from "../../shared/tags/tag-blocks.ts";
+import { malformed, invalidJson, type Frame } from "../../shared/tags/tag-blocks.ts";
 import { engineReading } from "../../vllm/parser-engine.ts";
 import { sinceVllm033 } from "../../vllm/vllm-reading.ts";
-import { invalidJson } from "../../shared/tags/tag-blocks.ts";
 
 const opening = (part: string): string => `<|plamo:begin_${part}:plamo|>`;
 const closing = (part: string): string => `<|plamo:end_${part}:plamo|>`;

@@ -4,17 +4,18 @@ import type { PyValue } from "../../../python/value.ts";
 import { toolParameters } from "../../../message.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
+import {
+  evaluatePythonLiteral,
+  requireJson,
+  jsonLiteral,
+} from "../../shared/python/python-literal.ts";
 import { unicodePattern } from "../../shared/text/python-pattern.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
 import { findArgPairs } from "../../shared/tags/arg-pairs.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
-import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { vllmReading, type VllmCall, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 import { requireDict } from "../../shared/schema/require-dict.ts";
-import { requireJson } from "../../shared/python/python-literal.ts";
-import { jsonLiteral } from "../../shared/python/python-literal.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";

@@ -1,18 +1,15 @@
 import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { Block, Diagnostic } from "../../attempt.ts";
-import { isSince } from "../../engine-version.ts";
-import type { SglangVersion } from "../../engine-version.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { isSince, type SglangVersion } from "../../engine-version.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { argumentsOfEntry, parseBaseJson } from "../../sglang/base-json.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
-import type { SglangDetector } from "../../sglang/sglang-reading.ts";
-import { sglangReading } from "../../sglang/sglang-reading.ts";
+import { sglangReading, type SglangDetector } from "../../sglang/sglang-reading.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
 
 /**

@@ -2,22 +2,23 @@ import { parsePythonJson } from "../../../python/json/json-parse.ts";
 import { pythonLower } from "../../../python/text/lower.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import { unescapeHtml } from "../../../python/text/html-unescape.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { sglangParameters } from "../../sglang/sglang-parameters.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { PythonLiteral } from "../../shared/python/python-literal.ts";
-import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
-import { parsePythonInt } from "../../shared/python/python-number.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed } from "../../shared/tags/tag-blocks.ts";
+import {
+  evaluatePythonLiteral,
+  jsonLiteral,
+  requireJson,
+  type PythonLiteral,
+} from "../../shared/python/python-literal.ts";
+import { parsePythonInt, parsePythonNumber } from "../../shared/python/python-number.ts";
+import { malformed, type Frame } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
-import { forwardsUnknown } from "../../sglang/base-json.ts";
+import { forwardsUnknown, callsNamed } from "../../sglang/base-json.ts";
 import {
   booleanTypes,
   floatPattern,
@@ -28,11 +29,7 @@ import {
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { findNamedTexts } from "../../shared/tags/named-texts.ts";
 import { vllmMimo } from "./vllm-qwen3-coder.ts";
-import { callsNamed } from "../../sglang/base-json.ts";
 import { findClosed } from "../../shared/tags/between-tags.ts";
-import { jsonLiteral } from "../../shared/python/python-literal.ts";
-import { parsePythonNumber } from "../../shared/python/python-number.ts";
-import { requireJson } from "../../shared/python/python-literal.ts";
 
 const open = "<tool_call>";
 const close = "</tool_call>";

@@ -3,14 +3,15 @@ import { pythonLower } from "../../../python/text/lower.ts";
 import { PythonError } from "../../../python/python-error.ts";
 import { pythonStr } from "../../../python/text/str.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
-import type { SglangVersion } from "../../engine-version.ts";
-import { isSince } from "../../engine-version.ts";
+import { isPyDict, type PyValue } from "../../../python/value.ts";
+import { isSince, type SglangVersion } from "../../engine-version.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { PythonLiteral } from "../../shared/python/python-literal.ts";
-import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
+import {
+  evaluatePythonLiteral,
+  jsonLiteral,
+  type PythonLiteral,
+} from "../../shared/python/python-literal.ts";
 import {
   parsePythonFloat,
   parsePythonInt,
@@ -18,7 +19,6 @@ import {
 } from "../../shared/python/python-number.ts";
 import { inferSchemaType } from "../../shared/schema/schema-type.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
-import { jsonLiteral } from "../../shared/python/python-literal.ts";
 
 /** Names of types that keep the text unchanged. */
 export const textTypes: ReadonlySet<string> = new Set(

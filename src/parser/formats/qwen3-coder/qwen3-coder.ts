@@ -1,25 +1,23 @@
-import type { TagFormat } from "../../shared/tags/tag-blocks.ts";
-import type { PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { malformed, unclosed, type TagFormat, type Frame } from "../../shared/tags/tag-blocks.ts";
+import { isPyDict, type PyValue } from "../../../python/value.ts";
 import type { Block, Diagnostic } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { sglangParameters } from "../../sglang/sglang-parameters.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed, unclosed } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";
-import { betweenTags } from "../../shared/tags/between-tags.ts";
+import {
+  betweenTags,
+  findOpened,
+  divideSpan,
+  type TagText,
+} from "../../shared/tags/between-tags.ts";
 import { convertQwen3CoderValue } from "./qwen3-coder-value.ts";
 import { isSince } from "../../engine-version.ts";
 import { sglangVersion } from "../../sglang/sglang-version.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmQwen3Coder } from "./vllm-qwen3-coder.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
-import { findOpened } from "../../shared/tags/between-tags.ts";
-import { divideSpan } from "../../shared/tags/between-tags.ts";
-import type { TagText } from "../../shared/tags/between-tags.ts";
 import { requireJson } from "../../shared/python/python-literal.ts";
 
 const open = "<tool_call>";

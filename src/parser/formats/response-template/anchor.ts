@@ -1,5 +1,4 @@
-import type { PyDict } from "../../../python/value.ts";
-import { isPyList } from "../../../python/value.ts";
+import { isPyList, type PyDict } from "../../../python/value.ts";
 import { readPythonRegex } from "./python-regex.ts";
 import { templateProblem } from "./template-problem.ts";
 import { searchLiterals, searchPattern, type TemplateSearch } from "./template-search.ts";

@@ -4,8 +4,7 @@ import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { malformed, unclosed } from "../../shared/tags/tag-blocks.ts";
 import type { ResponseTemplate } from "./response-template.ts";
-import type { RegionCall } from "./sglang-calls.ts";
-import { readRegion, walkCalls } from "./sglang-calls.ts";
+import { readRegion, walkCalls, type RegionCall } from "./sglang-calls.ts";
 import type { Region } from "./walk-regions.ts";
 import { walkTurn } from "./vllm-calls.ts";
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../errors.ts";
-import type { PlainJson, PyDict } from "../../../python/value.ts";
-import { toPyValue } from "../../../python/value.ts";
+import { toPyValue, type PlainJson, type PyDict } from "../../../python/value.ts";
 import { toolsFromOpenAi } from "../../../message.ts";
 import { findReasoningParser } from "../../reasoning/registry.ts";
 import { findToolCallParser } from "../../registry.ts";

@@ -1,12 +1,9 @@
 import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
 import type { Dialect } from "../../tool-call-parser.ts";
 import { pythonTruthy } from "../../../python/truthy.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
-import type { Anchor } from "./anchor.ts";
-import { compileAnchor } from "./anchor.ts";
-import type { ContentReader } from "./content.ts";
-import { compileContent } from "./content.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
+import { compileAnchor, type Anchor } from "./anchor.ts";
+import { compileContent, type ContentReader } from "./content.ts";
 import { expandLiterals } from "./literals.ts";
 import { requireDict, requireKnownKeys, templateProblem, textOf } from "./template-problem.ts";
 import { findMixedText } from "./transform.ts";

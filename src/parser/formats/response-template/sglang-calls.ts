@@ -1,5 +1,4 @@
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
 import { toolParameters } from "../../../message.ts";
 import type { EngineResult } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
@@ -10,8 +9,7 @@ import { coerceCalls } from "./coerce-arguments.ts";
 import type { ResponseTemplate, TemplateField } from "./response-template.ts";
 import { applyTransform } from "./transform.ts";
 import { typeProperties } from "./typed-parameters.ts";
-import type { Region, Walk } from "./walk-regions.ts";
-import { walkRegions } from "./walk-regions.ts";
+import { walkRegions, type Region, type Walk } from "./walk-regions.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 
 /** The field that takes the text outside the calls. */

@@ -1,8 +1,7 @@
 import { UsageError } from "../../../errors.ts";
 import type { PyDict } from "../../../python/value.ts";
 import type { Dialect } from "../../tool-call-parser.ts";
-import type { ResponseTemplate } from "./response-template.ts";
-import { loadResponseTemplate } from "./response-template.ts";
+import { loadResponseTemplate, type ResponseTemplate } from "./response-template.ts";
 
 const loaded = new WeakMap<PyDict, Map<Dialect, ResponseTemplate>>();
 

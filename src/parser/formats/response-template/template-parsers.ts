@@ -1,8 +1,6 @@
 import { UsageError } from "../../../errors.ts";
-import type { PyDict } from "../../../python/value.ts";
-import { toPyValue } from "../../../python/value.ts";
-import type { Grammar } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { toPyValue, type PyDict } from "../../../python/value.ts";
+import { defineParser, type Grammar } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { beamTemplate } from "./beam-template.ts";
 import { findTemplateBlocks } from "./blocks.ts";

@@ -1,6 +1,5 @@
 import { UsageError } from "../../../errors.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
 
 /** The error for a response template that cannot be used. */
 export function templateProblem(what: string): UsageError {

@@ -1,10 +1,8 @@
-import type { PyDict } from "../../../python/value.ts";
-import { toPyValue } from "../../../python/value.ts";
+import { toPyValue, type PyDict } from "../../../python/value.ts";
 import { beamTemplate } from "./beam-template.ts";
 import { templateOfModel } from "./template-of-model.ts";
 import { walkTurn } from "./vllm-calls.ts";
-import type { ReasoningContext } from "../../reasoning/define-reasoning.ts";
-import { defineReasoning } from "../../reasoning/define-reasoning.ts";
+import { defineReasoning, type ReasoningContext } from "../../reasoning/define-reasoning.ts";
 import type { ReasoningResult } from "../../reasoning/reasoning-parser.ts";
 
 /**

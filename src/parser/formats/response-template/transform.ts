@@ -1,6 +1,5 @@
 import { PythonError, PythonValueError } from "../../../python/python-error.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
 import { regexWordClass } from "../../../pattern/read-pattern.ts";
 
 const path = `[${regexWordClass}]+(?:\\.[${regexWordClass}]+)*`;

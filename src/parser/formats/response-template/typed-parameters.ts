@@ -1,6 +1,5 @@
 import { withinSteps, type StepBudget } from "../../../pattern/step-budget.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
 
 const jsonTypes = ["string", "number", "integer", "boolean", "array", "object", "null"] as const;
 

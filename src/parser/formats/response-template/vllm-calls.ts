@@ -1,6 +1,5 @@
 import { PythonValueError } from "../../../python/python-error.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
 import { toolParameters } from "../../../message.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
@@ -8,8 +7,7 @@ import type { VllmCall, VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { coerceCalls } from "./coerce-arguments.ts";
 import type { ResponseTemplate, TemplateField } from "./response-template.ts";
 import { applyTransform } from "./transform.ts";
-import type { Region, Walk } from "./walk-regions.ts";
-import { walkRegions } from "./walk-regions.ts";
+import { walkRegions, type Region, type Walk } from "./walk-regions.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 
 const answer: TemplateField = {

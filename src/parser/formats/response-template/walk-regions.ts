@@ -1,6 +1,5 @@
 import { holdBackLength } from "../../hold-back.ts";
-import type { AnchorMatch } from "./anchor.ts";
-import { AnchorSearch } from "./anchor.ts";
+import { AnchorSearch, type AnchorMatch } from "./anchor.ts";
 import type { TemplateField } from "./response-template.ts";
 
 /** A part of the text that belongs to one field. */

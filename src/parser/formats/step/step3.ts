@@ -3,22 +3,21 @@ import { pythonTruthy } from "../../../python/truthy.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { PyDict, PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
-import type { EngineResult } from "../../grammar.ts";
-import { defineParser } from "../../grammar.ts";
+import { defineParser, type EngineResult } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { sglangParameters } from "../../sglang/sglang-parameters.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import type { PythonLiteral } from "../../shared/python/python-literal.ts";
-import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";
-import type { Frame } from "../../shared/tags/tag-blocks.ts";
-import { malformed } from "../../shared/tags/tag-blocks.ts";
-import { forwardsUnknown } from "../../sglang/base-json.ts";
+import {
+  evaluatePythonLiteral,
+  requireJson,
+  type PythonLiteral,
+} from "../../shared/python/python-literal.ts";
+import { malformed, type Frame } from "../../shared/tags/tag-blocks.ts";
+import { forwardsUnknown, callsNamed } from "../../sglang/base-json.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import { vllmStep3 } from "./vllm-step3.ts";
-import { callsNamed } from "../../sglang/base-json.ts";
 import { requireDict } from "../../shared/schema/require-dict.ts";
-import { requireJson } from "../../shared/python/python-literal.ts";
 
 const sectionOpen = "<｜tool_calls_begin｜>";
 const sectionClose = "<｜tool_calls_end｜>";

@@ -53,11 +53,7 @@ export class Step3p5Argument {
     return converted === undefined ? this.#writeValue(data) : this.#writeConverted(converted);
   }
 
-  /**
-   * Checks the final value.
-   *
-   * @throws PythonError `OverflowError` for an infinite number.
-   */
+  /** Checks the final value. @throws PythonError `OverflowError` for an infinite number. */
   check(): void {
     if (!this.#isPlain && !this.#isNull()) this.#convert();
   }

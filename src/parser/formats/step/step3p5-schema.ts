@@ -1,8 +1,6 @@
 import { PythonError } from "../../../python/python-error.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
-import type { ToolDefinition } from "../../../message.ts";
-import { toolParameters } from "../../../message.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
+import { toolParameters, type ToolDefinition } from "../../../message.ts";
 import type { ParseContext } from "../../parse-context.ts";
 
 /** The names of types that are written as JSON strings. */

@@ -3,8 +3,7 @@ import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { Step3p5Calls } from "./step3p5-calls.ts";
 import { escapeXml, repairStep3p5Tags, writeStep3p5Tags } from "./step3p5-markup.ts";
-import type { VllmExtraction } from "../../vllm/vllm-reading.ts";
-import { vllmReading } from "../../vllm/vllm-reading.ts";
+import { vllmReading, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 
 const callOpen = "<tool_call>";
 const callClose = "</tool_call>";

@@ -1,5 +1,4 @@
-import type { PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyValue } from "../../../python/value.ts";
 
 /** True if the value contains neither NaN nor an infinity, at any depth. */
 export function isFiniteJson(value: PyValue): boolean {

@@ -1,7 +1,6 @@
 import { decodePythonJsonAt, parsePythonJson } from "../../../python/json/json-parse.ts";
 import { PythonError } from "../../../python/python-error.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
 import type { Block, Diagnostic } from "../../attempt.ts";
 import { skipCharacters } from "../text/skip-characters.ts";
 import { divideSpan } from "../tags/between-tags.ts";

@@ -1,11 +1,15 @@
 import { pythonLstrip, pythonRstrip } from "../../../python/text/strip.ts";
 import type { Block, Diagnostic } from "../../attempt.ts";
-import type { CallFields, JsonReading } from "./json-payload.ts";
-import { blocksOfPayload, mayBeginJson, readJson, readJsonPrefix } from "./json-payload.ts";
+import {
+  blocksOfPayload,
+  mayBeginJson,
+  readJson,
+  readJsonPrefix,
+  type CallFields,
+  type JsonReading,
+} from "./json-payload.ts";
 import { indexesOf } from "../text/indexes-of.ts";
-import type { Frame } from "../tags/tag-blocks.ts";
-import { markerOnly, unclosed } from "../tags/tag-blocks.ts";
-import { invalidJson } from "../tags/tag-blocks.ts";
+import { markerOnly, unclosed, invalidJson, type Frame } from "../tags/tag-blocks.ts";
 
 /** A format with JSON between an opening and a closing tag. */
 export interface JsonTagFormat extends CallFields {

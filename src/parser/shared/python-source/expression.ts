@@ -1,7 +1,6 @@
 import { PythonError } from "../../../python/python-error.ts";
 import type { PyValue } from "../../../python/value.ts";
-import type { Token } from "./tokens.ts";
-import { keywords, readNumber, TokenReader } from "./tokens.ts";
+import { keywords, readNumber, TokenReader, type Token } from "./tokens.ts";
 import { syntaxError } from "./syntax-error.ts";
 
 /** A Python expression, with the details that its readers need. */

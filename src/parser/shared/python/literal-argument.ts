@@ -1,6 +1,5 @@
 import { PythonError, PythonValueError } from "../../../python/python-error.ts";
-import type { PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyValue } from "../../../python/value.ts";
 import { toJsonKey } from "./python-literal.ts";
 import type { DictEntry, Expression } from "../python-source/expression.ts";
 

@@ -1,5 +1,4 @@
-import type { PythonExceptionName } from "../../../python/python-error.ts";
-import { PythonError } from "../../../python/python-error.ts";
+import { PythonError, type PythonExceptionName } from "../../../python/python-error.ts";
 
 /**
  * Python's `try: … except …: None`. Returns the value of `read()`, or `undefined` if it raises one

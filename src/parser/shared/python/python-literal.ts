@@ -1,9 +1,7 @@
 import { PythonError } from "../../../python/python-error.ts";
-import type { PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyValue } from "../../../python/value.ts";
 import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
-import type { DictEntry, Expression } from "../python-source/expression.ts";
-import { parseExpression } from "../python-source/expression.ts";
+import { parseExpression, type DictEntry, type Expression } from "../python-source/expression.ts";
 
 /** The value of a literal. */
 export interface PythonLiteral {

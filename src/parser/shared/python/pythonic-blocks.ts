@@ -2,10 +2,8 @@ import type { PyValue } from "../../../python/value.ts";
 import type { Block } from "../../attempt.ts";
 import { indexesOf } from "../text/indexes-of.ts";
 import { catchPython } from "./python-catch.ts";
-import type { ArgumentRules } from "./pythonic-argument.ts";
-import { readPythonicArgument } from "./pythonic-argument.ts";
-import type { Expression } from "../python-source/expression.ts";
-import { parseExpression } from "../python-source/expression.ts";
+import { readPythonicArgument, type ArgumentRules } from "./pythonic-argument.ts";
+import { parseExpression, type Expression } from "../python-source/expression.ts";
 import { malformed, unclosed } from "../tags/tag-blocks.ts";
 import { divideSpan } from "../tags/between-tags.ts";
 

@@ -1,6 +1,12 @@
 import { isPythonSpace } from "../../../python/text/white-space.ts";
-import { compileLinear, optional, repeat, repeatOnce, sequence } from "../text/linear-pattern.ts";
-import type { Pattern } from "../text/linear-pattern.ts";
+import {
+  compileLinear,
+  optional,
+  repeat,
+  repeatOnce,
+  sequence,
+  type Pattern,
+} from "../text/linear-pattern.ts";
 
 const any: Pattern = { type: "any" };
 const space: Pattern = { type: "one", accepts: isPythonSpace };

@@ -1,10 +1,8 @@
-import type { SglangVersion } from "../../engine-version.ts";
-import { isSince } from "../../engine-version.ts";
+import { isSince, type SglangVersion } from "../../engine-version.ts";
 import { pythonEquals } from "../../../python/equals.ts";
 import { pythonTruthy } from "../../../python/truthy.ts";
 import { pythonTypeName } from "../../../python/type-name.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
-import { isPyDict, isPyList } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
 
 /** JSON Schema's name for the type of a value. */
 export function schemaTypeOf(value: PyValue): string {

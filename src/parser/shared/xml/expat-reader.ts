@@ -1,5 +1,4 @@
 import { PythonError } from "../../../python/python-error.ts";
-import type { XmlToken } from "./xml-tokens.ts";
 import {
   readComment,
   readEndTag,
@@ -7,6 +6,7 @@ import {
   readReference,
   readStartTag,
   skipXmlSpace,
+  type XmlToken,
 } from "./xml-tokens.ts";
 
 /** The callbacks for the parts of a document. */

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { XmlElement } from "./xml-element.ts";
-import { parseXmlElement } from "./xml-element.ts";
+import { parseXmlElement, type XmlElement } from "./xml-element.ts";
 
 type Simple = readonly [tag: string, text: string, children: readonly Simple[]];
 

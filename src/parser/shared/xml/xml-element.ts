@@ -1,5 +1,4 @@
-import type { XmlHandlers } from "./expat-reader.ts";
-import { ExpatReader } from "./expat-reader.ts";
+import { ExpatReader, type XmlHandlers } from "./expat-reader.ts";
 
 /** An XML element, with the details that its readers need. */
 export interface XmlElement {
