@@ -27,7 +27,7 @@ function detect(text: string, context: ParseContext): EngineResult {
   });
   if (matches.length === 0) return { normalText: text, calls: [] };
   const calls = matches.map(({ name, body }): CompatCall => {
-    const argumentsText = writeJson(parseGemmaArguments(body));
+    const argumentsText = writeJson(parseGemmaArguments(body, "sglang"));
     return { name, argumentsText, toolIndex: context.toolPositions.get(name) ?? -1 };
   });
   return { normalText: text.slice(0, text.indexOf(open)), calls };
@@ -46,7 +46,7 @@ function readBlock({ span, inner }: Frame): Block[] {
   const call = splitCall(inner);
   if (call === undefined) return [{ span, problem: malformed("expected call:name{…}") }];
   const { name, body, closed } = call;
-  const argumentValue = catchPython(() => parseGemmaArguments(body));
+  const argumentValue = catchPython(() => parseGemmaArguments(body, "sglang"));
   if (argumentValue === undefined) {
     return [{ span, name, problem: malformed("the arguments cannot be read") }];
   }

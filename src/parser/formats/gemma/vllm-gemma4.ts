@@ -1,7 +1,7 @@
 import { pythonStrip } from "../../../python/text/strip.ts";
 import type { EngineReading } from "../../grammar.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
-import { parseVllmGemmaArguments } from "./vllm-gemma4-arguments.ts";
+import { parseGemmaArguments } from "./gemma4-arguments.ts";
 import { engineReading, type EngineState } from "../../vllm/parser-engine.ts";
 import { byVersion } from "../../vllm/vllm-reading.ts";
 
@@ -46,7 +46,7 @@ function gemmaReading({ openers, braces, endsNames, dropCloser }: GemmaFormat): 
     prepare: openChannel,
     // The engine waits for the rest of the heading and then drops the text.
     losesContent: (reasoning) => reasoning !== thought && thought.startsWith(reasoning),
-    convertArguments: (body) => parseVllmGemmaArguments(dropCloser(pythonStrip(body))),
+    convertArguments: (body) => parseGemmaArguments(dropCloser(pythonStrip(body)), "vllm"),
   });
 }
 
