@@ -1,20 +1,22 @@
-// Compares our parsers with those of a released SGLang or vLLM, one-shot, on generated texts.
+// Compares the parsers with those of a released SGLang or vLLM, one-shot, on generated texts.
 //
 //   python3 -m venv V && V/bin/pip install pydantic orjson partial-json-parser regex msgspec
 //   V/bin/pip download --no-deps sglang==0.5.23 && unzip -q -d F sglang-*.whl
 //   node scripts/compare-parsers/compare.mjs --dialect sglang --release 0.5.23 --folder F --python V/bin/python
 //
-// For vLLM besides: V/bin/pip install cohere_melody==0.15.3 oss-harmony==0.0.11; and where the latter cannot
-// download its vocabulary, TIKTOKEN_ENCODINGS_BASE names a folder with o200k_base.tiktoken.
+// vLLM also needs: V/bin/pip install cohere_melody==0.15.3 oss-harmony==0.0.11. If oss-harmony cannot
+// download its vocabulary, set TIKTOKEN_ENCODINGS_BASE to a folder with o200k_base.tiktoken.
 //
-// When an engine is released: unpack its wheel, run this with the newest --release that we know, and
-// read what differs, parser by parser (--parser NAME --show 20). What changed gets an epoch in
-// src/parser/engine-version.ts; a name that `--names` lists as missing gets a grammar file, a sample in
-// test/parser/samples.ts, and goldens (--record FILE writes texts and what the original made of them).
+// When an engine is released:
+// 1. Unpack its wheel, and run this script with the newest --release that the parsers support.
+// 2. Read the differences, parser by parser (--parser NAME --show 20).
+// 3. Add an entry to src/parser/engine-version.ts, and change the families that differ.
+// 4. Add a family for each name that `--names` lists as missing; docs/parsers.md shows how.
+// 5. Record texts with the results of the original (--record FILE) in test/parser/recorded/.
 //
-// Options: --count texts (20000), --seed (1), --kind tools|reasoning, --parser names with commas (all), --show (3),
-// --vectors folder with recorded *-parsers-sglang.jsonl.gz to begin from, --names, --record file.
-// Ends with status 1 where something differs that known-differences.json does not explain.
+// Options: --count texts (20000), --seed (1), --kind tools|reasoning, --parser names with commas (all),
+// --show (3), --vectors folder with recorded *-parsers-sglang.jsonl.gz to start from, --names,
+// --record file. Ends with status 1 if a difference is not in known-differences.json.
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -53,7 +55,7 @@ const { createRandom } = await load("test/parser/random.js");
 const { callSamples, reasoningSamples } = await load("test/parser/samples.js");
 const { templateSamples } = await load("test/parser/response-templates.js");
 
-/** What the original makes of each request, in order. */
+/** Runs the original parsers on each request and returns their results, in order. */
 async function runOriginals(requests) {
   const child = spawn(
     given.python,
@@ -130,7 +132,7 @@ function sampleTexts(sample) {
   ];
 }
 
-/** Texts that the samples do not lead to, by parser. */
+/** Texts that no sample leads to, by parser. */
 const moreTexts = {
   lfm2: [
     `[search(query='sed -n '3,4p' f', count=07), ping(from=1)]`,
@@ -179,7 +181,7 @@ const moreTexts = {
     "<|channel|>final <|constrain|>json<|message|>{}<|start|>user<|message|>x<|end|><|start|>browser.open to=assistant<|channel|>commentary<|message|>y<|end|>",
     "plan<|end|>final<|message|>Hi.<|call|>x<|start|>assistant<|channel|><|message|>y",
   ],
-  // Reasoning parsers whose texts are not recorded.
+  // Reasoning parsers without recorded texts.
   ling3: [
     "<think>plan</think>answer",
     "<think>plan<tool_call>f</tool_call>",
@@ -236,7 +238,7 @@ function makeRequests(kind, parsers) {
     const other = () => random.pick(random.below(8) === 0 ? everything : own).text;
     const text = mutate(seed.text, random, other);
     const name = namesOf(parser).find((candidate) => theirs.includes(candidate));
-    // Every second text of Mistral's is read as one whose tokenizer is of an older version.
+    // Every second text of Mistral is read as one of a model with an older tokenizer.
     const isOld = name === "mistral" && Math.floor(index / parsers.length) % 2 === 1;
     const lacks = isOld ? ["[ARGS]"] : [];
     const template = seed.template === undefined ? {} : { template: templateOf(seed.template) };
@@ -244,7 +246,7 @@ function makeRequests(kind, parsers) {
   });
 }
 
-/** Of the samples' texts; SGLang has Beam's built in. */
+/** The response template of a sample. SGLang has Beam's built in. */
 function ownTemplate({ name }) {
   const hasOne = name === "beam" && given.dialect === "sglang";
   return templatesOf({ name }).length === 0 || hasOne ? {} : { template: "beam" };
@@ -262,7 +264,7 @@ const templateOf = (name) => templateSamples[name].template;
 const nameOf = (template) =>
   Object.keys(templateSamples).find((name) => templateOf(name) === template);
 
-/** One object a template, so that it is read once. */
+/** One object for each template, so that each template is read once. */
 const readTemplates = new Map();
 
 function readTemplate(template) {
@@ -272,7 +274,7 @@ function readTemplate(template) {
   return { responseTemplate: read };
 }
 
-/** The special tokens that tell the formats of one parser apart. */
+/** The special tokens that decide between the formats of one parser. */
 const vocabulary = ["[TOOL_CALLS]", "[ARGS]", "[THINK]"];
 
 function runOurs({ kind, parser, text, tools, lacks, template }, parsers) {
@@ -324,7 +326,7 @@ const offered = all.filter(
 );
 const ownNames = offered.flatMap(namesOf);
 const missing = theirs.filter((name) => !ownNames.includes(name));
-console.log(`${offered.length} parsers compared; not here: ${missing.join(", ") || "none"}`);
+console.log(`${offered.length} parsers compared; missing here: ${missing.join(", ") || "none"}`);
 if (given.names) process.exit(0);
 
 const parsers = offered.filter(
@@ -335,7 +337,7 @@ const parsers = offered.filter(
 const requests = makeRequests(given.kind, parsers);
 const results = await runOriginals(requests);
 if (given.record !== undefined) {
-  // The tools are those of all texts; a recording is made without --vectors.
+  // All texts use the same tools; a recording is made without --vectors.
   const { dialect, release } = given;
   const rows = requests.map(({ parser, text, lacks, template }, index) => ({
     parser,

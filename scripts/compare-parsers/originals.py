@@ -59,15 +59,15 @@ class StandInModule(types.ModuleType):
 
 
 class StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """The last finder: what nobody else finds is replaced."""
+    """The last finder: replaces every module that no other finder has found."""
 
     def find_spec(self, name, path=None, target=None):
         parent = sys.modules.get(name.rpartition(".")[0])
         is_own = name.split(".")[0] == dialect
         if name in ABSENT:
-            return None  # Parsers choose another way where it is missing, as it is by default.
+            return None  # Parsers have a fallback for this package, which is not installed by default.
         if parent is not None and not is_own and not isinstance(parent, StandInModule):
-            return None  # A part that a real package lacks.
+            return None  # A module that the real package does not have.
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec):
@@ -78,7 +78,7 @@ class StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def bare_package(name):
-    """A package of the wheel whose own `__init__` is not run."""
+    """A package of the wheel without running its `__init__`."""
     module = types.ModuleType(name)
     module.__path__ = [f"{folder}/{name.replace('.', '/')}"]
     sys.modules[name] = module
@@ -121,7 +121,7 @@ def run_sglang():
         return [Tool(**tool) for tool in request.get("tools") or []]
 
     def tokenizer_of(request):
-        """A tokenizer that has nothing but the model's response template."""
+        """A tokenizer with only the model's response template."""
         if "template" not in request:
             return None
         return types.SimpleNamespace(response_template=request["template"])
@@ -135,7 +135,7 @@ def run_sglang():
         return {"normal": normal, "calls": [[c.name, c.parameters, c.tool_index] for c in calls]}
 
     def join_stream(results):
-        """What a client puts together from a stream: calls by their index."""
+        """Joins a stream as a client does: calls by their index."""
         texts, joined = [], {}
         for normal, calls in results:
             texts.append(normal or "")
@@ -243,7 +243,7 @@ def run_vllm():
     stand_in("mistral_common.tokens.tokenizers.base", SpecialTokens=SimpleNamespace(
         **{name: SimpleNamespace(value=token) for name, token in special.items()}))
     class Logger(logging.Logger):
-        """vLLM's loggers say some things only once; here they say nothing."""
+        """A silent logger with vLLM's methods."""
 
         warning_once = info_once = debug_once = logging.Logger.debug
 
@@ -252,7 +252,7 @@ def run_vllm():
              VLLM_TOOL_PARSE_REGEX_TIMEOUT_SECONDS=1)
 
     class Vocabulary(dict):
-        """Every token is in it; its id is made of its text."""
+        """A vocabulary that contains every token, with an id derived from its text."""
 
         lacks = ()
 
@@ -298,7 +298,7 @@ def run_vllm():
     registered = package._TOOL_PARSERS_TO_REGISTER
 
     def run_template(tool_parser, tools, chat, request):
-        """As vLLM serves where no reasoning parser is chosen."""
+        """Serves as vLLM does without a reasoning parser."""
         chosen = type(tool_parser).unified_parser_cls()
         parser = type("ToolsOnly", (chosen,), {"reasoning_parser_cls": None})(Tokenizer(), tools)
         _, content, calls = parser.parse(request["text"], chat, enable_auto_tools=True)
@@ -306,7 +306,7 @@ def run_vllm():
         return {"normal": content or "", "calls": found}
 
     def run_cohere(request):
-        """What vllm/parser/cohere_command.py hands on, from the package that it leaves the work to."""
+        """Returns what vllm/parser/cohere_command.py returns, from the package that it calls."""
         from cohere_melody import PyFilter, PyFilterOptions
 
         preset = request["parser"].replace("cohere_command", "cmd")
@@ -317,7 +317,7 @@ def run_vllm():
         return {"normal": found.content or "", "calls": calls}
 
     def run_openai(request):
-        """vLLM's own parser on ids; the literals of special tokens are read as these."""
+        """Runs vLLM's own parser on ids. Literals of special tokens are read as these tokens."""
         from vllm.entrypoints.openai.parser.harmony_utils import get_encoding
         from vllm.parser.harmony import HarmonyParser
 
@@ -359,7 +359,7 @@ def run_vllm():
         ]
         return {"normal": found.content or "", "calls": calls}
 
-    # Of the reasoning parsers only those that are compared.
+    # Only the reasoning parsers that are compared.
     names = {"tools": sorted(registered), "reasoning": ["cohere_command3", "cohere_command4", "openai_gptoss"]}
 
     def run_reasoning(request):
@@ -389,7 +389,7 @@ for line in sys.stdin:
             result = runners[request["kind"]](request)
         except TimeoutError:
             result = {"raises": "Timeout"}
-        except Exception as error:  # Whatever the original raises is its answer.
+        except Exception as error:  # Any exception of the original is its result.
             result = {"raises": type(error).__name__}
             if request.get("explain"):
                 import traceback

@@ -1,10 +1,10 @@
-// Says where SGLang's streaming parsers give something else than its one-shot parsers, family by family:
-// the table in docs/parsers.md. Takes the same wheel as compare.mjs, which says how to unpack it.
+// Lists the families in which SGLang's streaming parsers differ from its one-shot parsers: the table in
+// docs/parsers.md. Needs the same wheel as compare.mjs, which says how to unpack it.
 //
 //   node scripts/compare-parsers/streams.mjs --folder F --python V/bin/python [--parser NAME]
 //
-// Texts are cut as tokens might be, into pieces of one character, of seven, and not at all; calls are compared by name and
-// arguments, text but for its white space.
+// Texts are cut as tokens may cut them: into pieces of one character, of seven, and not at all. Calls
+// are compared by name and arguments, and text without its white space.
 import { spawn } from "node:child_process";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -55,7 +55,7 @@ function reasoningTexts({ markers: [open = "<think>"], closer = "</think>" }) {
   };
 }
 
-/** One request a text for the one-shot parser, and three for the stream. */
+/** For each text, one request for the one-shot parser and three for the stream. */
 function* requestsFor(kind, parser) {
   const texts = kind === "tools" ? callTexts(parser) : reasoningTexts(parser);
   const template = parser.name === "response_template" ? { template: plainTemplate.template } : {};
@@ -68,7 +68,7 @@ function* requestsFor(kind, parser) {
   }
 }
 
-/** How texts are cut; "tokens" keeps tags and words whole, as tokens do. */
+/** The ways of cutting a text; "tokens" keeps tags and words in one piece, as tokens do. */
 const cuts = [
   ["tokens", /\]<\]minimax\[>\[|<[|｜/]?[^<>\n]{1,40}>|\[[A-Z_/]+\]| ?[\w.]+|\s+|[^]/g],
   ["1", /[^]/g],
@@ -89,7 +89,7 @@ async function runOriginals(requests) {
     .map((line) => JSON.parse(line));
 }
 
-/** What is compared of a result: indices differ between the two by design. */
+/** The compared part of a result: indices differ between the two by design. */
 function comparable({ raises, reasoning, normal, calls = [] }) {
   const named = calls.map(([name, argumentsText]) => [name, argumentsText]);
   return JSON.stringify([raises, reasoning, normal?.replaceAll(/\s+/g, " ").trim(), named]);
@@ -121,6 +121,8 @@ for (const [index, { kind, parser, what, size }] of requests.entries()) {
   }
 }
 for (const [key, differences] of found) {
-  const told = [...differences].map(([what, sizes]) => `${what} (${sizes.join(", ")})`).join("; ");
-  console.log(`${key}: ${told || "agrees"}`);
+  const listed = [...differences]
+    .map(([what, sizes]) => `${what} (${sizes.join(", ")})`)
+    .join("; ");
+  console.log(`${key}: ${listed || "agrees"}`);
 }

@@ -1,4 +1,4 @@
-import { evaluatePythonLiteral } from "../parser/python-literal.ts";
+import { evaluatePythonLiteral } from "../parser/shared/python/python-literal.ts";
 import type { Attempt } from "../parser/tool-call-parser.ts";
 import { parsePythonJson } from "../python/json/json-parse.ts";
 import { PythonError } from "../python/python-error.ts";

@@ -12,19 +12,19 @@ const tools = toolsFromOpenAi(
   "tools",
 );
 
-/** Names and arguments, few enough for the same ones to occur again and again. */
+/** Names and arguments, few enough that the same pairs occur repeatedly. */
 const pairs = fc.array(fc.tuple(fc.constantFrom(...names), fc.integer({ min: 0, max: 2 })), {
   maxLength: 6,
 });
 
-/** What each block has in the end: the first call that is left and fits decides. */
+/** The arguments that each block gets: those of the first remaining call that fits. */
 function argumentsOf(
   blocks: readonly Block[],
   calls: readonly CompatCall[],
   dialect: Dialect,
 ): (string | undefined)[] {
   const left = [...calls];
-  /** Calls to a tool that were passed over are not come back to, but for their very arguments. */
+  /** Calls to a tool that were skipped are used later only for exactly equal arguments. */
   const passed = new Map<string, number>();
   return blocks.map(({ name = "", argumentsText = "" }) => {
     const takes = (text: string): boolean => {
@@ -43,7 +43,7 @@ function argumentsOf(
   });
 }
 
-test("each reported call belongs to one block, whichever order they come in", () => {
+test("each reported call belongs to one block, in any order of the calls", () => {
   fc.assert(
     fc.property(pairs, pairs, fc.constantFrom("sglang", "vllm"), (written, reported, dialect) => {
       const blocks = written.map(([name, value], index): Block => ({

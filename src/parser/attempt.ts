@@ -1,55 +1,59 @@
-import type { PyValue } from "../python/value.ts";
-import { isPyDict } from "../python/value.ts";
-import { stringifyPythonJson } from "../python/json/json-stringify.ts";
+import { isPyDict, type PyValue } from "../python/value.ts";
 import { parsePythonJson } from "../python/json/json-parse.ts";
-import { catchPython } from "./python-catch.ts";
+import { catchPython } from "./shared/python/python-catch.ts";
 import { findReasoningSpans } from "./reasoning-spans.ts";
 import { findSchemaMismatches } from "./schema-mismatch.ts";
-import type { ParseContext } from "./parse-context.ts";
-import { schemaOfTool } from "./parse-context.ts";
+import { schemaOfTool, type ParseContext } from "./parse-context.ts";
 import type { Attempt, AttemptStatus, CompatCall, CompatResult } from "./tool-call-parser.ts";
+import { writeJson } from "./shared/json/write-json.ts";
 
-/** Something to say about an attempt. */
+/** A finding about an attempt. */
 export interface Diagnostic {
   readonly status: AttemptStatus;
   readonly detail: string;
 }
 
-/** A block of the text that calls a tool or tries to, as a grammar finds it. */
+/** A part of the text that calls a tool or tries to, as a grammar finds it. */
 export interface Block {
   /** UTF-16 code units, end exclusive. Blocks never overlap. */
   readonly span: readonly [start: number, end: number];
-  /** Why the block is not a well-formed call of this format; absent where it is one. */
+  /**
+   * The reason why the block is not a well-formed call of this format; absent for a well-formed
+   * call.
+   */
   readonly problem?: Diagnostic;
-  /** The tool's name, where the block holds one. */
+  /** The tool's name, if the block contains one. */
   readonly name?: string;
-  /** The arguments, where they can be read. */
+  /** The arguments, if they can be read. */
   readonly argumentValue?: PyValue;
-  /** The arguments as the engine would hand them on, where they are not the JSON of the value. */
+  /** The arguments as the engine reports them, if they differ from the JSON of `argumentValue`. */
   readonly argumentsText?: string;
   /** The id that the model gave the call. */
   readonly id?: string;
-  /** Further things that the grammar has seen. */
+  /** Further findings of the grammar. */
   readonly notes?: readonly Diagnostic[];
 }
 
-/** What the attempts of a turn are judged against. */
+/** The facts about a turn that its attempts are judged by. */
 interface TurnFacts {
   readonly text: string;
   readonly context: ParseContext;
   readonly compat: CompatResult;
-  /** Whether calls inside the reasoning count. */
+  /** True if calls inside the reasoning count. */
   readonly readsReasoning: boolean;
-  /** What may follow a call and is no text; global. */
+  /**
+   * Matches text that may follow a call without being text of the answer, such as an end marker;
+   * global.
+   */
   readonly closers: RegExp | undefined;
   readonly finishReason: "stop" | "length" | undefined;
 }
 
-/** The longest list of tool names or paths that a diagnostic spells out. */
+/** The most tool names or paths that one diagnostic lists. */
 const MAX_LISTED = 20;
 
 /**
- * Judges the blocks of a turn. The first diagnostic explains a status that is not `ok`; the others
+ * Judges the blocks of a turn. The first diagnostic explains a status other than `ok`; the others
  * follow in the order of `AttemptStatus`.
  */
 export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[] {
@@ -66,9 +70,10 @@ export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[]
     const primary = judge(block, turn, inReasoning);
     const notes = block.notes === undefined ? [] : [...block.notes];
     const written = block.argumentsText ?? writeArguments(block.argumentValue);
-    const handedOn = primary === undefined ? reported.take(block.name ?? "", written) : undefined;
-    // Cohere's parser in vLLM hands no text on for a call without arguments.
-    const argumentsText = handedOn === "" ? written : (handedOn ?? written);
+    const reportedText =
+      primary === undefined ? reported.take(block.name ?? "", written) : undefined;
+    // vLLM's parser for Cohere reports an empty text for a call without arguments.
+    const argumentsText = reportedText === "" ? written : (reportedText ?? written);
     if (primary === undefined) {
       const mismatch = noteArguments(
         block.name,
@@ -79,11 +84,11 @@ export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[]
       const key = keyOf(block.name, argumentsText);
       if (seen.has(key)) notes.push(duplicate);
       seen.add(key);
-      if (handedOn === undefined) notes.push(unreported);
+      if (reportedText === undefined) notes.push(unreported);
     }
     const isCall = block.problem?.status !== "marker-only";
     if (isCall && hasTextAfter(block, blocks[index + 1], turn)) notes.push(trailingText);
-    // Runs for each call of each turn, where an object that begins with another's members is dear.
+    // This runs for each call of each turn, and spreading one object into another is slow here.
     const { status, diagnostics } = finish(primary, notes, turn);
     const raw = turn.text.slice(start, block.span[1]);
     const attempt: Writable<Attempt> = { status, diagnostics, raw, span: block.span };
@@ -118,7 +123,7 @@ const trailingText: Diagnostic = {
   detail: "text follows the call",
 };
 
-/** Why the attempt cannot be executed, or `undefined` where it can. */
+/** Returns the reason why the attempt cannot be executed, or `undefined` if it can. */
 function judge(block: Block, turn: TurnFacts, inReasoning: boolean): Diagnostic | undefined {
   if (inReasoning) {
     return { status: "in-reasoning", detail: "the call stands inside the reasoning" };
@@ -149,7 +154,7 @@ function judgeArguments(value: PyValue): Diagnostic | undefined {
       detail: "the arguments are a string that holds JSON, expected a JSON object",
     };
   }
-  return { status: "non-object-arguments", detail: "the arguments are no JSON object" };
+  return { status: "non-object-arguments", detail: "the arguments are not a JSON object" };
 }
 
 function noteArguments(
@@ -168,7 +173,7 @@ function noteArguments(
   return { status: "schema-mismatch", detail: mismatches.slice(0, MAX_LISTED).join("; ") };
 }
 
-/** In which order further diagnostics stand. */
+/** The order of further diagnostics. */
 const diagnosticOrder: readonly AttemptStatus[] = [
   "ok",
   "invalid-json",
@@ -207,13 +212,13 @@ function finish(
 
 function writeArguments(value: PyValue | undefined): string | undefined {
   if (value === undefined) return undefined;
-  return catchPython(() => stringifyPythonJson(value, { ensureAscii: false }));
+  return catchPython(() => writeJson(value));
 }
 
 /**
- * The value of the arguments that the engine hands on.
+ * The value of the arguments that the engine reports.
  *
- * @param written - As the block has them.
+ * @param written - The arguments as the block contains them.
  */
 function valueOf(
   { argumentValue }: Block,
@@ -224,14 +229,14 @@ function valueOf(
   return catchPython(() => parsePythonJson(argumentsText));
 }
 
-/** The calls that the engine reports, each of which belongs to one block. */
+/** The calls that the engine reports. Each belongs to one block. */
 class ReportedCalls {
   readonly #calls: readonly CompatCall[];
-  /** How many calls from the front are taken: most turns take them in their order. */
+  /** The count of calls taken from the front. Most turns take all calls in order. */
   #takenCount = 0;
-  /** Those that are left, from when one was wanted that was not the next. */
+  /** The remaining calls, once a call was taken out of order. */
   #rest: RemainingCalls | undefined;
-  /** Whether the engine's arguments may differ from those that the grammar reads. */
+  /** True if the engine's arguments may differ from those that the grammar reads. */
   readonly #isLoose: boolean;
 
   constructor({ compat, context }: TurnFacts) {
@@ -239,7 +244,10 @@ class ReportedCalls {
     this.#isLoose = context.dialect !== "sglang";
   }
 
-  /** The arguments of the call that the engine reports from a block; `undefined` where it does not. */
+  /**
+   * Takes the call that the engine reports for a block and returns its arguments; `undefined` if it
+   * reports none.
+   */
   take(name: string, argumentsText: string | undefined): string | undefined {
     if (this.#rest === undefined) {
       const next = this.#calls[this.#takenCount];
@@ -256,12 +264,15 @@ class ReportedCalls {
 
 /** Calls that are taken in any order. */
 class RemainingCalls {
-  /** How many calls are left, by name and arguments. */
+  /** The count of remaining calls, by name and arguments. */
   readonly #counts = new Map<string, number>();
-  /** The arguments of the calls to each tool, from the last to the first that may be left. */
+  /**
+   * The arguments of the calls to each tool, last call first. Calls that were taken by their
+   * arguments stay in the list.
+   */
   readonly #byName = new Map<string, string[]>();
 
-  /** @param takenCount - How many from the front are taken. */
+  /** @param takenCount - The count of calls already taken from the front. */
   constructor(calls: readonly CompatCall[], takenCount: number) {
     for (const { name, argumentsText } of calls.toReversed()) {
       const key = keyOf(name, argumentsText);
@@ -274,7 +285,7 @@ class RemainingCalls {
       this.take(name, argumentsText);
   }
 
-  /** Whether a call with these arguments was left. */
+  /** Takes a call with exactly these arguments; false if none remains. */
   take(name: string, argumentsText: string): boolean {
     const key = keyOf(name, argumentsText);
     const count = this.#counts.get(key) ?? 0;
@@ -282,7 +293,7 @@ class RemainingCalls {
     return count > 0;
   }
 
-  /** The arguments of the first call to the tool that is left. */
+  /** Takes the first remaining call to the tool and returns its arguments. */
   takeAny(name: string): string | undefined {
     const left = this.#byName.get(name) ?? [];
     for (let text = left.pop(); text !== undefined; text = left.pop()) {

@@ -36,20 +36,20 @@ describe("chooseParser()", () => {
     expect(chooseParser(template)).toEqual(choice);
   });
 
-  test("names what vLLM reads gpt-oss with", () => {
+  test("names vLLM's parser for gpt-oss", () => {
     const template = "<|channel|>analysis<|message|><|channel|>commentary";
     const choice = { toolCallParser: "openai", reasoningParser: "gpt-oss" };
     expect(chooseParser(template, "vllm")).toEqual(choice);
     expect(chooseParser(template)).toEqual({ ...choice, toolCallParser: "gpt-oss" });
   });
 
-  test("names what vLLM reads Qwen's format with", () => {
+  test("names vLLM's parser for Qwen's format", () => {
     const template = "{{ '<tool_call>\\n{' }}";
     expect(chooseParser(template)).toEqual({ toolCallParser: "qwen25" });
     expect(chooseParser(template, "vllm")).toEqual({ toolCallParser: "hermes" });
   });
 
-  test("tells Cohere's formats apart where vLLM does", () => {
+  test("distinguishes Cohere's formats as vLLM does", () => {
     const older = "<|START_THINKING|><|START_ACTION|><|START_RESPONSE|>";
     const newer = `${older}<|START_TEXT|>`;
     const command3 = { toolCallParser: "cohere_command3", reasoningParser: "cohere_command3" };
@@ -60,7 +60,7 @@ describe("chooseParser()", () => {
     expect(chooseParser(newer)).toEqual(command4);
   });
 
-  test("the names that it gives are known", () => {
+  test("returns known names", () => {
     const templates = [
       "[TOOL_CALLS][THINK]",
       "<minimax:tool_call><think>",

@@ -1,6 +1,6 @@
 import type { Dialect } from "./tool-call-parser.ts";
 
-/** Which parsers fit a model; a name is absent where its template does not tell. */
+/** The parsers that fit a model. A name is absent if the template does not determine it. */
 export interface ParserChoice {
   /** A name that `findToolCallParser()` knows. */
   readonly toolCallParser?: string;
@@ -8,24 +8,30 @@ export interface ParserChoice {
   readonly reasoningParser?: string;
 }
 
-/** Parsers, and whose behaviour they reproduce. */
+/** Parsers, and the engine that they reproduce. */
 export interface ParserSettings extends ParserChoice {
-  /** Default that of `servedBy` where the parser has it, and else the first that it has. */
+  /**
+   * Default: the dialect of `servedBy` if the parser has it, and otherwise the parser's first
+   * dialect.
+   */
   readonly dialect?: Dialect;
   /** The engine that samples. Default `sglang`. */
   readonly servedBy?: Dialect;
-  /** Default the dialect's newest. */
+  /** Default: the dialect's default release. */
   readonly engineVersion?: string;
 }
 
-/** A parser, and what a template must hold, and must not hold, to call for it. */
+/** A parser, and the texts that a template must contain, and must not contain, to select it. */
 interface Rule {
   readonly parser: string;
   readonly holds: readonly (string | RegExp)[];
   readonly lacks?: readonly (string | RegExp)[];
 }
 
-/** The first rule that fits decides; formats that borrow from others come before them. */
+/**
+ * The rules in the order in which they are tried. The first match decides, so formats that borrow
+ * tags from others come first.
+ */
 const toolCallRules: readonly Rule[] = [
   { parser: "apertus2509", holds: ["<|tools_prefix|>"] },
   { parser: "inkling", holds: ["<|content_invoke_tool_json|>"] },
@@ -112,7 +118,7 @@ const reasoningRules: readonly Rule[] = [
   { parser: "qwen3", holds: ["<think>"], lacks: ["<answer>", "<response>"] },
 ];
 
-/** Formats that vLLM tells apart, and SGLang does not; they come before all others. */
+/** Formats that vLLM distinguishes and SGLang does not. They are tried before all others. */
 const vllmToolCallRules: readonly Rule[] = [
   {
     parser: "cohere_command3",
@@ -129,16 +135,16 @@ const vllmReasoningRules: readonly Rule[] = [
   },
 ];
 
-/** What vLLM reads a format with that it has no parser of the same name for. */
+/** The vLLM parser for a format that vLLM has under another name. */
 const vllmParsers: Readonly<Partial<Record<string, string>>> = {
   "gpt-oss": "openai",
   qwen25: "hermes",
 };
 
 /**
- * Chooses the parsers that fit a model by the text of its chat template: the markers that the template
- * writes around tool calls and reasoning. Where none is known, or the format has no parser here, a
- * name is absent. Engines that serve the model read some formats under other names.
+ * Chooses the parsers that fit a model by the text of its chat template: by the markers that the
+ * template writes around tool calls and reasoning. A name is absent if no rule matches. The names
+ * are those of the engine that serves the model.
  */
 export function chooseParser(templateSource: string, servedBy: Dialect = "sglang"): ParserChoice {
   const isVllm = servedBy === "vllm";

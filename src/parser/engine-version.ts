@@ -2,10 +2,10 @@ import { UsageError } from "../errors.ts";
 import type { Dialect } from "./tool-call-parser.ts";
 
 /**
- * The SGLang releases whose parsers differ, oldest first. A calendar month stands for the main
- * branch of that month; `next` is `2026-08` with the fixes that were merged after it. Of Qwen 2.5's
- * parser all of them are known, of the others those since `2026-05`: an older release is read as that
- * one, but for the wrapper around all parsers.
+ * The SGLang releases that differ in their parsers, oldest first. A calendar month stands for the
+ * main branch of that month; `next` is `2026-08` with the fixes that were merged after it. Releases
+ * before `2026-05` are exact for Qwen 2.5 and for the code around all parsers; other parsers behave
+ * as in `2026-05`.
  */
 export const sglangVersions = [
   "0.4.5",
@@ -23,10 +23,10 @@ export const sglangVersions = [
 /** One of `sglangVersions`. */
 export type SglangVersion = (typeof sglangVersions)[number];
 
-/** The vLLM releases that the `vllm` dialect knows. */
+/** The vLLM releases of the `vllm` dialect. */
 export const vllmVersions = ["0.24", "0.33"] as const;
 
-/** Which release is meant where none is named. */
+/** The release of each dialect that is used if none is named. */
 export const defaultEngineVersion: Readonly<Record<Dialect, string>> = {
   sglang: "2026-08",
   vllm: "0.24",
@@ -35,7 +35,7 @@ export const defaultEngineVersion: Readonly<Record<Dialect, string>> = {
 /**
  * Checks the name of an engine release.
  *
- * @throws UsageError naming the known releases where the dialect does not have this one.
+ * @throws UsageError naming the known releases if the dialect does not have this one.
  */
 export function resolveEngineVersion(dialect: Dialect, version: string | undefined): string {
   const wanted = version ?? defaultEngineVersion[dialect];
@@ -47,7 +47,7 @@ export function resolveEngineVersion(dialect: Dialect, version: string | undefin
   );
 }
 
-/** Whether `version` is the SGLang release `since` or a later one. */
+/** True if `version` is the SGLang release `since` or a later one. */
 export function isSince(version: SglangVersion, since: SglangVersion): boolean {
   return sglangVersions.indexOf(version) >= sglangVersions.indexOf(since);
 }

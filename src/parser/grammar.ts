@@ -1,11 +1,10 @@
 import { UsageError } from "../errors.ts";
 import { PythonError } from "../python/python-error.ts";
-import type { Block } from "./attempt.ts";
-import type { ReleaseRule } from "./tool-call-stream.ts";
-import { ReleasingStream } from "./tool-call-stream.ts";
-import { toAttempts } from "./attempt.ts";
-import type { ParseContext } from "./parse-context.ts";
-import { createParseContext } from "./parse-context.ts";
+import { toAttempts, type Block } from "./attempt.ts";
+import { ReleasingStream, type ReleaseRule } from "./tool-call-stream.ts";
+import { createParseContext, type ParseContext } from "./parse-context.ts";
+import { findJsonTagBlocks, type JsonTagFormat } from "./shared/json/json-tag-blocks.ts";
+import { findTagBlocks, type TagFormat } from "./shared/tags/tag-blocks.ts";
 import type {
   CompatCall,
   CompatResult,
@@ -15,36 +14,52 @@ import type {
   ToolCallParser,
 } from "./tool-call-parser.ts";
 
-/** What an engine's parser makes of a text. */
+/** The result of an engine's parser for a text. */
 export interface EngineResult {
   readonly normalText: string;
   readonly calls: readonly CompatCall[];
 }
 
-/** How one engine reads one format. */
+/** The behaviour of one engine for one format. */
 export interface EngineReading {
-  /** What a stream may release before the end. */
+  /** The text that a stream may release before the end. */
   readonly release: ReleaseRule;
-  /** What the engine's parser returns for the text; throws `PythonError` where that one raises. */
+  /**
+   * Returns the result of the engine's parser for the text.
+   *
+   * @throws PythonError if the engine's parser raises.
+   */
   read(text: string, context: ParseContext): EngineResult;
 }
 
-/** One tool-call format: how the engines read it, and what is really there. */
+/**
+ * One tool-call format: the behaviour of each engine, and a reader of every attempt in the text.
+ */
 export interface Grammar {
   readonly name: string;
-  readonly aliases: readonly string[];
-  /** Literals that open a tool call. */
-  readonly markers: readonly string[];
+  readonly aliases?: readonly string[];
+  /** Literals that open a tool call. Default: the opening tag. */
+  readonly markers?: readonly string[];
   /** Stop literals that close a call as well as the turn. */
   readonly closingStops?: readonly string[];
-  /** What may follow a call and is no text, such as the end of a section of calls; global. */
+  /**
+   * Matches text that may follow a call without being part of the answer, such as the end of a
+   * section of calls; global.
+   */
   readonly closers?: RegExp;
-  /** How each engine that knows the format reads it. */
+  /** The behaviour of each engine that has the format. */
   readonly readings: Readonly<Partial<Record<Dialect, EngineReading>>>;
-  /** Whether calls inside the reasoning count. Default false. */
+  /** True if calls inside the reasoning count. Default false. */
   readonly readsReasoning?: boolean;
-  /** Every block of the text, in order and without overlap, whatever the engines make of it. */
-  findBlocks(text: string, context: ParseContext): readonly Block[];
+  /**
+   * Finds every attempt to call a tool, in order and without overlap, including those that the
+   * engines do not report. A format whose calls stand between tags gives `blocks` instead.
+   */
+  readonly findBlocks?: (text: string, context: ParseContext) => readonly Block[];
+  /** The tags around a call, and the reader of the text between them. */
+  readonly blocks?: TagFormat;
+  /** The tags around a call that is written as JSON. */
+  readonly json?: JsonTagFormat;
 }
 
 /** Makes the parser of a grammar. */
@@ -52,9 +67,9 @@ export function defineParser(grammar: Grammar): ToolCallParser {
   const dialects = Object.keys(grammar.readings) as Dialect[];
   return {
     name: grammar.name,
-    aliases: grammar.aliases,
+    aliases: grammar.aliases ?? [],
     dialects,
-    markers: grammar.markers,
+    markers: grammar.markers ?? [(grammar.blocks ?? grammar.json)?.open ?? ""],
     ...(grammar.closingStops !== undefined && { closingStops: grammar.closingStops }),
     parse: (text, options) => parse(grammar, text, options),
     createStream: (options) => {
@@ -68,7 +83,7 @@ export function defineParser(grammar: Grammar): ToolCallParser {
 function parse(grammar: Grammar, text: string, options: ParseOptions): ParseResult {
   const context = createParseContext(options);
   const compat = readAsEngine(grammar, text, context);
-  const blocks = grammar.findBlocks(text, context);
+  const blocks = findBlocks(grammar, text, context);
   return {
     compat,
     attempts: toAttempts(blocks, {
@@ -80,6 +95,13 @@ function parse(grammar: Grammar, text: string, options: ParseOptions): ParseResu
       finishReason: options.finishReason,
     }),
   };
+}
+
+function findBlocks(grammar: Grammar, text: string, context: ParseContext): readonly Block[] {
+  const { blocks, json, findBlocks: find } = grammar;
+  if (find !== undefined) return find(text, context);
+  if (json !== undefined) return findJsonTagBlocks(text, json);
+  return blocks === undefined ? [] : findTagBlocks(text, blocks, context);
 }
 
 function readAsEngine(grammar: Grammar, text: string, context: ParseContext): CompatResult {

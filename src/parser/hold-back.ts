@@ -1,6 +1,6 @@
 /**
- * The length of the longest end of the text that may go on as one of the markers: what a stream must
- * keep back. Whole markers do not count.
+ * Returns the length of the longest suffix of the text that is an incomplete marker. A stream must
+ * hold it back. Complete markers do not count.
  */
 export function holdBackLength(text: string, markers: readonly string[]): number {
   let longest = 0;

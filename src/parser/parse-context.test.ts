@@ -10,7 +10,7 @@ const [f, g, h] = toolsFromOpenAi(toPyValue(["f", "g", "h"].map(named)), "tools"
   ToolDefinition,
 ];
 
-test("tools have the places that they have in their own list, whatever list begins alike", () => {
+test("tools have their positions in their own list, even if another list starts with the same tools", () => {
   const positions = (tools: readonly ToolDefinition[]) => [
     ...createParseContext({ tools }).toolPositions,
   ];

@@ -1,21 +1,19 @@
-import type { ToolDefinition } from "../message.ts";
-import { toolParameters } from "../message.ts";
-import type { PyDict } from "../python/value.ts";
-import { isPyDict } from "../python/value.ts";
+import { toolParameters, type ToolDefinition } from "../message.ts";
+import { isPyDict, type PyDict } from "../python/value.ts";
 import { resolveEngineVersion } from "./engine-version.ts";
 import type { Dialect, ParseOptions } from "./tool-call-parser.ts";
 
-/** What a grammar is told about the request: its tools, and whose behaviour is wanted. */
+/** The facts about a request that a grammar needs: its tools, and the engine to reproduce. */
 export interface ParseContext {
   readonly tools: readonly ToolDefinition[];
   readonly dialect: Dialect;
-  /** A release that the dialect knows. */
+  /** A release of the dialect. */
   readonly engineVersion: string;
-  /** Tool name to its position in the request; the last one where a name is given twice. */
+  /** The position of each tool in the request, by name. For a repeated name, the last position. */
   readonly toolPositions: ReadonlyMap<string, number>;
-  /** Whether the engine is set to hand on calls to unknown tools. */
+  /** True if the engine is set to report calls to unknown tools. */
   readonly forwardUnknownTools: boolean;
-  /** Special tokens of the model's vocabulary, in its order; empty where it is not known. */
+  /** Special tokens of the model's vocabulary, in its order; empty if they are unknown. */
   readonly vocabulary: readonly string[];
   /** The model's own `response_template`. */
   readonly responseTemplate?: PyDict;
@@ -24,7 +22,7 @@ export interface ParseContext {
 /**
  * Reads the options of one parser call.
  *
- * @throws UsageError where the dialect does not know the engine release.
+ * @throws UsageError if the dialect does not know the engine release.
  */
 export function createParseContext(options: ParseOptions): ParseContext {
   const dialect = options.dialect ?? "sglang";
@@ -45,10 +43,16 @@ interface KnownPositions {
   readonly positions: ReadonlyMap<string, number>;
 }
 
-/** By the first of the tools: each episode has a list of its own, of tools that all share. */
+/**
+ * The positions of known lists of tools, by the first tool. Each episode has its own list, with the
+ * same tools in it.
+ */
 const knownPositions = new WeakMap<ToolDefinition, KnownPositions>();
 
-/** The same tools are offered in every turn. */
+/**
+ * Returns the positions of the tools, which are computed once because every turn offers the same
+ * tools.
+ */
 function positionsOf(tools: readonly ToolDefinition[]): ReadonlyMap<string, number> {
   const [first] = tools;
   if (first === undefined) return noPositions;
@@ -68,7 +72,7 @@ function isSameList(left: readonly ToolDefinition[], right: readonly ToolDefinit
   return true;
 }
 
-/** The JSON Schema of the tool's parameters where it is a dictionary. */
+/** The JSON Schema of the tool's parameters, if it is a dictionary. */
 export function schemaOfTool(context: ParseContext, name: string): PyDict | undefined {
   const position = context.toolPositions.get(name);
   const tool = position === undefined ? undefined : context.tools[position];

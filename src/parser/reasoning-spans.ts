@@ -3,10 +3,10 @@ type Span = readonly [start: number, end: number];
 const thinkTag = /<(\/?)think>/g;
 
 /**
- * Where the text of a turn is reasoning between `<think>` and `</think>`: from an opening tag to the
- * next closing one or the end of the text, and from the start of the text to a closing tag that no
- * opening one precedes (many templates open the reasoning themselves). Tags inside `blocks` are
- * what a tool was told, not tags.
+ * Finds the parts of a turn's text that are reasoning between `<think>` and `</think>`. A part
+ * reaches from an opening tag to the next closing tag or the end of the text. The text before a
+ * first closing tag is reasoning too, because many templates open the reasoning themselves. Tags
+ * inside `blocks` are arguments of tools and do not count.
  *
  * @returns spans in order, without overlap, in UTF-16 code units, end exclusive.
  */

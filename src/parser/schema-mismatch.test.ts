@@ -24,12 +24,13 @@ describe("findSchemaMismatches() with `uniqueItems`", () => {
     [[{ a: 1, b: [2] }, 7, { b: [2], a: 1 }]],
     [[0, -0]],
     [[1, 1.5, [null], [null]]],
-  ])("finds what is twice in %j", (ids) => {
+  ])("finds the duplicate in %j", (ids) => {
     expect(find(ids)).toEqual(["/ids: must NOT have duplicate items"]);
   });
 
-  test("compares no object with every other", () => {
-    // Pair by pair, 100,000 objects take a quarter of an hour, which no time limit of ours hides.
+  test("does not compare every pair of objects", () => {
+    // Comparing every pair of 100,000 objects takes a quarter of an hour, which exceeds every time
+    // limit.
     const many = Array.from({ length: 100_000 }, (_, index) => ({ [`k${index}`]: index }));
     expect(find(many)).toEqual([]);
     expect(find([...many, { k7: 7 }])).toEqual(["/ids: must NOT have duplicate items"]);
@@ -41,7 +42,7 @@ describe("findSchemaMismatches() with `uniqueItems`", () => {
   });
 });
 
-describe("a call of a tool whose schema a client wrote", () => {
+describe("a call of a tool with a client's schema", () => {
   const parse = (parameters: PlainJson, given: string) => {
     const openai = { type: "function", function: { name: "f", parameters } };
     const tools = [toolFromOpenAi(toPyValue(openai), "f")];
@@ -50,7 +51,7 @@ describe("a call of a tool whose schema a client wrote", () => {
     return attempts.map(({ status, diagnostics }) => ({ status, diagnostics }));
   };
 
-  test("is noted as unchecked where the schema takes too many steps", () => {
+  test("is noted as unchecked if the schema takes too many steps", () => {
     expect(parse({ type: "object", allOf: [{ $ref: "#" }] }, "{}")).toEqual([
       {
         status: "ok",
@@ -73,7 +74,7 @@ describe("a call of a tool whose schema a client wrote", () => {
     ]);
   });
 
-  test("needs no members that JavaScript's objects inherit", () => {
+  test("does not need members that JavaScript's objects inherit", () => {
     const properties = { season: { type: "integer" }, constructor: { type: "string" } };
     expect(parse({ properties, required: ["season"] }, '{"season": 2026}')).toEqual([
       { status: "ok", diagnostics: [] },

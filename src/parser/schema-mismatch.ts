@@ -1,17 +1,17 @@
 import type { PyDict } from "../python/value.ts";
 import { checkSchema } from "../schema/check-schema.ts";
 
-/** Findings about arguments. */
+/** The differences between arguments and a schema. */
 interface SchemaFindings {
-  /** Places where they do not fit, as `path: what is expected`, such as `/days: must be integer`. */
+  /** The places that do not fit, as `path: expectation`, such as `/days: must be integer`. */
   readonly mismatches: readonly string[];
-  /** The reason why they were not checked; absent where they were. */
+  /** The reason why the arguments were not checked; absent if they were. */
   readonly unchecked?: string;
 }
 
 /**
- * Holds arguments against the tool's JSON Schema, which may be a client's. What cannot be used of the
- * schema demands nothing.
+ * Checks arguments against the tool's JSON Schema, which may come from a client. Parts of the
+ * schema that cannot be used require nothing.
  */
 export function findSchemaMismatches(schema: PyDict, value: PyDict): SchemaFindings {
   const { mismatches, ...rest } = checkSchema(schema, value);
@@ -21,7 +21,7 @@ export function findSchemaMismatches(schema: PyDict, value: PyDict): SchemaFindi
   return { mismatches: described, ...rest };
 }
 
-/** A key as a JSON pointer writes it. */
+/** Escapes a key for a JSON pointer. */
 function toToken(key: string | number): string {
   return String(key).replaceAll("~", "~0").replaceAll("/", "~1");
 }

@@ -1,27 +1,27 @@
 import type { ToolDefinition } from "../message.ts";
 import type { PyDict } from "../python/value.ts";
 
-/** Whose behaviour `compat` reproduces. */
+/** The engine that `compat` reproduces. */
 export type Dialect = "sglang" | "vllm";
 
-/** What one parser call is told. */
+/** The options of one parser call. */
 export interface ParseOptions {
   readonly tools: readonly ToolDefinition[];
   /** Default `sglang`. */
   readonly dialect?: Dialect;
-  /** The engine release whose behaviour is wanted, such as `0.5.15` or `2026-08` (the default). */
+  /** The engine release to reproduce, such as `0.5.15` or `2026-08` (the default). */
   readonly engineVersion?: string;
   /** `length` marks every attempt of the turn as not executable. */
   readonly finishReason?: "stop" | "length";
   /** The engine runs with SGLANG_FORWARD_UNKNOWN_TOOLS=1. Default false. */
   readonly forwardUnknownTools?: boolean;
-  /** Special tokens of the model's vocabulary, for formats whose tokens differ between models. */
+  /** Special tokens of the model's vocabulary, for formats with other tokens in each model. */
   readonly vocabulary?: readonly string[];
   /** The model's own `response_template`, for the parsers that read by it. */
   readonly responseTemplate?: PyDict;
 }
 
-/** Exactly what the chosen engine release would report. */
+/** The exact result of the chosen engine release. */
 export interface CompatResult {
   readonly normalText: string;
   readonly calls: readonly CompatCall[];
@@ -32,13 +32,16 @@ export interface CompatResult {
 /** A tool call as the engine would report it. */
 export interface CompatCall {
   readonly name: string;
-  /** The exact argument text that the engine would give. */
+  /** The exact argument text that the engine would return. */
   readonly argumentsText: string;
-  /** As that engine numbers it (position of the tool, ordinal, or -1). Not the call's ordinal. */
+  /**
+   * The engine's own number for the call: the position of the tool, an ordinal, or -1. It is not
+   * the call's ordinal.
+   */
   readonly toolIndex: number;
 }
 
-/** What became of one attempt to call a tool. */
+/** The outcome of one attempt to call a tool. */
 export type AttemptStatus =
   | "ok"
   | "invalid-json"
@@ -57,31 +60,34 @@ export type AttemptStatus =
   | "coerced"
   | "truncated-by-length";
 
-/** One attempt to call a tool, whatever the engine would have made of it. */
+/** One attempt to call a tool, including attempts that the engine does not report. */
 export interface Attempt {
-  /** The primary status; `ok` attempts are the ones that may be executed. */
+  /** The primary status. Only `ok` attempts may be executed. */
   readonly status: AttemptStatus;
-  /** Further things to say about the attempt, in a fixed order. */
+  /** Further findings about the attempt, in a fixed order. */
   readonly diagnostics: readonly { readonly status: AttemptStatus; readonly detail: string }[];
   /** The block's text, markers included. */
   readonly raw: string;
   /** Place of `raw` in the text, in UTF-16 code units, end exclusive. */
   readonly span: readonly [start: number, end: number];
   readonly name?: string;
-  /** The arguments as the engine's parser would hand them on (Python JSON text). */
+  /** The arguments as the engine's parser would report them (Python JSON text). */
   readonly argumentsText?: string;
-  /** The id that the model gave the call, in formats where it writes one (Kimi K2, Mistral). */
+  /** The id that the model gave the call, in formats that write one (Kimi K2, Mistral). */
   readonly id?: string;
 }
 
-/** What a parser makes of one turn's text. */
+/** The result of a parser for one turn's text. */
 export interface ParseResult {
   readonly compat: CompatResult;
-  /** In the order of the text; together with the text outside them they account for every character. */
+  /**
+   * The attempts in the order of the text. Together with the text outside them they cover every
+   * character.
+   */
   readonly attempts: readonly Attempt[];
 }
 
-/** What a stream has to tell. */
+/** An event of a stream. */
 export type ToolStreamEvent =
   | { readonly type: "text"; readonly text: string }
   | {
@@ -90,31 +96,32 @@ export type ToolStreamEvent =
       readonly index: number;
       readonly call: CompatCall;
     }
-  /** The last event: what `parse()` gives for the whole text. */
+  /** The last event: the result of `parse()` for the complete text. */
   | { readonly type: "end"; readonly result: ParseResult };
 
 /**
- * Parses a text that arrives in pieces. The texts and the calls of its events, joined, are those of
- * `compat` for the whole text, however it was cut. The exception: where the engine raises, or where
- * a malformed call makes vLLM move or drop the text in front of it, text that was released stands.
+ * Parses a text that arrives in pieces. The joined texts and calls of its events equal `compat` for
+ * the complete text, for any division into pieces. There is one exception: text that was released
+ * stays released, even if the engine then raises, or if a malformed call makes vLLM move or drop
+ * the text before it.
  */
 export interface ToolCallStream {
   push(chunk: string): readonly ToolStreamEvent[];
-  /** Parses the whole. The stream cannot be used any more. */
+  /** Parses the complete text. The stream cannot be used any more. */
   end(): readonly ToolStreamEvent[];
 }
 
-/** One tool-call grammar. Total: no text makes it throw, and time is linear in the text. */
+/** One tool-call grammar. It never throws for any text, and its time is linear in the text. */
 export interface ToolCallParser {
   /** The registry name, such as `qwen25`. */
   readonly name: string;
   readonly aliases: readonly string[];
   readonly dialects: readonly Dialect[];
-  /** Literals that open a tool call in this grammar; used to find parsers for templates. */
+  /** Literals that open a tool call in this grammar. They help to find parsers for templates. */
   readonly markers: readonly string[];
   /**
-   * Stop literals that close a call as well as the turn (gpt-oss' `<|call|>`): the text to parse ends
-   * with them, where others are cut off. Absent where there are none.
+   * Stop literals that close a call as well as the turn (gpt-oss: `<|call|>`). The text to parse
+   * ends with such a literal; other stop literals are cut off. Absent if the format has none.
    */
   readonly closingStops?: readonly string[];
   parse(text: string, options: ParseOptions): ParseResult;

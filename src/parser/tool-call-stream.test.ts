@@ -18,7 +18,7 @@ const tools = toolsFromOpenAi(
   "tools",
 );
 
-/** What a stream makes of the chunks, joined. */
+/** The joined events of a stream over the chunks. */
 function stream(
   parser: ToolCallParser,
   chunks: readonly string[],
@@ -32,7 +32,7 @@ function stream(
   };
 }
 
-/** Whole calls of `f`, by parser; the other formats are tried with their markers alone. */
+/** Complete calls of `f`, by parser. The other formats are tested with their markers alone. */
 const samples: Readonly<Record<string, string>> = {
   deepseekv31:
     '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": 1}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
@@ -48,7 +48,9 @@ const samples: Readonly<Record<string, string>> = {
     "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>",
 };
 
-/** For the parser that reads as a model's own template says; the others take no notice. */
+/**
+ * The template for the parser that reads by a model's own template. The other parsers ignore it.
+ */
 const responseTemplate = toPyValue({
   start_anchor: "<a>",
   fields: { content: {}, tool_calls: { open: "<t>", close: "</t>", content: "json" } },
@@ -60,7 +62,7 @@ describe("streams", () => {
   );
 
   test.each(cases)(
-    "%s (%s): however the text is cut, the result is that of the whole",
+    "%s (%s): the result is that of the complete text, for any division into pieces",
     (...row) => {
       const [name, dialect, parser] = row;
       const words = [
@@ -95,7 +97,7 @@ describe("streams", () => {
             const streamed = stream(parser, chunks, options);
             expect(streamed.calls).toEqual(calls);
             if (dialect === "vllm" && calls.length === 0) {
-              // vLLM moves or drops what stands before a malformed call, which no stream can.
+              // vLLM moves or drops the text before a malformed call, which no stream can do.
               expect([...streamed.normalText]).toEqual(expect.arrayContaining([...normalText]));
             } else expect(streamed.normalText).toBe(normalText);
           },
@@ -117,7 +119,7 @@ describe("streams", () => {
     ]);
   });
 
-  test("the last event carries the whole result", () => {
+  test("the last event contains the complete result", () => {
     const open = findToolCallParser("hermes").createStream({ tools });
     open.push(samples["hermes"] ?? "");
     const events = open.end();

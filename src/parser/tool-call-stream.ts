@@ -3,35 +3,43 @@ import { isPythonSpace } from "../python/text/white-space.ts";
 import { holdBackLength } from "./hold-back.ts";
 import type { ParseResult, ToolCallStream, ToolStreamEvent } from "./tool-call-parser.ts";
 
-/** Which text a stream may release before the turn ends, because it is normal text whatever follows. */
+/**
+ * The text that a stream may release before the turn ends, because later text cannot change that it
+ * is normal text.
+ */
 export interface ReleaseRule {
-  /** What ends the releasing: everything from the first of these on is held back. */
+  /** The literals that stop the release: everything from the first of them is held back. */
   readonly stops: readonly string[];
-  /** Whether white space around the text may be dropped when a call follows. */
-  readonly strips: boolean;
-  /** Whether everything is held back. Default false. */
+  /** True if white space around the text may be dropped when a call follows. Default false. */
+  readonly strips?: boolean;
+  /** True if everything is held back. Default false. */
   readonly holdsAll?: boolean;
   /**
-   * Whether a malformed call may make the engine move the text in front of it, or drop it; in a
-   * stream, what was released stands. Default false.
+   * True if a malformed call may make the engine move or drop the text before it. In a stream,
+   * released text stays released. Default false.
    */
   readonly mayRewrite?: boolean;
-  /** A beginning of the text that holds back everything. */
+  /** A literal at the start of the text that holds back everything. */
   readonly startStop?: string;
-  /** Whether line breaks at the end of the text may be dropped when a call follows. Default false. */
+  /**
+   * True if line breaks at the end of the text may be dropped when a call follows. Default false.
+   */
   readonly dropsBreaks?: boolean;
 }
 
+/** The rule of a format whose text is known only at the end of the turn. */
+export const holdsAll: ReleaseRule = { stops: [], holdsAll: true };
+
 /**
- * A stream over a parser: releases the text before the first marker as soon as it cannot be part of
- * one, and everything else at the end, so that what it gives, joined, is what `parse()` gives for the
- * whole text. The work of a chunk is linear in the chunk.
+ * A stream over a parser. It releases the text before the first marker as soon as it cannot be part
+ * of a marker, and everything else at the end, so that its joined output equals `parse()` of the
+ * complete text. The work for a chunk is linear in the chunk.
  */
 export class ReleasingStream implements ToolCallStream {
   readonly #rule: ReleaseRule;
   readonly #parse: (text: string) => ParseResult;
   readonly #chunks: string[] = [];
-  /** What may be the beginning of a marker. */
+  /** A possible start of a marker. */
   #partial = "";
   /** White space that is dropped if a call follows. */
   #space: string[] = [];
@@ -71,9 +79,9 @@ export class ReleasingStream implements ToolCallStream {
     return normalText.replace(released, () => "");
   }
 
-  /** What of the text, which follows what was released and kept, can be released. */
+  /** The part of the text that can be released. The text follows the released and the kept text. */
   #release(text: string): string {
-    const { stops, strips } = this.#rule;
+    const { stops, strips = false, dropsBreaks = false } = this.#rule;
     if (!this.#isStarted && this.#holdsStart(text)) return "";
     this.#isStarted = true;
     const places = stops.map((stop) => text.indexOf(stop)).filter((place) => place !== -1);
@@ -81,13 +89,13 @@ export class ReleasingStream implements ToolCallStream {
     this.#isHolding = stop !== undefined;
     const usable = text.slice(0, stop ?? text.length - holdBackLength(text, stops));
     this.#partial = stop === undefined ? text.slice(usable.length) : "";
-    return strips || this.#rule.dropsBreaks === true ? this.#holdSpace(usable) : usable;
+    return strips || dropsBreaks ? this.#holdSpace(usable) : usable;
   }
 
-  /** Whether nothing of a text that begins so may be released; it may only become clear later. */
+  /** True if no part of a text with this start may be released, or if that is still open. */
   #holdsStart(text: string): boolean {
     const { startStop, strips } = this.#rule;
-    const startsWithSpace = strips && isPythonSpace(text.charCodeAt(0));
+    const startsWithSpace = strips === true && isPythonSpace(text.charCodeAt(0));
     this.#isHolding = startsWithSpace || (startStop !== undefined && text.startsWith(startStop));
     if (this.#isHolding) return true;
     if (startStop?.startsWith(text) !== true) return false;
@@ -95,7 +103,7 @@ export class ReleasingStream implements ToolCallStream {
     return true;
   }
 
-  /** Keeps white space at the end back, and puts what was kept before the text. */
+  /** Holds back white space at the end, and puts earlier held white space before the text. */
   #holdSpace(text: string): string {
     let end = text.length;
     while (end > 0 && this.#isDropped(text.charCodeAt(end - 1))) end -= 1;
@@ -109,6 +117,6 @@ export class ReleasingStream implements ToolCallStream {
   }
 
   #isDropped(unit: number): boolean {
-    return this.#rule.strips ? isPythonSpace(unit) : unit === 0x0a;
+    return this.#rule.strips === true ? isPythonSpace(unit) : unit === 0x0a;
   }
 }

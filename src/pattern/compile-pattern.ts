@@ -1,4 +1,5 @@
 import { literalPrefix } from "./literal-prefix.ts";
+import type { PatternNode } from "./pattern-node.ts";
 import { capturesOf, PatternSearch, toProgram } from "./pattern-program.ts";
 import { readPattern, type PatternFlags } from "./read-pattern.ts";
 import type { StepBudget } from "./step-budget.ts";
@@ -38,7 +39,15 @@ export interface LinearPattern {
  * @throws PatternError for what is no pattern, and for back-references, possessive and atomic groups.
  */
 export function compilePattern(source: string, flags: PatternFlags = {}): LinearPattern {
-  const node = readPattern(source, flags);
+  return compileNode(readPattern(source, flags));
+}
+
+/**
+ * Compiles a pattern that was read.
+ *
+ * @throws PatternError if its repetitions make it too large.
+ */
+export function compileNode(node: PatternNode): LinearPattern {
   const program = toProgram(node);
   const prefix = literalPrefix(node);
   const find = (text: string, from: number, budget: StepBudget): PatternMatch | undefined => {

@@ -24,9 +24,46 @@ const maxDepth = 200;
 export function readPattern(source: string, flags: PatternFlags = {}): PatternNode {
   if (source.length > maxLength)
     throw new PatternError(`it is longer than ${maxLength} characters`);
-  const reader = new PatternReader([...source], isEcma(source), flags);
+  const reader = new PatternReader([...source], isEcma(source) ? "javascript" : "any", flags);
   return reader.read();
 }
+
+/**
+ * Reads a pattern of Python's package `regex`, with the flag DOTALL. Only what the package and
+ * JavaScript understand alike is read: literals, classes, groups, alternatives, look-around, greedy and
+ * lazy repetitions.
+ *
+ * @throws PatternError naming the part that is not read.
+ */
+export function readRegexPattern(source: string): PatternNode {
+  if (source.length > maxLength) {
+    throw new PatternError(`it is longer than ${maxLength} characters`);
+  }
+  return new PatternReader([...source], "regex", { isDotAll: true }).read();
+}
+
+/** Letters, digits and underscores as Python's package `regex` has them, for use in brackets. */
+export const regexWordClass = String.raw`\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}`;
+
+const regexClasses: Readonly<Partial<Record<string, string>>> = {
+  s: String.raw`\p{White_Space}`,
+  S: String.raw`\P{White_Space}`,
+  d: String.raw`\p{Nd}`,
+  D: String.raw`\P{Nd}`,
+  w: regexWordClass,
+};
+
+const regexWord = new RegExp(`^[${regexWordClass}]$`, "u");
+const isRegexWord = (character: string | undefined): boolean =>
+  character !== undefined && regexWord.test(character);
+const regexWordEdge: Edge = (text, place) => {
+  const before = /[^]$/u.exec(text.slice(Math.max(0, place - 2), place))?.[0];
+  const after = text.codePointAt(place);
+  return (
+    isRegexWord(before) !==
+    isRegexWord(after === undefined ? undefined : String.fromCodePoint(after))
+  );
+};
 
 function isEcma(source: string): boolean {
   try {
@@ -63,14 +100,21 @@ class PatternReader {
   readonly #source: readonly string[];
   readonly #isEcma: boolean;
   readonly #isPython: boolean;
+  /** The pattern is one of Python's package `regex`. */
+  readonly #isRegex: boolean;
   #index = 0;
   #depth = 0;
   #flags: Required<PatternFlags>;
 
-  constructor(source: readonly string[], isEcmaSource: boolean, flags: PatternFlags) {
+  constructor(
+    source: readonly string[],
+    dialect: "javascript" | "any" | "regex",
+    flags: PatternFlags,
+  ) {
     this.#source = source;
-    this.#isEcma = isEcmaSource;
-    this.#isPython = !isEcmaSource && pythonOnly.test(source.join(""));
+    this.#isEcma = dialect === "javascript";
+    this.#isRegex = dialect === "regex";
+    this.#isPython = this.#isRegex || (!this.#isEcma && pythonOnly.test(source.join("")));
     this.#flags = { ignoresCase: false, isMultiline: false, isDotAll: false, ...flags };
   }
 
@@ -117,6 +161,7 @@ class PatternReader {
     const rest = this.#ahead(24);
     const [whole, min = "", comma, max = ""] = /^\{(\d*)(?:(,)(\d*))?\}/.exec(rest) ?? [];
     if (whole === undefined || (min === "" && max === "")) return undefined;
+    if (this.#isRegex && Math.max(min.length, max.length) > 4) return undefined;
     this.#index += whole.length;
     const least = min === "" ? 0 : Number(min);
     if (comma === undefined) return [least, least];
@@ -148,6 +193,10 @@ class PatternReader {
       case "?":
         return this.#refuse("a repetition of nothing");
       default:
+        // The package `regex` reads `{e<2}` as leave for errors.
+        if (this.#isRegex && character === "{" && /[\w<,]/.test(this.#peek())) {
+          this.#refuse("a brace that is not escaped");
+        }
         return this.#literal(character.codePointAt(0) as number);
     }
   }
@@ -170,14 +219,15 @@ class PatternReader {
     if (named !== undefined) return this.#classOf(named.members, named.isNegated);
     if (letter === "b" || letter === "B") {
       this.#index += 1;
-      const isInside: Edge = (text, place) => !wordEdge(text, place);
-      return { type: "edge", holds: letter === "b" ? wordEdge : isInside };
+      const isEdge = this.#isRegex ? regexWordEdge : wordEdge;
+      const isInside: Edge = (text, place) => !isEdge(text, place);
+      return { type: "edge", holds: letter === "b" ? isEdge : isInside };
     }
-    if (!this.#isEcma && ["A", "Z", "z"].includes(letter)) {
+    if (!this.#isEcma && (this.#isRegex ? "AZ" : "AZz").includes(letter) && letter !== "") {
       this.#index += 1;
       return { type: "edge", holds: letter === "A" ? textStart : textEnd };
     }
-    if (/[1-9k]/.test(letter)) this.#refuse("a back-reference");
+    if (!this.#isRegex && /[1-9k]/.test(letter)) this.#refuse("a back-reference");
     return this.#literal(this.#readEscapedCharacter());
   }
 
@@ -187,12 +237,12 @@ class PatternReader {
     // A negated class cannot be written inside brackets where it is made of several.
     const base = this.#isPython && letter === "W" ? "w" : letter;
     const rules = { ignoresCase: false, isUnicode: this.#isPython };
-    const named = namedClass(base, rules);
+    const named = this.#isRegex ? regexClasses[base] : namedClass(base, rules);
     if (named !== undefined) {
       this.#index += 1;
       return { members: named, isNegated: base !== letter };
     }
-    if (letter !== "p" && letter !== "P") return undefined;
+    if (this.#isRegex || (letter !== "p" && letter !== "P")) return undefined;
     const [whole, name] = /^.(?:\{([\w=]+)\}|([A-Z]))/.exec(this.#ahead(80)) ?? [];
     if (whole === undefined) return this.#refuse("a property without its name");
     this.#index += whole.length;
@@ -204,6 +254,7 @@ class PatternReader {
     const letter = this.#next();
     const control = controls[letter];
     if (control !== undefined) return control;
+    if (this.#isRegex) return this.#readRegexCharacter(letter);
     if (letter === "0" && !/\d/.test(this.#peek())) return 0;
     if (letter === "x") return this.#readHex(/^[\da-f]{2}/i);
     if (letter === "u") return this.#readUnicode();
@@ -212,6 +263,14 @@ class PatternReader {
     }
     if (letter === "a" && this.#isPython) return 7;
     if (/[\da-z]/i.test(letter)) this.#refuse(`the escape \\${letter}`);
+    return letter.codePointAt(0) as number;
+  }
+
+  #readRegexCharacter(letter: string): number {
+    if (letter === "a") return 7;
+    if (letter === "x") return this.#readHex(/^[\da-f]{2}/i);
+    if (letter === "u") return this.#readHex(/^[\da-f]{4}/i);
+    if (/[\p{Alphabetic}\p{Nd}]/u.test(letter)) this.#refuse(`the escape \\${letter}`);
     return letter.codePointAt(0) as number;
   }
 
@@ -240,12 +299,14 @@ class PatternReader {
 
   #readClass(): PatternNode {
     const isNegated = this.#take("^");
-    if (!this.#isEcma && this.#ahead(2) === "[:") this.#refuse("a class by name such as [:alpha:]");
+    if (!this.#isEcma && !this.#isRegex && this.#ahead(2) === "[:")
+      this.#refuse("a class by name such as [:alpha:]");
     let members = "";
     // JavaScript's `[]` is nothing at all; elsewhere a bracket that comes first is a character.
     let isFirst = !this.#isEcma;
     while (isFirst || this.#peek() !== "]") {
-      if (!this.#isEcma && this.#ahead(3) === "&&[") this.#refuse("a set within a class");
+      if (!this.#isEcma && !this.#isRegex && this.#ahead(3) === "&&[")
+        this.#refuse("a set within a class");
       members += this.#readClassMember();
       isFirst = false;
     }
@@ -256,6 +317,7 @@ class PatternReader {
 
   #readClassMember(): string {
     const start = this.#readClassCharacter();
+    if (this.#isRegex) return this.#readRegexRange(start);
     if (typeof start === "string") return start;
     if (this.#peek() !== "-" || this.#source[this.#index + 1] === "]") return classCharacter(start);
     this.#index += 1;
@@ -266,9 +328,23 @@ class PatternReader {
     return `${classCharacter(start)}-${classCharacter(end)}`;
   }
 
+  #readRegexRange(start: number | string): string {
+    const first = typeof start === "string" ? start : classCharacter(start);
+    if (this.#peek() !== "-" || this.#source[this.#index + 1] === "]") return first;
+    this.#index += 1;
+    const end = this.#readClassCharacter();
+    if (typeof start === "string" || typeof end === "string" || start > end) {
+      return this.#refuse("a broken range");
+    }
+    return `${first}-${classCharacter(end)}`;
+  }
+
   /** Reads a character, or a class by its name. */
   #readClassCharacter(): number | string {
     const character = this.#next();
+    // The package `regex` warns of doubled signs, which may come to mean sets.
+    const isSet = character === "[" || (character === this.#peek() && "-&~|".includes(character));
+    if (this.#isRegex && isSet) this.#refuse("a set within a class");
     if (character !== "\\") return character.codePointAt(0) as number;
     const named = this.#readNamedClass();
     if (named?.isNegated === true) return this.#refuse(String.raw`the escape \W in a class`);
@@ -296,7 +372,8 @@ class PatternReader {
   #readGroupStart(): GroupStart {
     if (!this.#take("?")) return "group";
     const rest = this.#ahead(200);
-    const [whole, name] = /^P?<([\p{L}_$][\p{L}\p{N}_$]*)>/u.exec(rest) ?? [];
+    const namePattern = this.#isRegex ? /^P?<([A-Za-z_]\w*)>/ : /^P?<([\p{L}_$][\p{L}\p{N}_$]*)>/u;
+    const [whole, name] = namePattern.exec(rest) ?? [];
     if (whole !== undefined && name !== undefined) {
       this.#index += [...whole].length;
       return { name };
@@ -307,6 +384,7 @@ class PatternReader {
       this.#index += sign.length;
       return { isAhead, isNegated };
     }
+    if (this.#isRegex) return this.#refuse(`the group (?${rest.slice(0, 1)}`);
     if (this.#take("#")) {
       while (this.#next() !== ")");
       return "nothing";

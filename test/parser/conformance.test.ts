@@ -26,7 +26,7 @@ const rows = listToolCallParsers().flatMap((parser) =>
   parser.dialects.map((dialect) => [parser.name, dialect, parser] as const),
 );
 
-/** Checks that the attempts lie in order, apart from each other, and quote the text. */
+/** Checks that the attempts are in order, do not overlap, and quote the text. */
 function checkPlaces(text: string, attempts: readonly Attempt[]): void {
   let position = 0;
   for (const { span, raw } of attempts) {
@@ -38,7 +38,7 @@ function checkPlaces(text: string, attempts: readonly Attempt[]): void {
   expect(position).toBeLessThanOrEqual(text.length);
 }
 
-/** Texts that resemble calls of the format: its samples, cut and put together again. */
+/** Texts that resemble calls of the format: its samples, cut and reassembled. */
 function resembling(parser: ToolCallParser): fc.Arbitrary<string> {
   const sample = callSamples[parser.name]?.("tea") ?? "";
   const cut = fc
@@ -93,7 +93,7 @@ describe.each(rows)("%s (%s)", (_, dialect, parser) => {
     expect(attempts.map(({ status }) => status)).toEqual(["truncated-by-length"]);
   });
 
-  test("nothing throws, and attempts lie in order", () => {
+  test("no text throws, and attempts are in order", () => {
     fc.assert(
       fc.property(resembling(parser), (text) => {
         const { attempts } = parser.parse(text, { tools, dialect, responseTemplate });
@@ -103,9 +103,9 @@ describe.each(rows)("%s (%s)", (_, dialect, parser) => {
     );
   });
 
-  test("time grows with the text", () => {
+  test("time is linear in the text", () => {
     const texts = hostileTexts(callSamples[parser.name]!, parser.markers);
-    // The benchmark tries them all, and longer.
+    // The benchmark tries all texts, and longer ones.
     const stride = Math.ceil(texts.length / 25);
     for (const { build } of texts.filter((_, index) => index % stride === 0)) {
       const start = workedMs();

@@ -9,11 +9,11 @@ import { fuzzParsers } from "./fuzz.ts";
 import { callSamples } from "./samples.ts";
 import { sharedData } from "../../src/testing/shared-data.fixture.ts";
 
-/** How long to go on, in seconds; where it is absent, for a fixed number of texts. */
+/** The duration in seconds. 0 stands for a fixed count of texts. */
 const seconds = Number(process.env["TURNWRIGHT_FUZZ_SECONDS"] ?? 0);
 const seed = Number(process.env["TURNWRIGHT_FUZZ_SEED"] ?? 20261121);
 
-/** How many texts an ordinary test run tries. */
+/** The count of texts in an ordinary test run. */
 const textCount = 6000;
 
 const parameters = { type: "object", properties: { query: { type: "string" } } };
@@ -48,7 +48,7 @@ function readSeeds(shared: string, name: string, prefix: string): FuzzSeed[] {
 }
 
 test(
-  "whatever the text, nothing throws, and streams agree with one-shot parsing",
+  "no text throws, and streams agree with one-shot parsing",
   { timeout: (seconds + 60) * 1000 },
   () => {
     const shared = sharedData();

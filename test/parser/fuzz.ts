@@ -18,23 +18,23 @@ import { toPyValue } from "../../src/python/value.ts";
 import { templateSamples } from "./response-templates.ts";
 import { createRandom, type Random } from "./random.ts";
 
-/** A text to begin with, and the tools of its request. */
+/** A text to mutate, and the tools of its request. */
 export interface FuzzSeed {
   readonly parser: string;
   readonly text: string;
   readonly tools: readonly ToolDefinition[];
 }
 
-/** What a run has done. */
+/** The counts of one run. */
 export interface FuzzCounts {
   toolCallTexts: number;
   reasoningTexts: number;
-  /** How many of the texts held a call that the engine reports. */
+  /** The count of texts with a call that the engine reports. */
   withCalls: number;
   raised: number;
 }
 
-/** Pieces that mean something to some parser, or to Python, JSON and Unicode. */
+/** Pieces with a meaning for some parser, or for Python, JSON and Unicode. */
 const pieces: readonly string[] = [
   ..."<>\"'\\{}[](),:=-/|&;#`".split(""),
   ..."\n \t\r\0\u0085\u001c\u2028\ufeff\u00a0é日٣".split(""),
@@ -49,15 +49,15 @@ const pieces: readonly string[] = [
   '"parameters": {}',
 ];
 
-/** Markup, words and quoted text: what a mutation takes away, doubles or moves in one piece. */
+/** Markup, words and quoted text: the units that a mutation removes, doubles or moves. */
 const piecePattern =
   /\]<\]minimax\[>\[|<[|｜/]?[^<>\n]{1,40}>|\[[A-Z_/]+\]|◁\/?think▷|```(?:json)?|"[^"\n]{0,30}"|[\w.]+|\s+|[^]/g;
 
 /**
- * Parses mutations of the seeds, each with one parser, dialect, engine version and cut into chunks, until
- * `isOver` says so, and checks what the parsers promise of every text.
+ * Parses mutations of the seeds until `isOver` returns true, each with one parser, dialect and
+ * engine version and cut into chunks. Checks the promises that parsers make for every text.
  *
- * @throws Error naming the seed number, the parser and the text where a promise is broken.
+ * @throws Error naming the seed number, the parser and the text of a broken promise.
  */
 export function fuzzParsers(options: {
   readonly seed: number;
@@ -102,7 +102,7 @@ function fuzzToolCalls(
   if (result.compat.raises) counts.raised += 1;
 }
 
-/** For the parsers that read by a template. */
+/** The template for the parsers that read by one. */
 const responseTemplate = toPyValue(templateSamples["beam"]!.template) as PyDict;
 
 function chooseOptions(
@@ -123,9 +123,9 @@ function chooseOptions(
   };
 }
 
-/** The text with up to six changes; `otherText` gives texts to take pieces from. */
+/** Returns the text with up to six changes; `otherText` supplies texts to take pieces from. */
 export function mutate(text: string, random: Random, otherText: () => string): string {
-  // Long texts are slow, and fail in no other way.
+  // Long texts are slow, and do not find other failures.
   const parts: string[] = (text.match(piecePattern) ?? []).slice(0, 400);
   for (let count = random.below(7); count > 0; count--) change(parts, random, otherText);
   return parts.join("");
@@ -156,7 +156,7 @@ function change(parts: string[], random: Random, otherText: () => string): void 
   random.pick(kinds)();
 }
 
-/** What of the promises about every text does not hold. */
+/** Returns the first promise about every text that does not hold. */
 function findProblem(
   text: string,
   { finishReason }: ParseOptions,
@@ -185,7 +185,7 @@ function findAttemptProblem(text: string, position: number, attempt: Attempt): s
   return undefined;
 }
 
-/** In what the stream differs from the whole, cut at random. */
+/** Returns the difference between a stream, cut at random, and the one-shot result. */
 function findStreamProblem(
   parser: ToolCallParser,
   facts: { text: string; options: ParseOptions; random: Random; result: ParseResult },

@@ -1,11 +1,11 @@
-/** A text that a policy may babble, of any length. */
+/** A hostile text that a policy may sample, of any length. */
 export interface HostileText {
   readonly name: string;
   /** At most `length` UTF-16 code units long, and not much shorter. */
   readonly build: (length: number) => string;
 }
 
-/** What is repeated behind every beginning of a call. */
+/** Texts that are repeated after every start of a call. */
 const fillers: readonly string[] = [
   "a",
   " ",
@@ -38,7 +38,7 @@ const fillers: readonly string[] = [
   "é",
 ];
 
-/** Whole texts that hurt, or once hurt, one parser. */
+/** Complete texts that are, or once were, slow for one parser. */
 const wholes: readonly (readonly [start: string, filler: string, end: string])[] = [
   ["[f(", "a=1, ", "x"],
   ["[", "f(a=1), ", "x"],
@@ -53,8 +53,8 @@ const wholes: readonly (readonly [start: string, filler: string, end: string])[]
 ];
 
 /**
- * Texts to try the time of a parser with: each beginning of its call, with and without prose in front,
- * followed by one thing over and over; its tags alone, whole and cut off; one giant call; thousands of
+ * Texts that test a parser's time: each start of its call, with and without prose before it,
+ * followed by one repeated text; its tags alone, complete and cut off; one giant call; thousands of
  * small ones.
  *
  * @param sampleOf one call of the format, with its argument.
@@ -100,7 +100,7 @@ function fill(unit: string, length: number): string {
   return unit.repeat(Math.max(0, Math.floor(length / unit.length)));
 }
 
-/** The tags of a call, and what stands between them. */
+/** The tags of a call, and the text between them. */
 function tagsOf(sample: string): string[] {
   return sample
     .split(/(\]<\]minimax\[>\[<[^>]*>|\[TOOL_CALLS\]|<[^<>]*>|```json|```)/)
@@ -120,8 +120,8 @@ function beginningsOf(sample: string): string[] {
 }
 
 /**
- * Texts to try the time of a reasoning parser with: its literals and those of others over and over, at
- * the start, inside the reasoning and behind it.
+ * Texts that test a reasoning parser's time: repeated literals of this and other parsers, at the
+ * start, inside the reasoning and after it.
  */
 export function hostileReasoning(parser: {
   readonly markers: readonly string[];
@@ -140,7 +140,7 @@ export function hostileReasoning(parser: {
   );
 }
 
-/** What means something to one reasoning parser or another. */
+/** Tags with a meaning for some reasoning parser. */
 const reasoningTags: readonly string[] = [
   "<tool_call>",
   "<|channel|>analysis<|message|>",

@@ -1,13 +1,13 @@
-/** Numbers that a seed decides. */
+/** Numbers that a seed determines. */
 export interface Random {
-  /** A whole number from 0 on and below `limit`. */
+  /** An integer from 0 to `limit`, exclusive. */
   below(limit: number): number;
-  /** One of the values, of which there must be some. */
+  /** One of the values, which must not be empty. */
   pick<T>(values: readonly T[]): T;
 }
 
 /**
- * A small generator of random numbers: the same seed, the same numbers.
+ * Makes a small generator of random numbers. The same seed gives the same numbers.
  *
  * **Source:** the mulberry32 generator of Tommy Ettinger, which is in the public domain.
  */

@@ -37,7 +37,7 @@ function readVectors(): Vector[] {
   const file = path.join(shared, "data/vectors/reasoning-parsers-sglang.jsonl.gz");
   const lines = gunzipSync(readFileSync(file)).toString("utf8").trim().split("\n");
   const vectors = lines.map((line) => JSON.parse(line) as Vector);
-  // The base class is no parser that anyone can choose.
+  // The base class is not a parser that a user can choose.
   return vectors.filter(({ parser }) => parser !== "(base)");
 }
 
@@ -76,7 +76,7 @@ describe.skipIf(shared === null)("recorded reasoning vectors", () => {
     expect(missed).toEqual([]);
   });
 
-  test("every recorded stream is parted as its whole text is", () => {
+  test("every recorded stream is split as its complete text is", () => {
     for (const vector of vectors) {
       if (vector.chunks === undefined) continue;
       const parser = findReasoningParser(vector.parser);

@@ -8,14 +8,14 @@ import type { PlainJson, PyDict } from "../../src/python/value.ts";
 import { toPyValue } from "../../src/python/value.ts";
 import { templateSamples } from "./response-templates.ts";
 
-/** What a recording begins with. */
+/** The first line of a recording. */
 interface Head {
   readonly dialect: Dialect;
   readonly release: string;
   readonly tools: PlainJson;
 }
 
-/** A text, and what the released package's own parser made of it. */
+/** A text, and the result of the released package's own parser. */
 interface Row {
   readonly parser: string;
   readonly text: string;
@@ -28,7 +28,7 @@ interface Row {
   readonly calls?: readonly (readonly [name: string, argumentsText: string, toolIndex: number])[];
 }
 
-/** The special tokens that tell the formats of one parser apart. */
+/** The special tokens that decide between the formats of one parser. */
 const vocabulary = ["[TOOL_CALLS]", "[ARGS]", "[THINK]"];
 
 const templates = new Map(

@@ -1,10 +1,10 @@
 import type { PlainJson } from "../../src/python/value.ts";
-import { beamTemplate } from "../../src/parser/response-template/beam-template.ts";
+import { beamTemplate } from "../../src/parser/formats/response-template/beam-template.ts";
 
-/** A response template, and how a model that has it writes. */
+/** A response template, and a turn of a model that has it. */
 export interface TemplateSample {
   readonly template: PlainJson;
-  /** A turn with reasoning, where the format has any, and one call of `search`. */
+  /** A turn with one call of `search`, and with reasoning if the format has any. */
   readonly turn: (query: string) => string;
 }
 

@@ -8,8 +8,8 @@ const cohere = (query: string): string =>
 const afterPlan = (turn: string): string => turn.slice(turn.indexOf("assistant") + 9);
 
 /**
- * One call of the tool `search` with the text `query`, as models of each tool-call format write it: by
- * the parser's registry name. The query must need no escaping.
+ * One call of the tool `search` with the text `query`, as models of each tool-call format write it,
+ * by the parser's registry name. The query must need no escaping.
  */
 export const callSamples: Readonly<Record<string, (query: string) => string>> = {
   beam: (query) => afterPlan(templateSamples["beam"]!.turn(query)),

@@ -13,7 +13,7 @@ import { sharedData } from "../../src/testing/shared-data.fixture.ts";
 
 const shared = sharedData();
 
-/** The recorded revisions, as the engine versions that stand for them. */
+/** The engine versions of the recorded revisions. */
 const versions: Readonly<Record<string, string>> = {
   "v0.4.5": "0.4.5",
   "v0.4.6.post5": "0.4.6",
@@ -27,7 +27,7 @@ const versions: Readonly<Record<string, string>> = {
 interface Recorded {
   readonly raises?: string;
   readonly normal_text?: string | null;
-  /** What vLLM calls the normal text. */
+  /** vLLM's name for the normal text. */
   readonly content?: string | null;
   readonly calls?: readonly { name: string; arguments_raw: string; tool_index?: number }[];
 }
@@ -74,8 +74,8 @@ function expectations(vector: Vector, dialect: Dialect): [version: string, want:
   const wanted: [string, Recorded][] = [["2026-08", vector.expected]];
   for (const [revision, version] of Object.entries(versions)) {
     const recorded = vector.by_rev?.[revision];
-    // Absent means equal to `expected`, but only qwen25 was recorded at every revision, and the
-    // transcribed later tests were run on none of the old ones.
+    // An absent field means the value of `expected`. Only qwen25 was recorded at every revision,
+    // and the transcribed later tests were not run on the old ones.
     const everywhere = vector.parser === "qwen25" && vector.origin !== "sglang-test-later";
     if (recorded !== undefined) wanted.push([version, recorded]);
     else if (everywhere) wanted.push([version, vector.expected]);
@@ -85,7 +85,7 @@ function expectations(vector: Vector, dialect: Dialect): [version: string, want:
   return wanted;
 }
 
-/** The vector's tools; the Responses API does not wrap them. */
+/** The vector's tools, which the Responses API does not wrap. */
 function readTools(line: string): PyValue {
   const tools = (parsePythonJson(line) as PyDict).get("tools") ?? [];
   if (!isPyList(tools)) return [];
@@ -103,7 +103,7 @@ const parsers = new Map(
 function runVectors(dialect: Dialect): Case[] {
   return readLines(dialect).flatMap((line) => {
     const vector = JSON.parse(line) as Vector;
-    // Where several names mean one parser, they are recorded together.
+    // Several names of one parser are recorded together.
     const parser = parsers.get(vector.parser.split("|")[0] ?? "");
     if (vector.mode !== "non_stream" || parser?.dialects.includes(dialect) !== true) return [];
     const tools = toolsFromOpenAi(readTools(line), vector.id);
@@ -122,11 +122,11 @@ function runVectors(dialect: Dialect): Case[] {
 }
 
 describe.skipIf(shared === null)("recorded one-shot vectors", () => {
-  // What is recorded of the parsers that exist, at all versions, at the least.
+  // The least count of recorded vectors for existing parsers, at all versions.
   test.each([
     ["sglang", 2180],
     ["vllm", 1148],
-  ] as const)("every %s vector is met, but for the listed ones", (dialect, count) => {
+  ] as const)("every %s vector is met, except the listed ones", (dialect, count) => {
     const cases = runVectors(dialect);
     const missed = cases.filter(({ got, want }) => JSON.stringify(got) !== JSON.stringify(want));
     const unexplained = missed.filter(({ key }) => !(key in knownDifferences));
@@ -134,7 +134,7 @@ describe.skipIf(shared === null)("recorded one-shot vectors", () => {
     expect(cases.length).toBeGreaterThanOrEqual(count);
   });
 
-  test("what has no parser is listed", () => {
+  test("recorded names without a parser are listed", () => {
     const names = readLines("vllm").flatMap(
       (line) => (JSON.parse(line) as Vector).parser.split("|")[0] ?? [],
     );

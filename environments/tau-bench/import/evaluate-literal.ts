@@ -1,6 +1,6 @@
 import type { SyntaxNode } from "@lezer/common";
-import type { Expression, OtherKind } from "../../../src/parser/python-source/expression.ts";
-import { parseExpression } from "../../../src/parser/python-source/expression.ts";
+import type { Expression, OtherKind } from "../../../src/parser/shared/python-source/expression.ts";
+import { parseExpression } from "../../../src/parser/shared/python-source/expression.ts";
 import { PythonError } from "../../../src/python/python-error.ts";
 import type { PyDict, PyValue } from "../../../src/python/value.ts";
 import type { PythonModule } from "./python-module.ts";

@@ -1,7 +1,6 @@
 import { assertInvariant } from "../../errors.ts";
 import type { PyDict } from "../../python/value.ts";
-import type { SglangVersion } from "../engine-version.ts";
-import { resolveEngineVersion, vllmVersions } from "../engine-version.ts";
+import { resolveEngineVersion, vllmVersions, type SglangVersion } from "../engine-version.ts";
 import type { Dialect } from "../tool-call-parser.ts";
 import type {
   ReasoningOptions,
@@ -10,39 +9,45 @@ import type {
   ReasoningStream,
 } from "./reasoning-parser.ts";
 
-/** The options of one parser call, with nothing left open. */
+/** The options of one parser call, with defaults filled in. */
 export interface ReasoningContext {
   readonly version: SglangVersion;
   readonly isForced: boolean;
   readonly toolCallParserActive: boolean;
   readonly forceNonemptyContent: boolean;
-  /** How hard the model was asked to think; absent where nothing was said. */
+  /** The requested reasoning effort; absent if the request has none. */
   readonly reasoningEffort?: string;
   /** The model's own `response_template`. */
   readonly responseTemplate?: PyDict;
 }
 
-/** How a format parts a text. */
+/** One reasoning format, and how each engine splits a text by it. */
 interface ReasoningFormat {
   readonly name: string;
   readonly aliases?: readonly string[];
   readonly markers: readonly string[];
-  /** Literal that closes the reasoning, where it stands once, between two literals. */
+  /** The literal that closes the reasoning, if it appears once, between two literals. */
   readonly closer?: string;
-  /** Whether the text begins inside the reasoning: `always` whatever is asked, or by default. */
+  /**
+   * Decides if the text begins inside the reasoning: `always` does so for any request, `by-default`
+   * unless the request says otherwise. Default: only if the request says so.
+   */
   readonly forced?: "always" | "by-default" | "never";
-  /** Whether reasoning can be made the normal text where that is empty. Default true. */
+  /** True if reasoning can become the normal text if that is empty. Default true. */
   readonly canSwap?: boolean;
-  /** Whether it is made so unless something else is asked. Default false. */
+  /** True if it does so by default. Default false. */
   readonly swapsByDefault?: boolean;
-  /** How SGLang parts a text; absent where it has no such parser, and the text is parted as vLLM does. */
+  /**
+   * Splits a text as SGLang does. Absent if SGLang has no such parser; the text is then split as
+   * vLLM does.
+   */
   readonly split?: (text: string, context: ReasoningContext) => ReasoningResult;
-  /** How vLLM parts it. Default: as SGLang does. */
+  /** Splits a text as vLLM does. Default: as SGLang does. */
   readonly splitAsVllm?: (
     text: string,
     context: Pick<ReasoningOptions, "toolCallParserActive">,
   ) => ReasoningResult;
-  /** Parts a text in pieces; where there is none, the whole text is held back until its end. */
+  /** Splits a text in pieces. Without it, a stream holds back the complete text until the end. */
   readonly createSplitter?: (context: ReasoningContext) => ReasoningStream | undefined;
 }
 
@@ -111,7 +116,10 @@ function contextOf(format: ReasoningFormat, options: ReasoningOptions): Reasonin
   };
 }
 
-/** What is read as SGLang does where vLLM has no reading of its own is read as its default release does. */
+/**
+ * Returns the SGLang release to split as. For a vLLM release it is SGLang's default release, if the
+ * format has no vLLM behaviour of its own.
+ */
 function versionOf({ dialect = "sglang", engineVersion }: ReasoningOptions): SglangVersion {
   const isOfVllm = dialect === "vllm" && vllmVersions.some((known) => known === engineVersion);
   return resolveEngineVersion("sglang", isOfVllm ? undefined : engineVersion) as SglangVersion;
@@ -126,7 +134,7 @@ function swapEmpty(result: ReasoningResult): ReasoningResult {
   return { reasoning: "", normalText: result.reasoning };
 }
 
-/** A stream that can say nothing before it has seen everything. */
+/** Makes a stream that releases nothing before the end. */
 function createHoldingStream(split: (text: string) => ReasoningResult): ReasoningStream {
   const chunks: string[] = [];
   return {

@@ -1,29 +1,32 @@
 import type { PyDict } from "../../python/value.ts";
 import type { Dialect } from "../tool-call-parser.ts";
 
-/** What a reasoning parser is told. */
+/** The options of a reasoning parser. */
 export interface ReasoningOptions {
   /**
-   * Whose behaviour is wanted. Default `sglang`, if it has the parser; with `vllm` a parser that has no
-   * reading of its own for it parts as SGLang's does.
+   * The engine to reproduce. Default `sglang`, if it has the parser. With `vllm`, a parser without
+   * vLLM behaviour splits as SGLang's does.
    */
   readonly dialect?: Dialect;
   /**
-   * The SGLang release whose behaviour is wanted, such as `0.5.15` or `2026-08` (the default). With `vllm`
-   * its releases are taken too, which all read reasoning alike.
+   * The SGLang release to reproduce, such as `0.5.15` or `2026-08` (the default). With `vllm`,
+   * releases of vLLM are accepted too; all of them split reasoning alike.
    */
   readonly engineVersion?: string;
   /**
-   * Whether the text begins inside the reasoning, because the template opened it. Default: what the
-   * engine does for the parser where nothing says otherwise.
+   * True if the text begins inside the reasoning because the template opened it. Default: the
+   * engine's default for the parser.
    */
   readonly forceReasoning?: boolean;
-  /** Whether a tool-call parser reads the normal text afterwards. Default false. */
+  /** True if a tool-call parser reads the normal text afterwards. Default false. */
   readonly toolCallParserActive?: boolean;
-  /** Whether reasoning becomes the normal text where that would be empty. Default false, but for Ling 3. */
+  /**
+   * True if reasoning becomes the normal text if that would be empty. Default false, except for
+   * Ling 3.
+   */
   readonly forceNonemptyContent?: boolean;
   /**
-   * How hard the model was asked to think, for formats whose tags tell (K2 Horizon: `high`, the default,
+   * The reasoning effort, for formats that name it in their tags (K2 Horizon: `high`, the default,
    * `medium` or `low`).
    */
   readonly reasoningEffort?: string;
@@ -31,15 +34,15 @@ export interface ReasoningOptions {
   readonly responseTemplate?: PyDict;
 }
 
-/** A turn's text, parted. */
+/** The two parts of a turn's text. */
 export interface ReasoningResult {
   readonly reasoning: string;
   readonly normalText: string;
 }
 
 /**
- * Parts a text that arrives in pieces. The pieces that it returns, joined, are what `parse()` returns
- * for the whole text, however it was cut; each is released as soon as nothing that may still come can
+ * Splits a text that arrives in pieces. The joined pieces equal the result of `parse()` for the
+ * complete text, for any division into pieces. Each piece is released as soon as later text cannot
  * change it.
  */
 export interface ReasoningStream {
@@ -48,16 +51,22 @@ export interface ReasoningStream {
   end(): ReasoningResult;
 }
 
-/** Parts a turn's text into reasoning and normal text, as the engine does before tool calls are parsed. */
+/**
+ * Splits a turn's text into reasoning and normal text, as the engine does before it parses tool
+ * calls.
+ */
 export interface ReasoningParser {
   /** The registry name, such as `qwen3`. */
   readonly name: string;
   readonly aliases: readonly string[];
-  /** Whose behaviour it has exactly. */
+  /** The engines that it reproduces exactly. */
   readonly dialects: readonly Dialect[];
   /** Literals that open the reasoning in this format. */
   readonly markers: readonly string[];
-  /** Literal that closes the reasoning, in formats where it stands once, between two literals. */
+  /**
+   * The literal that closes the reasoning, in formats in which it appears once, between two
+   * literals.
+   */
   readonly closer?: string;
   parse(text: string, options?: ReasoningOptions): ReasoningResult;
   createStream(options?: ReasoningOptions): ReasoningStream;

@@ -1,12 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { PyDict } from "../../python/value.ts";
-import { toPyValue } from "../../python/value.ts";
-import { beamTemplate } from "../response-template/beam-template.ts";
+import { toPyValue, type PyDict } from "../../python/value.ts";
+import { beamTemplate } from "../formats/response-template/beam-template.ts";
 import type { ReasoningOptions, ReasoningParser, ReasoningResult } from "./reasoning-parser.ts";
 import { findReasoningParser, listReasoningParsers } from "./registry.ts";
 
-/** What a stream makes of the text when it is cut at these places. */
+/** The result of a stream whose text is cut at these places. */
 function stream(
   parser: ReasoningParser,
   chunks: readonly string[],
@@ -21,7 +20,7 @@ function stream(
 }
 
 describe("the reasoning parsers", () => {
-  test("there are the 32 of SGLang, and one that only vLLM has", () => {
+  test("include the 32 of SGLang, and one that only vLLM has", () => {
     const has = (dialect: "sglang" | "vllm") =>
       listReasoningParsers().filter(({ dialects }) => dialects.includes(dialect));
     expect(has("sglang")).toHaveLength(32);
@@ -30,7 +29,7 @@ describe("the reasoning parsers", () => {
     expect(listReasoningParsers()).toHaveLength(33);
   });
 
-  test("are found whatever the case of their names", () => {
+  test("are found by names in any case", () => {
     expect(findReasoningParser("Qwen3").name).toBe("qwen3");
   });
 
@@ -92,7 +91,7 @@ describe("streams", () => {
   const pieces = fc.constantFrom(...words, ...openers, ...closers.split(" "));
 
   test.each(listReasoningParsers().map((parser) => [parser.name, parser] as const))(
-    "%s: however the text is cut, the result is that of the whole",
+    "%s: the result is that of the complete text, for any division into pieces",
     (_, parser) => {
       fc.assert(
         fc.property(

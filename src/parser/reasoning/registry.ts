@@ -1,43 +1,20 @@
 import { UsageError } from "../../errors.ts";
-import { apertusReasoning } from "./apertus.ts";
-import { cohereCommand3Reasoning, cohereCommand4Reasoning } from "./cohere-command4.ts";
-import { gptOssReasoning } from "./gpt-oss.ts";
-import { graniteReasoning } from "./granite.ts";
-import { inklingReasoning } from "./inkling.ts";
-import { k2HorizonReasoning } from "./k2-horizon.ts";
-import { kimiK3Reasoning } from "./kimi-k3.ts";
-import { minimaxAppendThink, minimaxM3Reasoning } from "./minimax.ts";
-import { museReasoning } from "./muse.ts";
+import { families } from "../families.ts";
 import type { ReasoningParser } from "./reasoning-parser.ts";
-import { beamReasoning, responseTemplateReasoning } from "./response-template.ts";
-import { thinkTagParsers } from "./think-tags.ts";
 
-const parsers: readonly ReasoningParser[] = [
-  ...thinkTagParsers,
-  apertusReasoning,
-  beamReasoning,
-  cohereCommand3Reasoning,
-  cohereCommand4Reasoning,
-  gptOssReasoning,
-  graniteReasoning,
-  inklingReasoning,
-  k2HorizonReasoning,
-  kimiK3Reasoning,
-  minimaxAppendThink,
-  minimaxM3Reasoning,
-  museReasoning,
-  responseTemplateReasoning,
-].toSorted((left, right) => (left.name < right.name ? -1 : 1));
+const parsers = families
+  .flatMap(({ reasoningParsers = [] }) => reasoningParsers)
+  .toSorted((left, right) => (left.name < right.name ? -1 : 1));
 
-/** Every reasoning parser, by name. */
+/** Returns every reasoning parser, sorted by name. */
 export function listReasoningParsers(): readonly ReasoningParser[] {
   return parsers;
 }
 
 /**
- * Finds a reasoning parser by its name, such as `qwen3`; capitals do not matter.
+ * Finds a reasoning parser by its name, such as `qwen3`; case does not matter.
  *
- * @throws UsageError naming the known parsers where there is none of that name.
+ * @throws UsageError naming the known parsers if no parser has that name.
  */
 export function findReasoningParser(name: string): ReasoningParser {
   const wanted = name.toLowerCase();

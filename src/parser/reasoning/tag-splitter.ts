@@ -8,17 +8,20 @@ import type { ReasoningResult, ReasoningStream } from "./reasoning-parser.ts";
 export interface ReasoningTags {
   readonly open: string;
   readonly close: string;
-  /** What makes reasoning of a text wherever it stands; absent, the opening tag does. */
+  /**
+   * A literal that makes the text before it reasoning, anywhere in the text. Default: the opening
+   * tag.
+   */
   readonly hint?: string;
   /** Opens a tool call, which ends reasoning that is never closed. */
   readonly toolOpen?: string;
 }
 
 /**
- * Parts a text by tags. Reasoning begins with the text where it is forced, or where an opening tag
- * stands anywhere; opening tags at the very start are dropped; the first closing tag ends it. Without
- * one the first tool call does, or nothing. Up to 0.5.6 white space was stripped too, all opening tags
- * were dropped, and tool calls ended nothing.
+ * Splits a text by tags. Reasoning starts with the text if it is forced, or if an opening tag
+ * appears anywhere. Opening tags at the very start are dropped. The first closing tag ends the
+ * reasoning; without one, the first tool call does. Up to 0.5.6 white space was stripped, all
+ * opening tags were dropped, and tool calls did not end reasoning.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py`
  * (`BaseReasoningFormatDetector.detect_and_parse`).
@@ -58,10 +61,10 @@ function dropLeading(text: string, open: string): string {
 }
 
 /**
- * Parts a text in pieces as `splitByTags()` parts the whole since 2026-05. Text that is not forced to
- * be reasoning and does not begin with the opening tag is held back until its end or such a tag,
- * because one anywhere makes reasoning of all that stands before it. What follows a tool call inside
- * the reasoning is held back until the reasoning is closed, or ends.
+ * Splits a text in pieces as `splitByTags()` splits the complete text since 2026-05. If the text is
+ * not forced to be reasoning and does not begin with the opening tag, it is held back until its end
+ * or such a tag, because a later tag makes all text before it reasoning. Text after a tool call
+ * inside the reasoning is held back until the reasoning ends.
  */
 export class TagSplitter implements ReasoningStream {
   readonly #tags: ReasoningTags;
@@ -69,9 +72,9 @@ export class TagSplitter implements ReasoningStream {
   readonly #markers: readonly string[];
   #state: "start" | "undecided" | "reasoning" | "held" | "normal" = "start";
   #isOpened = false;
-  /** What was not released yet. */
+  /** The text that was not released yet. */
   #buffer = "";
-  /** What is held back before the buffer, while a tag is searched for. */
+  /** The text before the buffer that is held back during the search for a tag. */
   #held: string[] = [];
 
   constructor(tags: ReasoningTags, isForced: boolean) {
@@ -117,7 +120,9 @@ export class TagSplitter implements ReasoningStream {
     this.#state = this.#isForced || this.#isOpened ? "reasoning" : "undecided";
   }
 
-  /** Whether the marker stands in what is not released, which then is the buffer. */
+  /**
+   * True if the unreleased text contains the marker. The buffer then contains all unreleased text.
+   */
   #find(marker: string): boolean {
     if (this.#buffer.includes(marker)) {
       this.#buffer = this.#held.join("") + this.#buffer;

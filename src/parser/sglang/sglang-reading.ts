@@ -1,42 +1,55 @@
-import { isSince } from "../engine-version.ts";
-import type { SglangVersion } from "../engine-version.ts";
 import type { EngineReading, EngineResult } from "../grammar.ts";
 import type { ParseContext } from "../parse-context.ts";
-import { sglangVersion } from "../sglang-version.ts";
+import { catchPython } from "../shared/python/python-catch.ts";
 import type { ReleaseRule } from "../tool-call-stream.ts";
+import { isSince } from "../engine-version.ts";
+import { sglangVersion } from "./sglang-version.ts";
 
 /** One of SGLang's detectors. */
 export interface SglangDetector {
-  /** What a stream may release before the end. */
-  readonly release: ReleaseRule;
-  /** Whether calls are found without tools, as since 0.5.23. Default false. */
+  /**
+   * The literal that `has_tool_call()` looks for. Needed unless `release` and `hasToolCall` are
+   * given.
+   */
+  readonly marker?: string;
+  /** True if the detector strips the text before the first call. Default false. */
+  readonly strips?: boolean;
+  /** The text that a stream may release before its end. Default: everything before the marker. */
+  readonly release?: ReleaseRule;
+  /** True if the detector also reads requests without tools, since 0.5.23. Default false. */
   readonly needsNoTools?: boolean;
-  /** Whether the text holds the format's start marker. */
-  hasToolCall(text: string, version: SglangVersion): boolean;
-  /** Throws `PythonError` where the detector raises. */
-  detect(text: string, context: ParseContext): EngineResult;
+  /** True if any exception in the detector makes the whole turn plain text. Default false. */
+  readonly catchesAll?: boolean;
+  /** True if the text contains the start of a call. Default: it contains the marker. */
+  readonly hasToolCall?: (text: string, context: ParseContext) => boolean;
+  /** Reads the calls. @throws PythonError if the detector raises. */
+  readonly detect: (text: string, context: ParseContext) => EngineResult;
 }
 
 /**
- * How SGLang's `FunctionCallParser.parse_non_stream` wraps a detector: since 0.5.6 a request without
- * tools is not parsed; where nothing was called the text comes back whole, but since July 2026 only
- * if the start marker is absent.
+ * Wraps a detector as SGLang's `FunctionCallParser.parse_non_stream` does. Since 0.5.6 a request
+ * without tools is not parsed. If the detector reports no call, the whole text is returned; since
+ * July 2026 only if the start marker is absent as well.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/function_call_parser.py`.
  */
 export function sglangReading(detector: SglangDetector): EngineReading {
+  const { marker = "", strips = false, needsNoTools = false, catchesAll = false } = detector;
+  const { hasToolCall = (text) => text.includes(marker) } = detector;
   return {
-    release: detector.release,
+    release: detector.release ?? { stops: [marker], strips },
     read(text, context) {
+      const plain = { normalText: text, calls: [] };
       const version = sglangVersion(context);
-      const readsAnyway = detector.needsNoTools === true && isSince(version, "0.5.23");
-      if (context.tools.length === 0 && isSince(version, "0.5.6") && !readsAnyway) {
-        return { normalText: text, calls: [] };
-      }
-      const result = detector.detect(text, context);
+      const isParsed =
+        context.tools.length > 0 ||
+        !isSince(version, "0.5.6") ||
+        (needsNoTools && isSince(version, "0.5.23"));
+      if (!isParsed) return plain;
+      const detect = (): EngineResult => detector.detect(text, context);
+      const result = catchesAll ? (catchPython(detect) ?? plain) : detect();
       if (result.calls.length > 0) return result;
-      const keepsResult = isSince(version, "2026-08") && detector.hasToolCall(text, version);
-      return keepsResult ? result : { normalText: text, calls: [] };
+      return isSince(version, "2026-08") && hasToolCall(text, context) ? result : plain;
     },
   };
 }

@@ -1,11 +1,13 @@
-import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
-import type { PyDict, PyValue } from "../../python/value.ts";
-import { isPyDict, isPyList } from "../../python/value.ts";
-import type { VllmCall } from "./vllm-reading.ts";
-import { asName } from "./vllm-reading.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../python/value.ts";
+import { asName, type VllmCall } from "./vllm-reading.ts";
+import { writeJson } from "../shared/json/write-json.ts";
 
-/** A decoded call as a dictionary. @throws PythonError `TypeError` where it is none. */
+/**
+ * A decoded call as a dictionary.
+ *
+ * @throws PythonError `TypeError` if it is not one.
+ */
 export function asEntry(value: PyValue): PyDict {
   if (isPyDict(value)) return value;
   throw new PythonError("TypeError", "a call must be an object");
@@ -14,38 +16,38 @@ export function asEntry(value: PyValue): PyDict {
 /**
  * The call of an entry that must have a name and one of the fields for its arguments.
  *
- * @throws PythonError where one is absent, or the name is no string.
+ * @throws PythonError if one is absent, or if the name is not a string.
  */
 export function callOfEntry(value: PyValue, ...fields: readonly string[]): VllmCall {
   const entry = asEntry(value);
   const field = fields.find((candidate) => entry.has(candidate));
   if (field === undefined) throw new PythonError("KeyError", fields.at(-1) ?? "");
   const written = entry.get(field) ?? null;
-  const argumentsText = stringifyPythonJson(written, { ensureAscii: false });
+  const argumentsText = writeJson(written);
   return { name: asName(entry.get("name")), argumentsText };
 }
 
-/** The entries of a list of calls; those of an entry that need not hold any are left out. */
+/** The calls of a list. Entries without a name or arguments are left out. */
 export function callsOfList(values: readonly PyValue[]): VllmCall[] {
   return values.flatMap((entry) => {
     if (!isPyDict(entry) || !entry.has("name") || !entry.has("arguments")) return [];
     const value = entry.get("arguments") ?? null;
     if (!isPyDict(value) && typeof value !== "string") {
-      throw new PythonError("ValueError", "the arguments are neither an object nor a text");
+      throw new PythonError("ValueError", "the arguments are neither an object nor a string");
     }
-    const argumentsText =
-      typeof value === "string" ? value : stringifyPythonJson(value, { ensureAscii: false });
+    const argumentsText = typeof value === "string" ? value : writeJson(value);
     return [{ name: asName(entry.get("name")), argumentsText }];
   });
 }
 
 /**
- * What Python iterates over where a list of calls is expected: an empty text or object has no calls.
+ * The entries of a list of calls, as Python iterates over it: an empty string or object has no
+ * calls.
  *
- * @throws PythonError `TypeError` for anything else that is no list.
+ * @throws PythonError `TypeError` for anything else that is not a list.
  */
 export function iterateCalls(value: PyValue): readonly PyValue[] {
   if (isPyList(value)) return value;
   if (value === "" || (isPyDict(value) && value.size === 0)) return [];
-  throw new PythonError("TypeError", "the calls are no list");
+  throw new PythonError("TypeError", "the calls are not a list");
 }

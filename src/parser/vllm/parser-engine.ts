@@ -1,67 +1,68 @@
 import { parsePythonJson } from "../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
 import { pythonStrip } from "../../python/text/strip.ts";
 import { pythonTruthy } from "../../python/truthy.ts";
-import type { PyDict, PyValue } from "../../python/value.ts";
-import { isPyDict } from "../../python/value.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../python/value.ts";
 import type { EngineReading } from "../grammar.ts";
 import type { ParseContext } from "../parse-context.ts";
-import { catchPython } from "../python-catch.ts";
-import { unicodePattern } from "../python-pattern.ts";
+import { catchPython } from "../shared/python/python-catch.ts";
+import { unicodePattern } from "../shared/text/python-pattern.ts";
 import { coerceMembers, findVllmProperties } from "./schema-coercion.ts";
-import type { VllmCall, VllmExtraction } from "./vllm-reading.ts";
-import { asName, vllmReading } from "./vllm-reading.ts";
+import { asName, vllmReading, type VllmCall, type VllmExtraction } from "./vllm-reading.ts";
+import { writeJson } from "../shared/json/write-json.ts";
 
-/** Where the engine is in a text. Text in `preamble` and `between` is lost. */
+/** The state of the engine in a text. Text in `preamble` and `between` is lost. */
 export type EngineState = "content" | "reasoning" | "preamble" | "name" | "arguments" | "between";
 
-/** What a literal does in a state. A literal that does nothing there is text. */
+/** The effect of a literal in a state. A literal without an effect is text. */
 export interface EngineStep {
   readonly to: EngineState;
-  /** Whether a call starts here. */
+  /** True if a call starts here. */
   readonly starts?: boolean;
-  /** Whether the call ends here, in formats where that is not every way out of it. */
+  /** True if the call ends here, in formats in which other steps out of it do not end it. */
   readonly ends?: boolean;
-  /** Whether the literal itself belongs to the arguments. */
+  /** True if the literal itself belongs to the arguments. */
   readonly keeps?: boolean;
 }
 
-/** A format, as vLLM's declarative engine is told about it. */
+/** The description of a format for vLLM's declarative engine. */
 export interface EngineTable {
-  /** Everything that is not plain text; of two that fit, the longer one counts. */
+  /** All literals with an effect. If two match, the longer one counts. */
   readonly literals: readonly string[];
   readonly steps: Readonly<
     Partial<Record<EngineState, Readonly<Partial<Record<string, EngineStep>>>>>
   >;
-  /** Whether calls to unknown tools are dropped, where the request has tools. Default false. */
+  /** True if calls to unknown tools are dropped, if the request has tools. Default false. */
   readonly dropsUnknownTools?: boolean;
-  /** Whether names lose the white space around them as soon as they are read. Default false. */
+  /** True if names lose the white space around them as soon as they are read. Default false. */
   readonly stripsNames?: boolean;
-  /** Whether a stream must hold everything back. Default false. */
+  /** True if a stream must hold everything back. Default false. */
   readonly holdsAll?: boolean;
-  /** What the engine is given instead of the text. */
+  /** Returns the text that the engine reads instead of the given one. */
   readonly prepare?: (text: string) => string;
-  /** Whether the text around the calls is lost, given the reasoning. */
+  /** True if the text around the calls is lost, given the reasoning. */
   readonly losesContent?: (reasoning: string) => boolean;
-  /** Walks through the text where literals and steps cannot tell how calls begin and end. */
+  /** Walks through the text of a format whose calls literals and steps cannot delimit. */
   readonly walk?: (text: string) => EngineWalk;
-  /** The call's name, given what stands where names do, and the arguments. Default the former. */
+  /**
+   * Returns the call's name, given the text in place of the name, and the arguments. Default: that
+   * text.
+   */
   readonly readName?: (header: string, body: string) => string;
-  /** Whether a call counts that has no name. Default false. */
+  /** True if a call without a name counts. Default false. */
   readonly allowsNoName?: boolean;
   /**
-   * The arguments, or the text that is handed on as them; `properties` are those of the tool that the
-   * first call with such a body names.
+   * Returns the arguments, or the text to report as the arguments. `properties` are those of the
+   * tool that the first call with such a body names.
    */
   readonly convertArguments: (body: string, properties: () => PyDict) => PyDict | string;
-  /** What the arguments become, given the tool's properties. */
+  /** Adapts the arguments to the tool's properties. */
   readonly adaptArguments?: (values: PyDict, properties: PyDict) => PyDict;
-  /** Whether white space around the text is kept beside calls, too. Default false. */
+  /** True if white space around the text is kept beside calls. Default false. */
   readonly keepsSpace?: boolean;
-  /** Whether text that is nothing but white space is kept beside calls, too. Default false. */
+  /** True if text of only white space is kept beside calls. Default false. */
   readonly keepsBlank?: boolean;
-  /** What is made of the text around the calls, such as to take off half a marker at its end. */
+  /** Changes the text around the calls, for example to drop an incomplete marker at its end. */
   readonly cutContent?: (content: string) => string;
 }
 
@@ -69,16 +70,18 @@ export interface EngineTable {
 interface Slot {
   name: string;
   body: string;
-  /** Whether neither arguments nor its end were seen, so that the text behind it is not lost. */
+  /**
+   * True if neither arguments nor the end of the call were seen, so that the text after it is kept.
+   */
   isOpen?: boolean;
-  /** Whose schema tells how the arguments convert. Default the call's own name. */
+  /** The tool that has the schema of the arguments. Default: the call's own name. */
   readonly schemaName?: string;
 }
 
-/** What a walk through the text finds. */
+/** The result of a walk through the text. */
 export interface EngineWalk {
   before: string;
-  /** What follows the first call. */
+  /** The text after the first call. */
   after: string;
   reasoning: string;
   readonly slots: Slot[];
@@ -121,7 +124,7 @@ function addText(found: EngineWalk, state: EngineState, text: string): void {
 
 const quotedName = unicodePattern(String.raw`"name"\s*:\s*"([^"]*)"`, "");
 
-/** The first name that stands in a call's arguments; empty where there is none. */
+/** The first name in a call's arguments; empty if they contain none. */
 export function findQuotedName(body: string): string {
   return quotedName.exec(body)?.[1] ?? "";
 }
@@ -145,11 +148,12 @@ function extract(source: string, context: ParseContext, table: EngineTable): Vll
     schemaNames.set(body, schemaName);
     return readSlot({ name: known, body, schemaName }, context, table);
   });
-  // What follows a call is lost, but where none has a name it comes first, or in its place since 0.33.
+  // Text after a named call is lost. If no call has a name, that text comes first up to 0.24, and
+  // in its own place since 0.33.
   const isOld = context.engineVersion === "0.24";
   const whole = isAnyNamed ? before : isOld ? after + before : before + after;
   const content = table.cutContent?.(whole) ?? whole;
-  // Since 0.33 white space counts where no call was begun.
+  // Since 0.33 white space is kept if no call has started.
   const mayDrop = table.keepsBlank !== true && (isOld || slots.length > 0);
   const isBlank = mayDrop && pythonStrip(content) === "";
   if (isBlank || (reasoning !== "" && table.losesContent?.(reasoning) === true)) {
@@ -164,7 +168,11 @@ function isKnown(name: string, { tools }: ParseContext, table: EngineTable): boo
   return tools.some((tool) => tool.name === name);
 }
 
-/** @throws PythonError where the name is no string, or the tool's schema is no object. */
+/**
+ * Reads a call.
+ *
+ * @throws PythonError if the name is not a string, or the tool's schema is not an object.
+ */
 function readSlot(slot: Slot, context: ParseContext, table: EngineTable): VllmCall[] {
   const name = pythonStrip(slot.name);
   const isBlank = pythonStrip(slot.body) === "";
@@ -178,7 +186,7 @@ function readSlot(slot: Slot, context: ParseContext, table: EngineTable): VllmCa
   return [{ name: known, argumentsText: fixTypes(text, known, context) }];
 }
 
-/** A call in a format where the name always counts as it stands, and be it empty. */
+/** Reads a call in a format in which the name always counts unchanged, even an empty one. */
 function readNameless(slot: Slot, context: ParseContext, table: EngineTable): VllmCall[] {
   if (slot.name === "" && slot.body === "") return [];
   const name = pythonStrip(slot.name);
@@ -192,10 +200,10 @@ function writeArguments(slot: Slot, context: ParseContext, table: EngineTable): 
   const values = table.convertArguments(body, () => findVllmProperties(schemaName, context));
   if (typeof values === "string") return values;
   const adapted = table.adaptArguments?.(values, findVllmProperties(name, context)) ?? values;
-  return stringifyPythonJson(adapted, { ensureAscii: false });
+  return writeJson(adapted);
 }
 
-/** A call that is written as JSON where the format has its own way. */
+/** Reads a call that is written as JSON in a format of its own. */
 export function readJsonBody(
   body: string,
   argumentKeys: readonly string[] = ["arguments", "parameters"],
@@ -209,10 +217,10 @@ export function readJsonBody(
       ? new Map([...value].filter(([key]) => key !== "name"))
       : (value.get(field) ?? null);
   const isText = field !== undefined && typeof written === "string";
-  return { name, text: isText ? written : stringifyPythonJson(written, { ensureAscii: false }) };
+  return { name, text: isText ? written : writeJson(written) };
 }
 
-/** Arguments whose values have the types that the tool's schema asks for, as far as they can. */
+/** Converts the values of the arguments to the types of the tool's schema, if they fit. */
 export function fixTypes(text: string, name: string, context: ParseContext): string {
   const value =
     context.tools.length === 0 ? undefined : catchPython(() => parsePythonJson(text), "ValueError");
@@ -221,11 +229,11 @@ export function fixTypes(text: string, name: string, context: ParseContext): str
   const coerced = coerceMembers(value, properties, {
     keepsEqual: context.engineVersion === "0.24",
   });
-  return coerced === value ? text : stringifyPythonJson(coerced, { ensureAscii: false });
+  return coerced === value ? text : writeJson(coerced);
 }
 
 /**
- * The reading of a format that vLLM describes with a table of states.
+ * Makes the reading of a format that vLLM describes with a table of states.
  *
  * **Source:** vllm-project/vllm, `vllm/parser/engine/parser_engine.py`,
  * `streaming_parser_engine.py` and `incremental_lexer.py`.

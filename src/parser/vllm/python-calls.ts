@@ -1,13 +1,12 @@
-import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { PythonError } from "../../python/python-error.ts";
 import type { PyValue } from "../../python/value.ts";
 import type { ParseContext } from "../parse-context.ts";
-import type { Expression } from "../python-source/expression.ts";
-import { parseFirstStatement } from "../python-source/expression.ts";
-import { readLiteralArgument } from "../literal-argument.ts";
-import { readPythonicArgument } from "../pythonic-argument.ts";
-import { dottedName } from "../pythonic-blocks.ts";
+import { parseFirstStatement, type Expression } from "../shared/python-source/expression.ts";
+import { readLiteralArgument } from "../shared/python/literal-argument.ts";
+import { readPythonicArgument } from "../shared/python/pythonic-argument.ts";
+import { dottedName } from "../shared/python/pythonic-blocks.ts";
 import type { VllmCall } from "./vllm-reading.ts";
+import { writeJson } from "../shared/json/write-json.ts";
 
 /** Constants, lists, dictionaries, and JSON's names of constants. */
 export const vllmArguments = {
@@ -24,26 +23,26 @@ function readOldArgument(node: Expression): PyValue {
   return readPythonicArgument(node, vllmArguments);
 }
 
-/** Since 0.33 tuples, sets, signs and plain formatted strings count, too. */
+/** Reads an argument as since 0.33: tuples, sets, signs and plain formatted strings are allowed. */
 function readNewArgument(node: Expression): PyValue {
   return readLiteralArgument(node, "constants");
 }
 
 /**
- * The calls of a source that must be a list of them.
+ * Reads the calls of a source that must be a list of calls.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/utils.py` (`handle_single_tool`).
  *
- * @throws PythonError where it is none, or a name or an argument is not plain.
+ * @throws PythonError if it is not, or if a name or an argument is not plain.
  */
 export function readVllmPythonCalls(source: string, context: ParseContext): VllmCall[] {
   return readVllmCallList(parseFirstStatement(source), context);
 }
 
 /**
- * The calls of a statement that must be a list of them.
+ * Reads the calls of a statement that must be a list of calls.
  *
- * @throws PythonError where it is none, or a name or an argument is not plain.
+ * @throws PythonError if it is not, or if a name or an argument is not plain.
  */
 export function readVllmCallList(
   list: Expression | undefined,
@@ -51,15 +50,15 @@ export function readVllmCallList(
   restoreKey = (key: string): string => key,
 ): VllmCall[] {
   const readArgument = context.engineVersion === "0.24" ? readOldArgument : readNewArgument;
-  if (list?.type !== "list") throw new PythonError("ValueError", "the calls are no list");
+  if (list?.type !== "list") throw new PythonError("ValueError", "the calls are not a list");
   return list.items.map((call) => {
     const name = call.type === "call" ? dottedName(call.callee) : undefined;
     if (call.type !== "call" || name === undefined) {
-      throw new PythonError("ValueError", "an item is no call");
+      throw new PythonError("ValueError", "an item is not a call");
     }
     const values = new Map<string, PyValue>(
       call.keywords.map(({ name: key = "null", value }) => [restoreKey(key), readArgument(value)]),
     );
-    return { name, argumentsText: stringifyPythonJson(values, { ensureAscii: false }) };
+    return { name, argumentsText: writeJson(values) };
   });
 }

@@ -5,18 +5,19 @@ import { pythonLower } from "../../python/text/lower.ts";
 import { PythonError } from "../../python/python-error.ts";
 import { pythonStrip } from "../../python/text/strip.ts";
 import { pythonTruthy } from "../../python/truthy.ts";
-import type { PyDict, PyValue } from "../../python/value.ts";
-import { isPyDict, isPyList } from "../../python/value.ts";
+import { isPyDict, isPyList, type PyDict, type PyValue } from "../../python/value.ts";
 import { toolParameters } from "../../message.ts";
 import type { ParseContext } from "../parse-context.ts";
-import { catchPython } from "../python-catch.ts";
-import { parsePythonFloat, parsePythonInt } from "../python-number.ts";
-import { typesOfSchema } from "../schema-type.ts";
+import { catchPython } from "../shared/python/python-catch.ts";
+import { parsePythonFloat, parsePythonInt } from "../shared/python/python-number.ts";
+import { typesOfSchema } from "../shared/schema/schema-type.ts";
+import { writeJson } from "../shared/json/write-json.ts";
+import { isFiniteJson } from "../shared/json/is-finite-json.ts";
 
 /**
- * The schemas of a tool's parameters; none where there is no such tool.
+ * The schemas of a tool's parameters; empty for an unknown tool.
  *
- * @throws PythonError where the tool's schema is no object.
+ * @throws PythonError if the tool's schema is not an object.
  */
 export function findVllmProperties(name: string, { tools }: ParseContext): PyDict {
   const tool = tools.find((candidate) => candidate.name === name);
@@ -24,7 +25,7 @@ export function findVllmProperties(name: string, { tools }: ParseContext): PyDic
   if (!pythonTruthy(parameters)) return new Map();
   const properties = isPyDict(parameters) ? (parameters.get("properties") ?? new Map()) : null;
   if (isPyDict(properties)) return properties;
-  throw new PythonError("AttributeError", "a schema is no object");
+  throw new PythonError("AttributeError", "a schema is not an object");
 }
 
 const typeAliases: ReadonlyMap<string, string> = new Map(
@@ -40,7 +41,7 @@ const typeAliases: ReadonlyMap<string, string> = new Map(
 
 type Conversion = (text: string) => PyValue | undefined;
 
-/** How the types convert, in the order in which they are tried. */
+/** The conversions by type, in the order in which they are tried. */
 const conversions: readonly (readonly [type: string, convert: Conversion])[] = [
   ["null", (text) => (pythonLower(text) === "null" ? null : undefined)],
   ["integer", (text) => catchPython(() => parsePythonInt(text), "ValueError")],
@@ -52,7 +53,8 @@ const conversions: readonly (readonly [type: string, convert: Conversion])[] = [
 ];
 
 /**
- * The text as the first of the types that it fits; JSON where none does, and text where it is none.
+ * Converts the text to the first of the types that it fits. If it fits none, returns it as JSON, or
+ * unchanged if it is not JSON.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/utils.py` (`coerce_to_schema_type`).
  */
@@ -83,22 +85,16 @@ function readBoolean(text: string): boolean | undefined {
   return lower === "false" || lower === "0" ? false : undefined;
 }
 
-/** JSON without infinities, which could not be written again. */
+/** Reads JSON without infinities, which could not be written again. */
 function readFiniteJson(text: string): PyValue | undefined {
   const value = catchPython(() => parsePythonJson(text), "ValueError", "TypeError");
-  if (value === undefined || !isFinite(value)) return undefined;
+  if (value === undefined || !isFiniteJson(value)) return undefined;
   return catchPython(() => stringifyPythonJson(value), "ValueError") === undefined
     ? undefined
     : value;
 }
 
-function isFinite(value: PyValue): boolean {
-  if (typeof value === "number") return Number.isFinite(value);
-  if (isPyList(value)) return value.every(isFinite);
-  return !isPyDict(value) || [...value.values()].every(isFinite);
-}
-
-/** The value, coerced by its schema; the same value where that changes nothing. */
+/** Coerces a value by its schema. Returns the same value if that changes nothing. */
 function coerceDeep(value: PyValue, schema: PyDict, keepsEqual: boolean): PyValue {
   if (typeof value === "string") return coerceToSchema(value, typesOfSchema(schema));
   if (isPyDict(value)) {
@@ -111,16 +107,16 @@ function coerceDeep(value: PyValue, schema: PyDict, keepsEqual: boolean): PyValu
     const coerced = value.map((item) => coerceDeep(item, items, keepsEqual));
     return coerced.every((item, index) => item === value[index]) ? value : coerced;
   }
-  const text = stringifyPythonJson(value, { ensureAscii: false });
+  const text = writeJson(value);
   const coerced = coerceToSchema(text, typesOfSchema(schema));
   const isSame = keepsEqual || typeof coerced === typeof value;
   return isSame && pythonEquals(coerced, value) ? value : coerced;
 }
 
 /**
- * The members, each coerced by its own schema; the same dictionary where that changes nothing. A
- * value that equals what the schema asks for, but is of another type, such as `5.0` for a number `5`, stays as
- * it is where `keepsEqual`.
+ * Coerces each member by its own schema. Returns the same dictionary if that changes nothing. With
+ * `keepsEqual`, a value that equals the coerced one but has another type, such as `5.0` for `5`,
+ * stays unchanged.
  */
 export function coerceMembers(
   value: PyDict,

@@ -19,7 +19,7 @@ describe("as vLLM reads it,", () => {
     },
   );
 
-  test("U+001C between key and value is no white space", () => {
+  test("U+001C between key and value is not white space", () => {
     const text =
       "<tool_calls><tool_call>f<tool_sep><arg_key>a</arg_key>\u001c<arg_value>5</arg_value>" +
       "</tool_call></tool_calls>";
@@ -48,7 +48,7 @@ describe("Kimi K2's ids, as vLLM reads them,", () => {
     ]);
   });
 
-  test.each(["f", "f:", ":5", "f:1 2", "", "f:1x"])("%j is none", (id) => {
+  test.each(["f", "f:", ":5", "f:1 2", "", "f:1x"])("%j is not an id", (id) => {
     expect(readAsVllm("kimi_k2", callOf(id)).calls).toEqual([]);
   });
 });
@@ -65,7 +65,7 @@ describe("since vLLM 0.33", () => {
     return [normalText, ...calls.map(({ name, argumentsText }) => `${name} ${argumentsText}`)];
   };
 
-  test("values become what the schema asks for, and a whole number an integer", () => {
+  test("values get the types of the schema, and a whole number becomes an integer", () => {
     const call = (body: string) =>
       `<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0` +
       `<|tool_call_argument_begin|>${body}<|tool_call_end|><|tool_calls_section_end|>`;
@@ -75,7 +75,7 @@ describe("since vLLM 0.33", () => {
     expect(read("kimi_k2", call('{"n":5}'))).toEqual(["", 'f {"n":5}']);
   });
 
-  test("Mistral's calls are a list or not, as the vocabulary says", () => {
+  test("the vocabulary decides if Mistral's calls are a list", () => {
     const list = '[TOOL_CALLS] [{"name": "f", "arguments": {"n": 5}}]';
     expect(read("mistral", list)).toEqual(["", 'f {"n": 5}']);
     expect(read("mistral", list, ["[TOOL_CALLS]"])).toEqual(["", 'f {"n": 5}']);

@@ -1,9 +1,10 @@
 import { PythonError } from "../../python/python-error.ts";
 import type { EngineReading } from "../grammar.ts";
 import type { ParseContext } from "../parse-context.ts";
+import { catchPython } from "../shared/python/python-catch.ts";
 import type { ReleaseRule } from "../tool-call-stream.ts";
 
-/** What one of vLLM's parsers finds. */
+/** The result of one of vLLM's parsers. */
 export interface VllmExtraction {
   /** The text around the calls. */
   readonly content: string;
@@ -18,23 +19,39 @@ export interface VllmCall {
 
 /** One of vLLM's tool parsers. */
 interface VllmParser {
-  /** What a stream may release before the end. */
-  readonly release: ReleaseRule;
-  /** `undefined` where nothing is called and the text stays as it is. */
-  extract(text: string, context: ParseContext): VllmExtraction | undefined;
+  /**
+   * A literal without which the parser leaves the text as it is. Needed unless `release` is given.
+   */
+  readonly marker?: string;
+  /** True if the parser strips the text before the first call. Default false. */
+  readonly strips?: boolean;
+  /** The text that a stream may release before its end. Default: everything before the marker. */
+  readonly release?: ReleaseRule;
+  /** True if any exception makes the whole turn plain text. Default false. */
+  readonly catchesAll?: boolean;
+  /**
+   * Reads the calls. `undefined` means that the parser found none and leaves the text as it is.
+   *
+   * @throws PythonError if the parser raises.
+   */
+  readonly extract: (text: string, context: ParseContext) => VllmExtraction | undefined;
 }
 
 /**
- * How vLLM's serving code uses a parser: calls are numbered in their order, unknown tools are handed
- * on unless the parser itself drops them, and whatever goes wrong leaves the text as it is.
+ * Wraps a parser as vLLM's serving code does: calls are numbered in order, and calls to unknown
+ * tools are reported unless the parser itself drops them.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/abstract_tool_parser.py`.
  */
 export function vllmReading(parser: VllmParser): EngineReading {
+  const { marker = "", strips = false, catchesAll = false } = parser;
   return {
-    release: parser.release,
+    release: parser.release ?? { stops: [marker], strips },
     read(text, context) {
-      const { content, calls } = parser.extract(text, context) ?? { content: text, calls: [] };
+      const extract = (): VllmExtraction | undefined =>
+        text.includes(marker) ? parser.extract(text, context) : undefined;
+      const found = catchesAll ? catchPython(extract) : extract();
+      const { content, calls } = found ?? { content: text, calls: [] };
       return {
         normalText: content,
         calls: calls.map((call, toolIndex) => ({ ...call, toolIndex })),
@@ -43,7 +60,7 @@ export function vllmReading(parser: VllmParser): EngineReading {
   };
 }
 
-/** A reading that 0.33 brought: an older release is read as that one. */
+/** Makes a reading that 0.33 introduced. An older release behaves as 0.33 does. */
 export function sinceVllm033(reading: EngineReading): EngineReading {
   return {
     release: reading.release,
@@ -51,7 +68,7 @@ export function sinceVllm033(reading: EngineReading): EngineReading {
   };
 }
 
-/** A reading that changed with 0.33; a stream keeps to what both readings allow. */
+/** Makes a reading that changed with 0.33. A stream releases only text that both readings allow. */
 export function byVersion(old: EngineReading, current: EngineReading): EngineReading {
   return {
     release: strictest(old.release, current.release),
@@ -63,7 +80,7 @@ function strictest(left: ReleaseRule, right: ReleaseRule): ReleaseRule {
   const startStop = left.startStop ?? right.startStop;
   return {
     stops: [...new Set([...left.stops, ...right.stops])],
-    strips: left.strips || right.strips,
+    strips: left.strips === true || right.strips === true,
     holdsAll: left.holdsAll === true || right.holdsAll === true,
     mayRewrite: left.mayRewrite === true || right.mayRewrite === true,
     dropsBreaks: left.dropsBreaks === true || right.dropsBreaks === true,
@@ -71,8 +88,8 @@ function strictest(left: ReleaseRule, right: ReleaseRule): ReleaseRule {
   };
 }
 
-/** The value as a call's name, which must be text. */
+/** Returns a call's name, which must be a string. */
 export function asName(value: unknown): string {
   if (typeof value === "string") return value;
-  throw new PythonError("ValueError", "the name of a call is no string");
+  throw new PythonError("ValueError", "the name of a call is not a string");
 }
