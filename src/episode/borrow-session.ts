@@ -14,11 +14,11 @@ interface BorrowedUser {
 }
 
 /** What a user is given to call: by itself that is recorded, unless its lines are. */
-export function borrowUser({ player }: Pick<Play, "player">): BorrowedUser {
+export function borrowUser({ outside }: Pick<Play, "outside">): BorrowedUser {
   const borrowed: BorrowedUser = {
     askedCount: 0,
     outside: (what, work) =>
-      borrowed.askedCount > 0 ? callThrough(what, work) : player.usersOutside(what, work),
+      borrowed.askedCount > 0 ? callThrough(what, work) : outside.user(what, work),
   };
   return borrowed;
 }
@@ -29,10 +29,10 @@ export function borrowUser({ player }: Pick<Play, "player">): BorrowedUser {
  */
 export function borrowSession(
   session: UserSession,
-  { player, setup }: Play,
+  { outside: outsideCalls, setup }: Play,
   borrowed: BorrowedUser,
 ): UserSession {
-  const outside = player.borrow(`the user ${setup.user.strategy} is not repeatable`);
+  const outside = outsideCalls.bound(`the user ${setup.user.strategy} is not repeatable`);
   const ask = async <Line>(what: string, say: () => Promise<Line>): Promise<Line> =>
     await outside(what, async () => {
       borrowed.askedCount += 1;

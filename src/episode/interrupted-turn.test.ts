@@ -15,7 +15,7 @@ import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import type { EpisodeSetup } from "./episode-setup.ts";
 import type { Inputs } from "./inputs/input.ts";
-import { RecordingEnd } from "./inputs/input-player.ts";
+import { RecordingEnd } from "./inputs/playback-stop.ts";
 import {
   lamp,
   lampTask,

@@ -9,8 +9,8 @@ import { crossBoundary, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./turn/call-watch.ts";
 import { checkWorld } from "./check/check-foreign.ts";
 import { describe, refuse, requireTools } from "./check/foreign-value.ts";
-import type { InputPlayer } from "./inputs/input-player.ts";
-import { callWorld, repeatability, tolerate, type Play } from "./play.ts";
+import { noRedactor } from "./inputs/open-inputs.ts";
+import { answerTerms, tolerate, type Play } from "./play.ts";
 
 /**
  * Opens the task's world. One that comes too late is disposed of when it comes.
@@ -24,18 +24,18 @@ export async function openWorld(play: Play, user: UserSession): Promise<World> {
     return opened.facts;
   };
   try {
-    const facts = await play.player.answer(
+    const facts = await play.inputs.answer(
       "open",
       open,
-      repeatability(play, play.setup.limits.toolTimeoutMs),
+      answerTerms(play, play.setup.limits.toolTimeoutMs),
     );
     if (opened === undefined) return recordedWorld(play, facts);
     return opened.world;
   } catch (error) {
     // It says of itself what it did not say before: nobody else clears it away.
     if (opened !== undefined) {
-      if (error instanceof RolloutError) play.player.leaveUnlessNext("open", error);
-      else play.player.leave();
+      if (error instanceof RolloutError) play.playback?.leaveUnlessNext("open", error);
+      else play.playback?.leave();
       await disposeWorld(play, opened.world);
     }
     throw error;
@@ -71,17 +71,14 @@ function writeTools(tools: Terms["tools"]): string {
  * @throws RolloutError `environment/bad-world` where it is none.
  */
 export function termsOf(
-  {
-    player,
-    setup,
-  }: Pick<Play, "setup"> & { readonly player: Pick<InputPlayer, "knowsSecrets" | "clean"> },
+  { redactor, setup }: Pick<Play, "redactor" | "setup">,
   world: World,
 ): Terms {
   const { environment } = setup;
   const terms = soundTerms(world, environment);
-  if (!player.knowsSecrets) return terms;
+  if (redactor === noRedactor) return terms;
   const facts = { tools: textOf(terms.tools, environment), policyText: terms.policyText };
-  const clean = player.clean(facts);
+  const clean = redactor.without(facts);
   return clean === facts ? terms : { ...terms, ...readFacts(clean) };
 }
 
@@ -115,9 +112,9 @@ function describeWorld({ tools, policyText }: World): WorldFacts {
 }
 
 /** Stands for a world that is not opened again: nothing but the recording is asked in its place. */
-function recordedWorld({ player }: Play, facts: WorldFacts): World {
+function recordedWorld({ playback }: Play, facts: WorldFacts): World {
   const refuse = (): never => {
-    throw player.end("the recording does not say what its world answered");
+    throw playback!.end("the recording does not say what its world answered");
   };
   return {
     ...readFacts(facts),
@@ -145,16 +142,17 @@ async function openLive(play: Play, user: UserSession): Promise<OpenedWorld> {
   let isAwaited = true;
   let world: World | undefined;
   try {
-    return await callWorld(
-      play,
+    return await crossBoundary(
+      play.watch,
       {
+        waitsFor: play.userCalls.listen(play.watch),
         party: "environment",
         what: `open task ${task.id}`,
         suspect: suspectOf(environment, "open"),
         timeoutMs: limits.toolTimeoutMs,
       },
       async (signal) => {
-        const { outside } = play.player;
+        const outside = play.outside.world;
         const opened = await environment.open(task, { user, signal, outside });
         const checked = checkWorld(opened, `environment.open() for task ${task.id}`);
         if (isAwaited) world = checked;
@@ -180,13 +178,13 @@ export async function disposeWorld(play: Play, world: World): Promise<void> {
     party: "environment",
     what: `dispose of the world of task ${assignment.task.id}`,
     suspect: suspectOf(setup.environment, "dispose"),
-    waitsFor: play.hearing.listen(watch),
+    waitsFor: play.userCalls.listen(watch),
     timeoutMs: setup.limits.toolTimeoutMs,
   } as const;
   await tolerate(
     play,
     async () =>
-      await play.player.clearing(
+      await play.calls.disposing(
         async () =>
           await crossBoundary(
             watch,

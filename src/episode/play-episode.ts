@@ -10,7 +10,7 @@ import { leastSpending, noSpending } from "../user/chat/add-spending.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
 import { beginTrace } from "./begin-trace.ts";
 import { askUsage } from "./turn/ask-usage.ts";
-import { crossBriefly, suspectOf } from "./boundary.ts";
+import { crossBoundary, crossBriefly, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./turn/call-watch.ts";
 import { checkScore, checkSession } from "./check/check-foreign.ts";
 import { countEpisode } from "./count-episode.ts";
@@ -21,24 +21,17 @@ import { borrowSession, borrowUser } from "./borrow-session.ts";
 import type { Episode, SharedCounts } from "./episode.ts";
 import { UserCallTracker } from "./turn/user-call-tracker.ts";
 import { endOf, turnsIn, type Inputs } from "./inputs/input.ts";
-import {
-  InputPlayer,
-  RecordingEnd,
-  ReplayDivergence,
-  type InputPlayerOptions,
-} from "./inputs/input-player.ts";
+import { openInputs, type EpisodeInputs, type InputOptions } from "./inputs/open-inputs.ts";
+import { RecordingEnd, ReplayDivergence } from "./inputs/playback-stop.ts";
 import { scoredEnd } from "./scored-end.ts";
 import { openConversation } from "./open-conversation.ts";
 import { disposeWorld, openWorld } from "./open-world.ts";
-import { callParty, askWorld, overwritten, tolerate, type Play, type TurnsEnd } from "./play.ts";
+import { askWorld, overwritten, tolerate, type Play, type TurnsEnd } from "./play.ts";
 import { playTurn } from "./turn/play-turn.ts";
 
-/** What a play of an episode is told besides who plays it. */
-export interface PlayEpisodeOptions extends Pick<
-  InputPlayerOptions,
-  "past" | "atEnd" | "scoreAnew" | "onInputs" | "redactor"
-> {
-  /** Aborted, there is no episode. */
+/** Options of `playEpisode()`. */
+export interface PlayEpisodeOptions extends InputOptions {
+  /** Cancels the episode when it aborts. */
   readonly signal: AbortSignal;
   /**
    * Aborted, the policy is asked for nothing more: what it is sampling is cut short and kept, and the
@@ -88,43 +81,40 @@ async function playThrough(
   setup: EpisodeSetup,
   options: PlayEpisodeOptions & { readonly trace: EpisodeTrace | undefined },
 ): Promise<Episode> {
-  const { signal, interrupt, past, atEnd, scoreAnew, onInputs, redactor, forkAt } = options;
+  const { signal, interrupt, past, forkAt } = options;
   const { task, seed } = assignment;
   const { environment } = setup;
   if (forkAt !== undefined) assertReaches(past, forkAt);
   const { clock = systemClock, limits } = setup;
-  const hearing = new UserCallTracker({
+  const ownsStop = (thrown: unknown): boolean => episodeInputs.playback?.owns(thrown) === true;
+  const userCalls = new UserCallTracker({
     taskId: task.id,
     strategy: setup.user.strategy,
     timeoutMs: limits.userTimeoutMs,
-    ownsStop: (thrown) => player.owns(thrown),
-    wasGivenUp: (thrown) => player.wasGivenUp(thrown),
+    ownsStop,
+    wasGivenUp: (thrown) => episodeInputs.playback?.isCancellation(thrown) === true,
   });
   const leftMs = limits.episodeTimeoutMs - playedMs(past);
   using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [], shared: [interrupt], clock });
   // What is played from the recording took its time when that was recorded.
   if (past !== undefined) time.pause();
-  const player = new InputPlayer({
-    // The machine's clock may be set while it is played: what it took, and what is left of its time, stays.
+  const episodeInputs = openInputs(options, {
+    // Monotonic, so that a change of the machine's clock does not change the episode's time.
     now: measuring(setup.now, clock),
-    ...(past && { past }),
-    ...(atEnd && { atEnd }),
-    ...(scoreAnew && { scoreAnew }),
-    ...(onInputs && { onInputs }),
-    ...(redactor && { redactor }),
     clock,
-    userAsked: () => hearing.asked,
+    userRequest: () => userCalls.asked,
     onLive: () => time.goOn(),
   });
-  const startedAtMs = player.now();
-  using watch = new CallWatch(signal, clock, (thrown) => player.owns(thrown));
+  const { inputs, inputRecorder, playback } = episodeInputs;
+  const startedAtMs = inputs.now();
+  using watch = new CallWatch(signal, clock, ownsStop);
   const play = startPlay(assignment, setup, {
     trace: options.trace,
     watch,
     clock,
     time,
-    player,
-    hearing,
+    ...episodeInputs,
+    userCalls,
     interrupt,
     forkAt,
   });
@@ -132,26 +122,26 @@ async function playThrough(
   let user: UserSession | undefined;
   const played = await settle(play, async () => {
     user = await openUser(play);
-    const world = await openWorld(play, hearing.watched(user));
+    const world = await openWorld(play, userCalls.watched(user));
     try {
       const end = await playAndScore(play, world, user);
       // Clearing the world away may take long.
-      player.handOverWork();
+      inputRecorder?.flushWork();
       return end;
     } catch (error) {
       // What its world calls to clear itself away is called.
-      if (error instanceof PlaybackStop) player.leave();
+      if (error instanceof PlaybackStop) playback?.leave();
       if (error instanceof RolloutError) {
-        player.leaveUnlessNext("usage", error);
+        playback?.leaveUnlessNext("usage", error);
         // What the caller's abort cut short is to be done again.
-        if (!signal.aborted) player.handOverWork();
+        if (!signal.aborted) inputRecorder?.flushWork();
       }
       throw error;
     } finally {
       await disposeWorld(play, world);
     }
   });
-  if (played.outcome === "aborted") player.stopRecording();
+  if (played.outcome === "aborted") inputRecorder?.stop();
   if (isTurnOver()) await takeTurn();
   const userUsage = await usageOf(play, user);
   const isSound = play.recorder.isUnchanged();
@@ -161,8 +151,8 @@ async function playThrough(
   // It may have been found when the policy was to be asked.
   const isKnown = isSound || played.failure?.code === "engine/bad-reply";
   const end = isKnown ? played : await settle(play, () => Promise.reject(overwritten(play)));
-  const durationMs = player.now() - startedAtMs;
-  player.flush();
+  const durationMs = inputs.now() - startedAtMs;
+  inputRecorder?.flush();
   return {
     format: 1,
     rolloutId: assignment.rolloutId,
@@ -201,7 +191,14 @@ function startPlay(
   setup: EpisodeSetup,
   around: Pick<
     Play,
-    "watch" | "clock" | "time" | "player" | "hearing" | "interrupt" | "forkAt" | "trace"
+    | keyof EpisodeInputs
+    | "watch"
+    | "clock"
+    | "time"
+    | "userCalls"
+    | "interrupt"
+    | "forkAt"
+    | "trace"
   >,
 ): Play {
   return {
@@ -238,14 +235,14 @@ async function settle(play: Play, work: () => Promise<EpisodeEnd>): Promise<Epis
 }
 
 /** What a fork shares and cannot be brought back is a failure of whoever is not repeatable. */
-function asFailure({ assignment, forkAt, player, recorder }: Play, error: unknown): RolloutError {
+function asFailure({ assignment, forkAt, playback, recorder }: Play, error: unknown): RolloutError {
   if (error instanceof RolloutError) {
-    player.leaveUnlessNext("usage", error);
+    playback?.leaveUnlessNext("usage", error);
     return error;
   }
-  const isShared = forkAt !== undefined && !recorder.isFork && !player.isReplay;
+  const isShared = forkAt !== undefined && !recorder.isFork && playback?.isReplay !== true;
   if (!isShared || !(error instanceof ReplayDivergence)) throw error;
-  player.leave();
+  playback?.leave();
   const { rolloutId, forkedFrom } = assignment;
   const from = forkedFrom === undefined ? "another rollout" : forkedFrom.rolloutId;
   const message = `Cannot part ${rolloutId} from ${from} with turn ${forkAt}: ${error.message}`;
@@ -262,8 +259,10 @@ async function openUser(play: Play): Promise<UserSession> {
     timeoutMs: setup.limits.userTimeoutMs,
   } as const;
   const borrowed = setup.user.repeatable === true ? undefined : borrowUser(play);
-  const outside = borrowed?.outside ?? play.player.usersOutside;
-  const opened = await callParty(play, call, () => setup.user.open(task, { seed, outside }));
+  const outside = borrowed?.outside ?? play.outside.user;
+  const opened = await crossBoundary(play.watch, call, () =>
+    setup.user.open(task, { seed, outside }),
+  );
   return await crossBriefly(
     play.watch,
     () => call,
@@ -302,7 +301,7 @@ async function playTurns(play: Play, world: World, user: UserSession): Promise<T
   for (let turnIndex = 0; turnIndex < play.setup.limits.maxTurns; turnIndex++) {
     if (turnIndex === play.forkAt) {
       // Without a turn before it nothing is shared, and it may well be asked otherwise.
-      if (turnIndex > 0) play.player.requireNextPrompt(play.recorder.promptHash);
+      if (turnIndex > 0) play.playback?.requireNextPrompt(play.recorder.promptHash);
       play.recorder.beginFork();
       play.shared = countShared(play, noSpending);
       await tolerate(play, async () => {
@@ -330,13 +329,13 @@ export class SmallerLimit extends UsageError {}
  */
 function requireSameLimits(play: Play, { outcome, stopReason }: TurnsEnd): void {
   if (outcome !== "truncated" || stopReason === "deadline") return;
-  const { assignment, forkAt, player, recorder } = play;
+  const { assignment, forkAt, playback, recorder } = play;
   // How many turns there are, and how long one is, is no matter of the agent's.
   const isCounted = stopReason === "max-turns" || stopReason === "length";
-  if (!isCounted) player.requirePrompt(recorder.promptHash);
+  if (!isCounted) playback!.requirePrompt(recorder.promptHash);
   // It may count as errors what it did not, and show the policy the same.
   if (stopReason === "format-errors") {
-    throw player.diverge(
+    throw playback!.diverge(
       "agent",
       "the conversation ends by its format errors where it went on, expected an agent that reads the " +
         "same turns alike, and no smaller limit (max-format-errors)",
@@ -360,7 +359,7 @@ async function usageOf(play: Play, user: UserSession | undefined): Promise<UserU
   let usage: UserUsage = noSpending;
   if (user === undefined) return usage;
   await tolerate(play, async () => {
-    usage = await play.player.answer("usage", async () => await askUsage(play, user), {
+    usage = await play.inputs.answer("usage", async () => await askUsage(play, user), {
       repeatable: false,
       limitMs: play.setup.limits.userTimeoutMs,
     });

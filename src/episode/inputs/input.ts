@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Generation } from "../../engine/engine.ts";
 import {
   RolloutError,
@@ -193,4 +194,10 @@ export function inputsBefore({ inputs, times }: Inputs, turnIndex: number): Inpu
     if (input.isPartial !== true) turnCount += 1;
   }
   return undefined;
+}
+
+/** Returns the first 16 hexadecimal digits of the SHA-256 of the value's JSON. */
+export function hashOf(value: unknown): string {
+  const text = JSON.stringify(value) ?? "null";
+  return hash("sha256", text, "hex").slice(0, 16);
 }

@@ -49,7 +49,7 @@ export async function performIntents(
       continue;
     }
     if (!isFirst && isTimeOver(play)) return { observed, isLate: true };
-    const startedAtMs = play.player.now();
+    const startedAtMs = play.inputs.now();
     if (isFirst) spent.parseMs = startedAtMs - sampledAtMs;
     isFirst = false;
     const part = intent.action.type === "say" ? "userMs" : "environmentMs";
@@ -65,7 +65,7 @@ export async function performIntents(
       if (!(error instanceof RolloutError)) throw error;
       return { observed, failure: error };
     } finally {
-      spent[part] += play.player.now() - startedAtMs;
+      spent[part] += play.inputs.now() - startedAtMs;
       note(spent);
     }
   }
@@ -110,7 +110,7 @@ function toTurnStep(
 }
 
 function perform(play: Play, world: World, action: Action): Promise<Step> {
-  const { assignment, player, setup } = play;
+  const { assignment, redactor, setup } = play;
   const { limits, environment } = setup;
   const { id } = assignment.task;
   const isSaid = action.type === "say";
@@ -136,5 +136,5 @@ function perform(play: Play, world: World, action: Action): Promise<Step> {
     },
     isSaid ? "step say" : `step ${action.name}`,
   );
-  return answered.then((answer) => (told === undefined ? answer : player.clean(told)));
+  return answered.then((answer) => (told === undefined ? answer : redactor.without(told)));
 }

@@ -7,7 +7,7 @@ import { samplingOfTurn } from "../../engine/turn-seed.ts";
 import { RolloutError } from "../../errors.ts";
 import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
 import { askEngine } from "./ask-engine.ts";
-import type { Sampled } from "../inputs/input-player.ts";
+import type { Sampled } from "../inputs/input-source.ts";
 import { isTimeOver, type Play, type TurnsEnd } from "../play.ts";
 import { withLostPart } from "../with-lost-part.ts";
 
@@ -38,15 +38,15 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
   if (isTimeOver(play)) return ended("deadline");
   const room = remainingTokens(play);
   if (room.tokens <= 0) return ended(room.stopReason);
-  const { interrupt, player, recorder } = play;
-  const asked = { roomTokens: room.tokens, promptTokenCount: recorder.length, atMs: player.now() };
+  const { inputRecorder, inputs, interrupt, playback, recorder } = play;
+  const asked = { roomTokens: room.tokens, promptTokenCount: recorder.length, atMs: inputs.now() };
   const { promptHash } = recorder;
   // Parts are joined where sampling was interrupted and went on later.
   let before: Sampled | undefined;
   for (;;) {
-    if (!player.isPlaying && interrupt?.aborted === true) {
-      // What was done since the last turn is not done again by whoever goes on from here.
-      if (before === undefined) player.flush();
+    if (playback?.isPlaying !== true && interrupt?.aborted === true) {
+      // The next start must not repeat the work since the last turn.
+      if (before === undefined) inputRecorder?.flush();
       return before === undefined || isEmpty(before)
         ? interrupted
         : toSampling(play, asked, before);
@@ -90,7 +90,7 @@ function takePart(
     readonly roomTokens: number;
   },
 ): Sampled | Promise<Sampled> {
-  return play.player.generation(promptHash, () => {
+  return play.inputs.generation(promptHash, () => {
     const sampledIds = before?.generation.outputIds ?? [];
     // The limits may be smaller than those under which it was sampled.
     if (roomTokens <= sampledIds.length) throw noRoom(play, turnIndex, sampledIds.length);
@@ -105,12 +105,12 @@ interface Asked {
 }
 
 function toSampling(
-  { player }: Play,
+  { inputs }: Play,
   { atMs, promptTokenCount, roomTokens }: Asked,
   { generation, isLate, isPartial }: Sampled,
 ): Sampling {
   const isShort = generation.finish.type === "length" && generation.outputIds.length < roomTokens;
-  const sampledAtMs = player.now();
+  const sampledAtMs = inputs.now();
   const engineMs = sampledAtMs - atMs;
   const type = "sampled";
   const about = { type, generation, promptTokenCount, engineMs, sampledAtMs } as const;
@@ -155,7 +155,7 @@ function toRequest(
     sampledIds,
   }: { readonly roomTokens: number; readonly sampledIds: readonly number[] },
 ): GenerateRequest {
-  const { assignment, player, recorder, setup } = play;
+  const { assignment, playback, recorder, setup } = play;
   const { codec, stopTokenIds } = setup.renderer;
   const { rolloutId, attempt = 1, start = 1 } = assignment;
   const place = start === 1 ? attempt : `${attempt}.${start}`;
@@ -175,7 +175,7 @@ function toRequest(
   const rest = restBehind(turn, sampledIds);
   if (rest !== undefined) return rest;
   // An earlier version recorded what was sampled of such a turn, or it was recorded under other settings.
-  throw player.end(
+  throw playback!.end(
     `the recording ends behind ${sampledIds.length} ids of turn ${turnIndex}, which cannot go on: ` +
       `${findWholeDemand(turn)} is of the whole turn`,
   );

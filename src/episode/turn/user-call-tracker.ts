@@ -36,7 +36,7 @@ export class UserCallTracker {
   /**
    * @param about - `timeoutMs` is the user's time for all lines of one call to the world, which runs in the place of
    *   the world's while that waits for one. `ownsStop` and `wasGivenUp` are those of the episode's playback (see
-   *   `InputPlayer`). Default: there is none.
+   *   `RecordedInputs`). Default: there is none.
    */
   constructor(about: {
     readonly taskId: string;

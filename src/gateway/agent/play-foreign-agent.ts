@@ -9,6 +9,7 @@ import {
   checkWorld,
 } from "../../episode/check/check-foreign.ts";
 import { UserCallTracker } from "../../episode/turn/user-call-tracker.ts";
+import { noRedactor } from "../../episode/inputs/open-inputs.ts";
 import { termsOf } from "../../episode/open-world.ts";
 import { scoredEnd } from "../../episode/scored-end.ts";
 import type { Episode } from "../../episode/episode.ts";
@@ -154,8 +155,7 @@ async function runAgent(
   );
   const reading = ["environment", "read the terms of", limits.toolTimeoutMs] as const;
   const about = await cross(play, reading, () => {
-    const player = { knowsSecrets: redactor !== undefined, clean };
-    const { policyText, tools } = termsOf({ setup, player }, world);
+    const { policyText, tools } = termsOf({ setup, redactor: redactor ?? noRedactor }, world);
     return { task, policyText, firstUserText, tools: [...tools] };
   });
   const { policyText } = about;

@@ -21,7 +21,7 @@ import type { User } from "../../user/user.ts";
 import type { Episode } from "../episode.ts";
 import type { EpisodeSetup } from "../episode-setup.ts";
 import { inputsBefore, type Input, type Inputs } from "./input.ts";
-import { RecordingEnd, ReplayDivergence } from "./input-player.ts";
+import { RecordingEnd, ReplayDivergence } from "./playback-stop.ts";
 import { lamp, lampTask, preparedEngine, switchCall, type Reply } from "../lamp-episode.fixture.ts";
 import { defaultLimits, type EpisodeLimits } from "../limits.ts";
 import { playEpisode, type PlayEpisodeOptions } from "../play-episode.ts";
