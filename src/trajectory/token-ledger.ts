@@ -90,18 +90,28 @@ export class TokenLedger {
   appendPrompt(ids: readonly number[]): void {
     requireThat(this.#spans.length === 0, "a segment has one prompt, and begins with it");
     requireThat(ids.length > 0, "a prompt has at least one id");
+    requireIds("prompt", ids);
     this.#append("prompt", ids);
   }
 
-  /** Records what the policy sampled in turn `turnIndex`, verbatim. */
+  /**
+   * Records the ids that the policy sampled in turn `turnIndex`.
+   *
+   * @throws InvariantError if the generation has an invalid id, logprob or piece.
+   */
   appendSampled(turnIndex: number, generation: Generation): void {
-    const { outputIds, logprobs, pieces } = generation;
+    requireSoundValues(generation);
+    this.appendChecked(turnIndex, generation);
+  }
+
+  /** Records sampled ids whose values were checked when they arrived (see `checkGeneration()` in `src/engine`). */
+  appendChecked(turnIndex: number, { outputIds, logprobs, pieces }: Generation): void {
     requireThat(this.#spans.length > 0, "a segment begins with its prompt");
     requireThat(
       turnIndex > this.#lastTurnIndex,
       `turn ${turnIndex} comes behind turn ${this.#lastTurnIndex}`,
     );
-    checkGeneration(generation);
+    requireSameCounts({ outputIds, logprobs, pieces });
     if (outputIds.length === 0) return;
     this.#append("sampled", outputIds, {
       turnIndex,
@@ -114,12 +124,14 @@ export class TokenLedger {
   /** Records what the environment added. */
   appendEnvironment(ids: readonly number[]): void {
     requireThat(this.#spans.length > 0, "a segment begins with its prompt");
+    requireIds("environment", ids);
     this.#append("environment", ids);
   }
 
   /** Records the close of a turn that the policy left open. */
   appendSynthesisedClose(ids: readonly number[]): void {
     requireThat(this.#spans.at(-1)?.kind === "sampled", "only a sampled turn can be closed");
+    requireIds("synthesised-close", ids);
     this.#append("synthesised-close", ids);
   }
 
@@ -162,7 +174,6 @@ export class TokenLedger {
     ids: readonly number[],
     sampled?: Omit<SampledSpan, keyof Span> & { turnIndex: number },
   ): void {
-    requireThat(isListOfIds(ids), `each ${kind} id is a whole number from 0 to ${largestTokenId}`);
     if (ids.length === 0) return;
     this.#digest = undefined;
     const start = this.#ids.length;
@@ -206,11 +217,14 @@ export function isSampledSpan(span: Span | SampledSpan): span is SampledSpan {
   return span.kind === "sampled";
 }
 
-/** @throws InvariantError where logprobs or pieces do not belong to the ids, or are none. */
-function checkGeneration({ outputIds, logprobs, pieces }: Generation): void {
-  if (logprobs.length !== outputIds.length) {
-    throw new InvariantError(`${outputIds.length} sampled ids have ${logprobs.length} logprobs`);
-  }
+/** @throws InvariantError if an id, a logprob or the length of a piece is invalid. */
+function requireSoundValues({ outputIds, logprobs, pieces }: Generation): void {
+  requireIds("sampled", outputIds);
+  requireThat(
+    pieces.every(({ tokenCount }) => Number.isInteger(tokenCount) && tokenCount >= 0),
+    "a piece has a whole number of ids",
+  );
+  requireSameCounts({ outputIds, logprobs, pieces });
   for (let index = 0; index < logprobs.length; index++) {
     if (isSampledLogprob(logprobs[index])) continue;
     throw new InvariantError(
@@ -218,13 +232,24 @@ function checkGeneration({ outputIds, logprobs, pieces }: Generation): void {
         String(logprobs[index]),
     );
   }
-  requireThat(
-    pieces.findIndex(({ tokenCount }) => !Number.isInteger(tokenCount) || tokenCount < 0) < 0,
-    "a piece has a whole number of ids",
-  );
+}
+
+/** @throws InvariantError unless there is one logprob for each id, and the pieces contain all ids. */
+function requireSameCounts({
+  outputIds,
+  logprobs,
+  pieces,
+}: Pick<Generation, "outputIds" | "logprobs" | "pieces">): void {
+  if (logprobs.length !== outputIds.length) {
+    throw new InvariantError(`${outputIds.length} sampled ids have ${logprobs.length} logprobs`);
+  }
   const pieceTotal = pieces.reduce((sum, piece) => sum + piece.tokenCount, 0);
   if (pieceTotal === outputIds.length) return;
   throw new InvariantError(`pieces of ${pieceTotal} ids make up ${outputIds.length} sampled ids`);
+}
+
+function requireIds(kind: SpanKind, ids: readonly number[]): void {
+  requireThat(isListOfIds(ids), `each ${kind} id is a whole number from 0 to ${largestTokenId}`);
 }
 
 function requireThat(condition: unknown, message: string): asserts condition {

@@ -117,7 +117,7 @@ export class TrajectoryRecorder {
     const start = ledger.length;
     const promptHash = ledger.digest();
     const turnIndex = this.#turnCount;
-    asserted(() => ledger.appendSampled(turnIndex, generation));
+    asserted(() => ledger.appendChecked(turnIndex, generation));
     this.#turnCount += 1;
     const outputHash = hashIds(generation.outputIds);
     const finish = generation.finish.type;

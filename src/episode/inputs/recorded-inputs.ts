@@ -1,3 +1,5 @@
+import { findSampledProblem } from "../../engine/check-sampled.ts";
+import type { Generation } from "../../engine/engine.ts";
 import { RolloutError, type Party } from "../../errors.ts";
 import type { PlaybackStop } from "../../outside.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
@@ -87,7 +89,9 @@ export class RecordedInputs implements InputSource {
     }
     const { outcome, isLate = false, isPartial } = this.#nextGeneration(promptHash);
     this.#cursor.advance();
-    return { generation: open(outcome), isLate, ...(isPartial && { isPartial }) };
+    const generation = open(outcome);
+    this.#requireSound(generation);
+    return { generation, isLate, ...(isPartial && { isPartial }) };
   }
 
   async call<Result>(call: OutsideCall<Result>): Promise<Result> {
@@ -242,6 +246,13 @@ export class RecordedInputs implements InputSource {
     }
     if (input.promptHash !== promptHash) throw this.#otherPrompt(promptHash, input.promptHash);
     return input;
+  }
+
+  /** Checks a recorded reply. This is the one check of its ids and logprobs on their way to a row. */
+  #requireSound({ outputIds, logprobs }: Generation): void {
+    const problem = findSampledProblem({ ids: outputIds, logprobs }, { maxNewTokens: Infinity });
+    if (problem === undefined) return;
+    throw this.end(`the recording ends before a damaged turn: ${problem.message}`);
   }
 
   #otherPrompt(promptHash: string, before: string): PlaybackStop {
