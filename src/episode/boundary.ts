@@ -15,23 +15,27 @@ export interface Boundary {
   /** The party responsible for errors without a failure code of their own, and for timeouts. */
   readonly party: Party;
   /**
-   * Parties whose failures the call may throw unchanged. A failure of any other party counts as an error of `party`.
-   * Default: see `passedFailures`.
+   * Failures of these parties pass unchanged. A failure of any other party counts as an error of `party`. Default: see
+   * `passedFailures`.
    */
   readonly passes?: readonly Party[];
   /** The action, such as `score task tau-retail/test/7`. */
   readonly what: string;
   /** The function to check after a timeout, such as `score() of lamps (lamps.js:12)`. */
   readonly suspect?: string;
-  /** Returns the other party that the call currently waits for, and the action. `undefined` if there is none. */
+  /**
+   * Returns the other party that the call currently waits for, and the action. `undefined` if the call waits for its
+   * own party.
+   */
   readonly waitsFor?: () => Pick<Boundary, "party" | "what"> | undefined;
   /** Time limit in milliseconds. */
   readonly timeoutMs: number;
 }
 
 /**
- * Parties whose failures a call to a party may throw unchanged. A world calls its user, and may score at each step. A
- * judge, tool or user that samples with an engine of this package fails by itself: the policy's engine is not at fault.
+ * Failures that a call to a party may throw unchanged, by their parties. A world calls its user, and may score at each
+ * step. A judge, tool or user that samples with an engine of this package fails by itself: the policy's engine is not
+ * at fault.
  */
 const passedFailures: Readonly<Record<Party, readonly Party[]>> = {
   engine: ["engine"],

@@ -7,8 +7,8 @@ import { isCount, isRow } from "./violation.ts";
 const lists = ["tokenIds", "lossMask", "logprobs", "policyVersions"] as const;
 
 /**
- * What is wrong with the ids of an episode that came from elsewhere; nothing where they can be used. Long
- * lists are looked at, and not written for it.
+ * Returns what is wrong with the segments of a custom player's or a worker's episode, or `undefined`. Checks long lists
+ * without writing them as JSON.
  */
 export function segmentFault(segments: unknown): string | undefined {
   if (!Array.isArray(segments)) return "segments is no list";
@@ -40,7 +40,7 @@ export function segmentFault(segments: unknown): string | undefined {
   return undefined;
 }
 
-/** The first place of a list that nothing was ever put in, which `every()` passes over; -1 where there is none. */
+/** Returns the index of the first hole of a list, which `every()` would skip, or -1. */
 function findHole(list: readonly unknown[]): number {
   return list.findIndex((entry) => entry === undefined);
 }

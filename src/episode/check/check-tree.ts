@@ -4,8 +4,8 @@ import { isCount, isRow, quote, type RawRow, type Violation } from "../../trajec
 import type { Episode, TreeTurn } from "../episode.ts";
 
 /**
- * Checks an episode's tree for itself: each turn continues an earlier one or has a cause, lies behind all
- * of it, and each turn of the episode is in it once.
+ * Checks an episode's tree. Each turn continues an earlier turn or has a cause, and starts after the ids of the turn
+ * that it continues. Each turn of the episode is in the tree once.
  */
 export function checkTree(tree: unknown, turns: readonly unknown[]): Violation[] {
   if (tree === undefined) return [];
@@ -71,9 +71,8 @@ function checkTurn(node: RawRow & TreeTurn, turns: readonly unknown[]): string[]
 }
 
 /**
- * Compares a training row with its episode's tree: the row is the way from a root to its last turn; each
- * turn on it stands there with the ids that were sampled, trained where the row says so, and as context
- * with mask 0 where another row trains it.
+ * Compares a training row with its episode's tree. The row is the path from a root to the row's last turn. Each turn on
+ * the path has its sampled ids in the row: with mask 1 if the row trains the turn, and with mask 0 if another row does.
  */
 export function compareTree(row: RawRow, { tree }: Pick<Episode, "tree">): Violation[] {
   const { tokenIds, lossMask, turns } = row;
@@ -105,7 +104,7 @@ export function compareTree(row: RawRow, { tree }: Pick<Episode, "tree">): Viola
 function pathTo(tree: readonly TreeTurn[], last: number): readonly TreeTurn[] {
   const path: TreeTurn[] = [];
   let at: number | undefined = last;
-  // A tree that leads in circles is found for itself.
+  // Another check finds cycles.
   while (at !== undefined && at >= 0 && path.length <= tree.length) {
     const node: TreeTurn | undefined = tree[at];
     if (node === undefined) break;
@@ -115,7 +114,7 @@ function pathTo(tree: readonly TreeTurn[], last: number): readonly TreeTurn[] {
   return path.toReversed();
 }
 
-/** Where a turn ends in the row; `undefined` where its ids do not stand there. */
+/** Returns the end of a turn in the row, or `undefined` if the row does not contain its ids. */
 function endOf(
   node: TreeTurn,
   { isLast, ids }: { readonly isLast: boolean; readonly ids: readonly unknown[] },
@@ -124,6 +123,6 @@ function endOf(
   const isShort = droppedStopId !== undefined && !isLast;
   const end = start + sampledTokenCount - (isShort ? 1 : 0);
   const sampled = [...ids.slice(start, end), ...(isShort ? [droppedStopId] : [])];
-  const isWhole = sampled.length === sampledTokenCount && sampled.every((id) => isTokenId(id));
-  return isWhole && hashIds(sampled) === outputHash ? end : undefined;
+  const isComplete = sampled.length === sampledTokenCount && sampled.every((id) => isTokenId(id));
+  return isComplete && hashIds(sampled) === outputHash ? end : undefined;
 }

@@ -9,7 +9,7 @@ export interface UserRequest {
   readonly signal: AbortSignal;
 }
 
-/** A call through `outside` whose result has not been handed over. */
+/** A call through `outside` that has no result yet. */
 interface PendingCall {
   readonly what: string;
   readonly party: Party;
@@ -27,7 +27,7 @@ const userCalls: readonly string[] = ["begin", "step say", "usage"];
 export class CallState {
   /** Number of calls through `outside` so far, including recorded calls that were skipped. */
   startedCount = 0;
-  /** The call through `outside` whose work is being started. */
+  /** The call through `outside` that starts its work right now. */
   starting: string | undefined;
   /** Calls through `outside` that are under way, by index. */
   readonly pending = new Map<number, PendingCall>();

@@ -10,13 +10,13 @@ import { LiveInputs } from "./live-inputs.ts";
 import { OutsideCalls } from "./outside-calls.ts";
 import { RecordedInputs } from "./recorded-inputs.ts";
 
-/** Options for an episode's inputs: where they come from and whether they are recorded. */
+/** The source of an episode's inputs, and their recording. */
 export interface InputOptions {
   /** A recording of the episode's first inputs. Default: the episode is live from the start. */
   readonly past?: Inputs;
   /**
-   * What happens at the end of `past`: the episode continues live, or `replay` throws a `RecordingEnd`.
-   * Default `live`.
+   * The end of `past`: with `live` the episode continues live, with `replay` a `RecordingEnd` is thrown. Default
+   * `live`.
    */
   readonly atEnd?: "live" | "replay";
   /** True to have the world score the episode again instead of using the recorded score. Default false. */

@@ -4,7 +4,7 @@ import type { World } from "../../environment/environment.ts";
 import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
 import { checkReading } from "../check/check-agent.ts";
-import { continueConversation, observe } from "./continue-conversation.ts";
+import { addObservations, observe } from "./add-observations.ts";
 import type { TurnRecord, TurnStep } from "../episode.ts";
 import { performIntents } from "./perform-intents.ts";
 import { callAgent, tolerate, type Play, type TurnsEnd } from "../play.ts";
@@ -14,10 +14,10 @@ import { sampleTurn, type Sampling } from "./sample-turn.ts";
 type Sampled = Extract<Sampling, { type: "sampled" }>;
 
 /**
- * Plays one turn: the policy samples, the agent reads, the world acts, and what it answers is added to
- * the ledger. The turn is recorded as soon as it is sampled, and its record grows with what it causes.
+ * Plays one turn: samples it, parses it, performs its intents in the world, and adds the observations to the ledger.
+ * The turn is recorded as soon as it is sampled.
  *
- * @returns why the episode is over; nothing while it goes on.
+ * @returns the reason why the episode is over. `undefined` if it continues.
  * @throws RolloutError with the party that failed.
  */
 export function playTurn(
@@ -25,8 +25,8 @@ export function playTurn(
   world: World,
   turnIndex: number,
 ): Promise<TurnsEnd | undefined> {
-  // A function that waits for the engine and goes on keeps what it has by its end: what is old by then is looked through
-  // seldom for what is garbage. So all that is done with a turn is done by another.
+  // V8 keeps this function's locals alive while it waits for the engine, so the work after sampling happens in
+  // `playSampled()`.
   return sampleTurn(play, turnIndex).then((sampling) =>
     sampling.type === "ended" ? sampling.end : playSampled(play, world, turnIndex, sampling),
   );
@@ -53,15 +53,15 @@ async function playSampled(
 interface RecordedTurn {
   readonly turnIndex: number;
   readonly text: string;
-  /** The literal of the stop token that closes the text and is not in it. */
+  /** The text of the closing stop token. It is not part of `text`. */
   readonly stopText: string;
-  /** Grows with what the turn causes. */
+  /** The turn's steps so far. */
   readonly steps: TurnStep[];
   /** Adds to the turn's record. */
   readonly note: (more: Partial<TurnRecord>) => void;
 }
 
-/** Enters the sampled ids and their turn's record together, before anything can go wrong with them. */
+/** Records the sampled ids and the turn together, before any later step can fail. */
 function recordTurn(
   play: Play,
   turnIndex: number,
@@ -96,13 +96,13 @@ function recordTurn(
   return { turnIndex, text, stopText, steps, note };
 }
 
-/** A piece of another request than the one before it was resumed after an interruption. */
+/** Counts the interruptions of a turn. After each one, the turn continued with another request. */
 function countInterruptions({ pieces }: Generation): number {
   if (pieces.length <= 1) return 0;
   return Math.max(new Set(pieces.map(({ requestId }) => requestId)).size - 1, 0);
 }
 
-/** The ids of the sampled text, and apart from them the stop token that closes it. For reading only. */
+/** Splits off the closing stop token. The result is only for parsing. */
 function splitStop(
   { codec, stopTokenIds }: Renderer,
   { outputIds }: Generation,
@@ -122,7 +122,7 @@ async function actOnTurn(
 ): Promise<TurnsEnd | undefined> {
   const { generation, sampledAtMs } = sampling;
   const { maxFormatErrors, onLength } = play.setup.limits;
-  const reading = await readTurn(play, turn, generation);
+  const reading = await parseTurn(play, turn, generation);
   const cutOff = cutOffBy(sampling, onLength);
   if (cutOff !== undefined) {
     play.messages.push(reading.message);
@@ -140,7 +140,7 @@ async function actOnTurn(
   }
   const lastSampledId = generation.outputIds.at(-1);
   const { observed } = acted;
-  const end = await continueConversation(play, { reading, observed, lastSampledId });
+  const end = await addObservations(play, { reading, observed, lastSampledId });
   if (end !== undefined) return end;
   if (isFormatError(intents) && ++play.formatErrorCount >= maxFormatErrors) {
     return { outcome: "truncated", stopReason: "format-errors" };
@@ -148,7 +148,7 @@ async function actOnTurn(
   return undefined;
 }
 
-/** Why the episode ends with a turn that the policy did not bring to its end; nothing where it goes on. */
+/** Returns the reason why the episode ends with a turn that was cut short. `undefined` if it continues. */
 function cutOffBy(
   { cutBy, generation }: Sampled,
   onLength: "end" | "close-and-continue",
@@ -159,7 +159,7 @@ function cutOffBy(
   return { outcome: "truncated", stopReason: "length" };
 }
 
-async function readTurn(
+async function parseTurn(
   play: Play,
   { turnIndex, text, stopText, note }: RecordedTurn,
   { finish, outputIds }: Generation,
@@ -177,7 +177,7 @@ async function readTurn(
       reasoningOpened: play.reasoningOpened,
     }),
   );
-  // Nearly always there at once: a thousand episodes need not come back for it.
+  // Awaits only promises: most agents answer at once, and an await costs a round of the event loop.
   const given = read instanceof Promise ? await read : read;
   const place = `agent.read() of ${agent.strategy}`;
   const checked = callAgent(play, what, () =>
@@ -195,7 +195,7 @@ async function readTurn(
   return reading;
 }
 
-/** Lets readers of the episode see the last turn and its answers, which no prompt carries. */
+/** Adds the last turn and its observations to the episode's messages. No prompt contains them. */
 async function showLast(
   play: Play,
   reading: Reading,
@@ -205,7 +205,7 @@ async function showLast(
   if (observed.length > 0) play.messages.push(...(await observe(play, observed)));
 }
 
-/** A turn that tried to call tools and did not get one call right. */
+/** True if the turn tried to call tools and no call was correct. */
 function isFormatError(intents: readonly Intent[]): boolean {
   return intents.every(
     (intent) =>

@@ -11,25 +11,25 @@ import type { Sampled } from "../inputs/input-source.ts";
 import { isTimeOver, type Play, type TurnsEnd } from "../play.ts";
 import { withLostPart } from "../with-lost-part.ts";
 
-/** What asking the policy for a turn came to. */
+/** The result of requesting a turn from the policy. */
 export type Sampling =
   | {
       readonly type: "sampled";
       readonly generation: Generation;
       readonly promptTokenCount: number;
       readonly engineMs: number;
-      /** By the player's clock. */
+      /** The time after sampling, by the episode's time. */
       readonly sampledAtMs: number;
-      /** What was over before the turn was; absent where the policy came to its end. */
+      /** The event that cut the turn short. Absent if the policy finished the turn. */
       readonly cutBy?: "deadline" | "interrupt";
     }
-  /** There is no turn to ask for. */
+  /** The episode ends without another turn. */
   | { readonly type: "ended"; readonly end: TurnsEnd };
 
 /**
- * Asks the policy for one turn, with exactly the ids recorded so far. Where the episode's time is over
- * in the meantime, the engine hands over what it has: a policy that was sampling is cut short, or samples the turn
- * to its end where the server cannot be told; an engine that was told and has nothing to show was hung.
+ * Samples one turn from the policy, with exactly the ids recorded so far. If the episode's time ends meanwhile, the
+ * engine returns the ids sampled so far. If its server cannot stop early, it samples the turn to its end. An engine
+ * that can stop early and returns no ids counts as hung.
  *
  * @throws RolloutError with party `engine`.
  */
@@ -41,7 +41,7 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
   const { inputRecorder, inputs, interrupt, playback, recorder } = play;
   const asked = { roomTokens: room.tokens, promptTokenCount: recorder.length, atMs: inputs.now() };
   const { promptHash } = recorder;
-  // Parts are joined where sampling was interrupted and went on later.
+  // The ids sampled before an interruption. The parts of the turn are joined.
   let before: Sampled | undefined;
   for (;;) {
     if (playback?.isPlaying !== true && interrupt?.aborted === true) {
@@ -51,7 +51,7 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
         ? interrupted
         : toSampling(play, asked, before);
     }
-    // Interrupted when its time was nearly over: there may be none left to go on in.
+    // A turn that was interrupted shortly before the deadline may have no time left.
     if (before !== undefined && isTimeOver(play)) {
       if (isEmpty(before)) return ended("deadline");
       return toSampling(play, asked, { generation: before.generation, isLate: true });
@@ -60,7 +60,7 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
     try {
       sampled = await takePart(play, turnIndex, { promptHash, before, roomTokens: room.tokens });
     } catch (error) {
-      // There is no room behind what was sampled before: that is the turn.
+      // The context has no room for more ids: the turn ends with the ids sampled before.
       if (isPromptTooLong(error)) return withoutRoom(play, asked, before);
       throw before === undefined ? error : withLostPart(error, before.generation);
     }
@@ -76,7 +76,7 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
   }
 }
 
-/** Asks for the turn, or for what is left of it. */
+/** Requests the turn, or the rest of it. */
 function takePart(
   play: Play,
   turnIndex: number,
@@ -92,7 +92,7 @@ function takePart(
 ): Sampled | Promise<Sampled> {
   return play.inputs.generation(promptHash, () => {
     const sampledIds = before?.generation.outputIds ?? [];
-    // The limits may be smaller than those under which it was sampled.
+    // This start may have smaller limits than the start that sampled the first part.
     if (roomTokens <= sampledIds.length) throw noRoom(play, turnIndex, sampledIds.length);
     return askEngine(play, toRequest(play, turnIndex, { roomTokens, sampledIds }));
   });
@@ -130,7 +130,7 @@ const interrupted: Ended = {
   end: { outcome: "aborted", stopReason: "interrupted" },
 };
 
-/** A turn of which nothing was sampled is none: its time was over, or it was interrupted, before the first id. */
+/** True if no id was sampled before the deadline or the interruption. Such a turn does not count. */
 function isEmpty({ generation }: Pick<Sampled, "generation">): boolean {
   return generation.outputIds.length === 0;
 }
@@ -146,7 +146,7 @@ function noRoom({ assignment }: Play, turnIndex: number, sampledCount: number): 
   return new RolloutError("engine/prompt-too-long", message);
 }
 
-/** @throws RecordingEnd where it cannot go on behind ids that were recorded of the turn. */
+/** @throws RecordingEnd if the turn cannot continue after its recorded ids. */
 function toRequest(
   play: Play,
   turnIndex: number,
@@ -168,20 +168,20 @@ function toRequest(
     maxNewTokens: roomTokens,
     stopTokenIds,
     vocabularySize: codec.vocabularySize,
-    // Joined, as it is kept with each turn: a text that is put together in steps keeps each of them.
+    // `join()`, because the id is kept with each turn: a text built in steps keeps every step in memory.
     requestId: [rolloutId, place, `${turnIndex}${part};`].join(":"),
     sessionId: rolloutId,
   };
   const rest = restBehind(turn, sampledIds);
   if (rest !== undefined) return rest;
-  // An earlier version recorded what was sampled of such a turn, or it was recorded under other settings.
+  // The demand is new: the turn was recorded under other settings.
   throw playback!.end(
     `the recording ends behind ${sampledIds.length} ids of turn ${turnIndex}, which cannot go on: ` +
       `${findWholeDemand(turn)} is of the whole turn`,
   );
 }
 
-/** How many ids the next turn may sample, and which limit says so where it may sample none. */
+/** Returns the number of ids that the next turn may sample, and the limit that applies if that is 0. */
 function remainingTokens({ setup, recorder }: Play) {
   const { maxTokensPerTurn, maxEpisodeTokens, maxContextTokens } = setup.limits;
   const inContext = maxContextTokens - recorder.length;
