@@ -198,3 +198,21 @@ export function hashOf(value: unknown): string {
   const text = JSON.stringify(value) ?? "null";
   return hash("sha256", text, "hex").slice(0, 16);
 }
+
+/** Returns the value of an outcome, or throws its error. */
+export function openOutcome<Value>(outcome: Outcome<Value>): Value {
+  if ("error" in outcome) throw fromRecordedError(outcome.error);
+  return outcome.value;
+}
+
+/** Returns a name of the input for messages. */
+export function describeInput(input: Input): string {
+  switch (input.type) {
+    case "generation":
+      return "a policy call";
+    case "late":
+      return "its deadline";
+    default:
+      return input.what;
+  }
+}

@@ -1,15 +1,14 @@
-import { findSampledProblem } from "../../engine/check-sampled.ts";
-import type { Generation } from "../../engine/engine.ts";
 import { RolloutError, type Party } from "../../errors.ts";
 import type { PlaybackStop } from "../../outside.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import type { AnswerOrder } from "./answer-order.ts";
 import type { CallState } from "./call-state.ts";
 import type { EpisodeTime } from "./episode-time.ts";
-import { fromRecordedError, hashOf, type Input, type Inputs, type Outcome } from "./input.ts";
+import { describeInput, hashOf, openOutcome, type Inputs, type Outcome } from "./input.ts";
 import type { AnswerTerms, InputSource, OutsideCall, Sampled } from "./input-source.ts";
-import { RecordingEnd, ReplayDivergence } from "./playback-stop.ts";
+import { PlaybackState } from "./playback-state.ts";
 import { RecordedCalls } from "./recorded-calls.ts";
+import { RecordedTurns } from "./recorded-turns.ts";
 import { RecordingCursor, type Answer } from "./recording-cursor.ts";
 
 /** The parts that recorded inputs share with live inputs, and the live inputs themselves. */
@@ -36,17 +35,21 @@ export class RecordedInputs implements InputSource {
   readonly #parts: RecordedInputsParts;
   readonly #cursor: RecordingCursor;
   readonly #recordedCalls: RecordedCalls;
-  /** The reason why the episode cannot continue live. */
-  #bound: string | undefined;
-  /** The error that ended the playback. It is thrown again if a world or a user catches it. */
-  #stop: PlaybackStop | undefined;
+  readonly #recordedTurns: RecordedTurns;
+  readonly #state: PlaybackState;
 
   constructor(parts: RecordedInputsParts) {
     const { calls, isReplay, isRescored, order, recording } = parts;
     this.isReplay = isReplay;
     this.#parts = parts;
     this.#cursor = new RecordingCursor(recording);
+    this.#state = new PlaybackState(order);
     this.#recordedCalls = new RecordedCalls({ cursor: this.#cursor, calls, order, isRescored });
+    this.#recordedTurns = new RecordedTurns({
+      cursor: this.#cursor,
+      state: this.#state,
+      nextPromptHash: recording.nextPromptHash,
+    });
   }
 
   /** True while recorded inputs are left. */
@@ -56,7 +59,7 @@ export class RecordedInputs implements InputSource {
 
   /** True if this error ended the playback. */
   owns(thrown: unknown): boolean {
-    return this.#stop !== undefined && thrown === this.#stop;
+    return this.#state.owns(thrown);
   }
 
   /** True if the error comes from the recording, and the world cancelled a request to the user there. */
@@ -82,16 +85,12 @@ export class RecordedInputs implements InputSource {
   }
 
   generation(promptHash: string, sample: () => Promise<Sampled>): Sampled | Promise<Sampled> {
-    this.#throwIfStopped();
+    this.#state.throwIfStopped();
     if (!this.isPlaying) {
       this.#goLive("the policy is asked for a turn");
       return this.#parts.next.generation(promptHash, sample);
     }
-    const { outcome, isLate = false, isPartial } = this.#nextGeneration(promptHash);
-    this.#cursor.advance();
-    const generation = open(outcome);
-    this.#requireSound(generation);
-    return { generation, isLate, ...(isPartial && { isPartial }) };
+    return this.#recordedTurns.take(promptHash);
   }
 
   async call<Result>(call: OutsideCall<Result>): Promise<Result> {
@@ -112,14 +111,14 @@ export class RecordedInputs implements InputSource {
       throw this.diverge(calls.caller, `${what} is called where ${found.input.what} was`);
     }
     this.#cursor.skipMadeCalls();
-    this.#bound ??= bound;
+    this.#state.bind(bound);
     return (await this.#recordedCalls.result(found)) as Result;
   }
 
   answer<Value>(what: string, work: () => Promise<Value>, terms: AnswerTerms): Promise<Value> {
     if (this.isPlaying) return this.#answerFromRecording(what, work, terms);
     try {
-      this.#throwIfStopped();
+      this.#state.throwIfStopped();
       this.#goLive(what);
     } catch (stop) {
       return Promise.reject(stop as Error);
@@ -132,12 +131,12 @@ export class RecordedInputs implements InputSource {
     work: () => Promise<Value>,
     terms: AnswerTerms,
   ): Promise<Value> {
-    this.#throwIfStopped();
+    this.#state.throwIfStopped();
     this.#recordedCalls.startAnswer(terms.limitMs);
     const { calls, next } = this.#parts;
     const answer = this.#findAnswer(what);
     // The recording ends during this call: its first calls through `outside` may be recorded.
-    if (answer === undefined) return await next.answer(what, () => this.#orStop(work), terms);
+    if (answer === undefined) return await next.answer(what, () => this.#state.orStop(work), terms);
     calls.enter(what);
     try {
       return await this.#takeAnswer(answer, work, terms);
@@ -159,10 +158,10 @@ export class RecordedInputs implements InputSource {
       this.#pass(answer);
       return value;
     }
-    if (!repeatable) this.#bound ??= bound;
+    if (!repeatable) this.#state.bind(bound);
     if (!("hash" in outcome)) {
       this.#pass(answer);
-      return open(outcome as Outcome<Value>);
+      return openOutcome(outcome as Outcome<Value>);
     }
     const value = redactor.without(await this.#workAgain(work));
     const missing = this.#cursor.next;
@@ -178,24 +177,15 @@ export class RecordedInputs implements InputSource {
    */
   async #workAgain<Value>(work: () => Promise<Value>): Promise<Value> {
     try {
-      return await this.#orStop(work);
+      return await this.#state.orStop(work);
     } catch (thrown) {
-      this.#throwIfStopped();
+      this.#state.throwIfStopped();
       const error = this.#parts.redactor.thrown(thrown);
       if (!(error instanceof RolloutError)) throw error;
       // A tool's own time limit may end before a missing call is noticed.
       if (error.code.endsWith("/timeout")) this.#requireNoneMissing();
       this.leave();
       throw error;
-    }
-  }
-
-  /** Does the work. Throws the error that ended the playback, even if the work caught it. */
-  async #orStop<Value>(work: () => Promise<Value>): Promise<Value> {
-    try {
-      return await work();
-    } finally {
-      this.#throwIfStopped();
     }
   }
 
@@ -223,41 +213,20 @@ export class RecordedInputs implements InputSource {
   #findAnswer(what: string): Answer | undefined {
     const input = this.#cursor.nextEvent;
     if (input === undefined || (input.type === "answer" && input.what === what)) return input;
-    throw this.diverge("agent", `the episode comes to ${what} where it came to ${nameOf(input)}`);
+    throw this.diverge(
+      "agent",
+      `the episode comes to ${what} where it came to ${describeInput(input)}`,
+    );
   }
 
   /** @throws ReplayDivergence if the policy gets another prompt than the recorded one. */
   requirePrompt(promptHash: string): void {
-    if (this.isPlaying) this.#nextGeneration(promptHash);
-    else this.requireNextPrompt(promptHash);
+    this.#recordedTurns.requirePrompt(promptHash);
   }
 
   /** @throws ReplayDivergence if a fork's first own prompt differs from the original's prompt at that place. */
   requireNextPrompt(promptHash: string): void {
-    const wanted = this.#parts.recording.nextPromptHash;
-    if (wanted !== undefined && wanted !== promptHash) throw this.#otherPrompt(promptHash, wanted);
-  }
-
-  #nextGeneration(promptHash: string): Extract<Input, { type: "generation" }> {
-    const input = this.#cursor.next!;
-    if (input.type !== "generation") {
-      const what = `the episode comes to a policy call where it came to ${nameOf(input)}`;
-      throw this.diverge(input.type === "outside" ? "environment" : "agent", what);
-    }
-    if (input.promptHash !== promptHash) throw this.#otherPrompt(promptHash, input.promptHash);
-    return input;
-  }
-
-  /** Checks a recorded reply. This is the one check of its ids and logprobs on their way to a row. */
-  #requireSound({ outputIds, logprobs }: Generation): void {
-    const problem = findSampledProblem({ ids: outputIds, logprobs }, { maxNewTokens: Infinity });
-    if (problem === undefined) return;
-    throw this.end(`the recording ends before a damaged turn: ${problem.message}`);
-  }
-
-  #otherPrompt(promptHash: string, before: string): PlaybackStop {
-    const hashes = `their hash is ${promptHash} and was ${before}`;
-    return this.diverge("agent", `the policy is asked with other ids than before: ${hashes}`);
+    this.#recordedTurns.requireNextPrompt(promptHash);
   }
 
   /**
@@ -267,10 +236,8 @@ export class RecordedInputs implements InputSource {
   leave(): void {
     if (this.isReplay) return;
     this.#cursor.skipToEnd();
-    this.#bound = undefined;
-    this.#stop = undefined;
     this.#parts.next.stop?.();
-    this.#parts.order.letGo();
+    this.#state.leave();
   }
 
   /**
@@ -291,37 +258,20 @@ export class RecordedInputs implements InputSource {
 
   /** Ends the playback because the episode differs from its recording. Returns the error to throw. */
   diverge(party: Party, message: string): PlaybackStop {
-    return this.#stopWith(new ReplayDivergence(party, message));
+    return this.#state.diverge(party, message);
   }
 
   /** Ends the playback because the recording ends before the episode. Returns the error to throw. */
   end(message: string): PlaybackStop {
-    return this.#stopWith(new RecordingEnd(message));
-  }
-
-  #stopWith(stop: PlaybackStop): PlaybackStop {
-    this.#stop ??= stop;
-    this.#parts.order.letGo();
-    return this.#stop;
-  }
-
-  #throwIfStopped(): void {
-    if (this.#stop !== undefined) throw this.#stop;
+    return this.#state.end(message);
   }
 
   /** @throws RecordingEnd in a replay, or if a party cannot be brought back to its state. */
   #goLive(what: string): void {
     if (this.isReplay) throw this.end(`the recording ends where ${what}`);
-    if (this.#bound !== undefined) {
-      throw this.end(`${this.#bound}: the episode cannot go on from its recording`);
-    }
+    this.#state.requireUnbound();
     this.#parts.time.start();
   }
-}
-
-function open<Value>(outcome: Outcome<Value>): Value {
-  if ("error" in outcome) throw fromRecordedError(outcome.error);
-  return outcome.value;
 }
 
 /** Returns the error for a call that the world did not make when it was disposed of before. */
@@ -332,15 +282,4 @@ function notRecorded(what: string): Error {
 function brief(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
-}
-
-function nameOf(input: Input): string {
-  switch (input.type) {
-    case "generation":
-      return "a policy call";
-    case "late":
-      return "its deadline";
-    default:
-      return input.what;
-  }
 }

@@ -7,7 +7,7 @@ import type { TurnRecord, TurnStep } from "../episode.ts";
 import { askWorld, isTimeOver, type Play } from "../play.ts";
 
 /** The result of performing a turn's intents. */
-interface Performed {
+export interface Performed {
   readonly observed: readonly Observed[];
   /** The reason why the world is done. Absent if the episode continues. */
   readonly done?: NonNullable<Step["done"]>;

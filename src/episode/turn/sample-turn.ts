@@ -11,6 +11,9 @@ import type { Sampled } from "../inputs/input-source.ts";
 import { isTimeOver, type Play, type TurnsEnd } from "../play.ts";
 import { withLostPart } from "../with-lost-part.ts";
 
+/** A sampled turn. */
+export type SampledTurn = Extract<Sampling, { type: "sampled" }>;
+
 /** The result of requesting a turn from the policy. */
 export type Sampling =
   | {
