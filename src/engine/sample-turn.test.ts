@@ -7,7 +7,7 @@ import { toHttpEngineSettings } from "./http/http-engine-options.ts";
 import type { HttpTransport } from "./http/http-transport.ts";
 import type { PieceReply, SampledPiece } from "./http/piece-reply.ts";
 import type { PieceRequest } from "./http/piece-request.ts";
-import { sampleTurn } from "./sample-turn.ts";
+import { requestTurn } from "./sample-turn.ts";
 import type { SamplingProtocol } from "./http/sampling-protocol.ts";
 import type { Worker } from "./http/worker-set.ts";
 import { createWorkerSet } from "./http/worker-set.ts";
@@ -50,7 +50,7 @@ async function sample(
   const pieces: PieceRequest[] = [];
   const left = [...replies];
   const cut = new AbortController();
-  const generation = await sampleTurn(
+  const generation = await requestTurn(
     { ...request, sampling, ...form },
     {
       ...(onTokens && { onTokens }),
@@ -289,7 +289,7 @@ test("twenty turns at once let the event loop get round in between", async () =>
   const closing = new AbortController().signal;
   await Promise.all(
     Array.from({ length: 20 }, () =>
-      sampleTurn(request, { workers, settings, toWireId, signal: undefined, closing, protocol }),
+      requestTurn(request, { workers, settings, toWireId, signal: undefined, closing, protocol }),
     ),
   );
   clearInterval(rounds);
@@ -339,7 +339,7 @@ describe("a turn that is cut short", () => {
 
   test("tells the server, and ends with what it has sampled", async () => {
     const { asked, aborted, cut, context, timesNotCut } = slowServer(true);
-    const call = sampleTurn(request, context);
+    const call = requestTurn(request, context);
     await asked;
     cut.abort();
     expect(await call).toEqual({
@@ -355,7 +355,7 @@ describe("a turn that is cut short", () => {
 
   test("takes the whole turn of a server that cannot be told, and says so before it comes", async () => {
     const { asked, answer, cut, context, timesNotCut } = slowServer(false);
-    const call = sampleTurn(request, context);
+    const call = requestTurn(request, context);
     await asked;
     expect(timesNotCut()).toBe(0);
     cut.abort();
@@ -368,7 +368,7 @@ describe("a turn that is cut short", () => {
   test("fails by what is thrown by whoever is told that the server cannot be", async () => {
     const { asked, answer, cut, context } = slowServer(false);
     const broken = (): never => fails();
-    const call = sampleTurn(request, { ...context, onNotCutShort: broken });
+    const call = requestTurn(request, { ...context, onNotCutShort: broken });
     await asked;
     cut.abort();
     await new Promise((resolve) => setImmediate(resolve));
@@ -379,7 +379,7 @@ describe("a turn that is cut short", () => {
   test("asks for nothing where it was cut short before", async () => {
     const { cut, aborted, context } = slowServer(true);
     cut.abort();
-    const generation = await sampleTurn(request, context);
+    const generation = await requestTurn(request, context);
     expect(generation).toMatchObject({ outputIds: [], finish: { type: "length" }, pieces: [] });
     expect(aborted).toEqual([]);
   });
@@ -387,14 +387,14 @@ describe("a turn that is cut short", () => {
   test("asks for nothing where it was cut short as it waited for its turn", async () => {
     const { cut, answer, context } = slowServer(false);
     answer.resolve(good);
-    const call = sampleTurn(request, context);
+    const call = requestTurn(request, context);
     cut.abort();
     expect(await call).toMatchObject({ outputIds: [], finish: { type: "length" }, pieces: [] });
   });
 
   test("does not wait for another attempt", async () => {
     const { asked, answer, cut, context } = slowServer(false);
-    const call = sampleTurn(request, context);
+    const call = requestTurn(request, context);
     await asked;
     const problem = { code: "engine/overloaded", problem: "HTTP 503", expected: "room" } as const;
     const failure = { ...problem, retry: true, maySample: false };

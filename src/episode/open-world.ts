@@ -146,7 +146,7 @@ async function openLive(play: Play, user: UserSession): Promise<OpenedWorld> {
     return await crossBoundary(
       play.watch,
       {
-        waitsFor: play.userCalls.listen(play.watch),
+        waitsFor: play.userCalls.watchCall(play.watch),
         party: "environment",
         what: `open task ${task.id}`,
         suspect: suspectOf(environment, "open"),
@@ -179,7 +179,7 @@ export async function disposeWorld(play: Play, world: World): Promise<void> {
     party: "environment",
     what: `dispose of the world of task ${assignment.task.id}`,
     suspect: suspectOf(setup.environment, "dispose"),
-    waitsFor: play.userCalls.listen(watch),
+    waitsFor: play.userCalls.watchCall(watch),
     timeoutMs: setup.limits.toolTimeoutMs,
   } as const;
   await tolerate(

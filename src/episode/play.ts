@@ -78,7 +78,7 @@ export function askWorld<Result>(
   const { trace, userCalls, watch } = play;
   // In this order: a spread followed by one more member costs ten times as much on Node 20.
   const call = (): Promise<Result> =>
-    crossBoundary(watch, { waitsFor: userCalls.listen(watch), ...boundary }, work);
+    crossBoundary(watch, { waitsFor: userCalls.watchCall(watch), ...boundary }, work);
   const tracedCall = trace === undefined ? call : () => traced(trace, name, call);
   return play.inputs.answer(name, tracedCall, answerTerms(play, boundary.timeoutMs));
 }

@@ -92,7 +92,7 @@ export function createSequenceEngine({
       const random = seededRandomNumbers(sampling.seed, sessionId);
       const listener = new TokenListener(request, onTokens);
       const work = (sequence: LlamaSequence, stop: AbortSignal) =>
-        sampleTurn(sequence, {
+        sampleSequence(sequence, {
           request,
           sampling,
           random,
@@ -180,7 +180,7 @@ interface SampledTurn {
   readonly cachedTokenCount: number;
 }
 
-async function sampleTurn(
+async function sampleSequence(
   sequence: LlamaSequence,
   {
     request,

@@ -39,7 +39,7 @@ test("what a user throws is theirs", async () => {
 test("whoever's time is running is who is waited for, of several lines asked for at once", async () => {
   const hearing = new UserCallTracker({ taskId: "lamp/1", strategy: "slow", timeoutMs: 60_000 });
   let waitCount = 0;
-  const waited = hearing.listen({
+  const waited = hearing.watchCall({
     waitWithin: () => {
       waitCount++;
       return () => {};

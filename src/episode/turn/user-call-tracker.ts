@@ -63,7 +63,7 @@ export class UserCallTracker {
    *
    * @param watch - The watch of the call. It makes only calls to the world.
    */
-  listen(watch: Pick<CallWatch, "waitWithin">): () => Asked | undefined {
+  watchCall(watch: Pick<CallWatch, "waitWithin">): () => Asked | undefined {
     this.#watch = watch;
     // The previous call may have cancelled a request that was never answered.
     this.#asked = undefined;
