@@ -35,8 +35,8 @@ export const bugs = [
   [
     "a turn's ids are recorded in another order",
     "trajectory/trajectory-recorder.ts",
-    "asserted(() => ledger.appendSampled(turnIndex, generation));",
-    "asserted(() => ledger.appendSampled(turnIndex, { ...generation, outputIds: generation.outputIds.toReversed() }));",
+    "asserted(() => ledger.appendChecked(turnIndex, generation));",
+    "asserted(() => ledger.appendChecked(turnIndex, { ...generation, outputIds: generation.outputIds.toReversed() }));",
   ],
   ["recorded lines are not numbered", "run/recording/recording-journal.ts", "part += 1;", ""],
   [
@@ -196,13 +196,13 @@ export const bugs = [
 export const queueBugs = [
   [
     "a job that the store lost is not put there again",
-    "queue/hand-out/job-book.ts",
+    "queue/hand-out/job-ledger.ts",
     "if (name === null || name === undefined) this.#add(handed);",
     "if (name === null || name === undefined) continue;",
   ],
   [
     "an answer of which no news came is not looked for",
-    "queue/hand-out/job-book.ts",
+    "queue/hand-out/job-ledger.ts",
     'else if (finishedOn !== null) this.take(handed.id, parseJsonText(returned ?? "null"));',
     "else if (finishedOn !== null) continue;",
   ],
