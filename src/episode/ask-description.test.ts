@@ -28,7 +28,7 @@ test("null and false say nothing, as in plain JavaScript", async () => {
   expect(await askDescription(describing(() => told))).toStrictEqual(sound);
 });
 
-test("what a class tells by getters is told", async () => {
+test("reads members that are getters of a class", async () => {
   class Told {
     readonly #kind = "own";
     readonly contextLength = 4096;
@@ -119,7 +119,7 @@ test("what it throws is the engine's failure, but for a UsageError", async () =>
   await expect(askDescription(refusing)).rejects.toThrow(UsageError);
 });
 
-test("an engine that never answers is waited for within the limit, and told when it is over", async () => {
+test("an engine that never answers times out, and its signal aborts", async () => {
   const clock = manualClock();
   const seen: (AbortSignal | undefined)[] = [];
   const hung = describing((signal) => {

@@ -45,7 +45,7 @@ test.each<[what: string, begin: (...call: never) => unknown]>([
   expect(told!.message).toContain("Cannot trace lamp/test/0#0: ");
 });
 
-test("a tracer is told of calls and ends as they are", () => {
+test("a tracer gets calls and their ends in order", () => {
   const told: unknown[] = [];
   const tracer: EpisodeTracer = {
     begin: ({ rolloutId }) => {

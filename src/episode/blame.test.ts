@@ -135,7 +135,7 @@ describe("a world that does not wait for the line that it asked for", () => {
     });
   });
 
-  test("is not, where it is the user who did not wait", async () => {
+  test("is not the world's failure if the user did not wait", async () => {
     const user: User = {
       ...userOf({}, { repeatable: true }),
       open: (_task, { outside }) =>
@@ -158,7 +158,7 @@ describe("a world that does not wait for the line that it asked for", () => {
 });
 
 test.each(["begin", "reply"] as const)(
-  "a world that calls user.%s() without a signal is told so",
+  "a world that calls user.%s() without a signal gets an error",
   async (method) => {
     const model = { name: "clerk", complete: never };
     const environment = lampThat((_world, ask) => ({
@@ -185,7 +185,7 @@ test.each([
   ["retake", null, "null"],
   ["reply", { aborted: false }, "an object with aborted"],
 ] as const)(
-  "a world that calls user.%s() with %j as signal is told so",
+  "a world that calls user.%s() with %j as signal gets an error",
   async (method, signal, shown) => {
     const clerk = {
       name: "clerk",
@@ -242,7 +242,7 @@ test.each([
     code: "environment/exception",
     message:
       "Cannot pass on what the agent said in task lamp/test/0: Cannot hear the user's reply in task " +
-      `lamp/test/0: the world tells them ${shown}, expected a text (what the agent said)`,
+      `lamp/test/0: the world passes ${shown}, expected a text (what the agent said)`,
   });
   expect(heard).toEqual([]);
 });
@@ -286,7 +286,7 @@ describe("a world that does out of turn what it is handed", () => {
     });
   });
 
-  test("fails its episode alone: goes on where a defined world is done", async () => {
+  test("fails only its episode: a defined world continues after it is done", async () => {
     const inner = defineEnvironment({
       name: "lamps",
       tasks: [{ instruction: "On." }],

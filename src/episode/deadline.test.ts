@@ -94,7 +94,7 @@ describe("the episode's deadline", () => {
     expect(told).toEqual([]);
   });
 
-  test("finds a turn that is cut short behind its stop id at its end, and acts on it", async () => {
+  test("treats a turn that is cut short after its stop id as complete, and performs it", async () => {
     const { hand, clock } = clocks();
     const playing = play([], {
       engine: slowEngine("Goodbye!", true),
@@ -129,7 +129,7 @@ describe("the episode's deadline", () => {
     }
   });
 
-  test("blames no engine that was asked shortly before, and hands over nothing when it is told to", async () => {
+  test("does not blame an engine that was called shortly before and returns no ids", async () => {
     const { hand, clock } = clocks();
     const limits = { episodeTimeoutMs: 5000, graceTimeoutMs: 5001 };
     const playing = play([], { engine: slowEngine(""), clock, limits });
@@ -220,7 +220,7 @@ describe("the episode's deadline", () => {
 
   const ownTime = { episodeTimeoutMs: 5000, graceTimeoutMs: 1000, engineTimeoutMs: 60_000 };
 
-  test("keeps the whole turn of an engine that cannot be told, however late within its own limit", async () => {
+  test("keeps the complete turn of an engine that cannot stop early, up to its own time limit", async () => {
     const { hand, clock } = clocks();
     const engine = unstoppableEngine(clock, { reply: says(switchCall), afterMs: 59_999 });
     const playing = play([], { engine, clock, limits: ownTime });
@@ -236,7 +236,7 @@ describe("the episode's deadline", () => {
     expect(episode.counts.sampledTokenCount).toBe(2 * characterIds(switchCall).length);
   });
 
-  test("counts no time for which the policy is held against an engine that cannot be told", async () => {
+  test("does not count pauses of the policy for an engine that cannot stop early", async () => {
     const { hand, clock } = clocks();
     const inner = unstoppableEngine(clock, { reply: says("Goodbye!"), afterMs: 100_000 });
     let hold: ((isHeld: boolean) => void) | undefined;
@@ -258,7 +258,7 @@ describe("the episode's deadline", () => {
     expect(episode).toMatchObject({ outcome: "completed", stopReason: "user-left" });
   });
 
-  test("blames an engine that cannot be told where its own limit is over", async () => {
+  test("blames an engine that cannot stop early when its own time limit is over", async () => {
     const { hand, clock } = clocks();
     const engine = unstoppableEngine(clock, { reply: says(switchCall), afterMs: 60_001 });
     const playing = play([], { engine, clock, limits: ownTime });
@@ -272,7 +272,7 @@ describe("the episode's deadline", () => {
     });
   });
 
-  test("blames nobody where an update of the policy gives up what such an engine still sampled", async () => {
+  test("blames no party if a weight update cancels the sampling of such an engine", async () => {
     const { hand, clock } = clocks();
     const nothing = { outputIds: [], finish: { type: "length" }, pieces: [] } as const;
     const inner = unstoppableEngine(clock, { reply: nothing, afterMs: 8000 });
@@ -294,7 +294,7 @@ describe("the episode's deadline", () => {
     expect(troubles).toEqual([]);
   });
 
-  test("blames an engine that could not be told, and then fails to answer", async () => {
+  test("blames an engine that cannot stop early and then fails", async () => {
     const { hand, clock } = clocks();
     const engine = unstoppableEngine(clock, {
       reply: { outputIds: [], finish: { type: "length" }, pieces: [] },
@@ -363,7 +363,7 @@ describe("the episode's deadline", () => {
     ]);
   });
 
-  test("lets no engine stop the time of others by never saying that it goes on", async () => {
+  test("an engine that never ends its pause does not stop the time of other calls", async () => {
     const { hand, clock } = clocks();
     const { promise: asked, resolve } = createDeferred();
     const inner = preparedEngine([says(switchCall)]);

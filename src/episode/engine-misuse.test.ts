@@ -50,7 +50,7 @@ function judged(ask: () => Promise<unknown>): Environment {
   };
 }
 
-describe("an engine of ours that somebody else calls as nobody can", () => {
+describe("an engine of this package that other code calls with an invalid request", () => {
   test.each<[what: string, ask: () => Promise<unknown>, message: string]>([
     [
       "a judge is asked for no token at all",
@@ -169,7 +169,7 @@ describe("a reply that says something else when it is asked the nth time what it
   });
 });
 
-test("a turn that an episode of ours asks for so is our bug, whatever the engine", async () => {
+test("an invalid request by an episode is a bug of this package, with any engine", async () => {
   const sound = { recorder: new TrajectoryRecorder() } as Play;
   const asked = askEngine(sound, { ...request, maxNewTokens: 0 });
   await expect(asked).rejects.toSatisfy(isOwnBug);

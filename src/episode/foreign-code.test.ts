@@ -897,7 +897,7 @@ describe("code that is not ours", () => {
   );
 
   test.each([0, 1, 2, 3, 4, 5, 6, 7])(
-    "fails alone where a world's part cannot be read for the %ith time",
+    "fails alone if reading a member of the world throws the %ith time",
     async (readCount) => {
       let left = readCount;
       let openCount = 0;
@@ -972,7 +972,7 @@ describe("code that is not ours", () => {
     expect(JSON.stringify(episode)).toBe(JSON.stringify(expected));
   });
 
-  test("performs the calls that an agent read, whatever it makes of their arguments meanwhile", async () => {
+  test("performs the parsed calls even if the agent changes their arguments meanwhile", async () => {
     const given = new Map<string, PyValue>();
     const agent: Agent = {
       ...qwenAgent,
@@ -1392,7 +1392,7 @@ describe("a tool that the chat template does not show", () => {
       "tools",
     );
 
-  test("fails the episodes alone whose tasks have it, where it is no tool of all", async () => {
+  test("fails only the episodes of tasks that have it, if other tasks do not", async () => {
     const environment = lampWith({ tools: named("dim") });
     const { episode } = await play(goodTurns, { environment, renderer: hiding("dim") });
     expect(episode).toMatchObject({
@@ -1407,13 +1407,13 @@ describe("a tool that the chat template does not show", () => {
     expect(episode.reward).toBeUndefined();
   });
 
-  test("ends the run where all tasks have it, which nobody could be asked with", async () => {
+  test("ends the run if all tasks have it", async () => {
     await expect(play(goodTurns, { renderer: hiding("switch") })).rejects.toThrow(
       /^Cannot show the tool switch\.$/,
     );
   });
 
-  test("is the agent's where nobody else gave it", async () => {
+  test("is the agent's failure if the agent added it", async () => {
     const agent: Agent = {
       ...qwenAgent,
       open: (start) => ({ ...qwenAgent.open(start), tools: named("think") }),

@@ -96,7 +96,7 @@ function joined(...parts: readonly Inputs[]): Inputs {
   };
 }
 
-test("a turn that goes on after an interruption is sampled with another seed", async () => {
+test("a turn that continues after an interruption is sampled with another seed", async () => {
   const first = interruptedEngine(cut("Let me"));
   const sampling = { seed: 5, temperature: 0.7 };
   const { recorded } = await play({ engine: first.engine, sampling }, first.options);
@@ -110,7 +110,7 @@ test("a turn that goes on after an interruption is sampled with another seed", a
   ]);
 });
 
-test("a turn that goes on and whose engine fails then says what was sampled of it in vain, also in a replay", async () => {
+test("a turn that continues and then fails reports its discarded ids, also in a replay", async () => {
   const first = interruptedEngine(cut("Let me"));
   const left = await play({ engine: first.engine }, first.options);
   const discarded = [{ requestId: "r2", reason: "the server is gone", tokenCount: 2 }];
@@ -132,10 +132,10 @@ test("a turn that goes on and whose engine fails then says what was sampled of i
   expect(played.episode.failure).toEqual(episode.failure);
 });
 
-describe("a turn that is held to a form as a whole and interrupted", () => {
+describe("an interrupted turn with a constraint on its complete output", () => {
   const sampling = { seed: 5, extra: { regex: "[a-z]+" } };
 
-  test("is sampled anew by the next start, which keeps nothing of it", async () => {
+  test("is sampled again by the next start, from its beginning", async () => {
     const first = interruptedEngine(cut("Let me"));
     const left = await play({ engine: first.engine, sampling }, first.options);
     expect(left.episode).toMatchObject({
@@ -168,13 +168,13 @@ describe("a turn that is held to a form as a whole and interrupted", () => {
     const failed = play({ engine: second, sampling }, { past: recorded });
     await expect(failed).rejects.toThrow(
       new RecordingEnd(
-        "the recording ends behind 6 ids of turn 0, which cannot go on: sampling.extra.regex is of the whole turn",
+        "the recording ends after 6 ids of turn 0, which cannot continue: sampling.extra.regex applies to the complete turn",
       ),
     );
     expect(second.requests).toEqual([]);
   });
 
-  test("is its beginning where the episode's time is over before an update lets it begin anew", async () => {
+  test("keeps its first part if the episode's time is over before a weight update restarts it", async () => {
     const hand = manualClock();
     const clock = createClock(hand);
     const asked: GenerateRequest[] = [];
@@ -210,7 +210,7 @@ describe("a turn that is held to a form as a whole and interrupted", () => {
   });
 });
 
-describe("a turn that was interrupted where its limits leave no more room at the next start", () => {
+describe("an interrupted turn that has no room left at the next start", () => {
   test.each([
     ["as much as there is", 6],
     ["more than there is", 4],
@@ -301,14 +301,14 @@ describe("an engine that hands over nothing when an episode is interrupted", () 
     ]);
   });
 
-  test("is not waited for any longer where its server cannot be told to stop", async () => {
+  test("is not waited for if its server cannot stop early", async () => {
     const { episode } = await interruptSilent(undefined, false);
     expect(episode).toMatchObject({ outcome: "aborted", stopReason: "interrupted" });
     expect(episode.turns.map(({ text }) => text)).toEqual([switchCall]);
   });
 
-  test.each(["before", "behind"])(
-    "is not waited for any longer where it says that it is held, %s the interruption",
+  test.each(["before", "after"])(
+    "is not waited for if it reports a pause %s the interruption",
     async (place) => {
       const hand = manualClock();
       const interrupt = new AbortController();
@@ -414,14 +414,14 @@ test("a turn that the episode's time left no room for is none when it is played 
   expect(again.episode).toEqual(episode);
 });
 
-describe("a turn that was cut short behind its stop id", () => {
+describe("a turn that was cut short after its stop id", () => {
   const stopped = (text: string): Reply => {
     const outputIds = characterIds(text);
     const piece = { requestId: "r", tokenCount: outputIds.length, policyVersion: "1" } as const;
     return { outputIds, finish: { type: "length" }, pieces: [{ ...piece, finish: "abort" }] };
   };
 
-  test("has ended, and the next start goes on behind it", async () => {
+  test("is complete, and the next start continues after it", async () => {
     const first = interruptedEngine(stopped("Hello."));
     const { recorded, episode: left } = await play(
       {
@@ -440,7 +440,7 @@ describe("a turn that was cut short behind its stop id", () => {
     expect(rest.requests.map(({ requestId }) => requestId)).toEqual(["lamp/test/0#0:1.2:1;"]);
   });
 
-  test("is answered, where the engine is told to sample on behind it, by what comes next", async () => {
+  test("continues with the next ids if the engine ignores stops", async () => {
     const sampling = { extra: { ignore_eos: true } };
     const first = interruptedEngine(stopped("Hello."));
     const { recorded } = await play({ engine: first.engine, sampling }, first.options);

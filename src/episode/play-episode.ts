@@ -183,9 +183,7 @@ async function playThrough(
  */
 function assertReaches(past: Inputs = { inputs: [], times: [] }, forkAt: number): void {
   if (turnsIn(past) >= forkAt) return;
-  throw new RecordingEnd(
-    `the recording ends before turn ${forkAt}, with which the attempt parts from another`,
-  );
+  throw new RecordingEnd(`the recording ends before turn ${forkAt}, the fork's first own turn`);
 }
 
 function startPlay(
@@ -343,7 +341,7 @@ function requireSameLimits(play: Play, { outcome, stopReason }: TurnsEnd): void 
   if (stopReason === "format-errors") {
     throw playback!.diverge(
       "agent",
-      "the conversation ends by its format errors where it went on, expected an agent that reads the " +
+      "the conversation ends by its format errors where it continued, expected an agent that reads the " +
         "same turns alike, and no smaller limit (max-format-errors)",
     );
   }

@@ -224,7 +224,7 @@ describe("an episode is refused", () => {
   });
 
   test.each([
-    ["turns", "turns[0] is no object"],
+    ["turns", "turns[0] is not an object"],
     ["messages", "messages[0] has no known role, or no text"],
   ])("whose %s have a hole", async (name, why) => {
     const { played } = start(async (...asked) => {
@@ -290,7 +290,7 @@ describe("an episode is refused", () => {
       ({ messages }) => ({ messages: [{ ...messages[0], toJSON: () => ({ role: "system" }) }] }),
       "messages[0] has no known role, or no text",
     ],
-    ["that is written as nothing", () => ({ toJSON: () => null }), "it is no object"],
+    ["that is written as nothing", () => ({ toJSON: () => null }), "it is not an object"],
   ])("%s", async (_, change, why) => {
     const { played } = start(async (...asked) => {
       const episode = await playEpisode(...asked);
@@ -312,7 +312,7 @@ describe("an episode is refused", () => {
   });
 });
 
-test("a stop waits for nobody", async () => {
+test("an abort does not wait for the player", async () => {
   const { played, stop } = start(async () => await new Promise(() => {}));
   stop.abort(new Error("stopped"));
   await expect(played).rejects.toThrow("stopped");

@@ -83,12 +83,12 @@ export function takeEpisode(
   assignment: EpisodeAssignment,
   { setup, options }: TakeOptions,
 ): Episode {
-  if (!isRow(value)) throw noEpisode("it is no object");
+  if (!isRow(value)) throw noEpisode("it is not an object");
   const { segments, ...rest } = value;
   const why = whyNotJson(rest);
   if (why !== undefined) throw noEpisode(`it cannot be written as JSON: ${why}`);
   const story: unknown = wellFormedCopy(rest);
-  if (!isRow(story)) throw noEpisode("it is no object");
+  if (!isRow(story)) throw noEpisode("it is not an object");
   const fault =
     findOtherAttempt(story, assignment, { setup, options }) ??
     // Not `story`, because NaN is null in the copy.
@@ -165,7 +165,7 @@ function findOtherAttempt(
   }
   // An aborted episode waits for the next start, which is only made after an interruption.
   return outcome === "aborted" && interrupt?.aborted !== true
-    ? "outcome is aborted, and nobody interrupted it"
+    ? "outcome is aborted, but it was not interrupted"
     : undefined;
 }
 

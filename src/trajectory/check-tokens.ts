@@ -73,7 +73,7 @@ function checkLogprobs(parts: SampleParts, { mayBeCertain = false }: SampleFacts
   const sampled = logprobs.filter((_, index) => isSampled?.[index] === true);
   const isCertain = sampled.length >= certainLimit && sampled.every((logprob) => logprob === 0);
   if (isCertain && !mayBeCertain) {
-    const detail = `the logprobs of all ${sampled.length} sampled ids are 0: nobody reported them`;
+    const detail = `the logprobs of all ${sampled.length} sampled ids are 0: they were not reported`;
     found.push({ rule: "logprobs", detail });
   }
   return found;

@@ -64,7 +64,7 @@ async function fileOf(name: string, lines: readonly string[]): Promise<string> {
 const right = [-3 / 8, -4 / 8, -7 / 8] as const;
 
 describe("rescoreFile()", () => {
-  test("scores each sampled token behind those before it", async () => {
+  test("scores each sampled token after the tokens before it", async () => {
     const file = await fileOf("right.jsonl", [JSON.stringify(sampleOf("a", right))]);
     const requests: ScoreRequest[] = [];
     const options = { engine: scoringEngine(requests), temperature: 0.5, tolerance: 0 };
@@ -96,7 +96,7 @@ describe("rescoreFile()", () => {
     ]);
   });
 
-  test("says where a token differs, and how much on the whole", async () => {
+  test("reports the largest and the mean difference", async () => {
     const file = await fileOf("wrong.jsonl", [
       JSON.stringify(sampleOf("a", right)),
       "",
@@ -139,7 +139,7 @@ describe("rescoreFile()", () => {
     ]);
   });
 
-  test("scores a row whose hashes, reward or logprobs are damaged: that is when it is asked for", async () => {
+  test("scores a row with damaged hashes, reward or logprobs", async () => {
     const sample = sampleOf("a", right);
     const turns = sample.turns.map((turn) => ({ ...turn, promptHash: undefined }));
     const logprobs = sample.logprobs.map((logprob, index) => (index === 4 ? null : logprob));
@@ -155,7 +155,7 @@ describe("rescoreFile()", () => {
     });
   });
 
-  test("says nothing of differences where nothing was scored", async () => {
+  test("has no differences if no token was scored", async () => {
     const file = await fileOf("torn.jsonl", ['{"format":1']);
     const options = { engine: scoringEngine([]), temperature: 1, tolerance: 0 };
     const result = await rescoreFile(file, options);

@@ -96,7 +96,7 @@ function record(prompt: readonly number[], turns: readonly Turn[]) {
   return { segments: recorder.toSegments(), rows };
 }
 
-test("whatever is recorded is in the rows as it was sampled and sent, and verifies", async () => {
+test("recorded ids are in the rows as they were sampled and sent, and verify", async () => {
   let count = 0;
   await fc.assert(
     fc.asyncProperty(

@@ -35,7 +35,7 @@ export function readSampleParts(row: RawRow): { parts: SampleParts; found: Viola
     found.push({ rule: "shape", detail: `${field} is missing or no text` });
   }
   if (!isCount(row["segment"])) found.push({ rule: "shape", detail: "segment is no whole number" });
-  if (!isRow(row["metadata"])) found.push({ rule: "shape", detail: "metadata is no object" });
+  if (!isRow(row["metadata"])) found.push({ rule: "shape", detail: "metadata is not an object" });
   const ids = listOf(row, "tokenIds", found);
   const promptLength = promptLengthOf(row, ids, found);
   const mask = alignedList(row, "lossMask", { ids, found });
@@ -66,7 +66,7 @@ function findSampled({
 function listOf(row: RawRow, field: string, found: Violation[]): readonly unknown[] | undefined {
   const value = row[field];
   if (Array.isArray(value)) return value;
-  found.push({ rule: "shape", detail: `${field} is missing or no list` });
+  found.push({ rule: "shape", detail: `${field} is missing or not a list` });
   return undefined;
 }
 

@@ -66,7 +66,7 @@ describe("toSamples()", () => {
     ]);
   });
 
-  test("leaves the reward out where nothing scored the episode", () => {
+  test("leaves the reward out if the episode was not scored", () => {
     const recorder = new TrajectoryRecorder();
     recorder.openSegment([1]);
     const failure = { party: "engine", code: "engine/timeout", message: "m" } as const;
@@ -90,7 +90,7 @@ describe("toSamples()", () => {
     ]);
   });
 
-  test("masks a close that nobody sampled", () => {
+  test("masks a close that was not sampled", () => {
     const recorder = new TrajectoryRecorder();
     recorder.openSegment([1]);
     recorder.appendTurn({ ...generation([10], [-0.5], "7"), finish: { type: "length" } });
@@ -204,7 +204,7 @@ describe("verifySample()", () => {
     ]);
   });
 
-  test("finds logprobs that nobody reported, unless a greedy choice explains them", () => {
+  test("finds missing logprobs, unless greedy sampling explains them", () => {
     const recorder = new TrajectoryRecorder();
     recorder.openSegment([1]);
     recorder.appendTurn(generation([10, 11, 12, 13, 14, 15, 16, 17], new Array(8).fill(0), "7"));
@@ -213,7 +213,7 @@ describe("verifySample()", () => {
     expect(verifySample(row)).toEqual([
       {
         rule: "logprobs",
-        detail: "the logprobs of all 8 sampled ids are 0: nobody reported them",
+        detail: "the logprobs of all 8 sampled ids are 0: they were not reported",
       },
     ]);
     expect(verifySample(row, { mayBeCertain: true })).toEqual([]);

@@ -11,14 +11,14 @@ const lists = ["tokenIds", "lossMask", "logprobs", "policyVersions"] as const;
  * without writing them as JSON.
  */
 export function segmentFault(segments: unknown): string | undefined {
-  if (!Array.isArray(segments)) return "segments is no list";
+  if (!Array.isArray(segments)) return "segments is not a list";
   for (const [index, segment] of (segments as Partial<Segment>[]).entries()) {
     const at = `segments[${index}]`;
-    if (typeof segment !== "object" || segment === null) return `${at} is no object`;
+    if (typeof segment !== "object" || segment === null) return `${at} is not an object`;
     const length = segment.tokenIds?.length;
     for (const name of lists) {
       const list: unknown = segment[name];
-      if (!Array.isArray(list)) return `${at}.${name} is no list`;
+      if (!Array.isArray(list)) return `${at}.${name} is not a list`;
       if (list.length !== length) return `${at}.${name} has ${list.length} entries, not ${length}`;
       const hole = findHole(list);
       if (hole >= 0) return `${at}.${name}[${hole}] is missing`;

@@ -105,7 +105,7 @@ export class TokenLedger {
     requireThat(this.#spans.length > 0, "a segment begins with its prompt");
     requireThat(
       turnIndex > this.#lastTurnIndex,
-      `turn ${turnIndex} comes behind turn ${this.#lastTurnIndex}`,
+      `turn ${turnIndex} comes after turn ${this.#lastTurnIndex}`,
     );
     requireSameCounts({ outputIds, logprobs, pieces });
     if (outputIds.length === 0) return;

@@ -66,7 +66,7 @@ export function checkReading(value: unknown, place: string, textLength: number):
   }
   const intended = given.map((intent, index) => takeIntent(intent, `intents[${index}]`, origin));
   if (typeof reasoning !== "string") {
-    refuse(origin, `reasoning is ${describe(reasoning)}`, 'a text, "" where there is none');
+    refuse(origin, `reasoning is ${describe(reasoning)}`, 'a text, "" for no reasoning');
   }
   const counts = requireObject(attemptCounts, origin, "attemptCounts, an object such as {}");
   for (const status of Object.keys(counts)) {

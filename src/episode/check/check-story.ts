@@ -73,7 +73,7 @@ function wrongCounts(
 }
 
 function checkMessages({ messages }: RawRow): Violation[] {
-  if (!Array.isArray(messages)) return [{ rule: "shape", detail: "messages is no list" }];
+  if (!Array.isArray(messages)) return [{ rule: "shape", detail: "messages is not a list" }];
   const wrong = messages.findIndex(
     (message: unknown) =>
       !isRow(message) || !roles.includes(message["role"]) || typeof message["content"] !== "string",

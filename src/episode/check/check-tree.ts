@@ -9,11 +9,11 @@ import type { Episode, TreeTurn } from "../episode.ts";
  */
 export function checkTree(tree: unknown, turns: readonly unknown[]): Violation[] {
   if (tree === undefined) return [];
-  if (!Array.isArray(tree)) return [{ rule: "tree", detail: "tree is no list" }];
+  if (!Array.isArray(tree)) return [{ rule: "tree", detail: "tree is not a list" }];
   const places = new Map<unknown, number>();
   const found = tree.flatMap((node: unknown, at): Violation[] => {
     const place = `tree[${at}]`;
-    if (!isTreeTurn(node)) return [{ rule: "tree", detail: `${place} is no turn of a tree` }];
+    if (!isTreeTurn(node)) return [{ rule: "tree", detail: `${place} is not a turn of a tree` }];
     const wrong = [...checkParent(node, { at, tree }), ...checkTurn(node, turns)];
     if (node.turnIndex !== undefined) {
       const other = places.get(node.turnIndex);
@@ -47,9 +47,7 @@ function checkParent(
   { at, tree }: { readonly at: number; readonly tree: readonly unknown[] },
 ): string[] {
   if (parent === undefined) {
-    return typeof cause === "string" && cause !== ""
-      ? []
-      : ["continues nothing, and there is no cause"];
+    return typeof cause === "string" && cause !== "" ? [] : ["continues no turn, and has no cause"];
   }
   if (cause !== undefined) return [`continues a turn, and has the cause ${quote(cause)}`];
   const before = tree[parent];
@@ -58,7 +56,9 @@ function checkParent(
   const dropped = droppedStopId === undefined ? 0 : 1;
   const end = before.promptTokenCount + sampledTokenCount - dropped;
   if (promptTokenCount >= end) return [];
-  return [`was sampled behind ${promptTokenCount} ids, and what it continues ends at ${end}`];
+  return [
+    `was sampled after ${promptTokenCount} ids, but the turn that it continues ends at ${end}`,
+  ];
 }
 
 function checkTurn(node: RawRow & TreeTurn, turns: readonly unknown[]): string[] {

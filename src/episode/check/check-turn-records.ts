@@ -3,10 +3,10 @@ import type { TurnRecord } from "../episode.ts";
 
 /** Checks each turn record of an episode: its fields, its index and its attempts. */
 export function checkTurnRecords(turns: unknown): Violation[] {
-  if (!Array.isArray(turns)) return [{ rule: "shape", detail: "turns is no list" }];
+  if (!Array.isArray(turns)) return [{ rule: "shape", detail: "turns is not a list" }];
   return turns.flatMap((turn: unknown, index) => {
     const place = `turns[${index}]`;
-    if (!isRow(turn)) return [{ rule: "shape", detail: `${place} is no object` }];
+    if (!isRow(turn)) return [{ rule: "shape", detail: `${place} is not an object` }];
     const wrong = members.find(([name, is]) => !is(turn[name]));
     if (wrong !== undefined) {
       const [name] = wrong;
@@ -43,7 +43,8 @@ function isFormat(format: unknown): boolean {
 /** Checks that attempts lie within the text and the ids of their turn. */
 function checkAttempts(turn: RawRow & TurnRecord, place: string): Violation[] {
   const { attempts = [], text, sampledTokenCount } = turn;
-  if (!Array.isArray(attempts)) return [{ rule: "shape", detail: `${place}.attempts is no list` }];
+  if (!Array.isArray(attempts))
+    return [{ rule: "shape", detail: `${place}.attempts is not a list` }];
   return attempts.flatMap((attempt: unknown, index): Violation[] => {
     const { span, tokenSpan } = isRow(attempt) ? attempt : {};
     const isPlaced = isWithin(span, text.length) || isClosedByStop(span, tokenSpan, turn);

@@ -31,14 +31,14 @@ export function sharedFault(episode: RawRow): string | undefined {
   const { shared, forkedFrom, turns } = episode;
   if (shared === undefined && forkedFrom === undefined) return undefined;
   if (!isRow(shared) || !isRow(shared["userUsage"])) return `shared is ${quote(shared)}`;
-  if (!isRow(forkedFrom)) return "shared is there, and it parted from none";
+  if (!isRow(forkedFrom)) return "shared is present, but the episode is not a fork";
   const before = (turns as readonly TurnRecord[]).slice(0, forkedFrom["turnIndex"] as number);
   for (const [name, wanted] of [
     ["turnCount", before.length],
     ["toolCallCount", countToolCalls(before)],
   ] as const) {
     if (shared[name] === wanted) continue;
-    return `shared.${name} is ${quote(shared[name])}, expected ${wanted} by the turns before it parted`;
+    return `shared.${name} is ${quote(shared[name])}, expected ${wanted} by the turns before the fork`;
   }
   const counts = episode["counts"] as RawRow;
   const userUsage = episode["userUsage"] as RawRow;

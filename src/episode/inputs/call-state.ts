@@ -117,7 +117,7 @@ export class CallState {
     const { party, why } = this.#stray;
     throw new RolloutError(
       `${party}/outside-not-awaited`,
-      `Cannot go on with ${what}: ${why}, or the episode could not be played again`,
+      `Cannot continue with ${what}: ${why}, or the episode could not be played again`,
     );
   }
 

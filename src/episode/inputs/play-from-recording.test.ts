@@ -185,7 +185,7 @@ function nameOfInput(input: Input): string {
 }
 
 describe("an episode and its recording", () => {
-  test("one that was interrupted with no time left is over, and the engine is not blamed", async () => {
+  test("an episode that was interrupted with no time left is over, and the engine is not blamed", async () => {
     const { batches } = await play({});
     const [before] = batches;
     const past: Inputs = {
@@ -209,7 +209,7 @@ describe("an episode and its recording", () => {
   });
 
   test.each([3_600_000, -3_600_000])(
-    "one whose machine had its clock set by %d ms has the time left that it had",
+    "a change of the system clock by %d ms does not change the time left",
     async (ms) => {
       let atMs = 1_700_000_000_000;
       const clock = vi.spyOn(Date, "now").mockImplementation(() => atMs);
@@ -236,7 +236,7 @@ describe("an episode and its recording", () => {
     },
   );
 
-  test("what a turn took counts on both sides of a stop in its middle or behind it", async () => {
+  test("a turn's duration counts before and after a stop within or after the turn", async () => {
     const sampleMs = 60_000;
     let atMs = 1_000_000;
     const now = (): number => atMs;
@@ -306,7 +306,7 @@ describe("an episode and its recording", () => {
     expect(late.episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
   });
 
-  test("what is played from the recording takes none of the episode's time, however long it takes", async () => {
+  test("playing the recorded part does not use the episode's time", async () => {
     const hand = manualClock();
     const callMs = 300_000;
     const environment: Environment = {
@@ -358,7 +358,7 @@ describe("an episode and its recording", () => {
     });
   });
 
-  test("has no turn where it was interrupted before the first id", async () => {
+  test("has no turn if it was interrupted before the first id", async () => {
     const interrupt = new AbortController();
     const engine: Engine = {
       ...preparedEngine([]),
@@ -407,7 +407,7 @@ describe("an episode and its recording", () => {
     expect(again.recorded).toEqual({ inputs: [], times: [] });
   });
 
-  test.each([1, 2, 3])("goes on live behind %i recorded turns, the same way", async (calls) => {
+  test.each([1, 2, 3])("continues live after %i recorded turns, in the same way", async (calls) => {
     const { episode, recorded, batches } = await play({});
     const { user, asked } = countingUser();
     asked.count = calls === 1 ? 1 : 2;
@@ -452,7 +452,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
-  test("says where the environment answers otherwise", async () => {
+  test("reports the first different answer of the environment", async () => {
     const { recorded } = await play({});
     const changed: Environment = {
       ...lamp((action) =>
@@ -468,21 +468,21 @@ describe("an episode and its recording", () => {
     await expect(again).rejects.toThrow("the bulb is gone");
   });
 
-  test("says that the policy would be asked with other ids", async () => {
+  test("reports that the policy would get other ids", async () => {
     const { recorded } = await play({});
     const environment = { ...repeatableLamp, policyText: "You break the lamp." };
     const again = play({ ...nothing, environment }, { past: recorded, atEnd: "replay" });
     await expect(again).rejects.toThrow(/the policy is asked with other ids than before/);
   });
 
-  test("says where the recording ends", async () => {
+  test("reports the end of the recording", async () => {
     const { batches } = await play({});
     const again = play(nothing, { past: joined(batches.slice(0, 2)), atEnd: "replay" });
     await expect(again).rejects.toThrow(RecordingEnd);
   });
 
   test.each([false, true])(
-    "a score that passes over what its recording does not have is none, scored anew: %s",
+    "a score that catches a divergence does not count, scored again: %s",
     async (scoreAnew) => {
       const judgedBy = (judge: string): Environment => ({
         ...repeatableLamp,
@@ -510,7 +510,7 @@ describe("an episode and its recording", () => {
     },
   );
 
-  test("a user who passes over what the recording does not have while it is opened is told", async () => {
+  test("a user that catches a divergence while it is opened still fails", async () => {
     const opening = (what: string): User => {
       const { user } = countingUser();
       return {
@@ -545,7 +545,7 @@ describe("an episode and its recording", () => {
     expect(stepCount).toBe(before);
     const live = play({ environment, user: odd }, { past: joined(batches.slice(0, 2)) });
     await expect(live).rejects.toThrow(
-      "the worlds of lamp are not repeatable: the episode cannot go on from its recording",
+      "the worlds of lamp are not repeatable: the episode cannot continue from its recording",
     );
   });
 
@@ -601,7 +601,7 @@ describe("an episode and its recording", () => {
     },
   );
 
-  test("a user who is not repeatable is played again, whatever it calls to find its lines", async () => {
+  test("a user that is not repeatable is replayed, regardless of the calls for its lines", async () => {
     const { user } = countingUser();
     const { repeatable: _not, ...odd } = user;
     const { episode, recorded } = await play({ user: odd });
@@ -684,7 +684,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
-  describe("of a world that gives up the wait for a line by its own signal", () => {
+  describe("of a world that cancels a request to the user by its own signal", () => {
     const silence = "(silence)";
     const tellsThrown = (thrown: unknown): string => {
       const { name, message } = thrown as Error;
@@ -736,7 +736,7 @@ describe("an episode and its recording", () => {
       return { environment, user, caught };
     };
 
-    test("the world is told the same when it is played again", async () => {
+    test("the world gets the same error in a replay", async () => {
       const live = givingUp();
       const { episode, recorded, batches } = await play(live);
       expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
@@ -755,7 +755,7 @@ describe("an episode and its recording", () => {
       expect(resumed.episode).toMatchObject({ outcome: "completed", reward: 1 });
     });
 
-    test("a user whose lines themselves are recorded is no other case", async () => {
+    test("the same holds for a user with recorded lines", async () => {
       const live = givingUp();
       const { repeatable: _not, ...user } = live.user;
       const { episode, recorded } = await play({ environment: live.environment, user });
@@ -768,7 +768,7 @@ describe("an episode and its recording", () => {
       expect(caught).toEqual(["TimeoutError: It is late"]);
     });
 
-    test("a recording that does not note who stopped waiting has the user fail", async () => {
+    test("without a note of the cancellation in the recording, the user fails", async () => {
       const { recorded } = await play(givingUp());
       const inputs = recorded.inputs.map((input) => {
         if (input.type !== "outside") return input;
@@ -779,7 +779,7 @@ describe("an episode and its recording", () => {
       const past = stored({ ...recorded, inputs });
       const again = play({ ...nothing, environment }, { past, atEnd: "replay" });
       await expect(again).rejects.toThrow(
-        "the episode fails where it went on (user/exception): Cannot hear the user's reply in task lamp/test/0: It is late",
+        "the episode fails where it continued (user/exception): Cannot hear the user's reply in task lamp/test/0: It is late",
       );
       expect(caught).toEqual([expect.stringMatching(/^RolloutError: /)]);
     });
@@ -952,7 +952,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
-  test("calls with names of their own are found again, whatever their own work takes", async () => {
+  test("calls with different names are found again, regardless of their duration", async () => {
     let isLive = true;
     const environment = lampThatCalls(async (outside) => {
       const seen: string[] = [];
@@ -991,7 +991,7 @@ describe("an episode and its recording", () => {
     expect(resumed.episode.messages).toEqual(episode.messages);
   });
 
-  test("behind a kill a call that had not ended takes no answer of another with its name", async () => {
+  test("after a kill, an unfinished call does not take the result of another call of its name", async () => {
     const made: string[] = [];
     const environment = lampThatCalls(async (outside) => {
       const call = async (name: string, waits: number) =>
@@ -1037,7 +1037,7 @@ describe("an episode and its recording", () => {
     { chainLength: 10, toolTimeoutMs: 60_000 },
     { chainLength: 3, toolTimeoutMs: 4_000 },
   ])(
-    "a call at once with chains of $chainLength that is no longer made is told within $toolTimeoutMs ms",
+    "a missing call beside chains of $chainLength is reported within $toolTimeoutMs ms",
     async ({ chainLength, toolTimeoutMs }) => {
       const calling = (hasLong: boolean): Environment =>
         lampThatCalls(async (outside) => {
@@ -1125,7 +1125,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
-  test("a call that is no longer made before another is told before the time of its answer is over", async () => {
+  test("a missing call is reported before the time limit of its answer", async () => {
     const calling = (names: readonly string[]): Environment =>
       lampThatCalls(async (outside) => {
         for (const name of names) await outside(name, () => name);
@@ -1180,7 +1180,7 @@ describe("an episode and its recording", () => {
   );
 
   test.each([true, false])(
-    "two lines that are asked for at once are played again (repeatable user: %s)",
+    "two lines that are requested at once are played again (repeatable user: %s)",
     async (repeatable) => {
       const environment: Environment = {
         ...repeatableLamp,
@@ -1262,7 +1262,7 @@ describe("an episode and its recording", () => {
     },
   );
 
-  test("a call that is no longer made is told also where the tool's own time ends sooner", async () => {
+  test("a missing call is reported even if the tool's own time limit ends first", async () => {
     const hand = manualClock();
     const clock = createClock(hand);
     const calling = (names: readonly string[]): Environment =>
@@ -1287,7 +1287,7 @@ describe("an episode and its recording", () => {
     );
   });
 
-  test("a score that is worked out anew waits five seconds for calls that it makes no more", async () => {
+  test("a new score waits five seconds for missing calls", async () => {
     const judgedBy = (judges: readonly string[]): Environment => {
       const base = lamp();
       return {
@@ -1355,7 +1355,7 @@ describe("an episode and its recording", () => {
     });
   });
 
-  describe("of a call that is made between two answers, when nobody is asked for anything", () => {
+  describe("of a call that is made between two calls to the world", () => {
     /** Has somebody's timer go off while the policy samples its second turn. */
     const samplingOn = (ring: () => void): Engine => {
       const prepared = preparedEngine(replies);
@@ -1394,7 +1394,7 @@ describe("an episode and its recording", () => {
         failure: {
           party: "environment",
           code: "environment/outside-not-awaited",
-          message: `Cannot go on with step switch: ${why("ping")}, or the episode could not be played again`,
+          message: `Cannot continue with step switch: ${why("ping")}, or the episode could not be played again`,
         },
       });
       expect(thrown).toEqual([new OutsideMisuse(`Cannot call what is outside: ${why("ping")}`)]);
@@ -1424,12 +1424,12 @@ describe("an episode and its recording", () => {
         expect(episode.failure).toEqual({
           party: "user",
           code: "user/outside-not-awaited",
-          message: `Cannot go on with step switch: ${why("remember")}, or the episode could not be played again`,
+          message: `Cannot continue with step switch: ${why("remember")}, or the episode could not be played again`,
         });
       },
     );
 
-    test("it is the world's where that asks the user, who calls their model", async () => {
+    test("it is the world's failure if the world asked the user", async () => {
       let ring = (): void => {};
       const environment: Environment = {
         ...repeatableLamp,
@@ -1443,7 +1443,7 @@ describe("an episode and its recording", () => {
       expect(episode.failure).toEqual({
         party: "environment",
         code: "environment/outside-not-awaited",
-        message: `Cannot go on with step switch: ${why("chat clerk")}, or the episode could not be played again`,
+        message: `Cannot continue with step switch: ${why("chat clerk")}, or the episode could not be played again`,
       });
     });
 
@@ -1460,7 +1460,7 @@ describe("an episode and its recording", () => {
       await expect(again).rejects.toMatchObject({
         name: "ReplayDivergence",
         party: "environment",
-        message: "the episode comes to a policy call where it came to ping",
+        message: "the episode reaches a policy call where it reached ping",
       });
     });
   });
@@ -1488,7 +1488,7 @@ describe("an episode and its recording", () => {
     expect(cleared).toEqual(["cleared"]);
   });
 
-  test("a world whose clearing away had no end, or is another now, ends no playback", async () => {
+  test("a world with another or unfinished disposal does not end the playback", async () => {
     const hand = manualClock();
     const limits = { ...defaultLimits, toolTimeoutMs: 1234 };
     const clearing = (what: string, work: () => Promise<unknown>): Environment => ({
@@ -1637,7 +1637,7 @@ describe("an episode and its recording", () => {
       return { environment, limits, call, clock: createClock(hand) };
     };
 
-    test("where a call has no end", async () => {
+    test("if a call never ends", async () => {
       const { environment, limits, clock } = late();
       const played = await play({ environment, limits, clock });
       expect(played.episode.failure?.code).toBe("environment/timeout");
@@ -1654,7 +1654,7 @@ describe("an episode and its recording", () => {
       await requireSound(environment, played);
     });
 
-    test("where a call ends when that is being done", async () => {
+    test("if a call ends during the score", async () => {
       const { environment, limits, clock, call } = late(async () => {
         call.end();
         await rounds(9);
@@ -1676,7 +1676,7 @@ describe("an episode and its recording", () => {
       await requireSound(environment, { ...played, recorded: { inputs: earlier, times } });
     });
 
-    test("where it is scored anew without a call that was made before", async () => {
+    test("if the new score makes fewer calls", async () => {
       const asks = (outside: Outside) => outside("ask the judge", () => 1);
       const before = clearing({ in: "score", work: asks });
       const { episode, recorded } = await play({ environment: before });
@@ -1696,7 +1696,7 @@ describe("an episode and its recording", () => {
     });
   });
 
-  test("a call that ends at once is recorded though nobody waits for it", async () => {
+  test("a call that ends at once is recorded even if it is not awaited", async () => {
     const environment = lampThatCalls(async (outside) => {
       void outside("count", () => 1);
       return "done";
@@ -1761,7 +1761,7 @@ describe("an episode and its recording", () => {
     expect(callCount).toBe(1);
   });
 
-  test("records what a call brought, whatever is made of it afterwards", async () => {
+  test("records a result even if the caller changes it afterwards", async () => {
     const environment: Environment = {
       ...repeatableLamp,
       async open(task, options) {
@@ -1902,7 +1902,7 @@ describe("an episode and its recording", () => {
       return joined(batches.slice(0, forkAt));
     };
 
-    test("blames a world that catches what it is told to let pass", async () => {
+    test("blames a world that catches the end of the playback", async () => {
       const environment: Environment = {
         ...repeatableLamp,
         async open(task, options) {
@@ -1955,7 +1955,7 @@ describe("an episode and its recording", () => {
     test.each([
       ["You switched nothing.", "the policy is asked with other ids than before"],
       // It may as well count as an error what it did not, and show the policy the same.
-      ["One call a turn.", "the conversation ends by its format errors where it went on"],
+      ["One call a turn.", "the conversation ends by its format errors where it continued"],
     ])("blames an agent that meets a limit by reading otherwise: %s", async (shown, why) => {
       const about = { limits: { ...defaultLimits, maxFormatErrors: 1 } };
       const before = refusing({ status: "extra-call", observation: "One call a turn." });
@@ -2121,7 +2121,7 @@ describe("an episode and its recording", () => {
       expect(done).toHaveLength(7);
     });
 
-    test("goes on wherever it was killed and does nothing twice", async () => {
+    test("continues after a kill at any place and repeats no work", async () => {
       const handed: Inputs[] = [];
       const { playing, done } = booking();
       const { episode } = await play(playing, { onInputs: (more) => handed.push(stored(more)) });
@@ -2166,7 +2166,7 @@ describe("an episode and its recording", () => {
     });
   });
 
-  test("hands nothing more over where nothing outside is called", async () => {
+  test("hands over no extra parts if there are no calls through outside", async () => {
     const handed: Inputs[] = [];
     const user = scriptedUser({ lines: ["Lamp on, please.", "I wait.", leaving] });
     await play({ user }, { onInputs: (more) => handed.push(more) });
@@ -2178,7 +2178,7 @@ describe("an episode and its recording", () => {
     ]);
   });
 
-  test("is interrupted between two turns, and asks nobody again for what was answered", async () => {
+  test("is interrupted between two turns, and repeats no answered call", async () => {
     const interrupt = new AbortController();
     const environment: Environment = {
       ...lamp((action) => void (action.type === "call" && interrupt.abort())),
@@ -2210,7 +2210,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(whole));
   });
 
-  test("what was sampled before an interruption stays where the engine takes no more behind it", async () => {
+  test("ids sampled before an interruption are kept if the engine takes no longer prompt", async () => {
     const { batches } = await play({});
     const [before] = batches;
     const past: Inputs = {
@@ -2242,7 +2242,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
-  test("is interrupted in the middle of a turn, keeps what was sampled and goes on behind it", async () => {
+  test("is interrupted within a turn, keeps the sampled ids and continues after them", async () => {
     const interrupt = new AbortController();
     const text = "Goodbye, and thank you!";
     const cutEngine: Engine = {

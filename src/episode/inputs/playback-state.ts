@@ -57,7 +57,7 @@ export class PlaybackState {
   /** @throws RecordingEnd if a party cannot be brought back to its state. */
   requireUnbound(): void {
     if (this.#bound === undefined) return;
-    throw this.end(`${this.#bound}: the episode cannot go on from its recording`);
+    throw this.end(`${this.#bound}: the episode cannot continue from its recording`);
   }
 
   /** Forgets the playback: the episode continues without its recording. */

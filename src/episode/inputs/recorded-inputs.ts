@@ -215,7 +215,7 @@ export class RecordedInputs implements InputSource {
     if (input === undefined || (input.type === "answer" && input.what === what)) return input;
     throw this.diverge(
       "agent",
-      `the episode comes to ${what} where it came to ${describeInput(input)}`,
+      `the episode reaches ${what} where it reached ${describeInput(input)}`,
     );
   }
 
@@ -251,7 +251,7 @@ export class RecordedInputs implements InputSource {
     if (next === undefined || (next.type === "answer" && next.what === what)) return;
     if (this.isReplay) {
       const { party, code, message } = failure;
-      throw this.diverge(party, `the episode fails where it went on (${code}): ${message}`);
+      throw this.diverge(party, `the episode fails where it continued (${code}): ${message}`);
     }
     this.leave();
   }

@@ -52,7 +52,7 @@ export class RecordedTurns {
   #next(promptHash: string): Extract<Input, { type: "generation" }> {
     const input = this.#cursor.next!;
     if (input.type !== "generation") {
-      const what = `the episode comes to a policy call where it came to ${describeInput(input)}`;
+      const what = `the episode reaches a policy call where it reached ${describeInput(input)}`;
       throw this.#state.diverge(input.type === "outside" ? "environment" : "agent", what);
     }
     if (input.promptHash !== promptHash) throw this.#otherPrompt(promptHash, input.promptHash);

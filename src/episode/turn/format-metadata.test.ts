@@ -46,13 +46,13 @@ describe("formatMetadata()", () => {
     expect(formatMetadata({ turns: [span(1, 3, 4)] }, records)).toEqual({ formatOk: false });
   });
 
-  test("ends with the turn where its stop had to leave the row", () => {
+  test("ends with the turn if its stop id was dropped from the row", () => {
     expect(formatMetadata({ turns: [span(2, 30, 35)] }, records)).toMatchObject({
       firstFormatError: { tokenSpan: [32, 35] },
     });
   });
 
-  test("says nothing where nothing was judged", () => {
+  test("is empty if no turn was judged", () => {
     expect(formatMetadata({ turns: [span(0, 1, 2)] }, [record(0)])).toEqual({});
     expect(formatMetadata({ turns: [] }, records)).toEqual({});
   });

@@ -179,8 +179,8 @@ function toRequest(
   if (rest !== undefined) return rest;
   // The demand is new: the turn was recorded under other settings.
   throw playback!.end(
-    `the recording ends behind ${sampledIds.length} ids of turn ${turnIndex}, which cannot go on: ` +
-      `${findWholeDemand(turn)} is of the whole turn`,
+    `the recording ends after ${sampledIds.length} ids of turn ${turnIndex}, which cannot continue: ` +
+      `${findWholeDemand(turn)} applies to the complete turn`,
   );
 }
 

@@ -15,7 +15,7 @@ function sessionThat(reply: UserSession["reply"]): UserSession {
   );
 }
 
-test("a world that gives up the wait for a line is told so", async () => {
+test("a world that cancels a request to the user gets the reason", async () => {
   const givenUp = new AbortController();
   const session = sessionThat(
     async (_text, { signal }) =>
@@ -36,7 +36,7 @@ test("what a user throws is theirs", async () => {
   await expect(heard).rejects.toMatchObject({ code: "user/exception" });
 });
 
-test("whoever's time is running is who is waited for, of several lines asked for at once", async () => {
+test("of several concurrent requests, the running one is waited for", async () => {
   const hearing = new UserCallTracker({ taskId: "lamp/1", strategy: "slow", timeoutMs: 60_000 });
   let waitCount = 0;
   const waited = hearing.watchCall({

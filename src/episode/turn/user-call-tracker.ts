@@ -155,7 +155,7 @@ export class UserCallTracker {
   #requireText(text: unknown): void {
     if (typeof text === "string") return;
     throw new TypeError(
-      `Cannot hear the user's reply in task ${this.#taskId}: the world tells them ${describe(text)}, expected ` +
+      `Cannot hear the user's reply in task ${this.#taskId}: the world passes ${describe(text)}, expected ` +
         "a text (what the agent said)",
     );
   }
