@@ -183,7 +183,9 @@ async function playThrough(
  */
 function assertReaches(past: Inputs = { inputs: [], times: [] }, forkAt: number): void {
   if (turnsIn(past) >= forkAt) return;
-  throw new RecordingEnd(`the recording ends before turn ${forkAt}, the fork's first own turn`);
+  throw new RecordingEnd(
+    `the recording ends before turn ${forkAt}, the first own turn of the fork`,
+  );
 }
 
 function startPlay(

@@ -1442,7 +1442,7 @@ describe("startRun()", () => {
       expect(asked[0]).toBe("lamp/test/0#1:2:1;");
       const told = await readFile(path.join(dir, "events.jsonl"), "utf8");
       expect(told).toContain(
-        '"message":"the recording ends before turn 1, the fork's first own turn"',
+        '"message":"the recording ends before turn 1, the first own turn of the fork"',
       );
     });
 
