@@ -36,7 +36,7 @@ test.each<[what: string, begin: (...call: never) => unknown]>([
   trace?.call("begin")();
   trace?.call("step switch")(new Error("no"));
   trace?.end(undefined);
-  // A promise that was refused is told of a moment later.
+  // A rejection is reported one round later.
   await Promise.resolve();
   await Promise.resolve();
   const [told] = troubles;

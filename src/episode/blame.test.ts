@@ -100,7 +100,7 @@ test.each([
   ]);
 });
 
-describe("a world that does not wait for the line that it asked for", () => {
+describe("a world that does not wait for a line that it requested", () => {
   const model = { name: "clerk", complete: never };
   const silence = { observation: "(silence)", from: "user", source: "user", done: "finished" };
   const begins = { begin: async () => "Hi" };
@@ -270,8 +270,8 @@ test.each<[call: string, given: readonly unknown[], shown: string]>([
   });
 });
 
-describe("a world that does out of turn what it is handed", () => {
-  test("fails its episode alone: asks for another line before there is one", async () => {
+describe("a world that calls its user or itself out of turn", () => {
+  test("fails only its episode: requests another line before the first", async () => {
     const model = { name: "clerk", complete: never };
     const environment = lampThat((_world, ask) => ({
       begin: async (call: { signal: AbortSignal }) => await ask.retake!(call),
@@ -324,7 +324,7 @@ describe("a world that does out of turn what it is handed", () => {
   });
 });
 
-describe("who samples by an engine of their own, and finds it down", () => {
+describe("with an engine of its own that is down", () => {
   const down = (): never => {
     throw new RolloutError("engine/unreachable", "Cannot sample judge: nobody listens", {
       retryable: true,

@@ -14,6 +14,6 @@ test("a late promise that is no longer awaited causes no unhandled rejection", a
       () => late,
     ),
   ).rejects.toThrow("stopped");
-  // Vitest fails where Node tells of a promise that nobody awaits.
+  // Vitest fails on unhandled rejections.
   await new Promise((resolve) => setImmediate(resolve));
 });

@@ -15,7 +15,7 @@ function clocks(): { readonly hand: ManualClock; readonly clock: Clock } {
   return { hand, clock: createClock(hand) };
 }
 
-/** Answers one turn, then samples without an end until it is told to hand over what it has. */
+/** Answers one turn, then samples until it is cut short. */
 function slowEngine(sampled: string, isStopped = false): Engine {
   const first = preparedEngine([says(switchCall)]);
   let turn = 0;
@@ -75,7 +75,7 @@ describe("the episode's deadline", () => {
     ]);
   });
 
-  test("may be listened to by an engine once a turn that never lets go", async () => {
+  test("accepts an engine that adds a listener each turn and never removes it", async () => {
     const told: Error[] = [];
     const onWarning = (warning: Error): void => void told.push(warning);
     process.on("warning", onWarning);
@@ -108,7 +108,7 @@ describe("the episode's deadline", () => {
     expect(episode).toMatchObject({ outcome: "completed", stopReason: "user-left", reward: 1 });
   });
 
-  test("blames an engine that has nothing to show", async () => {
+  test("blames an engine that returns no ids", async () => {
     for (const engine of [slowEngine(""), preparedEngine([says(switchCall), "hang"])]) {
       const { hand, clock } = clocks();
       const limits = { episodeTimeoutMs: 5000, graceTimeoutMs: 5000 };
@@ -200,7 +200,7 @@ describe("the episode's deadline", () => {
     expect(episode).toMatchObject({ outcome: "failed", failure: { code } });
   });
 
-  /** Answers one turn, and the next in its own time: nobody can tell its server that it is over. */
+  /** Answers one turn, and the next in its own time. Its server cannot stop early. */
   function unstoppableEngine(
     clock: Clock,
     { reply, afterMs }: { readonly reply: Partial<Generation>; readonly afterMs: number },
@@ -304,7 +304,7 @@ describe("the episode's deadline", () => {
     await hand.untilSleeping(8000);
     await hand.advance(8000);
     const { episode } = await playing;
-    // A request that broke is told as nothing sampled: not to be told excuses waiting, and no more.
+    // A broken request has an empty reply. Being unable to stop early excuses only the wait.
     expect(episode.failure).toEqual({
       party: "engine",
       code: "engine/timeout",
@@ -327,7 +327,7 @@ describe("the episode's deadline", () => {
     });
   });
 
-  test("lets a tool finish within its own limit, records the turn, and asks for no other", async () => {
+  test("lets a tool finish within its own time limit, records the turn, and samples no other", async () => {
     const { hand, clock } = clocks();
     const environment = lamp();
     const slow = {
@@ -377,7 +377,7 @@ describe("the episode's deadline", () => {
       },
     };
     const environment = lamp(() => {
-      // Nor by saying so when nobody asks it.
+      // The same for a report outside of a call.
       for (const tell of told) tell(true);
       resolve();
       return new Promise<never>(() => {}) as never;
@@ -388,7 +388,7 @@ describe("the episode's deadline", () => {
     expect((await playing).episode.failure).toMatchObject({ code: "environment/timeout" });
   });
 
-  test("leaves a tool that never answers to its own limit, with its turn recorded", async () => {
+  test("ends a tool that never answers at its own time limit, and records the turn", async () => {
     const { hand, clock } = clocks();
     const { promise: asked, resolve } = createDeferred();
     const environment = lamp(() => {

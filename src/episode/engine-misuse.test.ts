@@ -79,7 +79,7 @@ describe("an engine of this package that other code calls with an invalid reques
     });
   });
 
-  test("is the failure of an engine of one's own around it", async () => {
+  test("is the failure of a custom engine around it", async () => {
     const inner = createSglangEngine({ url });
     const engine: Engine = {
       ...inner,
@@ -95,7 +95,7 @@ describe("an engine of this package that other code calls with an invalid reques
     });
   });
 
-  test("is the failure of an agent that plays by itself", async () => {
+  test("is the failure of a custom player", async () => {
     const setup: EpisodeSetup = {
       environment: lamp(),
       engine: createSglangEngine({ url }),
@@ -132,7 +132,7 @@ describe("an engine of this package that other code calls with an invalid reques
   });
 });
 
-describe("a reply that says something else when it is asked the nth time what it is", () => {
+describe("a reply with getters that return other values on a later read", () => {
   function fickleEngine(nth: number, then: () => unknown): Engine {
     const engine = preparedEngine(goodTurns);
     return {
@@ -152,7 +152,7 @@ describe("a reply that says something else when it is asked the nth time what it
     throw new Error("not today");
   }
 
-  test("fails the episode alone, the first time, and is waited for within the engine's limit", async () => {
+  test("fails only the episode, and within the engine's time limit", async () => {
     const { episode: thrown } = await play([], { engine: fickleEngine(1, fail) });
     expect(thrown.failure).toMatchObject({ party: "engine", code: "engine/exception" });
     const engine = fickleEngine(1, () => () => {});

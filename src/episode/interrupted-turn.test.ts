@@ -27,7 +27,7 @@ import {
 import { defaultLimits, type EpisodeLimits } from "./limits.ts";
 import { playEpisode, type PlayEpisodeOptions } from "./play-episode.ts";
 
-/** Plays an episode about the lamp, of one turn where nothing else is said. */
+/** Plays an episode with the lamp. Default: one turn. */
 async function play(
   { limits, ...own }: Partial<Omit<EpisodeSetup, "limits">> & { limits?: Partial<EpisodeLimits> },
   options: Partial<PlayEpisodeOptions> = {},
@@ -155,13 +155,13 @@ describe("an interrupted turn with a constraint on its complete output", () => {
     ]);
     const [asked, again] = [first.requests[0]!, second.requests[0]!];
     expect(again).toEqual({ ...asked, requestId: "lamp/test/0#0:1.2:0;" });
-    // Played again it is the same, whatever is asked of its turns by then.
+    // A replay is the same under other demands.
     const past = joined(left.recorded, recorded);
     const played = await play({ sampling: {} }, { past, atEnd: "replay" });
     expect(played.episode.turns).toEqual(episode.turns);
   });
 
-  test("drops a recording that has its beginning all the same", async () => {
+  test("drops a recording that contains its first part", async () => {
     const first = interruptedEngine(cut("Let me"));
     const { recorded } = await play({ engine: first.engine }, first.options);
     const second = preparedEngine([says("I see.")]);
@@ -230,7 +230,7 @@ describe("an interrupted turn that has no room left at the next start", () => {
     expect(episode).toMatchObject({ outcome: "truncated", stopReason: "length", reward: 0 });
     expect(episode.turns.map(({ text, finish }) => [text, finish])).toEqual([["Let me", "length"]]);
     expect(prepared.requests).toEqual([]);
-    // A recording holds under whatever limits it is played again.
+    // A replay is the same under other limits.
     for (const again of [limits, {}]) {
       const played = await play(
         { limits: again, engine: preparedEngine([]) },
@@ -241,7 +241,7 @@ describe("an interrupted turn that has no room left at the next start", () => {
   });
 });
 
-describe("an engine that hands over nothing when an episode is interrupted", () => {
+describe("an engine that returns nothing when an episode is interrupted", () => {
   const limits = { maxTurns: 3, engineTimeoutMs: 60_000, graceTimeoutMs: 200 };
 
   /** Plays a turn, and is interrupted while the engine is silent in the next, which begins with the given part. */
@@ -336,7 +336,7 @@ describe("an engine that hands over nothing when an episode is interrupted", () 
     },
   );
 
-  test("leaves what was sampled of the turn before an earlier interruption", async () => {
+  test("keeps the ids sampled before an earlier interruption", async () => {
     const first = interruptedEngine(cut("Let me"));
     const { recorded } = await play({ engine: first.engine, limits, now: () => 0 }, first.options);
     const { episode } = await interruptSilent(recorded);
@@ -379,14 +379,14 @@ describe("an engine that hands over nothing when an episode is interrupted", () 
     ]);
   });
 
-  test("that fails by itself when it is interrupted fails the episode", async () => {
+  test("that fails during an interruption fails the episode", async () => {
     const { engine, options } = interruptedEngine(new RolloutError("engine/unreachable", "gone"));
     const { episode } = await play({ engine }, options);
     expect(episode).toMatchObject({ outcome: "failed", failure: { code: "engine/unreachable" } });
   });
 });
 
-test("a turn that the episode's time left no room for is none when it is played again, either", async () => {
+test("a turn without an id before the deadline does not count in a replay either", async () => {
   const hand = manualClock();
   const clock = createClock(hand);
   const prepared = preparedEngine([says(switchCall)]);

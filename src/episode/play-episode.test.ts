@@ -119,7 +119,7 @@ describe("playEpisode()", () => {
     expect(episode.counts).toMatchObject({ formatErrorCount: 0, toolCallCount: 1 });
   });
 
-  test("counts a malformed first call although a good one that is left out follows it", async () => {
+  test("counts a malformed first call even if an ignored correct call follows it", async () => {
     const { episode } = await play([says(`<tool_call>\n{bad}\n</tool_call>\n${switchCall}`)], {
       toolUsePolicy: toolUsePolicies.first,
       limits: { maxFormatErrors: 1 },
@@ -212,7 +212,7 @@ describe("playEpisode()", () => {
     expect(full.episode).toMatchObject({ outcome: "truncated", stopReason: "max-tokens" });
   });
 
-  test("an engine that fails leaves a failed episode without a reward, with what was recorded", async () => {
+  test("an engine failure gives a failed episode without a reward, with the recorded turns", async () => {
     const outage = new RolloutError("engine/unreachable", "Cannot reach it");
     const { episode } = await play([says(switchCall), outage]);
     expect(episode).toMatchObject({
@@ -224,7 +224,7 @@ describe("playEpisode()", () => {
     expect(episode.segments[0]!.turns).toHaveLength(1);
   });
 
-  test("an engine that fails says what it had sampled for the turn", async () => {
+  test("an engine failure reports the ids sampled for the turn", async () => {
     await using server = await startSglangTestServer({
       policy: scriptedPolicy([]),
       faults: () => ({ kind: "reset" }),
@@ -284,7 +284,7 @@ describe("playEpisode()", () => {
     expect(episode.turns).toHaveLength(1);
   });
 
-  test("a tool that throws fails the environment, and our own bugs pass", async () => {
+  test("an error of a tool is the environment's failure, and bugs of this package pass", async () => {
     const throwing = lamp((action) => {
       if (action.type === "call") throw new TypeError("connection lost");
       return undefined;
@@ -337,7 +337,7 @@ describe("playEpisode()", () => {
     });
   });
 
-  test("an abort by the caller is no episode", async () => {
+  test("an abort by the caller gives no episode", async () => {
     const controller = new AbortController();
     const playing = play(["hang"], { signal: controller.signal });
     controller.abort(new Error("stop now"));

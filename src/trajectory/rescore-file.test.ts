@@ -122,7 +122,7 @@ describe("rescoreFile()", () => {
     });
   });
 
-  test("names each row that cannot be scored, and counts those in which nothing was sampled", async () => {
+  test("names each row that cannot be scored, and counts rows without sampled ids", async () => {
     const whole = JSON.stringify(sampleOf("a", right));
     const sample = sampleOf("b", right);
     const bent = JSON.stringify({ ...sample, lossMask: [] });
@@ -164,7 +164,7 @@ describe("rescoreFile()", () => {
     expect(result).not.toHaveProperty("meanDifference");
   });
 
-  test("counts a score that is no number as beyond every tolerance", async () => {
+  test("counts a score that is not a number as beyond every tolerance", async () => {
     const file = await fileOf("nan.jsonl", [JSON.stringify(sampleOf("a", right))]);
     const engine = { ...scoringEngine([]), score: () => Promise.resolve([NaN, NaN, 0, 0, NaN]) };
     const result = await rescoreFile(file, { engine, temperature: 1, tolerance: 1 });
@@ -186,7 +186,7 @@ describe("rescoreFile()", () => {
   });
 });
 
-test("the first failure ends it: nothing more is asked, and what was asked is called off", async () => {
+test("the first failure stops new requests and aborts those under way", async () => {
   const row = JSON.stringify(sampleOf("one", [-0.375, -0.5, -0.875]));
   const file = await fileOf(
     "unreachable.jsonl",
@@ -213,7 +213,7 @@ test("the first failure ends it: nothing more is asked, and what was asked is ca
   expect({ asked, calledOff }).toEqual({ asked: 4, calledOff: 3 });
 });
 
-test("the caller's signal calls it off", async () => {
+test("the caller's signal aborts it", async () => {
   const row = JSON.stringify(sampleOf("one", [-0.375, -0.5, -0.875]));
   const file = await fileOf("called-off.jsonl", [row, row]);
   const caller = new AbortController();
@@ -229,7 +229,7 @@ test("the caller's signal calls it off", async () => {
   await expect(rescoreFile(file, options)).rejects.toThrow("enough");
 });
 
-test("rows that are scored at once are no leak to Node", async () => {
+test("rows scored at once cause no listener warning", async () => {
   const row = JSON.stringify(sampleOf("one", [-0.375, -0.5, -0.875]));
   const file = await fileOf(
     "many.jsonl",

@@ -82,7 +82,7 @@ describe("TokenLedger", () => {
     );
   });
 
-  test("refuses ids that are no ids", () => {
+  test("refuses invalid ids", () => {
     const ledger = new TokenLedger();
     for (const id of [-1, 1.5, 2 ** 31, NaN, "7" as unknown as number]) {
       expect(() => ledger.appendPrompt([1, id])).toThrow("whole number from 0 to 2147483647");
@@ -121,7 +121,7 @@ describe("TokenLedger", () => {
       (ledger) => ledger.dropStopId(1),
       "only the last sampled id can be dropped",
     ],
-  ])("refuses %s by an error of the caller's, and stays as it is", (_, call, message) => {
+  ])("refuses %s with an InvariantError, and stays unchanged", (_, call, message) => {
     const ledger = new TokenLedger();
     ledger.appendPrompt([9, 1]);
     const digest = ledger.digest();
@@ -137,7 +137,7 @@ describe("TokenLedger", () => {
     expect([ledger.ids, ledger.spans.length, ledger.digest()]).toEqual([[9, 1], 1, digest]);
   });
 
-  test("refuses what the environment adds before the prompt, and a prompt of nothing", () => {
+  test("refuses environment ids before the prompt, and an empty prompt", () => {
     const ledger = new TokenLedger();
     expect(() => ledger.appendEnvironment([1])).toThrow("begins with its prompt");
     expect(() => ledger.appendPrompt([])).toThrow("at least one id");
@@ -214,7 +214,7 @@ describe("TokenLedger", () => {
     expect(() => ledger.appendPrompt([2])).toThrow("one prompt");
   });
 
-  test("dropStopId() takes exactly the last sampled id out and says so", () => {
+  test("dropStopId() removes exactly the last sampled id and records it", () => {
     const ledger = new TokenLedger();
     ledger.appendPrompt([1]);
     ledger.appendSampled(

@@ -16,7 +16,7 @@ const shared = {
   userUsage: { callCount: 2, inputTokenCount: 20, outputTokenCount: 2, costUsd: 0.2 },
 };
 
-test("what a fork shares is what its turns say, and a part of what it has", () => {
+test("a fork's shared counts follow from its turns, and are at most its totals", () => {
   expect(sharedFault({ ...episode, shared })).toBeUndefined();
   const { forkedFrom: _place, ...alone } = episode;
   expect(sharedFault(alone)).toBeUndefined();
@@ -45,7 +45,7 @@ test.each<[shared: unknown, fault: string]>([
   expect(sharedFault({ ...episode, shared: stated })).toContain(fault);
 });
 
-test("an episode that parted from none shares nothing", () => {
+test("an episode that is not a fork has no shared counts", () => {
   const { forkedFrom: _none, ...whole } = episode;
   expect(sharedFault({ ...whole, shared })).toBe(
     "shared is present, but the episode is not a fork",

@@ -71,7 +71,7 @@ const caller = toolCallingAgent({
   toolUsePolicy: toolUsePolicies.many,
 });
 
-/** Refuses whatever the second turn calls, for this reason. */
+/** Refuses the calls of the second turn, for this reason. */
 function refusing(why: Pick<Extract<Intent, { type: "refuse" }>, "status" | "observation">): Agent {
   return {
     ...caller,
@@ -85,7 +85,7 @@ function refusing(why: Pick<Extract<Intent, { type: "refuse" }>, "status" | "obs
   };
 }
 
-/** Time goes on with each reading. */
+/** Each reading advances the time. */
 function ticking(from = 1000): () => number {
   let now = from;
   return () => (now += 7);
@@ -140,7 +140,7 @@ async function play(
   return { episode, recorded: joined(batches), batches: byPolicyCall(batches) };
 }
 
-/** What was handed over before a policy call belongs to it. */
+/** Joins each policy call with the inputs handed over before it. */
 function byPolicyCall(handed: readonly Inputs[]): readonly Inputs[] {
   const turns: Inputs[] = [];
   let begun: Inputs[] = [];
@@ -397,7 +397,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
-  test("is played again to the byte, with no engine, model or clock", async () => {
+  test("is replayed to the byte, without an engine, a model or a clock", async () => {
     const { episode, recorded } = await play({});
     expect(episode).toMatchObject({ outcome: "completed", reward: 1, format: 1 });
     expect(episode.userUsage).toMatchObject({ callCount: 3, costUsd: 1.5 });
@@ -429,7 +429,7 @@ describe("an episode and its recording", () => {
     });
     expect(engine.requests).toHaveLength(3 - calls);
     expect(engine.requests.every(({ requestId }) => requestId.includes(":1.2:"))).toBe(true);
-    // What is new, and nothing else, is recorded behind what was there.
+    // Only new inputs are recorded after the old ones.
     expect([...past.inputs, ...more.inputs].map(({ type }) => type)).toEqual(
       recorded.inputs.map(({ type }) => type),
     );
@@ -441,7 +441,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(third.segments)).toBe(JSON.stringify(episode.segments));
   });
 
-  test("a failure is played again as it was", async () => {
+  test("a failure is replayed", async () => {
     const failing = preparedEngine([
       replies[0]!,
       new RolloutError("engine/overloaded", "Cannot sample: 503", { retryable: true }),
@@ -479,6 +479,21 @@ describe("an episode and its recording", () => {
     const { batches } = await play({});
     const again = play(nothing, { past: joined(batches.slice(0, 2)), atEnd: "replay" });
     await expect(again).rejects.toThrow(RecordingEnd);
+  });
+
+  test("reports a recorded turn without logprobs", async () => {
+    const { recorded } = await play({});
+    const damaged = {
+      ...recorded,
+      inputs: recorded.inputs.map((input) =>
+        input.type === "generation" && "value" in input.outcome
+          ? { ...input, outcome: { value: { ...input.outcome.value, logprobs: [] } } }
+          : input,
+      ),
+    };
+    const again = play(nothing, { past: damaged, atEnd: "replay" });
+    await expect(again).rejects.toThrow(RecordingEnd);
+    await expect(again).rejects.toThrow("the recording ends before a damaged turn: ");
   });
 
   test.each([false, true])(
@@ -529,7 +544,7 @@ describe("an episode and its recording", () => {
     await expect(again).rejects.toThrow("draw temper is called where draw mood was");
   });
 
-  test("what is not repeatable answers from the recording, and cannot go on live", async () => {
+  test("a world that is not repeatable answers from the recording, and cannot continue live", async () => {
     let stepCount = 0;
     const environment = lamp(() => void stepCount++);
     const { user } = countingUser();
@@ -549,7 +564,7 @@ describe("an episode and its recording", () => {
     );
   });
 
-  test("what a world that is not repeatable answers by getters of a class is recorded", async () => {
+  test("getters of a step are recorded if the world is not repeatable", async () => {
     class Shown {
       readonly source = "switch";
       get observation(): string {
@@ -577,7 +592,7 @@ describe("an episode and its recording", () => {
   });
 
   test.each([true, false])(
-    "what getters of a class tell holds no secret (repeatable: %s)",
+    "getters of a step reveal no secret (repeatable: %s)",
     async (repeatable) => {
       class Shown {
         readonly raw = "on, by s3cr3t-key";
@@ -625,7 +640,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
-  test("what a call threw has its name and its code again when it is played again", async () => {
+  test("a recorded error has its name and its code in a replay", async () => {
     const cause = Object.assign(new Error("connect refused"), { code: "ECONNREFUSED" });
     const refused = Object.assign(new Error("no answer", { cause }), {
       name: "TimeoutError",
@@ -666,7 +681,7 @@ describe("an episode and its recording", () => {
     ["a reply", { status: 404, body: ["no", null] }, '{"status":404,"body":["no",null]}'],
     ["nothing", null, "null"],
     ["an error that a text led to", new Error("inner", { cause: "not found" }), '"not found"'],
-  ])("what led to it is there again where it is %s", async (_, cause, told) => {
+  ])("a recorded error has its cause in a replay: %s", async (_, cause, told) => {
     const thrown = new Error("the service refused", { cause });
     const environment = lampThatCalls(async (outside) => {
       const why: unknown = await outside("bulb", () => Promise.reject(thrown)).catch(
@@ -785,7 +800,7 @@ describe("an episode and its recording", () => {
     });
   });
 
-  test("calls at once that the environment makes are found again in any order", async () => {
+  test("concurrent calls of the environment are found again in any order", async () => {
     const calls: string[] = [];
     const environment: Environment = {
       ...repeatableLamp,
@@ -826,7 +841,7 @@ describe("an episode and its recording", () => {
     expect(calls).toHaveLength(before);
   });
 
-  /** A call that brings where it stands, and those that it leads to. */
+  /** A call that returns its place, and the calls that follow from it. */
   interface Call {
     readonly ownTicks: number;
     readonly isCaught: boolean;
@@ -906,7 +921,7 @@ describe("an episode and its recording", () => {
   }
 
   test.each(Array.from({ length: 40 }, (_, seed) => seed))(
-    "chains of calls at once are found again, whichever ends first: seed %i",
+    "concurrent chains of calls are found again in any order: seed %i",
     async (seed) => {
       const tree = drawCall(seededRandom(`calls ${seed}`));
       const environment = lampThatCalls(
@@ -931,7 +946,7 @@ describe("an episode and its recording", () => {
     },
   );
 
-  test("a call waits for those that began before it ended, however long what leads to them takes", async () => {
+  test("a result waits for the calls that started before it, even if they start late", async () => {
     let isLive = true;
     const environment = lampThatCalls(async (outside) => {
       const chain = async (name: string, liveRounds: number, ownRounds: number) => {
@@ -1067,7 +1082,7 @@ describe("an episode and its recording", () => {
   );
 
   test.each([3_000, 7_000, 20_000])(
-    "a call that began last waits for those that still ran, after %i ms of own work",
+    "the last call waits for the calls that ran with it, after %i ms of own work",
     async (ownMs) => {
       let isLive = true;
       const hand = manualClock();
@@ -1096,7 +1111,7 @@ describe("an episode and its recording", () => {
     },
   );
 
-  test("a call waits for those that began before it ended for half of the time that its answer may take", async () => {
+  test("a result waits for earlier calls for at most half of the answer's time limit", async () => {
     const hand = manualClock();
     const clock = createClock(hand);
     const environment = lampThatCalls(async (outside) => {
@@ -1154,30 +1169,27 @@ describe("an episode and its recording", () => {
     }
   });
 
-  test.each([true, false])(
-    "says which call is no longer made: begins at once %s",
-    async (atOnce) => {
-      const pair = (names: readonly string[]): Environment =>
-        lampThatCalls(async (outside) => {
-          const call = async (name: string) => {
-            if (!atOnce && name === "fast") await outside("first", () => 1);
-            return await outside(name, async () => await rounds(name === "slow" ? 9 : 1));
-          };
-          await Promise.all(names.map(call));
-          return "done";
-        });
-      const { recorded } = await play({ environment: pair(["slow", "fast"]) });
-      const hand = manualClock();
-      const again = play(
-        { ...nothing, environment: pair(["slow"]), clock: createClock(hand) },
-        { past: stored(recorded), atEnd: "replay" },
-      );
-      void hand.untilSleeping(30_000).then(async () => await hand.advance(30_000));
-      await expect(again).rejects.toThrow(ReplayDivergence);
-      const missing = atOnce ? "fast" : "first";
-      await expect(again).rejects.toThrow(`step switch no longer calls ${missing}`);
-    },
-  );
+  test.each([true, false])("reports the missing call: starts at once %s", async (atOnce) => {
+    const pair = (names: readonly string[]): Environment =>
+      lampThatCalls(async (outside) => {
+        const call = async (name: string) => {
+          if (!atOnce && name === "fast") await outside("first", () => 1);
+          return await outside(name, async () => await rounds(name === "slow" ? 9 : 1));
+        };
+        await Promise.all(names.map(call));
+        return "done";
+      });
+    const { recorded } = await play({ environment: pair(["slow", "fast"]) });
+    const hand = manualClock();
+    const again = play(
+      { ...nothing, environment: pair(["slow"]), clock: createClock(hand) },
+      { past: stored(recorded), atEnd: "replay" },
+    );
+    void hand.untilSleeping(30_000).then(async () => await hand.advance(30_000));
+    await expect(again).rejects.toThrow(ReplayDivergence);
+    const missing = atOnce ? "fast" : "first";
+    await expect(again).rejects.toThrow(`step switch no longer calls ${missing}`);
+  });
 
   test.each([true, false])(
     "two lines that are requested at once are played again (repeatable user: %s)",
@@ -1229,7 +1241,7 @@ describe("an episode and its recording", () => {
   );
 
   test.each(["open", "begin"])(
-    "an episode that failed as %s answered before its call is played again",
+    "an episode that failed because %s answered before its call is replayed",
     async (place) => {
       const environment: Environment = {
         ...repeatableLamp,
@@ -1314,7 +1326,7 @@ describe("an episode and its recording", () => {
     expect(hand.sleeps.filter((ms) => ms === 5_000)).toHaveLength(1);
   });
 
-  test("a call that failed while other work went on is theirs to wait for, however soon it fails again", async () => {
+  test("a call that fails early in a replay causes no unhandled rejection", async () => {
     const environment = lampThatCalls(async (outside) => {
       const weather = outside("weather", async () => {
         await rounds(50);
@@ -1340,7 +1352,7 @@ describe("an episode and its recording", () => {
     expect(unhandled).toEqual([]);
   });
 
-  test("refuses a call within the work of another, which could not be played again", async () => {
+  test("refuses a call within the work of another call", async () => {
     const environment = lampThatCalls(
       async (outside) =>
         await outside("weather", async () => `${await outside("find Oslo", () => 59)}: snow`),
@@ -1356,7 +1368,7 @@ describe("an episode and its recording", () => {
   });
 
   describe("of a call that is made between two calls to the world", () => {
-    /** Has somebody's timer go off while the policy samples its second turn. */
+    /** Fires a timer while the policy samples its second turn. */
     const samplingOn = (ring: () => void): Engine => {
       const prepared = preparedEngine(replies);
       return {
@@ -1371,7 +1383,7 @@ describe("an episode and its recording", () => {
       `${what} was called through outside when step say had been answered, expected it to be called before, ` +
       `and awaited (await outside("${what}", …))`;
 
-    test("it is refused, and fails the episode as the world's, also when it is played again", async () => {
+    test("it is refused, and fails the episode as the world's failure, also in a replay", async () => {
       const calls: string[] = [];
       const thrown: unknown[] = [];
       let ring = (): void => {};
@@ -1408,7 +1420,7 @@ describe("an episode and its recording", () => {
     });
 
     test.each([true, false])(
-      "it is the user's where it is theirs: repeatable %s",
+      "it is the user's failure if the user made it: repeatable %s",
       async (repeatable) => {
         const { user: inner } = countingUser();
         let ring = (): void => {};
@@ -1465,7 +1477,7 @@ describe("an episode and its recording", () => {
     });
   });
 
-  test("a world calls what is outside while it is cleared away, and is played again so", async () => {
+  test("calls through outside during disposal are recorded and replayed", async () => {
     const cleared: string[] = [];
     const environment: Environment = {
       ...repeatableLamp,
@@ -1517,12 +1529,12 @@ describe("an episode and its recording", () => {
     }
   });
 
-  describe("of a world that clears itself away by calls to the outside", () => {
+  describe("of a world that makes calls through outside during disposal", () => {
     interface Behaviour {
-      /** What is done in the tool, or before the score. */
+      /** The work in the tool, or before the score. */
       readonly work: (outside: Outside) => Promise<unknown>;
       readonly in: "step" | "score";
-      /** What happens between the two calls of the clearing. Default: nothing. */
+      /** The work between the two calls during disposal. Default: none. */
       readonly between?: () => Promise<void>;
     }
 
@@ -1559,7 +1571,7 @@ describe("an episode and its recording", () => {
       return names.slice(names.lastIndexOf(name));
     };
 
-    /** Replays to the byte, and goes on the same way behind a kill in the middle of the clearing. */
+    /** Replays to the byte, and continues in the same way after a kill during disposal. */
     async function requireSound(
       environment: Environment,
       { episode, recorded }: { readonly episode: Episode; readonly recorded: Inputs },
@@ -1581,7 +1593,7 @@ describe("an episode and its recording", () => {
         );
         expect(resumed.episode.failure).toEqual(episode.failure);
         const ahead = past.inputs.slice(place).filter((input) => nameOfInput(input) !== "run");
-        // The call without an end is still under way only where it was made.
+        // The call without an end is under way only in the original play.
         const known = ahead.map((input) => {
           const { begun: _, ...ended } = input as Extract<Input, { type: "answer" }>;
           return ended;
@@ -1612,12 +1624,12 @@ describe("an episode and its recording", () => {
         "delete",
         "usage",
       ]);
-      // It is told by the calls themselves how many there were.
+      // The recorded calls say how many there were.
       expect(played.recorded.inputs.filter((input) => "begun" in input)).toEqual([]);
       await requireSound(environment, played);
     });
 
-    /** A tool whose call ends when it is told to, and whose time is over before. */
+    /** A tool with a call that ends on request, and with a shorter time limit. */
     const late = (between?: () => Promise<void>) => {
       const hand = manualClock();
       const limits = { ...defaultLimits, toolTimeoutMs: 1234 };
@@ -1782,7 +1794,7 @@ describe("an episode and its recording", () => {
     }
   });
 
-  test("hands over what a call brought as JSON has it, as it will when it is played again", async () => {
+  test("hands over a result as JSON gives it back, as a replay does", async () => {
     const brought: unknown[] = [];
     const shared = { n: 1 };
     const environment: Environment = {
@@ -1826,7 +1838,7 @@ describe("an episode and its recording", () => {
     expect(brought).toStrictEqual(first);
   });
 
-  test("records each answer of a world that hands out one object for all", async () => {
+  test("records each answer of a world that returns the same object each time", async () => {
     let count = 0;
     const step: { observation: string; from: "tool"; source: string } = {
       observation: "",
@@ -1854,7 +1866,7 @@ describe("an episode and its recording", () => {
   });
 
   test.each([true, false])(
-    "fails a tool that awaits no call through outside: %s",
+    "fails a tool that does not await a call through outside: %s",
     async (repeatable) => {
       let answer = (): void => {};
       const environment: Environment = {
@@ -1896,7 +1908,7 @@ describe("an episode and its recording", () => {
 
   describe("of a fork", () => {
     const forkAt = 2;
-    /** What is shared, with its outside calls and answers. */
+    /** The shared inputs with their calls through outside and their answers. */
     const shared = async (): Promise<Inputs> => {
       const { batches } = await play({});
       return joined(batches.slice(0, forkAt));
@@ -1931,7 +1943,7 @@ describe("an episode and its recording", () => {
       });
     });
 
-    test("has its world clear itself away by calls to the outside", async () => {
+    test("its world makes calls through outside during disposal", async () => {
       const cleared: string[] = [];
       const environment: Environment = {
         ...repeatableLamp,
@@ -1998,7 +2010,7 @@ describe("an episode and its recording", () => {
     });
   });
 
-  test("hands over what was called outside before the policy samples, and nothing else on its own", async () => {
+  test("hands over results of calls through outside before the policy samples", async () => {
     const handed: Inputs[] = [];
     const atAsk: Inputs[] = [];
     const inner = preparedEngine(replies);
@@ -2030,13 +2042,13 @@ describe("an episode and its recording", () => {
     expect(episode.durationMs).toBeLessThan(1000);
   });
 
-  describe("whose user and world call what is outside in each call", () => {
+  describe("with calls through outside in each call to the user and the world", () => {
     const twice: readonly Reply[] = [
       { outputIds: characterIds(`${switchCall}\n${switchCall}`) },
       { outputIds: characterIds("Goodbye!") },
     ];
 
-    /** Tells `onCall` of whoever is called, and counts what was done outside. */
+    /** Reports each call to `onCall`, and counts the calls through outside. */
     function booking(onCall: (what: string) => void = () => {}): {
       readonly playing: Playing;
       readonly done: string[];
@@ -2098,7 +2110,7 @@ describe("an episode and its recording", () => {
       return { playing: { environment, user, engine }, done };
     }
 
-    test("hands it over before anybody else is called", async () => {
+    test("hands results over before the next call", async () => {
       const handed: Inputs[] = [];
       const known: (readonly [string, number])[] = [];
       const { playing, done } = booking((what) => {
@@ -2153,7 +2165,7 @@ describe("an episode and its recording", () => {
       }
     });
 
-    test("does not do again what was cut short by an abort, nor takes that for done", async () => {
+    test("repeats a call that an abort cut short, and no other", async () => {
       const handed: Inputs[] = [];
       const stop = new AbortController();
       const { playing } = booking((what) => {

@@ -33,7 +33,7 @@ const leaking: FormatFacts = { ...good, formatOk: false, leakedMarkup: true };
 describe("formatMetadata()", () => {
   const records = [record(0, good), record(1, leaking), record(2, bad), record(3, bad)];
 
-  test("gives the place of the first error in the row's own ids", () => {
+  test("returns the place of the first error in the row's own ids", () => {
     const row = { turns: [span(0, 10, 14), span(1, 20, 24), span(2, 30, 40), span(3, 50, 60)] };
     expect(formatMetadata(row, records)).toEqual({
       formatOk: false,

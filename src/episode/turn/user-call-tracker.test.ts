@@ -29,7 +29,7 @@ test("a world that cancels a request to the user gets the reason", async () => {
   await expect(heard).rejects.toBe(reason);
 });
 
-test("what a user throws is theirs", async () => {
+test("an error of a user is the user's failure", async () => {
   const session = sessionThat(() => Promise.reject(new Error("gone")));
   const heard = session.reply("Which one?", { signal: new AbortController().signal });
   await expect(heard).rejects.toThrow(RolloutError);
