@@ -87,7 +87,7 @@ describe("the tree of a session", () => {
   });
 
   test.each<[string, (files: { episode: Json; samples: Json[] }) => void, string]>([
-    ["a root's cause", ({ episode }) => delete episode["tree"][0].cause, "there is no cause"],
+    ["a root's cause", ({ episode }) => delete episode["tree"][0].cause, "has no cause"],
     [
       "a cause beside a parent",
       ({ episode }) => (episode["tree"][1].cause = "first"),
