@@ -27,7 +27,7 @@ test("the same if all waiting results are handed over at once", async () => {
     },
   });
   const next = order.turn({ onTurn: () => void handed.push("next") });
-  order.letGo();
+  order.disable();
   await expect(fails).rejects.toThrow(new TypeError("no answer can be kept"));
   await next;
   expect(handed).toEqual(["next"]);

@@ -30,7 +30,7 @@ export class AnswerOrder {
   #waiting: Waiting[] = [];
   #isServing = false;
   /** True once order no longer matters. */
-  #isFree = false;
+  #isDisabled = false;
   /** Checks the next result again. */
   #wake: (() => void) | undefined;
 
@@ -42,7 +42,7 @@ export class AnswerOrder {
   turn(answer: WaitingAnswer): Promise<void> {
     return new Promise((resolve, reject) => {
       const waiting = { ...answer, resolve, reject };
-      if (this.#isFree) {
+      if (this.#isDisabled) {
         handOver(waiting);
         return;
       }
@@ -59,19 +59,19 @@ export class AnswerOrder {
   }
 
   /** Checks the waiting result again, because a call was made. */
-  look(): void {
+  recheck(): void {
     this.#wake?.();
   }
 
   /** Hands over all waiting results at once. */
   flush(): void {
     for (const waiting of this.#waiting.splice(0)) handOver(waiting);
-    this.look();
+    this.recheck();
   }
 
   /** Hands over all waiting results at once, and all later results when they arrive. */
-  letGo(): void {
-    this.#isFree = true;
+  disable(): void {
+    this.#isDisabled = true;
     this.flush();
   }
 

@@ -71,7 +71,7 @@ export function openInputs(
   const calls = new CallState(around.userRequest);
   const order = new AnswerOrder(clock);
   // An episode without a recording is never played again, so its calls may end in any order.
-  if (past === undefined && onInputs === undefined) order.letGo();
+  if (past === undefined && onInputs === undefined) order.disable();
   const recording = past ?? (isReplay ? { inputs: [], times: [] } : undefined);
   const episodeTime = new EpisodeTime({
     now,

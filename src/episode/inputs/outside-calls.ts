@@ -76,7 +76,7 @@ export class OutsideCalls {
     } catch (misuse) {
       return Promise.reject(misuse as Error);
     }
-    this.#order.look();
+    this.#order.recheck();
     return this.#source.call(call);
   }
 

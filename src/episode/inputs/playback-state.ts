@@ -37,7 +37,7 @@ export class PlaybackState {
 
   #stopWith(stop: PlaybackStop): PlaybackStop {
     this.#stop ??= stop;
-    this.#order.letGo();
+    this.#order.disable();
     return this.#stop;
   }
 
@@ -64,6 +64,6 @@ export class PlaybackState {
   leave(): void {
     this.#bound = undefined;
     this.#stop = undefined;
-    this.#order.letGo();
+    this.#order.disable();
   }
 }
