@@ -1,41 +1,41 @@
-/** Who a failure can be attributed to. */
+/** The parties that can be responsible for a failure. */
 export const parties = ["engine", "user", "environment", "grader", "agent", "internal"] as const;
 
-/** Who a failure is attributed to. */
+/** The party responsible for a failure. */
 export type Party = (typeof parties)[number];
 
-/** A failure's code: the party, a slash, and what happened, such as `engine/timeout`. */
+/** The code of a failure: party, slash, and kind, such as `engine/timeout`. */
 export type FailureCode = `${Party}/${string}`;
 
-/** What a finished episode says about the failure that ended it. JSON-able. */
+/** A failure in the record of an episode. JSON-able. */
 export interface Failure {
   readonly party: Party;
   readonly code: FailureCode;
   readonly message: string;
-  /** What the engine sampled for the turn that failed; absent where that is nothing. */
+  /** Ids that the engine sampled for the failed turn, if any. */
   readonly discarded?: readonly DiscardedSampling[];
 }
 
-/** Tokens that an engine sampled and that no sample will carry, with the reason. JSON-able. */
+/** Ids that an engine sampled and that no row contains, with the reason. JSON-able. */
 export interface DiscardedSampling {
   readonly requestId: string;
   readonly reason: string;
-  /** Absent where the engine's answer never arrived. */
+  /** Absent if no reply arrived. */
   readonly tokenCount?: number;
 }
 
 /**
- * An outage: something that the episode depends on (engine, user model, tool backend, grader) did
- * not do its part. The episode that meets it is `failed`, carries no reward, is counted, and may be
- * tried again. A model's mistake is never a `RolloutError`; it is an observation.
+ * An outage: a party that the episode depends on (engine, user model, tool backend, grader) did not work. The episode
+ * is `failed`, has no reward, is counted, and may be played again. A model's mistake is never a `RolloutError`: it is
+ * an observation.
  */
 export class RolloutError extends Error {
   override readonly name = "RolloutError";
-  /** The party and what happened, such as `engine/timeout`. */
+  /** Party and kind, such as `engine/timeout`. */
   readonly code: FailureCode;
-  /** Whether the same request may succeed when it is made again. */
+  /** True if the same request may succeed later. */
   readonly retryable: boolean;
-  /** What the engine sampled for the turn that failed. */
+  /** Ids that the engine sampled for the failed turn. */
   readonly discarded: readonly DiscardedSampling[];
 
   constructor(
@@ -61,7 +61,7 @@ export class RolloutError extends Error {
     return this.code.slice(0, this.code.indexOf("/")) as Party;
   }
 
-  /** The JSON-able account of this failure. */
+  /** Returns the failure as plain data. */
   toFailure(): Failure {
     const { party, code, message, discarded } = this;
     return { party, code, message, ...(discarded.length !== 0 && { discarded }) };
@@ -69,8 +69,8 @@ export class RolloutError extends Error {
 }
 
 /**
- * What a person gave us cannot be used: a flag, a file, a folder, a field. The message names the
- * thing, its place and the remedy; the command line prints it as one line and exits with status 2.
+ * An invalid input of a person: a flag, a file, a folder, a field. The message names it, its place and the remedy. The
+ * command line prints the message as one line and exits with status 2.
  */
 export class UsageError extends Error {
   override readonly name = "UsageError";
@@ -80,17 +80,20 @@ export class UsageError extends Error {
   }
 }
 
-/** A bug: an invariant does not hold. Nothing catches one of ours; anybody else's is that party's failure. */
+/**
+ * A bug: an invariant does not hold. Bugs of this package are never caught. Another package's bugs are its party's
+ * failures.
+ */
 export class InvariantError extends Error {
   override readonly name = "InvariantError";
 }
 
-/** Bugs of this package's: environments and agents throw `InvariantError`s of their own, from anywhere. */
+/** Bugs of this package. Environments and agents may throw their own `InvariantError`. */
 const ownBugs = new WeakSet<InvariantError>();
 
 /**
- * Makes what is thrown where an invariant of this package's does not hold. It ends the run, so it is for what no
- * caller can cause: what is called wrongly by somebody else's code refuses that by a plain error, which is theirs.
+ * Creates the error for a broken invariant of this package. It ends the run, so use it only for conditions that no
+ * caller can cause. For invalid calls by other code, throw a plain error: that is the caller's failure.
  */
 export function ownBug(message: string): InvariantError {
   const bug = new InvariantError(message);
@@ -98,26 +101,28 @@ export function ownBug(message: string): InvariantError {
   return bug;
 }
 
-/** Whether what was thrown is a bug of this package's. */
+/** True if the error is a bug of this package. */
 export function isOwnBug(thrown: unknown): thrown is InvariantError {
   return ownBugs.has(thrown as InvariantError);
 }
 
 /**
- * Asserts an invariant of this package's.
+ * Asserts an invariant of this package.
  *
- * @throws InvariantError with the message where the condition does not hold.
+ * @throws InvariantError with the message if the condition is false.
  */
 export function assertInvariant(condition: unknown, message: string): asserts condition {
   if (!condition) throw ownBug(message);
 }
 
-/** The message of anything that was thrown, with those of its causes that it does not quote itself. */
+/**
+ * Returns the message of an error, with the messages of its causes that it does not contain. Accepts any thrown value.
+ */
 export function describeError(error: unknown, depth = 0): string {
   try {
     if (!(error instanceof Error)) return String(error);
     const { name, cause } = error;
-    // Whoever threw it may have put anything there.
+    // The message may be any value.
     const message: unknown = error.message;
     const own = message === "" ? name : String(message);
     if (cause === undefined || depth === maxCauses) return own;
@@ -128,13 +133,13 @@ export function describeError(error: unknown, depth = 0): string {
   }
 }
 
-/** Not everything that is thrown can be read, and reading it must not throw. */
+/** The text for an error that cannot be read. */
 const unreadable = "an object without a text";
 
-/** Errors may be their own causes. */
+/** Maximum length of a chain of causes. An error may be its own cause. */
 const maxCauses = 16;
 
-/** The stacks of anything that was thrown and of its causes, outermost first; for logs. */
+/** Returns the stacks of an error and its causes, outermost first, for logs. Accepts any thrown value. */
 export function describeStack(error: unknown, depth = 0): string {
   try {
     if (!(error instanceof Error)) return String(error);

@@ -234,7 +234,7 @@ export type { MetricsSource, RunMetrics } from "./metrics/run-metrics.ts";
 export { traceSetup } from "./run/run-tracer.ts";
 export { callThrough, PlaybackStop, type Outside } from "./outside.ts";
 export { inputsBefore, type Input, type Inputs } from "./episode/inputs/input.ts";
-export { RecordingEnd, ReplayDivergence } from "./episode/inputs/input-player.ts";
+export { RecordingEnd, ReplayDivergence } from "./episode/inputs/playback-stop.ts";
 export { findModelFolder } from "./hub/find-model-folder.ts";
 export type { FetchModelOptions } from "./hub/fetch-model.ts";
 export type { HubVariables } from "./hub/hub-place.ts";

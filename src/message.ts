@@ -6,20 +6,20 @@ import { UsageError } from "./errors.ts";
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
-  /** The arguments exactly as the model wrote them (or as the engine's parser would report them). */
+  /** The arguments exactly as the model wrote them, or as the engine's parser reports them. */
   readonly argumentsText: string;
 }
 
-/** A turn of the policy's, as it was read. */
+/** A parsed turn of the policy. */
 export interface AssistantMessage {
   readonly role: "assistant";
   readonly content: string;
-  /** What the model thought before it answered, without its markup; absent where it did not. */
+  /** The reasoning before the answer, if any, without its markup. */
   readonly reasoning?: string;
   readonly toolCalls?: readonly ToolCall[];
 }
 
-/** A message of the conversation, as tools, users and people read it. Never a source of token ids. */
+/** A message of the conversation. Token ids are never made from it. */
 export type Message =
   | { readonly role: "system" | "user"; readonly content: string }
   | AssistantMessage
@@ -34,8 +34,8 @@ export type Message =
 export interface ToolDefinition {
   readonly name: string;
   /**
-   * The whole definition in OpenAI's shape (`{type: "function", function: {name, description,
-   * parameters}}`), with the key order and the number spelling of its source: templates print it.
+   * The complete definition in OpenAI's shape (`{type: "function", function: {name, description, parameters}}`). It
+   * keeps the key order and the number format of its source, because templates print it.
    */
   readonly openai: PyDict;
 }
@@ -43,7 +43,7 @@ export interface ToolDefinition {
 /**
  * Reads a tool definition in OpenAI's shape.
  *
- * @throws UsageError where `function.name` is missing; `place` names the definition in the message.
+ * @throws UsageError if `function.name` is missing. `place` names the definition in the message.
  */
 export function toolFromOpenAi(value: PyValue, place: string): ToolDefinition {
   const name = isPyDict(value) ? shownToolName(value) : undefined;
@@ -58,21 +58,21 @@ export function toolFromOpenAi(value: PyValue, place: string): ToolDefinition {
 /**
  * Reads a list of tool definitions in OpenAI's shape.
  *
- * @throws UsageError where it is no list, or an entry has no `function.name`.
+ * @throws UsageError if it is not a list, or an entry has no `function.name`.
  */
 export function toolsFromOpenAi(value: PyValue, place: string): readonly ToolDefinition[] {
   if (!isPyList(value)) throw new UsageError(`Cannot read ${place}: expected a list of tools`);
   return value.map((tool, index) => toolFromOpenAi(tool, `${place}[${index}]`));
 }
 
-/** The name that a definition in OpenAI's shape shows; `undefined` where it shows none. */
+/** Returns the name in a definition of OpenAI's shape, or `undefined` if it has none. */
 export function shownToolName(openai: PyDict): string | undefined {
   const body = openai.get("function");
   const name = isPyDict(body) ? body.get("name") : undefined;
   return typeof name === "string" ? name : undefined;
 }
 
-/** The JSON Schema of the tool's parameters, or `undefined` where it declares none. */
+/** Returns the JSON Schema of the tool's parameters, or `undefined` if it declares none. */
 export function toolParameters(tool: ToolDefinition): PyValue | undefined {
   const body = tool.openai.get("function");
   return isPyDict(body) ? body.get("parameters") : undefined;

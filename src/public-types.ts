@@ -128,7 +128,7 @@ export type { RecordedGroups } from "./run/folder/started-groups.ts";
 export type { RecordingJournal, RecordingOptions } from "./run/recording/recording-journal.ts";
 export type { ReplayOptions } from "./run/recording/replay-episode.ts";
 export type { Outcome as InputOutcome } from "./episode/inputs/input.ts";
-export type { InputPlayerOptions } from "./episode/inputs/input-player.ts";
+export type { InputOptions } from "./episode/inputs/open-inputs.ts";
 export type { BeginLine } from "./run/recording/recording-line.ts";
 export type { StartedGroup } from "./run/folder/started-groups.ts";
 export type { StartedAttempt } from "./run/folder/same-groups.ts";

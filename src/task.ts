@@ -1,14 +1,14 @@
-/** One problem: what the user wants, and what the right end state is. */
+/** One problem of an environment: the user's goal and the wanted end state. */
 export interface Task<Data = unknown> {
   /** Unique within a run, such as `tau-retail/test/7`. */
   readonly id: string;
   /** The environment's name. */
   readonly environment: string;
   readonly split: string;
-  /** 0-based place within the split. */
+  /** 0-based index in the split. */
   readonly index: number;
-  /** What the simulated user is told to want. */
+  /** The goal of the simulated user. */
   readonly instruction: string;
-  /** What only the environment reads: wanted actions, outputs, and so on. */
+  /** Data for the environment only: wanted actions, outputs, and so on. */
   readonly data: Data;
 }

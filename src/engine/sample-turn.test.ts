@@ -7,7 +7,7 @@ import { toHttpEngineSettings } from "./http/http-engine-options.ts";
 import type { HttpTransport } from "./http/http-transport.ts";
 import type { PieceReply, SampledPiece } from "./http/piece-reply.ts";
 import type { PieceRequest } from "./http/piece-request.ts";
-import { sampleTurn } from "./sample-turn.ts";
+import { requestTurn } from "./sample-turn.ts";
 import type { SamplingProtocol } from "./http/sampling-protocol.ts";
 import type { Worker } from "./http/worker-set.ts";
 import { createWorkerSet } from "./http/worker-set.ts";
@@ -50,7 +50,7 @@ async function sample(
   const pieces: PieceRequest[] = [];
   const left = [...replies];
   const cut = new AbortController();
-  const generation = await sampleTurn(
+  const generation = await requestTurn(
     { ...request, sampling, ...form },
     {
       ...(onTokens && { onTokens }),
@@ -296,7 +296,7 @@ test("twenty turns at once let other tasks of the event loop run", async () => {
   const closing = new AbortController().signal;
   await Promise.all(
     Array.from({ length: 20 }, () =>
-      sampleTurn(request, { workers, settings, toWireId, signal: undefined, closing, protocol }),
+      requestTurn(request, { workers, settings, toWireId, signal: undefined, closing, protocol }),
     ),
   );
   clearInterval(rounds);
@@ -346,7 +346,7 @@ describe("a turn that is cut short", () => {
 
   test("makes the server stop, and ends with the sampled ids", async () => {
     const { requested, aborted, cut, context, timesNotCut } = slowServer(true);
-    const call = sampleTurn(request, context);
+    const call = requestTurn(request, context);
     await requested;
     cut.abort();
     expect(await call).toEqual({
@@ -362,7 +362,7 @@ describe("a turn that is cut short", () => {
 
   test("waits for the complete turn if the server cannot stop, and reports that before", async () => {
     const { requested, answer, cut, context, timesNotCut } = slowServer(false);
-    const call = sampleTurn(request, context);
+    const call = requestTurn(request, context);
     await requested;
     expect(timesNotCut()).toBe(0);
     cut.abort();
@@ -375,7 +375,7 @@ describe("a turn that is cut short", () => {
   test("fails with an error that `onNotCutShort` throws", async () => {
     const { requested, answer, cut, context } = slowServer(false);
     const broken = (): never => fails();
-    const call = sampleTurn(request, { ...context, onNotCutShort: broken });
+    const call = requestTurn(request, { ...context, onNotCutShort: broken });
     await requested;
     cut.abort();
     await new Promise((resolve) => setImmediate(resolve));
@@ -386,7 +386,7 @@ describe("a turn that is cut short", () => {
   test("sends no request if it was cut short before", async () => {
     const { cut, aborted, context } = slowServer(true);
     cut.abort();
-    const generation = await sampleTurn(request, context);
+    const generation = await requestTurn(request, context);
     expect(generation).toMatchObject({ outputIds: [], finish: { type: "length" }, pieces: [] });
     expect(aborted).toEqual([]);
   });
@@ -394,14 +394,14 @@ describe("a turn that is cut short", () => {
   test("sends no request if it was cut short while it waited to run", async () => {
     const { cut, answer, context } = slowServer(false);
     answer.resolve(good);
-    const call = sampleTurn(request, context);
+    const call = requestTurn(request, context);
     cut.abort();
     expect(await call).toMatchObject({ outputIds: [], finish: { type: "length" }, pieces: [] });
   });
 
   test("does not wait for another attempt", async () => {
     const { requested, answer, cut, context } = slowServer(false);
-    const call = sampleTurn(request, context);
+    const call = requestTurn(request, context);
     await requested;
     const problem = { code: "engine/overloaded", problem: "HTTP 503", expected: "room" } as const;
     const failure = { ...problem, retry: true, maySample: false };

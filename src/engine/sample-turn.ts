@@ -32,7 +32,7 @@ interface TurnContext extends CallContext {
  *
  * @throws RolloutError, or the signal's reason, as `Engine.generate()` says.
  */
-export async function sampleTurn(
+export async function requestTurn(
   request: GenerateRequest,
   context: TurnContext,
 ): Promise<Generation> {

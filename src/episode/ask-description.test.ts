@@ -9,26 +9,26 @@ import { preparedEngine } from "./lamp-episode.fixture.ts";
 
 const sound: EngineDescription = { kind: "own", logprobConvention: "raw", contextLength: 4096 };
 
-/** An engine of somebody's own that describes itself so. */
+/** A custom engine with this description. */
 function describing(answer: (signal: AbortSignal | undefined) => unknown): Engine {
   const describe = async ({ signal }: { signal?: AbortSignal } = {}) =>
     (await answer(signal)) as EngineDescription;
   return { ...preparedEngine([]), kind: "own", describe };
 }
 
-test("gives what the engine says, as a copy", async () => {
+test("returns a copy of the engine's description", async () => {
   const told = { ...sound, model: "m", warnings: ["w"], more: { of: "it" } };
   const description = await askDescription(describing(() => told));
   expect(description).toEqual(told);
   expect(description).not.toBe(told);
 });
 
-test("null and false say nothing, as in plain JavaScript", async () => {
+test("null and false count as absent, as in plain JavaScript", async () => {
   const told = { ...sound, url: null, model: null, warnings: null, isConventionAssumed: false };
   expect(await askDescription(describing(() => told))).toStrictEqual(sound);
 });
 
-test("what a class tells by getters is told", async () => {
+test("reads members that are getters of a class", async () => {
   class Told {
     readonly #kind = "own";
     readonly contextLength = 4096;
@@ -42,7 +42,7 @@ test("what a class tells by getters is told", async () => {
   expect(await askDescription(describing(() => new Told()))).toStrictEqual(sound);
 });
 
-describe("a context length that is none is unknown, and a warning says so", () => {
+describe("an invalid context length is left out with a warning", () => {
   test.each([
     [0, "0"],
     [-1, "-1"],
@@ -65,7 +65,7 @@ describe("a context length that is none is unknown, and a warning says so", () =
     });
   });
 
-  test("none at all, or the least, is no matter", async () => {
+  test("accepts no context length, and the smallest one", async () => {
     const least = { ...sound, contextLength: 1 };
     expect(await askDescription(describing(() => least))).toEqual(least);
     const { contextLength: _none, ...bare } = sound;
@@ -100,7 +100,7 @@ test.each<[unknown, string]>([
   });
 });
 
-test("what it throws is the engine's failure, but for a UsageError", async () => {
+test("an error of describe() is the engine's failure, except a UsageError", async () => {
   const cause = new Error("db away");
   const failing = describing(() => {
     throw cause;
@@ -119,7 +119,7 @@ test("what it throws is the engine's failure, but for a UsageError", async () =>
   await expect(askDescription(refusing)).rejects.toThrow(UsageError);
 });
 
-test("an engine that never answers is waited for within the limit, and told when it is over", async () => {
+test("an engine that never answers times out, and its signal aborts", async () => {
   const clock = manualClock();
   const seen: (AbortSignal | undefined)[] = [];
   const hung = describing((signal) => {
@@ -139,7 +139,7 @@ test("an engine that never answers is waited for within the limit, and told when
   expect(clock.pendingCount).toBe(0);
 });
 
-test("an engine that never answers is left for the reason of the caller's signal", async () => {
+test("an abort ends the wait for an engine that never answers", async () => {
   const stopper = new AbortController();
   const { signal } = stopper;
   const hung = describing(() => new Promise(() => {}));

@@ -6,19 +6,19 @@ import { attribute } from "./boundary.ts";
 import { describe, requireFields, requireObject, requirePlain } from "./check/foreign-value.ts";
 import { defaultLimits } from "./limits.ts";
 
-/** How an engine is asked what it is. */
+/** Options of `askDescription()`. */
 export interface AskDescriptionOptions {
-  /** Ends the wait. */
+  /** Aborts the call. */
   readonly signal?: AbortSignal | undefined;
-  /** How long it may take, milliseconds. Default: as long as a turn, for some sample to find out. */
+  /** Time limit in milliseconds. Default: that of a turn, because some engines sample to describe themselves. */
   readonly timeoutMs?: number;
-  /** Default: the machine's. */
+  /** Default: the system clock. */
   readonly clock?: Pick<Clock, "after" | "now"> | undefined;
 }
 
 const optionalTexts = ["url", "model", "policyVersion", "weightsFile", "engineVersion"];
 
-/** Members that have a meaning, whether they are an object's own or a getter of its class. */
+/** Known members. They may also be getters of a class. */
 const members: readonly string[] = [
   "kind",
   "logprobConvention",
@@ -31,12 +31,12 @@ const members: readonly string[] = [
 const conventions: readonly unknown[] = ["tempered", "raw", "processed"];
 
 /**
- * Asks an engine, which may be anyone's, what it is. A context length that is none is left out with a warning:
- * episodes would all be over before their first turn.
+ * Calls an engine's `describe()` and checks the result. An invalid context length is left out with a warning: with it,
+ * all episodes would end before their first turn.
  *
- * @throws RolloutError with party `engine` where it does not answer, fails, or answers what is no description.
+ * @throws RolloutError with party `engine` if the engine times out, fails or returns an invalid description.
  * @throws UsageError as the engine does.
- * @throws the signal's reason where the signal is aborted.
+ * @throws the signal's reason if the signal aborts.
  */
 export async function askDescription(
   engine: Engine,
@@ -55,7 +55,7 @@ export async function askDescription(
     throw new RolloutError("engine/timeout", `${message}, ${expected}`, { retryable: true });
   };
   try {
-    // An engine may heed no signal.
+    // A time limit of its own, because an engine may ignore the signal.
     return await withDeadline(ask, {
       ms: timeoutMs,
       signal,
@@ -68,7 +68,7 @@ export async function askDescription(
   }
 }
 
-/** A copy that is sound: it is recorded with the run, and whoever gave it may use its object again. */
+/** Returns a checked copy. It is recorded with the run, and the engine may reuse its object. */
 function checkDescription(answer: unknown, kind: string): EngineDescription {
   const place = `describe() of the engine ${kind}`;
   const origin = { code: "engine/bad-reply", place } as const;
@@ -105,17 +105,17 @@ function checkDescription(answer: unknown, kind: string): EngineDescription {
   return { ...rest, warnings: [...(rest.warnings ?? []), unknown] };
 }
 
-/** What it says; `null` and `false` say nothing, as in plain JavaScript. */
+/** Returns the members that have a value. `null` and `false` count as absent, as in plain JavaScript. */
 function copyOf(answer: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const names = [...new Set([...Object.keys(answer), ...members])];
-  const told = names.map((name) => [name, answer[name]] as const);
-  return Object.fromEntries(told.filter(([name, value]) => !saysNothing(name, value)));
+  const given = names.map((name) => [name, answer[name]] as const);
+  return Object.fromEntries(given.filter(([name, value]) => !isAbsent(name, value)));
 }
 
-function saysNothing(name: string, value: unknown): boolean {
+function isAbsent(name: string, value: unknown): boolean {
   if (value === undefined) return true;
   if (name === "isConventionAssumed" && value === false) return true;
-  // A context length that is none is told with a warning.
+  // `contextLength: null` is reported with a warning.
   return value === null && name !== "contextLength" && members.includes(name);
 }
 

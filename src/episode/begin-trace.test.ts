@@ -36,7 +36,7 @@ test.each<[what: string, begin: (...call: never) => unknown]>([
   trace?.call("begin")();
   trace?.call("step switch")(new Error("no"));
   trace?.end(undefined);
-  // A promise that was refused is told of a moment later.
+  // A rejection is reported one round later.
   await Promise.resolve();
   await Promise.resolve();
   const [told] = troubles;
@@ -45,7 +45,7 @@ test.each<[what: string, begin: (...call: never) => unknown]>([
   expect(told!.message).toContain("Cannot trace lamp/test/0#0: ");
 });
 
-test("a tracer is told of calls and ends as they are", () => {
+test("a tracer gets calls and their ends in order", () => {
   const told: unknown[] = [];
   const tracer: EpisodeTracer = {
     begin: ({ rolloutId }) => {

@@ -3,27 +3,27 @@ import { RolloutError, describeError } from "../errors.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import type { EpisodeTrace } from "./episode-tracer.ts";
 
-/** Begins the trace of an episode by a tracer who may be anyone's; nothing that is called here throws. */
+/** Starts the trace of an episode. Never throws: the first error of the tracer is reported as a trouble. */
 export function beginTrace(
   assignment: EpisodeAssignment,
   { tracer, onTrouble }: Pick<EpisodeSetup, "tracer" | "onTrouble">,
 ): EpisodeTrace | undefined {
   if (tracer === undefined) return undefined;
-  let isTold = false;
-  const tell = (error: unknown): void => {
-    if (isTold) return;
-    isTold = true;
+  let isReported = false;
+  const report = (error: unknown): void => {
+    if (isReported) return;
+    isReported = true;
     const message = `Cannot trace ${assignment.rolloutId}: ${describeError(error)}`;
     onTrouble?.(new RolloutError("internal/tracer", message, { cause: error }));
   };
   const quietly = <Result>(work: () => Result): Result | undefined => {
     try {
       const result = work();
-      // Its type lets an async function be given in the place of one that answers at once.
-      if (isPromise(result)) result.catch(tell);
+      // TypeScript accepts an async function here.
+      if (isPromise(result)) result.catch(report);
       return result;
     } catch (error) {
-      tell(error);
+      report(error);
       return undefined;
     }
   };

@@ -100,7 +100,7 @@ test.each([
   ]);
 });
 
-describe("a world that does not wait for the line that it asked for", () => {
+describe("a world that does not wait for a line that it requested", () => {
   const model = { name: "clerk", complete: never };
   const silence = { observation: "(silence)", from: "user", source: "user", done: "finished" };
   const begins = { begin: async () => "Hi" };
@@ -135,7 +135,7 @@ describe("a world that does not wait for the line that it asked for", () => {
     });
   });
 
-  test("is not, where it is the user who did not wait", async () => {
+  test("is not the world's failure if the user did not wait", async () => {
     const user: User = {
       ...userOf({}, { repeatable: true }),
       open: (_task, { outside }) =>
@@ -158,7 +158,7 @@ describe("a world that does not wait for the line that it asked for", () => {
 });
 
 test.each(["begin", "reply"] as const)(
-  "a world that calls user.%s() without a signal is told so",
+  "a world that calls user.%s() without a signal gets an error",
   async (method) => {
     const model = { name: "clerk", complete: never };
     const environment = lampThat((_world, ask) => ({
@@ -185,7 +185,7 @@ test.each([
   ["retake", null, "null"],
   ["reply", { aborted: false }, "an object with aborted"],
 ] as const)(
-  "a world that calls user.%s() with %j as signal is told so",
+  "a world that calls user.%s() with %j as signal gets an error",
   async (method, signal, shown) => {
     const clerk = {
       name: "clerk",
@@ -242,7 +242,7 @@ test.each([
     code: "environment/exception",
     message:
       "Cannot pass on what the agent said in task lamp/test/0: Cannot hear the user's reply in task " +
-      `lamp/test/0: the world tells them ${shown}, expected a text (what the agent said)`,
+      `lamp/test/0: the world passes ${shown}, expected a text (what the agent said)`,
   });
   expect(heard).toEqual([]);
 });
@@ -270,8 +270,8 @@ test.each<[call: string, given: readonly unknown[], shown: string]>([
   });
 });
 
-describe("a world that does out of turn what it is handed", () => {
-  test("fails its episode alone: asks for another line before there is one", async () => {
+describe("a world that calls its user or itself out of turn", () => {
+  test("fails only its episode: requests another line before the first", async () => {
     const model = { name: "clerk", complete: never };
     const environment = lampThat((_world, ask) => ({
       begin: async (call: { signal: AbortSignal }) => await ask.retake!(call),
@@ -286,7 +286,7 @@ describe("a world that does out of turn what it is handed", () => {
     });
   });
 
-  test("fails its episode alone: goes on where a defined world is done", async () => {
+  test("fails only its episode: a defined world continues after it is done", async () => {
     const inner = defineEnvironment({
       name: "lamps",
       tasks: [{ instruction: "On." }],
@@ -324,7 +324,7 @@ describe("a world that does out of turn what it is handed", () => {
   });
 });
 
-describe("who samples by an engine of their own, and finds it down", () => {
+describe("with an engine of its own that is down", () => {
   const down = (): never => {
     throw new RolloutError("engine/unreachable", "Cannot sample judge: nobody listens", {
       retryable: true,

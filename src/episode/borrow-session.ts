@@ -2,37 +2,36 @@ import { callThrough, type Outside } from "../outside.ts";
 import type { UserSession } from "../user/user.ts";
 import type { Play } from "./play.ts";
 
-/** A user who is not repeatable, as an episode borrows it. */
+/** The state of a user that is not repeatable. */
 interface BorrowedUser {
   /**
-   * What the user calls. Of that which it calls to find a line nothing is recorded, as the line is: nobody
-   * would ask for it when the episode is played again.
+   * The user's `outside`. Calls made for a line are not recorded, because the line itself is, and a replay does not
+   * make them.
    */
   readonly outside: Outside;
-  /** For how many lines it is asked: a world may ask for several at once. */
+  /** Number of lines requested now. A world may request several at once. */
   askedCount: number;
 }
 
-/** What a user is given to call: by itself that is recorded, unless its lines are. */
-export function borrowUser({ player }: Pick<Play, "player">): BorrowedUser {
+/** Returns the state of a user that is not repeatable, before its session opens. */
+export function borrowUser({ outside }: Pick<Play, "outside">): BorrowedUser {
   const borrowed: BorrowedUser = {
     askedCount: 0,
     outside: (what, work) =>
-      borrowed.askedCount > 0 ? callThrough(what, work) : player.usersOutside(what, work),
+      borrowed.askedCount > 0 ? callThrough(what, work) : outside.user(what, work),
   };
   return borrowed;
 }
 
 /**
- * A conversation whose lines themselves are recorded, because the user does not say the same again: the
- * recording answers in their place where there is one.
+ * Wraps the session of a user that is not repeatable: its lines are recorded, and come from the recording in a replay.
  */
 export function borrowSession(
   session: UserSession,
-  { player, setup }: Play,
+  { outside: outsideCalls, setup }: Play,
   borrowed: BorrowedUser,
 ): UserSession {
-  const outside = player.borrow(`the user ${setup.user.strategy} is not repeatable`);
+  const outside = outsideCalls.bound(`the user ${setup.user.strategy} is not repeatable`);
   const ask = async <Line>(what: string, say: () => Promise<Line>): Promise<Line> =>
     await outside(what, async () => {
       borrowed.askedCount += 1;

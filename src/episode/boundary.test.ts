@@ -3,7 +3,7 @@ import { systemClock } from "../async/clock.ts";
 import { crossBriefly } from "./boundary.ts";
 import { CallWatch } from "./turn/call-watch.ts";
 
-test("a promise that comes where nobody waits any more is let go of", async () => {
+test("a late promise that is no longer awaited causes no unhandled rejection", async () => {
   using watch = new CallWatch(AbortSignal.abort(new Error("stopped")), systemClock);
   const boundary = { party: "agent", what: "read turn 0", timeoutMs: 5 } as const;
   const late = Promise.reject(new Error("no lamp"));
@@ -14,6 +14,6 @@ test("a promise that comes where nobody waits any more is let go of", async () =
       () => late,
     ),
   ).rejects.toThrow("stopped");
-  // Vitest fails where Node tells of a promise that nobody awaits.
+  // Vitest fails on unhandled rejections.
   await new Promise((resolve) => setImmediate(resolve));
 });

@@ -10,28 +10,34 @@ import type { Environment } from "../environment/environment.ts";
 import type { CallTerms, CallWatch } from "./turn/call-watch.ts";
 import { isSoundFailure } from "./check/is-sound-failure.ts";
 
-/** A boundary to code that is not ours: whom to blame, for what, and how long to wait. */
+/** A call to foreign code: the responsible party, the action, and the time limit. */
 export interface Boundary {
-  /** Blamed for what is thrown without a code of its own, and for a wait that took too long. */
+  /** The party responsible for errors without a failure code of their own, and for timeouts. */
   readonly party: Party;
-  /** Whose failures may come from beyond it: any other's is the party's own. Default: see `whoseFailures`. */
+  /**
+   * Failures of these parties pass unchanged. A failure of any other party counts as an error of `party`. Default: see
+   * `passedFailures`.
+   */
   readonly passes?: readonly Party[];
-  /** What is being done, such as `score task tau-retail/test/7`. */
+  /** The action, such as `score task tau-retail/test/7`. */
   readonly what: string;
-  /** What is to be looked at where no answer comes, such as `score() of lamps (lamps.js:12)`. */
+  /** The function to check after a timeout, such as `score() of lamps (lamps.js:12)`. */
   readonly suspect?: string;
-  /** Who is waited for within the call at the moment, and for what; absent where nobody else is. */
+  /**
+   * Returns the other party that the call currently waits for, and the action. `undefined` if the call waits for its
+   * own party.
+   */
   readonly waitsFor?: () => Pick<Boundary, "party" | "what"> | undefined;
-  /** In milliseconds. */
+  /** Time limit in milliseconds. */
   readonly timeoutMs: number;
 }
 
 /**
- * Whose failures may come from beyond a boundary to whom. A world asks its user, and may score as it goes. But a
- * judge, a tool or a user that samples by an engine of this package's fails by itself: the policy's engine has done
- * nothing.
+ * Failures that a call to a party may throw unchanged, by their parties. A world calls its user, and may score at each
+ * step. A judge, tool or user that samples with an engine of this package fails by itself: the policy's engine is not
+ * at fault.
  */
-const whoseFailures: Readonly<Record<Party, readonly Party[]>> = {
+const passedFailures: Readonly<Record<Party, readonly Party[]>> = {
   engine: ["engine"],
   user: ["user"],
   environment: ["environment", "user", "grader"],
@@ -40,34 +46,49 @@ const whoseFailures: Readonly<Record<Party, readonly Party[]>> = {
   internal: parties,
 };
 
-/** What the author of an environment calls what answers, by what is asked of it: defined, and by hand. */
+/** Names of an environment's functions for its author: with `defineEnvironment()`, and written by hand. */
 const functions = {
   open: ["initialState()", "open()"],
   score: ["score()", "score()"],
   dispose: ["dispose()", "[Symbol.asyncDispose]()"],
 } as const;
 
-/** A function of an environment's author as it is named to them, with its place where that is known. */
-export function suspectOf({ name, definedAt }: Environment, asked: keyof typeof functions): string {
-  const [defined, byHand] = functions[asked];
+/** Returns the name of an environment's function as its author knows it, with its file and line if they are known. */
+export function suspectOf(
+  { name, definedAt }: Environment,
+  called: keyof typeof functions,
+): string {
+  const [defined, byHand] = functions[called];
   return definedAt === undefined ? `${byHand} of ${name}` : `${defined} of ${name} (${definedAt})`;
 }
 
 /**
- * Crosses a boundary: whatever is thrown beyond it, at once or later, leaves as a `RolloutError` that
- * names the party (`party/exception`) and keeps what was thrown as its cause, and a wait without an
- * end as `party/timeout`. Failures of those who may stand behind it, our own bugs, what stops the episode's
- * playback and the caller's abort pass untouched. What comes back is whatever the other side returned: check it.
+ * Calls foreign code with a time limit. Every error becomes a `RolloutError` of the party (`party/exception`) with the
+ * original error as its cause. A timeout becomes `party/timeout`. These errors pass unchanged: failures of the parties
+ * in `passes`, bugs of this package, the end of the episode's playback, and the caller's abort. The result is not
+ * checked.
  */
 export function crossBoundary<Result>(
   watch: CallWatch,
   boundary: Boundary,
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
-  return watch.within(boundary.timeoutMs, work, new BoundaryTerms(watch, boundary));
+  return new Promise<Result>((resolve, reject) => {
+    const call = watch.start(boundary.timeoutMs, new BoundaryTerms(watch, boundary), reject);
+    try {
+      Promise.resolve(work(call.signal)).then(
+        (result) => {
+          if (watch.end(call)) resolve(result);
+        },
+        (error: unknown) => watch.fail(call, error),
+      );
+    } catch (error) {
+      watch.fail(call, error);
+    }
+  });
 }
 
-/** A class, as a boundary is crossed several times in each turn of each episode. */
+/** A class, because each turn of each episode creates several. */
 class BoundaryTerms implements CallTerms {
   readonly #watch: CallWatch;
   readonly #boundary: Boundary;
@@ -97,7 +118,7 @@ function noAnswer(boundary: Boundary, waitMs?: number): RolloutError {
   return new RolloutError(`${party}/timeout`, message, { retryable: true });
 }
 
-/** What was thrown, under the name of its party; what ends the episode's own playback as it is. */
+/** Returns the error attributed to its party. The error that ends the episode's own playback stays as it is. */
 export function nameThrown(
   ownsStop: (thrown: unknown) => boolean,
   boundary: Pick<Boundary, "party" | "what" | "passes">,
@@ -107,11 +128,11 @@ export function nameThrown(
 }
 
 /**
- * Crosses a boundary to code that answers at once, as `crossBoundary()` does, without a time limit.
- * Where it returns a promise all the same, of whatever kind, that is waited for within one. What comes back at
- * once is given at once, and what is thrown at once is thrown at once.
+ * Calls foreign code that normally returns at once, without a time limit. If it returns a promise or thenable instead,
+ * `crossBoundary()` waits for that. Errors are attributed as in `crossBoundary()`, and thrown at once if the code
+ * throws at once.
  *
- * @param boundary - Asked for where one is needed: there are several such calls in each turn, and few that wait or fail.
+ * @param boundary - Called only when needed: each turn makes several such calls, and few of them wait or fail.
  */
 export function crossBriefly<Result>(
   watch: CallWatch,
@@ -121,35 +142,35 @@ export function crossBriefly<Result>(
   let result: Result | Promise<Result>;
   try {
     result = work();
-    // What came back may be such that even this question throws.
+    // A getter named `then` may throw.
     if (!isAwaitable(result)) return result;
   } catch (error) {
     throw nameThrown(watch.ownsStop, boundary(), error);
   }
   const promised = Promise.resolve(result);
-  // Where the episode has been given up, nobody waits for it, and Node would end the process if it failed.
+  // After an abort the promise is not awaited, and an unhandled rejection would end the process.
   promised.catch(() => {});
   return crossBoundary(watch, boundary(), async () => await promised);
 }
 
-/** Whether there is something to wait for: a promise of whatever kind, such as a query of a database's library. */
+/** True for promises and other thenables, such as a query of a database library. */
 function isAwaitable<Result>(result: Result | Promise<Result>): result is Promise<Result> {
   return typeof (result as { readonly then?: unknown } | null | undefined)?.then === "function";
 }
 
 /**
- * What is thrown beyond a boundary, under the name of the party that answers for it; our own bugs as they are.
- * What stops the playback of another episode, such as a call that two worlds share, is the party's as well.
+ * Attributes an error to the responsible party. Bugs of this package stay as they are. The end of another episode's
+ * playback, for example in a call that two worlds share, counts as the party's error.
  */
 export function attribute(
   error: unknown,
-  { party, what, passes = whoseFailures[party] }: Pick<Boundary, "party" | "what" | "passes">,
+  { party, what, passes = passedFailures[party] }: Pick<Boundary, "party" | "what" | "passes">,
 ): RolloutError | InvariantError {
   if (isOwnBug(error)) return error;
   const isSound = isSoundFailure(error);
   if (isSound && passes.includes(error.party)) return error;
   const message = `Cannot ${what}: ${describeError(error)}`;
-  // What another sampled for it is none of the policy's.
+  // `discarded` is left out: other samplings are not the policy's.
   const retryable = isSound && error.retryable;
   return new RolloutError(`${party}/exception`, message, { cause: error, retryable });
 }

@@ -2,12 +2,12 @@ import type { AttemptStatus } from "../parser/tool-call-parser.ts";
 import type { Segment } from "../trajectory/trajectory-recorder.ts";
 import type { EpisodeCounts, TurnRecord } from "./episode.ts";
 
-/** The sums over an episode's turns and segments. */
+/** Adds up an episode's turns and segments. */
 export function countEpisode(
   turns: readonly TurnRecord[],
   segments: readonly Segment[],
   formatErrorCount: number,
-  /** The first turn whose ids are the episode's own: those before it belong to what it forked from. */
+  /** The index of the episode's first own turn. The ids of a fork's earlier turns belong to the original. */
   firstTurn = 0,
 ): EpisodeCounts {
   const attemptCounts: Partial<Record<AttemptStatus, number>> = {};
@@ -41,7 +41,7 @@ export function countEpisode(
   };
 }
 
-/** The tool calls that the world performed in the turns. */
+/** Counts the tool calls that the world performed. */
 export function countToolCalls(turns: readonly TurnRecord[]): number {
   let count = 0;
   for (const { steps } of turns) {

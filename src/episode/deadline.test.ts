@@ -15,7 +15,7 @@ function clocks(): { readonly hand: ManualClock; readonly clock: Clock } {
   return { hand, clock: createClock(hand) };
 }
 
-/** Answers one turn, then samples without an end until it is told to hand over what it has. */
+/** Answers one turn, then samples until it is cut short. */
 function slowEngine(sampled: string, isStopped = false): Engine {
   const first = preparedEngine([says(switchCall)]);
   let turn = 0;
@@ -75,7 +75,7 @@ describe("the episode's deadline", () => {
     ]);
   });
 
-  test("may be listened to by an engine once a turn that never lets go", async () => {
+  test("accepts an engine that adds a listener each turn and never removes it", async () => {
     const told: Error[] = [];
     const onWarning = (warning: Error): void => void told.push(warning);
     process.on("warning", onWarning);
@@ -94,7 +94,7 @@ describe("the episode's deadline", () => {
     expect(told).toEqual([]);
   });
 
-  test("finds a turn that is cut short behind its stop id at its end, and acts on it", async () => {
+  test("treats a turn that is cut short after its stop id as complete, and performs it", async () => {
     const { hand, clock } = clocks();
     const playing = play([], {
       engine: slowEngine("Goodbye!", true),
@@ -108,7 +108,7 @@ describe("the episode's deadline", () => {
     expect(episode).toMatchObject({ outcome: "completed", stopReason: "user-left", reward: 1 });
   });
 
-  test("blames an engine that has nothing to show", async () => {
+  test("blames an engine that returns no ids", async () => {
     for (const engine of [slowEngine(""), preparedEngine([says(switchCall), "hang"])]) {
       const { hand, clock } = clocks();
       const limits = { episodeTimeoutMs: 5000, graceTimeoutMs: 5000 };
@@ -129,7 +129,7 @@ describe("the episode's deadline", () => {
     }
   });
 
-  test("blames no engine that was asked shortly before, and hands over nothing when it is told to", async () => {
+  test("does not blame an engine that was called shortly before and returns no ids", async () => {
     const { hand, clock } = clocks();
     const limits = { episodeTimeoutMs: 5000, graceTimeoutMs: 5001 };
     const playing = play([], { engine: slowEngine(""), clock, limits });
@@ -200,7 +200,7 @@ describe("the episode's deadline", () => {
     expect(episode).toMatchObject({ outcome: "failed", failure: { code } });
   });
 
-  /** Answers one turn, and the next in its own time: nobody can tell its server that it is over. */
+  /** Answers one turn, and the next in its own time. Its server cannot stop early. */
   function unstoppableEngine(
     clock: Clock,
     { reply, afterMs }: { readonly reply: Partial<Generation>; readonly afterMs: number },
@@ -220,7 +220,7 @@ describe("the episode's deadline", () => {
 
   const ownTime = { episodeTimeoutMs: 5000, graceTimeoutMs: 1000, engineTimeoutMs: 60_000 };
 
-  test("keeps the whole turn of an engine that cannot be told, however late within its own limit", async () => {
+  test("keeps the complete turn of an engine that cannot stop early, up to its own time limit", async () => {
     const { hand, clock } = clocks();
     const engine = unstoppableEngine(clock, { reply: says(switchCall), afterMs: 59_999 });
     const playing = play([], { engine, clock, limits: ownTime });
@@ -236,7 +236,7 @@ describe("the episode's deadline", () => {
     expect(episode.counts.sampledTokenCount).toBe(2 * characterIds(switchCall).length);
   });
 
-  test("counts no time for which the policy is held against an engine that cannot be told", async () => {
+  test("does not count pauses of the policy for an engine that cannot stop early", async () => {
     const { hand, clock } = clocks();
     const inner = unstoppableEngine(clock, { reply: says("Goodbye!"), afterMs: 100_000 });
     let hold: ((isHeld: boolean) => void) | undefined;
@@ -258,7 +258,7 @@ describe("the episode's deadline", () => {
     expect(episode).toMatchObject({ outcome: "completed", stopReason: "user-left" });
   });
 
-  test("blames an engine that cannot be told where its own limit is over", async () => {
+  test("blames an engine that cannot stop early when its own time limit is over", async () => {
     const { hand, clock } = clocks();
     const engine = unstoppableEngine(clock, { reply: says(switchCall), afterMs: 60_001 });
     const playing = play([], { engine, clock, limits: ownTime });
@@ -272,7 +272,7 @@ describe("the episode's deadline", () => {
     });
   });
 
-  test("blames nobody where an update of the policy gives up what such an engine still sampled", async () => {
+  test("blames no party if a weight update cancels the sampling of such an engine", async () => {
     const { hand, clock } = clocks();
     const nothing = { outputIds: [], finish: { type: "length" }, pieces: [] } as const;
     const inner = unstoppableEngine(clock, { reply: nothing, afterMs: 8000 });
@@ -294,7 +294,7 @@ describe("the episode's deadline", () => {
     expect(troubles).toEqual([]);
   });
 
-  test("blames an engine that could not be told, and then fails to answer", async () => {
+  test("blames an engine that cannot stop early and then fails", async () => {
     const { hand, clock } = clocks();
     const engine = unstoppableEngine(clock, {
       reply: { outputIds: [], finish: { type: "length" }, pieces: [] },
@@ -304,7 +304,7 @@ describe("the episode's deadline", () => {
     await hand.untilSleeping(8000);
     await hand.advance(8000);
     const { episode } = await playing;
-    // A request that broke is told as nothing sampled: not to be told excuses waiting, and no more.
+    // A broken request has an empty reply. Being unable to stop early excuses only the wait.
     expect(episode.failure).toEqual({
       party: "engine",
       code: "engine/timeout",
@@ -327,7 +327,7 @@ describe("the episode's deadline", () => {
     });
   });
 
-  test("lets a tool finish within its own limit, records the turn, and asks for no other", async () => {
+  test("lets a tool finish within its own time limit, records the turn, and samples no other", async () => {
     const { hand, clock } = clocks();
     const environment = lamp();
     const slow = {
@@ -363,7 +363,7 @@ describe("the episode's deadline", () => {
     ]);
   });
 
-  test("lets no engine stop the time of others by never saying that it goes on", async () => {
+  test("an engine that never ends its pause does not stop the time of other calls", async () => {
     const { hand, clock } = clocks();
     const { promise: asked, resolve } = createDeferred();
     const inner = preparedEngine([says(switchCall)]);
@@ -377,7 +377,7 @@ describe("the episode's deadline", () => {
       },
     };
     const environment = lamp(() => {
-      // Nor by saying so when nobody asks it.
+      // The same for a report outside of a call.
       for (const tell of told) tell(true);
       resolve();
       return new Promise<never>(() => {}) as never;
@@ -388,7 +388,7 @@ describe("the episode's deadline", () => {
     expect((await playing).episode.failure).toMatchObject({ code: "environment/timeout" });
   });
 
-  test("leaves a tool that never answers to its own limit, with its turn recorded", async () => {
+  test("ends a tool that never answers at its own time limit, and records the turn", async () => {
     const { hand, clock } = clocks();
     const { promise: asked, resolve } = createDeferred();
     const environment = lamp(() => {

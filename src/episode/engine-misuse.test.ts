@@ -50,7 +50,7 @@ function judged(ask: () => Promise<unknown>): Environment {
   };
 }
 
-describe("an engine of ours that somebody else calls as nobody can", () => {
+describe("an engine of this package that other code calls with an invalid request", () => {
   test.each<[what: string, ask: () => Promise<unknown>, message: string]>([
     [
       "a judge is asked for no token at all",
@@ -79,7 +79,7 @@ describe("an engine of ours that somebody else calls as nobody can", () => {
     });
   });
 
-  test("is the failure of an engine of one's own around it", async () => {
+  test("is the failure of a custom engine around it", async () => {
     const inner = createSglangEngine({ url });
     const engine: Engine = {
       ...inner,
@@ -95,7 +95,7 @@ describe("an engine of ours that somebody else calls as nobody can", () => {
     });
   });
 
-  test("is the failure of an agent that plays by itself", async () => {
+  test("is the failure of a custom player", async () => {
     const setup: EpisodeSetup = {
       environment: lamp(),
       engine: createSglangEngine({ url }),
@@ -132,7 +132,7 @@ describe("an engine of ours that somebody else calls as nobody can", () => {
   });
 });
 
-describe("a reply that says something else when it is asked the nth time what it is", () => {
+describe("a reply with getters that return other values on a later read", () => {
   function fickleEngine(nth: number, then: () => unknown): Engine {
     const engine = preparedEngine(goodTurns);
     return {
@@ -152,7 +152,7 @@ describe("a reply that says something else when it is asked the nth time what it
     throw new Error("not today");
   }
 
-  test("fails the episode alone, the first time, and is waited for within the engine's limit", async () => {
+  test("fails only the episode, and within the engine's time limit", async () => {
     const { episode: thrown } = await play([], { engine: fickleEngine(1, fail) });
     expect(thrown.failure).toMatchObject({ party: "engine", code: "engine/exception" });
     const engine = fickleEngine(1, () => () => {});
@@ -169,7 +169,7 @@ describe("a reply that says something else when it is asked the nth time what it
   });
 });
 
-test("a turn that an episode of ours asks for so is our bug, whatever the engine", async () => {
+test("an invalid request by an episode is a bug of this package, with any engine", async () => {
   const sound = { recorder: new TrajectoryRecorder() } as Play;
   const asked = askEngine(sound, { ...request, maxNewTokens: 0 });
   await expect(asked).rejects.toSatisfy(isOwnBug);

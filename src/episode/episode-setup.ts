@@ -12,35 +12,35 @@ import type { Episode, TurnRecord } from "./episode.ts";
 import type { ForkPlace } from "../trajectory/sample.ts";
 import type { EpisodeLimits } from "./limits.ts";
 
-/** Which attempt at which task. */
+/** An attempt at a task. */
 export interface EpisodeAssignment {
   readonly task: Task;
-  /** Unique within the run, such as `tau-retail/test/7#3`. */
+  /** Unique id of the attempt in the run, such as `tau-retail/test/7#3`. */
   readonly rolloutId: string;
-  /** Shared by the attempts that are compared with each other. */
+  /** Id of the group of attempts that are compared with each other. */
   readonly groupId: string;
-  /** 0-based place of the group within the run. */
+  /** 0-based index of the group in the run. */
   readonly groupIndex?: number;
-  /** 0-based place within the group. */
+  /** 0-based index in the group. */
   readonly sampleIndex: number;
-  /** Where a fork parted from another rollout; absent for what is no fork. */
+  /** The place at which the attempt was forked from another. Absent if it is not a fork. */
   readonly forkedFrom?: ForkPlace;
-  /** Seeds the user and, where sampling asks for it, the engine. */
+  /** Seed of the user, and of the engine if sampling is seeded. */
   readonly seed: number;
-  /** Seeds the engine in the place of `seed`: a fork has the user of what it parts from. */
+  /** Seed of the engine instead of `seed`: a fork has the original's user and samples of its own. */
   readonly samplingSeed?: number;
-  /** 1 for the first play, 2 for the play after a failure, and so on. Default 1. */
+  /** 1 for the first play of the attempt, 2 for the play after a failure, and so on. Default 1. */
   readonly attempt?: number;
-  /** 1 where this play of the attempt is the first, 2 where it goes on after an interruption. Default 1. */
+  /** 1 for the first start of the play, 2 for its continuation after an interruption, and so on. Default 1. */
   readonly start?: number;
 }
 
 /**
- * Plays one attempt to its end, in the way of `playEpisode()`. It is waited for as long as the limits allow (see
- * `longestPlayMs()`), and, once `interrupt` is aborted, for as long as it takes to leave; `signal` is aborted then.
+ * Plays one attempt, as `playEpisode()` does. The time limit is `longestPlayMs()`. After `interrupt` aborts, the player
+ * has the time of `leaveMs()`. `signal` aborts when a limit ends.
  *
- * @throws the reason of `signal` where that is aborted; where `interrupt` is, the episode is `aborted`, or it throws
- *   that reason where it has nothing to hand over.
+ * @throws the reason of `signal` if it aborts. After an interruption, returns an `aborted` episode, or throws the
+ *   reason of `interrupt` if there is none.
  */
 export type PlayAttempt = (
   assignment: EpisodeAssignment,
@@ -48,12 +48,12 @@ export type PlayAttempt = (
   options: {
     readonly signal: AbortSignal;
     readonly interrupt?: AbortSignal;
-    /** Takes secrets out of what comes in, before the agent sees it. */
+    /** Removes secrets from inputs before the agent sees them. */
     readonly redactor?: Pick<Redactor, "thrown" | "without">;
   },
 ) => Promise<Episode>;
 
-/** Who plays, and how. One value serves any number of episodes at once. */
+/** The parties and settings of episodes. One setup serves any number of concurrent episodes. */
 export interface EpisodeSetup {
   readonly environment: Environment;
   readonly user: User;
@@ -63,31 +63,30 @@ export interface EpisodeSetup {
   readonly sampling: SamplingParameters;
   readonly limits: EpisodeLimits;
   /**
-   * Plays attempts in the place of `playEpisode()`: for agents that keep their conversations themselves.
-   * Nothing of such an attempt is recorded: one that is stopped begins anew, and none is played again.
-   * What it returns is held to all that `verify` asks of an episode and its rows, each for itself and together;
-   * one that breaks a rule fails the attempt (`agent/exception`).
+   * A custom player instead of `playEpisode()`, for agents that keep their conversations themselves. Such attempts are
+   * not recorded: they restart from the beginning after a stop, and cannot be replayed. An episode is checked as
+   * `verify` does. If it breaks a rule, the attempt fails (`agent/exception`).
    */
   readonly play?: PlayAttempt;
   /**
-   * Milliseconds since the epoch. Where it is `Date.now` itself, an episode's time goes on steadily by `clock`
-   * from its beginning, however the machine's is set meanwhile.
+   * Returns milliseconds since the epoch. If it is `Date.now` itself, an episode's time advances with `clock` from its
+   * start, so changes of the system time do not affect it.
    */
   readonly now: () => number;
   /**
-   * What chat templates that print the date take for today. In a run with a folder it is the moment at which
-   * that began (`promptTime` of its `run.json`), unless one was chosen for the renderer. Default: the renderer's own.
+   * The date that chat templates print. In a run with a folder: the start of the run (`promptTime` in `run.json`),
+   * unless the renderer has another one. Default: the renderer's.
    */
   readonly promptTime?: Date;
-  /** In which deadlines are kept. Default: the machine's. */
+  /** The clock of time limits. Default: the system clock. */
   readonly clock?: Clock;
-  /** Told of each turn as it ends; for progress. */
+  /** Called with each turn when it ends, for progress. */
   readonly onTurn?: (turn: TurnRecord) => void;
   /**
-   * Told of each failure as it is met, with what was thrown among its causes, also of those that do not
-   * end the episode (a world that cannot be disposed of); for logs.
+   * Called with each failure when it occurs, for logs. The failure's causes contain the original error. Includes
+   * failures that do not end the episode, such as a world that cannot be disposed of.
    */
   readonly onTrouble?: (trouble: RolloutError) => void;
-  /** Told what the episode does, for traces. */
+  /** Receives traces of episodes. */
   readonly tracer?: EpisodeTracer;
 }

@@ -2,38 +2,31 @@ import type { Task } from "../task.ts";
 import type { Episode } from "./episode.ts";
 
 /**
- * Told when episodes begin, for traces; gives nothing for an episode that nobody traces. Whatever is thrown here
- * or by a trace costs an episode nothing: the first of it is told as a trouble (`internal/tracer`).
+ * Receives traces of episodes. Errors thrown here or by a trace do not affect the episode: the first one is reported as
+ * a trouble (`internal/tracer`).
  */
 export interface EpisodeTracer {
+  /** Starts the trace of an episode. Returns `undefined` for an episode that is not traced. */
   readonly begin: (assignment: {
     readonly rolloutId: string;
     readonly task: Task;
   }) => EpisodeTrace | undefined;
 }
 
-/** Told what an episode does. */
+/** The trace of one episode. */
 export interface EpisodeTrace {
   /**
-   * A call to the environment or the user is made: `begin`, `step say`, `step TOOL` or `score`.
+   * Called when a call to the environment or the user starts: `begin`, `step say`, `step TOOL` or `score`.
    *
-   * @returns what is told that it has ended, with what was thrown where something was.
+   * @returns a function that is called when the call ends, with the thrown error if it failed.
    */
   readonly call: (name: string) => (error?: unknown) => void;
-  /** It has ended; without an episode where it was stopped. */
+  /** Called when the episode ends. `episode` is `undefined` if the episode was stopped. */
   readonly end: (episode: Episode | undefined) => void;
 }
 
-/** Makes a call under the eyes of the trace, where there is one. */
-export function traced<Result>(
-  trace: EpisodeTrace | undefined,
-  name: string,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  return trace === undefined ? work() : tracedBy(trace, name, work);
-}
-
-async function tracedBy<Result>(
+/** Makes a call and reports it to the trace. */
+export async function traced<Result>(
   trace: EpisodeTrace,
   name: string,
   work: () => Promise<Result>,

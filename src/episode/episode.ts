@@ -7,102 +7,105 @@ import type { RolloutEnd, RolloutIdentity } from "../trajectory/sample.ts";
 import type { Segment } from "../trajectory/trajectory-recorder.ts";
 import type { UserSpending, UserUsage } from "../user/user.ts";
 
-/** One tool call or reply that a turn caused. JSON-able. */
+/** A tool call or a user reply that a turn caused. JSON-able. */
 export interface TurnStep {
   /** The tool's name, or `user`. */
   readonly source: string;
   readonly callId: string;
-  /** The arguments that the tool was called with, as JSON; absent for words, refusals and in format 1. */
+  /** The call's arguments as JSON. Absent for words and refusals. */
   readonly arguments?: string;
   readonly observation: string;
   /**
-   * `acted`: the environment performed it; `refused`: it never reached the environment, and the
-   * policy was told so; `ignored`: nor was the policy told, and `observation` is empty.
+   * `acted`: the environment performed it. `refused`: the environment did not get it, and the policy got an error.
+   * `ignored`: neither got it, and `observation` is empty.
    */
   readonly result: "acted" | "refused" | "ignored";
   readonly isError?: boolean;
-  /** The call was malformed; what was mended of it was performed. */
+  /** Present if the call was malformed, repaired and performed. */
   readonly repaired?: true;
 }
 
 /** One attempt to call a tool. JSON-able. */
 export interface AttemptRecord extends AttemptPlace {
-  /** Place among the ids that the turn sampled, end exclusive. */
+  /** Range in the turn's sampled ids. The end is exclusive. */
   readonly tokenSpan: readonly [start: number, end: number];
 }
 
-/** What there is to say about a turn's form. JSON-able. */
+/** Facts about the form of a turn. JSON-able. */
 export interface FormatFacts {
-  /** Every call is in order, no markup leaks, and the reasoning is written as it should be. */
+  /** True if all calls are well formed, no markup leaks, and the reasoning is well formed. */
   readonly formatOk: boolean;
-  /** The first attempt that was meant as a call and is none; absent where there is none. */
+  /** The first malformed call, if any. */
   readonly firstError?: Pick<AttemptRecord, "status" | "span" | "tokenSpan">;
-  /** Markup of calls or reasoning is left in what others are shown of the turn. */
+  /** True if markup of calls or reasoning is left in the turn's visible text. */
   readonly leakedMarkup: boolean;
-  /** The reasoning is opened or closed too often, or not closed in a turn that was not cut off. */
+  /** True if reasoning is opened or closed too often, or not closed in a complete turn. */
   readonly thinkingMalformed: boolean;
 }
 
-/** One policy call and what it caused. JSON-able. */
+/** One turn of the policy, with its results. JSON-able. */
 export interface TurnRecord {
   readonly turnIndex: number;
-  /** The sampled text, control tokens spelled out, without the closing stop token. */
+  /** The sampled text with its control tokens, without the closing stop token. */
   readonly text: string;
-  /** The reasoning that was cut off before the text was read. */
+  /** The reasoning, if any. It is not part of the parsed text. */
   readonly reasoning?: string;
   readonly finish: "stop" | "length";
   readonly sampledTokenCount: number;
   readonly promptTokenCount: number;
   readonly cachedTokenCount?: number;
   readonly attemptCounts: Readonly<Partial<Record<AttemptStatus, number>>>;
-  /**
-   * Every attempt to call a tool, in the order of the text; spans count from its start. Absent where
-   * there is none.
-   */
+  /** All attempts to call a tool, in the order of the text, if any. Spans count from the start of `text`. */
   readonly attempts?: readonly AttemptRecord[];
-  /** Absent for agents whose turns have no markup. */
+  /** Absent if the agent's turns have no markup. */
   readonly format?: FormatFacts;
   readonly steps: readonly TurnStep[];
-  /** Samplings that no sample carries; absent in the ordinary case. */
+  /** Sampled ids that no row contains, if any. */
   readonly discarded?: readonly DiscardedSampling[];
-  /** How often the engine interrupted and resumed the turn; absent where it did not. */
+  /** Number of interruptions by the engine. Absent instead of 0. */
   readonly interruptionCount?: number;
-  /** How the engine brought it: one piece, unless it was interrupted. Absent in rows of format 1. */
+  /** The pieces of the reply: one, unless the turn was interrupted. */
   readonly pieces?: readonly GenerationPiece[];
-  /** What the policy call took, with its waits and repetitions, milliseconds. */
+  /** Duration of the policy call with waits and retries, in milliseconds. */
   readonly engineMs: number;
-  /** Of it, what the requests waited in the engine until it took them up; absent where it does not say. */
+  /**
+   * Part of `engineMs` that requests waited in the engine's queue, in milliseconds. Absent if the engine does not
+   * report it.
+   */
   readonly queueMs?: number;
   /**
-   * From the end of sampling until the first call or words were on their way, milliseconds: reading the
-   * turn. Absent where nothing was performed, and in rows of format 1.
+   * Time from the end of sampling to the first action, in milliseconds: parsing the turn. Absent if the turn had no
+   * action.
    */
   readonly parseMs?: number;
-  /** What the user's replies took, milliseconds. Absent in rows of format 1. */
+  /** Duration of the user's replies, in milliseconds. */
   readonly userMs?: number;
-  /** What the tools took, milliseconds; in rows of format 1 all that came after sampling. */
+  /** Duration of the tool calls, in milliseconds. */
   readonly environmentMs: number;
 }
 
-/** Sums over an episode. JSON-able. */
+/** Totals of an episode. JSON-able. */
 export interface EpisodeCounts {
   readonly turnCount: number;
   readonly sampledTokenCount: number;
-  /** Ids over all segments. */
+  /** Number of ids in all segments. */
   readonly tokenCount: number;
-  /** Calls that the environment performed; those of a tool named `user` look like words to them, and do not count. */
+  /**
+   * Number of calls that the environment performed. Calls of a tool named `user` are not counted, because they look
+   * like words to the user.
+   */
   readonly toolCallCount: number;
   readonly formatErrorCount: number;
   readonly attemptCounts: Readonly<Partial<Record<AttemptStatus, number>>>;
-  /** Malformed calls that were mended and performed; absent where there are none. */
+  /** Number of malformed calls that were repaired and performed. Absent instead of 0. */
   readonly repairedCallCount?: number;
-  /** Turns in which markup leaked; absent where there are none. */
+  /** Number of turns with leaked markup. Absent instead of 0. */
   readonly leakedMarkupCount?: number;
-  /** Turns with malformed reasoning; absent where there are none. */
+  /** Number of turns with malformed reasoning. Absent instead of 0. */
   readonly malformedThinkingCount?: number;
 }
 
-/** What of an episode's sums is another's as well, of which it is a fork. JSON-able. */
+/** The part of a fork's totals that belongs to the original. JSON-able. */
 export interface SharedCounts {
   readonly turnCount: number;
   readonly toolCallCount: number;
@@ -111,72 +114,72 @@ export interface SharedCounts {
 }
 
 /**
- * A sampled turn of an agent that keeps its conversations itself, and what it continued. Such an agent
- * may go on from any earlier turn, so that its turns are a tree. JSON-able.
+ * A sampled turn of an agent that keeps its conversations itself. Such an agent may continue from any earlier turn, so
+ * its turns form a tree. JSON-able.
  */
 export interface TreeTurn {
-  /** Place in `tree` of the turn that it continues, before its own; absent where it continues none. */
+  /** Index in `tree` of the turn that this turn continues. Absent if it starts a conversation. */
   readonly parent?: number;
-  /** Why it continues none (see `docs/gateway.md`); present exactly where `parent` is absent. */
+  /** The reason why the turn starts a conversation (see `docs/gateway.md`). Present only if `parent` is absent. */
   readonly cause?: string;
-  /** Its place in `turns`; absent where no row trains it. */
+  /** Index in `turns`. Absent if no row trains the turn. */
   readonly turnIndex?: number;
-  /** All ids that it was sampled behind. */
+  /** Number of prompt ids. */
   readonly promptTokenCount: number;
   readonly sampledTokenCount: number;
   /** Hash of the sampled ids (see `hashIds()`). */
   readonly outputHash: string;
-  /** The last sampled id, where the turns that continue this one were sampled without it. */
+  /** The last sampled id, if the turns that continue this one do not contain it. */
   readonly droppedStopId?: number;
-  /** Whether the agent had it whole, as far as anybody knows. */
+  /** True if the agent received the complete turn, as far as the gateway knows. */
   readonly isDelivered: boolean;
-  /** The model's name as the agent spelled it. */
+  /** The model name in the agent's request. */
   readonly model: string;
-  /** What the engine held the turn to, such as `json-schema`: it was not sampled freely. */
+  /** The constraint of the sampling, such as `json-schema`. */
   readonly constraint?: string;
-  /** What was noticed as its place was found; absent where there was nothing. */
+  /** Remarks on the turn's place in the tree, if any. */
   readonly notes?: readonly string[];
-  /** Names that the agent gave the conversation, never an identity; absent where it gave none. */
+  /** Names that the agent gave the conversation, if any. They are not identities. */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** One attempt at a task, finished: the whole story, as `episodes.jsonl` holds it. JSON-able. */
+/** The complete record of a finished attempt. `episodes.jsonl` has it without `segments`. JSON-able. */
 export interface Episode extends RolloutIdentity, RolloutEnd {
   /** Version of this format. */
   readonly format: 1;
   readonly environment: string;
   readonly split: string;
   readonly taskIndex: number;
-  /** 0-based place of the group within the run; absent if the program that played the episode counts no groups. */
+  /** 0-based index of the group in the run. Absent if the episode was played without groups. */
   readonly groupIndex?: number;
-  /** 0-based place within the group. */
+  /** 0-based index in the group. */
   readonly sampleIndex: number;
   readonly seed: number;
-  /** The number of this play of the attempt, from 1. A play that failed is followed by another. */
+  /** Number of the play, from 1. Another play follows a failed one. */
   readonly attempt: number;
-  /** How the reward came about, in the environment's words; absent where nothing scored. */
+  /** Details of the reward, from the environment. Absent if the episode was not scored. */
   readonly rewardDetails?: Readonly<Record<string, unknown>>;
   /**
-   * What went wrong and cost it nothing, such as a world that could not be disposed of; absent where nothing
-   * did, and in episodes that no run played.
+   * Failures that did not affect the episode, such as a world that could not be disposed of, if any. Always absent in
+   * episodes that were played outside of a run.
    */
   readonly troubles?: readonly Failure[];
   readonly counts: EpisodeCounts;
   readonly userUsage: UserUsage;
   /**
-   * What of `counts` and `userUsage` comes before the turn with which it parted from another, whose own it is:
-   * a run's sums leave it out. Absent if the episode is no fork.
+   * The part of `counts` and `userUsage` from the turns before a fork. It belongs to the original, and a run's totals
+   * leave it out. Absent if the episode is not a fork.
    */
   readonly shared?: SharedCounts;
   /** Milliseconds since the epoch. */
   readonly startedAtMs: number;
   readonly durationMs: number;
   readonly messages: readonly Message[];
-  /** Row by row, where there are several. */
+  /** In the order of the rows. */
   readonly turns: readonly TurnRecord[];
-  /** How the turns hang together, where an agent keeps its conversations itself, in order of time. */
+  /** The tree of turns in order of time, for agents that keep their conversations themselves. */
   readonly tree?: readonly TreeTurn[];
-  /** The ids; written to `samples.jsonl` rather than to `episodes.jsonl`. */
+  /** The ids. They are written to `samples.jsonl`, not to `episodes.jsonl`. */
   readonly segments: readonly Segment[];
 }
 

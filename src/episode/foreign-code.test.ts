@@ -99,7 +99,7 @@ const notPlain = {
   },
 };
 
-/** What goes wrong in code that is not ours, and whom the episode blames for it. */
+/** Errors of foreign code, and the parties that the episode blames for them. */
 const faults: readonly {
   readonly name: string;
   readonly environment?: Environment;
@@ -836,7 +836,7 @@ describe("code that is not ours", () => {
     expect(troubles.at(-1)).toMatchObject({ code });
   });
 
-  test("is shown with the stack of what it threw", async () => {
+  test("is reported with the stack of its error", async () => {
     const environment = lampWith({ score: () => fail("no rubric") });
     const { troubles } = await play(goodTurns, { environment });
     expect(describeStack(troubles[0])).toMatch(
@@ -897,7 +897,7 @@ describe("code that is not ours", () => {
   );
 
   test.each([0, 1, 2, 3, 4, 5, 6, 7])(
-    "fails alone where a world's part cannot be read for the %ith time",
+    "fails alone if reading a member of the world throws the %ith time",
     async (readCount) => {
       let left = readCount;
       let openCount = 0;
@@ -912,12 +912,12 @@ describe("code that is not ours", () => {
       const { episode } = await play(goodTurns, { environment });
       if (episode.failure === undefined) expect(left).toBeGreaterThanOrEqual(0);
       else expect(episode.failure.code).toBe("environment/exception");
-      // One that cannot be told from none is nobody's to dispose of.
+      // A value that cannot be read is not disposed of.
       if (readCount > 2) expect(openCount).toBe(0);
     },
   );
 
-  test("adds no tool to other episodes by adding one to its own", async () => {
+  test("cannot add a tool to other episodes", async () => {
     const environment = lamp();
     const [tool] = environment.tools;
     const agent: Agent = {
@@ -931,7 +931,7 @@ describe("code that is not ours", () => {
     expect(environment.tools.map(({ name }) => name)).toEqual(["switch"]);
   });
 
-  test("keeps what an agent made of each turn, though it hands out the same objects for all", async () => {
+  test("keeps each reading of an agent that returns the same objects each time", async () => {
     const message: Record<string, unknown> = {};
     const attemptCounts: Record<string, number> = {};
     const intents: Reading["intents"][number][] = [];
@@ -972,7 +972,7 @@ describe("code that is not ours", () => {
     expect(JSON.stringify(episode)).toBe(JSON.stringify(expected));
   });
 
-  test("performs the calls that an agent read, whatever it makes of their arguments meanwhile", async () => {
+  test("performs the parsed calls even if the agent changes their arguments meanwhile", async () => {
     const given = new Map<string, PyValue>();
     const agent: Agent = {
       ...qwenAgent,
@@ -998,7 +998,7 @@ describe("code that is not ours", () => {
     expect(turn!.steps.map((step) => step.arguments)).toEqual(['{"level": 3}', '{"level": 3}']);
   });
 
-  test("does not show the policy less of a message than its agent gave", async () => {
+  test("shows the policy the complete message of the agent", async () => {
     class Told {
       readonly content: string;
       constructor(content: string) {
@@ -1022,7 +1022,7 @@ describe("code that is not ours", () => {
     });
   });
 
-  test("keeps a score's details when their world is cleared away, and what a user cost", async () => {
+  test("keeps score details and user usage after the world is disposed of", async () => {
     const details = { seen: ["on"] };
     const usage = { callCount: 1, inputTokenCount: 2, outputTokenCount: 3 };
     const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
@@ -1085,7 +1085,7 @@ describe("code that is not ours", () => {
     expect((await opening).episode.failure?.code).toBe("environment/timeout");
   });
 
-  test("that opens a world too late has it disposed of", async () => {
+  test("that opens a world too late: the world is disposed of", async () => {
     const hand = manualClock();
     let disposals = 0;
     let arrive!: (world: unknown) => void;
@@ -1139,7 +1139,7 @@ describe("code that is not ours", () => {
     expect(troubles.map(({ code }) => code)).toEqual(["user/exception"]);
   });
 
-  test("that says by getters of a class what the user cost is understood", async () => {
+  test("may report usage by getters of a class", async () => {
     class Bill {
       readonly outputTokenCount = 3;
       get callCount(): number {
@@ -1193,7 +1193,7 @@ describe("code that is not ours", () => {
     },
   );
 
-  /** A query of a database's library: whoever awaits it gets an answer, though it is no promise. */
+  /** A query of a database library: a thenable that is not a promise. */
   const query = (then: (resolve: (value: never) => void, reject: (why: Error) => void) => void) =>
     // eslint-disable-next-line unicorn/no-thenable
     ({ then }) as never;
@@ -1217,7 +1217,7 @@ describe("code that is not ours", () => {
     }
   });
 
-  test("may have an agent wait for what it needs, though it need not", async () => {
+  test("may have an agent with async methods", async () => {
     const { episode } = await play(goodTurns, {
       agent: {
         ...qwenAgent,
@@ -1338,7 +1338,7 @@ describe("code that is not ours", () => {
     expect(episode.failure).toEqual({ party: code.split("/")[0], code, message });
   });
 
-  test("cannot hang an episode by never saying what the user cost", async () => {
+  test("cannot hang an episode by never reporting usage", async () => {
     const hand = manualClock();
     const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
     const { promise: asked, resolve } = createDeferred();
@@ -1364,7 +1364,7 @@ describe("code that is not ours", () => {
   });
 });
 
-test("a world's own tools and policy text stand in the place of the environment's", async () => {
+test("a world's own tools and policy text replace the environment's", async () => {
   const dim = toolsFromOpenAi(
     toPyValue([{ type: "function", function: { name: "dim", parameters: { type: "object" } } }]),
     "tools",
@@ -1392,7 +1392,7 @@ describe("a tool that the chat template does not show", () => {
       "tools",
     );
 
-  test("fails the episodes alone whose tasks have it, where it is no tool of all", async () => {
+  test("fails only the episodes of tasks that have it, if other tasks do not", async () => {
     const environment = lampWith({ tools: named("dim") });
     const { episode } = await play(goodTurns, { environment, renderer: hiding("dim") });
     expect(episode).toMatchObject({
@@ -1407,13 +1407,13 @@ describe("a tool that the chat template does not show", () => {
     expect(episode.reward).toBeUndefined();
   });
 
-  test("ends the run where all tasks have it, which nobody could be asked with", async () => {
+  test("ends the run if all tasks have it", async () => {
     await expect(play(goodTurns, { renderer: hiding("switch") })).rejects.toThrow(
       /^Cannot show the tool switch\.$/,
     );
   });
 
-  test("is the agent's where nobody else gave it", async () => {
+  test("is the agent's failure if the agent added it", async () => {
     const agent: Agent = {
       ...qwenAgent,
       open: (start) => ({ ...qwenAgent.open(start), tools: named("think") }),

@@ -15,7 +15,7 @@ import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import type { EpisodeSetup } from "./episode-setup.ts";
 import type { Inputs } from "./inputs/input.ts";
-import { RecordingEnd } from "./inputs/input-player.ts";
+import { RecordingEnd } from "./inputs/playback-stop.ts";
 import {
   lamp,
   lampTask,
@@ -27,7 +27,7 @@ import {
 import { defaultLimits, type EpisodeLimits } from "./limits.ts";
 import { playEpisode, type PlayEpisodeOptions } from "./play-episode.ts";
 
-/** Plays an episode about the lamp, of one turn where nothing else is said. */
+/** Plays an episode with the lamp. Default: one turn. */
 async function play(
   { limits, ...own }: Partial<Omit<EpisodeSetup, "limits">> & { limits?: Partial<EpisodeLimits> },
   options: Partial<PlayEpisodeOptions> = {},
@@ -96,7 +96,7 @@ function joined(...parts: readonly Inputs[]): Inputs {
   };
 }
 
-test("a turn that goes on after an interruption is sampled with another seed", async () => {
+test("a turn that continues after an interruption is sampled with another seed", async () => {
   const first = interruptedEngine(cut("Let me"));
   const sampling = { seed: 5, temperature: 0.7 };
   const { recorded } = await play({ engine: first.engine, sampling }, first.options);
@@ -110,7 +110,7 @@ test("a turn that goes on after an interruption is sampled with another seed", a
   ]);
 });
 
-test("a turn that goes on and whose engine fails then says what was sampled of it in vain, also in a replay", async () => {
+test("a turn that continues and then fails reports its discarded ids, also in a replay", async () => {
   const first = interruptedEngine(cut("Let me"));
   const left = await play({ engine: first.engine }, first.options);
   const discarded = [{ requestId: "r2", reason: "the server is gone", tokenCount: 2 }];
@@ -132,10 +132,10 @@ test("a turn that goes on and whose engine fails then says what was sampled of i
   expect(played.episode.failure).toEqual(episode.failure);
 });
 
-describe("a turn that is held to a form as a whole and interrupted", () => {
+describe("an interrupted turn with a constraint on its complete output", () => {
   const sampling = { seed: 5, extra: { regex: "[a-z]+" } };
 
-  test("is sampled anew by the next start, which keeps nothing of it", async () => {
+  test("is sampled again by the next start, from its beginning", async () => {
     const first = interruptedEngine(cut("Let me"));
     const left = await play({ engine: first.engine, sampling }, first.options);
     expect(left.episode).toMatchObject({
@@ -155,26 +155,26 @@ describe("a turn that is held to a form as a whole and interrupted", () => {
     ]);
     const [asked, again] = [first.requests[0]!, second.requests[0]!];
     expect(again).toEqual({ ...asked, requestId: "lamp/test/0#0:1.2:0;" });
-    // Played again it is the same, whatever is asked of its turns by then.
+    // A replay is the same under other demands.
     const past = joined(left.recorded, recorded);
     const played = await play({ sampling: {} }, { past, atEnd: "replay" });
     expect(played.episode.turns).toEqual(episode.turns);
   });
 
-  test("drops a recording that has its beginning all the same", async () => {
+  test("drops a recording that contains its first part", async () => {
     const first = interruptedEngine(cut("Let me"));
     const { recorded } = await play({ engine: first.engine }, first.options);
     const second = preparedEngine([says("I see.")]);
     const failed = play({ engine: second, sampling }, { past: recorded });
     await expect(failed).rejects.toThrow(
       new RecordingEnd(
-        "the recording ends behind 6 ids of turn 0, which cannot go on: sampling.extra.regex is of the whole turn",
+        "the recording ends after 6 ids of turn 0, which cannot continue: sampling.extra.regex applies to the complete turn",
       ),
     );
     expect(second.requests).toEqual([]);
   });
 
-  test("is its beginning where the episode's time is over before an update lets it begin anew", async () => {
+  test("keeps its first part if the episode's time is over before a weight update restarts it", async () => {
     const hand = manualClock();
     const clock = createClock(hand);
     const asked: GenerateRequest[] = [];
@@ -210,7 +210,7 @@ describe("a turn that is held to a form as a whole and interrupted", () => {
   });
 });
 
-describe("a turn that was interrupted where its limits leave no more room at the next start", () => {
+describe("an interrupted turn that has no room left at the next start", () => {
   test.each([
     ["as much as there is", 6],
     ["more than there is", 4],
@@ -230,7 +230,7 @@ describe("a turn that was interrupted where its limits leave no more room at the
     expect(episode).toMatchObject({ outcome: "truncated", stopReason: "length", reward: 0 });
     expect(episode.turns.map(({ text, finish }) => [text, finish])).toEqual([["Let me", "length"]]);
     expect(prepared.requests).toEqual([]);
-    // A recording holds under whatever limits it is played again.
+    // A replay is the same under other limits.
     for (const again of [limits, {}]) {
       const played = await play(
         { limits: again, engine: preparedEngine([]) },
@@ -241,7 +241,7 @@ describe("a turn that was interrupted where its limits leave no more room at the
   });
 });
 
-describe("an engine that hands over nothing when an episode is interrupted", () => {
+describe("an engine that returns nothing when an episode is interrupted", () => {
   const limits = { maxTurns: 3, engineTimeoutMs: 60_000, graceTimeoutMs: 200 };
 
   /** Plays a turn, and is interrupted while the engine is silent in the next, which begins with the given part. */
@@ -301,14 +301,14 @@ describe("an engine that hands over nothing when an episode is interrupted", () 
     ]);
   });
 
-  test("is not waited for any longer where its server cannot be told to stop", async () => {
+  test("is not waited for if its server cannot stop early", async () => {
     const { episode } = await interruptSilent(undefined, false);
     expect(episode).toMatchObject({ outcome: "aborted", stopReason: "interrupted" });
     expect(episode.turns.map(({ text }) => text)).toEqual([switchCall]);
   });
 
-  test.each(["before", "behind"])(
-    "is not waited for any longer where it says that it is held, %s the interruption",
+  test.each(["before", "after"])(
+    "is not waited for if it reports a pause %s the interruption",
     async (place) => {
       const hand = manualClock();
       const interrupt = new AbortController();
@@ -336,7 +336,7 @@ describe("an engine that hands over nothing when an episode is interrupted", () 
     },
   );
 
-  test("leaves what was sampled of the turn before an earlier interruption", async () => {
+  test("keeps the ids sampled before an earlier interruption", async () => {
     const first = interruptedEngine(cut("Let me"));
     const { recorded } = await play({ engine: first.engine, limits, now: () => 0 }, first.options);
     const { episode } = await interruptSilent(recorded);
@@ -379,14 +379,14 @@ describe("an engine that hands over nothing when an episode is interrupted", () 
     ]);
   });
 
-  test("that fails by itself when it is interrupted fails the episode", async () => {
+  test("that fails during an interruption fails the episode", async () => {
     const { engine, options } = interruptedEngine(new RolloutError("engine/unreachable", "gone"));
     const { episode } = await play({ engine }, options);
     expect(episode).toMatchObject({ outcome: "failed", failure: { code: "engine/unreachable" } });
   });
 });
 
-test("a turn that the episode's time left no room for is none when it is played again, either", async () => {
+test("a turn without an id before the deadline does not count in a replay either", async () => {
   const hand = manualClock();
   const clock = createClock(hand);
   const prepared = preparedEngine([says(switchCall)]);
@@ -414,14 +414,14 @@ test("a turn that the episode's time left no room for is none when it is played 
   expect(again.episode).toEqual(episode);
 });
 
-describe("a turn that was cut short behind its stop id", () => {
+describe("a turn that was cut short after its stop id", () => {
   const stopped = (text: string): Reply => {
     const outputIds = characterIds(text);
     const piece = { requestId: "r", tokenCount: outputIds.length, policyVersion: "1" } as const;
     return { outputIds, finish: { type: "length" }, pieces: [{ ...piece, finish: "abort" }] };
   };
 
-  test("has ended, and the next start goes on behind it", async () => {
+  test("is complete, and the next start continues after it", async () => {
     const first = interruptedEngine(stopped("Hello."));
     const { recorded, episode: left } = await play(
       {
@@ -440,7 +440,7 @@ describe("a turn that was cut short behind its stop id", () => {
     expect(rest.requests.map(({ requestId }) => requestId)).toEqual(["lamp/test/0#0:1.2:1;"]);
   });
 
-  test("is answered, where the engine is told to sample on behind it, by what comes next", async () => {
+  test("continues with the next ids if the engine ignores stops", async () => {
     const sampling = { extra: { ignore_eos: true } };
     const first = interruptedEngine(stopped("Hello."));
     const { recorded } = await play({ engine: first.engine, sampling }, first.options);

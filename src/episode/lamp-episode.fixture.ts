@@ -18,7 +18,7 @@ import type { EpisodeSetup } from "./episode-setup.ts";
 import { defaultLimits, type EpisodeLimits } from "./limits.ts";
 import { playEpisode } from "./play-episode.ts";
 
-/** A lamp: one tool that switches it on, and a user who leaves when told goodbye. */
+/** A lamp: one tool that switches it on, and a user that leaves on a goodbye. */
 export function lamp(onStep?: (action: Action) => Step | undefined): Environment {
   return oneToolEnvironment({
     name: "lamp",
@@ -42,10 +42,10 @@ export function lamp(onStep?: (action: Action) => Step | undefined): Environment
 /** Its only task. */
 export const lampTask = lamp().task("test", 0);
 
-/** What the engine does when it is asked. */
+/** A prepared reaction of the engine. */
 export type Reply = Partial<Generation> | Error | "hang";
 
-/** An engine that gives prepared generations and remembers what it was asked. */
+/** An engine with prepared replies. It keeps the requests that it gets. */
 export function preparedEngine(
   replies: readonly Reply[],
 ): Engine & { readonly requests: GenerateRequest[] } {
@@ -88,7 +88,7 @@ export function says(text: string): Partial<Generation> {
   return { outputIds: characterIds(text) };
 }
 
-/** Plays an episode with the lamp, and checks that what it records is sound. */
+/** Plays an episode with the lamp, and checks its record. */
 export async function play(
   replies: readonly Reply[],
   options: {

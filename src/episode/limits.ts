@@ -1,55 +1,57 @@
-/** How far an episode may go. Every wait of an episode ends by one of these. */
+/** Limits of an episode. Each wait in an episode ends at one of them. */
 export interface EpisodeLimits {
-  /** Policy calls. Default 30, as τ-bench's. */
+  /** Number of turns. Default 30, as in τ-bench. */
   readonly maxTurns: number;
   /** Ids sampled in one turn. Default 1,024. */
   readonly maxTokensPerTurn: number;
   /**
-   * Ids after the first prompt, sampled or not, over the whole episode: where its history is rewritten,
-   * the rewritten prompts do not count, and a fork's part before it does. Default unlimited.
+   * Number of ids after the first prompt, sampled or not, in the complete episode. The prompts of a rewritten history
+   * do not count, and neither do the turns before a fork. Default unlimited.
    */
   readonly maxEpisodeTokens: number;
   /**
-   * Prompt and output together; what the engine names as its context length, where it does. An answer of more than
-   * 4,000,000 characters, which are not encoded, fills any; where no length is known it is its giver's failure.
+   * Number of ids of prompt and output together. Default: the context length that the engine reports. An answer of more
+   * than 4,000,000 characters is not encoded: it exceeds any limit. If no context length is known, it is a failure of
+   * the party that gave it.
    */
   readonly maxContextTokens: number;
-  /** Turns without one well-formed call among malformed ones. Default 10. */
+  /** Number of turns with malformed calls only. Default 10. */
   readonly maxFormatErrors: number;
   /**
-   * Whole episode, milliseconds. Default 30 minutes. When it is over, the policy is asked for nothing
-   * more, and what it is sampling is cut short; a user, a tool or an engine that keeps the episode
-   * waiting is held to its own limit. So is an engine whose server cannot be told to end a turn early (llama.cpp,
-   * vLLM's completions outside development mode, workers of a router that cannot be reached): it samples the turn
-   * to its end.
+   * Time limit of the episode, in milliseconds. Default 30 minutes. After it, the policy gets no more requests, and
+   * sampling is cut short. A user, a tool or an engine call under way keeps its own limit.
+   *
+   * Servers that cannot end a turn early sample it to its end: llama.cpp, vLLM's completions outside development mode,
+   * and workers of a router that cannot be reached.
    */
   readonly episodeTimeoutMs: number;
-  /** One turn of the engine's, milliseconds. Default 25 minutes; HTTP engines have a shorter one. */
+  /** Time limit of one engine call, in milliseconds. Default 25 minutes. HTTP engines have a shorter limit. */
   readonly engineTimeoutMs: number;
   /**
-   * How long the engine may take to hand over what it sampled when the episode's time is over, or when it
-   * is interrupted, milliseconds. Default 10 seconds. When the time is over, an engine that was asked at
-   * least as long before, was told to end the turn and has nothing to show was hung; one whose server cannot be
-   * told has up to `engineTimeoutMs`, and what comes is kept.
+   * Time that the engine has to return its ids after the deadline or an interruption, in milliseconds. Default 10
+   * seconds.
+   *
+   * An engine counts as hung if it was called at least this long before the deadline, was asked to end the turn, and
+   * returns no ids. If its server cannot end a turn early, it has `engineTimeoutMs` instead, and its ids are kept.
    */
   readonly graceTimeoutMs: number;
   /**
-   * One user reply, milliseconds: with all calls of the user's model that it takes, their places in
-   * the queue, attempts and pauses. Default 2 minutes.
+   * Time limit of one user reply, in milliseconds. It covers all calls to the user's model with their queues, retries
+   * and pauses. Default 2 minutes.
    */
   readonly userTimeoutMs: number;
   /**
-   * One tool call, also opening and disposing of the world, milliseconds. Default 1 minute. While it waits for the
-   * user, `userTimeoutMs` counts in its place.
+   * Time limit of a tool call, of opening the world and of disposing of it, in milliseconds. Default 1 minute. While
+   * the world waits for the user, `userTimeoutMs` applies instead.
    */
   readonly toolTimeoutMs: number;
-  /** Scoring, milliseconds. Default 1 minute. */
+  /** Time limit of the score, in milliseconds. Default 1 minute. */
   readonly scoreTimeoutMs: number;
-  /** What a turn that was cut by length does: ends the episode, or is closed and answered. */
+  /** Effect of a turn that reaches its length limit: it ends the episode, or is closed and answered. */
   readonly onLength: "end" | "close-and-continue";
 }
 
-/** What an episode may take where nothing else is said. */
+/** The default limits. */
 export const defaultLimits: EpisodeLimits = {
   maxTurns: 30,
   maxTokensPerTurn: 1024,

@@ -11,7 +11,7 @@ import { crossBriefly, type Boundary } from "./boundary.ts";
 import { termsOf } from "./open-world.ts";
 import { askWorld, callAgent, type Play } from "./play.ts";
 
-/** Hears the user's first line and records the prompt of the first turn. */
+/** Gets the user's first line and records the prompt of the first turn. */
 export async function openConversation(play: Play, world: World): Promise<void> {
   const { assignment, setup } = play;
   const { agent, environment, limits } = setup;
@@ -45,7 +45,7 @@ export async function openConversation(play: Play, world: World): Promise<void> 
   play.reasoningOpened = opensReasoning(prompt.text);
 }
 
-/** What the world lets the agent call and tells it to go by: reading that may run code of the world's. */
+/** Reads the tools and the policy text of the task. May run code of the world. */
 async function readTerms(play: Play, world: World): Promise<string> {
   const { assignment, setup, watch } = play;
   const { limits } = setup;
@@ -53,14 +53,14 @@ async function readTerms(play: Play, world: World): Promise<string> {
   const { toolTimeoutMs: timeoutMs } = limits;
   const boundary = (): Boundary => ({ party: "environment", what, timeoutMs });
   return await crossBriefly(watch, boundary, () => {
-    // A list of the episode's own: an agent that adds to it adds nothing to others'.
+    // A copy: the agent may change its list without changing other episodes.
     const { tools, policyText } = termsOf(play, world);
     play.tools = [...tools];
     return policyText;
   });
 }
 
-/** One conversation that the template refuses is no reason to play no other. */
+/** A conversation that the template refuses fails this attempt only. */
 async function renderOpening(play: Play, { messages, tools }: Opening): Promise<RenderedIds> {
   try {
     const { promptTime: now, renderer } = play.setup;
@@ -74,7 +74,10 @@ async function renderOpening(play: Play, { messages, tools }: Opening): Promise<
   }
 }
 
-/** A tool that all tasks have is hidden from each of them; else it is its giver's, and this task's alone. */
+/**
+ * Attributes a tool that the template hides. A tool of the environment is hidden in all tasks: that is a usage error. A
+ * tool of one world is that world's failure, and any other tool is the agent's.
+ */
 function attributeHiddenTool(play: Play, cause: HiddenTool): Error {
   const { assignment, setup, tools } = play;
   const { environment } = setup;

@@ -9,11 +9,11 @@ import { crossBoundary, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./turn/call-watch.ts";
 import { checkWorld } from "./check/check-foreign.ts";
 import { describe, refuse, requireTools } from "./check/foreign-value.ts";
-import type { InputPlayer } from "./inputs/input-player.ts";
-import { callWorld, repeatability, tolerate, type Play } from "./play.ts";
+import { noRedactor } from "./inputs/open-inputs.ts";
+import { answerTerms, tolerate, type Play } from "./play.ts";
 
 /**
- * Opens the task's world. One that comes too late is disposed of when it comes.
+ * Opens the task's world. A world that opens after the time limit is disposed of.
  *
  * @throws RolloutError with party `environment`.
  */
@@ -24,18 +24,18 @@ export async function openWorld(play: Play, user: UserSession): Promise<World> {
     return opened.facts;
   };
   try {
-    const facts = await play.player.answer(
+    const facts = await play.inputs.answer(
       "open",
       open,
-      repeatability(play, play.setup.limits.toolTimeoutMs),
+      answerTerms(play, play.setup.limits.toolTimeoutMs),
     );
     if (opened === undefined) return recordedWorld(play, facts);
     return opened.world;
   } catch (error) {
-    // It says of itself what it did not say before: nobody else clears it away.
+    // The world differs from its recording. No other code disposes of it.
     if (opened !== undefined) {
-      if (error instanceof RolloutError) play.player.leaveUnlessNext("open", error);
-      else play.player.leave();
+      if (error instanceof RolloutError) play.playback?.leaveUnlessNext("open", error);
+      else play.playback?.leave();
       await disposeWorld(play, opened.world);
     }
     throw error;
@@ -47,10 +47,10 @@ interface OpenedWorld {
   readonly facts: WorldFacts;
 }
 
-/** What a task is played by. */
+/** The tools and the policy text of a task. */
 type Terms = Required<Pick<World, "tools" | "policyText">>;
 
-/** Of what all tasks of an environment have in common, so that no episode makes it anew. */
+/** JSON of the tools that all tasks of an environment share. */
 const commonTexts = new WeakMap<Terms["tools"], string>();
 
 function textOf(tools: Terms["tools"], environment: Environment): string {
@@ -66,41 +66,39 @@ function writeTools(tools: Terms["tools"]): string {
 }
 
 /**
- * What a task is played by: what its world says of itself, else its environment, without known secrets.
+ * Returns the tools and the policy text of a task, without known secrets: those of its world, else those of the
+ * environment.
  *
- * @throws RolloutError `environment/bad-world` where it is none.
+ * @throws RolloutError `environment/bad-world` if they are invalid.
  */
 export function termsOf(
-  {
-    player,
-    setup,
-  }: Pick<Play, "setup"> & { readonly player: Pick<InputPlayer, "knowsSecrets" | "clean"> },
+  { redactor, setup }: Pick<Play, "redactor" | "setup">,
   world: World,
 ): Terms {
   const { environment } = setup;
   const terms = soundTerms(world, environment);
-  if (!player.knowsSecrets) return terms;
+  if (redactor === noRedactor) return terms;
   const facts = { tools: textOf(terms.tools, environment), policyText: terms.policyText };
-  const clean = player.clean(facts);
+  const clean = redactor.without(facts);
   return clean === facts ? terms : { ...terms, ...readFacts(clean) };
 }
 
-/** What the environment says for all of its worlds is held to the same as what one says of itself. */
+/** Checks the environment's values as strictly as the world's. */
 function soundTerms(world: World, environment: Environment): Terms {
   const { tools = environment.tools, policyText = environment.policyText } = world;
   const code = "environment/bad-world";
-  const whose = `of ${environment.name}`;
-  const giver = (name: keyof Terms, value: unknown): string =>
-    `${value === environment[name] ? "environment" : "world"}.${name} ${whose}`;
-  requireTools(tools, { code, place: giver("tools", tools) });
+  const owner = `of ${environment.name}`;
+  const sourceOf = (name: keyof Terms, value: unknown): string =>
+    `${value === environment[name] ? "environment" : "world"}.${name} ${owner}`;
+  requireTools(tools, { code, place: sourceOf("tools", tools) });
   const given: unknown = policyText;
   if (typeof given !== "string") {
-    refuse({ code, place: giver("policyText", given) }, `it is ${describe(given)}`, "a text");
+    refuse({ code, place: sourceOf("policyText", given) }, `it is ${describe(given)}`, "a text");
   }
   return { tools, policyText };
 }
 
-/** What is recorded of a world whose answers cannot be had again. JSON-able. */
+/** The recorded facts of a world that is not repeatable. JSON-able. */
 interface WorldFacts {
   /** Definitions in OpenAI's shape, as JSON. */
   readonly tools?: string;
@@ -114,10 +112,10 @@ function describeWorld({ tools, policyText }: World): WorldFacts {
   };
 }
 
-/** Stands for a world that is not opened again: nothing but the recording is asked in its place. */
-function recordedWorld({ player }: Play, facts: WorldFacts): World {
+/** Returns a stand-in for a world that is not opened again. All answers come from the recording. */
+function recordedWorld({ playback }: Play, facts: WorldFacts): World {
   const refuse = (): never => {
-    throw player.end("the recording does not say what its world answered");
+    throw playback!.end("the recording does not say what its world answered");
   };
   return {
     ...readFacts(facts),
@@ -145,16 +143,17 @@ async function openLive(play: Play, user: UserSession): Promise<OpenedWorld> {
   let isAwaited = true;
   let world: World | undefined;
   try {
-    return await callWorld(
-      play,
+    return await crossBoundary(
+      play.watch,
       {
+        waitsFor: play.userCalls.watchCall(play.watch),
         party: "environment",
         what: `open task ${task.id}`,
         suspect: suspectOf(environment, "open"),
         timeoutMs: limits.toolTimeoutMs,
       },
       async (signal) => {
-        const { outside } = play.player;
+        const outside = play.outside.world;
         const opened = await environment.open(task, { user, signal, outside });
         const checked = checkWorld(opened, `environment.open() for task ${task.id}`);
         if (isAwaited) world = checked;
@@ -171,22 +170,22 @@ async function openLive(play: Play, user: UserSession): Promise<OpenedWorld> {
 
 const neverAborted = createAbortController().signal;
 
-/** Disposes of a world, whatever became of its episode; a failure is told and passed over. */
+/** Disposes of a world after any end of its episode. Failures are reported and tolerated. */
 export async function disposeWorld(play: Play, world: World): Promise<void> {
   const { assignment, clock, setup } = play;
-  // The caller's abort must not keep the world from being cleared away.
+  // A watch of its own: the world is disposed of even if the caller aborts.
   using watch = new CallWatch(neverAborted, clock);
   const boundary = {
     party: "environment",
     what: `dispose of the world of task ${assignment.task.id}`,
     suspect: suspectOf(setup.environment, "dispose"),
-    waitsFor: play.hearing.listen(watch),
+    waitsFor: play.userCalls.watchCall(watch),
     timeoutMs: setup.limits.toolTimeoutMs,
   } as const;
   await tolerate(
     play,
     async () =>
-      await play.player.clearing(
+      await play.calls.disposing(
         async () =>
           await crossBoundary(
             watch,

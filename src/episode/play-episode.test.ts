@@ -42,14 +42,14 @@ describe("playEpisode()", () => {
     ]);
   });
 
-  test("records ids as sampled where re-encoding their text would give others", async () => {
+  test("records ids as sampled even if encoding their text gives others", async () => {
     // The character 'é' as one code point, and as a letter with a combining accent.
     const odd = [...Array.from("caf"), "e", "\u0301"].map((character) => character.codePointAt(0)!);
     const { episode } = await play([{ outputIds: [...odd, characterStopId] }]);
     expect(episode.segments[0]!.tokenIds.slice(-6)).toEqual([...odd, characterStopId]);
   });
 
-  test("tells apart what the queue, sampling, reading, the tools and the user took", async () => {
+  test("measures the queue, sampling, parsing, the tools and the user separately", async () => {
     let atMs = 1000;
     const spend = (ms: number): undefined => void (atMs += ms);
     const agent = toolCallingAgent({
@@ -76,13 +76,13 @@ describe("playEpisode()", () => {
     expect(episode.turns[1]).not.toHaveProperty("queueMs");
   });
 
-  test("does not say what reading took where nothing was performed", async () => {
+  test("has no parse time if no action was performed", async () => {
     const outputIds = characterIds(switchCall).slice(0, -1);
     const { episode } = await play([{ outputIds, finish: { type: "length" } }]);
     expect(episode.turns[0]).not.toHaveProperty("parseMs");
   });
 
-  test("shows a malformed call to the model and goes on", async () => {
+  test("shows a malformed call to the model and continues", async () => {
     const { episode } = await play([
       says("<tool_call>\n{bad}\n</tool_call>"),
       says("Sorry. Goodbye!"),
@@ -100,7 +100,7 @@ describe("playEpisode()", () => {
     expect(episode.counts).toMatchObject({ formatErrorCount: 1, toolCallCount: 0 });
   });
 
-  test("records the calls that a policy of the first call leaves out, and shows them to nobody", async () => {
+  test("records the calls that a first-call policy ignores, and does not show them", async () => {
     const { episode } = await play([says(`${switchCall}\n${switchCall}`), says("Goodbye!")], {
       toolUsePolicy: toolUsePolicies.first,
     });
@@ -119,7 +119,7 @@ describe("playEpisode()", () => {
     expect(episode.counts).toMatchObject({ formatErrorCount: 0, toolCallCount: 1 });
   });
 
-  test("counts a malformed first call although a good one that is left out follows it", async () => {
+  test("counts a malformed first call even if an ignored correct call follows it", async () => {
     const { episode } = await play([says(`<tool_call>\n{bad}\n</tool_call>\n${switchCall}`)], {
       toolUsePolicy: toolUsePolicies.first,
       limits: { maxFormatErrors: 1 },
@@ -190,7 +190,7 @@ describe("playEpisode()", () => {
     expect(context.episode).toMatchObject({ outcome: "truncated", stopReason: "context-full" });
   });
 
-  test("counts the tokens of all segments where the history is rewritten", async () => {
+  test("counts the tokens of all segments if the history is rewritten", async () => {
     const plain = characterRenderer();
     const rewriting = {
       ...plain,
@@ -212,7 +212,7 @@ describe("playEpisode()", () => {
     expect(full.episode).toMatchObject({ outcome: "truncated", stopReason: "max-tokens" });
   });
 
-  test("an engine that fails leaves a failed episode without a reward, with what was recorded", async () => {
+  test("an engine failure gives a failed episode without a reward, with the recorded turns", async () => {
     const outage = new RolloutError("engine/unreachable", "Cannot reach it");
     const { episode } = await play([says(switchCall), outage]);
     expect(episode).toMatchObject({
@@ -224,7 +224,7 @@ describe("playEpisode()", () => {
     expect(episode.segments[0]!.turns).toHaveLength(1);
   });
 
-  test("an engine that fails says what it had sampled for the turn", async () => {
+  test("an engine failure reports the ids sampled for the turn", async () => {
     await using server = await startSglangTestServer({
       policy: scriptedPolicy([]),
       faults: () => ({ kind: "reset" }),
@@ -286,7 +286,7 @@ describe("playEpisode()", () => {
     expect(episode.turns).toHaveLength(1);
   });
 
-  test("a tool that throws fails the environment, and our own bugs pass", async () => {
+  test("an error of a tool is the environment's failure, and bugs of this package pass", async () => {
     const throwing = lamp((action) => {
       if (action.type === "call") throw new TypeError("connection lost");
       return undefined;
@@ -339,7 +339,7 @@ describe("playEpisode()", () => {
     });
   });
 
-  test("an abort by the caller is no episode", async () => {
+  test("an abort by the caller gives no episode", async () => {
     const controller = new AbortController();
     const playing = play(["hang"], { signal: controller.signal });
     controller.abort(new Error("stop now"));

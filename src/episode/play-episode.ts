@@ -10,7 +10,7 @@ import { leastSpending, noSpending } from "../user/chat/add-spending.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
 import { beginTrace } from "./begin-trace.ts";
 import { askUsage } from "./turn/ask-usage.ts";
-import { crossBriefly, suspectOf } from "./boundary.ts";
+import { crossBoundary, crossBriefly, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./turn/call-watch.ts";
 import { checkScore, checkSession } from "./check/check-foreign.ts";
 import { countEpisode } from "./count-episode.ts";
@@ -21,33 +21,26 @@ import { borrowSession, borrowUser } from "./borrow-session.ts";
 import type { Episode, SharedCounts } from "./episode.ts";
 import { UserCallTracker } from "./turn/user-call-tracker.ts";
 import { endOf, turnsIn, type Inputs } from "./inputs/input.ts";
-import {
-  InputPlayer,
-  RecordingEnd,
-  ReplayDivergence,
-  type InputPlayerOptions,
-} from "./inputs/input-player.ts";
+import { openInputs, type EpisodeInputs, type InputOptions } from "./inputs/open-inputs.ts";
+import { RecordingEnd, ReplayDivergence } from "./inputs/playback-stop.ts";
 import { scoredEnd } from "./scored-end.ts";
 import { openConversation } from "./open-conversation.ts";
 import { disposeWorld, openWorld } from "./open-world.ts";
-import { callParty, askWorld, overwritten, tolerate, type Play, type TurnsEnd } from "./play.ts";
+import { askWorld, overwritten, tolerate, type Play, type TurnsEnd } from "./play.ts";
 import { playTurn } from "./turn/play-turn.ts";
 
-/** What a play of an episode is told besides who plays it. */
-export interface PlayEpisodeOptions extends Pick<
-  InputPlayerOptions,
-  "past" | "atEnd" | "scoreAnew" | "onInputs" | "redactor"
-> {
-  /** Aborted, there is no episode. */
+/** Options of `playEpisode()`. */
+export interface PlayEpisodeOptions extends InputOptions {
+  /** Cancels the episode when it aborts. */
   readonly signal: AbortSignal;
   /**
-   * Aborted, the policy is asked for nothing more: what it is sampling is cut short and kept, and the
-   * episode ends as `aborted`. With its inputs as `past` it can go on later.
+   * Interrupts the episode when it aborts: the ids sampled so far are kept, the policy gets no more requests, and the
+   * episode ends as `aborted`. It can continue later, with its inputs as `past`.
    */
   readonly interrupt?: AbortSignal;
   /**
-   * The turn, 0-based, with which a fork begins: all before it is the prompt of its row, and is trained
-   * in another's. `past` are the inputs up to there.
+   * 0-based index of a fork's first turn. All earlier turns become the prompt of its row, and are trained in the
+   * original's rows. `past` has the inputs up to this turn.
    */
   readonly forkAt?: number;
 }
@@ -55,18 +48,17 @@ export interface PlayEpisodeOptions extends Pick<
 type EpisodeEnd = RolloutEnd & Pick<Episode, "rewardDetails">;
 
 /**
- * Plays one episode: opens the world, lets the policy and the environment take turns until one of
- * them or a limit ends it, scores it, and returns the record of everything.
+ * Plays one episode: opens the world, plays turns until the policy, the environment or a limit ends the episode, scores
+ * it, and returns its record.
  *
- * An outage ends the episode as `failed` with what was recorded so far and without a reward. The
- * episode's deadline truncates a policy that is still sampling; it is not scored then. A world that
- * cannot be disposed of takes nothing from an episode that is scored.
+ * An outage ends the episode as `failed`, with everything recorded so far and without a reward. The deadline truncates
+ * the episode, which is not scored then. A failure to dispose of the world does not affect a scored episode.
  *
- * @throws the signal's reason where the caller aborts: an episode that was not played to its end is
- *   no episode.
- * @throws ReplayDivergence where its recording says otherwise, but for what a fork shares: that is a failure
- *   of whoever is not repeatable (`agent/not-repeatable`). RecordingEnd where the recording is not enough.
- * @throws InvariantError on our own bugs.
+ * @throws the signal's reason if the caller aborts.
+ * @throws ReplayDivergence if the episode differs from its recording. In the shared turns of a fork, that is a failure
+ *   instead (`agent/not-repeatable`).
+ * @throws RecordingEnd if the recording does not suffice.
+ * @throws InvariantError for bugs of this package.
  */
 export async function playEpisode(
   assignment: EpisodeAssignment,
@@ -88,43 +80,40 @@ async function playThrough(
   setup: EpisodeSetup,
   options: PlayEpisodeOptions & { readonly trace: EpisodeTrace | undefined },
 ): Promise<Episode> {
-  const { signal, interrupt, past, atEnd, scoreAnew, onInputs, redactor, forkAt } = options;
+  const { signal, interrupt, past, forkAt } = options;
   const { task, seed } = assignment;
   const { environment } = setup;
   if (forkAt !== undefined) assertReaches(past, forkAt);
   const { clock = systemClock, limits } = setup;
-  const hearing = new UserCallTracker({
+  const ownsStop = (thrown: unknown): boolean => episodeInputs.playback?.owns(thrown) === true;
+  const userCalls = new UserCallTracker({
     taskId: task.id,
     strategy: setup.user.strategy,
     timeoutMs: limits.userTimeoutMs,
-    ownsStop: (thrown) => player.owns(thrown),
-    wasGivenUp: (thrown) => player.wasGivenUp(thrown),
+    ownsStop,
+    wasGivenUp: (thrown) => episodeInputs.playback?.isCancellation(thrown) === true,
   });
   const leftMs = limits.episodeTimeoutMs - playedMs(past);
   using time = startDeadline({ ms: Math.max(leftMs, 0), parents: [], shared: [interrupt], clock });
-  // What is played from the recording took its time when that was recorded.
+  // The recording contains the time of the recorded part.
   if (past !== undefined) time.pause();
-  const player = new InputPlayer({
-    // The machine's clock may be set while it is played: what it took, and what is left of its time, stays.
+  const episodeInputs = openInputs(options, {
+    // Monotonic, so that a change of the machine's clock does not change the episode's time.
     now: measuring(setup.now, clock),
-    ...(past && { past }),
-    ...(atEnd && { atEnd }),
-    ...(scoreAnew && { scoreAnew }),
-    ...(onInputs && { onInputs }),
-    ...(redactor && { redactor }),
     clock,
-    userAsked: () => hearing.asked,
+    userRequest: () => userCalls.asked,
     onLive: () => time.goOn(),
   });
-  const startedAtMs = player.now();
-  using watch = new CallWatch(signal, clock, (thrown) => player.owns(thrown));
+  const { inputs, inputRecorder, playback } = episodeInputs;
+  const startedAtMs = inputs.now();
+  using watch = new CallWatch(signal, clock, ownsStop);
   const play = startPlay(assignment, setup, {
     trace: options.trace,
     watch,
     clock,
     time,
-    player,
-    hearing,
+    ...episodeInputs,
+    userCalls,
     interrupt,
     forkAt,
   });
@@ -132,37 +121,37 @@ async function playThrough(
   let user: UserSession | undefined;
   const played = await settle(play, async () => {
     user = await openUser(play);
-    const world = await openWorld(play, hearing.watched(user));
+    const world = await openWorld(play, userCalls.watched(user));
     try {
       const end = await playAndScore(play, world, user);
-      // Clearing the world away may take long.
-      player.handOverWork();
+      // Disposing of the world may take long.
+      inputRecorder?.flushWork();
       return end;
     } catch (error) {
-      // What its world calls to clear itself away is called.
-      if (error instanceof PlaybackStop) player.leave();
+      // The world may make live calls while it is disposed of.
+      if (error instanceof PlaybackStop) playback?.leave();
       if (error instanceof RolloutError) {
-        player.leaveUnlessNext("usage", error);
-        // What the caller's abort cut short is to be done again.
-        if (!signal.aborted) player.handOverWork();
+        playback?.leaveUnlessNext("usage", error);
+        // A call that the caller's abort cut short must be made again by the next start.
+        if (!signal.aborted) inputRecorder?.flushWork();
       }
       throw error;
     } finally {
       await disposeWorld(play, world);
     }
   });
-  if (played.outcome === "aborted") player.stopRecording();
+  if (played.outcome === "aborted") inputRecorder?.stop();
   if (isTurnOver()) await takeTurn();
   const userUsage = await usageOf(play, user);
   const isSound = play.recorder.isUnchanged();
-  // What a fork that ended before its first turn has is another's: it would be trained twice.
+  // A fork that ended before its first own turn has only ids of the original, which must not be trained twice.
   const isOwn = forkAt === undefined || play.recorder.isFork;
   const segments = isSound && isOwn ? play.recorder.toSegments() : [];
-  // It may have been found when the policy was to be asked.
+  // The changed ids may have been noticed at an earlier request.
   const isKnown = isSound || played.failure?.code === "engine/bad-reply";
   const end = isKnown ? played : await settle(play, () => Promise.reject(overwritten(play)));
-  const durationMs = player.now() - startedAtMs;
-  player.flush();
+  const durationMs = inputs.now() - startedAtMs;
+  inputRecorder?.flush();
   return {
     format: 1,
     rolloutId: assignment.rolloutId,
@@ -188,11 +177,14 @@ async function playThrough(
   };
 }
 
-/** What comes before a fork is another's: sampled anew, it would be neither's. */
+/**
+ * @throws RecordingEnd if the recording ends before a fork's first own turn. Sampling shared turns again would change
+ *   them.
+ */
 function assertReaches(past: Inputs = { inputs: [], times: [] }, forkAt: number): void {
   if (turnsIn(past) >= forkAt) return;
   throw new RecordingEnd(
-    `the recording ends before turn ${forkAt}, with which the attempt parts from another`,
+    `the recording ends before turn ${forkAt}, the first own turn of the fork`,
   );
 }
 
@@ -201,7 +193,14 @@ function startPlay(
   setup: EpisodeSetup,
   around: Pick<
     Play,
-    "watch" | "clock" | "time" | "player" | "hearing" | "interrupt" | "forkAt" | "trace"
+    | keyof EpisodeInputs
+    | "watch"
+    | "clock"
+    | "time"
+    | "userCalls"
+    | "interrupt"
+    | "forkAt"
+    | "trace"
   >,
 ): Play {
   return {
@@ -219,13 +218,13 @@ function startPlay(
   };
 }
 
-/** How long the part of an episode took that is recorded. */
+/** Returns the duration of the recorded part, in milliseconds. */
 function playedMs(past: Inputs | undefined): number {
   const startedAtMs = past?.times[0];
   return past && startedAtMs !== undefined ? endOf(past)! - startedAtMs : 0;
 }
 
-/** Turns a failure that is attributed to a party into the episode's end; lets all else pass. */
+/** Turns a failure into the episode's end. Other errors pass. */
 async function settle(play: Play, work: () => Promise<EpisodeEnd>): Promise<EpisodeEnd> {
   try {
     return await work();
@@ -237,15 +236,18 @@ async function settle(play: Play, work: () => Promise<EpisodeEnd>): Promise<Epis
   }
 }
 
-/** What a fork shares and cannot be brought back is a failure of whoever is not repeatable. */
-function asFailure({ assignment, forkAt, player, recorder }: Play, error: unknown): RolloutError {
+/**
+ * Returns the failure to record. A divergence in the shared turns of a fork is a failure of the party that is not
+ * repeatable.
+ */
+function asFailure({ assignment, forkAt, playback, recorder }: Play, error: unknown): RolloutError {
   if (error instanceof RolloutError) {
-    player.leaveUnlessNext("usage", error);
+    playback?.leaveUnlessNext("usage", error);
     return error;
   }
-  const isShared = forkAt !== undefined && !recorder.isFork && !player.isReplay;
+  const isShared = forkAt !== undefined && !recorder.isFork && playback?.isReplay !== true;
   if (!isShared || !(error instanceof ReplayDivergence)) throw error;
-  player.leave();
+  playback?.leave();
   const { rolloutId, forkedFrom } = assignment;
   const from = forkedFrom === undefined ? "another rollout" : forkedFrom.rolloutId;
   const message = `Cannot part ${rolloutId} from ${from} with turn ${forkAt}: ${error.message}`;
@@ -262,8 +264,10 @@ async function openUser(play: Play): Promise<UserSession> {
     timeoutMs: setup.limits.userTimeoutMs,
   } as const;
   const borrowed = setup.user.repeatable === true ? undefined : borrowUser(play);
-  const outside = borrowed?.outside ?? play.player.usersOutside;
-  const opened = await callParty(play, call, () => setup.user.open(task, { seed, outside }));
+  const outside = borrowed?.outside ?? play.outside.user;
+  const opened = await crossBoundary(play.watch, call, () =>
+    setup.user.open(task, { seed, outside }),
+  );
   return await crossBriefly(
     play.watch,
     () => call,
@@ -301,8 +305,8 @@ async function playTurns(play: Play, world: World, user: UserSession): Promise<T
   await openConversation(play, world);
   for (let turnIndex = 0; turnIndex < play.setup.limits.maxTurns; turnIndex++) {
     if (turnIndex === play.forkAt) {
-      // Without a turn before it nothing is shared, and it may well be asked otherwise.
-      if (turnIndex > 0) play.player.requireNextPrompt(play.recorder.promptHash);
+      // A fork at turn 0 shares no turn, so its prompt may differ.
+      if (turnIndex > 0) play.playback?.requireNextPrompt(play.recorder.promptHash);
       play.recorder.beginFork();
       play.shared = countShared(play, noSpending);
       await tolerate(play, async () => {
@@ -319,26 +323,27 @@ async function playTurns(play: Play, world: World, user: UserSession): Promise<T
   return end;
 }
 
-/** A limit that ends what a fork shares where it went on. */
+/** Thrown if a limit ends a fork in its shared turns, which continued in the original. */
 export class SmallerLimit extends UsageError {}
 
 /**
- * What a fork shares went on under the limits of the time, and is not scored as if it had ended.
+ * Refuses a limit that ends a fork in its shared turns. The original continued there, so the fork must not be scored as
+ * if it had ended.
  *
- * @throws ReplayDivergence where the agent may have come to its limit by reading otherwise than before, and
- *   SmallerLimit where only that can be why.
+ * @throws ReplayDivergence if the agent may have reached the limit because it reads turns differently now.
+ * @throws SmallerLimit if only a smaller limit explains it.
  */
 function requireSameLimits(play: Play, { outcome, stopReason }: TurnsEnd): void {
   if (outcome !== "truncated" || stopReason === "deadline") return;
-  const { assignment, forkAt, player, recorder } = play;
-  // How many turns there are, and how long one is, is no matter of the agent's.
+  const { assignment, forkAt, playback, recorder } = play;
+  // The agent does not affect the number of turns and their length.
   const isCounted = stopReason === "max-turns" || stopReason === "length";
-  if (!isCounted) player.requirePrompt(recorder.promptHash);
-  // It may count as errors what it did not, and show the policy the same.
+  if (!isCounted) playback!.requirePrompt(recorder.promptHash);
+  // The agent may count other turns as format errors and still build the same prompts.
   if (stopReason === "format-errors") {
-    throw player.diverge(
+    throw playback!.diverge(
       "agent",
-      "the conversation ends by its format errors where it went on, expected an agent that reads the " +
+      "the conversation ends by its format errors where it continued, expected an agent that reads the " +
         "same turns alike, and no smaller limit (max-format-errors)",
     );
   }
@@ -348,19 +353,19 @@ function requireSameLimits(play: Play, { outcome, stopReason }: TurnsEnd): void 
   );
 }
 
-/** What a fork shares: all that it has, where it never came to its own turn. */
-function sharedOf(play: Play, whole: UserUsage): SharedCounts {
-  const { shared = countShared(play, whole) } = play;
-  // A user who could say before what they cost may not be able to at the end.
-  return { ...shared, userUsage: leastSpending(shared.userUsage, whole) };
+/** Returns the counts that a fork shares. All counts if it ended before its first own turn. */
+function sharedOf(play: Play, total: UserUsage): SharedCounts {
+  const { shared = countShared(play, total) } = play;
+  // The user may not have reported the cost at the end.
+  return { ...shared, userUsage: leastSpending(shared.userUsage, total) };
 }
 
-/** What the user cost. A user who cannot say costs nothing that is known of. */
+/** Returns the cost of the user. No cost if the user does not report it. */
 async function usageOf(play: Play, user: UserSession | undefined): Promise<UserUsage> {
   let usage: UserUsage = noSpending;
   if (user === undefined) return usage;
   await tolerate(play, async () => {
-    usage = await play.player.answer("usage", async () => await askUsage(play, user), {
+    usage = await play.inputs.answer("usage", async () => await askUsage(play, user), {
       repeatable: false,
       limitMs: play.setup.limits.userTimeoutMs,
     });

@@ -24,7 +24,7 @@ const assignment = {
   seed: 0,
 };
 
-/** Plays an attempt by a player of somebody's, in a time that moves when it is told to. */
+/** Plays an attempt by a custom player, in a time that the test advances. */
 function start(play: PlayAttempt, own: Partial<EpisodeSetup> = {}) {
   const time = manualClock();
   const troubles: RolloutError[] = [];
@@ -50,7 +50,7 @@ function start(play: PlayAttempt, own: Partial<EpisodeSetup> = {}) {
   return { played, time, troubles, stop, interrupt };
 }
 
-test("a player who never answers fails the attempt when no play can take longer", async () => {
+test("a player that never answers fails the attempt at the longest play time", async () => {
   let told: AbortSignal | undefined;
   const { played, time, troubles } = start(
     async (_assignment, _setup, { signal }) => await new Promise(() => void (told = signal)),
@@ -76,7 +76,7 @@ test("a player who never answers fails the attempt when no play can take longer"
   ]);
 });
 
-test("the time for which the policy is held is none of the player's", async () => {
+test("pauses of the policy do not count as the player's time", async () => {
   let goOn = (): void => {};
   const engine = preparedEngine([says("Goodbye!")]);
   const { played, time } = start(
@@ -107,7 +107,7 @@ test("the time for which the policy is held is none of the player's", async () =
   expect(await played).toMatchObject({ failure: { code: "agent/timeout" } });
 });
 
-test("a player who ignores an interruption is waited for as long as leaving can take", async () => {
+test("a player that ignores an interruption is waited for until the leave time is over", async () => {
   let told: AbortSignal | undefined;
   const { played, time, troubles, interrupt } = start(
     async (_assignment, _setup, { signal }) => await new Promise(() => void (told = signal)),
@@ -126,7 +126,7 @@ test("a player who ignores an interruption is waited for as long as leaving can 
   expect(troubles[0]!.message).toContain("no answer within 550000 ms of the interruption");
 });
 
-test("a player who heeds an interruption keeps what it has", async () => {
+test("a player that handles an interruption keeps its episode", async () => {
   const { played, interrupt } = start(async (...asked) => {
     await Promise.resolve();
     interrupt.abort();
@@ -135,7 +135,7 @@ test("a player who heeds an interruption keeps what it has", async () => {
   expect(await played).toMatchObject({ outcome: "aborted", stopReason: "interrupted" });
 });
 
-test("a player may use the lists of its episode again, as it may those of its engine's", async () => {
+test("a player may reuse the lists of its episode", async () => {
   let kept: Episode | undefined;
   const { played } = start(async (...asked) => (kept = await playEpisode(...asked)));
   const episode = await played;
@@ -224,7 +224,7 @@ describe("an episode is refused", () => {
   });
 
   test.each([
-    ["turns", "turns[0] is no object"],
+    ["turns", "turns[0] is not an object"],
     ["messages", "messages[0] has no known role, or no text"],
   ])("whose %s have a hole", async (name, why) => {
     const { played } = start(async (...asked) => {
@@ -290,7 +290,7 @@ describe("an episode is refused", () => {
       ({ messages }) => ({ messages: [{ ...messages[0], toJSON: () => ({ role: "system" }) }] }),
       "messages[0] has no known role, or no text",
     ],
-    ["that is written as nothing", () => ({ toJSON: () => null }), "it is no object"],
+    ["that is written as nothing", () => ({ toJSON: () => null }), "it is not an object"],
   ])("%s", async (_, change, why) => {
     const { played } = start(async (...asked) => {
       const episode = await playEpisode(...asked);
@@ -305,14 +305,14 @@ describe("an episode is refused", () => {
     });
   });
 
-  test("but not for troubles that it has met", async () => {
+  test("but not for troubles", async () => {
     const troubles = [{ party: "user", code: "user/timeout", message: "late" }] as const;
     const { played } = start(async (...asked) => ({ ...(await playEpisode(...asked)), troubles }));
     expect(await played).toMatchObject({ outcome: "completed", reward: 0, troubles });
   });
 });
 
-test("a stop waits for nobody", async () => {
+test("an abort does not wait for the player", async () => {
   const { played, stop } = start(async () => await new Promise(() => {}));
   stop.abort(new Error("stopped"));
   await expect(played).rejects.toThrow("stopped");

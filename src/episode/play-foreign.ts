@@ -16,11 +16,11 @@ import { rowsFault } from "./check/rows-fault.ts";
 import { failedEpisode, unplayedEpisode } from "./unplayed-episode.ts";
 
 /**
- * Plays an attempt by `EpisodeSetup.play`, which is anybody's: whatever it throws, or returns that is no
- * episode, and that it returns nothing in time, is a failure of the agent's, and takes nothing else with it.
- * An attempt that was interrupted and is not handed over, in time or at all, is `aborted` with nothing.
+ * Plays an attempt with the custom player `EpisodeSetup.play`. Its errors, invalid episodes and timeouts are failures
+ * of the agent. An interrupted attempt without an episode is `aborted` and empty.
  *
- * @throws the signal's reason where the caller aborts, and InvariantError on our own bugs.
+ * @throws the signal's reason if the caller aborts.
+ * @throws InvariantError for bugs of this package.
  */
 export async function playForeign(
   play: PlayAttempt,
@@ -31,7 +31,7 @@ export async function playForeign(
   const startedAtMs = setup.now();
   try {
     const episode = await playWithinTime(play, assignment, setup, options);
-    // What it has nobody knows: the next start begins anew.
+    // The state of the attempt is unknown, so the next start plays it from the beginning.
     if (episode === left) {
       setup.onTrouble?.(noAnswer(assignment, setup));
       return unplayedEpisode(assignment, setup);
@@ -46,10 +46,10 @@ export async function playForeign(
 }
 
 /**
- * What comes of a play that handed over no episode: a failure, unless it was interrupted. Whatever it does then
- * is how it leaves; it is told as a trouble where it is not what the interruption itself makes of a wait.
+ * Returns the record of an attempt without an episode: failed, or aborted if it was interrupted. An interrupted
+ * attempt's error is reported as a trouble, unless it is the interruption itself.
  *
- * @param failure - What was thrown, or was wrong with what it returned, under the name of its party.
+ * @param failure - The attributed error: of the player, or of its invalid episode.
  */
 export function withoutEpisode(
   failure: RolloutError,
@@ -74,25 +74,24 @@ export function withoutEpisode(
 }
 
 /**
- * A copy of what came of an attempt that others played: it is written in a while, and whoever returned it may use
- * its lists again. It is held to all that `turnwright verify` asks of an episode and its rows.
+ * Checks a custom player's episode as `turnwright verify` does, and returns a copy. The player may reuse its lists.
  *
- * @throws TypeError where it is no episode of that attempt.
+ * @throws TypeError if it is not an episode of the attempt.
  */
 export function takeEpisode(
   value: unknown,
   assignment: EpisodeAssignment,
   { setup, options }: TakeOptions,
 ): Episode {
-  if (!isRow(value)) throw noEpisode("it is no object");
+  if (!isRow(value)) throw noEpisode("it is not an object");
   const { segments, ...rest } = value;
   const why = whyNotJson(rest);
   if (why !== undefined) throw noEpisode(`it cannot be written as JSON: ${why}`);
   const story: unknown = wellFormedCopy(rest);
-  if (!isRow(story)) throw noEpisode("it is no object");
+  if (!isRow(story)) throw noEpisode("it is not an object");
   const fault =
-    whyElsewhere(story, assignment, { setup, options }) ??
-    // A reward of NaN is null in the copy.
+    findOtherAttempt(story, assignment, { setup, options }) ??
+    // Not `story`, because NaN is null in the copy.
     checkEnd(rest)[0]?.detail ??
     checkStory(story).found[0]?.detail ??
     segmentFault(segments);
@@ -101,14 +100,14 @@ export function takeEpisode(
     ...(story as unknown as EpisodeStory),
     segments: (segments as readonly Segment[]).map((segment) => copyOfSegment(segment)),
   };
-  // Whether an engine that chose greedily names probabilities is none of the player's.
+  // `mayBeCertain`, because the player does not know whether the engine samples greedily.
   const { vocabularySize } = setup.renderer.codec;
   const broken = rowsFault(episode, { vocabularySize, mayBeCertain: true });
   if (broken !== undefined) throw noEpisode(broken);
   return episode;
 }
 
-/** Under what an attempt was played. */
+/** The context of an attempt. */
 interface TakeOptions {
   readonly setup: Pick<EpisodeSetup, "environment" | "renderer">;
   readonly options: Pick<Parameters<PlayAttempt>[2], "interrupt">;
@@ -134,8 +133,8 @@ function copyOfSegment({
   };
 }
 
-/** Why an episode is not what can come of this attempt; nothing where it is. */
-function whyElsewhere(
+/** Returns the reason why an episode cannot belong to this attempt, or `undefined`. */
+function findOtherAttempt(
   story: RawRow,
   assignment: EpisodeAssignment,
   { setup, options: { interrupt } }: TakeOptions,
@@ -164,13 +163,13 @@ function whyElsewhere(
   if (environment !== setup.environment.name && environment !== task.environment) {
     return `environment is ${quote(environment)}`;
   }
-  // It would be left to a next start that nobody has a reason to make.
+  // An aborted episode waits for the next start, which is only made after an interruption.
   return outcome === "aborted" && interrupt?.aborted !== true
-    ? "outcome is aborted, and nobody interrupted it"
+    ? "outcome is aborted, but it was not interrupted"
     : undefined;
 }
 
-/** It may have come from another process. */
+/** Compares members, because the value may come from another process. */
 function isSamePlace(value: unknown, wanted: ForkPlace | undefined): boolean {
   if (wanted === undefined || !isRow(value)) return value === wanted;
   return value["rolloutId"] === wanted.rolloutId && value["turnIndex"] === wanted.turnIndex;
@@ -185,14 +184,14 @@ function noAnswer({ rolloutId }: EpisodeAssignment, { agent, limits }: EpisodeSe
   );
 }
 
-/** @throws InvariantError on our own bugs. */
+/** @throws InvariantError for bugs of this package. */
 function toFailure(
   error: unknown,
   { rolloutId }: EpisodeAssignment,
   { agent }: EpisodeSetup,
 ): RolloutError {
   const what = `play ${rolloutId} as agent ${agent.strategy}`;
-  // It asks the engine, the world and the user itself.
+  // Passes all failures: the player calls the engine, the world and the user itself.
   const attributed = attribute(error, { party: "agent", what, passes: parties });
   if (attributed instanceof InvariantError) throw attributed;
   return attributed;

@@ -6,34 +6,32 @@ import { onAbort } from "../async/on-abort.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
 import type { EpisodeLimits } from "./limits.ts";
 
-/** The answer of a play that was interrupted and gave none. */
+/** The result of an interrupted play that did not answer in time. */
 export const left = Symbol("left");
 
 /**
- * How long a play may take whose player keeps the limits of an episode, milliseconds: the episode's own
- * time, a turn of an engine that cannot be told that it is over, and what is asked of others before it and
- * behind it.
+ * Returns the longest time of a play that keeps the episode's limits, in milliseconds: the episode's time, a turn of an
+ * engine that cannot stop early, the score, and the time to leave.
  */
 export function longestPlayMs(limits: EpisodeLimits): number {
   const { episodeTimeoutMs, engineTimeoutMs, scoreTimeoutMs } = limits;
   return episodeTimeoutMs + engineTimeoutMs + scoreTimeoutMs + leaveMs(limits);
 }
 
-/** How long a play that is interrupted may take to hand over what it has, milliseconds. */
+/** Returns the time that an interrupted play has to return its episode, in milliseconds. */
 export function leaveMs({ graceTimeoutMs, toolTimeoutMs, userTimeoutMs }: EpisodeLimits): number {
-  // A user is opened, heard and asked what it cost; a world is opened, called and disposed of.
+  // Three calls each: the user is opened, answers and reports its cost; the world is opened, called and disposed of.
   return graceTimeoutMs + 3 * (toolTimeoutMs + userTimeoutMs);
 }
 
 /**
- * Waits for a player who may be anybody's: no longer than a play can take that keeps the limits, and, once it
- * is interrupted, than such a one needs to leave. Time for which the policy is held is not counted. Whoever is
- * not waited for any more finds `signal` aborted.
+ * Runs a custom player with a time limit, and a shorter one after an interruption. Time in which the policy is paused
+ * does not count. When a limit ends, `signal` aborts.
  *
- * @param ms - How long is waited for it while nobody interrupts it. Default `longestPlayMs()`.
- * @returns what it answered, `left` where it was interrupted and did not answer.
- * @throws RolloutError `agent/timeout` where its time is over, the signal's reason where that is aborted, and
- *   whatever the play throws.
+ * @param ms - Time limit without an interruption, in milliseconds. Default `longestPlayMs()`.
+ * @returns the player's result, or `left` if it was interrupted and did not answer in time.
+ * @throws RolloutError `agent/timeout` if the time is over, the signal's reason if it aborts, and any error of the
+ *   player.
  */
 export async function playWithinTime(
   play: PlayAttempt,
@@ -44,10 +42,10 @@ export async function playWithinTime(
 ): Promise<unknown> {
   const { agent, clock = systemClock, limits } = setup;
   signal.throwIfAborted();
-  const behind = new AbortController();
-  using time = startDeadline({ ms, parents: [signal, behind.signal], clock });
-  const held = { ...setup, engine: heldEngine(setup.engine, time) };
-  let callOff = (): void => {};
+  const stopped = new AbortController();
+  using time = startDeadline({ ms, parents: [signal, stopped.signal], clock });
+  const pausing = { ...setup, engine: pausingEngine(setup.engine, time) };
+  let cancelTimer = (): void => {};
   let letGo = (): void => {};
   try {
     return await new Promise<unknown>((resolve, reject) => {
@@ -59,50 +57,50 @@ export async function playWithinTime(
         reject(time.expired ? late : (time.signal.reason as Error));
       });
       const leave = (): void => {
-        callOff = clock.after(leaveMs(limits), () => {
+        cancelTimer = clock.after(leaveMs(limits), () => {
           resolve(left);
-          behind.abort(new DOMException("The play is not waited for any more", "AbortError"));
+          stopped.abort(new DOMException("The play is not waited for any more", "AbortError"));
         });
       };
       if (interrupt?.aborted === true) leave();
       else if (interrupt) letGo = onAbort(interrupt, leave);
-      const playing = play(assignment, held, {
+      const playing = play(assignment, pausing, {
         ...options,
         signal: time.signal,
         ...(interrupt && { interrupt }),
       });
-      // It may be no promise.
+      // The player may return a plain value.
       Promise.resolve(playing).then(resolve, reject);
     });
   } finally {
-    callOff();
+    cancelTimer();
     letGo();
   }
 }
 
-/** The engine, with a time that stands still as long as any call is held by the policy's owner. */
-function heldEngine(inner: Engine, time: Pick<Deadline, "pause" | "goOn">): Engine {
-  let heldCount = 0;
+/** Wraps the engine so that the time is paused while the policy is paused for any call. */
+function pausingEngine(inner: Engine, time: Pick<Deadline, "pause" | "goOn">): Engine {
+  let pausedCount = 0;
   const hold = (isHeld: boolean): void => {
-    heldCount += isHeld ? 1 : -1;
-    if (heldCount > 0) time.pause();
+    pausedCount += isHeld ? 1 : -1;
+    if (pausedCount > 0) time.pause();
     else time.goOn();
   };
   return {
     kind: inner.kind,
     async generate(request, options) {
-      let wasHeld = false;
+      let wasPaused = false;
       const onHeld = (isHeld: boolean): void => {
         options?.onHeld?.(isHeld);
-        if (isHeld === wasHeld) return;
-        wasHeld = isHeld;
+        if (isHeld === wasPaused) return;
+        wasPaused = isHeld;
         hold(isHeld);
       };
       try {
         return await inner.generate(request, { ...options, onHeld });
       } finally {
-        // An engine that never said that it goes on holds nothing but its own call.
-        if (wasHeld) hold(false);
+        // The end of the call also ends a pause that the engine did not end itself.
+        if (wasPaused) hold(false);
       }
     },
     ...(inner.score && { score: async (...call) => await inner.score!(...call) }),

@@ -9,53 +9,52 @@ import type { CallWatch } from "./turn/call-watch.ts";
 import { traced, type EpisodeTrace } from "./episode-tracer.ts";
 import type { SharedCounts, TurnRecord } from "./episode.ts";
 import type { UserCallTracker } from "./turn/user-call-tracker.ts";
-import type { InputPlayer } from "./inputs/input-player.ts";
+import type { AnswerTerms } from "./inputs/input-source.ts";
+import type { EpisodeInputs } from "./inputs/open-inputs.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 
-/** What grows while an episode is played. */
-export interface Play {
+/** The state of an episode while it is played. */
+export interface Play extends EpisodeInputs {
   readonly assignment: EpisodeAssignment;
   readonly setup: EpisodeSetup;
-  /** Over the calls to code that is not ours. Where the caller aborts, there is no episode. */
+  /** Time limits of calls to foreign code. If the caller aborts, there is no episode. */
   readonly watch: CallWatch;
   readonly clock: Clock;
-  /** Where its inputs come from, and where they are recorded. */
-  readonly player: InputPlayer;
-  /** Of the user's lines, for which the world asks. */
-  readonly hearing: UserCallTracker;
-  /** Aborted, the policy is asked for nothing more. */
+  /** The user's lines that the world requests. */
+  readonly userCalls: UserCallTracker;
+  /** Once aborted, the policy gets no more requests. */
   readonly interrupt: AbortSignal | undefined;
-  /** The turn with which a fork begins. */
+  /** Index of the turn with which a fork starts. */
   readonly forkAt: number | undefined;
-  /** The episode's; its signal aborts with `interrupt` as well. */
+  /** The episode's deadline. Its signal also aborts with `interrupt`. */
   readonly time: Deadline;
   readonly trace: EpisodeTrace | undefined;
   readonly recorder: TrajectoryRecorder;
   readonly messages: Message[];
   readonly turns: TurnRecord[];
-  /** What the world lets the agent call. */
+  /** The tools that the world offers. */
   tools: readonly ToolDefinition[];
-  /** What the chat template prints of them. */
+  /** The tools that the chat template prints. */
   shownTools: readonly ToolDefinition[];
-  /** Whether the prompt that comes next ends inside an opened reasoning block. */
+  /** True if the next prompt ends inside a reasoning block. */
   reasoningOpened: boolean;
   formatErrorCount: number;
-  /** What a fork shares, from where it parts on. */
+  /** Counts of the turns that a fork shares. `undefined` before the fork's first own turn. */
   shared: SharedCounts | undefined;
 }
 
-/** Why the turns ended without a failure. */
+/** The reason why the turns ended without a failure. */
 export interface TurnsEnd {
   readonly outcome: "completed" | "truncated" | "aborted";
   readonly stopReason: StopReason;
 }
 
-/** Whether the episode may no longer ask the policy for anything. */
-export function isTimeOver({ time, player }: Play): boolean {
-  return player.isLate(() => time.expired || time.leftMs() <= 0);
+/** Returns true if the episode's time is over, so that the policy gets no more requests. */
+export function isTimeOver({ time, inputs }: Play): boolean {
+  return inputs.isLate(() => time.expired || time.leftMs() <= 0);
 }
 
-/** The failure of an engine that wrote into the list of ids that it was sent. */
+/** Returns the failure of an engine that changed the list of prompt ids. */
 export function overwritten({ assignment, setup }: Play): RolloutError {
   return new RolloutError(
     "engine/bad-reply",
@@ -64,29 +63,11 @@ export function overwritten({ assignment, setup }: Play): RolloutError {
   );
 }
 
-/** Calls code that is not ours on behalf of the episode (see `crossBoundary()`). */
-export function callParty<Result>(
-  { watch }: Play,
-  boundary: Boundary,
-  work: (signal: AbortSignal) => Result | Promise<Result>,
-): Promise<Result> {
-  return crossBoundary(watch, boundary, work);
-}
-
-/** Calls the world: a wait without an end is the user's where it waits for a line of theirs. */
-export function callWorld<Result>(
-  play: Play,
-  boundary: Omit<Boundary, "waitsFor">,
-  work: (signal: AbortSignal) => Result | Promise<Result>,
-): Promise<Result> {
-  // In this order: a copy that is given one more member costs ten times as much on Node 20.
-  return callParty(play, { waitsFor: play.hearing.listen(play.watch), ...boundary }, work);
-}
-
 /**
- * Calls the world on behalf of the episode, or takes from the recording what it answered.
+ * Returns the world's answer to a call: live, or from the recording. If a live call waits for the user when its time
+ * limit ends, the user is responsible.
  *
- * @param name - Names the call among those of the episode, such as `step get_order`.
+ * @param name - The call's name in the recording and in traces, such as `step get_order`.
  */
 export function askWorld<Result>(
   play: Play,
@@ -94,23 +75,22 @@ export function askWorld<Result>(
   work: (signal: AbortSignal) => Result | Promise<Result>,
   name: string,
 ): Promise<Result> {
+  const { trace, userCalls, watch } = play;
+  // In this order: a spread followed by one more member costs ten times as much on Node 20.
   const call = (): Promise<Result> =>
-    traced(play.trace, name, () => callWorld(play, boundary, work));
-  return play.player.answer(name, call, repeatability(play, boundary.timeoutMs));
+    crossBoundary(watch, { waitsFor: userCalls.watchCall(watch), ...boundary }, work);
+  const tracedCall = trace === undefined ? call : () => traced(trace, name, call);
+  return play.inputs.answer(name, tracedCall, answerTerms(play, boundary.timeoutMs));
 }
 
-/** What playing the world's answers again takes (see `Environment.repeatable`). */
-export function repeatability(
-  { setup }: Play,
-  limitMs: number,
-): { repeatable: boolean; bound: string; limitMs: number } {
+/** Returns the terms under which the world's answers are recorded (see `Environment.repeatable`). */
+export function answerTerms({ setup }: Play, limitMs: number): AnswerTerms {
   const { name, repeatable = false } = setup.environment;
   return { repeatable, bound: `the worlds of ${name} are not repeatable`, limitMs };
 }
 
 /**
- * Calls a method of the agent's. Whatever it throws is its own author's mistake. What it gives at once is
- * given at once.
+ * Calls one of the agent's methods. Returns at once if the method does.
  *
  * @throws RolloutError `agent/exception` or `agent/timeout`.
  */
@@ -131,7 +111,7 @@ function agentsBoundary({ assignment, setup }: Play, what: string): Boundary {
   };
 }
 
-/** Tells of a failure that does not end the episode. */
+/** Reports a failure that does not end the episode, and continues. */
 export async function tolerate(play: Play, work: () => Promise<void>): Promise<void> {
   try {
     await work();

@@ -2,7 +2,7 @@ import type { Score } from "../environment/environment.ts";
 import type { RolloutEnd } from "../trajectory/sample.ts";
 import type { Episode } from "./episode.ts";
 
-/** The end of an episode with its score. One that was not scored ends as `unscored`, without a reward. */
+/** Returns the end of an episode with its score. An episode without a score ends as `unscored`, without a reward. */
 export function scoredEnd<End extends Pick<RolloutEnd, "outcome" | "stopReason">>(
   end: End,
   { reward, details }: Score,

@@ -4,13 +4,13 @@ import { countEpisode } from "./count-episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import type { Episode } from "./episode.ts";
 
-/** By what an episode was to be played, and since when, milliseconds since the epoch. */
+/** The setup of an episode, and its start in milliseconds since the epoch. */
 interface Start {
   readonly setup: Pick<EpisodeSetup, "environment" | "now">;
   readonly startedAtMs: number;
 }
 
-/** An episode that failed, and of which nothing else is known. */
+/** Returns the record of an episode that failed, if nothing else is known about it. */
 export function failedEpisode(
   failure: RolloutError,
   assignment: EpisodeAssignment,
@@ -20,7 +20,7 @@ export function failedEpisode(
   return emptyEpisode(end, assignment, start);
 }
 
-/** An episode that was interrupted before anybody began to play it. */
+/** Returns the record of an episode that was interrupted before its first turn. */
 export function unplayedEpisode(
   assignment: EpisodeAssignment,
   setup: Pick<EpisodeSetup, "environment" | "now">,

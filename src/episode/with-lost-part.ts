@@ -3,9 +3,8 @@ import { RolloutError } from "../errors.ts";
 import { isSoundFailure } from "./check/is-sound-failure.ts";
 
 /**
- * The failure of a turn of which a part was sampled before: that part is lost with it, and is accounted for as what
- * the failed request itself lost is. Whatever else was thrown stays as it is, such as an abort or the plain error of an
- * engine of one's own, and says nothing of that part.
+ * Adds the ids sampled before a failure of the same turn to the failure's `discarded` list. Errors without a failure
+ * code, such as an abort or the plain error of a custom engine, stay unchanged.
  */
 export function withLostPart(error: unknown, { pieces, discarded }: Generation): unknown {
   const kept = pieces.map(({ requestId, tokenCount }) => ({
@@ -16,11 +15,11 @@ export function withLostPart(error: unknown, { pieces, discarded }: Generation):
   const lost = [...kept, ...discarded];
   if (lost.length === 0 || !isSoundFailure(error)) return error;
   const { code, message, cause, retryable, stack } = error;
-  const whole = new RolloutError(code, message, {
+  const complete = new RolloutError(code, message, {
     cause,
     retryable,
     discarded: [...lost, ...error.discarded],
   });
-  if (stack !== undefined) whole.stack = stack;
-  return whole;
+  if (stack !== undefined) complete.stack = stack;
+  return complete;
 }

@@ -428,7 +428,7 @@ test("which logprobs an engine reports of which nothing was sampled is asked aga
   const found = await playSampled({ temperature: 0 }, { engine: other });
   expect(found["logprobConvention"]).toBe("raw");
   const { violations } = await verifyRun(dir);
-  expect(violations[0]?.detail).toContain("nobody reported them");
+  expect(violations[0]?.detail).toContain("they were not reported");
 });
 
 test("what a fork shares was sampled by no start of its folder", async () => {
@@ -530,7 +530,7 @@ test.each<[string, Engine["describe"], object]>([
     ...told,
   });
   const { violations } = await verifyRun(dir);
-  expect(violations[0]?.detail).toContain("nobody reported them");
+  expect(violations[0]?.detail).toContain("they were not reported");
 });
 
 test("an engine that never says what it is does not keep a run from being interrupted", async () => {

@@ -315,7 +315,7 @@ describe("startRun()", () => {
     const stop = new AbortController();
     const options = {
       setup: { ...setupWith(lampEngine()), clock },
-      source: { ...oneTask, told: async () => await new Promise<void>(() => {}) },
+      source: { ...oneTask, onGroupEnd: async () => await new Promise<void>(() => {}) },
       grouping: { size: 1 },
     };
     const patient = start(options);
@@ -571,7 +571,7 @@ describe("startRun()", () => {
     const told: string[] = [];
     const source = () => ({
       ...taskList(environment, { split: "test", taskIndexes: [0, 1] }),
-      told: ({ groupId }: EpisodeGroup) => void told.push(groupId),
+      onGroupEnd: ({ groupId }: EpisodeGroup) => void told.push(groupId),
     });
     {
       await using folder = await open();
@@ -627,7 +627,7 @@ describe("startRun()", () => {
     const told: string[] = [];
     const source = () => ({
       ...taskList(environment, { split: "test", taskIndexes: [0, 1, 2] }),
-      told: ({ groupId }: EpisodeGroup) => void told.push(groupId),
+      onGroupEnd: ({ groupId }: EpisodeGroup) => void told.push(groupId),
     });
     beforeEach(() => {
       told.length = 0;
@@ -1442,7 +1442,7 @@ describe("startRun()", () => {
       expect(asked[0]).toBe("lamp/test/0#1:2:1;");
       const told = await readFile(path.join(dir, "events.jsonl"), "utf8");
       expect(told).toContain(
-        '"message":"the recording ends before turn 1, with which the attempt parts from another"',
+        '"message":"the recording ends before turn 1, the first own turn of the fork"',
       );
     });
 
@@ -1764,8 +1764,8 @@ describe("startRun()", () => {
     ["another split", { split: "train" }, 'split is "train"'],
     ["another place in the run", { groupIndex: 7 }, "groupIndex is 7"],
     ["no sums", { counts: {} }, "counts.turnCount is undefined"],
-    ["a segment that is none", { segments: [null] }, "segments[0] is no object"],
-    ["a segment without ids", { segments: [{}] }, "segments[0].tokenIds is no list"],
+    ["a segment that is none", { segments: [null] }, "segments[0] is not an object"],
+    ["a segment without ids", { segments: [{}] }, "segments[0].tokenIds is not a list"],
     [
       "a logprob that is none",
       {
@@ -1820,15 +1820,15 @@ describe("startRun()", () => {
     [
       "that it was interrupted, and nobody did that",
       { outcome: "aborted", stopReason: "interrupted", reward: undefined },
-      "outcome is aborted, and nobody interrupted it",
+      "outcome is aborted, but it was not interrupted",
     ],
-    ["a turn that is none", { turns: [null] }, "turns[0] is no object"],
+    ["a turn that is none", { turns: [null] }, "turns[0] is not an object"],
     [
       "a turn of no text",
       { turns: [{ text: null }] },
       "turns[0] is not the record of a turn: its text is null",
     ],
-    ["a tree that is none", { tree: [null] }, "tree[0] is no turn of a tree"],
+    ["a tree that is none", { tree: [null] }, "tree[0] is not a turn of a tree"],
     ["troubles that are none", { troubles: 5 }, "troubles is 5, expected a list of failures"],
     ["a reward without a row", { segments: [] }, "its segments have 0 turns, expected 2"],
     ["another seed", { seed: 7 }, "seed is 7"],
@@ -3238,7 +3238,7 @@ describe("startRun()", () => {
     const failure = { party: "engine", code: "engine/timeout", message: "no answer" };
 
     test.each<[what: string, change: (episode: Episode) => unknown, why: string]>([
-      ["nothing", () => undefined, "it is no object"],
+      ["nothing", () => undefined, "it is not an object"],
       [
         "another rollout's",
         (episode) => ({ ...episode, rolloutId: "lamp/test/0#1" }),

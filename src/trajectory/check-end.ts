@@ -4,8 +4,8 @@ import { stopReasons, type Outcome } from "./sample.ts";
 import { isRow, quote, type RawRow, type Violation } from "./violation.ts";
 
 /**
- * Checks what a row of samples or an episode says of its end: outcome and stop reason are known and go
- * together, what was scored has a reward, and a failure says whose it is and has none.
+ * Checks the end of a training row or an episode: known outcome and stop reason that fit together, a reward if it was
+ * scored, and a failure with its party and no reward if it failed.
  */
 export function checkEnd(row: RawRow): Violation[] {
   return [...checkOutcome(row), ...checkReward(row), ...checkFailure(row)];
@@ -53,7 +53,7 @@ function checkFailure({ outcome, failure }: RawRow): Violation[] {
   return fault === undefined ? [] : [{ rule: "failure", detail: fault }];
 }
 
-/** Why a value is not what went wrong in an episode, with whose it is; nothing where it is. */
+/** Returns the reason why a value is not a valid failure, or `undefined` if it is. */
 export function failureFault(failure: unknown): string | undefined {
   if (!isRow(failure)) return `the failure is ${quote(failure)}, expected an object`;
   const { party, code, message } = failure;

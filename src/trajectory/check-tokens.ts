@@ -3,17 +3,17 @@ import type { SampleParts } from "./sample-parts.ts";
 import { isTokenId, largestTokenId } from "../engine/token-id.ts";
 import { quote, type Violation } from "./violation.ts";
 
-/** What is known of the run that a row is of, and cannot be seen in the row. */
+/** Facts about a row's run that the row itself does not contain. */
 export interface SampleFacts {
-  /** Number of ids that the policy's tokenizer has. */
+  /** Number of ids in the policy's vocabulary. */
   readonly vocabularySize?: number;
-  /** Whether the engine names the policy's version. */
+  /** True if the engine reports policy versions. */
   readonly namesVersions?: boolean;
-  /** Whether logprobs may all be 0: those of what a greedy choice left. */
+  /** True if all logprobs may be 0, as in greedy sampling. */
   readonly mayBeCertain?: boolean;
 }
 
-/** So many sampled ids of one row are never all certain, where their logprobs are the policy's. */
+/** With at least this many sampled ids, logprobs that are all 0 are not plausible. */
 const certainLimit = 8;
 
 /** Checks ids, mask, logprobs and policy versions, each entry against its place. */
@@ -73,7 +73,7 @@ function checkLogprobs(parts: SampleParts, { mayBeCertain = false }: SampleFacts
   const sampled = logprobs.filter((_, index) => isSampled?.[index] === true);
   const isCertain = sampled.length >= certainLimit && sampled.every((logprob) => logprob === 0);
   if (isCertain && !mayBeCertain) {
-    const detail = `the logprobs of all ${sampled.length} sampled ids are 0: nobody reported them`;
+    const detail = `the logprobs of all ${sampled.length} sampled ids are 0: they were not reported`;
     found.push({ rule: "logprobs", detail });
   }
   return found;
@@ -91,7 +91,7 @@ function checkVersions(parts: SampleParts, { namesVersions = false }: SampleFact
     found.push({ rule: "policy-versions", detail });
   }
   const sampled = versions.filter((_, index) => isSampled?.[index] === true);
-  // Nobody knows the version of what was sampled before the first was announced.
+  // Ids that were sampled before the first version was announced have no version.
   const from = namesVersions ? 0 : sampled.findIndex((version) => version !== "");
   if (from >= 0 && sampled.includes("", from)) {
     const detail = `${sampled.filter((version) => version === "").length} of ${sampled.length} sampled ids have no policy version, and the engine names it`;

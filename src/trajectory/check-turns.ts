@@ -6,7 +6,7 @@ import { isCount, isRow, quote, type Violation } from "./violation.ts";
 
 const finishes: readonly unknown[] = ["stop", "length"];
 
-/** Checks a row's turns: their order, their numbers, and the ids against what was sent and returned. */
+/** Checks a row's turns: their order, their indexes, and their ids against the hashes of the ids sent and returned. */
 export function checkTurns(parts: SampleParts): Violation[] {
   const { turns, row } = parts;
   if (turns === undefined) return [];
@@ -46,7 +46,7 @@ function checkOrder({ turns, promptLength }: SampleParts): Violation[] {
   return found;
 }
 
-/** Turns are numbered over the episode: without gaps within a row, from 0 in the first. */
+/** Checks that turns are numbered over the episode: without gaps in a row, from 0 in the first row. */
 function checkTurnIndexes({ turns, row }: SampleParts): Violation[] {
   const found: Violation[] = [];
   const { forkedFrom } = row;
@@ -96,7 +96,10 @@ function checkHashes({ turns, ids }: SampleParts): Violation[] {
   return found;
 }
 
-/** Hashes prefixes, each id once where their ends rise; `undefined` where one of the ids is none. */
+/**
+ * Returns a function that hashes prefixes. Rising ends hash each id once. The function returns `undefined` if an id is
+ * invalid.
+ */
 function prefixHasher(ids: readonly unknown[]): (end: number) => string | undefined {
   const broken = ids.findIndex((id) => !isTokenId(id));
   const hash = new RollingHash();
@@ -110,7 +113,7 @@ function prefixHasher(ids: readonly unknown[]): (end: number) => string | undefi
   };
 }
 
-/** The stop id that had to leave the row comes with its logprob and version, or not at all. */
+/** Checks that a dropped stop id has its logprob and version. */
 function checkDroppedStop(turn: TurnPart, index: number): Violation[] {
   const { droppedStopId: id, droppedStopLogprob: logprob, droppedStopVersion: version } = turn;
   if ([id, logprob, version].every((value) => value === undefined)) return [];

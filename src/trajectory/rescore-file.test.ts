@@ -64,7 +64,7 @@ async function fileOf(name: string, lines: readonly string[]): Promise<string> {
 const right = [-3 / 8, -4 / 8, -7 / 8] as const;
 
 describe("rescoreFile()", () => {
-  test("scores each sampled token behind those before it", async () => {
+  test("scores each sampled token after the tokens before it", async () => {
     const file = await fileOf("right.jsonl", [JSON.stringify(sampleOf("a", right))]);
     const requests: ScoreRequest[] = [];
     const options = { engine: scoringEngine(requests), temperature: 0.5, tolerance: 0 };
@@ -96,7 +96,7 @@ describe("rescoreFile()", () => {
     ]);
   });
 
-  test("says where a token differs, and how much on the whole", async () => {
+  test("reports the largest and the mean difference", async () => {
     const file = await fileOf("wrong.jsonl", [
       JSON.stringify(sampleOf("a", right)),
       "",
@@ -122,7 +122,7 @@ describe("rescoreFile()", () => {
     });
   });
 
-  test("names each row that cannot be scored, and counts those in which nothing was sampled", async () => {
+  test("names each row that cannot be scored, and counts rows without sampled ids", async () => {
     const whole = JSON.stringify(sampleOf("a", right));
     const sample = sampleOf("b", right);
     const bent = JSON.stringify({ ...sample, lossMask: [] });
@@ -139,7 +139,7 @@ describe("rescoreFile()", () => {
     ]);
   });
 
-  test("scores a row whose hashes, reward or logprobs are damaged: that is when it is asked for", async () => {
+  test("scores a row with damaged hashes, reward or logprobs", async () => {
     const sample = sampleOf("a", right);
     const turns = sample.turns.map((turn) => ({ ...turn, promptHash: undefined }));
     const logprobs = sample.logprobs.map((logprob, index) => (index === 4 ? null : logprob));
@@ -155,7 +155,7 @@ describe("rescoreFile()", () => {
     });
   });
 
-  test("says nothing of differences where nothing was scored", async () => {
+  test("has no differences if no token was scored", async () => {
     const file = await fileOf("torn.jsonl", ['{"format":1']);
     const options = { engine: scoringEngine([]), temperature: 1, tolerance: 0 };
     const result = await rescoreFile(file, options);
@@ -164,7 +164,7 @@ describe("rescoreFile()", () => {
     expect(result).not.toHaveProperty("meanDifference");
   });
 
-  test("counts a score that is no number as beyond every tolerance", async () => {
+  test("counts a score that is not a number as beyond every tolerance", async () => {
     const file = await fileOf("nan.jsonl", [JSON.stringify(sampleOf("a", right))]);
     const engine = { ...scoringEngine([]), score: () => Promise.resolve([NaN, NaN, 0, 0, NaN]) };
     const result = await rescoreFile(file, { engine, temperature: 1, tolerance: 1 });
@@ -186,7 +186,7 @@ describe("rescoreFile()", () => {
   });
 });
 
-test("the first failure ends it: nothing more is asked, and what was asked is called off", async () => {
+test("the first failure stops new requests and aborts those under way", async () => {
   const row = JSON.stringify(sampleOf("one", [-0.375, -0.5, -0.875]));
   const file = await fileOf(
     "unreachable.jsonl",
@@ -213,7 +213,7 @@ test("the first failure ends it: nothing more is asked, and what was asked is ca
   expect({ asked, calledOff }).toEqual({ asked: 4, calledOff: 3 });
 });
 
-test("the caller's signal calls it off", async () => {
+test("the caller's signal aborts it", async () => {
   const row = JSON.stringify(sampleOf("one", [-0.375, -0.5, -0.875]));
   const file = await fileOf("called-off.jsonl", [row, row]);
   const caller = new AbortController();
@@ -229,7 +229,7 @@ test("the caller's signal calls it off", async () => {
   await expect(rescoreFile(file, options)).rejects.toThrow("enough");
 });
 
-test("rows that are scored at once are no leak to Node", async () => {
+test("rows scored at once cause no listener warning", async () => {
   const row = JSON.stringify(sampleOf("one", [-0.375, -0.5, -0.875]));
   const file = await fileOf(
     "many.jsonl",

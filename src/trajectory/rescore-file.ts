@@ -7,18 +7,18 @@ import type { Sample } from "./sample.ts";
 import { parseLine, whyNoLine } from "./verify-file.ts";
 import { verifySample, type Violation } from "./verify-sample.ts";
 
-/** A sampled token whose logprob was computed again. JSON-able. */
+/** A sampled token with its logprob computed again. JSON-able. */
 export interface RescoredToken {
   /** 1-based. */
   readonly line: number;
   readonly rolloutId: string;
   readonly turnIndex: number;
-  /** Into the row's `tokenIds`. */
+  /** Index in the row's `tokenIds`. */
   readonly index: number;
   readonly tokenId: number;
   readonly recorded: number;
   readonly rescored: number;
-  /** Absolute, in nats. */
+  /** Absolute difference of the logprobs, in nats. */
   readonly difference: number;
 }
 
@@ -28,38 +28,38 @@ export interface SkippedRow extends Violation {
   readonly line: number;
 }
 
-/** What scoring a file's sampled tokens again came to. JSON-able. */
+/** The result of computing a file's logprobs again. JSON-able. */
 export interface FileRescoring {
   readonly engine: string;
   readonly logprobConvention: LogprobConvention;
   readonly temperature: number;
   /** Sampled tokens that were scored. */
   readonly tokenCount: number;
-  /** Rows whose sampled tokens were scored. */
+  /** Number of rows that were scored. */
   readonly rowCount: number;
-  /** Rows in which nothing was sampled: there is nothing to score. */
+  /** Number of rows without sampled tokens. */
   readonly emptyCount: number;
-  /** Rows that could not be scored, in order, and why not; `verifyFile()` says what else is wrong. */
+  /** Rows that could not be scored, in order, with the reason. `verifyFile()` reports other problems. */
   readonly skipped: readonly SkippedRow[];
-  /** Mean absolute difference, in nats; absent where nothing was scored. */
+  /** Mean absolute difference in nats. Absent if no token was scored. */
   readonly meanDifference?: number;
-  /** Absent where nothing was scored. */
+  /** The token with the largest difference. Absent if no token was scored. */
   readonly largest?: RescoredToken;
   readonly tolerance: number;
   readonly beyondToleranceCount: number;
-  /** Of each row that has tokens beyond the tolerance, the one that is furthest off; in order. */
+  /** The token with the largest difference of each row that exceeds the tolerance, in order. */
   readonly beyondTolerance: readonly RescoredToken[];
 }
 
 /** Settings of `rescoreFile()`. */
 export interface RescoreOptions {
-  /** One that can score. */
+  /** An engine that can score ids. */
   readonly engine: Engine;
   /** The temperature at which the samples were drawn. */
   readonly temperature: number;
   /** Largest difference that passes, in nats. */
   readonly tolerance: number;
-  /** Rows scored at once. Default 32. */
+  /** Number of rows scored at once. Default 32. */
   readonly concurrency?: number;
   readonly signal?: AbortSignal;
 }
@@ -70,10 +70,10 @@ interface Row {
 }
 
 /**
- * Asks an engine for the logprob of every sampled token of a `samples.jsonl` file, each behind exactly
- * the tokens that stand before it in its row, and compares them with the recorded ones.
+ * Computes the logprob of every sampled token of a `samples.jsonl` file again, after exactly the ids before it in the
+ * row, and compares it with the recorded one.
  *
- * @throws UsageError where the file cannot be read or the engine cannot score.
+ * @throws UsageError if the file cannot be read or the engine cannot score.
  * @throws RolloutError as `Engine.score()` does.
  */
 export async function rescoreFile(file: string, options: RescoreOptions): Promise<FileRescoring> {
@@ -100,7 +100,7 @@ export async function rescoreFile(file: string, options: RescoreOptions): Promis
   return { engine: engine.kind, logprobConvention, temperature, ...tally.result() };
 }
 
-/** The rows that have sampled tokens in their places. */
+/** Yields the rows with sampled tokens. */
 async function* readRows(file: string, tally: RescoreTally): AsyncGenerator<Row> {
   let line = 0;
   try {
@@ -120,7 +120,7 @@ async function* readRows(file: string, tally: RescoreTally): AsyncGenerator<Row>
   }
 }
 
-/** What keeps a row from being scored: the ids or their places. Whatever else is wrong does not. */
+/** Rules that a row must pass to be scored. They concern the ids and the places of the turns. */
 const needed = new Set(["json", "shape", "token-ids", "length", "prompt-length", "turns"]);
 
 function whyNotScored(row: unknown): Violation | undefined {
@@ -129,8 +129,8 @@ function whyNotScored(row: unknown): Violation | undefined {
 }
 
 /**
- * Runs `work` on every item, on at most `limit` at a time. The first failure ends it: nothing more is
- * begun, what was begun is called off, and when all have ended that failure is thrown.
+ * Runs `work` on every item, at most `limit` at a time. After the first failure, starts no more items, aborts those
+ * under way, waits for them, and throws the failure.
  */
 async function forEachLimited<T>(
   items: AsyncGenerator<T>,
@@ -138,7 +138,7 @@ async function forEachLimited<T>(
   { work, signal }: { work: (item: T, signal: AbortSignal) => Promise<void>; signal?: AbortSignal },
 ): Promise<void> {
   const stop = new AbortController();
-  // Each row that is under way listens.
+  // Each row under way adds a listener.
   setMaxListeners(0, stop.signal);
   const onAbort = (): void => stop.abort(signal?.reason);
   if (signal?.aborted === true) onAbort();
@@ -220,14 +220,14 @@ class RescoreTally {
   }
 }
 
-/** In nats; infinite where one of them is no number. */
+/** Returns the difference in nats. Infinite if one value is not a number. */
 function distance(left: unknown, right: unknown): number {
   if (typeof left !== "number" || typeof right !== "number") return Infinity;
   const difference = Math.abs(left - right);
   return Number.isNaN(difference) ? Infinity : difference;
 }
 
-/** The larger difference first, and the earlier line where they are alike. */
+/** Sorts by difference, largest first, then by line. */
 function comparePlaces(left: RescoredToken, right: RescoredToken): number {
   return right.difference - left.difference || left.line - right.line;
 }

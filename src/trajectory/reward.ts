@@ -1,6 +1,6 @@
 /**
- * Whether a value can be a reward: a number that stays finite in 32 bits, in which trainers hold it. What
- * lies beyond makes means and advantages infinite, or no numbers at all.
+ * True if the value can be a reward: a number that is finite in 32 bits, as trainers store it. Larger numbers would
+ * make means and advantages infinite or NaN.
  */
 export function isReward(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(Math.fround(value));

@@ -21,7 +21,7 @@ test.each(lists.map((ids) => ({ ids })))("the hash of $ids is that of its bytes"
   expect(hashIds(ids)).toBe(expectedHash(ids));
 });
 
-test("ids that are added bit by bit have the hash of all of them", () => {
+test("ids added in parts have the hash of all of them", () => {
   const rolling = new RollingHash();
   const all: number[] = [];
   for (const ids of lists) {

@@ -4,21 +4,21 @@ import { ownBug } from "../errors.ts";
 import { isTokenId, largestTokenId } from "../engine/token-id.ts";
 
 /**
- * SHA-256 over token ids as little-endian 32-bit integers, kept up to date id by id, so that a
- * ledger can be asked for the hash of everything so far at the cost of a copy of the hash's state.
+ * A running SHA-256 of token ids as little-endian 32-bit integers. A hash of all ids so far costs a copy of the hash's
+ * state.
  */
 export class RollingHash {
   readonly #hash: Hash = createHash("sha256");
 
   /**
-   * @param count - How many of the ids, from the first. Default: all.
-   * @throws InvariantError where a value is no token id (see `isTokenId()`).
+   * @param count - Number of ids to append, from the first. Default: all.
+   * @throws InvariantError if a value is not a token id (see `isTokenId()`).
    */
   append(ids: readonly number[], count = ids.length): void {
     this.#hash.update(littleEndian(ids, count));
   }
 
-  /** The hash of everything appended so far, and of `more` behind it: 16 hexadecimal digits. */
+  /** Returns the hash of all ids so far, followed by `more`: 16 hexadecimal digits. */
   digest(more: readonly number[] = []): string {
     const copy = this.#hash.copy();
     if (more.length > 0) copy.update(littleEndian(more));
@@ -27,26 +27,26 @@ export class RollingHash {
 }
 
 /**
- * The hash of a whole list of ids, as `RollingHash` gives it: the first 16 of the 64 hexadecimal digits.
+ * Returns the hash of a list of ids: the first 16 of the 64 hexadecimal digits.
  *
- * @throws InvariantError where a value is no token id (see `isTokenId()`).
+ * @throws InvariantError if a value is not a token id (see `isTokenId()`).
  */
 export function hashIds(ids: readonly number[]): string {
   return shown(hash("sha256", littleEndian(ids), "hex"));
 }
 
-/** The first 16 of the 64 hexadecimal digits. A part of that length would keep the whole text; what is joined does not. */
+/** Returns the first 16 digits. `join()`, because a `slice()` keeps all 64 digits in memory. */
 function shown(digits: string): string {
   return [digits.slice(0, 8), digits.slice(8, 16)].join("");
 }
 
 const isBigEndian = endianness() === "BE";
 
-/** Ids for which there is room that is used again and again: a turn's, and all but the longest prompts. */
+/** Size of the reused buffer, in ids. It fits turns and all but the longest prompts. */
 const keptLength = 16_384;
 const keptWords = new Int32Array(keptLength);
 
-/** The ids' bytes, which are good until the next call. */
+/** Returns the ids' bytes. They are valid until the next call. */
 function littleEndian(ids: readonly number[], count = ids.length): Uint8Array {
   const words = count <= keptLength ? keptWords : new Int32Array(count);
   for (let index = 0; index < count; index++) {

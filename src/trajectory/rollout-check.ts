@@ -1,34 +1,34 @@
 import { isDeepStrictEqual } from "node:util";
 import { isCount, isRow, quote, type RawRow, type Violation } from "./violation.ts";
 
-/** What all rows of a rollout have in common. */
+/** Fields with the same value in all rows of a rollout. */
 const sharedFields = ["groupId", "taskId", "outcome", "stopReason", "reward", "failure"];
 
 interface RolloutSeen {
   readonly line: number;
   readonly shared: readonly unknown[];
   segmentCount: number;
-  /** What the next row's first turn is numbered. */
+  /** Index of the next row's first turn. */
   nextTurnIndex: number;
-  /** By turn, the hash of the ids that it was asked with. */
+  /** Hash of the prompt ids, by turn. */
   readonly prompts: Map<number, unknown>;
 }
 
-/** A row with which a fork begins. */
+/** The first row of a fork. */
 interface ForkSeen {
   readonly line: number;
   readonly rolloutId: string;
-  /** What it says that it parts from. */
+  /** The id of the rollout that it was forked from, as the row states it. */
   readonly from: unknown;
   readonly turnIndex: number;
 }
 
-/** Checks the rows of a file against each other, one after the other. */
+/** Checks the rows of a file against each other, in order. */
 export class RolloutCheck {
   readonly #rollouts = new Map<string, RolloutSeen>();
   readonly #taskOfGroup = new Map<string, unknown>();
   readonly #forks: ForkSeen[] = [];
-  /** Rows whose sampled ids have no policy version. */
+  /** Rows with sampled ids but without policy versions. */
   readonly #nameless: { readonly line: number }[] = [];
   #isNamed = false;
   readonly #namesVersions: boolean;
@@ -60,20 +60,20 @@ export class RolloutCheck {
     ];
   }
 
-  /** What can be told only when all rows are known. */
+  /** Returns the violations that show only after the last row. */
   finish(): (Violation & { readonly line: number })[] {
     return [...this.#forks.flatMap((fork) => this.#checkFork(fork)), ...this.#checkNameless()];
   }
 
   /**
-   * A fork's first turn is asked with the ids that the same turn of what it parts from was asked with. One
-   * that begins with turn 0 shares nothing that was sampled, and may be asked otherwise.
+   * Checks that a fork's first turn has the prompt of the same turn of the original. A fork at turn 0 shares no sampled
+   * ids, and may have another prompt.
    */
   #checkFork({ line, rolloutId, from, turnIndex }: ForkSeen) {
     if (turnIndex === 0) return [];
     const own = this.#rollouts.get(rolloutId)?.prompts.get(turnIndex);
     const other = typeof from === "string" ? this.#rollouts.get(from)?.prompts : undefined;
-    // Rows of what it parts from may stand in another folder.
+    // The original's rows may be in another folder.
     if (own === undefined || other?.has(turnIndex) !== true) return [];
     if (own === other.get(turnIndex)) return [];
     const whose = `turn ${turnIndex} of ${quote(from)}, from which ${rolloutId} parts`;

@@ -22,7 +22,7 @@ const ids = fc.array(id, { minLength: 1, maxLength: 6 });
 // Never all certain: that is a finding of its own.
 const logprob = fc.double({ min: -9_000, max: -1e-9, noNaN: true });
 
-/** What one turn samples, and what happens behind it. */
+/** The ids of one turn, and the event after it. */
 const turn = fc.record({
   sampled: fc.array(fc.record({ id, logprob }), { minLength: 1, maxLength: 6 }),
   cut: fc.nat(),
@@ -96,7 +96,7 @@ function record(prompt: readonly number[], turns: readonly Turn[]) {
   return { segments: recorder.toSegments(), rows };
 }
 
-test("whatever is recorded is in the rows as it was sampled and sent, and verifies", async () => {
+test("recorded ids are in the rows as they were sampled and sent, and verify", async () => {
   let count = 0;
   await fc.assert(
     fc.asyncProperty(
@@ -136,7 +136,7 @@ test("no id that was sent or sampled can change without a finding", () => {
         const ending = { outcome: "completed", stopReason: "finished", reward: 1 } as const;
         const identity = { rolloutId: "t#0", groupId: "t", taskId: "t" };
         const [sample] = toSamples(segments, identity, ending, {});
-        // What stands behind the last turn was sent to nobody: the episode's hash of the row holds it.
+        // The ids after the last turn were never sent. The episode's hash of the row covers them.
         const lastEnd = sample!.turns.at(-1)!.end;
         const index = place % lastEnd;
         fc.pre(sample!.tokenIds[index] !== other);

@@ -1,13 +1,13 @@
 import { isCount, isRow, quote, type RawRow, type Violation } from "./violation.ts";
 
-/** A turn that has its place in the row; the other fields are as they were read. */
+/** A turn with a valid place in the row. The other fields are unchecked. */
 export interface TurnPart extends RawRow {
   readonly start: number;
-  /** Not before `start`, nor behind the last id. */
+  /** At least `start`, at most the number of ids. */
   readonly end: number;
 }
 
-/** What could be read of a row; what could not is `undefined`, and everything else is still checked. */
+/** The readable parts of a row. Unreadable parts are `undefined`, so that the others can still be checked. */
 export interface SampleParts {
   readonly row: RawRow;
   readonly ids: readonly unknown[] | undefined;
@@ -15,13 +15,16 @@ export interface SampleParts {
   readonly mask: readonly unknown[] | undefined;
   readonly logprobs: readonly unknown[] | undefined;
   readonly versions: readonly unknown[] | undefined;
-  /** `undefined` in the place of a turn that has none in the row. */
+  /** An entry is `undefined` if the turn has no valid place in the row. */
   readonly turns: readonly (TurnPart | undefined)[] | undefined;
-  /** Which ids were sampled: by the turns, or by the mask where a turn has no place; else unknown. */
+  /**
+   * True for each sampled id. Derived from the turns, or from the mask if a turn has no valid place. `undefined` if
+   * neither is readable.
+   */
   readonly isSampled: readonly boolean[] | undefined;
 }
 
-/** Takes a row apart, and says what is missing or no such thing. */
+/** Reads the parts of a row, and reports missing and invalid ones. */
 export function readSampleParts(row: RawRow): { parts: SampleParts; found: Violation[] } {
   const found: Violation[] = [];
   if (row["format"] !== 1) {
@@ -32,7 +35,7 @@ export function readSampleParts(row: RawRow): { parts: SampleParts; found: Viola
     found.push({ rule: "shape", detail: `${field} is missing or no text` });
   }
   if (!isCount(row["segment"])) found.push({ rule: "shape", detail: "segment is no whole number" });
-  if (!isRow(row["metadata"])) found.push({ rule: "shape", detail: "metadata is no object" });
+  if (!isRow(row["metadata"])) found.push({ rule: "shape", detail: "metadata is not an object" });
   const ids = listOf(row, "tokenIds", found);
   const promptLength = promptLengthOf(row, ids, found);
   const mask = alignedList(row, "lossMask", { ids, found });
@@ -63,7 +66,7 @@ function findSampled({
 function listOf(row: RawRow, field: string, found: Violation[]): readonly unknown[] | undefined {
   const value = row[field];
   if (Array.isArray(value)) return value;
-  found.push({ rule: "shape", detail: `${field} is missing or no list` });
+  found.push({ rule: "shape", detail: `${field} is missing or not a list` });
   return undefined;
 }
 

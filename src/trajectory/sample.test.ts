@@ -32,7 +32,7 @@ function workedExample(): Sample {
 }
 
 describe("toSamples()", () => {
-  test("gives no row of a rewritten history that the policy was never asked with", () => {
+  test("returns no row for a rewritten history without a turn", () => {
     const recorder = new TrajectoryRecorder();
     recorder.openSegment([1, 2, 3]);
     recorder.appendTurn(generation([10, 11], [-0.1, -0.2], "7"));
@@ -42,7 +42,7 @@ describe("toSamples()", () => {
     expect(recorder.toSegments().map(({ turns }) => turns.length)).toEqual([1, 1]);
   });
 
-  test("gives the row of the worked example", () => {
+  test("returns the row of the worked example", () => {
     const { turns, ...row } = workedExample();
     expect(row).toEqual({
       format: 1,
@@ -66,7 +66,7 @@ describe("toSamples()", () => {
     ]);
   });
 
-  test("leaves the reward out where nothing scored the episode", () => {
+  test("leaves the reward out if the episode was not scored", () => {
     const recorder = new TrajectoryRecorder();
     recorder.openSegment([1]);
     const failure = { party: "engine", code: "engine/timeout", message: "m" } as const;
@@ -76,7 +76,7 @@ describe("toSamples()", () => {
     expect(verifySample(row)).toEqual([]);
   });
 
-  test("holds no turn of which nothing was sampled", () => {
+  test("contains no turn without sampled ids", () => {
     const recorder = new TrajectoryRecorder();
     recorder.openSegment([1]);
     recorder.appendTurn({ ...generation([], [], "7"), finish: { type: "length" } });
@@ -90,7 +90,7 @@ describe("toSamples()", () => {
     ]);
   });
 
-  test("masks a close that nobody sampled", () => {
+  test("masks a close that was not sampled", () => {
     const recorder = new TrajectoryRecorder();
     recorder.openSegment([1]);
     recorder.appendTurn({ ...generation([10], [-0.5], "7"), finish: { type: "length" } });
@@ -162,7 +162,7 @@ describe("verifySample()", () => {
     expect(verifySample(row).map((violation) => violation.rule)).toContain(rule);
   });
 
-  test("finds every hash that was taken away", () => {
+  test("finds every missing hash", () => {
     const row = JSON.parse(JSON.stringify(workedExample())) as { turns: Record<string, unknown>[] };
     for (const turn of row.turns) delete turn["promptHash"];
     delete row.turns[1]!["outputHash"];
@@ -176,7 +176,7 @@ describe("verifySample()", () => {
     ]);
   });
 
-  test("lets no finding hide another", () => {
+  test("reports all findings of different kinds", () => {
     const row = JSON.parse(JSON.stringify(workedExample())) as Record<string, unknown[]>;
     row["tokenIds"]![1] = 2 ** 31;
     row["logprobs"]![4] = 0.25;
@@ -192,7 +192,7 @@ describe("verifySample()", () => {
     ]);
   });
 
-  test("goes by what is known of the run", () => {
+  test("uses the facts about the run", () => {
     const row = workedExample();
     const rulesWith = (facts: SampleFacts) => verifySample(row, facts).map(({ rule }) => rule);
     expect(rulesWith({ vocabularySize: 100, namesVersions: true })).toEqual([]);
@@ -204,7 +204,7 @@ describe("verifySample()", () => {
     ]);
   });
 
-  test("finds logprobs that nobody reported, unless a greedy choice explains them", () => {
+  test("finds missing logprobs, unless greedy sampling explains them", () => {
     const recorder = new TrajectoryRecorder();
     recorder.openSegment([1]);
     recorder.appendTurn(generation([10, 11, 12, 13, 14, 15, 16, 17], new Array(8).fill(0), "7"));
@@ -213,7 +213,7 @@ describe("verifySample()", () => {
     expect(verifySample(row)).toEqual([
       {
         rule: "logprobs",
-        detail: "the logprobs of all 8 sampled ids are 0: nobody reported them",
+        detail: "the logprobs of all 8 sampled ids are 0: they were not reported",
       },
     ]);
     expect(verifySample(row, { mayBeCertain: true })).toEqual([]);
@@ -315,7 +315,7 @@ describe("verifyFile()", () => {
     ]);
   });
 
-  test("holds what a fork shares with what it parts from against the ids of that", async () => {
+  test("compares the prompt of a fork with the original's", async () => {
     const end = { outcome: "completed", stopReason: "user-left", reward: 1 } as const;
     const turn = (outputIds: readonly number[]): Generation => ({
       outputIds,
@@ -360,7 +360,7 @@ describe("verifyFile()", () => {
     ]);
   });
 
-  test("says which file cannot be read", async () => {
+  test("names the file that cannot be read", async () => {
     await expect(verifyFile("/nowhere/samples.jsonl")).rejects.toThrow(
       "Cannot read /nowhere/samples.jsonl",
     );

@@ -1,7 +1,7 @@
 import type { Failure } from "../errors.ts";
 import type { Segment, TurnSpan } from "./trajectory-recorder.ts";
 
-/** How an episode can end, and why it can end so. */
+/** The stop reasons of each outcome. */
 export const stopReasons = {
   completed: ["user-left", "terminal-tool", "finished", "unscored"],
   truncated: [
@@ -17,64 +17,61 @@ export const stopReasons = {
   aborted: ["interrupted"],
 } as const;
 
-/** How an episode ended. */
+/** The way an episode ended. */
 export type Outcome = keyof typeof stopReasons;
 
-/** How many episodes ended how; those that were interrupted are counted where there are any. */
+/** Number of episodes by outcome. `aborted` is present only if there are any. */
 export type OutcomeCounts = Record<Exclude<Outcome, "aborted">, number> & { aborted?: number };
 
-/** Why it ended there. */
+/** The reason why an episode ended. */
 export type StopReason = (typeof stopReasons)[Outcome][number];
 
-/** What all rows of one rollout share. */
+/** The ids that all rows of one rollout share. */
 export interface RolloutIdentity {
   readonly rolloutId: string;
   readonly groupId: string;
   readonly taskId: string;
-  /** Absent for what is no fork. */
+  /** Absent if the rollout is not a fork. */
   readonly forkedFrom?: ForkPlace;
 }
 
-/** Where a fork parted from another rollout. JSON-able. */
+/** The place at which a rollout was forked from another. JSON-able. */
 export interface ForkPlace {
   readonly rolloutId: string;
-  /** The fork's first turn, 0-based: those before it are the other's, and are trained in its rows. */
+  /** 0-based index of the fork's first turn. The turns before it are trained in the original's rows. */
   readonly turnIndex: number;
 }
 
-/** How a rollout ended. */
+/** The end of a rollout. */
 export interface RolloutEnd {
   readonly outcome: Outcome;
   readonly stopReason: StopReason;
-  /** Absent where nothing scored the episode; never 0 instead. */
+  /** Absent if the episode was not scored. Never 0 instead. */
   readonly reward?: number;
-  /** Present exactly where `outcome` is `failed`. */
+  /** Present only if `outcome` is `failed`. */
   readonly failure?: Failure;
 }
 
-/**
- * One training row, as `samples.jsonl` holds it. All arrays but `turns` have the length of
- * `tokenIds`.
- */
+/** One training row of `samples.jsonl`. All arrays except `turns` have the length of `tokenIds`. */
 export interface Sample extends RolloutIdentity, RolloutEnd {
   /** Version of this format. */
   readonly format: 1;
-  /** 0-based place of the row within its rollout. */
+  /** 0-based index of the row in its rollout. */
   readonly segment: number;
   readonly tokenIds: readonly number[];
-  /** Ids of the row's first prompt. */
+  /** Number of ids of the row's first prompt. */
   readonly promptLength: number;
-  /** 1 where the policy sampled the token, 0 elsewhere. */
+  /** 1 if the policy sampled the id, else 0. */
   readonly lossMask: readonly (0 | 1)[];
-  /** Natural logarithms of the sampled tokens' probabilities; 0 where the mask is 0. */
+  /** Natural logarithms of the sampled ids' probabilities. 0 if the mask is 0. */
   readonly logprobs: readonly number[];
-  /** The policy's version as the engine named it; `""` where the mask is 0. */
+  /** The policy version that the engine reported. `""` if the mask is 0. */
   readonly policyVersions: readonly string[];
   readonly turns: readonly TurnSpan[];
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** The training rows of a rollout, one a segment. */
+/** Returns the training rows of a rollout, one for each segment. */
 export function toSamples(
   segments: readonly Segment[],
   identity: RolloutIdentity,

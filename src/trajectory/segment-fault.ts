@@ -7,18 +7,18 @@ import { isCount, isRow } from "./violation.ts";
 const lists = ["tokenIds", "lossMask", "logprobs", "policyVersions"] as const;
 
 /**
- * What is wrong with the ids of an episode that came from elsewhere; nothing where they can be used. Long
- * lists are looked at, and not written for it.
+ * Returns what is wrong with the segments of a custom player's or a worker's episode, or `undefined`. Checks long lists
+ * without writing them as JSON.
  */
 export function segmentFault(segments: unknown): string | undefined {
-  if (!Array.isArray(segments)) return "segments is no list";
+  if (!Array.isArray(segments)) return "segments is not a list";
   for (const [index, segment] of (segments as Partial<Segment>[]).entries()) {
     const at = `segments[${index}]`;
-    if (typeof segment !== "object" || segment === null) return `${at} is no object`;
+    if (typeof segment !== "object" || segment === null) return `${at} is not an object`;
     const length = segment.tokenIds?.length;
     for (const name of lists) {
       const list: unknown = segment[name];
-      if (!Array.isArray(list)) return `${at}.${name} is no list`;
+      if (!Array.isArray(list)) return `${at}.${name} is not a list`;
       if (list.length !== length) return `${at}.${name} has ${list.length} entries, not ${length}`;
       const hole = findHole(list);
       if (hole >= 0) return `${at}.${name}[${hole}] is missing`;
@@ -40,7 +40,7 @@ export function segmentFault(segments: unknown): string | undefined {
   return undefined;
 }
 
-/** The first place of a list that nothing was ever put in, which `every()` passes over; -1 where there is none. */
+/** Returns the index of the first hole of a list, which `every()` would skip, or -1. */
 function findHole(list: readonly unknown[]): number {
   return list.findIndex((entry) => entry === undefined);
 }

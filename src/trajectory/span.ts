@@ -1,6 +1,6 @@
 import { listsOf } from "../values/filled-list.ts";
 
-/** Who wrote a stretch of ids. */
+/** The author of a stretch of ids. */
 export type SpanKind =
   /** The first prompt of a segment. */
   | "prompt"
@@ -14,20 +14,17 @@ export type SpanKind =
 /** A stretch of ids with one author. JSON-able. */
 export interface Span {
   readonly kind: SpanKind;
-  /** Place of the first id in the segment. */
+  /** Index of the first id in the segment. */
   readonly start: number;
-  /** Place after the last id. */
+  /** Index after the last id. */
   readonly end: number;
-  /** The turn that sampled the span; absent for other kinds. */
+  /** Index of the turn that sampled the span. Absent for other kinds. */
   readonly turnIndex?: number;
 }
 
 const unmasked = listsOf<0 | 1>(0);
 
-/**
- * The loss mask, derived from who wrote each span: 1 where the policy sampled the token, 0
- * elsewhere. `mask[i]` belongs to the segment's `i`-th id.
- */
+/** Returns the loss mask: 1 for each id that the policy sampled, 0 for all others. */
 export function lossMask(spans: readonly Span[]): (0 | 1)[] {
   const mask = unmasked(spans.at(-1)?.end ?? 0);
   for (const { kind, start, end } of spans) {

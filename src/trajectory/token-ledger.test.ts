@@ -82,7 +82,7 @@ describe("TokenLedger", () => {
     );
   });
 
-  test("refuses ids that are no ids", () => {
+  test("refuses invalid ids", () => {
     const ledger = new TokenLedger();
     for (const id of [-1, 1.5, 2 ** 31, NaN, "7" as unknown as number]) {
       expect(() => ledger.appendPrompt([1, id])).toThrow("whole number from 0 to 2147483647");
@@ -121,7 +121,7 @@ describe("TokenLedger", () => {
       (ledger) => ledger.dropStopId(1),
       "only the last sampled id can be dropped",
     ],
-  ])("refuses %s by an error of the caller's, and stays as it is", (_, call, message) => {
+  ])("refuses %s with an InvariantError, and stays unchanged", (_, call, message) => {
     const ledger = new TokenLedger();
     ledger.appendPrompt([9, 1]);
     const digest = ledger.digest();
@@ -137,22 +137,22 @@ describe("TokenLedger", () => {
     expect([ledger.ids, ledger.spans.length, ledger.digest()]).toEqual([[9, 1], 1, digest]);
   });
 
-  test("refuses what the environment adds before the prompt, and a prompt of nothing", () => {
+  test("refuses environment ids before the prompt, and an empty prompt", () => {
     const ledger = new TokenLedger();
     expect(() => ledger.appendEnvironment([1])).toThrow("begins with its prompt");
     expect(() => ledger.appendPrompt([])).toThrow("at least one id");
   });
 
-  test("refuses a turn that does not come behind the last", () => {
+  test("refuses a turn that does not come after the last", () => {
     const ledger = new TokenLedger();
     ledger.appendPrompt([1]);
     ledger.appendSampled(4, generation([10]));
     ledger.appendEnvironment([20]);
-    expect(() => ledger.appendSampled(4, generation([11]))).toThrow("turn 4 comes behind turn 4");
-    expect(() => ledger.appendSampled(3, generation([11]))).toThrow("turn 3 comes behind turn 4");
+    expect(() => ledger.appendSampled(4, generation([11]))).toThrow("turn 4 comes after turn 4");
+    expect(() => ledger.appendSampled(3, generation([11]))).toThrow("turn 3 comes after turn 4");
   });
 
-  test("notices that somebody wrote into the live view of its ids", () => {
+  test("notices a change of the live view of its ids", () => {
     const ledger = new TokenLedger();
     ledger.appendPrompt([1, 2]);
     ledger.appendSampled(0, generation([10, 11]));
@@ -169,37 +169,37 @@ describe("TokenLedger", () => {
     ["freeze", (ids) => Object.freeze(ids)],
     ["seal", (ids) => Object.seal(ids)],
     ["preventExtensions", (ids) => Object.preventExtensions(ids)],
-  ])(
-    "goes on with a copy where somebody called Object.%s() on the live view of its ids",
-    (_, fix) => {
+  ])("continues with a copy after Object.%s() on the live view of its ids", (_, fix) => {
+    const ledger = new TokenLedger();
+    ledger.appendPrompt([1, 2]);
+    const sent = ledger.ids;
+    fix(sent);
+    ledger.appendSampled(0, generation([10, 11]));
+    fix(ledger.ids);
+    ledger.dropStopId(11);
+    fix(ledger.ids);
+    ledger.appendEnvironment([20]);
+    expect(ledger.ids).toEqual([1, 2, 10, 20]);
+    expect(ledger.isUnchanged()).toBe(true);
+    expect(sent).toEqual([1, 2]);
+  });
+
+  test.each([-1, 7])(
+    "keeps the hash of the last sampled id if a reader replaces it with %d",
+    (id) => {
       const ledger = new TokenLedger();
       ledger.appendPrompt([1, 2]);
-      const sent = ledger.ids;
-      fix(sent);
       ledger.appendSampled(0, generation([10, 11]));
-      fix(ledger.ids);
+      (ledger.ids as number[])[3] = id;
+      expect(ledger.digest()).toBe(hashIds([1, 2, 10, 11]));
+      expect(ledger.isUnchanged()).toBe(false);
       ledger.dropStopId(11);
-      fix(ledger.ids);
       ledger.appendEnvironment([20]);
-      expect(ledger.ids).toEqual([1, 2, 10, 20]);
-      expect(ledger.isUnchanged()).toBe(true);
-      expect(sent).toEqual([1, 2]);
+      expect(ledger.digest()).toBe(hashIds([1, 2, 10, 20]));
     },
   );
 
-  test.each([-1, 7])("keeps the hash of what was sampled last where %d is put there", (id) => {
-    const ledger = new TokenLedger();
-    ledger.appendPrompt([1, 2]);
-    ledger.appendSampled(0, generation([10, 11]));
-    (ledger.ids as number[])[3] = id;
-    expect(ledger.digest()).toBe(hashIds([1, 2, 10, 11]));
-    expect(ledger.isUnchanged()).toBe(false);
-    ledger.dropStopId(11);
-    ledger.appendEnvironment([20]);
-    expect(ledger.digest()).toBe(hashIds([1, 2, 10, 20]));
-  });
-
-  test("grows in place where nobody froze the live view of its ids", () => {
+  test("grows in place if the live view of its ids is not frozen", () => {
     const ledger = new TokenLedger();
     ledger.appendPrompt([1, 2]);
     const { ids } = ledger;
@@ -214,7 +214,7 @@ describe("TokenLedger", () => {
     expect(() => ledger.appendPrompt([2])).toThrow("one prompt");
   });
 
-  test("dropStopId() takes exactly the last sampled id out and says so", () => {
+  test("dropStopId() removes exactly the last sampled id and records it", () => {
     const ledger = new TokenLedger();
     ledger.appendPrompt([1]);
     ledger.appendSampled(
@@ -237,7 +237,7 @@ describe("TokenLedger", () => {
     expect(() => ledger.dropStopId(11)).toThrow("turn 0 has one stop id, and it was dropped");
   });
 
-  test("the digest of any way of appending is the hash of the whole", () => {
+  test("the digest is the hash of all ids for any way of appending", () => {
     const ids = fc.array(fc.nat({ max: 2 ** 31 - 1 }), { minLength: 1, maxLength: 20 });
     fc.assert(
       fc.property(

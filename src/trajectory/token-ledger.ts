@@ -5,30 +5,29 @@ import { RollingHash, hashIds } from "./rolling-hash.ts";
 import type { Span, SpanKind } from "./span.ts";
 import { findForeignId, largestTokenId } from "../engine/token-id.ts";
 
-/** A sampled stop id that had to leave the ledger (see `TokenLedger.dropStopId()`). JSON-able. */
+/** A sampled stop id that was removed from the ledger (see `TokenLedger.dropStopId()`). JSON-able. */
 export interface DroppedStop {
   readonly turnIndex: number;
   readonly id: number;
   readonly logprob: number;
-  /** The policy's version that sampled it, as the engine named it. */
+  /** The policy version that the engine reported for the id. */
   readonly policyVersion: string;
 }
 
-/** The sampled ids of one turn, in their place. */
+/** The place of one turn's sampled ids. */
 export interface SampledSpan extends Span {
   readonly kind: "sampled";
   readonly turnIndex: number;
   /** `logprobs[i]` belongs to the segment's id at `start + i`. */
   readonly logprobs: readonly number[];
-  /** Stretches with one policy version each; their counts add up to the span's length. */
+  /** Stretches with one policy version each. Their token counts add up to the span's length. */
   readonly pieces: readonly GenerationPiece[];
 }
 
 /**
- * The append-only record of one segment's ids: what the engine is sent is what is recorded, and
- * what the engine returned is recorded as it came. Nothing in it is ever re-encoded or rewritten.
- * What it is given wrongly, or out of turn, it refuses by an `InvariantError` of the caller's, and stays as it is:
- * the caller may be anybody, who has it from an engine of theirs.
+ * The append-only list of one segment's ids. The engine gets exactly the recorded ids, and returned ids are recorded as
+ * they are: nothing is encoded again or rewritten. Methods throw an `InvariantError` for invalid arguments and for
+ * calls out of order, and leave the ledger unchanged.
  */
 export class TokenLedger {
   #ids: number[] = [];
@@ -36,16 +35,16 @@ export class TokenLedger {
   readonly #droppedStops: DroppedStop[] = [];
   readonly #hash = new RollingHash();
   /**
-   * What the hash has not taken in: the last sampled id, which may have to leave again. Its own list: whoever has the
-   * live view may have written into that.
+   * The last sampled id, which is not hashed yet because it may be removed. A separate list, because a reader may have
+   * changed `ids`.
    */
   #unhashed: readonly number[] = [];
   #lastTurnIndex = -1;
   #digest: string | undefined;
-  /** Somebody else has added ids, or taken some. */
+  /** True if a reader of `ids` has changed its length. */
   #isLengthened = false;
 
-  /** All ids so far, as a live view: the next prompt. Never to be changed by the reader. */
+  /** All ids so far, as a live view: the next prompt. Readers must not change it. */
   get ids(): readonly number[] {
     return this.#ids;
   }
@@ -63,16 +62,13 @@ export class TokenLedger {
     return this.#droppedStops;
   }
 
-  /** The hash of all ids so far (see `hashIds()`). */
+  /** Returns the hash of all ids so far (see `hashIds()`). */
   digest(): string {
     this.#digest ??= this.#hash.digest(this.#unhashed);
     return this.#digest;
   }
 
-  /**
-   * Whether the ids are still those that were recorded: whoever was handed the live view may have
-   * written into it. Takes time in the number of all ids.
-   */
+  /** True if no reader of `ids` has changed them. Takes time proportional to the number of ids. */
   isUnchanged(): boolean {
     if (this.#isLengthened) return false;
     const end = this.#spans.at(-1)?.end ?? 0;
@@ -90,18 +86,28 @@ export class TokenLedger {
   appendPrompt(ids: readonly number[]): void {
     requireThat(this.#spans.length === 0, "a segment has one prompt, and begins with it");
     requireThat(ids.length > 0, "a prompt has at least one id");
+    requireIds("prompt", ids);
     this.#append("prompt", ids);
   }
 
-  /** Records what the policy sampled in turn `turnIndex`, verbatim. */
+  /**
+   * Records the ids that the policy sampled in turn `turnIndex`.
+   *
+   * @throws InvariantError if the generation has an invalid id, logprob or piece.
+   */
   appendSampled(turnIndex: number, generation: Generation): void {
-    const { outputIds, logprobs, pieces } = generation;
+    requireSoundValues(generation);
+    this.appendChecked(turnIndex, generation);
+  }
+
+  /** Records sampled ids that were checked when they arrived (see `checkGeneration()` in `src/engine`). */
+  appendChecked(turnIndex: number, { outputIds, logprobs, pieces }: Generation): void {
     requireThat(this.#spans.length > 0, "a segment begins with its prompt");
     requireThat(
       turnIndex > this.#lastTurnIndex,
-      `turn ${turnIndex} comes behind turn ${this.#lastTurnIndex}`,
+      `turn ${turnIndex} comes after turn ${this.#lastTurnIndex}`,
     );
-    checkGeneration(generation);
+    requireSameCounts({ outputIds, logprobs, pieces });
     if (outputIds.length === 0) return;
     this.#append("sampled", outputIds, {
       turnIndex,
@@ -111,22 +117,24 @@ export class TokenLedger {
     this.#lastTurnIndex = turnIndex;
   }
 
-  /** Records what the environment added. */
+  /** Records ids of observations. */
   appendEnvironment(ids: readonly number[]): void {
     requireThat(this.#spans.length > 0, "a segment begins with its prompt");
+    requireIds("environment", ids);
     this.#append("environment", ids);
   }
 
-  /** Records the close of a turn that the policy left open. */
+  /** Records the ids that close a turn that the policy did not close. */
   appendSynthesisedClose(ids: readonly number[]): void {
     requireThat(this.#spans.at(-1)?.kind === "sampled", "only a sampled turn can be closed");
+    requireIds("synthesised-close", ids);
     this.#append("synthesised-close", ids);
   }
 
   /**
-   * Takes the last sampled id out again, where it is a stop id that opens another role than the one
-   * that follows (GLM samples `<|observation|>`, and the environment answers with a user line). The
-   * only removal there is, once a turn, and it is recorded.
+   * Removes the last sampled id, a stop id that opens another role than the next message has. For example, GLM samples
+   * `<|observation|>` and a user line follows. This is the only kind of removal. It is possible once a turn, and it is
+   * recorded.
    */
   dropStopId(id: number): void {
     const span = this.#spans.at(-1);
@@ -162,7 +170,6 @@ export class TokenLedger {
     ids: readonly number[],
     sampled?: Omit<SampledSpan, keyof Span> & { turnIndex: number },
   ): void {
-    requireThat(isListOfIds(ids), `each ${kind} id is a whole number from 0 to ${largestTokenId}`);
     if (ids.length === 0) return;
     this.#digest = undefined;
     const start = this.#ids.length;
@@ -179,7 +186,7 @@ export class TokenLedger {
     this.#spans.push({ kind, start, end: this.#ids.length, ...sampled });
   }
 
-  /** The ids, to be changed: a copy where whoever was handed the live view has frozen it. */
+  /** Returns the list of ids for a change. Copies it if a reader has frozen it. */
   #growable(): number[] {
     if (!Object.isExtensible(this.#ids)) this.#ids = this.#ids.slice();
     return this.#ids;
@@ -187,8 +194,8 @@ export class TokenLedger {
 }
 
 /**
- * A copy of a prompt, with room for as many ids behind it. A prompt is long, and a list that grows id by id is
- * copied again and again on its way; one that is shortened by half keeps its room.
+ * Returns a copy of a prompt with room for as many more ids. Without it, V8 would copy the long list again and again
+ * while it grows. A list that is shortened to half keeps its room.
  */
 function withRoom(ids: readonly number[]): number[] {
   const own = [...ids];
@@ -201,16 +208,19 @@ function isListOfIds(ids: readonly unknown[]): boolean {
   return findForeignId(ids) < 0;
 }
 
-/** Whether the span was sampled by the policy. */
+/** True if the policy sampled the span. */
 export function isSampledSpan(span: Span | SampledSpan): span is SampledSpan {
   return span.kind === "sampled";
 }
 
-/** @throws InvariantError where logprobs or pieces do not belong to the ids, or are none. */
-function checkGeneration({ outputIds, logprobs, pieces }: Generation): void {
-  if (logprobs.length !== outputIds.length) {
-    throw new InvariantError(`${outputIds.length} sampled ids have ${logprobs.length} logprobs`);
-  }
+/** @throws InvariantError if an id, a logprob or the length of a piece is invalid. */
+function requireSoundValues({ outputIds, logprobs, pieces }: Generation): void {
+  requireIds("sampled", outputIds);
+  requireThat(
+    pieces.every(({ tokenCount }) => Number.isInteger(tokenCount) && tokenCount >= 0),
+    "a piece has a whole number of ids",
+  );
+  requireSameCounts({ outputIds, logprobs, pieces });
   for (let index = 0; index < logprobs.length; index++) {
     if (isSampledLogprob(logprobs[index])) continue;
     throw new InvariantError(
@@ -218,13 +228,24 @@ function checkGeneration({ outputIds, logprobs, pieces }: Generation): void {
         String(logprobs[index]),
     );
   }
-  requireThat(
-    pieces.findIndex(({ tokenCount }) => !Number.isInteger(tokenCount) || tokenCount < 0) < 0,
-    "a piece has a whole number of ids",
-  );
+}
+
+/** @throws InvariantError unless there is one logprob for each id, and the pieces contain all ids. */
+function requireSameCounts({
+  outputIds,
+  logprobs,
+  pieces,
+}: Pick<Generation, "outputIds" | "logprobs" | "pieces">): void {
+  if (logprobs.length !== outputIds.length) {
+    throw new InvariantError(`${outputIds.length} sampled ids have ${logprobs.length} logprobs`);
+  }
   const pieceTotal = pieces.reduce((sum, piece) => sum + piece.tokenCount, 0);
   if (pieceTotal === outputIds.length) return;
   throw new InvariantError(`pieces of ${pieceTotal} ids make up ${outputIds.length} sampled ids`);
+}
+
+function requireIds(kind: SpanKind, ids: readonly number[]): void {
+  requireThat(isListOfIds(ids), `each ${kind} id is a whole number from 0 to ${largestTokenId}`);
 }
 
 function requireThat(condition: unknown, message: string): asserts condition {

@@ -7,21 +7,20 @@ import { TokenLedger, isSampledSpan } from "./token-ledger.ts";
 import { lossMask } from "./span.ts";
 import type { Span } from "./span.ts";
 
-/** Where one turn's sampled ids lie in its segment. JSON-able. */
+/** The place of a turn's sampled ids in its segment. JSON-able. */
 export interface TurnSpan {
-  /** 0-based over the whole episode. */
+  /** 0-based index in the episode. */
   readonly turnIndex: number;
-  /** Place of the first sampled id; everything before it was the prompt of this turn. */
+  /** Index of the first sampled id. All ids before it were the turn's prompt. */
   readonly start: number;
   readonly end: number;
   readonly finish: "stop" | "length";
-  /** Hash of the ids that the engine was sent (`hashIds()` of the segment's ids before `start`). */
+  /** Hash of the prompt ids (`hashIds()` of the segment's ids before `start`). */
   readonly promptHash: string;
-  /** Hash of the ids that the engine returned, taken of its own list and not of the ledger. */
+  /** Hash of the returned ids, taken from the engine's list and not from the ledger. */
   readonly outputHash: string;
   /**
-   * The stop id that had to leave the ledger again, where one had to: the last that the engine
-   * returned. Its logprob, and the policy's version as the engine named it, come with it.
+   * The last returned id, if it was a stop id that had to leave the ledger. Its logprob and its policy version follow.
    */
   readonly droppedStopId?: number;
   readonly droppedStopLogprob?: number;
@@ -33,11 +32,11 @@ export interface Segment {
   readonly tokenIds: readonly number[];
   readonly promptLength: number;
   readonly spans: readonly Span[];
-  /** `lossMask[i]` belongs to `tokenIds[i]`; derived from the spans. */
+  /** `lossMask[i]` belongs to `tokenIds[i]`. */
   readonly lossMask: readonly (0 | 1)[];
-  /** `logprobs[i]` belongs to `tokenIds[i]`; 0 where the mask is 0. */
+  /** `logprobs[i]` belongs to `tokenIds[i]`. 0 if the mask is 0. */
   readonly logprobs: readonly number[];
-  /** `policyVersions[i]` belongs to `tokenIds[i]`; `""` where the mask is 0. */
+  /** `policyVersions[i]` belongs to `tokenIds[i]`. `""` if the mask is 0. */
   readonly policyVersions: readonly string[];
   readonly turns: readonly TurnSpan[];
 }
@@ -52,10 +51,10 @@ export class TrajectoryRecorder {
   readonly #segments: OpenSegment[] = [];
   #turnCount = 0;
   #isFork = false;
-  /** Ids after the first prompts of the segments that are closed, those before a fork included. */
+  /** Number of ids after the first prompts of closed segments, including the turns before a fork. */
   #closedLength = 0;
 
-  /** Opens a segment with a freshly rendered prompt: the first one, or after a history rewrite. */
+  /** Opens a segment with a new prompt: the first one, or a rewritten history. */
   openSegment(promptIds: readonly number[]): void {
     const before = this.#segments.at(-1);
     assertInvariant(
@@ -78,18 +77,18 @@ export class TrajectoryRecorder {
     return this.#open().ledger.digest();
   }
 
-  /** Ids in the open segment. */
+  /** Number of ids in the open segment. */
   get length(): number {
     return this.#open().ledger.length;
   }
 
-  /** Ids of the episode after the prompt that each segment begins with, sampled or not. */
+  /** Number of ids in the episode after the first prompt of each segment, sampled or not. */
   get responseLength(): number {
     const { ledger } = this.#open();
     return this.#closedLength + ledger.length - ledger.promptLength;
   }
 
-  /** Whether what is recorded begins with a fork. */
+  /** True if the record starts with a fork. */
   get isFork(): boolean {
     return this.#isFork;
   }
@@ -99,8 +98,8 @@ export class TrajectoryRecorder {
   }
 
   /**
-   * Makes all that is recorded so far the prompt of the first row: a fork begins, and what was sampled
-   * before it is trained in the rows of the rollout that it parts from.
+   * Starts a fork: everything recorded so far becomes the prompt of the first row. The ids sampled before are trained
+   * in the original's rows.
    */
   beginFork(): void {
     this.#isFork = true;
@@ -111,13 +110,13 @@ export class TrajectoryRecorder {
     this.#segments.splice(0, this.#segments.length, { ledger, turns: [] });
   }
 
-  /** Records one turn's generation, verbatim. The prompt of the turn is everything before it. */
+  /** Records a turn's generation as it is. Everything before it is the turn's prompt. */
   appendTurn(generation: Generation): void {
     const { ledger, turns } = this.#open();
     const start = ledger.length;
     const promptHash = ledger.digest();
     const turnIndex = this.#turnCount;
-    asserted(() => ledger.appendSampled(turnIndex, generation));
+    asserted(() => ledger.appendChecked(turnIndex, generation));
     this.#turnCount += 1;
     const outputHash = hashIds(generation.outputIds);
     const finish = generation.finish.type;
@@ -125,7 +124,7 @@ export class TrajectoryRecorder {
     turns.push({ turnIndex, start, end, finish, promptHash, outputHash });
   }
 
-  /** Records what the environment answered. */
+  /** Records the rendered observations of a turn. */
   appendDelta(delta: EnvironmentDelta): void {
     asserted(() => this.#appendDelta(delta));
   }
@@ -153,14 +152,14 @@ export class TrajectoryRecorder {
     }
   }
 
-  /** Whether the ids are still those that were recorded: see `TokenLedger.isUnchanged()`. */
+  /** True if the recorded ids were not changed from outside (see `TokenLedger.isUnchanged()`). */
   isUnchanged(): boolean {
     return this.#segments.every(({ ledger }) => ledger.isUnchanged());
   }
 
   /**
-   * Everything recorded so far, as plain data. A rewritten history that the policy was never asked with
-   * is no segment: there is nothing in it to train on.
+   * Returns everything recorded so far, as plain data. A rewritten history without a turn is left out: it has nothing
+   * to train on.
    */
   toSegments(): readonly Segment[] {
     return this.#segments
@@ -175,7 +174,7 @@ export class TrajectoryRecorder {
   }
 }
 
-/** What the ledger refuses of ours is a bug of ours: all of it was checked where it came from. */
+/** Turns an error of the ledger into a bug of this package: all inputs were checked when they arrived. */
 function asserted(append: () => void): void {
   try {
     append();

@@ -6,10 +6,10 @@ import { RolloutCheck } from "./rollout-check.ts";
 import { verifySample, type SampleFacts, type Violation } from "./verify-sample.ts";
 import { isRow, type RawRow } from "./violation.ts";
 
-/** A broken invariant, and where; `line` is 1-based. */
+/** A violation with its 1-based line. */
 export type LineViolation = Violation & { readonly line: number };
 
-/** What checking a file of samples found. JSON-able. */
+/** The result of checking a samples file. JSON-able. */
 export interface FileVerification {
   readonly file: string;
   /** Number of rows read. */
@@ -17,22 +17,19 @@ export interface FileVerification {
   readonly violations: readonly LineViolation[];
 }
 
-/** What is known besides the file, and who else looks at its rows. */
+/** Options of `verifyFile()`. */
 export interface VerifyFileOptions {
   readonly facts?: SampleFacts;
-  /**
-   * Called with each row that is a JSON object, and what is wrong with it by itself; what it finds
-   * belongs to the row's line.
-   */
+  /** Called with each row that is a JSON object, and its violations. Returns more violations of the row's line. */
   readonly checkRow?: (row: RawRow, found: readonly Violation[]) => Promise<readonly Violation[]>;
 }
 
 /**
- * Checks a `samples.jsonl` file: each row for itself (`verifySample()`), and the rows of one rollout
- * together: segments numbered without gaps or repeats, turns that go on, one identity and one end,
- * and no turn that is trained in two segments.
+ * Checks a `samples.jsonl` file: each row (`verifySample()`), and the rows of each rollout together. Segments are
+ * numbered without gaps or repeats, turns continue, all rows have one identity and one end, and no turn is trained
+ * twice.
  *
- * @throws UsageError where the file cannot be read.
+ * @throws UsageError if the file cannot be read.
  */
 export async function verifyFile(
   file: string,
@@ -41,7 +38,7 @@ export async function verifyFile(
   return await verifyLines(file, numberLines(splitLines(createReadStream(file), file)), options);
 }
 
-/** The same for lines of `file` that somebody else reads; `line` is 1-based. */
+/** Checks lines of `file` that the caller reads. `line` is 1-based. */
 export async function verifyLines(
   file: string,
   lines: AsyncIterable<{ readonly line: number; readonly text: string }>,
@@ -84,10 +81,10 @@ async function* requireReadable<Line>(
   }
 }
 
-/** What is said of a line for which `parseLine()` has no value. */
+/** The violation for a line that `parseLine()` cannot read. */
 export const whyNoLine = "the line is no valid JSON, or nests too deeply (a torn line?)";
 
-/** The value of a line of JSON; `undefined` where it is none, or nests too deeply. */
+/** Parses a line of JSON. Returns `undefined` if it is invalid or nests too deeply. */
 export function parseLine(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);

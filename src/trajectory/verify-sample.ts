@@ -8,12 +8,11 @@ export type { Violation };
 export type { SampleFacts };
 
 /**
- * Checks one row of samples against the invariants that can be seen in it: shapes, the mask against
- * the turns, logprobs and policy versions against the mask, the ids against the hashes that were
- * taken when they were sent and returned, and reward and failure against the outcome.
+ * Checks one training row: shapes, the mask against the turns, logprobs and policy versions against the mask, ids
+ * against the hashes taken when they were sent and returned, and reward and failure against the outcome.
  *
- * @param facts - What is known of the run besides.
- * @returns every violation found, of each kind the first in the row; none for a sound row.
+ * @param facts - Facts about the row's run.
+ * @returns the violations found, the first of each kind. Empty for a sound row.
  */
 export function verifySample(row: unknown, facts: SampleFacts = {}): readonly Violation[] {
   if (!isRow(row)) return [{ rule: "shape", detail: "the line is not a JSON object" }];

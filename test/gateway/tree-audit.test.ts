@@ -87,7 +87,7 @@ describe("the tree of a session", () => {
   });
 
   test.each<[string, (files: { episode: Json; samples: Json[] }) => void, string]>([
-    ["a root's cause", ({ episode }) => delete episode["tree"][0].cause, "there is no cause"],
+    ["a root's cause", ({ episode }) => delete episode["tree"][0].cause, "has no cause"],
     [
       "a cause beside a parent",
       ({ episode }) => (episode["tree"][1].cause = "first"),
@@ -106,7 +106,7 @@ describe("the tree of a session", () => {
     [
       "a turn that lies within its parent",
       ({ episode }) => (episode["tree"][1].promptTokenCount = 3),
-      "tree[1] was sampled behind 3 ids",
+      "tree[1] was sampled after 3 ids",
     ],
     [
       "a turn that two nodes are",
@@ -144,8 +144,8 @@ describe("the tree of a session", () => {
       ({ samples }) => (samples[0]!["lossMask"][startOf(0)] = 0),
       "is trained here, and the mask differs",
     ],
-    ["a shape", ({ episode }) => (episode["tree"][3] = { parent: -1 }), "is no turn of a tree"],
-    ["the list", ({ episode }) => (episode["tree"] = {}), "tree is no list"],
+    ["a shape", ({ episode }) => (episode["tree"][3] = { parent: -1 }), "is not a turn of a tree"],
+    ["the list", ({ episode }) => (episode["tree"] = {}), "tree is not a list"],
   ])("%s that is changed is found", (_, mutate, expected) => {
     const files = copies();
     mutate(files);

@@ -35,8 +35,8 @@ export const bugs = [
   [
     "a turn's ids are recorded in another order",
     "trajectory/trajectory-recorder.ts",
-    "asserted(() => ledger.appendSampled(turnIndex, generation));",
-    "asserted(() => ledger.appendSampled(turnIndex, { ...generation, outputIds: generation.outputIds.toReversed() }));",
+    "asserted(() => ledger.appendChecked(turnIndex, generation));",
+    "asserted(() => ledger.appendChecked(turnIndex, { ...generation, outputIds: generation.outputIds.toReversed() }));",
   ],
   ["recorded lines are not numbered", "run/recording/recording-journal.ts", "part += 1;", ""],
   [
@@ -144,12 +144,12 @@ export const bugs = [
   [
     "what an agent shows right before a branch is not looked at",
     "episode/play-episode.ts",
-    "if (turnIndex > 0) play.player.requireNextPrompt(play.recorder.promptHash);",
+    "if (turnIndex > 0) play.playback?.requireNextPrompt(play.recorder.promptHash);",
     "",
   ],
   [
     "what an agent throws in what is shared is told as a fault of the recording",
-    "episode/inputs/input-player.ts",
+    "episode/inputs/recorded-inputs.ts",
     'if (next === undefined || (next.type === "answer" && next.what === what)) return;',
     "if (next !== null) return;",
   ],

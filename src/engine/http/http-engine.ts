@@ -14,7 +14,7 @@ import type {
 import type { HttpEngineSettings } from "./http-engine-options.ts";
 import { checkRequest, checkScoreRequest } from "../check-request.ts";
 import { createHttpTransport } from "./http-transport.ts";
-import { sampleTurn } from "../sample-turn.ts";
+import { requestTurn } from "../sample-turn.ts";
 import type { SamplingProtocol, ScoringProtocol } from "./sampling-protocol.ts";
 import { isNeutral, refuseTempered, scoreIds } from "../score-ids.ts";
 import type { Worker } from "./worker-set.ts";
@@ -150,7 +150,7 @@ export function createHttpEngine<Kind extends string>(
     const { protocol } = server;
     const options = { signal, cutShort, onNotCutShort, onTokens };
     const context = { workers, settings, protocol, toWireId, closing: closing.signal };
-    return track(sampleTurn(request, { ...context, ...options }));
+    return track(requestTurn(request, { ...context, ...options }));
   }
 
   function toDescribeCall(signal: AbortSignal | undefined): DescribeCall {

@@ -89,7 +89,7 @@ export function createSequenceEngine({
       const random = seededRandomNumbers(sampling.seed, sessionId);
       const listener = new TokenListener(request, onTokens);
       const work = (sequence: LlamaSequence, stop: AbortSignal) =>
-        sampleTurn(sequence, {
+        sampleSequence(sequence, {
           request,
           sampling,
           random,
@@ -169,7 +169,7 @@ async function useLease<T>(
   }
 }
 
-async function sampleTurn(
+async function sampleSequence(
   sequence: LlamaSequence,
   {
     request,

@@ -14,7 +14,7 @@ test("half of a surrogate pair in what the policy reads is U+FFFD, as the tokeni
   expect(checkLine({ text: broken, leaves: true }, "x")).toEqual({ text: mended, leaves: true });
 });
 
-test("and in what a score tells, so that strict readers can read the file", () => {
+test("and in score details, so that strict readers can read the file", () => {
   const details = { [broken]: [broken, "\\ud800", "😀", "\\\ud800"] };
   expect(checkScore({ reward: 1, details }, "x")).toEqual({
     reward: 1,

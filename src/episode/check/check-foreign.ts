@@ -21,9 +21,9 @@ const worldMethods = ["begin", "step", "score", "userUsage"] as const;
 const sessionMethods = ["begin", "reply", "usage"] as const;
 
 /**
- * Checks what an environment opened.
+ * Checks a world that an environment opened.
  *
- * @throws RolloutError `environment/bad-world` naming what is missing.
+ * @throws RolloutError `environment/bad-world` naming the missing member.
  */
 export function checkWorld(value: unknown, place: string): World {
   const origin: Origin = { code: "environment/bad-world", place };
@@ -40,7 +40,7 @@ export function checkWorld(value: unknown, place: string): World {
 }
 
 /**
- * Checks the first thing that the agent reads.
+ * Checks the first text that the agent reads.
  *
  * @throws RolloutError `environment/bad-step`.
  */
@@ -51,7 +51,7 @@ export function checkOpening(value: unknown, place: string): string {
 }
 
 /**
- * Checks what an action caused.
+ * Checks the result of an action.
  *
  * @throws RolloutError `environment/bad-step` naming the field.
  */
@@ -76,14 +76,14 @@ export function checkStep(value: unknown, place: string): Step {
     refuse(origin, `done is ${describe(done)}`, `one of ${reasons}, or nothing`);
   }
   requirePlain(step, origin);
-  // The policy is shown what is recorded: half of a surrogate pair is U+FFFD in both.
+  // The prompt and the record have the same text: U+FFFD for half of a surrogate pair.
   if (isWellFormed(observation)) return value as Step;
   return { ...copyStep(value as Step), observation: toWellFormed(observation) };
 }
 
 /**
- * A step as it is recorded where a world cannot repeat it. Of one that can, the hash is recorded, which goes by what
- * JSON says of the step itself.
+ * Returns a plain copy of a step, for the recording of a world that is not repeatable. For a repeatable world, the
+ * recording has a hash of the step's own JSON.
  */
 export function copyStep(step: Step): Step {
   return copyMembers(step, stepMembers);
@@ -92,7 +92,7 @@ export function copyStep(step: Step): Step {
 const stepMembers = ["observation", "from", "source", "isError", "done"];
 
 /**
- * Checks what an episode was worth.
+ * Checks a score.
  *
  * @throws RolloutError `grader/bad-score` naming the field.
  */
@@ -109,7 +109,7 @@ export function checkScore(value: unknown, place: string): Score {
   }
   requireObject(details, origin, "details, an object such as {}");
   requirePlain(score, origin);
-  // The world that it was taken from may be cleared away before it is written.
+  // A copy, because the world may be disposed of before the score is written.
   return {
     ...(score as unknown as Score),
     reward,
@@ -118,9 +118,9 @@ export function checkScore(value: unknown, place: string): Score {
 }
 
 /**
- * Checks the conversation that a user opened.
+ * Checks a user's session.
  *
- * @throws RolloutError `user/bad-session` naming what is missing.
+ * @throws RolloutError `user/bad-session` naming the missing member.
  */
 export function checkSession(value: unknown, place: string): UserSession {
   const origin: Origin = { code: "user/bad-session", place };
@@ -130,7 +130,7 @@ export function checkSession(value: unknown, place: string): UserSession {
 }
 
 /**
- * Checks what a user says first.
+ * Checks a user's first line.
  *
  * @throws RolloutError `user/bad-line`.
  */
@@ -140,7 +140,7 @@ export function checkFirstLine(value: unknown, place: string): string {
 }
 
 /**
- * Checks what a user answers.
+ * Checks a user's reply.
  *
  * @throws RolloutError `user/bad-line`.
  */
@@ -161,7 +161,7 @@ function refuseLine(value: unknown, place: string, expected: string): never {
 }
 
 /**
- * Checks what a user says of its cost.
+ * Checks a user's reported cost.
  *
  * @throws RolloutError `user/bad-usage` naming the field.
  */

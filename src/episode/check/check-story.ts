@@ -15,11 +15,11 @@ const sums = ["turnCount", "sampledTokenCount", "tokenCount", "toolCallCount", "
 const roles: readonly unknown[] = ["system", "user", "assistant", "tool"];
 
 /**
- * Checks an episode without its ids for itself: its fields, its end, its troubles, its turns and the sums over
- * them. What others played is taken by it, and what a run's folder holds is verified by it; whatever passes can
- * be counted, and a later start can go on from it.
+ * Checks an episode without its ids: its fields, its end, its troubles, its turns and their sums. It checks episodes of
+ * custom players when they arrive, and those of a run folder in `verify`. A run can count an episode that passes, and a
+ * later start can continue from it.
  *
- * @returns all that is wrong, and the episode where it can be read as one.
+ * @returns all violations, and the episode if its shape is sound.
  */
 export function checkStory(row: RawRow): {
   readonly found: Violation[];
@@ -59,7 +59,7 @@ function checkFields(row: RawRow): Violation[] {
   }));
 }
 
-/** The members of a field that should be counts and are none, with what they are. */
+/** Returns the members of a field that are not counts, with their values. */
 function wrongCounts(
   row: RawRow,
   field: string,
@@ -73,7 +73,7 @@ function wrongCounts(
 }
 
 function checkMessages({ messages }: RawRow): Violation[] {
-  if (!Array.isArray(messages)) return [{ rule: "shape", detail: "messages is no list" }];
+  if (!Array.isArray(messages)) return [{ rule: "shape", detail: "messages is not a list" }];
   const wrong = messages.findIndex(
     (message: unknown) =>
       !isRow(message) || !roles.includes(message["role"]) || typeof message["content"] !== "string",
@@ -94,7 +94,7 @@ function checkTroubles({ troubles = [] }: RawRow): Violation[] {
   });
 }
 
-/** What no other check names. */
+/** Checks the remaining fields. */
 function checkShape(row: RawRow): Violation[] {
   const [issue] = storyShape.safeParse(row).error?.issues ?? [];
   if (issue === undefined) return [];
@@ -106,7 +106,7 @@ function checkShared(story: RawRow): Violation[] {
   return detail === undefined ? [] : [{ rule: "counts", detail }];
 }
 
-/** The sums that follow from the turns; those over the ids wait for the rows. */
+/** Checks the sums that follow from the turns. Sums over ids are checked with the rows. */
 function checkCounts(story: EpisodeStory): Violation[] {
   const stated: Readonly<Record<string, unknown>> = { ...story.counts };
   const { formatErrorCount, tokenCount } = story.counts;

@@ -4,16 +4,16 @@ import { isCount, isRow, quote, type RawRow, type Violation } from "../../trajec
 import type { Episode, TreeTurn } from "../episode.ts";
 
 /**
- * Checks an episode's tree for itself: each turn continues an earlier one or has a cause, lies behind all
- * of it, and each turn of the episode is in it once.
+ * Checks an episode's tree. Each turn continues an earlier turn or has a cause, and starts after the ids of the turn
+ * that it continues. Each turn of the episode is in the tree once.
  */
 export function checkTree(tree: unknown, turns: readonly unknown[]): Violation[] {
   if (tree === undefined) return [];
-  if (!Array.isArray(tree)) return [{ rule: "tree", detail: "tree is no list" }];
+  if (!Array.isArray(tree)) return [{ rule: "tree", detail: "tree is not a list" }];
   const places = new Map<unknown, number>();
   const found = tree.flatMap((node: unknown, at): Violation[] => {
     const place = `tree[${at}]`;
-    if (!isTreeTurn(node)) return [{ rule: "tree", detail: `${place} is no turn of a tree` }];
+    if (!isTreeTurn(node)) return [{ rule: "tree", detail: `${place} is not a turn of a tree` }];
     const wrong = [...checkParent(node, { at, tree }), ...checkTurn(node, turns)];
     if (node.turnIndex !== undefined) {
       const other = places.get(node.turnIndex);
@@ -47,9 +47,7 @@ function checkParent(
   { at, tree }: { readonly at: number; readonly tree: readonly unknown[] },
 ): string[] {
   if (parent === undefined) {
-    return typeof cause === "string" && cause !== ""
-      ? []
-      : ["continues nothing, and there is no cause"];
+    return typeof cause === "string" && cause !== "" ? [] : ["continues no turn, and has no cause"];
   }
   if (cause !== undefined) return [`continues a turn, and has the cause ${quote(cause)}`];
   const before = tree[parent];
@@ -58,7 +56,9 @@ function checkParent(
   const dropped = droppedStopId === undefined ? 0 : 1;
   const end = before.promptTokenCount + sampledTokenCount - dropped;
   if (promptTokenCount >= end) return [];
-  return [`was sampled behind ${promptTokenCount} ids, and what it continues ends at ${end}`];
+  return [
+    `was sampled after ${promptTokenCount} ids, but the turn that it continues ends at ${end}`,
+  ];
 }
 
 function checkTurn(node: RawRow & TreeTurn, turns: readonly unknown[]): string[] {
@@ -71,9 +71,8 @@ function checkTurn(node: RawRow & TreeTurn, turns: readonly unknown[]): string[]
 }
 
 /**
- * Compares a training row with its episode's tree: the row is the way from a root to its last turn; each
- * turn on it stands there with the ids that were sampled, trained where the row says so, and as context
- * with mask 0 where another row trains it.
+ * Compares a training row with its episode's tree. The row is the path from a root to the row's last turn. Each turn on
+ * the path has its sampled ids in the row: with mask 1 if the row trains the turn, and with mask 0 if another row does.
  */
 export function compareTree(row: RawRow, { tree }: Pick<Episode, "tree">): Violation[] {
   const { tokenIds, lossMask, turns } = row;
@@ -105,7 +104,7 @@ export function compareTree(row: RawRow, { tree }: Pick<Episode, "tree">): Viola
 function pathTo(tree: readonly TreeTurn[], last: number): readonly TreeTurn[] {
   const path: TreeTurn[] = [];
   let at: number | undefined = last;
-  // A tree that leads in circles is found for itself.
+  // Another check finds cycles.
   while (at !== undefined && at >= 0 && path.length <= tree.length) {
     const node: TreeTurn | undefined = tree[at];
     if (node === undefined) break;
@@ -115,7 +114,7 @@ function pathTo(tree: readonly TreeTurn[], last: number): readonly TreeTurn[] {
   return path.toReversed();
 }
 
-/** Where a turn ends in the row; `undefined` where its ids do not stand there. */
+/** Returns the end of a turn in the row, or `undefined` if the row does not contain its ids. */
 function endOf(
   node: TreeTurn,
   { isLast, ids }: { readonly isLast: boolean; readonly ids: readonly unknown[] },
@@ -124,6 +123,6 @@ function endOf(
   const isShort = droppedStopId !== undefined && !isLast;
   const end = start + sampledTokenCount - (isShort ? 1 : 0);
   const sampled = [...ids.slice(start, end), ...(isShort ? [droppedStopId] : [])];
-  const isWhole = sampled.length === sampledTokenCount && sampled.every((id) => isTokenId(id));
-  return isWhole && hashIds(sampled) === outputHash ? end : undefined;
+  const isComplete = sampled.length === sampledTokenCount && sampled.every((id) => isTokenId(id));
+  return isComplete && hashIds(sampled) === outputHash ? end : undefined;
 }

@@ -1,12 +1,12 @@
 import { isCount, isRow, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
 import type { TurnRecord } from "../episode.ts";
 
-/** Checks what an episode records of its turns, each for itself: its fields, its number and its attempts. */
+/** Checks each turn record of an episode: its fields, its index and its attempts. */
 export function checkTurnRecords(turns: unknown): Violation[] {
-  if (!Array.isArray(turns)) return [{ rule: "shape", detail: "turns is no list" }];
+  if (!Array.isArray(turns)) return [{ rule: "shape", detail: "turns is not a list" }];
   return turns.flatMap((turn: unknown, index) => {
     const place = `turns[${index}]`;
-    if (!isRow(turn)) return [{ rule: "shape", detail: `${place} is no object` }];
+    if (!isRow(turn)) return [{ rule: "shape", detail: `${place} is not an object` }];
     const wrong = members.find(([name, is]) => !is(turn[name]));
     if (wrong !== undefined) {
       const [name] = wrong;
@@ -30,7 +30,7 @@ const members: readonly (readonly [name: string, is: (value: unknown) => boolean
   ["format", isFormat],
 ];
 
-/** Whether a value can be what a record says of its turn's form. */
+/** True if the value is a valid `format` of a turn record. */
 function isFormat(format: unknown): boolean {
   if (format === undefined) return true;
   if (!isRow(format) || typeof format["formatOk"] !== "boolean") return false;
@@ -40,10 +40,11 @@ function isFormat(format: unknown): boolean {
   );
 }
 
-/** Attempts lie within the text and the ids of their turn. */
+/** Checks that attempts lie within the text and the ids of their turn. */
 function checkAttempts(turn: RawRow & TurnRecord, place: string): Violation[] {
   const { attempts = [], text, sampledTokenCount } = turn;
-  if (!Array.isArray(attempts)) return [{ rule: "shape", detail: `${place}.attempts is no list` }];
+  if (!Array.isArray(attempts))
+    return [{ rule: "shape", detail: `${place}.attempts is not a list` }];
   return attempts.flatMap((attempt: unknown, index): Violation[] => {
     const { span, tokenSpan } = isRow(attempt) ? attempt : {};
     const isPlaced = isWithin(span, text.length) || isClosedByStop(span, tokenSpan, turn);
@@ -55,7 +56,10 @@ function checkAttempts(turn: RawRow & TurnRecord, place: string): Violation[] {
   });
 }
 
-/** The stop that ends a turn closes the call before it in some formats, and is not in the text. */
+/**
+ * True if the attempt ends with the turn's stop token. In some formats that token closes a call, and it is not part of
+ * the text.
+ */
 function isClosedByStop(
   span: unknown,
   tokenSpan: unknown,

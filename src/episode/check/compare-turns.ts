@@ -2,14 +2,14 @@ import type { TurnSpan } from "../../trajectory/trajectory-recorder.ts";
 import { isCount, isRow, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
 import type { Episode } from "../episode.ts";
 
-/** Compares the turns of a training row with what their episode records of them. */
+/** Compares the turns of a training row with the episode's turn records. */
 export function compareTurns(
   { turns }: RawRow,
   { turns: records }: Pick<Episode, "turns">,
 ): Violation[] {
   if (!Array.isArray(turns)) return [];
   return turns.flatMap((turn: unknown, index): Violation[] => {
-    // What is no turn's span is found elsewhere.
+    // Another check finds invalid spans.
     if (!isTurnSpan(turn)) return [];
     const { turnIndex, start, end, finish, droppedStopId } = turn;
     const record = records[turnIndex];
@@ -33,7 +33,7 @@ export function compareTurns(
   });
 }
 
-/** Whether a turn of a row says which it is, and where it lies. */
+/** True if a row's turn has an index and a place. */
 export function isTurnSpan(turn: unknown): turn is TurnSpan & RawRow {
   return isRow(turn) && ["turnIndex", "start", "end"].every((name) => isCount(turn[name]));
 }

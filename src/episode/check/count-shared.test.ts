@@ -16,7 +16,7 @@ const shared = {
   userUsage: { callCount: 2, inputTokenCount: 20, outputTokenCount: 2, costUsd: 0.2 },
 };
 
-test("what a fork shares is what its turns say, and a part of what it has", () => {
+test("a fork's shared counts follow from its turns, and are at most its totals", () => {
   expect(sharedFault({ ...episode, shared })).toBeUndefined();
   const { forkedFrom: _place, ...alone } = episode;
   expect(sharedFault(alone)).toBeUndefined();
@@ -26,7 +26,7 @@ test("what a fork shares is what its turns say, and a part of what it has", () =
 test.each<[shared: unknown, fault: string]>([
   [3, "shared is 3"],
   [{ ...shared, userUsage: undefined }, 'shared is {"turnCount":2,'],
-  [{ ...shared, turnCount: 3 }, "shared.turnCount is 3, expected 2 by the turns before it parted"],
+  [{ ...shared, turnCount: 3 }, "shared.turnCount is 3, expected 2 by the turns before the fork"],
   [{ ...shared, toolCallCount: 3 }, "shared.toolCallCount is 3, expected 1 by the turns"],
   [{ ...shared, formatErrorCount: 2 }, "shared.formatErrorCount is 2, expected at most the 1"],
   [
@@ -45,7 +45,9 @@ test.each<[shared: unknown, fault: string]>([
   expect(sharedFault({ ...episode, shared: stated })).toContain(fault);
 });
 
-test("an episode that parted from none shares nothing", () => {
+test("an episode that is not a fork has no shared counts", () => {
   const { forkedFrom: _none, ...whole } = episode;
-  expect(sharedFault({ ...whole, shared })).toBe("shared is there, and it parted from none");
+  expect(sharedFault({ ...whole, shared })).toBe(
+    "shared is present, but the episode is not a fork",
+  );
 });

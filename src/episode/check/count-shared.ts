@@ -5,7 +5,7 @@ import { countToolCalls } from "../count-episode.ts";
 import type { SharedCounts, TurnRecord } from "../episode.ts";
 import type { Play } from "../play.ts";
 
-/** What a fork has by now, which is what it shares where it is about to part. */
+/** Counts the turns so far: those that a fork shares at its first own turn. */
 export function countShared(
   { turns, formatErrorCount }: Pick<Play, "turns" | "formatErrorCount">,
   { callCount, inputTokenCount, outputTokenCount, costUsd }: UserSpending,
@@ -24,40 +24,40 @@ export function countShared(
 }
 
 /**
- * What is wrong with what an episode says that it shares; nothing where nothing is. Its counts, what its user
- * cost and its turns are sound.
+ * Returns what is wrong with an episode's `shared` counts, or `undefined` if nothing is. The episode's counts, user
+ * usage and turns must be sound.
  */
 export function sharedFault(episode: RawRow): string | undefined {
   const { shared, forkedFrom, turns } = episode;
   if (shared === undefined && forkedFrom === undefined) return undefined;
   if (!isRow(shared) || !isRow(shared["userUsage"])) return `shared is ${quote(shared)}`;
-  if (!isRow(forkedFrom)) return "shared is there, and it parted from none";
+  if (!isRow(forkedFrom)) return "shared is present, but the episode is not a fork";
   const before = (turns as readonly TurnRecord[]).slice(0, forkedFrom["turnIndex"] as number);
   for (const [name, wanted] of [
     ["turnCount", before.length],
     ["toolCallCount", countToolCalls(before)],
   ] as const) {
     if (shared[name] === wanted) continue;
-    return `shared.${name} is ${quote(shared[name])}, expected ${wanted} by the turns before it parted`;
+    return `shared.${name} is ${quote(shared[name])}, expected ${wanted} by the turns before the fork`;
   }
   const counts = episode["counts"] as RawRow;
   const userUsage = episode["userUsage"] as RawRow;
   const sharedUsage = shared["userUsage"];
   const { costUsd = 0 } = sharedUsage;
-  const { costUsd: wholeUsd = 0 } = userUsage;
-  const parts: readonly (readonly [name: string, part: unknown, whole: unknown])[] = [
+  const { costUsd: totalUsd = 0 } = userUsage;
+  const parts: readonly (readonly [name: string, part: unknown, total: unknown])[] = [
     ["formatErrorCount", shared["formatErrorCount"], counts["formatErrorCount"]],
     ...spendingCounts.map(
       (name) => [`userUsage.${name}`, sharedUsage[name], userUsage[name]] as const,
     ),
   ];
-  const wrong = parts.find(([, part, whole]) => !isCount(part) || part > (whole as number));
+  const wrong = parts.find(([, part, total]) => !isCount(part) || part > (total as number));
   if (wrong !== undefined) {
-    const [name, part, whole] = wrong;
-    return `shared.${name} is ${quote(part)}, expected at most the ${quote(whole)} of the whole episode`;
+    const [name, part, total] = wrong;
+    return `shared.${name} is ${quote(part)}, expected at most the ${quote(total)} of the whole episode`;
   }
-  if (typeof costUsd === "number" && costUsd >= 0 && costUsd <= (wholeUsd as number)) {
+  if (typeof costUsd === "number" && costUsd >= 0 && costUsd <= (totalUsd as number)) {
     return undefined;
   }
-  return `shared.userUsage.costUsd is ${quote(costUsd)}, expected at most the ${quote(wholeUsd)} of the whole episode`;
+  return `shared.userUsage.costUsd is ${quote(costUsd)}, expected at most the ${quote(totalUsd)} of the whole episode`;
 }

@@ -6,14 +6,14 @@ import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { isPyDict, type PyDict, type PyValue } from "../../python/value.ts";
 import { isRow, type RawRow } from "../../trajectory/violation.ts";
 
-/** What is checked, and where it comes from. */
+/** The source of a checked value, and the failure code for it. */
 export interface Origin {
   readonly code: FailureCode;
-  /** Such as `world.step() for tool switch in task lamp/test/0 of lamp`. */
+  /** The call that returned the value, such as `world.step() for tool switch in task lamp/test/0 of lamp`. */
   readonly place: string;
 }
 
-/** @throws RolloutError where the value is no object. */
+/** @throws RolloutError if the value is not an object. */
 export function requireObject(
   value: unknown,
   origin: Origin,
@@ -27,11 +27,10 @@ export function requireObject(
 }
 
 /**
- * The entries of a list, as a list of its own: a place that nothing was put in is nothing, where `map()` and `some()`
- * would pass over it.
+ * Returns a copy of a list. Holes become `undefined`, because `map()` and `some()` would skip them.
  *
- * @param what - What stands before what there is, such as `messages is`.
- * @throws RolloutError where the value is no list.
+ * @param what - The start of the message, such as `messages is`.
+ * @throws RolloutError if the value is not a list.
  */
 export function requireList(
   value: unknown,
@@ -47,17 +46,17 @@ export function requireList(
   return refuse(origin, `${what} ${describe(value)}${hint}`, expected);
 }
 
-/** What stands before what code that is not ours returned. */
+/** The start of messages about a returned value. */
 export const returned = "it returned";
 
-/** @throws RolloutError that names the first of the fields that is not as it should be. */
+/** @throws RolloutError for the first field that fails the check. */
 export function requireFields(
   value: Readonly<Record<string, unknown>>,
   fields: readonly string[],
   check: Origin & {
     readonly is: (field: unknown) => boolean;
     readonly expected: string;
-    /** What stands before a field's name. Default `its `. */
+    /** Text before the field's name. Default `its `. */
     readonly within?: string;
   },
 ): void {
@@ -69,11 +68,11 @@ export function requireFields(
 }
 
 /**
- * Whatever is written of a value must be JSON, what nobody asked for included: a row that cannot be
- * written would take the run with it.
+ * Requires that every member of a value can be written as JSON, unknown members included. A row that cannot be written
+ * would end the run.
  *
- * @param within - What stands before a member's name.
- * @throws RolloutError that names the first member that cannot be written.
+ * @param within - Text before a member's name.
+ * @throws RolloutError for the first member that cannot be written.
  */
 export function requirePlain(value: object, origin: Origin, within = ""): void {
   if (isSmallData(value)) return;
@@ -87,19 +86,19 @@ export function requirePlain(value: object, origin: Origin, within = ""): void {
   }
 }
 
-/** Tools that were found sound: most are the same in every episode. */
+/** Tools that passed the check. Most episodes have the same tools. */
 const soundTools = new WeakSet<object>();
 
 function isTool(tool: unknown): boolean {
   if (!isRow(tool)) return false;
   if (soundTools.has(tool)) return true;
-  // What the policy is shown is what it calls.
+  // The policy calls a tool by the name in its definition.
   if (!isDefined(tool) || shownToolName(tool.openai) !== tool["name"]) return false;
   soundTools.add(tool);
   return true;
 }
 
-/** Whether there is a name, and a definition that can be shown. */
+/** True if the tool has a name and a definition that can be written. */
 function isDefined(tool: RawRow): tool is RawRow & { readonly openai: PyDict } {
   const { openai } = tool as { readonly openai?: PyValue };
   if (typeof tool["name"] !== "string" || !isPyDict(openai)) return false;
@@ -111,7 +110,7 @@ function isDefined(tool: RawRow): tool is RawRow & { readonly openai: PyDict } {
   }
 }
 
-/** @throws RolloutError where the value is no list of tools. */
+/** @throws RolloutError if the value is not a list of tools. */
 export function requireTools(value: unknown, origin: Origin): void {
   if (!Array.isArray(value)) refuse(origin, `tools is ${describe(value)}`, "a list of tools");
   const wrong = value.findIndex((tool: unknown) => !isTool(tool));
@@ -128,15 +127,15 @@ export function requireTools(value: unknown, origin: Origin): void {
   );
 }
 
-/** @throws RolloutError that says what there is in the place of what was expected. */
+/** @throws RolloutError with the found and the expected value. */
 export function refuse({ code, place }: Origin, what: string, expected: string): never {
   throw new RolloutError(code, `Cannot use the answer of ${place}: ${what}, expected ${expected}`);
 }
 
-/** Longest account of a wrong value, in characters. */
-const accountLength = 80;
+/** Maximum length of a described value, in characters. */
+const descriptionLength = 80;
 
-/** A wrong value in a message. */
+/** Describes a wrong value for a message. */
 export function describe(value: unknown): string {
   if (value === undefined) return "nothing";
   if (typeof value === "function") return "a function";
@@ -150,6 +149,6 @@ export function describe(value: unknown): string {
 }
 
 function clip(text: string): string {
-  if (text.length <= accountLength) return text;
-  return `${text.slice(0, wholeSecretsEnd(text, accountLength))}…`;
+  if (text.length <= descriptionLength) return text;
+  return `${text.slice(0, wholeSecretsEnd(text, descriptionLength))}…`;
 }

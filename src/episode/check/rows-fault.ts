@@ -8,9 +8,9 @@ import { compareTurns } from "./compare-turns.ts";
 import type { Episode } from "../episode.ts";
 
 /**
- * The first rule that the rows of an episode break which came from elsewhere: each for itself, together, and
- * against what the episode says of its turns; nothing where they keep all. Its segments can be used (see
- * `segmentFault()`), and the rest of it is sound (see `checkStory()`).
+ * Returns the first rule that the rows of a custom player's episode break, or `undefined`. Checks each row, all rows
+ * together, and the rows against the episode's turns. The segments must have passed `segmentFault()`, and the rest of
+ * the episode `checkStory()`.
  */
 export function rowsFault(episode: Episode, facts: SampleFacts): string | undefined {
   const { segments, turns, counts, forkedFrom, outcome } = episode;

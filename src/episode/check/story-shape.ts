@@ -2,7 +2,7 @@ import { z } from "zod";
 
 const count = z.number().min(0);
 
-/** What an episode must have for a run to count it, and for a later start to go on from its line. */
+/** The fields by which a run counts an episode, and by which a later start continues from its line. */
 export const storyShape = z.looseObject({
   format: z.literal(1),
   rolloutId: z.string(),

@@ -3,7 +3,7 @@ import { createClock } from "../../async/clock.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { AnswerOrder } from "./answer-order.ts";
 
-test("what is thrown where an answer is handed over is thrown to whoever waits for that answer alone", async () => {
+test("an error at the hand-over of a result reaches only its caller", async () => {
   const order = new AnswerOrder(createClock(manualClock()));
   const handed: string[] = [];
   const fails = order.turn({
@@ -18,7 +18,7 @@ test("what is thrown where an answer is handed over is thrown to whoever waits f
   expect(handed).toEqual(["next", "behind"]);
 });
 
-test("the same where all that waits is let go of", async () => {
+test("the same if all waiting results are handed over at once", async () => {
   const order = new AnswerOrder(createClock(manualClock()));
   const handed: string[] = [];
   const fails = order.turn({
@@ -27,7 +27,7 @@ test("the same where all that waits is let go of", async () => {
     },
   });
   const next = order.turn({ onTurn: () => void handed.push("next") });
-  order.letGo();
+  order.disable();
   await expect(fails).rejects.toThrow(new TypeError("no answer can be kept"));
   await next;
   expect(handed).toEqual(["next"]);

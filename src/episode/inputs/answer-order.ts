@@ -1,17 +1,17 @@
 import type { Clock } from "../../async/clock.ts";
 
-/** An answer that waits for its turn. */
+/** A result of a call through `outside` that waits to be handed over. */
 interface WaitingAnswer {
-  /** Its place in the recording; absent for one that came live, which comes behind all that have one. */
+  /** Place in the recording. Absent for a live result, which comes after all recorded results. */
   readonly place?: number;
   /**
-   * For how long it still waits for what came before it when it was recorded, in milliseconds: 0 where all is there.
-   * Absent where nothing is known of that.
+   * Returns how long the result still waits for earlier calls, in milliseconds. 0 if all have been made. Absent for a
+   * live result.
    */
   readonly waitMs?: () => number;
-  /** Told where it waited for that in vain. */
+  /** Called if the earlier calls were not made in time. */
   readonly onMissing?: () => void;
-  /** What is to happen in the moment in which it is handed over; what it throws, whoever waits is thrown. */
+  /** Called when the result is handed over. If it throws, the caller gets its error. */
   readonly onTurn?: () => void;
 }
 
@@ -21,58 +21,57 @@ interface Waiting extends WaitingAnswer {
 }
 
 /**
- * Hands answers of calls that run at once over one after the other, each in a round of the event loop in which
- * nothing is left to run of what those before it led to: live in the order in which they come, from a
- * recording in the order in which they came. So what they lead to, such as the next call of each of two
- * chains, begins in the same order both times.
+ * Hands over the results of concurrent calls one at a time, each in its own round of the event loop: live results as
+ * they arrive, recorded results in their recorded order. The reactions to one result have run before the next is handed
+ * over. So later calls, for example in two concurrent chains, start in the same order when the episode is played again.
  */
 export class AnswerOrder {
   readonly #clock: Pick<Clock, "after">;
   #waiting: Waiting[] = [];
   #isServing = false;
-  /** Nobody cares for the order any more. */
-  #isFree = false;
-  /** Has the answer that is next looked at again. */
+  /** True once order no longer matters. */
+  #isDisabled = false;
+  /** Checks the next result again. */
   #wake: (() => void) | undefined;
 
   constructor(clock: Pick<Clock, "after">) {
     this.#clock = clock;
   }
 
-  /** Waits for an answer's turn. */
+  /** Resolves when it is the result's turn. */
   turn(answer: WaitingAnswer): Promise<void> {
     return new Promise((resolve, reject) => {
       const waiting = { ...answer, resolve, reject };
-      if (this.#isFree) {
+      if (this.#isDisabled) {
         handOver(waiting);
         return;
       }
       const { place = Infinity } = answer;
-      const behind = this.#waiting.findIndex((other) => (other.place ?? Infinity) > place);
-      this.#waiting.splice(behind < 0 ? this.#waiting.length : behind, 0, waiting);
+      const next = this.#waiting.findIndex((other) => (other.place ?? Infinity) > place);
+      this.#waiting.splice(next < 0 ? this.#waiting.length : next, 0, waiting);
       if (!this.#isServing) void this.#serve();
     });
   }
 
-  /** Whether an answer waits for a call that was made before it came. */
+  /** True while a result waits for an earlier call. */
   get isWaiting(): boolean {
     return this.#wake !== undefined;
   }
 
-  /** What an answer may have waited for has come. */
-  look(): void {
+  /** Checks the waiting result again, because a call was made. */
+  recheck(): void {
     this.#wake?.();
   }
 
-  /** Hands over at once what waits and is no longer in anyone's way. */
+  /** Hands over all waiting results at once. */
   flush(): void {
     for (const waiting of this.#waiting.splice(0)) handOver(waiting);
-    this.look();
+    this.recheck();
   }
 
-  /** The same, and no answer waits from now on. */
-  letGo(): void {
-    this.#isFree = true;
+  /** Hands over all waiting results at once, and all later results when they arrive. */
+  disable(): void {
+    this.#isDisabled = true;
     this.flush();
   }
 
@@ -84,8 +83,8 @@ export class AnswerOrder {
       if (next === undefined) break;
       const waitMs = next.waitMs?.() ?? 0;
       if (waitMs > 0) {
-        if (await this.#hasNews(waitMs)) continue;
-        // Whoever does not call this time is found out where the answers are used.
+        if (await this.#waitForCall(waitMs)) continue;
+        // A missing call is noticed later, where the results are used.
         next.onMissing?.();
         this.flush();
         continue;
@@ -96,21 +95,21 @@ export class AnswerOrder {
     this.#isServing = false;
   }
 
-  /** Waits for a call that was made before this answer came; false where none came in that time. */
-  async #hasNews(waitMs: number): Promise<boolean> {
-    const hasNews = await new Promise<boolean>((resolve) => {
-      const callOff = this.#clock.after(waitMs, () => resolve(false));
+  /** Waits for an earlier call. Resolves with false if none is made in time. */
+  async #waitForCall(waitMs: number): Promise<boolean> {
+    const wasMade = await new Promise<boolean>((resolve) => {
+      const cancel = this.#clock.after(waitMs, () => resolve(false));
       this.#wake = () => {
-        callOff();
+        cancel();
         resolve(true);
       };
     });
     this.#wake = undefined;
-    return hasNews;
+    return wasMade;
   }
 }
 
-/** Throws nothing: those behind it wait for whoever hands over. */
+/** Never throws: other results wait after this one. */
 function handOver({ onTurn, resolve, reject }: Waiting): void {
   try {
     onTurn?.();
@@ -120,7 +119,7 @@ function handOver({ onTurn, resolve, reject }: Waiting): void {
   }
 }
 
-/** Resolves when all promises have been kept to which what runs now leads. */
+/** Resolves in the next round of the event loop, after all reactions of the current round. */
 function nextRound(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

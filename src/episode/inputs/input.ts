@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Generation } from "../../engine/engine.ts";
 import {
   RolloutError,
@@ -10,96 +11,93 @@ import { plainCopy } from "../../values/plain-copy.ts";
 import { asRecorded } from "../../outside.ts";
 import { isSoundFailure } from "../check/is-sound-failure.ts";
 
-/** What was thrown in the place of an answer. JSON-able. */
+/** An error as it is recorded. JSON-able. */
 export interface RecordedError {
   readonly message: string;
-  /** Of a `RolloutError`; absent for anything else that was thrown. */
+  /** The code of a `RolloutError`. Absent for other errors. */
   readonly code?: FailureCode;
-  /** Of any other error, such as `TimeoutError`; absent where it is `Error`. */
+  /** The name of another error, such as `TimeoutError`. Absent if it is `Error`. */
   readonly name?: string;
-  /** The code of any other error, such as `ECONNRESET`; absent where it has none. */
+  /** The code of another error, such as `ECONNRESET`. Absent if it has none. */
   readonly errorCode?: string | number;
-  /** What led to any other error, such as the refused connection of a `fetch`; absent where that is no error. */
+  /** The cause of another error, such as the refused connection of a `fetch`. Absent if the cause is not an error. */
   readonly cause?: RecordedError;
   /**
-   * What led to any other error where that is no error, as JSON has it: a text, or the reply of a service. Absent
-   * if JSON cannot represent it.
+   * The cause of another error as JSON, such as a text or the reply of a service. Absent if the cause is an error, or
+   * not JSON-able.
    */
   readonly causeValue?: unknown;
   readonly retryable?: true;
   readonly discarded?: readonly DiscardedSampling[];
 }
 
-/** What came back of a call, or what was thrown. JSON-able where the value is. */
+/** The result of a call, or its error. JSON-able if the value is. */
 export type Outcome<Value> = { readonly value: Value } | { readonly error: RecordedError };
 
 /**
- * One thing that an episode could not have worked out by itself. With the assignment, the setup and its
- * inputs in order an episode can be played again, to the byte.
+ * One input that an episode cannot compute by itself. From the assignment, the setup and its inputs in order, an
+ * episode can be played again to the byte.
  */
 export type Input =
-  /** What the engine answered a policy call. */
+  /** The reply of the engine to a turn. */
   | {
       readonly type: "generation";
-      /** Hash of the ids that the engine was sent (`hashIds()`). */
+      /** Hash of the prompt ids (`hashIds()`). */
       readonly promptHash: string;
-      /** Readings of the clock that were taken before it, over the whole episode. */
+      /** Number of time readings before it, in the complete episode. */
       readonly readings: number;
       readonly outcome: Outcome<Generation>;
       /**
-       * When it was answered, milliseconds since the epoch, which is no reading of the clock: whoever goes on behind
-       * it counts from there. Absent for failures.
+       * Time of the reply, in milliseconds since the epoch. It does not count as a reading. An episode that continues
+       * after this turn starts its time here. Absent for failures.
        */
       readonly endedAtMs?: number;
-      /** The episode's time was over when the answer came. */
+      /** Present if the episode's time was over when the reply came. */
       readonly isLate?: true;
-      /** Sampling was interrupted from outside and goes on behind these ids. */
+      /** Present if an interruption cut the sampling short. The turn continues after these ids. */
       readonly isPartial?: true;
     }
-  /** What `Outside` brought back. */
+  /** The result of a call through `outside`. */
   | {
       readonly type: "outside";
-      /** 0-based over the calls of the episode, in the order in which they began. */
+      /** 0-based place among the episode's calls through `outside`, in the order in which they start. */
       readonly index: number;
       readonly what: string;
       readonly outcome: Outcome<unknown>;
-      /**
-       * How many calls of the episode had begun when it was handed over; absent where it was the last of them.
-       */
+      /** Number of calls that had started when the result was handed over. Absent if this call was the last of them. */
       readonly begun?: number;
       /**
-       * The world gave up the wait for the line that this was called for, by a signal of its own: what was thrown
-       * is the end of that wait, and no failure of the user's.
+       * Present if the world cancelled the user request that the call served. The error then belongs to the
+       * cancellation and is not the user's failure.
        */
       readonly isGivenUp?: true;
     }
-  /** How a call of the user's or the environment's ended. */
+  /** The end of a call to the user or the world. */
   | {
       readonly type: "answer";
       readonly what: string;
-      /** What came back, by its hash where it can be worked out again and by its value where not. */
+      /** The result: a hash if the call is repeatable, else the value. */
       readonly outcome: Outcome<unknown> | { readonly hash: string };
       /**
-       * How many calls of `Outside` had begun by then over the episode; absent where all of them had ended.
+       * Number of calls through `outside` that had started in the complete episode. Absent if all of them had ended.
        */
       readonly begun?: number;
     }
-  /** The episode's time was found to be over. */
+  /** The end of the episode's time. */
   | { readonly type: "late" };
 
-/** Inputs in order, with the readings of the clock that were taken meanwhile. */
+/** Inputs in order, and the time readings. */
 export interface Inputs {
   readonly inputs: readonly Input[];
-  /** Milliseconds since the epoch, in the order in which they were read. */
+  /** In milliseconds since the epoch, in the order in which they were read. */
   readonly times: readonly number[];
   /**
-   * Of a beginning: the hash of the ids that the engine was sent next (see `hashIds()`). Absent where that is
-   * not known.
+   * For the first part of a recording: the hash of the next prompt's ids (see `hashIds()`). Absent if it is not known.
    */
   readonly nextPromptHash?: string;
 }
 
-/** What is recorded of something that was thrown: of a failure that cannot be written, what it says. */
+/** Returns an error as it is recorded. A failure that cannot be written becomes a plain error with its message. */
 export function toRecordedError(error: unknown): RecordedError {
   if (!isSoundFailure(error)) return { message: messageOf(error), ...marksOf(error) };
   const { code, message, retryable, discarded } = error;
@@ -111,7 +109,7 @@ export function toRecordedError(error: unknown): RecordedError {
   };
 }
 
-/** Whoever threw it may have put anything there. */
+/** Reads the message safely: a foreign error may have any members. */
 function messageOf(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message : thrown);
@@ -120,10 +118,10 @@ function messageOf(thrown: unknown): string {
   }
 }
 
-/** Errors may be their own causes. */
+/** Maximum length of a chain of causes. An error may be its own cause. */
 const maxCauses = 4;
 
-/** By what others than people tell errors apart. */
+/** Returns the members by which code distinguishes errors. */
 function marksOf(
   thrown: unknown,
   depth = 0,
@@ -140,7 +138,7 @@ function marksOf(
         depth < maxCauses && {
           cause: { message: messageOf(cause), ...marksOf(cause, depth + 1) },
         }),
-      // Whoever threw it may write into it.
+      // A copy, because the thrower may change its object.
       ...(isWhollyJson(cause) && { causeValue: plainCopy(cause) }),
     };
   } catch {
@@ -148,7 +146,7 @@ function marksOf(
   }
 }
 
-/** What was thrown, once more: by its name, its code and what it says. */
+/** Creates an error from its record, with the same name, code and message. */
 export function fromRecordedError(recorded: RecordedError): Error {
   const { code, message, name, errorCode, retryable = false, discarded = [] } = recorded;
   if (code !== undefined) return new RolloutError(code, message, { retryable, discarded });
@@ -164,22 +162,22 @@ export function fromRecordedError(recorded: RecordedError): Error {
   return asRecorded(error);
 }
 
-/** How far the episode's time has gone with the inputs, milliseconds since the epoch; nothing where there are none. */
+/** Returns the time at which the inputs end, in milliseconds since the epoch. `undefined` without a reading. */
 export function endOf({ inputs, times }: Inputs): number | undefined {
   const last = inputs.findLast((input) => input.type === "generation");
   const known = [times.at(-1), last?.endedAtMs].filter((atMs) => atMs !== undefined);
   return known.length === 0 ? undefined : Math.max(...known);
 }
 
-/** How many turns the inputs hold to their end. */
+/** Counts the complete turns of the inputs. */
 export function turnsIn({ inputs }: Inputs): number {
   return inputs.filter((input) => input.type === "generation" && input.isPartial !== true).length;
 }
 
 /**
- * The inputs of an episode's first turns, up to where the policy is asked for the given one.
+ * Returns the inputs of an episode's first turns, up to the request for the given turn.
  *
- * @returns nothing where the recording does not reach so far.
+ * @returns `undefined` if the recording ends before that turn.
  */
 export function inputsBefore({ inputs, times }: Inputs, turnIndex: number): Inputs | undefined {
   let turnCount = 0;
@@ -193,4 +191,28 @@ export function inputsBefore({ inputs, times }: Inputs, turnIndex: number): Inpu
     if (input.isPartial !== true) turnCount += 1;
   }
   return undefined;
+}
+
+/** Returns the first 16 hexadecimal digits of the SHA-256 of the value's JSON. */
+export function hashOf(value: unknown): string {
+  const text = JSON.stringify(value) ?? "null";
+  return hash("sha256", text, "hex").slice(0, 16);
+}
+
+/** Returns the value of an outcome, or throws its error. */
+export function openOutcome<Value>(outcome: Outcome<Value>): Value {
+  if ("error" in outcome) throw fromRecordedError(outcome.error);
+  return outcome.value;
+}
+
+/** Returns a name of the input for messages. */
+export function describeInput(input: Input): string {
+  switch (input.type) {
+    case "generation":
+      return "a policy call";
+    case "late":
+      return "its deadline";
+    default:
+      return input.what;
+  }
 }

@@ -1,31 +1,35 @@
 import { assertRequest } from "../../engine/check-request.ts";
 import { checkGeneration } from "../../engine/check-sampled.ts";
-import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../../engine/engine.ts";
+import type { GenerateOptions, GenerateRequest, Generation } from "../../engine/engine.ts";
 import { withEnd } from "../../engine/find-end.ts";
 import { emptyGeneration } from "../../engine/empty-generation.ts";
 import { discardPartialTurn, findOutputRule } from "../../engine/output-rule.ts";
 import { RolloutError } from "../../errors.ts";
 import { endedBy } from "../../async/ended-by.ts";
 import { onAbort } from "../../async/on-abort.ts";
-import type { Sampled } from "../inputs/input-player.ts";
-import { callParty, overwritten, type Play } from "../play.ts";
+import type { Sampled } from "../inputs/input-source.ts";
+import { noRedactor } from "../inputs/open-inputs.ts";
+import { crossBoundary } from "../boundary.ts";
+import { overwritten, type Play } from "../play.ts";
 
 /**
- * Calls the engine. Where the episode's time is over, or it is interrupted, the engine has a while to hand over
- * what it sampled; one whose server cannot be told that the time is over has its own limit, for all of the turn.
- * Nothing is an answer only where it was interrupted, asked when the time was nearly over, or where what such a
- * server still sampled was given up for an update of the policy.
+ * Requests a turn from the engine, and checks the reply. When the episode's time is over or the episode is interrupted,
+ * the engine gets a grace period to return what it has sampled. A server that cannot stop early keeps its own time
+ * limit for the complete turn.
  *
- * @throws RolloutError with party `engine`, and InvariantError where the request cannot be sent.
+ * The reply may be empty in three cases: the turn was interrupted, the request was made shortly before the end of the
+ * episode's time, or a weight update cancelled the sampling of a server that cannot stop early.
+ *
+ * @throws RolloutError with party `engine`, and InvariantError if the request cannot be sent.
  */
 export async function askEngine(play: Play, request: GenerateRequest): Promise<Sampled> {
   assertSendable(play, request);
-  const { interrupt, setup, time, watch } = play;
+  const { interrupt, redactor, setup, time, watch } = play;
   const { engineTimeoutMs, graceTimeoutMs } = setup.limits;
   const leftMs = time.leftMs();
   let isCalling = true;
   let isNotCut = false;
-  let isGivenUp = false;
+  let isCancelled = false;
   const call = {
     party: "engine" as const,
     what: `sample turn ${request.requestId}`,
@@ -34,34 +38,34 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
   const letGo =
     interrupt &&
     onAbort(interrupt, () => {
-      // Whatever holds the policy, whoever leaves waits for no longer than the grace.
+      // An interrupted episode waits only for the grace period, even while the policy is paused.
       watch.goOn();
       watch.shorten(graceTimeoutMs);
     });
   try {
-    const generation = await callParty(play, call, (signal) =>
-      takeReply(setup.engine, request, {
+    const generation = await crossBoundary(watch, call, (signal) =>
+      takeReply(play, request, {
         signal,
         cutShort: time.signal,
         onHeld: (isHeld) => {
           const isLeaving = interrupt?.aborted === true;
-          if (isCalling && !(isHeld && isLeaving)) holdTime(play, isHeld);
+          if (isCalling && !(isHeld && isLeaving)) pauseTime(play, isHeld);
         },
         onNotCutShort: () => {
-          // Nothing but sampling is lost to an interruption that does not wait for it.
+          // An interrupted episode does not wait for a server that cannot stop early. Only this sampling is lost.
           if (!isCalling || interrupt?.aborted === true) return;
           isNotCut = true;
           if (call.timeoutMs < engineTimeoutMs) watch.lengthen(engineTimeoutMs - call.timeoutMs);
           call.timeoutMs = engineTimeoutMs;
         },
         onAbandoned: () => {
-          isGivenUp = isNotCut;
+          isCancelled = isNotCut;
         },
       }),
     );
     if (generation.outputIds.length === 0 && interrupt?.aborted !== true) {
       if (!time.expired) throw emptyReply(call.what);
-      if (!isGivenUp && leftMs >= graceTimeoutMs) throw hungEngine(call.what);
+      if (!isCancelled && leftMs >= graceTimeoutMs) throw hungEngine(call.what);
     }
     const isPartial =
       interrupt?.aborted === true &&
@@ -69,22 +73,23 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
       generation.outputIds.length < request.maxNewTokens;
     if (!isPartial) return { generation, isLate: time.expired };
     const demand = findOutputRule(request);
-    // Whoever goes on with the episode asks for such a turn anew.
+    // A turn with a demand on its complete output cannot continue: the next start samples it again.
     const part = demand === undefined ? generation : discardPartialTurn(generation, demand);
     return { generation: part, isLate: time.expired, isPartial };
   } catch (error) {
-    if (!(error instanceof RolloutError) || error.code !== "engine/timeout") throw error;
+    const isTimeout = error instanceof RolloutError && error.code === "engine/timeout";
+    if (!isTimeout) throw redactor.thrown(error);
     if (interrupt?.aborted === true) return nothingYet(play, request, error);
-    throw time.expired && !isNotCut ? hungEngine(call.what, error) : error;
+    throw redactor.thrown(time.expired && !isNotCut ? hungEngine(call.what, error) : error);
   } finally {
     letGo?.();
-    // An engine that never said that it goes on holds nothing but its own call.
+    // The end of the call also ends a pause that the engine did not end itself.
     isCalling = false;
-    holdTime(play, false);
+    pauseTime(play, false);
   }
 }
 
-/** What cannot be sent is a bug of ours, unless an engine has written into the ids that it was sent before. */
+/** Blames the engine for an invalid request if it has changed the prompt ids of an earlier request. */
 function assertSendable(play: Play, request: GenerateRequest): void {
   try {
     assertRequest(request);
@@ -96,48 +101,52 @@ function assertSendable(play: Play, request: GenerateRequest): void {
 type CuttableOptions = GenerateOptions & { readonly cutShort: AbortSignal };
 
 /**
- * What the engine answers, checked: nothing of it as it came leaves the call, whose limit holds also for what reading
- * it may do. An engine may be anyone's, and end its call by `cutShort` itself, as `fetch()` does with that as its
- * signal: it has nothing to show then. Whatever else it throws is its failure, also behind a cut.
+ * Calls the engine and checks its reply. This is the one check of sampled ids and logprobs on their way to a row. It
+ * runs within the call's time limit, because reading a foreign reply may run foreign code. An engine that throws the
+ * reason of `cutShort`, as `fetch()` does, has an empty reply. Any other error is the engine's failure.
  */
 async function takeReply(
-  engine: Engine,
+  { redactor, setup }: Play,
   request: GenerateRequest,
   options: CuttableOptions,
 ): Promise<Generation> {
   let reply: Generation;
   try {
-    reply = await engine.generate(request, options);
+    reply = await setup.engine.generate(request, options);
   } catch (error) {
     if (!endedBy(options.cutShort, error)) throw error;
     const reason = "the engine had nothing to show when it was cut short";
     reply = emptyGeneration([{ requestId: request.requestId, reason }]);
   }
-  return withEnd(checkGeneration(reply, request), request);
+  return withoutSecrets(withEnd(checkGeneration(reply, request), request), redactor);
+}
+
+/** Removes secrets from the texts of a generation. Ids and logprobs stay. */
+function withoutSecrets(generation: Generation, redactor: Play["redactor"]): Generation {
+  if (redactor === noRedactor) return generation;
+  const { outputIds, logprobs, ...texts } = generation;
+  return { outputIds, logprobs, ...redactor.without(texts) };
 }
 
 /**
- * Neither the call nor the episode loses time while the policy is held by its owner, nor does what is
- * recorded of its time, by which an episode that goes on later knows how much is left.
+ * Pauses or resumes the time limits of the call and the episode, and the recorded time, while the owner of the policy
+ * pauses it. An episode that continues later reads from the recorded time how much time it has left.
  */
-function holdTime({ player, time, watch }: Play, isHeld: boolean): void {
-  if (isHeld) {
+function pauseTime({ episodeTime, time, watch }: Play, isPaused: boolean): void {
+  if (isPaused) {
     time.pause();
     watch.pause();
-    player.pause();
+    episodeTime.pause();
   } else {
     time.goOn();
     watch.goOn();
-    player.goOn();
+    episodeTime.resume();
   }
 }
 
-/**
- * What an engine sampled that handed over nothing when it was interrupted: the turn is asked for again by
- * whoever goes on with the episode.
- */
+/** Returns the empty reply of an engine that did not answer an interruption in time. The next start samples the turn. */
 function nothingYet(
-  { setup, time }: Play,
+  { redactor, setup, time }: Play,
   { requestId }: GenerateRequest,
   error: RolloutError,
 ): Sampled {
@@ -145,8 +154,8 @@ function nothingYet(
   const message = `Cannot keep what was sampled of turn ${requestId}: ${reason}`;
   setup.onTrouble?.(new RolloutError("engine/timeout", message, { cause: error, retryable: true }));
   const { discarded } = error;
-  const generation = emptyGeneration(discarded.length > 0 ? discarded : [{ requestId, reason }]);
-  return { generation, isLate: time.expired, isPartial: true };
+  const empty = emptyGeneration(discarded.length > 0 ? discarded : [{ requestId, reason }]);
+  return { generation: withoutSecrets(empty, redactor), isLate: time.expired, isPartial: true };
 }
 
 function emptyReply(what: string): RolloutError {

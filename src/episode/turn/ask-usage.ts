@@ -4,9 +4,9 @@ import { checkUsage } from "../check/check-foreign.ts";
 import type { Play } from "../play.ts";
 
 /**
- * Asks what the user cost.
+ * Returns the cost of the user.
  *
- * @throws RolloutError where the user cannot say.
+ * @throws RolloutError if the user does not report it.
  */
 export async function askUsage(
   { setup, watch }: Pick<Play, "setup" | "watch">,

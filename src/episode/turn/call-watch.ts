@@ -4,46 +4,49 @@ import type { Clock } from "../../async/clock.ts";
 import { onAbort } from "../../async/on-abort.ts";
 import { startPausableTimer, type PausableTimer } from "../../async/pausable-timer.ts";
 
-/** What a call comes to that is not answered in time, or whose work throws. */
+/** The errors of a call that times out or fails. */
 export interface CallTerms {
-  /** What is thrown where the time is over, or that of a wait within it, after so many milliseconds. */
+  /** Returns the error for a timeout. `waitMs` is present if a wait within the call exceeded this many milliseconds. */
   onLate(waitMs?: number): Error;
-  /** What is thrown in the place of what the work threw. */
+  /** Returns the error to throw for an error of the call. */
   name(error: unknown): unknown;
-  /** Whether another may be waited for within it (see `waitWithin()`). */
+  /** True if the call may wait for another party (see `waitWithin()`). */
   readonly mayWait: boolean;
 }
 
 /** A call under way. */
-interface Call {
+export interface WatchedCall {
+  /** Aborts when the caller aborts or the call's time is over. */
+  readonly signal: AbortSignal;
+}
+
+interface RunningCall extends WatchedCall {
   readonly terms: CallTerms;
   readonly ms: number;
-  /** Ends the wait for it. */
   readonly reject: (error: unknown) => void;
   readonly timer: PausableTimer;
-  /** What all waits for another within it may take together; it stands still while nobody is waited for. */
+  /** Time limit for all waits within the call together. It is paused while there is no wait. */
   allowance: PausableTimer | undefined;
-  /** Who is waited for within it. */
+  /** Number of waits within the call. */
   waitCount: number;
 }
 
 /**
- * Watches the calls that an episode makes to code that is not ours, one after the other: each has a time
- * limit, and they share a signal, which aborts with the caller's or when a call's time is over; what is
- * called after that has another. Sharing makes a turn cheap: a thousand episodes would otherwise make, link
- * and drop several a turn. Disposing it lets go of the caller's signal.
+ * Time limits for an episode's calls to foreign code, one call at a time. The calls share an abort signal, which is
+ * replaced after a timeout. Sharing makes turns cheap: otherwise a thousand episodes would create, link and drop
+ * several signals a turn. Dispose of the watch to remove its listener from the caller's signal.
  */
 export class CallWatch implements Disposable {
   readonly #caller: AbortSignal;
   readonly #letGo: () => void;
   readonly #clock: Pick<Clock, "after" | "now">;
   #controller = createAbortController();
-  #call: Call | undefined;
+  #call: RunningCall | undefined;
 
-  /** Whether it is by the episode itself that something was thrown which ends its playback. */
+  /** Returns true for the error that ended the episode's playback. */
   readonly ownsStop: (thrown: unknown) => boolean;
 
-  /** @param ownsStop - Default: there is no playback. */
+  /** @param ownsStop - Default: the episode has no playback. */
   constructor(
     caller: AbortSignal,
     clock: Pick<Clock, "after" | "now">,
@@ -59,10 +62,10 @@ export class CallWatch implements Disposable {
   #onAbort(): void {
     const { reason } = this.#caller as { readonly reason: unknown };
     this.#controller.abort(reason);
-    if (this.#call !== undefined) this.#fail(this.#call, reason);
+    if (this.#call !== undefined) this.fail(this.#call, reason);
   }
 
-  /** The time of the call under way stands still until `goOn()`. */
+  /** Pauses the time limit of the call under way until `goOn()`. */
   pause(): void {
     this.#call?.timer.pause();
   }
@@ -71,19 +74,19 @@ export class CallWatch implements Disposable {
     this.#call?.timer.goOn();
   }
 
-  /** The call under way, if there is one, is waited for no longer than `ms` milliseconds from now on. */
+  /** Limits the rest of the call under way to `ms` milliseconds. */
   shorten(ms: number): void {
     this.#call?.timer.shorten(ms);
   }
 
-  /** The call under way, if there is one, is waited for `ms` milliseconds longer. */
+  /** Gives the call under way `ms` more milliseconds. */
   lengthen(ms: number): void {
     this.#call?.timer.lengthen(ms);
   }
 
   /**
-   * Another is waited for within the call under way, if it is one that may: its time stands still until the function
-   * that this returns is called. All such waits of a call together take no more than `ms` milliseconds.
+   * Starts a wait for another party within the call under way. The call's time limit is paused until you call the
+   * returned function. All waits of a call together may take `ms` milliseconds. Does nothing if the call may not wait.
    */
   waitWithin(ms: number): () => void {
     const call = this.#call;
@@ -95,7 +98,7 @@ export class CallWatch implements Disposable {
     } else if (call.waitCount === 1) call.allowance.goOn();
     let isOver = false;
     return () => {
-      // The call may be over, and another under way.
+      // Another call may be under way by now.
       if (isOver || this.#call !== call) return;
       isOver = true;
       call.waitCount--;
@@ -105,67 +108,63 @@ export class CallWatch implements Disposable {
     };
   }
 
-  /** @throws the caller's reason where the caller has aborted. */
+  /** @throws the caller's reason if the caller has aborted. */
   throwIfAborted(): void {
     this.#caller.throwIfAborted();
   }
 
   /**
-   * Makes a call and waits for it, no longer than `ms` milliseconds; work that ignores its signal is not
-   * waited for.
+   * Starts the time limit of a call. `reject` is called with the error if the call fails, the caller aborts, or `ms`
+   * milliseconds are over.
    *
-   * @throws the caller's reason where that is aborted first, `onLate()` where the time is over first, or that
-   *   of a wait within it, and whatever the work throws, under the name that `name()` gives it.
+   * @throws the caller's reason if the caller has aborted.
    */
-  within<Result>(
-    ms: number,
-    work: (signal: AbortSignal) => Result | Promise<Result>,
-    terms: CallTerms,
-  ): Promise<Result> {
-    return new Promise<Result>((resolve, reject) => {
-      this.throwIfAborted();
-      assertInvariant(this.#call === undefined, "an episode makes one call at a time");
-      const timer = startPausableTimer(ms, () => this.#expire(call), this.#clock);
-      const call: Call = { terms, ms, timer, reject, allowance: undefined, waitCount: 0 };
-      this.#call = call;
-      try {
-        Promise.resolve(work(this.#controller.signal)).then(
-          (result) => {
-            if (this.#end(call)) resolve(result);
-          },
-          (error: unknown) => this.#fail(call, error),
-        );
-      } catch (error) {
-        this.#fail(call, error);
-      }
-    });
+  start(ms: number, terms: CallTerms, reject: (error: unknown) => void): WatchedCall {
+    this.throwIfAborted();
+    assertInvariant(this.#call === undefined, "an episode makes one call at a time");
+    const timer = startPausableTimer(ms, () => this.#expire(call), this.#clock);
+    const { signal } = this.#controller;
+    const call: RunningCall = {
+      signal,
+      terms,
+      ms,
+      timer,
+      reject,
+      allowance: undefined,
+      waitCount: 0,
+    };
+    this.#call = call;
+    return call;
   }
 
-  #fail(call: Call, error: unknown): void {
-    if (!this.#end(call)) return;
+  /** Ends the call with an error. Does nothing if the call has ended. */
+  fail(call: WatchedCall, error: unknown): void {
+    const running = this.#call;
+    if (running === undefined || !this.end(call)) return;
     try {
       this.throwIfAborted();
-      call.reject(call.terms.name(error));
+      running.reject(running.terms.name(error));
     } catch (failure) {
-      call.reject(failure);
+      running.reject(failure);
     }
   }
 
-  /** Ends the call because it, or waits within it, took so many milliseconds. */
-  #expire(call: Call, waitMs?: number): void {
-    this.#fail(call, call.terms.onLate(waitMs));
+  /** Ends the call. Returns false if it had ended before. */
+  end(call: WatchedCall): boolean {
+    const running = this.#call;
+    if (running === undefined || running !== call) return false;
+    running.timer.callOff();
+    running.allowance?.callOff();
+    this.#call = undefined;
+    return true;
+  }
+
+  /** Ends the call because its time limit is over, or that of its waits (`waitMs` milliseconds). */
+  #expire(call: RunningCall, waitMs?: number): void {
+    this.fail(call, call.terms.onLate(waitMs));
     const late = this.#controller;
     this.#controller = createAbortController();
     late.abort(new DOMException(`The limit of ${waitMs ?? call.ms} ms is over`, "TimeoutError"));
-  }
-
-  /** Whether the call was under way until now. */
-  #end(call: Call): boolean {
-    if (this.#call !== call) return false;
-    call.timer.callOff();
-    call.allowance?.callOff();
-    this.#call = undefined;
-    return true;
   }
 
   [Symbol.dispose](): void {

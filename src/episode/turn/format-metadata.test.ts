@@ -33,7 +33,7 @@ const leaking: FormatFacts = { ...good, formatOk: false, leakedMarkup: true };
 describe("formatMetadata()", () => {
   const records = [record(0, good), record(1, leaking), record(2, bad), record(3, bad)];
 
-  test("gives the place of the first error in the row's own ids", () => {
+  test("returns the place of the first error in the row's own ids", () => {
     const row = { turns: [span(0, 10, 14), span(1, 20, 24), span(2, 30, 40), span(3, 50, 60)] };
     expect(formatMetadata(row, records)).toEqual({
       formatOk: false,
@@ -46,13 +46,13 @@ describe("formatMetadata()", () => {
     expect(formatMetadata({ turns: [span(1, 3, 4)] }, records)).toEqual({ formatOk: false });
   });
 
-  test("ends with the turn where its stop had to leave the row", () => {
+  test("ends with the turn if its stop id was dropped from the row", () => {
     expect(formatMetadata({ turns: [span(2, 30, 35)] }, records)).toMatchObject({
       firstFormatError: { tokenSpan: [32, 35] },
     });
   });
 
-  test("says nothing where nothing was judged", () => {
+  test("is empty if no turn was judged", () => {
     expect(formatMetadata({ turns: [span(0, 1, 2)] }, [record(0)])).toEqual({});
     expect(formatMetadata({ turns: [] }, records)).toEqual({});
   });

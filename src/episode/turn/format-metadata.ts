@@ -2,14 +2,11 @@ import type { AttemptStatus } from "../../parser/tool-call-parser.ts";
 import type { TurnSpan } from "../../trajectory/trajectory-recorder.ts";
 import type { TurnRecord } from "../episode.ts";
 
-/** What a training row says of the form of its turns. JSON-able. */
+/** A training row's facts about the form of its turns. JSON-able. */
 interface FormatMetadata {
-  /** Whether all turns of the row are in order; absent where the agent does not judge that. */
+  /** True if all turns of the row are well formed. Absent if the agent does not judge the form. */
   readonly formatOk?: boolean;
-  /**
-   * The first attempt of the row that was meant as a call and is none; `tokenSpan` counts in the row's
-   * `tokenIds`. Absent where there is none.
-   */
+  /** The first malformed call of the row, if any. `tokenSpan` counts in the row's `tokenIds`. */
   readonly firstFormatError?: {
     readonly turnIndex: number;
     readonly status: AttemptStatus;
@@ -17,7 +14,11 @@ interface FormatMetadata {
   };
 }
 
-/** @param records - All turns of the episode. */
+/**
+ * Returns the form facts of a row.
+ *
+ * @param records - All turns of the episode.
+ */
 export function formatMetadata(
   row: { readonly turns: readonly TurnSpan[] },
   records: readonly TurnRecord[],

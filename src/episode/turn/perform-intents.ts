@@ -6,19 +6,19 @@ import { checkStep, copyStep } from "../check/check-foreign.ts";
 import type { TurnRecord, TurnStep } from "../episode.ts";
 import { askWorld, isTimeOver, type Play } from "../play.ts";
 
-/** What a turn's intents came to. */
-interface Performed {
+/** The result of performing a turn's intents. */
+export interface Performed {
   readonly observed: readonly Observed[];
-  /** Why the world is done; absent while it goes on. */
+  /** The reason why the world is done. Absent if the episode continues. */
   readonly done?: NonNullable<Step["done"]>;
-  /** The episode's time was over before all were performed. */
+  /** Present if the episode's time was over before all intents were performed. */
   readonly isLate?: true;
   readonly failure?: RolloutError;
 }
 
 /**
- * Performs a turn's intents in order, up to the one that ends the episode or fails, and adds each to
- * `steps` as it is done.
+ * Performs a turn's intents in order, and adds each result to `steps`. Stops after the first intent that ends the
+ * episode or fails.
  */
 export async function performIntents(
   play: Play,
@@ -28,7 +28,7 @@ export async function performIntents(
     readonly steps: TurnStep[];
     /** Adds to the turn's record. */
     readonly note: (more: Pick<TurnRecord, "parseMs" | "userMs" | "environmentMs">) => void;
-    /** When the turn was sampled, by the player's clock. */
+    /** The time after sampling, by the episode's time. */
     readonly sampledAtMs: number;
   },
 ): Promise<Performed> {
@@ -49,12 +49,12 @@ export async function performIntents(
       continue;
     }
     if (!isFirst && isTimeOver(play)) return { observed, isLate: true };
-    const startedAtMs = play.player.now();
+    const startedAtMs = play.inputs.now();
     if (isFirst) spent.parseMs = startedAtMs - sampledAtMs;
     isFirst = false;
     const part = intent.action.type === "say" ? "userMs" : "environmentMs";
     try {
-      // What cannot be written must not be performed: nobody would know of it.
+      // Arguments that cannot be recorded must not be performed.
       const written = writeArguments(play, intent);
       const step = await perform(play, world, intent.action);
       steps.push(toTurnStep(intent, written, step));
@@ -65,7 +65,7 @@ export async function performIntents(
       if (!(error instanceof RolloutError)) throw error;
       return { observed, failure: error };
     } finally {
-      spent[part] += play.player.now() - startedAtMs;
+      spent[part] += play.inputs.now() - startedAtMs;
       note(spent);
     }
   }
@@ -75,9 +75,9 @@ export async function performIntents(
 type Act = Extract<Intent, { type: "act" }>;
 
 /**
- * A call's arguments as JSON; nothing for words.
+ * Returns a call's arguments as JSON, or `undefined` for words.
  *
- * @throws RolloutError `agent/bad-reading` where they hold what is no value of Python's.
+ * @throws RolloutError `agent/bad-reading` if the arguments are not Python values.
  */
 function writeArguments({ setup }: Play, { action }: Act): string | undefined {
   if (action.type !== "call") return undefined;
@@ -110,15 +110,15 @@ function toTurnStep(
 }
 
 function perform(play: Play, world: World, action: Action): Promise<Step> {
-  const { assignment, player, setup } = play;
+  const { assignment, redactor, setup } = play;
   const { limits, environment } = setup;
   const { id } = assignment.task;
   const isSaid = action.type === "say";
   const place = isSaid
     ? `world.step() for words to the user in task ${id} of ${environment.name}`
     : `world.step() for tool ${action.name} in task ${id} of ${environment.name}`;
-  // What a step of a class tells by getters JSON does not see, by which it is hashed and cleaned.
-  let told: Step | undefined;
+  // A copy of a step with getters. JSON does not see getters, so the hash and the redactor miss them.
+  let copied: Step | undefined;
   const answered = askWorld(
     play,
     {
@@ -131,10 +131,10 @@ function perform(play: Play, world: World, action: Action): Promise<Step> {
     async (signal) => {
       const step = checkStep(await world.step(action, { signal }), place);
       if (environment.repeatable !== true) return copyStep(step);
-      if (Object.getPrototypeOf(step) !== Object.prototype) told = copyStep(step);
+      if (Object.getPrototypeOf(step) !== Object.prototype) copied = copyStep(step);
       return step;
     },
     isSaid ? "step say" : `step ${action.name}`,
   );
-  return answered.then((answer) => (told === undefined ? answer : player.clean(told)));
+  return answered.then((answer) => (copied === undefined ? answer : redactor.without(copied)));
 }

@@ -39,7 +39,7 @@ test("two malformed calls in a turn that may make one are a format error", async
   expect(episode.counts).toMatchObject({ formatErrorCount: 2, turnCount: 2 });
 });
 
-test("a turn whose last allowed id is the stop id is closed, whatever the engine calls that", async () => {
+test("a turn with the stop id as its last allowed id is closed, with any finish of the engine", async () => {
   const turn = says(switchCall);
   const tokenCount = turn.outputIds!.length;
   const finish = { type: "length" } as const;
@@ -63,12 +63,12 @@ describe("a tool that asks the user", () => {
   }: {
     readonly userMs: number;
     readonly toolMs: number;
-    /** It waits no longer for the answer, without a word to anybody unless it `tells`. */
+    /** Time after which the world stops waiting, silently unless `tells`. */
     readonly patienceMs?: number;
     readonly tells?: boolean;
     /** Default 1. */
     readonly askCount?: number;
-    /** How long the engine takes for the turn behind it, in which the user is asked once more. */
+    /** Duration of the next turn, in which the user is asked again. */
     readonly sampleMs?: number;
   }) {
     const hand = manualClock();
@@ -141,7 +141,7 @@ describe("a tool that asks the user", () => {
     expect((await playing).episode).toMatchObject({ outcome: "completed", reward: 1 });
   });
 
-  test("is not to blame for a user whose time is over", async () => {
+  test("is not to blame if the user's time is over", async () => {
     const { hand, playing } = asking({ userMs: 3001, toolMs: 101 });
     await hand.untilSleeping(3001);
     await hand.advance(2000);
@@ -150,7 +150,7 @@ describe("a tool that asks the user", () => {
     expect(failure?.message).toContain("no answer within 2000 ms");
   });
 
-  test("that has left them without a word is waited for no longer than they would be", async () => {
+  test("that stops waiting silently is waited for as long as the user", async () => {
     const { hand, playing } = asking({ userMs: 9001, toolMs: 9002, patienceMs: 100 });
     await hand.untilSleeping(9001);
     await hand.advance(100);
@@ -159,7 +159,7 @@ describe("a tool that asks the user", () => {
     expect((await playing).episode.failure?.code).toBe("user/timeout");
   });
 
-  test("that has left them without a word and comes to its end in time goes on", async () => {
+  test("that ends in time without waiting for the user continues", async () => {
     const { hand, playing } = asking({ userMs: 9001, toolMs: 501, patienceMs: 100 });
     await hand.untilSleeping(9001);
     await hand.advance(100);
@@ -168,7 +168,7 @@ describe("a tool that asks the user", () => {
     expect((await playing).episode).toMatchObject({ outcome: "completed", reward: 1 });
   });
 
-  test("again and again is waited for no longer than for one answer", async () => {
+  test("repeatedly has the time of one answer in total", async () => {
     const { hand, playing } = asking({ userMs: 401, toolMs: 101, askCount: 1000 });
     for (let count = 0; count < 4; count++) {
       await hand.untilSleeping(401);
@@ -179,7 +179,7 @@ describe("a tool that asks the user", () => {
     expect((await playing).episode.failure?.code).toBe("user/timeout");
   });
 
-  test("that gave them up and hangs is to blame itself", async () => {
+  test("that cancels the request and hangs is to blame itself", async () => {
     const { hand, playing } = asking({ userMs: 9001, toolMs: 9002, patienceMs: 100, tells: true });
     await hand.untilSleeping(9001);
     await hand.advance(100);
@@ -190,7 +190,7 @@ describe("a tool that asks the user", () => {
     expect(failure?.message).toContain("no answer within 200 ms");
   });
 
-  test("behind its own answer takes nothing of the engine's time", async () => {
+  test("after its own answer does not use the engine's time", async () => {
     const { hand, playing } = asking({ userMs: 9001, toolMs: 0, askCount: 0, sampleMs: 3001 });
     await hand.untilSleeping(9001);
     await hand.untilSleeping(3001);
@@ -198,7 +198,7 @@ describe("a tool that asks the user", () => {
     expect((await playing).episode).toMatchObject({ outcome: "completed", reward: 1 });
   });
 
-  test("is to blame where its own time is over", async () => {
+  test("is to blame if its own time is over", async () => {
     const { hand, playing } = asking({ userMs: 401, toolMs: 301 });
     await hand.untilSleeping(401);
     await hand.advance(401);
@@ -210,8 +210,8 @@ describe("a tool that asks the user", () => {
   });
 });
 
-describe("the last answer of a world, which no prompt carries", () => {
-  test("costs an agent that cannot show it no score", async () => {
+describe("the last answer of a world, which is in no prompt", () => {
+  test("an agent that cannot show it keeps its score", async () => {
     const agent = agentThatEnds(() => {
       throw new TypeError("what is a farewell?");
     });
@@ -232,7 +232,7 @@ describe("the last answer of a world, which no prompt carries", () => {
     ]);
   });
 
-  test("costs an agent that never comes to show it no score, and the world is asked with a signal of its own", async () => {
+  test("an agent that never shows it keeps its score, and the score call has a signal of its own", async () => {
     const hand = manualClock();
     const { promise: shown, resolve } = createDeferred();
     const agent = agentThatEnds(() => {
@@ -294,7 +294,7 @@ describe("an answer that is too long to be encoded", () => {
     };
   }
 
-  test("fills the context where its length is known, and costs no score", async () => {
+  test("fills the context if its length is known, and the episode is scored", async () => {
     const limits = { maxContextTokens: 10_000 };
     const { episode } = await play([says(switchCall)], { renderer: shortRenderer(1), limits });
     expect(episode).toMatchObject({
@@ -310,7 +310,7 @@ describe("an answer that is too long to be encoded", () => {
     ]);
   });
 
-  test("is its giver's failure where none is known", async () => {
+  test("is a failure of its party if no context length is known", async () => {
     const renderer = shortRenderer(1);
     const ofTool = await play([says(switchCall)], { renderer });
     expect(ofTool.episode).toMatchObject({

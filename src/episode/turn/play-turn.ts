@@ -1,23 +1,18 @@
-import type { Intent, Observed, Reading } from "../../agent/agent.ts";
-import type { Generation } from "../../engine/engine.ts";
+import type { Intent, Reading } from "../../agent/agent.ts";
 import type { World } from "../../environment/environment.ts";
 import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
-import type { Renderer } from "../../renderer/renderer.ts";
-import { checkReading } from "../check/check-agent.ts";
-import { continueConversation, observe } from "./continue-conversation.ts";
-import type { TurnRecord, TurnStep } from "../episode.ts";
-import { performIntents } from "./perform-intents.ts";
-import { callAgent, tolerate, type Play, type TurnsEnd } from "../play.ts";
-import { recordForm } from "./record-form.ts";
-import { sampleTurn, type Sampling } from "./sample-turn.ts";
-
-type Sampled = Extract<Sampling, { type: "sampled" }>;
+import { tolerate, type Play, type TurnsEnd } from "../play.ts";
+import { addObservations, observe } from "./add-observations.ts";
+import { parseTurn } from "./parse-turn.ts";
+import { performIntents, type Performed } from "./perform-intents.ts";
+import { recordTurn, splitStop } from "./record-turn.ts";
+import { sampleTurn, type SampledTurn } from "./sample-turn.ts";
 
 /**
- * Plays one turn: the policy samples, the agent reads, the world acts, and what it answers is added to
- * the ledger. The turn is recorded as soon as it is sampled, and its record grows with what it causes.
+ * Plays one turn: samples it, parses it, performs its intents in the world, and adds the observations to the ledger.
+ * The turn is recorded as soon as it is sampled.
  *
- * @returns why the episode is over; nothing while it goes on.
+ * @returns the reason why the episode is over. `undefined` if it continues.
  * @throws RolloutError with the party that failed.
  */
 export function playTurn(
@@ -25,8 +20,8 @@ export function playTurn(
   world: World,
   turnIndex: number,
 ): Promise<TurnsEnd | undefined> {
-  // A function that waits for the engine and goes on keeps what it has by its end: what is old by then is looked through
-  // seldom for what is garbage. So all that is done with a turn is done by another.
+  // V8 keeps this function's locals alive while it waits for the engine, so the work after sampling happens in
+  // `playSampled()`.
   return sampleTurn(play, turnIndex).then((sampling) =>
     sampling.type === "ended" ? sampling.end : playSampled(play, world, turnIndex, sampling),
   );
@@ -36,121 +31,37 @@ async function playSampled(
   play: Play,
   world: World,
   turnIndex: number,
-  sampling: Sampled,
+  sampling: SampledTurn,
 ): Promise<TurnsEnd | undefined> {
   if (isTurnOver()) await takeTurn();
-  const { ids, stopText } = splitStop(play.setup.renderer, sampling.generation);
+  const { generation, sampledAtMs } = sampling;
   const { codec } = play.setup.renderer;
+  const { ids, stopText } = splitStop(play.setup.renderer, generation);
   const text = codec.decodeNow?.(ids) ?? (await codec.decode(ids));
   const turn = recordTurn(play, turnIndex, { sampling, text, stopText });
   try {
-    return await actOnTurn(play, world, turn, sampling);
+    const reading = await parseTurn(play, turn, generation);
+    const cutOff = cutOffBy(sampling, play.setup.limits.onLength);
+    if (cutOff !== undefined) {
+      play.messages.push(reading.message);
+      return cutOff;
+    }
+    const { intents } = reading;
+    const { steps, note } = turn;
+    const performed = await performIntents(play, world, { intents, steps, note, sampledAtMs });
+    if (isLast(performed)) return await endWith(play, reading, performed);
+    const lastSampledId = generation.outputIds.at(-1);
+    const { observed } = performed;
+    const end = await addObservations(play, { reading, observed, lastSampledId });
+    return end ?? endByFormatErrors(play, intents);
   } finally {
     play.setup.onTurn?.(play.turns[turnIndex]!);
   }
 }
 
-interface RecordedTurn {
-  readonly turnIndex: number;
-  readonly text: string;
-  /** The literal of the stop token that closes the text and is not in it. */
-  readonly stopText: string;
-  /** Grows with what the turn causes. */
-  readonly steps: TurnStep[];
-  /** Adds to the turn's record. */
-  readonly note: (more: Partial<TurnRecord>) => void;
-}
-
-/** Enters the sampled ids and their turn's record together, before anything can go wrong with them. */
-function recordTurn(
-  play: Play,
-  turnIndex: number,
-  { sampling, text, stopText }: Pick<RecordedTurn, "text" | "stopText"> & { sampling: Sampled },
-): RecordedTurn {
-  const { generation, promptTokenCount, engineMs } = sampling;
-  const steps: TurnStep[] = [];
-  const { cachedTokenCount, discarded, finish, outputIds, queueMs } = generation;
-  const interruptionCount = countInterruptions(generation);
-  play.recorder.appendTurn(generation);
-  const record: TurnRecord = {
-    turnIndex,
-    text,
-    finish: finish.type,
-    sampledTokenCount: outputIds.length,
-    promptTokenCount,
-    ...(cachedTokenCount !== undefined && { cachedTokenCount }),
-    attemptCounts: {},
-    steps,
-    ...(discarded.length > 0 && { discarded }),
-    ...(interruptionCount > 0 && { interruptionCount }),
-    pieces: generation.pieces,
-    engineMs,
-    ...(queueMs !== undefined && { queueMs }),
-    userMs: 0,
-    environmentMs: 0,
-  };
-  play.turns.push(record);
-  const note = (more: Partial<TurnRecord>): void => {
-    Object.assign(record, more);
-  };
-  return { turnIndex, text, stopText, steps, note };
-}
-
-/** A piece of another request than the one before it was resumed after an interruption. */
-function countInterruptions({ pieces }: Generation): number {
-  if (pieces.length <= 1) return 0;
-  return Math.max(new Set(pieces.map(({ requestId }) => requestId)).size - 1, 0);
-}
-
-/** The ids of the sampled text, and apart from them the stop token that closes it. For reading only. */
-function splitStop(
-  { codec, stopTokenIds }: Renderer,
-  { outputIds }: Generation,
-): { readonly ids: readonly number[]; readonly stopText: string } {
-  const last = outputIds.at(-1);
-  const isClosed = last !== undefined && stopTokenIds.includes(last);
-  return isClosed
-    ? { ids: outputIds.slice(0, -1), stopText: codec.tokenOf(last) ?? "" }
-    : { ids: outputIds, stopText: "" };
-}
-
-async function actOnTurn(
-  play: Play,
-  world: World,
-  turn: RecordedTurn,
-  sampling: Sampled,
-): Promise<TurnsEnd | undefined> {
-  const { generation, sampledAtMs } = sampling;
-  const { maxFormatErrors, onLength } = play.setup.limits;
-  const reading = await readTurn(play, turn, generation);
-  const cutOff = cutOffBy(sampling, onLength);
-  if (cutOff !== undefined) {
-    play.messages.push(reading.message);
-    return cutOff;
-  }
-  const { intents } = reading;
-  const { steps, note } = turn;
-  const acted = await performIntents(play, world, { intents, steps, note, sampledAtMs });
-  if (acted.failure !== undefined || acted.done !== undefined || acted.isLate === true) {
-    await tolerate(play, async () => await showLast(play, reading, acted.observed));
-    if (acted.failure !== undefined) throw acted.failure;
-    return acted.done === undefined
-      ? { outcome: "truncated", stopReason: "deadline" }
-      : { outcome: "completed", stopReason: acted.done };
-  }
-  const lastSampledId = generation.outputIds.at(-1);
-  const { observed } = acted;
-  const end = await continueConversation(play, { reading, observed, lastSampledId });
-  if (end !== undefined) return end;
-  if (isFormatError(intents) && ++play.formatErrorCount >= maxFormatErrors) {
-    return { outcome: "truncated", stopReason: "format-errors" };
-  }
-  return undefined;
-}
-
-/** Why the episode ends with a turn that the policy did not bring to its end; nothing where it goes on. */
+/** Returns the reason why the episode ends with a turn that was cut short. `undefined` if it continues. */
 function cutOffBy(
-  { cutBy, generation }: Sampled,
+  { cutBy, generation }: SampledTurn,
   onLength: "end" | "close-and-continue",
 ): TurnsEnd | undefined {
   if (cutBy === "interrupt") return { outcome: "aborted", stopReason: "interrupted" };
@@ -159,53 +70,40 @@ function cutOffBy(
   return { outcome: "truncated", stopReason: "length" };
 }
 
-async function readTurn(
-  play: Play,
-  { turnIndex, text, stopText, note }: RecordedTurn,
-  { finish, outputIds }: Generation,
-): Promise<Reading> {
-  const { agent, renderer } = play.setup;
-  if (isTurnOver()) await takeTurn();
-  const what = `read turn ${turnIndex}`;
-  const read = callAgent(play, what, () =>
-    agent.read({
-      text,
-      stopText,
-      tools: play.tools,
-      turnIndex,
-      finish: finish.type,
-      reasoningOpened: play.reasoningOpened,
-    }),
-  );
-  // Nearly always there at once: a thousand episodes need not come back for it.
-  const given = read instanceof Promise ? await read : read;
-  const place = `agent.read() of ${agent.strategy}`;
-  const checked = callAgent(play, what, () =>
-    checkReading(given, place, text.length + stopText.length),
-  );
-  const reading = checked instanceof Promise ? await checked : checked;
-  const recorded = recordForm(reading.form, renderer.codec, {
-    ids: outputIds,
-    text: text + stopText,
-  });
-  const form = recorded instanceof Promise ? await recorded : recorded;
-  const { attemptCounts, reasoning } = reading;
-  note(reasoning === "" ? { attemptCounts } : { reasoning, attemptCounts });
-  note(form);
-  return reading;
+/** True if the episode ends with the performed intents. */
+function isLast({ failure, done, isLate }: Performed): boolean {
+  return failure !== undefined || done !== undefined || isLate === true;
 }
 
-/** Lets readers of the episode see the last turn and its answers, which no prompt carries. */
-async function showLast(
+/**
+ * Adds the last turn and its observations to the episode's messages. No prompt contains them.
+ *
+ * @throws RolloutError if the turn failed.
+ */
+async function endWith(
   play: Play,
   reading: Reading,
-  observed: readonly Observed[],
-): Promise<void> {
-  play.messages.push(reading.message);
-  if (observed.length > 0) play.messages.push(...(await observe(play, observed)));
+  { observed, failure, done }: Performed,
+): Promise<TurnsEnd> {
+  await tolerate(play, async () => {
+    play.messages.push(reading.message);
+    if (observed.length > 0) play.messages.push(...(await observe(play, observed)));
+  });
+  if (failure !== undefined) throw failure;
+  return done === undefined
+    ? { outcome: "truncated", stopReason: "deadline" }
+    : { outcome: "completed", stopReason: done };
 }
 
-/** A turn that tried to call tools and did not get one call right. */
+/** Counts a turn with malformed calls only. Ends the episode when there are too many. */
+function endByFormatErrors(play: Play, intents: readonly Intent[]): TurnsEnd | undefined {
+  if (!isFormatError(intents)) return undefined;
+  play.formatErrorCount += 1;
+  if (play.formatErrorCount < play.setup.limits.maxFormatErrors) return undefined;
+  return { outcome: "truncated", stopReason: "format-errors" };
+}
+
+/** True if the turn tried to call tools and no call was correct. */
 function isFormatError(intents: readonly Intent[]): boolean {
   return intents.every(
     (intent) =>

@@ -4,9 +4,9 @@ import { locateTokens } from "../../tokenizer/locate-tokens.ts";
 import type { FormatFacts, TurnRecord } from "../episode.ts";
 
 /**
- * What a turn's record says of its form.
+ * Returns the part of a turn's record that describes its form.
  *
- * @param turn - `text` is that of all `ids`, a closing stop id's literal included.
+ * @param turn - `text` is the text of all `ids`, including the literal of a closing stop id.
  */
 export function recordForm(
   form: TurnForm | undefined,
@@ -29,7 +29,7 @@ function describeForm(
   idCount: number,
 ): RecordedForm {
   const attempts = form.attempts.map((attempt, index) =>
-    // A copy that is written with one more member costs ten times as much on Node 20.
+    // `Object.assign`, because a spread followed by one more member costs ten times as much on Node 20.
     Object.assign({ ...attempt }, { tokenSpan: tokenSpans[index] ?? ([0, idCount] as const) }),
   );
   const error = findFormError(attempts);

@@ -7,29 +7,32 @@ import { samplingOfTurn } from "../../engine/turn-seed.ts";
 import { RolloutError } from "../../errors.ts";
 import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
 import { askEngine } from "./ask-engine.ts";
-import type { Sampled } from "../inputs/input-player.ts";
+import type { Sampled } from "../inputs/input-source.ts";
 import { isTimeOver, type Play, type TurnsEnd } from "../play.ts";
 import { withLostPart } from "../with-lost-part.ts";
 
-/** What asking the policy for a turn came to. */
+/** A sampled turn. */
+export type SampledTurn = Extract<Sampling, { type: "sampled" }>;
+
+/** The result of requesting a turn from the policy. */
 export type Sampling =
   | {
       readonly type: "sampled";
       readonly generation: Generation;
       readonly promptTokenCount: number;
       readonly engineMs: number;
-      /** By the player's clock. */
+      /** The time after sampling, by the episode's time. */
       readonly sampledAtMs: number;
-      /** What was over before the turn was; absent where the policy came to its end. */
+      /** The event that cut the turn short. Absent if the policy finished the turn. */
       readonly cutBy?: "deadline" | "interrupt";
     }
-  /** There is no turn to ask for. */
+  /** The episode ends without another turn. */
   | { readonly type: "ended"; readonly end: TurnsEnd };
 
 /**
- * Asks the policy for one turn, with exactly the ids recorded so far. Where the episode's time is over
- * in the meantime, the engine hands over what it has: a policy that was sampling is cut short, or samples the turn
- * to its end where the server cannot be told; an engine that was told and has nothing to show was hung.
+ * Samples one turn from the policy, with exactly the ids recorded so far. If the episode's time ends meanwhile, the
+ * engine returns the ids sampled so far. If its server cannot stop early, it samples the turn to its end. An engine
+ * that can stop early and returns no ids counts as hung.
  *
  * @throws RolloutError with party `engine`.
  */
@@ -38,20 +41,20 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
   if (isTimeOver(play)) return ended("deadline");
   const room = remainingTokens(play);
   if (room.tokens <= 0) return ended(room.stopReason);
-  const { interrupt, player, recorder } = play;
-  const asked = { roomTokens: room.tokens, promptTokenCount: recorder.length, atMs: player.now() };
+  const { inputRecorder, inputs, interrupt, playback, recorder } = play;
+  const asked = { roomTokens: room.tokens, promptTokenCount: recorder.length, atMs: inputs.now() };
   const { promptHash } = recorder;
-  // Parts are joined where sampling was interrupted and went on later.
+  // The ids sampled before an interruption. The parts of the turn are joined.
   let before: Sampled | undefined;
   for (;;) {
-    if (!player.isPlaying && interrupt?.aborted === true) {
-      // What was done since the last turn is not done again by whoever goes on from here.
-      if (before === undefined) player.flush();
+    if (playback?.isPlaying !== true && interrupt?.aborted === true) {
+      // The next start must not repeat the work since the last turn.
+      if (before === undefined) inputRecorder?.flush();
       return before === undefined || isEmpty(before)
         ? interrupted
         : toSampling(play, asked, before);
     }
-    // Interrupted when its time was nearly over: there may be none left to go on in.
+    // A turn that was interrupted shortly before the deadline may have no time left.
     if (before !== undefined && isTimeOver(play)) {
       if (isEmpty(before)) return ended("deadline");
       return toSampling(play, asked, { generation: before.generation, isLate: true });
@@ -60,7 +63,7 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
     try {
       sampled = await takePart(play, turnIndex, { promptHash, before, roomTokens: room.tokens });
     } catch (error) {
-      // There is no room behind what was sampled before: that is the turn.
+      // The context has no room for more ids: the turn ends with the ids sampled before.
       if (isPromptTooLong(error)) return withoutRoom(play, asked, before);
       throw before === undefined ? error : withLostPart(error, before.generation);
     }
@@ -76,7 +79,7 @@ export async function sampleTurn(play: Play, turnIndex: number): Promise<Samplin
   }
 }
 
-/** Asks for the turn, or for what is left of it. */
+/** Requests the turn, or the rest of it. */
 function takePart(
   play: Play,
   turnIndex: number,
@@ -90,9 +93,9 @@ function takePart(
     readonly roomTokens: number;
   },
 ): Sampled | Promise<Sampled> {
-  return play.player.generation(promptHash, () => {
+  return play.inputs.generation(promptHash, () => {
     const sampledIds = before?.generation.outputIds ?? [];
-    // The limits may be smaller than those under which it was sampled.
+    // This start may have smaller limits than the start that sampled the first part.
     if (roomTokens <= sampledIds.length) throw noRoom(play, turnIndex, sampledIds.length);
     return askEngine(play, toRequest(play, turnIndex, { roomTokens, sampledIds }));
   });
@@ -105,12 +108,12 @@ interface Asked {
 }
 
 function toSampling(
-  { player }: Play,
+  { inputs }: Play,
   { atMs, promptTokenCount, roomTokens }: Asked,
   { generation, isLate, isPartial }: Sampled,
 ): Sampling {
   const isShort = generation.finish.type === "length" && generation.outputIds.length < roomTokens;
-  const sampledAtMs = player.now();
+  const sampledAtMs = inputs.now();
   const engineMs = sampledAtMs - atMs;
   const type = "sampled";
   const about = { type, generation, promptTokenCount, engineMs, sampledAtMs } as const;
@@ -130,7 +133,7 @@ const interrupted: Ended = {
   end: { outcome: "aborted", stopReason: "interrupted" },
 };
 
-/** A turn of which nothing was sampled is none: its time was over, or it was interrupted, before the first id. */
+/** True if no id was sampled before the deadline or the interruption. Such a turn does not count. */
 function isEmpty({ generation }: Pick<Sampled, "generation">): boolean {
   return generation.outputIds.length === 0;
 }
@@ -146,7 +149,7 @@ function noRoom({ assignment }: Play, turnIndex: number, sampledCount: number): 
   return new RolloutError("engine/prompt-too-long", message);
 }
 
-/** @throws RecordingEnd where it cannot go on behind ids that were recorded of the turn. */
+/** @throws RecordingEnd if the turn cannot continue after its recorded ids. */
 function toRequest(
   play: Play,
   turnIndex: number,
@@ -155,7 +158,7 @@ function toRequest(
     sampledIds,
   }: { readonly roomTokens: number; readonly sampledIds: readonly number[] },
 ): GenerateRequest {
-  const { assignment, player, recorder, setup } = play;
+  const { assignment, playback, recorder, setup } = play;
   const { codec, stopTokenIds } = setup.renderer;
   const { rolloutId, attempt = 1, start = 1 } = assignment;
   const place = start === 1 ? attempt : `${attempt}.${start}`;
@@ -168,20 +171,20 @@ function toRequest(
     maxNewTokens: roomTokens,
     stopTokenIds,
     vocabularySize: codec.vocabularySize,
-    // Joined, as it is kept with each turn: a text that is put together in steps keeps each of them.
+    // `join()`, because the id is kept with each turn: a text built in steps keeps every step in memory.
     requestId: [rolloutId, place, `${turnIndex}${part};`].join(":"),
     sessionId: rolloutId,
   };
   const rest = remainingRequest(turn, sampledIds);
   if (rest !== undefined) return rest;
-  // An earlier version recorded what was sampled of such a turn, or it was recorded under other settings.
-  throw player.end(
-    `the recording ends behind ${sampledIds.length} ids of turn ${turnIndex}, which cannot go on: ` +
-      `${findOutputRule(turn)} is of the whole turn`,
+  // The demand is new: the turn was recorded under other settings.
+  throw playback!.end(
+    `the recording ends after ${sampledIds.length} ids of turn ${turnIndex}, which cannot continue: ` +
+      `${findOutputRule(turn)} applies to the complete turn`,
   );
 }
 
-/** How many ids the next turn may sample, and which limit says so where it may sample none. */
+/** Returns the number of ids that the next turn may sample, and the limit that applies if that is 0. */
 function remainingTokens({ setup, recorder }: Play) {
   const { maxTokensPerTurn, maxEpisodeTokens, maxContextTokens } = setup.limits;
   const inContext = maxContextTokens - recorder.length;

@@ -15,7 +15,7 @@ function sessionThat(reply: UserSession["reply"]): UserSession {
   );
 }
 
-test("a world that gives up the wait for a line is told so", async () => {
+test("a world that cancels a request to the user gets the reason", async () => {
   const givenUp = new AbortController();
   const session = sessionThat(
     async (_text, { signal }) =>
@@ -29,17 +29,17 @@ test("a world that gives up the wait for a line is told so", async () => {
   await expect(heard).rejects.toBe(reason);
 });
 
-test("what a user throws is theirs", async () => {
+test("an error of a user is the user's failure", async () => {
   const session = sessionThat(() => Promise.reject(new Error("gone")));
   const heard = session.reply("Which one?", { signal: new AbortController().signal });
   await expect(heard).rejects.toThrow(RolloutError);
   await expect(heard).rejects.toMatchObject({ code: "user/exception" });
 });
 
-test("whoever's time is running is who is waited for, of several lines asked for at once", async () => {
+test("of several concurrent requests, the running one is waited for", async () => {
   const hearing = new UserCallTracker({ taskId: "lamp/1", strategy: "slow", timeoutMs: 60_000 });
   let waitCount = 0;
-  const waited = hearing.listen({
+  const waited = hearing.watchCall({
     waitWithin: () => {
       waitCount++;
       return () => {};

@@ -7,17 +7,17 @@ import type { CallWatch } from "./call-watch.ts";
 import { checkFirstLine, checkLine } from "../check/check-foreign.ts";
 import { describe } from "../check/foreign-value.ts";
 
-/** What the user is asked for. */
+/** A line that the world requests from the user. */
 interface Asked extends Pick<Boundary, "party" | "what"> {
-  /** Aborted, the world gives up the wait. */
+  /** Aborts when the world cancels the request. */
   readonly signal: AbortSignal;
-  /** Whether the user has answered, or failed to. */
+  /** True once the user has answered or failed. */
   readonly isOver: boolean;
 }
 
 /**
- * Tells the user apart from the world that asks for their lines: what a user throws or says that is no line is
- * theirs, and so is a wait for them. Whatever else goes wrong in the same call is the world's.
+ * Attributes failures to the user or the world. Errors of the user, invalid lines and waits for a line are the user's.
+ * All other errors in the same call are the world's.
  */
 export class UserCallTracker {
   readonly #taskId: string;
@@ -25,18 +25,18 @@ export class UserCallTracker {
   readonly #ownsStop: (thrown: unknown) => boolean;
   readonly #wasGivenUp: (thrown: unknown) => boolean;
   readonly #timeoutMs: number;
-  /** Of the call to the world that began last. */
+  /** The watch of the latest call to the world. */
   #watch: Pick<CallWatch, "waitWithin"> | undefined;
   #asked: Asked | undefined;
-  /** All that is waited for within it, in the user's time: several lines may be asked for at once. */
+  /** The requests that the call currently waits for. Several lines may be requested at once. */
   #waits: Asked[] = [];
-  /** Whether there is a line that another may be asked for. */
+  /** True once the user has said a line that `retake` can replace. */
   #hasSpoken = false;
 
   /**
-   * @param about - `timeoutMs` is the user's time for all lines of one call to the world, which runs in the place of
-   *   the world's while that waits for one. `ownsStop` and `wasGivenUp` are those of the episode's playback (see
-   *   `InputPlayer`). Default: there is none.
+   * @param about - `timeoutMs` is the user's time for all lines of one call to the world. The world's own time limit is
+   *   paused while it waits for a line. `ownsStop` and `wasGivenUp` are `owns()` and `isCancellation()` of the
+   *   episode's playback (see `RecordedInputs`). Default: the episode has no playback.
    */
   constructor(about: {
     readonly taskId: string;
@@ -53,26 +53,26 @@ export class UserCallTracker {
     this.#timeoutMs = about.timeoutMs;
   }
 
-  /** What the user is asked for now; absent while they are not. */
+  /** The current request, if any. */
   get asked(): Asked | undefined {
     return this.#asked;
   }
 
   /**
-   * For a call to the world that begins now: tells what it waits for of the user, if it does and has not given up.
+   * Starts watching a world call. Returns a function that reports the user request the call is blocked on, if any.
    *
-   * @param watch - What the call is made with, and nothing but calls to the world.
+   * @param watch - The watch of the call. It makes only calls to the world.
    */
-  listen(watch: Pick<CallWatch, "waitWithin">): () => Asked | undefined {
+  watchCall(watch: Pick<CallWatch, "waitWithin">): () => Asked | undefined {
     this.#watch = watch;
-    // A world may have given up on a line that never came.
+    // The previous call may have cancelled a request that was never answered.
     this.#asked = undefined;
     const waits: Asked[] = [];
     this.#waits = waits;
     return () => waits.at(-1);
   }
 
-  /** A conversation as a world is given it. */
+  /** Wraps a session for the world. */
   watched(session: UserSession): UserSession {
     return {
       begin: async (options) =>
@@ -118,16 +118,16 @@ export class UserCallTracker {
     const asked = { party: "user" as const, what: said, signal, isOver: false };
     this.#asked = asked;
     const endWait = this.#startWait(asked);
-    // A world that gives up the wait goes on in its own time.
+    // The user's time ends when the world cancels the request.
     const letGo = onAbort(signal, endWait);
     try {
       const line = await say();
       this.#hasSpoken = true;
       return line;
     } catch (error) {
-      // A world that gives up the wait is told so: that is no failure of the user's.
+      // The world gets the reason of its own cancellation. It is not a failure of the user.
       if (endedBy(signal, error)) throw error;
-      // Nor where it gave up when this was recorded: its signal may not be aborted yet.
+      // The same for a recorded cancellation: the signal may not be aborted yet.
       if (this.#wasGivenUp(error)) throw error;
       throw nameThrown(this.#ownsStop, asked, error);
     } finally {
@@ -138,7 +138,7 @@ export class UserCallTracker {
     }
   }
 
-  /** The user's time runs for a line until the function that this returns is called. */
+  /** Starts the user's time for a line. Call the returned function to end it. */
   #startWait(asked: Asked): () => void {
     if (asked.signal.aborted) return () => {};
     const waits = this.#waits;
@@ -151,11 +151,11 @@ export class UserCallTracker {
     };
   }
 
-  /** The world passes on what the agent said, and may pass on what is none. */
+  /** @throws TypeError if the world passes something other than a text to the user. */
   #requireText(text: unknown): void {
     if (typeof text === "string") return;
     throw new TypeError(
-      `Cannot hear the user's reply in task ${this.#taskId}: the world tells them ${describe(text)}, expected ` +
+      `Cannot hear the user's reply in task ${this.#taskId}: the world passes ${describe(text)}, expected ` +
         "a text (what the agent said)",
     );
   }

@@ -9,6 +9,7 @@ import {
   checkWorld,
 } from "../../episode/check/check-foreign.ts";
 import { UserCallTracker } from "../../episode/turn/user-call-tracker.ts";
+import { noRedactor } from "../../episode/inputs/open-inputs.ts";
 import { termsOf } from "../../episode/open-world.ts";
 import { scoredEnd } from "../../episode/scored-end.ts";
 import type { Episode } from "../../episode/episode.ts";
@@ -145,7 +146,7 @@ async function runAgent(
   const beginning = {
     party: "environment",
     what: `begin task ${task.id}`,
-    waitsFor: hearing.listen(watch),
+    waitsFor: hearing.watchCall(watch),
     timeoutMs: limits.userTimeoutMs,
   } as const;
   const clean = <Value>(value: Value): Value => redactor?.without(value) ?? value;
@@ -154,8 +155,7 @@ async function runAgent(
   );
   const reading = ["environment", "read the terms of", limits.toolTimeoutMs] as const;
   const about = await cross(play, reading, () => {
-    const player = { knowsSecrets: redactor !== undefined, clean };
-    const { policyText, tools } = termsOf({ setup, player }, world);
+    const { policyText, tools } = termsOf({ setup, redactor: redactor ?? noRedactor }, world);
     return { task, policyText, firstUserText, tools: [...tools] };
   });
   const { policyText } = about;
@@ -268,7 +268,7 @@ async function dispose(
   const what = `dispose of the world of task ${assignment.task.id}`;
   const suspect = suspectOf(setup.environment, "dispose");
   const timeoutMs = setup.limits.toolTimeoutMs;
-  const waitsFor = hearing.listen(watch);
+  const waitsFor = hearing.watchCall(watch);
   const boundary = { party: "environment", what, suspect, waitsFor, timeoutMs } as const;
   try {
     await crossBoundary(
@@ -311,7 +311,7 @@ async function crossToWorld<Result>(
   crossing: Crossing,
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
-  const boundary = { ...boundaryOf(play, crossing), waitsFor: play.hearing.listen(play.watch) };
+  const boundary = { ...boundaryOf(play, crossing), waitsFor: play.hearing.watchCall(play.watch) };
   return await crossBoundary(play.watch, boundary, work);
 }
 

@@ -43,7 +43,7 @@ export class WorldDesk {
   readonly about: DeskTask;
   readonly #world: World;
   readonly #watch: CallWatch;
-  readonly #hearing: Pick<UserCallTracker, "listen">;
+  readonly #hearing: Pick<UserCallTracker, "watchCall">;
   readonly #limits: Pick<EpisodeLimits, "toolTimeoutMs" | "userTimeoutMs">;
   readonly #redactor: Pick<Redactor, "thrown" | "without"> | undefined;
   readonly #onDone: () => void;
@@ -56,7 +56,7 @@ export class WorldDesk {
     open: {
       readonly world: World;
       readonly watch: CallWatch;
-      readonly hearing: Pick<UserCallTracker, "listen">;
+      readonly hearing: Pick<UserCallTracker, "watchCall">;
       readonly limits: Pick<EpisodeLimits, "toolTimeoutMs" | "userTimeoutMs">;
       /** Told once, before the agent hears of it, that the world is done. */
       readonly onDone: () => void;
@@ -159,7 +159,7 @@ export class WorldDesk {
       {
         party: "environment",
         what,
-        waitsFor: this.#hearing.listen(this.#watch),
+        waitsFor: this.#hearing.watchCall(this.#watch),
         timeoutMs: isSaid ? userTimeoutMs : toolTimeoutMs,
       },
       async (signal) =>

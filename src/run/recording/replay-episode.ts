@@ -1,7 +1,7 @@
 import type { Environment } from "../../environment/environment.ts";
 import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "../../episode/episode-setup.ts";
-import { RecordingEnd } from "../../episode/inputs/input-player.ts";
+import { RecordingEnd } from "../../episode/inputs/playback-stop.ts";
 import { UsageError } from "../../errors.ts";
 import { PlaybackStop } from "../../outside.ts";
 import { playEpisode } from "../../episode/play-episode.ts";

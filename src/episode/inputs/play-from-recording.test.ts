@@ -21,7 +21,7 @@ import type { User } from "../../user/user.ts";
 import type { Episode } from "../episode.ts";
 import type { EpisodeSetup } from "../episode-setup.ts";
 import { inputsBefore, type Input, type Inputs } from "./input.ts";
-import { RecordingEnd, ReplayDivergence } from "./input-player.ts";
+import { RecordingEnd, ReplayDivergence } from "./playback-stop.ts";
 import { lamp, lampTask, preparedEngine, switchCall, type Reply } from "../lamp-episode.fixture.ts";
 import { defaultLimits, type EpisodeLimits } from "../limits.ts";
 import { playEpisode, type PlayEpisodeOptions } from "../play-episode.ts";
@@ -71,7 +71,7 @@ const caller = toolCallingAgent({
   toolUsePolicy: toolUsePolicies.many,
 });
 
-/** Refuses whatever the second turn calls, for this reason. */
+/** Refuses the calls of the second turn, for this reason. */
 function refusing(why: Pick<Extract<Intent, { type: "refuse" }>, "status" | "observation">): Agent {
   return {
     ...caller,
@@ -85,7 +85,7 @@ function refusing(why: Pick<Extract<Intent, { type: "refuse" }>, "status" | "obs
   };
 }
 
-/** Time goes on with each reading. */
+/** Each reading advances the time. */
 function ticking(from = 1000): () => number {
   let now = from;
   return () => (now += 7);
@@ -140,7 +140,7 @@ async function play(
   return { episode, recorded: joined(batches), batches: byPolicyCall(batches) };
 }
 
-/** What was handed over before a policy call belongs to it. */
+/** Joins each policy call with the inputs handed over before it. */
 function byPolicyCall(handed: readonly Inputs[]): readonly Inputs[] {
   const turns: Inputs[] = [];
   let begun: Inputs[] = [];
@@ -185,7 +185,7 @@ function nameOfInput(input: Input): string {
 }
 
 describe("an episode and its recording", () => {
-  test("one that was interrupted with no time left is over, and the engine is not blamed", async () => {
+  test("an episode that was interrupted with no time left is over, and the engine is not blamed", async () => {
     const { batches } = await play({});
     const [before] = batches;
     const past: Inputs = {
@@ -209,7 +209,7 @@ describe("an episode and its recording", () => {
   });
 
   test.each([3_600_000, -3_600_000])(
-    "one whose machine had its clock set by %d ms has the time left that it had",
+    "a change of the system clock by %d ms does not change the time left",
     async (ms) => {
       let atMs = 1_700_000_000_000;
       const clock = vi.spyOn(Date, "now").mockImplementation(() => atMs);
@@ -236,7 +236,7 @@ describe("an episode and its recording", () => {
     },
   );
 
-  test("what a turn took counts on both sides of a stop in its middle or behind it", async () => {
+  test("a turn's duration counts before and after a stop within or after the turn", async () => {
     const sampleMs = 60_000;
     let atMs = 1_000_000;
     const now = (): number => atMs;
@@ -306,7 +306,7 @@ describe("an episode and its recording", () => {
     expect(late.episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
   });
 
-  test("what is played from the recording takes none of the episode's time, however long it takes", async () => {
+  test("playing the recorded part does not use the episode's time", async () => {
     const hand = manualClock();
     const callMs = 300_000;
     const environment: Environment = {
@@ -358,7 +358,7 @@ describe("an episode and its recording", () => {
     });
   });
 
-  test("has no turn where it was interrupted before the first id", async () => {
+  test("has no turn if it was interrupted before the first id", async () => {
     const interrupt = new AbortController();
     const engine: Engine = {
       ...preparedEngine([]),
@@ -397,7 +397,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
-  test("is played again to the byte, with no engine, model or clock", async () => {
+  test("is replayed to the byte, without an engine, a model or a clock", async () => {
     const { episode, recorded } = await play({});
     expect(episode).toMatchObject({ outcome: "completed", reward: 1, format: 1 });
     expect(episode.userUsage).toMatchObject({ callCount: 3, costUsd: 1.5 });
@@ -407,7 +407,7 @@ describe("an episode and its recording", () => {
     expect(again.recorded).toEqual({ inputs: [], times: [] });
   });
 
-  test.each([1, 2, 3])("goes on live behind %i recorded turns, the same way", async (calls) => {
+  test.each([1, 2, 3])("continues live after %i recorded turns, in the same way", async (calls) => {
     const { episode, recorded, batches } = await play({});
     const { user, asked } = countingUser();
     asked.count = calls === 1 ? 1 : 2;
@@ -429,7 +429,7 @@ describe("an episode and its recording", () => {
     });
     expect(engine.requests).toHaveLength(3 - calls);
     expect(engine.requests.every(({ requestId }) => requestId.includes(":1.2:"))).toBe(true);
-    // What is new, and nothing else, is recorded behind what was there.
+    // Only new inputs are recorded after the old ones.
     expect([...past.inputs, ...more.inputs].map(({ type }) => type)).toEqual(
       recorded.inputs.map(({ type }) => type),
     );
@@ -441,7 +441,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(third.segments)).toBe(JSON.stringify(episode.segments));
   });
 
-  test("a failure is played again as it was", async () => {
+  test("a failure is replayed", async () => {
     const failing = preparedEngine([
       replies[0]!,
       new RolloutError("engine/overloaded", "Cannot sample: 503", { retryable: true }),
@@ -452,7 +452,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
-  test("says where the environment answers otherwise", async () => {
+  test("reports the first different answer of the environment", async () => {
     const { recorded } = await play({});
     const changed: Environment = {
       ...lamp((action) =>
@@ -468,21 +468,36 @@ describe("an episode and its recording", () => {
     await expect(again).rejects.toThrow("the bulb is gone");
   });
 
-  test("says that the policy would be asked with other ids", async () => {
+  test("reports that the policy would get other ids", async () => {
     const { recorded } = await play({});
     const environment = { ...repeatableLamp, policyText: "You break the lamp." };
     const again = play({ ...nothing, environment }, { past: recorded, atEnd: "replay" });
     await expect(again).rejects.toThrow(/the policy is asked with other ids than before/);
   });
 
-  test("says where the recording ends", async () => {
+  test("reports the end of the recording", async () => {
     const { batches } = await play({});
     const again = play(nothing, { past: joined(batches.slice(0, 2)), atEnd: "replay" });
     await expect(again).rejects.toThrow(RecordingEnd);
   });
 
+  test("reports a recorded turn without logprobs", async () => {
+    const { recorded } = await play({});
+    const damaged = {
+      ...recorded,
+      inputs: recorded.inputs.map((input) =>
+        input.type === "generation" && "value" in input.outcome
+          ? { ...input, outcome: { value: { ...input.outcome.value, logprobs: [] } } }
+          : input,
+      ),
+    };
+    const again = play(nothing, { past: damaged, atEnd: "replay" });
+    await expect(again).rejects.toThrow(RecordingEnd);
+    await expect(again).rejects.toThrow("the recording ends before a damaged turn: ");
+  });
+
   test.each([false, true])(
-    "a score that passes over what its recording does not have is none, scored anew: %s",
+    "a score that catches a divergence does not count, scored again: %s",
     async (scoreAnew) => {
       const judgedBy = (judge: string): Environment => ({
         ...repeatableLamp,
@@ -510,7 +525,7 @@ describe("an episode and its recording", () => {
     },
   );
 
-  test("a user who passes over what the recording does not have while it is opened is told", async () => {
+  test("a user that catches a divergence while it is opened still fails", async () => {
     const opening = (what: string): User => {
       const { user } = countingUser();
       return {
@@ -529,7 +544,7 @@ describe("an episode and its recording", () => {
     await expect(again).rejects.toThrow("draw temper is called where draw mood was");
   });
 
-  test("what is not repeatable answers from the recording, and cannot go on live", async () => {
+  test("a world that is not repeatable answers from the recording, and cannot continue live", async () => {
     let stepCount = 0;
     const environment = lamp(() => void stepCount++);
     const { user } = countingUser();
@@ -545,11 +560,11 @@ describe("an episode and its recording", () => {
     expect(stepCount).toBe(before);
     const live = play({ environment, user: odd }, { past: joined(batches.slice(0, 2)) });
     await expect(live).rejects.toThrow(
-      "the worlds of lamp are not repeatable: the episode cannot go on from its recording",
+      "the worlds of lamp are not repeatable: the episode cannot continue from its recording",
     );
   });
 
-  test("what a world that is not repeatable answers by getters of a class is recorded", async () => {
+  test("getters of a step are recorded if the world is not repeatable", async () => {
     class Shown {
       readonly source = "switch";
       get observation(): string {
@@ -577,7 +592,7 @@ describe("an episode and its recording", () => {
   });
 
   test.each([true, false])(
-    "what getters of a class tell holds no secret (repeatable: %s)",
+    "getters of a step reveal no secret (repeatable: %s)",
     async (repeatable) => {
       class Shown {
         readonly raw = "on, by s3cr3t-key";
@@ -601,7 +616,7 @@ describe("an episode and its recording", () => {
     },
   );
 
-  test("a user who is not repeatable is played again, whatever it calls to find its lines", async () => {
+  test("a user that is not repeatable is replayed, regardless of the calls for its lines", async () => {
     const { user } = countingUser();
     const { repeatable: _not, ...odd } = user;
     const { episode, recorded } = await play({ user: odd });
@@ -625,7 +640,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
-  test("what a call threw has its name and its code again when it is played again", async () => {
+  test("a recorded error has its name and its code in a replay", async () => {
     const cause = Object.assign(new Error("connect refused"), { code: "ECONNREFUSED" });
     const refused = Object.assign(new Error("no answer", { cause }), {
       name: "TimeoutError",
@@ -666,7 +681,7 @@ describe("an episode and its recording", () => {
     ["a reply", { status: 404, body: ["no", null] }, '{"status":404,"body":["no",null]}'],
     ["nothing", null, "null"],
     ["an error that a text led to", new Error("inner", { cause: "not found" }), '"not found"'],
-  ])("what led to it is there again where it is %s", async (_, cause, told) => {
+  ])("a recorded error has its cause in a replay: %s", async (_, cause, told) => {
     const thrown = new Error("the service refused", { cause });
     const environment = lampThatCalls(async (outside) => {
       const why: unknown = await outside("bulb", () => Promise.reject(thrown)).catch(
@@ -684,7 +699,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
-  describe("of a world that gives up the wait for a line by its own signal", () => {
+  describe("of a world that cancels a request to the user by its own signal", () => {
     const silence = "(silence)";
     const tellsThrown = (thrown: unknown): string => {
       const { name, message } = thrown as Error;
@@ -736,7 +751,7 @@ describe("an episode and its recording", () => {
       return { environment, user, caught };
     };
 
-    test("the world is told the same when it is played again", async () => {
+    test("the world gets the same error in a replay", async () => {
       const live = givingUp();
       const { episode, recorded, batches } = await play(live);
       expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
@@ -755,7 +770,7 @@ describe("an episode and its recording", () => {
       expect(resumed.episode).toMatchObject({ outcome: "completed", reward: 1 });
     });
 
-    test("a user whose lines themselves are recorded is no other case", async () => {
+    test("the same holds for a user with recorded lines", async () => {
       const live = givingUp();
       const { repeatable: _not, ...user } = live.user;
       const { episode, recorded } = await play({ environment: live.environment, user });
@@ -768,7 +783,7 @@ describe("an episode and its recording", () => {
       expect(caught).toEqual(["TimeoutError: It is late"]);
     });
 
-    test("a recording that does not note who stopped waiting has the user fail", async () => {
+    test("without a note of the cancellation in the recording, the user fails", async () => {
       const { recorded } = await play(givingUp());
       const inputs = recorded.inputs.map((input) => {
         if (input.type !== "outside") return input;
@@ -779,13 +794,13 @@ describe("an episode and its recording", () => {
       const past = stored({ ...recorded, inputs });
       const again = play({ ...nothing, environment }, { past, atEnd: "replay" });
       await expect(again).rejects.toThrow(
-        "the episode fails where it went on (user/exception): Cannot hear the user's reply in task lamp/test/0: It is late",
+        "the episode fails where it continued (user/exception): Cannot hear the user's reply in task lamp/test/0: It is late",
       );
       expect(caught).toEqual([expect.stringMatching(/^RolloutError: /)]);
     });
   });
 
-  test("calls at once that the environment makes are found again in any order", async () => {
+  test("concurrent calls of the environment are found again in any order", async () => {
     const calls: string[] = [];
     const environment: Environment = {
       ...repeatableLamp,
@@ -826,7 +841,7 @@ describe("an episode and its recording", () => {
     expect(calls).toHaveLength(before);
   });
 
-  /** A call that brings where it stands, and those that it leads to. */
+  /** A call that returns its place, and the calls that follow from it. */
   interface Call {
     readonly ownTicks: number;
     readonly isCaught: boolean;
@@ -906,7 +921,7 @@ describe("an episode and its recording", () => {
   }
 
   test.each(Array.from({ length: 40 }, (_, seed) => seed))(
-    "chains of calls at once are found again, whichever ends first: seed %i",
+    "concurrent chains of calls are found again in any order: seed %i",
     async (seed) => {
       const tree = drawCall(seededRandom(`calls ${seed}`));
       const environment = lampThatCalls(
@@ -931,7 +946,7 @@ describe("an episode and its recording", () => {
     },
   );
 
-  test("a call waits for those that began before it ended, however long what leads to them takes", async () => {
+  test("a result waits for the calls that started before it, even if they start late", async () => {
     let isLive = true;
     const environment = lampThatCalls(async (outside) => {
       const chain = async (name: string, liveRounds: number, ownRounds: number) => {
@@ -952,7 +967,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
-  test("calls with names of their own are found again, whatever their own work takes", async () => {
+  test("calls with different names are found again, regardless of their duration", async () => {
     let isLive = true;
     const environment = lampThatCalls(async (outside) => {
       const seen: string[] = [];
@@ -991,7 +1006,7 @@ describe("an episode and its recording", () => {
     expect(resumed.episode.messages).toEqual(episode.messages);
   });
 
-  test("behind a kill a call that had not ended takes no answer of another with its name", async () => {
+  test("after a kill, an unfinished call does not take the result of another call of its name", async () => {
     const made: string[] = [];
     const environment = lampThatCalls(async (outside) => {
       const call = async (name: string, waits: number) =>
@@ -1037,7 +1052,7 @@ describe("an episode and its recording", () => {
     { chainLength: 10, toolTimeoutMs: 60_000 },
     { chainLength: 3, toolTimeoutMs: 4_000 },
   ])(
-    "a call at once with chains of $chainLength that is no longer made is told within $toolTimeoutMs ms",
+    "a missing call beside chains of $chainLength is reported within $toolTimeoutMs ms",
     async ({ chainLength, toolTimeoutMs }) => {
       const calling = (hasLong: boolean): Environment =>
         lampThatCalls(async (outside) => {
@@ -1067,7 +1082,7 @@ describe("an episode and its recording", () => {
   );
 
   test.each([3_000, 7_000, 20_000])(
-    "a call that began last waits for those that still ran, after %i ms of own work",
+    "the last call waits for the calls that ran with it, after %i ms of own work",
     async (ownMs) => {
       let isLive = true;
       const hand = manualClock();
@@ -1096,7 +1111,7 @@ describe("an episode and its recording", () => {
     },
   );
 
-  test("a call waits for those that began before it ended for half of the time that its answer may take", async () => {
+  test("a result waits for earlier calls for at most half of the answer's time limit", async () => {
     const hand = manualClock();
     const clock = createClock(hand);
     const environment = lampThatCalls(async (outside) => {
@@ -1125,7 +1140,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
-  test("a call that is no longer made before another is told before the time of its answer is over", async () => {
+  test("a missing call is reported before the time limit of its answer", async () => {
     const calling = (names: readonly string[]): Environment =>
       lampThatCalls(async (outside) => {
         for (const name of names) await outside(name, () => name);
@@ -1154,33 +1169,30 @@ describe("an episode and its recording", () => {
     }
   });
 
-  test.each([true, false])(
-    "says which call is no longer made: begins at once %s",
-    async (atOnce) => {
-      const pair = (names: readonly string[]): Environment =>
-        lampThatCalls(async (outside) => {
-          const call = async (name: string) => {
-            if (!atOnce && name === "fast") await outside("first", () => 1);
-            return await outside(name, async () => await rounds(name === "slow" ? 9 : 1));
-          };
-          await Promise.all(names.map(call));
-          return "done";
-        });
-      const { recorded } = await play({ environment: pair(["slow", "fast"]) });
-      const hand = manualClock();
-      const again = play(
-        { ...nothing, environment: pair(["slow"]), clock: createClock(hand) },
-        { past: stored(recorded), atEnd: "replay" },
-      );
-      void hand.untilSleeping(30_000).then(async () => await hand.advance(30_000));
-      await expect(again).rejects.toThrow(ReplayDivergence);
-      const missing = atOnce ? "fast" : "first";
-      await expect(again).rejects.toThrow(`step switch no longer calls ${missing}`);
-    },
-  );
+  test.each([true, false])("reports the missing call: starts at once %s", async (atOnce) => {
+    const pair = (names: readonly string[]): Environment =>
+      lampThatCalls(async (outside) => {
+        const call = async (name: string) => {
+          if (!atOnce && name === "fast") await outside("first", () => 1);
+          return await outside(name, async () => await rounds(name === "slow" ? 9 : 1));
+        };
+        await Promise.all(names.map(call));
+        return "done";
+      });
+    const { recorded } = await play({ environment: pair(["slow", "fast"]) });
+    const hand = manualClock();
+    const again = play(
+      { ...nothing, environment: pair(["slow"]), clock: createClock(hand) },
+      { past: stored(recorded), atEnd: "replay" },
+    );
+    void hand.untilSleeping(30_000).then(async () => await hand.advance(30_000));
+    await expect(again).rejects.toThrow(ReplayDivergence);
+    const missing = atOnce ? "fast" : "first";
+    await expect(again).rejects.toThrow(`step switch no longer calls ${missing}`);
+  });
 
   test.each([true, false])(
-    "two lines that are asked for at once are played again (repeatable user: %s)",
+    "two lines that are requested at once are played again (repeatable user: %s)",
     async (repeatable) => {
       const environment: Environment = {
         ...repeatableLamp,
@@ -1229,7 +1241,7 @@ describe("an episode and its recording", () => {
   );
 
   test.each(["open", "begin"])(
-    "an episode that failed as %s answered before its call is played again",
+    "an episode that failed because %s answered before its call is replayed",
     async (place) => {
       const environment: Environment = {
         ...repeatableLamp,
@@ -1262,7 +1274,7 @@ describe("an episode and its recording", () => {
     },
   );
 
-  test("a call that is no longer made is told also where the tool's own time ends sooner", async () => {
+  test("a missing call is reported even if the tool's own time limit ends first", async () => {
     const hand = manualClock();
     const clock = createClock(hand);
     const calling = (names: readonly string[]): Environment =>
@@ -1287,7 +1299,7 @@ describe("an episode and its recording", () => {
     );
   });
 
-  test("a score that is worked out anew waits five seconds for calls that it makes no more", async () => {
+  test("a new score waits five seconds for missing calls", async () => {
     const judgedBy = (judges: readonly string[]): Environment => {
       const base = lamp();
       return {
@@ -1314,7 +1326,7 @@ describe("an episode and its recording", () => {
     expect(hand.sleeps.filter((ms) => ms === 5_000)).toHaveLength(1);
   });
 
-  test("a call that failed while other work went on is theirs to wait for, however soon it fails again", async () => {
+  test("a call that fails early in a replay causes no unhandled rejection", async () => {
     const environment = lampThatCalls(async (outside) => {
       const weather = outside("weather", async () => {
         await rounds(50);
@@ -1340,7 +1352,7 @@ describe("an episode and its recording", () => {
     expect(unhandled).toEqual([]);
   });
 
-  test("refuses a call within the work of another, which could not be played again", async () => {
+  test("refuses a call within the work of another call", async () => {
     const environment = lampThatCalls(
       async (outside) =>
         await outside("weather", async () => `${await outside("find Oslo", () => 59)}: snow`),
@@ -1355,8 +1367,8 @@ describe("an episode and its recording", () => {
     });
   });
 
-  describe("of a call that is made between two answers, when nobody is asked for anything", () => {
-    /** Has somebody's timer go off while the policy samples its second turn. */
+  describe("of a call that is made between two calls to the world", () => {
+    /** Fires a timer while the policy samples its second turn. */
     const samplingOn = (ring: () => void): Engine => {
       const prepared = preparedEngine(replies);
       return {
@@ -1371,7 +1383,7 @@ describe("an episode and its recording", () => {
       `${what} was called through outside when step say had been answered, expected it to be called before, ` +
       `and awaited (await outside("${what}", …))`;
 
-    test("it is refused, and fails the episode as the world's, also when it is played again", async () => {
+    test("it is refused, and fails the episode as the world's failure, also in a replay", async () => {
       const calls: string[] = [];
       const thrown: unknown[] = [];
       let ring = (): void => {};
@@ -1394,7 +1406,7 @@ describe("an episode and its recording", () => {
         failure: {
           party: "environment",
           code: "environment/outside-not-awaited",
-          message: `Cannot go on with step switch: ${why("ping")}, or the episode could not be played again`,
+          message: `Cannot continue with step switch: ${why("ping")}, or the episode could not be played again`,
         },
       });
       expect(thrown).toEqual([new OutsideMisuse(`Cannot call what is outside: ${why("ping")}`)]);
@@ -1408,7 +1420,7 @@ describe("an episode and its recording", () => {
     });
 
     test.each([true, false])(
-      "it is the user's where it is theirs: repeatable %s",
+      "it is the user's failure if the user made it: repeatable %s",
       async (repeatable) => {
         const { user: inner } = countingUser();
         let ring = (): void => {};
@@ -1424,12 +1436,12 @@ describe("an episode and its recording", () => {
         expect(episode.failure).toEqual({
           party: "user",
           code: "user/outside-not-awaited",
-          message: `Cannot go on with step switch: ${why("remember")}, or the episode could not be played again`,
+          message: `Cannot continue with step switch: ${why("remember")}, or the episode could not be played again`,
         });
       },
     );
 
-    test("it is the world's where that asks the user, who calls their model", async () => {
+    test("it is the world's failure if the world asked the user", async () => {
       let ring = (): void => {};
       const environment: Environment = {
         ...repeatableLamp,
@@ -1443,7 +1455,7 @@ describe("an episode and its recording", () => {
       expect(episode.failure).toEqual({
         party: "environment",
         code: "environment/outside-not-awaited",
-        message: `Cannot go on with step switch: ${why("chat clerk")}, or the episode could not be played again`,
+        message: `Cannot continue with step switch: ${why("chat clerk")}, or the episode could not be played again`,
       });
     });
 
@@ -1460,12 +1472,12 @@ describe("an episode and its recording", () => {
       await expect(again).rejects.toMatchObject({
         name: "ReplayDivergence",
         party: "environment",
-        message: "the episode comes to a policy call where it came to ping",
+        message: "the episode reaches a policy call where it reached ping",
       });
     });
   });
 
-  test("a world calls what is outside while it is cleared away, and is played again so", async () => {
+  test("calls through outside during disposal are recorded and replayed", async () => {
     const cleared: string[] = [];
     const environment: Environment = {
       ...repeatableLamp,
@@ -1488,7 +1500,7 @@ describe("an episode and its recording", () => {
     expect(cleared).toEqual(["cleared"]);
   });
 
-  test("a world whose clearing away had no end, or is another now, ends no playback", async () => {
+  test("a world with another or unfinished disposal does not end the playback", async () => {
     const hand = manualClock();
     const limits = { ...defaultLimits, toolTimeoutMs: 1234 };
     const clearing = (what: string, work: () => Promise<unknown>): Environment => ({
@@ -1517,12 +1529,12 @@ describe("an episode and its recording", () => {
     }
   });
 
-  describe("of a world that clears itself away by calls to the outside", () => {
+  describe("of a world that makes calls through outside during disposal", () => {
     interface Behaviour {
-      /** What is done in the tool, or before the score. */
+      /** The work in the tool, or before the score. */
       readonly work: (outside: Outside) => Promise<unknown>;
       readonly in: "step" | "score";
-      /** What happens between the two calls of the clearing. Default: nothing. */
+      /** The work between the two calls during disposal. Default: none. */
       readonly between?: () => Promise<void>;
     }
 
@@ -1559,7 +1571,7 @@ describe("an episode and its recording", () => {
       return names.slice(names.lastIndexOf(name));
     };
 
-    /** Replays to the byte, and goes on the same way behind a kill in the middle of the clearing. */
+    /** Replays to the byte, and continues in the same way after a kill during disposal. */
     async function requireSound(
       environment: Environment,
       { episode, recorded }: { readonly episode: Episode; readonly recorded: Inputs },
@@ -1581,7 +1593,7 @@ describe("an episode and its recording", () => {
         );
         expect(resumed.episode.failure).toEqual(episode.failure);
         const ahead = past.inputs.slice(place).filter((input) => nameOfInput(input) !== "run");
-        // The call without an end is still under way only where it was made.
+        // The call without an end is under way only in the original play.
         const known = ahead.map((input) => {
           const { begun: _, ...ended } = input as Extract<Input, { type: "answer" }>;
           return ended;
@@ -1612,12 +1624,12 @@ describe("an episode and its recording", () => {
         "delete",
         "usage",
       ]);
-      // It is told by the calls themselves how many there were.
+      // The recorded calls say how many there were.
       expect(played.recorded.inputs.filter((input) => "begun" in input)).toEqual([]);
       await requireSound(environment, played);
     });
 
-    /** A tool whose call ends when it is told to, and whose time is over before. */
+    /** A tool with a call that ends on request, and with a shorter time limit. */
     const late = (between?: () => Promise<void>) => {
       const hand = manualClock();
       const limits = { ...defaultLimits, toolTimeoutMs: 1234 };
@@ -1637,7 +1649,7 @@ describe("an episode and its recording", () => {
       return { environment, limits, call, clock: createClock(hand) };
     };
 
-    test("where a call has no end", async () => {
+    test("if a call never ends", async () => {
       const { environment, limits, clock } = late();
       const played = await play({ environment, limits, clock });
       expect(played.episode.failure?.code).toBe("environment/timeout");
@@ -1654,7 +1666,7 @@ describe("an episode and its recording", () => {
       await requireSound(environment, played);
     });
 
-    test("where a call ends when that is being done", async () => {
+    test("if a call ends during the score", async () => {
       const { environment, limits, clock, call } = late(async () => {
         call.end();
         await rounds(9);
@@ -1676,7 +1688,7 @@ describe("an episode and its recording", () => {
       await requireSound(environment, { ...played, recorded: { inputs: earlier, times } });
     });
 
-    test("where it is scored anew without a call that was made before", async () => {
+    test("if the new score makes fewer calls", async () => {
       const asks = (outside: Outside) => outside("ask the judge", () => 1);
       const before = clearing({ in: "score", work: asks });
       const { episode, recorded } = await play({ environment: before });
@@ -1696,7 +1708,7 @@ describe("an episode and its recording", () => {
     });
   });
 
-  test("a call that ends at once is recorded though nobody waits for it", async () => {
+  test("a call that ends at once is recorded even if it is not awaited", async () => {
     const environment = lampThatCalls(async (outside) => {
       void outside("count", () => 1);
       return "done";
@@ -1761,7 +1773,7 @@ describe("an episode and its recording", () => {
     expect(callCount).toBe(1);
   });
 
-  test("records what a call brought, whatever is made of it afterwards", async () => {
+  test("records a result even if the caller changes it afterwards", async () => {
     const environment: Environment = {
       ...repeatableLamp,
       async open(task, options) {
@@ -1782,7 +1794,7 @@ describe("an episode and its recording", () => {
     }
   });
 
-  test("hands over what a call brought as JSON has it, as it will when it is played again", async () => {
+  test("hands over a result as JSON gives it back, as a replay does", async () => {
     const brought: unknown[] = [];
     const shared = { n: 1 };
     const environment: Environment = {
@@ -1826,7 +1838,7 @@ describe("an episode and its recording", () => {
     expect(brought).toStrictEqual(first);
   });
 
-  test("records each answer of a world that hands out one object for all", async () => {
+  test("records each answer of a world that returns the same object each time", async () => {
     let count = 0;
     const step: { observation: string; from: "tool"; source: string } = {
       observation: "",
@@ -1854,7 +1866,7 @@ describe("an episode and its recording", () => {
   });
 
   test.each([true, false])(
-    "fails a tool that awaits no call through outside: %s",
+    "fails a tool that does not await a call through outside: %s",
     async (repeatable) => {
       let answer = (): void => {};
       const environment: Environment = {
@@ -1896,13 +1908,13 @@ describe("an episode and its recording", () => {
 
   describe("of a fork", () => {
     const forkAt = 2;
-    /** What is shared, with its outside calls and answers. */
+    /** The shared inputs with their calls through outside and their answers. */
     const shared = async (): Promise<Inputs> => {
       const { batches } = await play({});
       return joined(batches.slice(0, forkAt));
     };
 
-    test("blames a world that catches what it is told to let pass", async () => {
+    test("blames a world that catches the end of the playback", async () => {
       const environment: Environment = {
         ...repeatableLamp,
         async open(task, options) {
@@ -1931,7 +1943,7 @@ describe("an episode and its recording", () => {
       });
     });
 
-    test("has its world clear itself away by calls to the outside", async () => {
+    test("its world makes calls through outside during disposal", async () => {
       const cleared: string[] = [];
       const environment: Environment = {
         ...repeatableLamp,
@@ -1955,7 +1967,7 @@ describe("an episode and its recording", () => {
     test.each([
       ["You switched nothing.", "the policy is asked with other ids than before"],
       // It may as well count as an error what it did not, and show the policy the same.
-      ["One call a turn.", "the conversation ends by its format errors where it went on"],
+      ["One call a turn.", "the conversation ends by its format errors where it continued"],
     ])("blames an agent that meets a limit by reading otherwise: %s", async (shown, why) => {
       const about = { limits: { ...defaultLimits, maxFormatErrors: 1 } };
       const before = refusing({ status: "extra-call", observation: "One call a turn." });
@@ -1998,7 +2010,7 @@ describe("an episode and its recording", () => {
     });
   });
 
-  test("hands over what was called outside before the policy samples, and nothing else on its own", async () => {
+  test("hands over results of calls through outside before the policy samples", async () => {
     const handed: Inputs[] = [];
     const atAsk: Inputs[] = [];
     const inner = preparedEngine(replies);
@@ -2030,13 +2042,13 @@ describe("an episode and its recording", () => {
     expect(episode.durationMs).toBeLessThan(1000);
   });
 
-  describe("whose user and world call what is outside in each call", () => {
+  describe("with calls through outside in each call to the user and the world", () => {
     const twice: readonly Reply[] = [
       { outputIds: characterIds(`${switchCall}\n${switchCall}`) },
       { outputIds: characterIds("Goodbye!") },
     ];
 
-    /** Tells `onCall` of whoever is called, and counts what was done outside. */
+    /** Reports each call to `onCall`, and counts the calls through outside. */
     function booking(onCall: (what: string) => void = () => {}): {
       readonly playing: Playing;
       readonly done: string[];
@@ -2098,7 +2110,7 @@ describe("an episode and its recording", () => {
       return { playing: { environment, user, engine }, done };
     }
 
-    test("hands it over before anybody else is called", async () => {
+    test("hands results over before the next call", async () => {
       const handed: Inputs[] = [];
       const known: (readonly [string, number])[] = [];
       const { playing, done } = booking((what) => {
@@ -2121,7 +2133,7 @@ describe("an episode and its recording", () => {
       expect(done).toHaveLength(7);
     });
 
-    test("goes on wherever it was killed and does nothing twice", async () => {
+    test("continues after a kill at any place and repeats no work", async () => {
       const handed: Inputs[] = [];
       const { playing, done } = booking();
       const { episode } = await play(playing, { onInputs: (more) => handed.push(stored(more)) });
@@ -2153,7 +2165,7 @@ describe("an episode and its recording", () => {
       }
     });
 
-    test("does not do again what was cut short by an abort, nor takes that for done", async () => {
+    test("repeats a call that an abort cut short, and no other", async () => {
       const handed: Inputs[] = [];
       const stop = new AbortController();
       const { playing } = booking((what) => {
@@ -2166,7 +2178,7 @@ describe("an episode and its recording", () => {
     });
   });
 
-  test("hands nothing more over where nothing outside is called", async () => {
+  test("hands over no extra parts if there are no calls through outside", async () => {
     const handed: Inputs[] = [];
     const user = scriptedUser({ lines: ["Lamp on, please.", "I wait.", leaving] });
     await play({ user }, { onInputs: (more) => handed.push(more) });
@@ -2178,7 +2190,7 @@ describe("an episode and its recording", () => {
     ]);
   });
 
-  test("is interrupted between two turns, and asks nobody again for what was answered", async () => {
+  test("is interrupted between two turns, and repeats no answered call", async () => {
     const interrupt = new AbortController();
     const environment: Environment = {
       ...lamp((action) => void (action.type === "call" && interrupt.abort())),
@@ -2210,7 +2222,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(whole));
   });
 
-  test("what was sampled before an interruption stays where the engine takes no more behind it", async () => {
+  test("ids sampled before an interruption are kept if the engine takes no longer prompt", async () => {
     const { batches } = await play({});
     const [before] = batches;
     const past: Inputs = {
@@ -2242,7 +2254,7 @@ describe("an episode and its recording", () => {
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
   });
 
-  test("is interrupted in the middle of a turn, keeps what was sampled and goes on behind it", async () => {
+  test("is interrupted within a turn, keeps the sampled ids and continues after them", async () => {
     const interrupt = new AbortController();
     const text = "Goodbye, and thank you!";
     const cutEngine: Engine = {

@@ -9,11 +9,11 @@ import { checkMessages } from "../check/check-agent.ts";
 import { callAgent, type Play, type TurnsEnd } from "../play.ts";
 
 /**
- * Adds to the ledger what the environment answered a turn, so that the policy can be asked again.
+ * Adds a turn's observations to the ledger, as the next prompt.
  *
- * @returns why the episode is over, where the answers are too long to be encoded and so for the context.
+ * @returns the reason why the episode is over, if the observations are too long to encode. `undefined` if it continues.
  */
-export async function continueConversation(
+export async function addObservations(
   play: Play,
   turn: {
     readonly reading: Reading;
@@ -59,8 +59,8 @@ function openSegment(play: Play, { ids, text }: RenderedIds): void {
 }
 
 /**
- * A text beyond the tokenizer's limit fills any context. Where no length of it is known, nothing says that the
- * policy had no room for it: then it is the fault of whoever gave the longest.
+ * Ends the episode because an observation is longer than the tokenizer encodes. Such a text exceeds any context. If the
+ * context length is unknown, it is a failure of the party with the longest observation.
  */
 function endByLength(
   { assignment, setup }: Play,
@@ -80,7 +80,7 @@ function endByLength(
   );
 }
 
-/** The messages that carry what was observed. */
+/** Returns the agent's messages for the observations. */
 export function observe(
   play: Play,
   observed: readonly Observed[],

@@ -1,0 +1,70 @@
+import type { Generation } from "../../engine/engine.ts";
+import type { Renderer } from "../../renderer/renderer.ts";
+import type { TurnRecord, TurnStep } from "../episode.ts";
+import type { Play } from "../play.ts";
+import type { SampledTurn } from "./sample-turn.ts";
+
+/** A sampled turn with its growing record. */
+export interface RecordedTurn {
+  readonly turnIndex: number;
+  readonly text: string;
+  /** The text of the closing stop token. It is not part of `text`. */
+  readonly stopText: string;
+  /** The turn's steps so far. */
+  readonly steps: TurnStep[];
+  /** Adds to the turn's record. */
+  readonly note: (more: Partial<TurnRecord>) => void;
+}
+
+/** Records the sampled ids and the turn together, before any later step can fail. */
+export function recordTurn(
+  play: Play,
+  turnIndex: number,
+  { sampling, text, stopText }: Pick<RecordedTurn, "text" | "stopText"> & { sampling: SampledTurn },
+): RecordedTurn {
+  const { generation, promptTokenCount, engineMs } = sampling;
+  const steps: TurnStep[] = [];
+  const { cachedTokenCount, discarded, finish, outputIds, queueMs } = generation;
+  const interruptionCount = countInterruptions(generation);
+  play.recorder.appendTurn(generation);
+  const record: TurnRecord = {
+    turnIndex,
+    text,
+    finish: finish.type,
+    sampledTokenCount: outputIds.length,
+    promptTokenCount,
+    ...(cachedTokenCount !== undefined && { cachedTokenCount }),
+    attemptCounts: {},
+    steps,
+    ...(discarded.length > 0 && { discarded }),
+    ...(interruptionCount > 0 && { interruptionCount }),
+    pieces: generation.pieces,
+    engineMs,
+    ...(queueMs !== undefined && { queueMs }),
+    userMs: 0,
+    environmentMs: 0,
+  };
+  play.turns.push(record);
+  const note = (more: Partial<TurnRecord>): void => {
+    Object.assign(record, more);
+  };
+  return { turnIndex, text, stopText, steps, note };
+}
+
+/** Counts the interruptions of a turn. After each one, the turn continued with another request. */
+function countInterruptions({ pieces }: Generation): number {
+  if (pieces.length <= 1) return 0;
+  return Math.max(new Set(pieces.map(({ requestId }) => requestId)).size - 1, 0);
+}
+
+/** Splits off the closing stop token. The result is only for parsing. */
+export function splitStop(
+  { codec, stopTokenIds }: Renderer,
+  { outputIds }: Generation,
+): { readonly ids: readonly number[]; readonly stopText: string } {
+  const last = outputIds.at(-1);
+  const isClosed = last !== undefined && stopTokenIds.includes(last);
+  return isClosed
+    ? { ids: outputIds.slice(0, -1), stopText: codec.tokenOf(last) ?? "" }
+    : { ids: outputIds, stopText: "" };
+}
