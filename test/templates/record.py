@@ -20,7 +20,12 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
 NOW = datetime.datetime(2026, 11, 21, 8, 0, 0)
-SPECIAL_TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
+SPECIAL_TOKENS = {
+    "bos_token": "<s>",
+    "eos_token": "</s>",
+    "pad_token": "<pad>",
+    "unk_token": "<unk>",
+}
 
 
 class GenerationTag(jinja2.ext.Extension):
@@ -80,7 +85,8 @@ def main():
     for name, source in templates():
         template = environment().from_string(source)
         expected[name] = {
-            conversation: outcome(template, variables) for conversation, variables in conversations.items()
+            conversation: outcome(template, variables)
+            for conversation, variables in conversations.items()
         }
     text = json.dumps(expected, ensure_ascii=False, indent=1)
     (HERE / "expected.json").write_text(text + "\n")
