@@ -3,7 +3,12 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
-import { openTinyTau, type TinyTau } from "../../environments/tau-bench/tiny-tau-bundle.fixture.ts";
+import { retailDomain } from "../../environments/tau-bench/retail/retail-domain.ts";
+import {
+  openTinyTau,
+  writeTinyTauBundle,
+  type TinyTau,
+} from "../../environments/tau-bench/tiny-tau-bundle.fixture.ts";
 
 /** A recorded observation: the text itself, or its hash and length where it is long. */
 export interface RecordedObservation {
@@ -31,6 +36,52 @@ export function readOwnGolden<Row>(name: string): Row[] {
 export async function openInventedTau(): Promise<TinyTau> {
   const packed = readFileSync(path.join(ownRecordings, "databases.json.gz"));
   return await openTinyTau(JSON.parse(gunzipSync(packed).toString("utf8")));
+}
+
+/**
+ * Writes a bundle with the invented databases, whose retail tests are the tasks of the recorded episodes.
+ *
+ * @returns the bundle's folder and the indexes of its tasks.
+ */
+export async function writeInventedTasks(): Promise<{ folder: string; taskIndexes: number[] }> {
+  const databases = JSON.parse(
+    gunzipSync(readFileSync(path.join(ownRecordings, "databases.json.gz"))).toString("utf8"),
+  );
+  const tasks = readOwnGolden<{ env: string; kind: string; task: InventedTask }>("episodes")
+    .filter(({ env, kind }) => env === "retail" && kind === "outputs")
+    .filter(({ task }) => task.actions.every(fitsDefinition))
+    .map(({ task }) => ({ annotator: "0", ...task }));
+  const folder = await writeTinyTauBundle({
+    ...databases,
+    "retail/tasks_test.json": JSON.stringify(tasks),
+    "retail/tools.json": JSON.stringify([...retailDomain.tools.values()].map(toTypedTool)),
+  });
+  return { folder, taskIndexes: tasks.map((_, index) => index) };
+}
+
+interface InventedTask {
+  readonly actions: readonly {
+    readonly name: string;
+    readonly kwargs: Readonly<Record<string, unknown>>;
+  }[];
+}
+
+/** True if an action has the tool's parameters and no value of another type than the definition's. */
+function fitsDefinition({ name, kwargs }: InventedTask["actions"][number]): boolean {
+  const { parameters = [] } = retailDomain.tools.get(name) ?? {};
+  return Object.entries(kwargs).every(([key, value]) => {
+    const isList = key.endsWith("_ids") && Array.isArray(value);
+    return parameters.includes(key) && (isList || typeof value === "string");
+  });
+}
+
+/** A tool's definition: formats that write arguments as plain text need their types. */
+function toTypedTool({ name, parameters }: { name: string; parameters: readonly string[] }) {
+  const typeOf = (parameter: string) =>
+    parameter.endsWith("_ids") ? { type: "array", items: { type: "string" } } : { type: "string" };
+  const properties = Object.fromEntries(parameters.map((each) => [each, typeOf(each)]));
+  const schema = { type: "object", properties, required: parameters };
+  return { type: "function", function: { name, description: name, parameters: schema } };
 }
 
 /** The rows of a file of recordings from the Python original, zipped or not. */
