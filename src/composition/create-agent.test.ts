@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
-import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { createStorefront } from "../../environments/storefront/index.ts";
-import { sharedData } from "../testing/shared-data.fixture.ts";
+import { tauBenchBundle } from "../testing/shared-data.fixture.ts";
 import type { Environment } from "../environment/environment.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { agentSettings, isForeignAgent, readAgentConfig } from "./config/agent-config.ts";
@@ -11,8 +10,8 @@ import { loadEnvironment } from "./environment/environments.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
 import { completeSettings, type GivenSettings } from "./config/setting.ts";
 
-const shared = sharedData();
-const bundle = path.join(shared ?? "", "data/tau-bench");
+const foundBundle = tauBenchBundle();
+const bundle = foundBundle ?? "";
 
 async function build({ parser, data, ...given }: GivenSettings, environment: Environment) {
   const config = readAgentConfig(completeSettings(agentSettings, given), 0);
@@ -59,7 +58,7 @@ describe("createAgent()", () => {
   });
 });
 
-describe.skipIf(shared === null)("the agents of τ-bench's domains", () => {
+describe.skipIf(foundBundle === null)("the agents of τ-bench's domains", () => {
   // SHA-256 of what the original's agents build, with `random.seed(17)` before the examples.
   test.each([
     ["tau-retail", "act", "18f186175a6486a6abf86eafb3184dd539845f39e2df388047238797d1ea9d94"],

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { sharedData } from "../testing/shared-data.fixture.ts";
@@ -48,56 +49,72 @@ function printAsRecorded(content: string): string {
   return `Message(${pythonRepr(new Map(Object.entries({ role: "assistant", content })))})`;
 }
 
-describe.skipIf(shared === null)("τ-bench's recorded user simulators", async () => {
-  const records = shared === null ? [] : readRecords(shared);
-  const prompts = shared === null ? undefined : await promptsOf(shared, records);
-
-  test.each(records)("$strategy: $kind", async ({ strategy: name, completions, events }) => {
-    const create = strategies[name];
-    // A person is asked nothing at construction; an unknown name is refused by `createUser()`.
-    if (create === undefined || prompts === undefined) {
-      expect(["human", "nope"]).toContain(name);
-      expect(events.flatMap((event) => event.new_calls)).toEqual([]);
-      return;
-    }
-    const texts = completions.map((reply) => (typeof reply === "string" ? reply : reply[0]));
-    const model = scriptedChatModel(texts);
-    const options = { model, prompts };
-    const strategy = create(options);
-    const open = (instruction: string | null) =>
-      openModelConversation(strategy, options, { instruction, seed: 0 });
-    let session = open(null);
-    for (const event of events) {
-      const callCount = model.requests.length;
-      let line: string | null | undefined;
-      try {
-        if (event.op === "construct") {
-          // The original's wasted lines, which we only take here; `react` takes two.
-          for (let round = 0; round < (name === "react" ? 2 : 1); round++) {
-            await open(null).begin({ signal });
-          }
-          line = null;
-        } else if (event.op === "reset") {
-          session = open(event.arg);
-          line = await session.begin({ signal });
-        } else {
-          line = textOfLine(await session.reply(event.arg ?? "", { signal }));
+/** Plays what was done with the original's simulator, and expects its lines and its model calls. */
+async function expectRecorded(
+  { strategy: name, completions, events }: GoldenRecord,
+  prompts: UserPrompts,
+): Promise<void> {
+  const create = strategies[name];
+  // A person is asked nothing at construction; an unknown name is refused by `createUser()`.
+  if (create === undefined) {
+    expect(["human", "nope"]).toContain(name);
+    expect(events.flatMap((event) => event.new_calls)).toEqual([]);
+    return;
+  }
+  const texts = completions.map((reply) => (typeof reply === "string" ? reply : reply[0]));
+  const model = scriptedChatModel(texts);
+  const options = { model, prompts };
+  const strategy = create(options);
+  const open = (instruction: string | null) =>
+    openModelConversation(strategy, options, { instruction, seed: 0 });
+  let session = open(null);
+  for (const event of events) {
+    const callCount = model.requests.length;
+    let line: string | null | undefined;
+    try {
+      if (event.op === "construct") {
+        // The original's wasted lines, which we only take here; `react` takes two.
+        for (let round = 0; round < (name === "react" ? 2 : 1); round++) {
+          await open(null).begin({ signal });
         }
-      } catch (error) {
-        expect(error).toBeInstanceOf(RolloutError);
-        expect((error as RolloutError).code).toBe("user/bad-reply");
-        expect(event.raises).toBe("ValueError");
+        line = null;
+      } else if (event.op === "reset") {
+        session = open(event.arg);
+        line = await session.begin({ signal });
+      } else {
+        line = textOfLine(await session.reply(event.arg ?? "", { signal }));
       }
-      expect(line).toEqual(event.return);
-      const calls = model.requests.slice(callCount);
-      expect(calls).toEqual(event.new_calls.map((messages) => ({ messages })));
+    } catch (error) {
+      expect(error).toBeInstanceOf(RolloutError);
+      expect((error as RolloutError).code).toBe("user/bad-reply");
+      expect(event.raises).toBe("ValueError");
     }
-    model.assertDrained();
-  });
+    expect(line).toEqual(event.return);
+    const calls = model.requests.slice(callCount);
+    expect(calls).toEqual(event.new_calls.map((messages) => ({ messages })));
+  }
+  model.assertDrained();
+}
+
+describe("τ-bench's user simulators with our texts", async () => {
+  const folder = fileURLToPath(new URL("../../test/tau-bench/recorded/", import.meta.url));
+  const prompts = await readUserPrompts(path.join(folder, "user-prompts.json"));
+
+  test.each(readRecords(path.join(folder, "user-simulators.jsonl.gz")))(
+    "$strategy: $kind",
+    async (record) => await expectRecorded(record, prompts),
+  );
 });
 
-function readRecords(folder: string): GoldenRecord[] {
-  const file = path.join(folder, "data/tau-bench/golden/user-simulators.jsonl.gz");
+describe.skipIf(shared === null)("τ-bench's user simulators with its own texts", async () => {
+  const golden = "data/tau-bench/golden/user-simulators.jsonl.gz";
+  const records = shared === null ? [] : readRecords(path.join(shared, golden));
+  const prompts = shared === null ? undefined : await promptsOf(shared, records);
+
+  test.each(records)("$strategy: $kind", async (record) => await expectRecorded(record, prompts!));
+});
+
+function readRecords(file: string): GoldenRecord[] {
   const lines = gunzipSync(readFileSync(file)).toString("utf8").trimEnd().split("\n");
   return lines.map((line) => JSON.parse(line) as GoldenRecord);
 }

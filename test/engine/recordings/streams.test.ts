@@ -20,8 +20,8 @@ test.each(
   ),
 )("$name in parts of $partLength bytes is read as it was sampled", async (reading) => {
   const [folder = "", file] = reading.name.split("/");
-  const recording = readRecordings(folder)?.find(({ name }) => name === file);
-  if (recording?.response === undefined) return;
+  const recording = readRecordings(folder).find(({ name }) => name === file);
+  if (recording?.response === undefined) throw new Error("There is no such recording");
   const { request, response } = recording;
   const bytes = Buffer.from(response.text);
   const http = await listen(0, (incoming, outgoing) => {
