@@ -125,7 +125,7 @@ async function openParts(
   const begun = { ...manifest, promptTime: toPromptTime(new Date(now())) };
   const folder = await RunFolder.open(dir, begun, { retryFailed: false, setsAside: true });
   opened.push(() => folder[Symbol.asyncDispose]());
-  await folder.takeBackSums();
+  await folder.results.removeSummary();
   const renderer = renderAt(made, readPromptTime(folder.manifest.promptTime));
   const tally = new RunTally({ planned: 0, now });
   for (const row of folder.finished) tally.episodeResumed(row);
@@ -213,7 +213,7 @@ async function writeEpisode(
 ): Promise<void> {
   const { redactor, now } = about;
   const episode = await redactEpisode(about.episode, redactor);
-  await folder.takeBackEvaluation();
+  await folder.results.removeEvaluation();
   const episodeHash = await folder.writeEpisode(episode);
   tally.episodeStarted();
   tally.episodeFinished(episode);

@@ -600,7 +600,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(asked).toEqual(["worker 0", "worker 1", "worker 1"]);
     await third[Symbol.asyncDispose]();
     const again = await bench.folder("run");
-    const recorded = await again.recordingOf("lamp/test/0#0");
+    const recorded = await again.recordings.read("lamp/test/0#0");
     expect(turnsIn(recorded!.inputs)).toBe(2);
   });
 

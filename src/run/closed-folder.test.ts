@@ -58,7 +58,7 @@ describe("a folder that is closed while its run plays", () => {
     // Nothing is written of itself.
     const clock = { after: () => () => {} };
     const onFailure = (error: unknown): void => void failures.push(error);
-    const recording = await folder.openRecording({ clock, onFailure });
+    const recording = await folder.recordings.open({ clock, onFailure });
     await folder.writeEpisode(testEpisode(0));
     const about = {
       groupId: "t",
@@ -80,11 +80,11 @@ describe("a folder that is closed while its run plays", () => {
       async () => void (await folder.writeEpisode(testEpisode(1))),
       async () => await folder.writeEvent({ type: "told", atMs: 1 }),
       async () => await folder.writeSummary({}),
-      async () => await folder.takeBackEnd(),
+      async () => await folder.results.remove(),
       async () => await folder.sortSamples(["t#0"]),
       async () => void (await folder.writeSlime([])),
-      async () => await folder.pruneRecording(() => "other"),
-      async () => void (await folder.openRecording({ clock, onFailure })),
+      async () => await folder.recordings.prune(() => "other"),
+      async () => void (await folder.recordings.open({ clock, onFailure })),
     ]) {
       await expect(write()).rejects.toThrow(closed());
     }

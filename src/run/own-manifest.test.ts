@@ -245,8 +245,8 @@ test("nothing is played while the plan is being left", async () => {
     { retryFailed: false },
   );
   const source = taskList(fiftyLamps, { split: "test", taskIndexes: [1] });
-  const write = folder.noteFound.bind(folder);
-  const writing = vi.spyOn(folder, "noteFound").mockImplementation(async (known) => {
+  const write = folder.updateFound.bind(folder);
+  const writing = vi.spyOn(folder, "updateFound").mockImplementation(async (known) => {
     for (let turn = 0; turn < 100; turn++) await takeTurn();
     expect(run.progress()).toMatchObject({ running: 0, finished: 0 });
     await write(known);
@@ -436,7 +436,7 @@ test("what a fork shares was sampled by no start of its folder", async () => {
   let recorded: RecordedAttempt;
   {
     await using folder = await RunFolder.open(dir, own, { retryFailed: false });
-    recorded = (await folder.recordingOf("lamp/test/0#0"))!;
+    recorded = (await folder.recordings.read("lamp/test/0#0"))!;
   }
   await rm(dir, { recursive: true });
   const source: TaskSource = {

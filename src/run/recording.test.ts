@@ -418,7 +418,7 @@ describe("what is recorded", () => {
     const options = { clock: { after: () => () => {} }, onFailure: () => {} };
     {
       await using folder = await open();
-      const recording = (await folder.openRecording(options))!;
+      const recording = (await folder.recordings.open(options))!;
       recording.begin(other).add({ ...late, times: [1] });
       await recording.flush();
     }
@@ -428,11 +428,11 @@ describe("what is recorded", () => {
     const torn = inputs!.replace('"part":0', '"part":1').slice(0, -1);
     await writeFile(file, whole + torn.padEnd(begin!.length).slice(0, begin!.length));
     await using folder = await open();
-    const recording = (await folder.openRecording(options))!;
+    const recording = (await folder.recordings.open(options))!;
     recording.begin(start).add({ ...late, times: [2] });
     await recording.flush();
     expect((await readFile(file, "utf8")).split("\n")[2]).toHaveLength(begin!.length);
-    const { begin: own, inputs: kept } = (await folder.recordingOf("lamp/test/0#1"))!;
+    const { begin: own, inputs: kept } = (await folder.recordings.read("lamp/test/0#1"))!;
     expect([own.rolloutId, kept.times]).toEqual(["lamp/test/0#1", [1]]);
   });
 

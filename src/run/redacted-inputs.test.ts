@@ -109,7 +109,7 @@ async function play(repeatable: boolean, stopAtTurn?: number) {
     onEpisode: (episode) => episodes.push(episode),
   });
   await run.result.catch(() => {});
-  const recorded = await folder.recordingOf("lamp/test/0#0");
+  const recorded = await folder.recordings.read("lamp/test/0#0");
   return { asked, setup, recorded, episode: episodes[0] };
 }
 

@@ -1107,7 +1107,7 @@ describe("startRun()", () => {
       await using folder = await open();
       const lines = (await readFile(path.join(dir, "episodes.jsonl"), "utf8")).split("\n");
       const row = JSON.parse(lines[1]!) as EpisodeRow;
-      const recorded = await folder.recordingOf("lamp/test/0#1");
+      const recorded = await folder.recordings.read("lamp/test/0#1");
       const stored = { recorded: recorded!, row, samples: [] };
       openCount = 0;
       expect(await replayEpisode(stored, { setup: { ...setup, agent: odd } })).toEqual({
@@ -2549,7 +2549,7 @@ describe("startRun()", () => {
         async (name) => JSON.parse(await readFile(path.join(dir, name), "utf8")) as never,
       ),
     );
-    const recorded = await folder.recordingOf("lamp/test/0#0");
+    const recorded = await folder.recordings.read("lamp/test/0#0");
     const stored = { recorded: recorded!, row: row!, samples: [sample!] };
     expect(await replayEpisode(stored, { setup })).toMatchObject({ type: "identical" });
   });

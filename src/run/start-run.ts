@@ -267,11 +267,11 @@ class GroupRun implements LiveRun {
     const { admission, folder, redactor, setup } = this.#options;
     for (const row of this.#book.finishedBefore) this.#tally.episodeResumed(row);
     await this.#takeUp();
-    if (!this.#book.isAllFinished) await folder?.takeBackEnd();
+    if (!this.#book.isAllFinished) await folder?.results.remove();
     if (folder !== undefined) await this.#completeFound(folder);
     await this.#holdPlan();
     await folder?.writeEvent(this.#startEvent(folder));
-    await using recording = await folder?.openRecording({
+    await using recording = await folder?.recordings.open({
       clock: this.#clock,
       ...(setup.clock === undefined && { diskClock: systemClock }),
       ...(redactor && { redactor }),
@@ -306,7 +306,7 @@ class GroupRun implements LiveRun {
       await folder.completeFound(known);
       return;
     }
-    const own = ownSamplingFacts(folder.askedFound);
+    const own = ownSamplingFacts(folder.requestedFound);
     const told = { ...folder.manifest.found, ...own };
     // What others play is drawn as they see fit.
     const isSeen = this.#options.player === undefined;
@@ -416,7 +416,7 @@ class GroupRun implements LiveRun {
     const { source } = this.#options;
     const { repeatable = false } = source;
     if (repeatable && source.onGroupEnd === undefined) return undefined;
-    const { begin } = (await folder.recordingOf(episode.rolloutId)) ?? {};
+    const { begin } = (await folder.recordings.read(episode.rolloutId)) ?? {};
     const lost = begin && describeLostTask(begin);
     if (repeatable && (begin === undefined || lost !== undefined)) return undefined;
     const { environment } = this.#setup;
@@ -442,7 +442,7 @@ class GroupRun implements LiveRun {
 
   /** Holds what earlier starts left against the source; see `JobDesk.holdEarlier()`. */
   async #holdEarlier(folder: RunFolder, wanted: ReadonlySet<number>): Promise<void> {
-    const begun = this.#book.isAllFinished ? [] : await folder.readBegun();
+    const begun = this.#book.isAllFinished ? [] : await folder.recordings.readStarted();
     await this.#desk.holdEarlier(begun, wanted);
   }
 
@@ -479,7 +479,7 @@ class GroupRun implements LiveRun {
   /** Says in `run.json` that nobody knows which episodes there will be. */
   async #leavePlan(): Promise<void> {
     this.#plan = undefined;
-    this.#leaving = this.#options.folder?.noteFound({ plan: openPlan });
+    this.#leaving = this.#options.folder?.updateFound({ plan: openPlan });
     await this.#leaving;
   }
 
@@ -496,7 +496,7 @@ class GroupRun implements LiveRun {
     const ids = this.#book.rolloutIds;
     if (end === "finished") await folder.sortSamples(Array.from(ids, (id = "") => id));
     const slime = await this.#writeSlime(folder);
-    await folder.pruneRecording((rolloutId) => this.#book.howEnded(rolloutId));
+    await folder.recordings.prune((rolloutId) => this.#book.howEnded(rolloutId));
     const { end: toldEnd, ...planned } = this.#plan
       ? endByPlan(this.#plan, { end, grouping, book: this.#book })
       : { end };

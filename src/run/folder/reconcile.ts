@@ -22,7 +22,7 @@ export const episodesFile = "episodes.jsonl";
 export const samplesFile = "samples.jsonl";
 
 /** What a folder's files agree on. */
-interface Reconciliation {
+export interface Reconciliation {
   /** Episodes that are finished: their own line and all their training rows are there. */
   readonly finished: readonly FinishedEpisode[];
   /** Rollouts of which `events.jsonl` tells that they ended, and that are to be played again from now on. */

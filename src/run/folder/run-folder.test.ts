@@ -190,7 +190,7 @@ describe("RunFolder after a crash", () => {
     };
     await using folder = await open({ files });
     readAt.splice(0);
-    expect(await folder.readBegun()).toEqual([
+    expect(await folder.recordings.readStarted()).toEqual([
       { rolloutId: "u#0", groupId: "u", groupIndex: 1, sampleIndex: 0 },
       { rolloutId: "u#1", groupId: "u", groupIndex: 1, sampleIndex: 1 },
     ]);

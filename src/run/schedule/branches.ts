@@ -47,7 +47,7 @@ export class Branches {
 
   /** Whether an earlier start began the attempt without the first one, and was stopped in the middle of it. */
   async #hasBegunAnew({ assignment }: AttemptJob): Promise<boolean> {
-    const recorded = await this.#folder?.recordingOf(assignment.rolloutId);
+    const recorded = await this.#folder?.recordings.read(assignment.rolloutId);
     if (recorded === undefined || recorded.hasEnded) return false;
     if (isOfOtherRun(recorded.begin, this.#folder?.manifest.runId)) return false;
     return recorded.begin.forkedFrom === undefined;
@@ -58,7 +58,7 @@ export class Branches {
     const row = group.earlier.find(({ sampleIndex }) => sampleIndex === 0);
     if (row === undefined || this.#folder === undefined) return undefined;
     const [episode] = await this.#folder.readEpisodes(new Set([row.rolloutId]));
-    const recorded = await this.#folder.recordingOf(row.rolloutId);
+    const recorded = await this.#folder.recordings.read(row.rolloutId);
     if (episode === undefined || recorded === undefined) return undefined;
     if (isOfOtherRun(recorded.begin, this.#folder.manifest.runId)) return undefined;
     if (isOfOtherAttempt(recorded.begin, episode)) return undefined;

@@ -69,7 +69,7 @@ export async function playAttempts(
   requireWholeFork(job, setup);
   warnOfNames(job.group, redactor);
   const recorded =
-    setup.play === undefined ? await folder?.recordingOf(job.assignment.rolloutId) : undefined;
+    setup.play === undefined ? await folder?.recordings.read(job.assignment.rolloutId) : undefined;
   let first = recorded === undefined ? 1 : recorded.begin.attempt + (recorded.hasEnded ? 1 : 0);
   let past = recorded?.hasEnded === false ? recorded : undefined;
   const drop = async (message: string): Promise<void> => {
