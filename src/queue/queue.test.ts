@@ -397,7 +397,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
       }),
     });
     const handOut = await bench.handOut();
-    const run = bench.start(1, { player: handOut.player(), grouping: { size: 2, begun: 3 } });
+    const run = bench.start(1, { player: handOut.player(), grouping: { size: 2, started: 3 } });
     const [group] = await all(run);
     expect(group!.episodes.map(({ sampleIndex }) => sampleIndex)).toEqual([0, 2]);
     expect(await run.result).toMatchObject({ end: "finished", progress: { running: 0 } });

@@ -155,7 +155,7 @@ describe("a start with other tasks is refused before it changes anything", () =>
       right: { source: listOf(0, 1, 2, 3) },
       wrong: { source: listOf(4, 5, 6, 7) },
       ended: [],
-      why: "0: lamp/test/0#0 was begun in its place, and the source of tasks gives lamp/test/4",
+      why: "0: lamp/test/0#0 was started in its place, and the source of tasks gives lamp/test/4",
       rest: ["lamp/test/0#0", "lamp/test/1#0", "lamp/test/2#0", "lamp/test/3#0"],
     },
     {
@@ -163,7 +163,7 @@ describe("a start with other tasks is refused before it changes anything", () =>
       right: { source: listOf(0, 1, 2, 3) },
       wrong: { source: listOf(0, 5, 6, 7) },
       ended: [0, 2],
-      why: "1: lamp/test/1#0 was begun in its place, and the source of tasks gives lamp/test/5",
+      why: "1: lamp/test/1#0 was started in its place, and the source of tasks gives lamp/test/5",
       rest: ["lamp/test/1#0", "lamp/test/3#0"],
     },
     {
@@ -171,7 +171,7 @@ describe("a start with other tasks is refused before it changes anything", () =>
       right: { source: passes(1) },
       wrong: { source: passes(2) },
       ended: [2],
-      why: "0: lamp/test/0#0 was begun in its place, and the source of tasks gives lamp/test/1",
+      why: "0: lamp/test/0#0 was started in its place, and the source of tasks gives lamp/test/1",
       rest: ["lamp/test/0#0", "lamp/test/3#0", "lamp/test/1#0"],
     },
     {
@@ -179,7 +179,7 @@ describe("a start with other tasks is refused before it changes anything", () =>
       right: abcd,
       wrong: inFront,
       ended: [2, 3],
-      why: "0: lamp/a#0 was begun in its place, and the source of tasks gives lamp/new",
+      why: "0: lamp/a#0 was started in its place, and the source of tasks gives lamp/new",
       rest: ["lamp/a#0", "lamp/b#0"],
     },
     {
@@ -375,9 +375,9 @@ describe("a start whose source waits for groups to end before it gives others", 
     expect([await handedBy(false), asked]).toEqual([both, [0, 1, 0, 1]]);
     // Another one might give nothing before it is told of a group.
     expect(warned).toHaveBeenCalledExactlyOnceWith(
-      "The source of tasks is asked once more for groups that have ended (2), before any is played: nothing " +
-        "recorded says which tasks these are of. One that gives no others until onGroupEnd() reports groups that end " +
-        "waits for ever; record all that is played (--record all), or start without redeliver",
+      "The source of tasks is asked once more for groups that have ended (2), before any group is played: " +
+        "their recordings do not hold their tasks. A source that gives no other groups until onGroupEnd() reports " +
+        "groups that end waits for ever; record everything (--record all), or start without redeliver",
     );
     warned.mockRestore();
   });
@@ -386,11 +386,11 @@ describe("a start whose source waits for groups to end before it gives others", 
     await stopWith(limited(4, 0, 1, 2, 3), []);
     const before = await contents();
     await expect(play(limited(1, 4, 5, 6, 7))).rejects.toThrow(
-      "Cannot go on with group 0: lamp/test/0#0 was begun in its place, and the source of tasks gives lamp/test/4",
+      "Cannot go on with group 0: lamp/test/0#0 was started in its place, and the source of tasks gives lamp/test/4",
     );
     expect(await contents()).toEqual(before);
     await expect(play(limited(1, 0, 5, 6, 7))).rejects.toThrow(
-      "Cannot go on with group 1: lamp/test/1#0 was begun in its place, and the source of tasks gives lamp/test/5",
+      "Cannot go on with group 1: lamp/test/1#0 was started in its place, and the source of tasks gives lamp/test/5",
     );
     expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["lamp/test/0#0"]);
     expect(await play(limited(1, 0, 1, 2, 3))).toEqual(
@@ -520,11 +520,7 @@ describe("a start whose events are lost", () => {
   };
 
   test.each([
-    [
-      "gone",
-      "",
-      "says nothing of the starts that played what is there, as where it was deleted or emptied",
-    ],
+    ["gone", "", "records no start of this run, for example because it was deleted or emptied"],
     ["damaged", '~"type":"group-taken"', "has lines that cannot be read (3)"],
   ])("warns where events.jsonl is %s", async (_, instead, what) => {
     const file = path.join(dir, "events.jsonl");
@@ -542,8 +538,8 @@ describe("a start whose events are lost", () => {
       );
       expect(await takeRedelivered()).toBe(3);
       expect(warned.mock.calls.map(([text]) => text)).toEqual([
-        `The run's events.jsonl ${what}: groups that were taken may be handed out again, and groups whose tasks the ` +
-          "source does not give again are not gone on with",
+        `The run's events.jsonl ${what}: groups that were taken may be delivered again, and groups whose tasks the ` +
+          "source does not give again are not resumed",
       ]);
     } finally {
       warned.mockRestore();

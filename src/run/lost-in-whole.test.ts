@@ -61,7 +61,7 @@ async function play({
     folder,
     engine,
     admission: { concurrency: 1 },
-    grouping: { size: 1, begun: 2, attempts: 1 },
+    grouping: { size: 1, started: 2, attempts: 1 },
     ...options,
   });
   const groups = await takeAll(run);
@@ -118,7 +118,7 @@ test.each([
   "scored attempts of a whole group are brought back that %s lost (%d), and make it no larger",
   async (file, count) => {
     const source = lampList(1);
-    const grouping = { size: 2, begun: 4, attempts: 1 };
+    const grouping = { size: 2, started: 4, attempts: 1 };
     const about = { source, grouping, admission: { concurrency: 4 } };
     await play({ ...about, together: 4 });
     const ids = await rolloutIdsIn(dir, "episodes.jsonl");
@@ -145,7 +145,7 @@ test("a group that was taken is not handed out again by what is brought back of 
       ...about,
       source: lampList(2),
       folder,
-      grouping: { size: 1, begun: 2, attempts: 1 },
+      grouping: { size: 1, started: 2, attempts: 1 },
     });
     await run.result;
     const groups = run[Symbol.asyncIterator]();

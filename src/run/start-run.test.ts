@@ -223,18 +223,18 @@ describe("startRun()", () => {
     [
       "a promise",
       async () => await Promise.resolve(true),
-      "it gave a promise (a forgotten await?)",
+      "the filter returned a promise (a forgotten await?)",
     ],
-    ["nothing", () => undefined, "it gave nothing (a forgotten return?)"],
-    ["a number", () => 3, "it gave 3"],
-  ])("goes by no filter that gives %s", async (_, keep, told) => {
+    ["nothing", () => undefined, "the filter returned nothing (a forgotten return?)"],
+    ["a number", () => 3, "the filter returned 3"],
+  ])("rejects a filter that returns %s", async (_, keep, returned) => {
     const run = start({
       source: taskList(environment, { split: "test", taskIndexes: [0] }),
       grouping: { size: 2, keep: keep as unknown as () => boolean },
     });
     await expect(all(run)).rejects.toThrow(
       new UsageError(
-        `Cannot filter group lamp/test/0: ${told}, expected true, false or why it is left out`,
+        `Cannot filter group lamp/test/0: ${returned}, expected true, false or the reason to leave it out`,
       ),
     );
   });
@@ -253,7 +253,7 @@ describe("startRun()", () => {
     const keep = (() => Promise.reject(new Error("no such table"))) as unknown as () => boolean;
     const source = taskList(environment, { split: "test", taskIndexes: [0] });
     await expect(all(start({ source, grouping: { size: 2, keep } }))).rejects.toThrow(
-      "Cannot filter group lamp/test/0: it gave a promise (a forgotten await?), expected true",
+      "Cannot filter group lamp/test/0: the filter returned a promise (a forgotten await?), expected true",
     );
   });
 
@@ -315,7 +315,7 @@ describe("startRun()", () => {
     const stop = new AbortController();
     const options = {
       setup: { ...setupWith(lampEngine()), clock },
-      source: { ...oneTask, told: async () => await new Promise<void>(() => {}) },
+      source: { ...oneTask, onGroupEnd: async () => await new Promise<void>(() => {}) },
       grouping: { size: 1 },
     };
     const patient = start(options);
@@ -347,7 +347,7 @@ describe("startRun()", () => {
       if (sessionId.endsWith("#1")) await held.promise;
     });
     const source = taskList(environment, { split: "test", taskIndexes: [7] });
-    const run = start({ engine, source, grouping: { size: 2, begun: 3 } });
+    const run = start({ engine, source, grouping: { size: 2, started: 3 } });
     const groups = await all(run);
     expect(groups[0]!.episodes.map(({ sampleIndex }) => sampleIndex)).toEqual([0, 2]);
     const { end, progress } = await run.result;
@@ -367,7 +367,7 @@ describe("startRun()", () => {
     });
     await using folder = await open({ format: "slime" });
     const admission = { concurrency: 3 };
-    const grouping = { size: 2, begun: 4, attempts: 1 };
+    const grouping = { size: 2, started: 4, attempts: 1 };
     const run = start({ engine, folder, grouping, admission });
     const groups = await all(run);
     expect(groups.map(({ episodes }) => episodes.length >= 2)).toEqual([true, true, true]);
@@ -393,7 +393,7 @@ describe("startRun()", () => {
       await writeEvent(event);
     });
     const source = taskList(environment, { split: "test", taskIndexes: [0] });
-    const run = start({ folder, source, grouping: { size: 1, begun: 2 } });
+    const run = start({ folder, source, grouping: { size: 1, started: 2 } });
     const [group] = await all(run);
     const [first] = await rolloutIdsIn(dir, "episodes.jsonl");
     expect(group!.episodes.map(({ rolloutId }) => rolloutId)).toEqual([first]);
@@ -403,7 +403,7 @@ describe("startRun()", () => {
     const failing = lampEngine(({ sessionId }) =>
       sessionId === "lamp/test/0#0" || sessionId.startsWith("lamp/test/1") ? outage : undefined,
     );
-    const grouping = { size: 2, begun: 3, attempts: 1 };
+    const grouping = { size: 2, started: 3, attempts: 1 };
     const source = taskList(environment, { split: "test", taskIndexes: [0, 1] });
     const admission = { concurrency: 1 };
     {
@@ -434,7 +434,7 @@ describe("startRun()", () => {
       },
     };
     const admission = { concurrency: 2 };
-    const run = start({ player, admission, grouping: { size: 1, begun: 2 } });
+    const run = start({ player, admission, grouping: { size: 1, started: 2 } });
     const groups = run[Symbol.asyncIterator]();
     expect((await groups.next()).value.groupId).toBe("lamp/test/0");
     const leaving = groups.return!(undefined);
@@ -444,7 +444,7 @@ describe("startRun()", () => {
   });
 
   test("ends a folder in which an earlier start had no need of all attempts", async () => {
-    const options = { admission: { concurrency: 1 }, grouping: { size: 1, begun: 2 } };
+    const options = { admission: { concurrency: 1 }, grouping: { size: 1, started: 2 } };
     {
       await using folder = await open();
       const stop = new AbortController();
@@ -571,7 +571,7 @@ describe("startRun()", () => {
     const told: string[] = [];
     const source = () => ({
       ...taskList(environment, { split: "test", taskIndexes: [0, 1] }),
-      told: ({ groupId }: EpisodeGroup) => void told.push(groupId),
+      onGroupEnd: ({ groupId }: EpisodeGroup) => void told.push(groupId),
     });
     {
       await using folder = await open();
@@ -608,7 +608,7 @@ describe("startRun()", () => {
         await late.promise;
         return hash;
       });
-      const run = start({ source: source(), folder, grouping: { size: 1, begun: 2 } });
+      const run = start({ source: source(), folder, grouping: { size: 1, started: 2 } });
       expect((await all(run)).map(({ episodes }) => episodes.length)).toEqual([1]);
     }
     await using folder = await open();
@@ -617,7 +617,7 @@ describe("startRun()", () => {
       source: source(),
       folder,
       redeliver: true,
-      grouping: { size: 1, begun: 2 },
+      grouping: { size: 1, started: 2 },
     });
     expect((await all(again)).map(({ episodes }) => episodes.length)).toEqual([1]);
   });
@@ -627,7 +627,7 @@ describe("startRun()", () => {
     const told: string[] = [];
     const source = () => ({
       ...taskList(environment, { split: "test", taskIndexes: [0, 1, 2] }),
-      told: ({ groupId }: EpisodeGroup) => void told.push(groupId),
+      onGroupEnd: ({ groupId }: EpisodeGroup) => void told.push(groupId),
     });
     beforeEach(() => {
       told.length = 0;
@@ -1909,7 +1909,7 @@ describe("startRun()", () => {
     const run = start({
       setup: { ...setupWith(lampEngine()), play },
       source: taskList(environment, { split: "test", taskIndexes: [0] }),
-      grouping: { size: 1, begun: 2 },
+      grouping: { size: 1, started: 2 },
     });
     const [group] = await all(run);
     expect(group!.episodes.map(({ sampleIndex }) => sampleIndex)).toEqual([1]);
@@ -2000,7 +2000,7 @@ describe("startRun()", () => {
       {
         await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
         const setup = { ...setupWith(lampEngine()), play };
-        await all(start({ setup, folder, grouping: { size: 2, begun: 3 } }));
+        await all(start({ setup, folder, grouping: { size: 2, started: 3 } }));
       }
       const { isFinished, missing, planned, violations } = await verifyRun(dir);
       const rules = ["plan", "missing", "summary", "events"];
@@ -2038,7 +2038,7 @@ describe("startRun()", () => {
       {
         const options = { retryFailed: false, format: "slime" } as const;
         await using folder = await RunFolder.open(dir, manifest, options);
-        const grouping = { size: 2, begun: 3 };
+        const grouping = { size: 2, started: 3 };
         await all(start({ source: { ...source, length: 3 }, folder, grouping }));
       }
       const detailsOf = async (): Promise<readonly string[]> => {
@@ -2098,7 +2098,7 @@ describe("startRun()", () => {
         const onEpisode = ({ sampleIndex }: Episode): void => {
           if (sampleIndex === 1) whole.resolve();
         };
-        await all(start({ engine, source, folder, onEpisode, grouping: { size: 1, begun: 2 } }));
+        await all(start({ engine, source, folder, onEpisode, grouping: { size: 1, started: 2 } }));
       }
       expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["lamp/test/0#1", "lamp/test/0#0"]);
       expect(await exportedIds("slime")).toEqual([["lamp/test/0#1", 1]]);
@@ -2109,9 +2109,9 @@ describe("startRun()", () => {
       await playAndVerify(planned);
       const manifest = { ...testManifest, found: { plan: planned } };
       await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
-      expect(() => start({ folder, grouping: { size: 2, begun: 4 } })).toThrow(
+      expect(() => start({ folder, grouping: { size: 2, started: 4 } })).toThrow(
         new UsageError(
-          `Cannot go on in ${dir}: its episodes were played with begun 3, and this start has 4; start with ` +
+          `Cannot go on in ${dir}: its episodes were played with started 3, and this start has 4; start with ` +
             "the same or choose another folder",
         ),
       );
@@ -2122,14 +2122,14 @@ describe("startRun()", () => {
       const engine = lampEngine(({ sessionId }) => (sessionId.endsWith("#2") ? undefined : outage));
       {
         await using folder = await open();
-        const grouping = { size: 1, begun: 3, attempts: 1 };
+        const grouping = { size: 1, started: 3, attempts: 1 };
         await start({ source: source(), folder, engine, grouping, admission: { concurrency: 1 } })
           .result;
       }
       const before = await readFile(path.join(dir, "episodes.jsonl"), "utf8");
       for (const size of [2, 3]) {
         await using folder = await open({ retryFailed: true });
-        expect(() => start({ folder, source: source(), grouping: { size, begun: 3 } })).toThrow(
+        expect(() => start({ folder, source: source(), grouping: { size, started: 3 } })).toThrow(
           new UsageError(
             `Cannot go on in ${dir}: its episodes were played with size 1, and this start has ${size}; start ` +
               "with the same or choose another folder",
@@ -3467,8 +3467,8 @@ describe("startRun()", () => {
     );
     expect(() => start({ maxFailuresInRow: 0 })).toThrow("maxFailuresInRow is 0");
     expect(() => start({ seed: 0.5 })).toThrow("seed is 0.5, expected a whole number");
-    expect(() => start({ grouping: { size: 4, begun: 2 } })).toThrow(
-      "Cannot begin 2 attempts for groups of 4: expected as many",
+    expect(() => start({ grouping: { size: 4, started: 2 } })).toThrow(
+      "Cannot start 2 attempts in groups of 4: expected at least 4",
     );
     expect(() => start({ staleness: { max: 1, beyond: "wait" } })).toThrow("groupsPerVersion");
   });

@@ -10,14 +10,14 @@ import type { EpisodeFacts } from "./episode-file.ts";
  * @returns nothing where an episode names no place, or one that another has.
  */
 export function attemptsByPlace(
-  { begun }: AttemptCounts,
+  { started }: AttemptCounts,
   episodes: ReadonlyMap<string, EpisodeFacts>,
 ): readonly PlannedAttempt[] | undefined {
   const groups = new Map<number, string[]>();
   for (const [rolloutId, { fields }] of episodes) {
     const { groupIndex, sampleIndex } = fields;
-    if (!isCount(groupIndex) || !isCount(sampleIndex) || sampleIndex >= begun) return undefined;
-    const ids = groups.get(groupIndex) ?? Array.from({ length: begun }, () => "");
+    if (!isCount(groupIndex) || !isCount(sampleIndex) || sampleIndex >= started) return undefined;
+    const ids = groups.get(groupIndex) ?? Array.from({ length: started }, () => "");
     if (ids[sampleIndex] !== "") return undefined;
     ids[sampleIndex] = rolloutId;
     groups.set(groupIndex, ids);
@@ -30,7 +30,7 @@ export function attemptsByPlace(
         groupIndex,
         label: rolloutId,
         isMissing: false,
-        index: groupIndex * begun + sampleIndex,
+        index: groupIndex * started + sampleIndex,
       })),
     );
 }

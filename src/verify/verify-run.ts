@@ -27,7 +27,7 @@ export interface RunVerification {
   readonly samples: number;
   readonly episodes: number;
   /**
-   * Episodes that the run will have; absent where `run.json` does not say, and where more attempts are begun
+   * Episodes that the run will have; absent where `run.json` does not say, and where more attempts are started
    * than are needed.
    */
   readonly planned?: number;
@@ -151,14 +151,14 @@ function checkPlaces(
   if (plan !== undefined) {
     const counts = attemptCountsOf(grouping, plan);
     const there = checkPlan(plan, counts, episodes);
-    // Of those that are begun beyond what is needed, nobody knows how many come to their end.
-    const isKnown = counts.begun === counts.size;
+    // Of those that are started beyond what is needed, nobody knows how many come to their end.
+    const isKnown = counts.started === counts.size;
     const { size } = counts;
     return { there: { ...there, size }, planned: isKnown ? there.attempts.length : undefined };
   }
   if (epochs !== undefined) {
-    const { size, begun } = attemptCountsOf(grouping, epochs);
-    return { there: { ...checkEpochs(epochs, begun, episodes), size } };
+    const { size, started } = attemptCountsOf(grouping, epochs);
+    return { there: { ...checkEpochs(epochs, started, episodes), size } };
   }
   const { size } = grouping;
   // Nothing else is held against them.

@@ -258,7 +258,7 @@ export class SimulatedRun {
         noted: this.#notedGroups(),
       }),
       setup,
-      grouping: { size, begun, attempts, branchAt, ...(keep && { keep }) },
+      grouping: { size, started: begun, attempts, branchAt, ...(keep && { keep }) },
       admission: {
         concurrency: random.between(1, 6),
         ...(ahead < Infinity && { ahead }),

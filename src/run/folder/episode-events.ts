@@ -4,10 +4,10 @@ import type { Files } from "../disk/files.ts";
 import { scanLines } from "../disk/line-ranges.ts";
 import { storageError } from "../disk/storage-error.ts";
 
-/** The file that says what happened when. */
+/** The journal of a run's events. */
 export const eventsFile = "events.jsonl";
 
-/** What was told of an episode when it ended. */
+/** The end of an episode, as its event names it. */
 interface EpisodeEndEvent {
   readonly rolloutId: string;
   /** The hash of its line (see `hashRow()`). */
@@ -15,23 +15,25 @@ interface EpisodeEndEvent {
   readonly isFailed: boolean;
 }
 
-/** The grouping of a start's attempts, as far as the start noted it. */
+/** The number of attempts and branches that a start recorded. The field names are those of the event. */
 export interface RecordedGrouping {
-  /** Scored attempts that make a group whole. At least 1. */
+  /** The number of scored attempts that complete a group. At least 1. */
   readonly size?: number;
-  /** Attempts that are begun at each task, which seeds and places count by. `size` or more. */
+  /**
+   * The number of attempts that are started at each task, `size` or more. Seeds and rollout indexes are counted by it.
+   */
   readonly begun?: number;
-  /** Where attempts branch. */
+  /** The turns at which attempts branch. */
   readonly branchAt?: readonly number[];
 }
 
-/** The episodes that events tell of, by their rollout's id. Takes note of one event after the other. */
+/** The ends of episodes in `events.jsonl`, by rollout id. */
 export class EpisodeEvents {
-  /** Those that were not dropped since then. */
+  /** Finished episodes that were not dropped later. */
   readonly episodes = new Map<string, EpisodeEndEvent>();
-  /** Those that were dropped because their lines were lost, and have not ended since then. */
+  /** Episodes that were dropped because their lines were lost, and that have not ended again. */
   readonly lost = new Map<string, EpisodeEndEvent>();
-  /** How the last start grouped attempts. */
+  /** The grouping that the last start recorded. */
   grouping: RecordedGrouping = {};
 
   note(event: Readonly<Record<string, unknown>>): void {
@@ -73,19 +75,19 @@ function isAttemptCount(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 1;
 }
 
-/** The event that tells that a start began to play. */
+/** The type of the event at the start of a process. */
 export const startedType = "run-started";
 const finishedType = "episode-finished";
-/** The event that tells of episodes which are played again. */
+/** The type of the event that names episodes which are played again. */
 export const droppedType = "episodes-dropped";
 
-/** A finished episode that no event tells of. */
+/** A finished episode without an event. */
 export interface EpisodeWithoutEvent extends FinishedEpisode {
   /** The hash of its line (see `hashRow()`). */
   readonly hash: string;
 }
 
-/** Tells afterwards of an episode that a crash kept from being told of as it ended. */
+/** Makes the event of an episode that has none, because of a crash. */
 export function foundEvent(
   { rolloutId, outcome, stopReason, reward, failure, hash }: EpisodeWithoutEvent,
   atMs: number,
@@ -104,10 +106,10 @@ export function foundEvent(
 }
 
 /**
- * Says that episodes which were told of are to be played again.
+ * Makes the event for episodes that are played again.
  *
- * @param about - `toBringBack` has those of them whose lines were lost, and may have others: what is recorded of them
- *   brings them back as they were, whichever start comes to play them.
+ * @param about - `toBringBack` has the ids of episodes whose lines were lost, possibly of others too: their recordings
+ *   restore them.
  */
 export function droppedEvent(
   rolloutIds: readonly string[],
@@ -118,9 +120,9 @@ export function droppedEvent(
 }
 
 /**
- * Reads which episodes were told of.
+ * Reads the ends of episodes in `events.jsonl`.
  *
- * @throws UsageError where the disk refuses.
+ * @throws UsageError if the disk fails.
  */
 export async function readEpisodeEvents(files: Files, dir: string): Promise<EpisodeEvents> {
   const file = path.join(dir, eventsFile);

@@ -24,10 +24,10 @@ export interface FoundRecordings {
   readonly finishedIds: ReadonlySet<string>;
   /** Failed rollouts that are played again. Their earlier recordings are not resumed. */
   readonly retried: ReadonlySet<string>;
-  /** Rollouts that ended, but whose lines or rows are missing. Their recordings restore them. */
+  /** Rollouts that ended, but lack their line or rows. Their recordings restore them. */
   readonly lost: ReadonlySet<string>;
   /**
-   * Finished rollouts whose recordings cannot be replayed: a start that records nothing finished the attempt, or the
+   * Finished rollouts with a recording that cannot be replayed: a start that records nothing finished the attempt, or the
    * recording belongs to an earlier attempt than the finished one.
    */
   readonly unplayable: ReadonlySet<string>;

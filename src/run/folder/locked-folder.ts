@@ -44,7 +44,7 @@ export class LockedFolder implements AsyncDisposable {
   }
 
   /**
-   * Opens a journal and passes it to `toClosable`, whose result is closed together with the folder.
+   * Opens a journal and passes it to `toClosable`. The result is closed together with the folder.
    *
    * @throws UsageError if the file cannot be opened, or the folder was closed.
    */

@@ -25,8 +25,7 @@ export interface RunFolderOptions {
   /** A trainer's format to write beside the samples. */
   readonly format?: SinkFormat;
   /**
-   * Plays the failed episodes of earlier starts again. Opening the folder removes them from its files: a failure whose
-   * task is not played again is counted nowhere.
+   * Plays the failed episodes of earlier starts again. Opening the folder removes them from its files: a failure that is not played again is counted nowhere.
    */
   readonly retryFailed: boolean;
   /**
@@ -39,7 +38,7 @@ export interface RunFolderOptions {
   /** Draws the `runId` of a new folder. Default: a random UUID. */
   readonly drawId?: () => string;
   readonly files?: Files;
-  /** How the folder is locked, and the signal that ends the wait for another machine's lock. */
+  /** Options of the lock, with a signal that ends the wait for another machine. */
   readonly lock?: Omit<LockOptions, "files">;
 }
 

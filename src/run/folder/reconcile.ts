@@ -15,50 +15,50 @@ import {
   type EpisodeWithoutEvent,
 } from "./episode-events.ts";
 
-/** The file with one line an episode, the last that is written of it. */
+/** The file of finished episodes. An episode's line is written after its rows. */
 export const episodesFile = "episodes.jsonl";
 
 /** The file of training rows. */
 export const samplesFile = "samples.jsonl";
 
-/** What a folder's files agree on. */
+/** The finished episodes of a folder, and the differences between its files. */
 export interface Reconciliation {
-  /** Episodes that are finished: their own line and all their training rows are there. */
+  /** Finished episodes: their line and all their training rows exist. */
   readonly finished: readonly FinishedEpisode[];
-  /** Rollouts of which `events.jsonl` tells that they ended, and that are to be played again from now on. */
+  /** Rollouts that ended according to `events.jsonl`, and are played again from now on. */
   readonly dropped: readonly string[];
-  /** Those that an earlier start or this one found to lack something: what is recorded of them brings them back. */
+  /** Rollouts that lack their line or rows, in this start or an earlier one. Their recordings restore them. */
   readonly toBringBack: ReadonlySet<string>;
-  /** Of the finished ones those that were played again after a failure, and how often they were played. */
+  /** The attempt number of finished episodes that were played again after a failure. */
   readonly laterAttempts: ReadonlyMap<string, number>;
-  /** Rollouts that failed, and are to be played again because that is asked for. */
+  /** Failed rollouts that are played again because the start requests it. */
   readonly retried: ReadonlySet<string>;
-  /** Those of the finished ones of which `events.jsonl` does not tell by the hash of their line. */
+  /** Finished episodes without an event that has the hash of their line. */
   readonly untold: readonly EpisodeWithoutEvent[];
-  /** How the last start grouped attempts. */
+  /** The grouping that the last start recorded. */
   readonly grouping: RecordedGrouping;
-  /** What was found wrong, for people. */
+  /** Problems that were found, in words for the user. */
   readonly notes: readonly string[];
 }
 
-/** What is to be reconciled. */
+/** Options of `reconcile()`. */
 interface ReconcileOptions {
   readonly files: Files;
   /** Drops failed episodes, so that they are played again. */
   readonly retryFailed: boolean;
   /**
-   * Whether nobody plays again what is found damaged: then all lines that are taken out of the files are kept
-   * in others beside them, such as `episodes.set-aside.jsonl`, and the notes say so.
+   * True if this start does not play damaged episodes again. All removed lines are then kept in files such as
+   * `episodes.set-aside.jsonl`, and the notes say so.
    */
   readonly setsAside: boolean;
 }
 
-/** A line of `episodes.jsonl` that claims its episode to be finished. */
+/** A line of `episodes.jsonl`, which claims that its episode is finished. */
 interface Claim extends LineRange {
   readonly finished: FinishedEpisode;
   readonly sampleHashes: readonly string[];
   readonly attempt: number;
-  /** The hash of the line where no event tells it; `undefined` where one does. */
+  /** The hash of the line if no event names it; `undefined` otherwise. */
   readonly untoldHash: string | undefined;
 }
 
@@ -67,32 +67,31 @@ interface RowPlace extends LineRange {
   readonly hash: string;
 }
 
-/** A claim, and the rows that it names. */
+/** A claim with the rows that it names. */
 interface Choice {
   readonly claim: Claim;
   readonly rows: readonly RowPlace[];
 }
 
-/** A file as it was found. */
+/** The lines of a file. */
 interface Scanned<Line> {
   readonly path: string;
   readonly size: number;
   readonly lines: ReadonlyMap<string, readonly Line[]>;
-  /** Lines that nobody can read, a torn last one not counted. */
+  /** The number of unreadable lines, without a torn last line. */
   readonly damagedCount: number;
 }
 
 /**
- * Compares the files of a run with each other and leaves in each what belongs to finished episodes.
- * An episode counts as finished where one whole line claims it and each of its training rows is
- * there: by the hash that the claim names, of the line or, in rows that were written otherwise, of what
- * they say. A line that is not the one that `events.jsonl` tells of claims nothing.
- * Everything else goes: it is played again, or set aside.
+ * Compares the files of a run with each other, and keeps the lines of finished episodes. An episode is finished if a
+ * complete line claims it and each of its training rows exists. Rows are found by the hash of their line, or by the
+ * hash of their values if another program has rewritten them. A line whose hash differs from the one in `events.jsonl`
+ * does not count. All other lines are removed: their episodes are played again, or the lines are set aside.
  *
- * The files need not be replaced together: whatever a crash leaves in between is reconciled alike, and whoever reads
- * them in between finds rows that no episode names, which count for nothing.
+ * The files are not replaced together. After a crash in between, the next call reaches the same result. Readers see
+ * rows without an episode in the meantime, which do not count.
  *
- * @throws UsageError where the disk refuses.
+ * @throws UsageError if the disk fails.
  */
 export async function reconcile(
   dir: string,
@@ -103,7 +102,7 @@ export async function reconcile(
     const row = parseEpisodeRow(bytes);
     if (row === undefined) return undefined;
     const { sampleHashes, attempt } = row;
-    // Texts that are held already are not held once more: there may be a hundred thousand of each.
+    // Ids are shared with strings that are in memory already: there may be 100,000 of them.
     const { rolloutId: id, hash } = told.get(row.rolloutId) ?? { rolloutId: row.rolloutId };
     if (hash !== undefined && hash !== hashLine(bytes) && hash !== hashRow(row)) return undefined;
     const untoldHash = hash === undefined ? hashRow(row) : undefined;
@@ -162,7 +161,7 @@ export async function reconcile(
       ? []
       : finished.map((one) => [groupIdOf(one.rolloutId), one.groupIndex]),
   );
-  // A start that a crash ended may have taken their lines out already; of whole groups none does.
+  // An earlier start may have removed their lines before it crashed. It removes none of complete groups.
   const isRetried = (id: string): boolean =>
     retryFailed &&
     (told.get(id) ?? lostBefore.get(id))?.isFailed === true &&
@@ -170,7 +169,7 @@ export async function reconcile(
   for (const id of unfinished) if (isRetried(id)) retried.add(id);
   const toBringBack = new Set(unfinished.filter((id) => !retried.has(id)));
   const dropped = [...missing, ...stillLost.filter((id) => retried.has(id))];
-  // Where a line is damaged, its episode's is missing; a failed one is taken out to be played again, if any is.
+  // An unreadable line counts as damaged, not as lost. The lines of failed episodes may have been removed on purpose.
   const isLost = (id: string): boolean => setsAside || told.get(id)?.isFailed === false;
   const lost = missing.filter((id) => !claims.lines.has(id) && isLost(id));
   const lostCount = Math.max(lost.length - claims.damagedCount, 0);
@@ -185,15 +184,15 @@ export async function reconcile(
     ].filter((place) => place !== undefined);
     if (places.length > 0) notes.push(`what is left of these is set aside in ${places.join(", ")}`);
   }
-  // As rows are written before their episode, so they go behind it: no line names rows that are not there.
+  // Rows are removed after their episodes, so that no line names missing rows.
   await keepLines(claims.path, { files, ranges: inOrder(kept), size: claims.size });
   await keepLines(rows.path, { files, ranges: inOrder(keptRows), size: rows.size });
   return { finished, dropped, laterAttempts, retried, toBringBack, untold, grouping, notes };
 }
 
 /**
- * Which groups have what they need although others of their attempts failed, more having been begun than are
- * needed: nobody plays one of those again, and a failure that is taken out would be counted nowhere.
+ * Returns a function that finds groups which are complete without their failed attempts, because more attempts were
+ * started than needed. Their failures are not played again, and have to stay in the counts.
  */
 function wholeGroups(
   kept: readonly Claim[],
@@ -234,7 +233,7 @@ async function scan<Line>(
   }
 }
 
-/** The lines of `samples.jsonl` that are one rollout's. */
+/** The lines of `samples.jsonl` of one rollout. */
 interface FoundRows {
   readonly files: Files;
   readonly path: string;
@@ -242,7 +241,7 @@ interface FoundRows {
   readonly places: readonly RowPlace[];
 }
 
-/** The first claim to an episode whose training rows are all there; rather one by its hashes. */
+/** Returns the first claim with all its training rows. Prefers rows that match by the hash of their line. */
 async function choose(candidates: readonly Claim[], found: FoundRows): Promise<Choice | undefined> {
   for (const claim of candidates) {
     const rows = matchHashes(found.places, claim.sampleHashes);
@@ -255,7 +254,7 @@ async function choose(candidates: readonly Claim[], found: FoundRows): Promise<C
   return undefined;
 }
 
-/** The rows with these hashes, in this order; `undefined` where one is missing. */
+/** Returns the rows with these hashes, in this order; `undefined` if one is missing. */
 function matchHashes(
   places: readonly RowPlace[],
   hashes: readonly string[],
@@ -270,7 +269,7 @@ function matchHashes(
   return found;
 }
 
-/** Finds the rows by their values, for a file that another program wrote again in another form. */
+/** Finds rows by their values, in a file that another program has rewritten. */
 async function inspectRows(
   claim: Claim,
   { files, path, rolloutId, places }: FoundRows,

@@ -48,7 +48,7 @@ export class RunFolder implements AsyncDisposable {
   readonly notes: readonly string[];
   /** The `found` member of the manifest with which this start opened the folder. */
   readonly requestedFound: unknown;
-  /** Rollouts that ended in earlier starts, but whose lines or rows are missing. They are restored, or played again. */
+  /** Rollouts that ended in earlier starts, but lack their line or rows. They are restored, or played again. */
   readonly lost: ReadonlySet<string>;
   /** Which episodes' inputs are recorded. */
   readonly record: RecordPolicy;

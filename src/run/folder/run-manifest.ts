@@ -13,32 +13,29 @@ import { storageError } from "../disk/storage-error.ts";
 import { isRow } from "../../trajectory/violation.ts";
 import { writeJsonAtomically } from "../disk/write-atomically.ts";
 
-/** What `run.json` says: everything that decides what the run plays. JSON-able. */
+/** The content of `run.json`: everything that decides what the run plays. JSON-able. */
 export interface RunManifest {
   readonly format: 1;
   readonly turnwright: string;
-  /** Drawn when the folder is created. Recordings name it. Absent in a manifest that has no folder yet. */
+  /** A random id, drawn when the folder is created. Recordings name it. Absent in a manifest without a folder. */
   readonly runId?: string;
   /**
-   * What chat templates that print the date take for today in all of the run's prompts, whoever renders them and
-   * when: the moment at which it began, as the clock on the wall showed it there, such as
-   * `2026-11-23T10:05:00.000`: without a zone (`toISOString()` ends in one). Absent in a manifest that has no
-   * folder yet.
+   * The date and time that chat templates print as the current time, in all prompts of the run: the local time at which
+   * the run started, without a zone, such as `2026-11-23T10:05:00.000`. Absent in a manifest without a folder.
    */
   readonly promptTime?: string;
-  /** What was asked for. Two runs with different ones cannot share a folder. */
+  /** The settings that the caller chose. Two runs with different ones cannot share a folder. */
   readonly configuration: Readonly<Record<string, unknown>>;
   /**
-   * Hashes or names of what was found and decides tokens and rewards: tokenizer, chat template, tools,
-   * data, engine and so on. Two runs with different ones cannot share a folder either. Absent if
-   * a program started the run and named none.
+   * Hashes or names of what decides tokens and rewards: tokenizer, chat template, tools, data, engine and so on. Two
+   * runs with different ones cannot share a folder. Absent if a program started the run and named none.
    */
   readonly identity?: Readonly<Record<string, string>>;
   /**
-   * What else was found at start-up; it may change from start to start. `startRun()` adds what `verify` and exports
-   * ask for where it is left out: the vocabulary's size, and a `plan` that leaves open which episodes there will be.
-   * Until something is sampled it notes how `setup` draws tokens, whatever stands there (`sampling`; where that is
-   * greedy, also the engine's `logprobConvention`).
+   * Other facts that were found at start-up. They may change from start to start. `startRun()` adds the members that
+   * `verify` and exports need, if they are missing: the vocabulary's size, and a `plan` without episodes. Until
+   * something is sampled, it also writes how `setup` samples (`sampling`, and for greedy sampling the engine's
+   * `logprobConvention`).
    */
   readonly found: Readonly<Record<string, unknown>>;
 }
@@ -46,26 +43,26 @@ export interface RunManifest {
 /** The manifest of a run's folder. */
 export type FolderManifest = RunManifest & Required<Pick<RunManifest, "runId" | "promptTime">>;
 
-/** The manifest that holds for a folder, and what there is to tell about it. */
+/** The manifest of a folder, with notes for the user. */
 interface ClaimedManifest {
   readonly manifest: FolderManifest;
   readonly notes: readonly string[];
 }
 
-/** Where a run is written. */
+/** The folder of a run. */
 export interface RunPlace {
   /** The folder's absolute path. */
   readonly dir: string;
-  /** The folder as it was named, for messages. */
+  /** The folder's name as the caller gave it, for messages. */
   readonly name: string;
 }
 
 const fileName = "run.json";
 
-/** The member of `identity` that is a run's context limit, and the setting that takes an engine's place in it. */
+/** The run's context limit in `identity`, and the setting that replaces the engine's limit. */
 export const contextMember = "max-context";
 
-/** Members of `identity` that an engine does not tell at each start: where it did not, nothing differs. */
+/** Members of `identity` that an engine may not report at each start. A missing value is no difference. */
 const toldByEngine: ReadonlySet<string> = new Set([
   contextMember,
   "logprobConvention",
@@ -74,11 +71,11 @@ const toldByEngine: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Makes a folder that of a run: writes `run.json` where the folder is new, and compares it where there
- * is one. Where it is missing or damaged, what `events.jsonl` says of the last start takes its place.
+ * Makes a folder the folder of this run: writes `run.json` in a new folder, or compares the existing one. If `run.json`
+ * is missing or damaged, the manifest of the last start in `events.jsonl` replaces it.
  *
- * @throws UsageError where the folder holds another run, naming what differs, or cannot be used, and for a
- *   manifest that no later start could read.
+ * @throws UsageError if the folder holds another run (the message names the difference), if it cannot be used, or if no
+ *   later start could read the manifest.
  */
 export async function claimManifest(
   { dir, name }: RunPlace,
@@ -102,7 +99,7 @@ export async function claimManifest(
     try {
       return await resume({ dir, name }, { stored, manifest, files });
     } catch (error) {
-      // A start that got no further is no run: whoever mends its settings need not find another folder.
+      // The earlier start sampled nothing, so the folder can be used with corrected settings.
       if (await holdsSampled(files, dir)) throw error;
       await dropRecording(files, dir);
       await writeJsonAtomically(file, manifest, { files });
@@ -111,7 +108,7 @@ export async function claimManifest(
   }
   const told = await readLastStart(files, dir);
   if (!(await holdsSampled(files, dir))) {
-    // The tasks that were begun name the run.
+    // Keeps the run id under which the tasks of started groups were recorded.
     const before = told !== undefined && isAlike(told, manifest) ? told : undefined;
     if (before === undefined) await dropRecording(files, dir);
     const { runId = manifest.runId, promptTime: first = promptTime } = before ?? {};
@@ -130,7 +127,7 @@ export async function claimManifest(
   return { ...resumed, notes: [note, ...resumed.notes] };
 }
 
-/** Where this start was told no context limit, that of the starts before is played within. */
+/** Returns the limits of this start, with the context limit of earlier starts if this one has none. */
 export function withRecordedContext<Limits extends Pick<EpisodeLimits, "maxContextTokens">>(
   limits: Limits,
   { identity }: Pick<RunManifest, "identity">,
@@ -140,7 +137,7 @@ export function withRecordedContext<Limits extends Pick<EpisodeLimits, "maxConte
   return isTold || !(noted >= 1) ? limits : { ...limits, maxContextTokens: noted };
 }
 
-/** Writes `run.json` anew. To be called by whoever holds the folder's lock. */
+/** Writes `run.json`. Call it while the folder is locked. */
 export async function writeManifest(
   dir: string,
   manifest: RunManifest,
@@ -173,7 +170,7 @@ function isManifest(value: Partial<RunManifest> | null | undefined): value is Ru
   return unreadableParts(value ?? {}).length === 0;
 }
 
-/** What no start can read, with what is expected in its place. */
+/** Returns the members that no start could read, with the expected value of each. */
 function unreadableParts({
   format,
   turnwright,
@@ -197,7 +194,7 @@ function unreadableParts({
   ];
 }
 
-/** A program's own manifest may hold anything: what is written is what a later start can read. */
+/** Checks that a later start can read a program's manifest. */
 function requireReadable(name: string, asked: RunManifest): void {
   const [part] = unreadableParts(asked);
   if (part === undefined) return;
@@ -207,7 +204,7 @@ function requireReadable(name: string, asked: RunManifest): void {
   );
 }
 
-/** Removes a recording in which nothing was sampled: what it begins is another run's. */
+/** Removes a recording without samples: it was started by another run. */
 async function dropRecording(files: Files, dir: string): Promise<void> {
   const file = path.join(dir, recordingFile);
   try {
@@ -217,7 +214,7 @@ async function dropRecording(files: Files, dir: string): Promise<void> {
   }
 }
 
-/** Returns the manifest that the last start noted in `events.jsonl`. */
+/** Returns the manifest that the last start wrote to `events.jsonl`. */
 async function readLastStart(files: Files, dir: string): Promise<RunManifest | undefined> {
   const file = path.join(dir, "events.jsonl");
   let last: RunManifest | undefined;
@@ -278,7 +275,7 @@ function isOfFolder(manifest: RunManifest): manifest is FolderManifest {
   return manifest.runId !== undefined && manifest.promptTime !== undefined;
 }
 
-/** Adds the members that no earlier start found, because the engine did not report them. */
+/** Adds the members that earlier starts did not find, because the engine did not report them. */
 function completeIdentity(
   before: RunManifest["identity"],
   now: RunManifest["identity"],
@@ -288,7 +285,7 @@ function completeIdentity(
   return late.length === 0 ? before : { ...before, ...Object.fromEntries(late) };
 }
 
-/** Whether two say that the same is played with the same. */
+/** True if both manifests have the same configuration and identity. */
 function isAlike(before: RunManifest, now: RunManifest): boolean {
   const asked = differences(before.configuration, now.configuration);
   const found = differences(before.identity ?? {}, now.identity ?? {});
@@ -314,7 +311,7 @@ function requireSame(
   );
 }
 
-/** Whether a setting brings the former context limit back: an engine with a shorter one cannot hold it. */
+/** True if a setting can restore the earlier context limit. An engine with a shorter context cannot. */
 function canTakeLimit({ identity: before }: RunManifest, now: RunManifest): boolean {
   const [was, is] = [Number(before?.[contextMember]), Number(now.identity?.[contextMember])];
   const isAsked = now.configuration[contextMember] !== undefined;
@@ -322,8 +319,8 @@ function canTakeLimit({ identity: before }: RunManifest, now: RunManifest): bool
 }
 
 /**
- * What differs in what two starts were asked for. A context limit that one was given and the other found is
- * compared by what came of it, among what was found.
+ * Returns the differences between two configurations. If one start was given the context limit and the other found it,
+ * the found limits are compared as part of the identity instead.
  */
 function askedDifferences(stored: RunManifest, manifest: RunManifest): readonly Difference[] {
   const isFound = [stored, manifest].every(({ identity }) => identity?.[contextMember]);
@@ -334,9 +331,9 @@ function askedDifferences(stored: RunManifest, manifest: RunManifest): readonly 
 
 interface Difference {
   readonly name: string;
-  /** Such as `temperature was 1 and is 0.5`. */
+  /** The difference in words, such as `temperature was 1 and is 0.5`. */
   readonly text: string;
-  /** Another version may name more or fewer things than this one. */
+  /** False if only one of the starts has the member; another version of this package may have more or fewer. */
   readonly isNamedByBoth: boolean;
 }
 

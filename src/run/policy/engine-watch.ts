@@ -4,38 +4,38 @@ import type { Clock } from "../../async/clock.ts";
 import { withDeadline } from "../../async/deadline.ts";
 import { Listeners } from "../schedule/listeners.ts";
 
-/** What is found out about an engine while policy calls wait for it. JSON-able. */
+/** An outage of the engine, or its end. JSON-able. */
 export interface EngineNews {
-  /** `engine-back`: it answers again. */
+  /** `engine-back`: the engine answers again. */
   readonly type: "engine-unreachable" | "engine-back";
-  /** For how long it has not answered, or had not, milliseconds. */
+  /** The time without an answer in milliseconds. */
   readonly silentMs: number;
 }
 
-/** How an engine is watched. */
+/** Options of an engine watch. */
 interface EngineWatchOptions {
   readonly clock: Clock;
   /**
-   * Told when the engine is first found unreachable, each minute that it stays so, and when it is back. What it
-   * throws or rejects with is no failure of the engine's: whoever disposes of the watch is told.
+   * Called when the engine is first found unreachable, each minute while it stays so, and when it is back. If it throws
+   * or rejects, disposing of the watch throws.
    */
   readonly onNews: (news: EngineNews) => void;
 }
 
-/** An engine that is watched. Disposing it ends the watch, not the engine. */
+/** A watched engine. Disposing of it ends the watch, not the engine. */
 interface EngineWatch extends AsyncDisposable {
-  /** Whose calls are noticed. */
+  /** The watched engine, for its callers. */
   readonly engine: Engine;
 }
 
-/** With the probe's own time an outage is told of within 15 s. */
+/** The time between two checks. With the timeout of a probe, an outage is reported within 15 s. */
 const EVERY_MS = 5_000;
 const PROBE_MS = 4_000;
 const AGAIN_MS = 60_000;
 
 /**
- * Watches an engine: where calls wait and none has been answered for some seconds, it is asked whether it
- * is there at all. Long turns and full queues are no news; calls repeat their requests by themselves.
+ * Watches an engine. If calls wait and none has been answered for some seconds, the watch sends a probe. Long turns and
+ * full queues are not reported. Calls repeat their requests on their own.
  */
 export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOptions): EngineWatch {
   const stop = new AbortController();
@@ -83,13 +83,13 @@ export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOption
   }
 
   const watching = lookOften();
-  // Whoever disposes of the watch is told.
+  // Disposing of the watch throws this error.
   watching.catch(() => {});
   return {
     engine: {
       ...passOn(engine),
       async generate(request, options) {
-        // Nobody asked before: that was no silence.
+        // No call was waiting until now, so this was not a silence.
         if (runningCount === 0 && toldAtMs === undefined) answeredAtMs = clock.now();
         runningCount += 1;
         try {
@@ -110,7 +110,7 @@ export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOption
   };
 }
 
-/** An engine as a plain object, whatever it is made of. */
+/** Copies an engine to a plain object with the same methods. */
 export function passOn(engine: Engine): Engine {
   return {
     kind: engine.kind,
@@ -122,7 +122,7 @@ export function passOn(engine: Engine): Engine {
   };
 }
 
-/** Whether anything answers. How busy it is costs an engine less to say than what it is. */
+/** True if the engine answers any request. Its load is cheaper to ask for than its description. */
 async function isReachable(
   engine: Engine,
   { clock, signal: parent }: { readonly clock: Clock; readonly signal: AbortSignal },
@@ -134,7 +134,7 @@ async function isReachable(
     return true;
   };
   try {
-    // An engine may be anyone's, and heed no signal.
+    // A caller's engine may ignore the signal.
     return await withDeadline(ask, {
       ms: PROBE_MS,
       signal: parent,
@@ -144,7 +144,7 @@ async function isReachable(
   } catch (error) {
     if (parent.aborted) return false;
     if (isOwnBug(error)) throw error;
-    // Whatever else is thrown is no answer.
+    // Any other error is not an answer.
     return error instanceof RolloutError && error.code !== "engine/unreachable";
   }
 }

@@ -15,35 +15,34 @@ import { withResolvers, type Resolvers } from "../../async/with-resolvers.ts";
 import { TokenNotifier } from "../schedule/token-notifier.ts";
 
 /**
- * What becomes of the turns that are being sampled when the policy's weights change: `finish` leaves them
- * to the engine, `hold` lets them come to their end before, `interrupt` cuts them short and goes on from
- * the tokens that were sampled, by the new weights, or, where a turn is held to a form as a whole, asks for it anew.
- * Every token keeps the version that sampled it.
+ * The treatment of turns that are being sampled when the policy's weights change. `finish` leaves them to the engine.
+ * `hold` waits until they have ended. `interrupt` cuts them short, and continues them from the tokens that were
+ * sampled, with the new weights; a turn with a constrained format is sampled again from its start. Every token keeps
+ * the version that sampled it.
  */
 export type UpdateMode = "finish" | "hold" | "interrupt";
 
-/** Settings of a `PolicyGate`. */
+/** Options of a `PolicyGate`. */
 export interface PolicyGateOptions {
   /**
-   * How long the engine may take to hand over what it sampled when a turn is cut short by an update,
-   * milliseconds. A turn of which it has told tokens by then goes on from these, and is asked for anew
-   * otherwise. Default: however long it takes.
+   * The time in milliseconds in which the engine has to return the tokens of a turn that an update cuts short. Without
+   * an answer, the turn continues from the tokens that the engine has streamed, or starts again. Default: no limit.
    */
   readonly graceMs?: number;
   /**
-   * The version of the policy that was announced last, which tokens carry that the engine told of and did not
-   * hand over. It is asked when a call begins. Default: none is known.
+   * Returns the announced policy version, for tokens that the engine streamed but did not return. Called when a call
+   * starts. Default: no version is known.
    */
   readonly announcedVersion?: () => number | undefined;
-  /** Default: the machine's. */
+  /** Default: the machine's clock. */
   readonly clock?: Clock;
 }
 
-/** An engine with a gate in front of it, so that nothing is sampled while its weights change. */
+/** An engine behind a gate, so that nothing is sampled while its weights change. */
 export class PolicyGate {
   readonly #inner: Engine;
   #closed: Resolvers<void> | undefined;
-  /** Cuts the calls short that are under way. */
+  /** Functions that cut the running calls short. */
   readonly #cuts = new Set<() => void>();
   #idle: Resolvers<void> | undefined;
 
@@ -65,12 +64,12 @@ export class PolicyGate {
     this.#clock = clock;
   }
 
-  /** Policy calls that the engine is working on. */
+  /** The number of policy calls that the engine is working on. */
   get runningCount(): number {
     return this.#cuts.size;
   }
 
-  /** Lets no policy call begin until `open()`. Resolves when none is under way, except with `finish`. */
+  /** Lets no policy call start until `open()`. Resolves when no call is running; with `finish`, at once. */
   async close(mode: UpdateMode): Promise<void> {
     if (mode === "finish") return;
     this.#closed ??= withResolvers();
@@ -80,13 +79,13 @@ export class PolicyGate {
     await this.#idle.promise;
   }
 
-  /** Lets policy calls begin again. */
+  /** Lets policy calls start again. */
   open(): void {
     this.#closed?.resolve();
     this.#closed = undefined;
   }
 
-  /** The engine as episodes see it. */
+  /** The engine that episodes use. */
   get engine(): Engine {
     const inner = this.#inner;
     return {
@@ -104,9 +103,9 @@ export class PolicyGate {
     const demand = findWholeDemand(request);
     let sampled: Generation | undefined;
     for (let round = 0; ; round++) {
-      // It may be closed again before whoever waited comes round.
+      // The gate may be closed again before the waiting call continues.
       while (this.#closed !== undefined) {
-        // Whoever ends while nothing may be sampled takes what there is, and asks for nothing.
+        // A call that is cut short while the gate is closed returns what was sampled, without asking the engine.
         if (options.cutShort?.aborted === true) return sampled ?? nothingSampled();
         await this.#waitHeld(options);
       }
@@ -118,19 +117,20 @@ export class PolicyGate {
       }
       const part = sampled;
       const partIds = part?.outputIds ?? [];
-      // What cannot go on is asked for from its beginning.
+      // A turn that cannot be continued is sampled again from its start.
       const behind = restBehind(request, partIds) ?? request;
       const rest: GenerateRequest =
         part === undefined ? behind : { ...behind, requestId: `${request.requestId}w${round};` };
       const passed = await this.#passPart(rest, options, part).catch((error: unknown) => {
-        // There is no room behind what was sampled before: that is the turn.
+        // No room is left after the sampled tokens, so they are the turn.
         const isTurn = demand === undefined && partIds.length > 0;
         if (isTurn && isPromptTooLong(error)) return undefined;
         throw part === undefined ? error : withLostPart(error, part);
       });
       if (passed === undefined) return part!;
       const { generation, isInterrupted } = passed;
-      // What cannot go on stands until there is something in its place: whoever is cut short before takes that.
+      // If the turn cannot be continued, the old tokens stay until there are new ones: a caller that cuts the call
+      // short gets them.
       const isEmpty = generation.outputIds.length === 0;
       const stands = isEmpty && (isInterrupted || options.cutShort?.aborted === true);
       const before =
@@ -146,8 +146,8 @@ export class PolicyGate {
   }
 
   /**
-   * What becomes part of a turn is looked at, and copied, before it goes into the next prompt; whoever asked looks at
-   * what is handed on as it came.
+   * Checks and copies a part of a turn before it goes into the next prompt. The caller gets the part as it came, and
+   * checks it itself.
    */
   async #passPart(
     request: GenerateRequest,
@@ -171,7 +171,10 @@ export class PolicyGate {
     using time = startDeadline({ ms: Infinity, parents: [caller], clock: this.#clock });
     let isInterrupted = false;
     let isNotCut = false;
-    /** An update's cut is the gate's own affair; where the caller's comes behind it, the engine says nothing more. */
+    /**
+     * The caller does not see the gate's own cut. If the caller cuts the call short after that, the engine reports
+     * nothing more.
+     */
     const passOnNotCut = (): void => {
       if (isNotCut && cutShort?.aborted === true) onNotCutShort?.();
     };
@@ -183,13 +186,13 @@ export class PolicyGate {
     const forward = (): void => {
       controller.abort(cutShort?.reason);
       passOnNotCut();
-      // What was sampled before is handed over while whoever asked still waits for it.
+      // The tokens sampled before have to be returned while the caller still waits.
       if (hasPart) time.shorten(this.#graceMs / 2);
     };
     if (cutShort?.aborted === true) forward();
     cutShort?.addEventListener("abort", forward, { once: true });
     this.#cuts.add(interrupt);
-    // Nobody waits for a call any more that its caller gave up, though the engine may hang on.
+    // The caller has abandoned the call, so its end is not awaited, even if the engine hangs.
     const leave = (): void => this.#leave(interrupt);
     caller?.addEventListener("abort", leave, { once: true });
     try {
@@ -210,8 +213,8 @@ export class PolicyGate {
   }
 
   /**
-   * An engine that was told to cut the turn short is waited for until the time is over: what it told of by then
-   * stands for what it would have handed over, as it does where the engine's answer is that it was told so.
+   * Waits for an engine that cuts a turn short, until the time is over. The streamed tokens replace a missing answer,
+   * and an answer that only reports the cut.
    */
   async #ask(
     request: GenerateRequest,
@@ -231,7 +234,7 @@ export class PolicyGate {
           resolve(handOver());
         });
         const generating = this.#inner.generate(request, { ...told.options, signal: time.signal });
-        // It may be no promise.
+        // A caller's engine may not return a promise.
         Promise.resolve(generating).then(resolve, reject);
       });
     } catch (error) {
@@ -250,7 +253,7 @@ export class PolicyGate {
     this.#idle = undefined;
   }
 
-  /** Waits until it is opened, or whoever waits is cut short; it may be closed again by then. */
+  /** Waits until the gate is opened, or the caller cuts the call short. The gate may be closed again by then. */
   async #waitHeld({ signal, cutShort, onHeld }: GenerateOptions): Promise<void> {
     signal?.throwIfAborted();
     const opened = this.#closed?.promise;
@@ -273,7 +276,7 @@ export class PolicyGate {
   }
 }
 
-/** What an engine is given, and whether it has told of tokens that it sampled. */
+/** Wraps the options of a call, and observes if the engine has streamed tokens. */
 function watchTold(caller: GenerateOptions): {
   readonly options: GenerateOptions;
   readonly isTold: () => boolean;

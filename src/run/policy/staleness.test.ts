@@ -65,6 +65,6 @@ test.each<[what: string, steps: readonly Step[], count: number]>([
     () => undefined,
   );
   for (const step of steps) step(versions);
-  expect(versions.mayBegin(2 * count + 1)).toBe(true);
-  expect(versions.mayBegin(2 * count + 2)).toBe(false);
+  expect(versions.mayStart(2 * count + 1)).toBe(true);
+  expect(versions.mayStart(2 * count + 2)).toBe(false);
 });

@@ -4,43 +4,44 @@ import { playForeign } from "../../episode/play-foreign.ts";
 import { playEpisode, type PlayEpisodeOptions } from "../../episode/play-episode.ts";
 import type { UpdateMode } from "../policy/policy-gate.ts";
 
-/** Which play of which attempt. */
+/** One play of an attempt. */
 export interface PlayPlace {
   readonly rolloutId: string;
   /** Counts plays after failures, from 1. */
   readonly attempt: number;
 }
 
-/** What a player is told besides who plays and how. */
+/** Options of a play. */
 export interface AttemptPlayOptions extends Omit<PlayEpisodeOptions, "atEnd" | "scoreAnew"> {
-  /** Attempts of its group that have not ended, this one included. */
+  /** The number of attempts in the group that have not ended, with this one. */
   readonly groupLeft: number;
 }
 
 /**
- * Who plays the attempts of a run. The run decides which are played, writes what comes of them and is
- * the only one to write its folder, whoever plays them. Where `landed()` throws, the run ends with a UsageError
- * that names it; where `pause()`, `resume()` or `announcePolicy()` does, whoever asked the run for that is told.
+ * Plays the attempts of a run, for example in other processes. The run decides which attempts are played, and only the
+ * run writes its folder. If `landed()` throws, the run ends with a UsageError that names it. Errors of `pause()`,
+ * `resume()` and `announcePolicy()` are thrown to the caller of the run's method.
  */
 export interface AttemptPlayer {
   /**
-   * Plays an attempt once. Ends and throws as `playEpisode()` does: where it throws otherwise, or returns what is no
-   * episode of this attempt, or none that `verify` would find sound, that attempt has failed (`internal/exception`).
-   * Only a UsageError ends the run. It may take any time until `interrupt` is aborted, and then as long as an episode
-   * takes to leave: the attempt is `aborted` with nothing then, as it is where it throws once that is aborted, such
-   * as the reason of `interrupt`, or returns what is no episode. Nobody waits for it once `signal` is aborted.
+   * Plays an attempt once, and ends and throws like `playEpisode()`. The attempt fails (`internal/exception`) if this
+   * throws any other error, or returns anything but a sound episode of this attempt. Only a UsageError ends the run.
+   *
+   * A play may take any time until `interrupt` aborts, and after that as long as an episode needs to end. Then the
+   * attempt is `aborted` without an episode; so it is if this throws, or returns no episode, after the abort. The run
+   * does not wait after `signal` has aborted.
    */
   play(
     assignment: EpisodeAssignment,
     setup: EpisodeSetup,
     options: AttemptPlayOptions,
   ): Promise<Episode>;
-  /** Told once what came of a play cannot be lost any more: nobody will ask for it again. */
+  /** Called once when the result of a play is written: the run will not need the play again. */
   landed?(place: PlayPlace): void;
-  /** Lets nothing be sampled elsewhere until `resume()`; resolves when nothing is, except with `finish`. */
+  /** Blocks sampling until `resume()`. Resolves when nothing is sampled; with `finish`, at once. */
   pause?(mode: UpdateMode): Promise<void>;
   resume?(): void;
-  /** Told which version of the policy samples from now on. */
+  /** Called with the policy version that samples from now on. */
   announcePolicy?(version: number): void;
 }
 
@@ -50,8 +51,8 @@ export const playHere: AttemptPlayer = {
 };
 
 /**
- * Plays an attempt in this process, whoever asked for it: by the setup's own `play` where it has one, of which nothing
- * is recorded and which goes on from nothing, else by `playEpisode()`.
+ * Plays an attempt in this process: with the setup's own `play` if it has one (which is not recorded, and not resumed),
+ * otherwise with `playEpisode()`.
  */
 export async function playAttempt(
   assignment: EpisodeAssignment,

@@ -1,60 +1,60 @@
-import type { AttemptJob, OpenGroup } from "./group-ledger.ts";
+import type { AttemptJob, OpenGroup } from "./open-group.ts";
 import { isOfOtherAttempt, isOfOtherRun } from "../recording/recording-line.ts";
 import type { RunFolder } from "../folder/run-folder.ts";
 import { forkOf, sharedPrefixOf, type SharedPrefix } from "./shared-prefix.ts";
 
 /**
- * Tree sampling: the other attempts of a group share the beginning of the first one. What is shared is
- * trained in the first one's row alone.
+ * Tree sampling: all other attempts of a group branch from its first one. The shared turns are trained only in the row
+ * of the first attempt.
  */
 export class Branches {
-  readonly #places: readonly number[];
+  readonly #turnIndexes: readonly number[];
   readonly #folder: RunFolder | undefined;
 
-  /** @param places - The turns with which attempts 1, 2, … part from attempt 0; taken in turn. */
-  constructor(places: readonly number[], folder: RunFolder | undefined) {
-    this.#places = places;
+  /** @param turnIndexes - The turns at which attempts 1, 2, … branch from attempt 0, used in rotation. */
+  constructor(turnIndexes: readonly number[], folder: RunFolder | undefined) {
+    this.#turnIndexes = turnIndexes;
     this.#folder = folder;
   }
 
-  /** Whether attempts wait for the first one of their group. */
+  /** True if the run's groups branch. */
   get areAny(): boolean {
-    return this.#places.length > 0;
+    return this.#turnIndexes.length > 0;
   }
 
-  /** Whether others part from the attempt. */
+  /** True if other attempts branch from this one. */
   areFrom({ assignment }: AttemptJob): boolean {
     return this.areAny && assignment.sampleIndex === 0;
   }
 
   /**
-   * The job with what its attempt parts from. It begins anew where nothing scored the first attempt, for its
-   * turns are not trained then, and where its recording is lost; one that began anew goes on so, though the first
-   * has been played again since.
+   * Returns the job with the turns that its attempt shares with the first one. The attempt plays from its first turn if
+   * the first attempt has no reward (its turns are not trained) or no recording. An attempt that was interrupted after
+   * it started without a branch is resumed without one.
    */
   async place(job: AttemptJob): Promise<AttemptJob> {
     const { assignment, group } = job;
     const { sampleIndex, seed } = assignment;
     if (!this.areAny || sampleIndex === 0 || job.fork !== undefined) return job;
-    const trunk = group.trunk ?? (await this.#readTrunk(group));
-    if (trunk?.episode.reward === undefined) return job;
-    const wanted = this.#places[(sampleIndex - 1) % this.#places.length]!;
-    const fork = forkOf(trunk, wanted);
-    if (fork === undefined || (await this.#hasBegunAnew(job))) return job;
+    const prefix = group.sharedPrefix ?? (await this.#readSharedPrefix(group));
+    if (prefix?.episode.reward === undefined) return job;
+    const wanted = this.#turnIndexes[(sampleIndex - 1) % this.#turnIndexes.length]!;
+    const fork = forkOf(prefix, wanted);
+    if (fork === undefined || (await this.#startedWithoutBranch(job))) return job;
     const place = { seed: fork.seed, samplingSeed: seed, forkedFrom: fork.place };
     return { group, assignment: { ...assignment, ...place }, fork };
   }
 
-  /** Whether an earlier start began the attempt without the first one, and was stopped in the middle of it. */
-  async #hasBegunAnew({ assignment }: AttemptJob): Promise<boolean> {
+  /** True if an earlier start started the attempt without a branch and did not finish it. */
+  async #startedWithoutBranch({ assignment }: AttemptJob): Promise<boolean> {
     const recorded = await this.#folder?.recordings.read(assignment.rolloutId);
     if (recorded === undefined || recorded.hasEnded) return false;
     if (isOfOtherRun(recorded.begin, this.#folder?.manifest.runId)) return false;
     return recorded.begin.forkedFrom === undefined;
   }
 
-  /** The first attempt as an earlier start left it. */
-  async #readTrunk(group: OpenGroup): Promise<SharedPrefix | undefined> {
+  /** Reads a first attempt that an earlier start finished. */
+  async #readSharedPrefix(group: OpenGroup): Promise<SharedPrefix | undefined> {
     const row = group.earlier.find(({ sampleIndex }) => sampleIndex === 0);
     if (row === undefined || this.#folder === undefined) return undefined;
     const [episode] = await this.#folder.readEpisodes(new Set([row.rolloutId]));
@@ -62,7 +62,7 @@ export class Branches {
     if (episode === undefined || recorded === undefined) return undefined;
     if (isOfOtherRun(recorded.begin, this.#folder.manifest.runId)) return undefined;
     if (isOfOtherAttempt(recorded.begin, episode)) return undefined;
-    group.trunk = sharedPrefixOf(episode, recorded.inputs);
-    return group.trunk;
+    group.sharedPrefix = sharedPrefixOf(episode, recorded.inputs);
+    return group.sharedPrefix;
   }
 }

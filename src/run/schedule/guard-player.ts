@@ -10,11 +10,10 @@ import type { AttemptPlayer, AttemptPlayOptions } from "./attempt-player.ts";
 import type { Listeners } from "./listeners.ts";
 
 /**
- * A player who may be anybody's, as one whom a run can rely on. What it throws, or returns that is no episode of
- * that attempt, is a failure of that attempt alone (`internal/exception`). It is waited for however long it takes, for it
- * may wait for others; once it is interrupted, no longer than a play takes to leave, and not at all where the
- * attempt is given up. What it throws or returns instead of an episode once it is interrupted has not failed: the
- * attempt is `aborted` with nothing. Nobody hears anything of a play that is not waited for any more.
+ * Wraps a caller's player so that its errors are contained. An error, or a result that is not an episode of the
+ * attempt, fails only that attempt (`internal/exception`). A play may take any time. After an interruption, it has as
+ * long as an episode needs to end; after a cancellation, it is not awaited. After an interruption, an error or a
+ * missing episode does not count as a failure: the attempt is `aborted`. Events of an abandoned play are ignored.
  */
 export function guardPlayer(player: AttemptPlayer, listeners: Listeners): AttemptPlayer {
   return {
@@ -70,7 +69,7 @@ async function play(
   }
 }
 
-/** Hears until it is closed. */
+/** Passes on events until it is closed. */
 class Ears {
   #areClosed = false;
 
@@ -85,7 +84,11 @@ class Ears {
   }
 }
 
-/** @throws what the run knows what to do about, and our own bugs. */
+/**
+ * Converts an error of the player to a failure of the attempt.
+ *
+ * @throws errors that the run handles itself, and errors of this package.
+ */
 function toFailure(
   error: unknown,
   { rolloutId }: EpisodeAssignment,
@@ -98,12 +101,12 @@ function toFailure(
   return attributed;
 }
 
-/** What cannot be used ends the run, and an attempt whose recording does not lead on begins anew. */
+/** True for errors that end the run, and for a recording that cannot be resumed. */
 function isForRun(error: unknown, { past }: AttemptPlayOptions): boolean {
   try {
     return error instanceof UsageError || (past !== undefined && error instanceof PlaybackStop);
   } catch {
-    // It may be anyone's, and not even that can be asked of it.
+    // The thrown value may even fail at `instanceof`.
     return false;
   }
 }

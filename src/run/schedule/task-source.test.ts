@@ -112,7 +112,7 @@ describe("groups that are handed out again", () => {
     [
       "gives nothing",
       () => undefined,
-      "Cannot hand out group 1 again: the source of tasks, which is repeatable, gives none in its place now; " +
+      "Cannot deliver group 1 again: the repeatable source of tasks gives no group at that index now; " +
         "start with the same tasks in the same order, or in another folder",
     ],
     [
