@@ -180,7 +180,7 @@ export {
 } from "./run/folder/run-folder.ts";
 export {
   createAdmissionGate,
-  type AdmissionWish,
+  type AdmissionRequest,
   type EngineGate,
   type EngineGateOptions,
   type LoadFollowing,
@@ -192,7 +192,7 @@ export {
   type AttemptPlayer,
   type AttemptPlayOptions,
   type PlayPlace,
-} from "./run/schedule/attempt-player.ts";
+} from "./run/attempt/attempt-player.ts";
 export { startRun } from "./run/start-run.ts";
 export type { LiveRun } from "./run/live-run.ts";
 export type {

@@ -20,7 +20,7 @@ import { inputsBefore } from "../episode/inputs/input.ts";
 import { playEpisode } from "../episode/play-episode.ts";
 import type { PlayAttempt } from "../episode/episode-setup.ts";
 import { storedSettings } from "../composition/config/stored-settings.ts";
-import { playHere, type AttemptPlayer } from "./schedule/attempt-player.ts";
+import { playHere, type AttemptPlayer } from "./attempt/attempt-player.ts";
 import { lampSetup } from "./lamp-run.fixture.ts";
 import type { RecordedAttempt } from "./recording/read-recording.ts";
 import { RunFolder, type RunManifest } from "./folder/run-folder.ts";

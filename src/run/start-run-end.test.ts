@@ -7,7 +7,7 @@ import type { Environment } from "../environment/environment.ts";
 import { RolloutError } from "../errors.ts";
 import { createClock } from "../async/clock.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
-import type { AttemptPlayer, AttemptPlayOptions } from "./schedule/attempt-player.ts";
+import type { AttemptPlayer, AttemptPlayOptions } from "./attempt/attempt-player.ts";
 import { faultyFiles } from "./faulty-files.fixture.ts";
 import { diskFiles, type Files } from "./disk/files.ts";
 import {

@@ -4,7 +4,7 @@ import { describe } from "../episode/check/foreign-value.ts";
 import { UsageError } from "../errors.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import { requireBranchRecord } from "../values/require-branch-record.ts";
-import type { AttemptPlayer } from "./schedule/attempt-player.ts";
+import type { AttemptPlayer } from "./attempt/attempt-player.ts";
 import type { EpisodeGroup } from "./schedule/group.ts";
 import { requireOpenNames } from "./folder/open-names.ts";
 import type { RunFolder } from "./folder/run-folder.ts";

@@ -27,7 +27,7 @@ import { manualClock, type ManualClock } from "../testing/manual-clock.ts";
 import type { Task } from "../task.ts";
 import { llmUser } from "../user/llm-user.ts";
 import { advantages } from "./schedule/advantages.ts";
-import { playHere, type AttemptPlayer } from "./schedule/attempt-player.ts";
+import { playHere, type AttemptPlayer } from "./attempt/attempt-player.ts";
 import { faultyFiles } from "./faulty-files.fixture.ts";
 import { diskFiles, type Files } from "./disk/files.ts";
 import { rewardSpread, rewardsOf, type EpisodeGroup } from "./schedule/group.ts";

@@ -1,10 +1,10 @@
 import { measuring, systemClock, type Clock } from "../async/clock.ts";
-import { Branches } from "./schedule/branches.ts";
-import { AttemptWorkers } from "./schedule/attempt-workers.ts";
+import { Branches } from "./attempt/branches.ts";
+import { AttemptWorkers } from "./attempt/attempt-workers.ts";
 import { EarlierGroups } from "./schedule/earlier-groups.ts";
 import type { EpisodeGroup } from "./schedule/group.ts";
 import { GroupLedger } from "./schedule/group-ledger.ts";
-import { guardPlayer } from "./schedule/guard-player.ts";
+import { guardPlayer } from "./attempt/guard-player.ts";
 import { GroupDelivery } from "./schedule/group-delivery.ts";
 import { JobScheduler } from "./schedule/job-scheduler.ts";
 import { Listeners } from "./schedule/listeners.ts";

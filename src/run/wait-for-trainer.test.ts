@@ -9,7 +9,7 @@ import { createClock } from "../async/clock.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { manualClock } from "../testing/manual-clock.ts";
-import { playHere, type AttemptPlayer } from "./schedule/attempt-player.ts";
+import { playHere, type AttemptPlayer } from "./attempt/attempt-player.ts";
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeGroup } from "./schedule/group.ts";
 import { fiftyLamps, lampList, openLamps, startLamps, takeAll } from "./lamp-groups.fixture.ts";

@@ -2,7 +2,7 @@ import type { Engine, SamplingParameters } from "../engine/engine.ts";
 import type { Clock } from "../async/clock.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import type { KnownPolicy } from "../queue/run/policy-state.ts";
-import type { AttemptPlayer } from "../run/schedule/attempt-player.ts";
+import type { AttemptPlayer } from "../run/attempt/attempt-player.ts";
 import type { RecordPolicy } from "../run/recording/read-recording.ts";
 import type { RunManifest } from "../run/folder/run-folder.ts";
 import type { LockOptions } from "../run/disk/run-lock.ts";

@@ -22,7 +22,7 @@ export const bugs = [
   ],
   [
     "an episode whose last inputs the disk refused is finished",
-    "run/schedule/attempt-workers.ts",
+    "run/attempt/attempt-workers.ts",
     "await recording?.land(tally.running);",
     "await recording?.flush();",
   ],
@@ -101,25 +101,25 @@ export const bugs = [
   ],
   [
     "a branch has a user of its own",
-    "run/schedule/branches.ts",
+    "run/attempt/branches.ts",
     "const place = { seed: fork.seed, samplingSeed: seed,",
     "const place = { seed, samplingSeed: seed,",
   ],
   [
     "branches are sampled with the seed of what they part from",
-    "run/schedule/branches.ts",
+    "run/attempt/branches.ts",
     "const place = { seed: fork.seed, samplingSeed: seed,",
     "const place = { seed: fork.seed, samplingSeed: fork.seed,",
   ],
   [
     "branches part from a first attempt that nothing scored",
-    "run/schedule/branches.ts",
+    "run/attempt/branches.ts",
     "if (prefix?.episode.reward === undefined) return job;",
     "if (prefix === undefined) return job;",
   ],
   [
     "branches of a first attempt that an earlier start played begin anew",
-    "run/schedule/branches.ts",
+    "run/attempt/branches.ts",
     "const prefix = group.sharedPrefix ?? (await this.#readSharedPrefix(group));",
     "const { sharedPrefix: prefix } = group;",
   ],
@@ -131,13 +131,13 @@ export const bugs = [
   ],
   [
     "a branch that began anew is given up when the first attempt is played again",
-    "run/schedule/branches.ts",
+    "run/attempt/branches.ts",
     "if (fork === undefined || (await this.#startedWithoutBranch(job))) return job;",
     "if (fork === undefined) return job;",
   ],
   [
     "what a fork shares is not in its own recording",
-    "run/schedule/play-once.ts",
+    "run/attempt/play-once.ts",
     "if (past === undefined && fork !== undefined) written.add(fork.inputs);",
     "void written;",
   ],
@@ -180,7 +180,7 @@ export const bugs = [
   ["a folder serves a second start", "run/folder/run-folder.ts", "this.#isPlayed = true;", ""],
   [
     "an episode is told of before it is on the disk",
-    "run/schedule/attempt-workers.ts",
+    "run/attempt/attempt-workers.ts",
     "const episodeHash = await folder?.writeEpisode(played.episode);",
     "run.onEpisode?.(played.episode); const episodeHash = await folder?.writeEpisode(played.episode);",
   ],
@@ -196,13 +196,13 @@ export const bugs = [
 export const queueBugs = [
   [
     "a job that the store lost is not put there again",
-    "queue/hand-out/job-book.ts",
+    "queue/hand-out/job-ledger.ts",
     "if (name === null || name === undefined) this.#add(handed);",
     "if (name === null || name === undefined) continue;",
   ],
   [
     "an answer of which no news came is not looked for",
-    "queue/hand-out/job-book.ts",
+    "queue/hand-out/job-ledger.ts",
     'else if (finishedOn !== null) this.take(handed.id, parseJsonText(returned ?? "null"));',
     "else if (finishedOn !== null) continue;",
   ],

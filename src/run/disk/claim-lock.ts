@@ -88,8 +88,8 @@ async function removeTorn(
   files: Files,
   { file, open }: { readonly file: string; readonly open: OpenFile },
 ): Promise<void> {
-  const [there, own] = [await files.facts(file), await open.facts()];
-  if (there?.identity === own.identity) await files.remove(file);
+  const [current, own] = [await files.facts(file), await open.facts()];
+  if (current?.identity === own.identity) await files.remove(file);
 }
 
 /** Encodes a holder as the content of the lock's file. */

@@ -45,9 +45,9 @@ async function encodeParts(
   allocate?: (size: number) => Buffer,
 ): Promise<EncodedLine> {
   const blocks: Uint8Array[] = [];
-  const whole = createHash("sha256");
+  const hasher = createHash("sha256");
   const line = new LineBytes((block) => {
-    whole.update(block);
+    hasher.update(block);
     blocks.push(block);
   }, allocate);
   for (const part of parts) {
@@ -60,7 +60,7 @@ async function encodeParts(
   }
   line.flush();
   blocks.push(lineFeed);
-  return { blocks, hash: whole.digest("hex") };
+  return { blocks, hash: hasher.digest("hex") };
 }
 
 const lineFeed = Buffer.from("\n");

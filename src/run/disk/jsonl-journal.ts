@@ -2,7 +2,7 @@ import path from "node:path";
 import { UsageError } from "../../errors.ts";
 import { giveBackBytes, lendBytes } from "../../text/lent-bytes.ts";
 import { type Resolvers, withResolvers } from "../../async/with-resolvers.ts";
-import { closedEarly } from "../schedule/closed-early.ts";
+import { closedEarly } from "./closed-early.ts";
 import { type EncodedLine, encodeLine } from "./encode-line.ts";
 import { type FileFacts, type Files, type OpenFile, diskFiles, writeAll } from "./files.ts";
 import { endLastLine } from "./last-line.ts";
@@ -220,12 +220,12 @@ function* mergeBlocks(blocks: readonly Uint8Array[]): Generator<Uint8Array> {
 function joined(blocks: readonly Uint8Array[], length: number): Uint8Array {
   const [only] = blocks;
   if (only !== undefined && blocks.length === 1) return only;
-  const whole = lendBytes(length);
+  const joinedBlock = lendBytes(length);
   let end = 0;
   for (const block of blocks) {
-    whole.set(block, end);
+    joinedBlock.set(block, end);
     end += block.length;
     giveBackBytes(block);
   }
-  return whole;
+  return joinedBlock;
 }

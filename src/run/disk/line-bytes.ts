@@ -7,8 +7,8 @@ import { idSlack, mostBytesPerId, writeIds } from "../../json/write-ids.ts";
 const blockSize = 32 * 1024;
 
 /** A buffer for text before its encoded length is known. Its content is copied before other work can run. */
-const desk = Buffer.allocUnsafeSlow(8 * blockSize);
-const deskView = new DataView(desk.buffer, desk.byteOffset, desk.byteLength);
+const scratch = Buffer.allocUnsafeSlow(8 * blockSize);
+const scratchView = new DataView(scratch.buffer, scratch.byteOffset, scratch.byteLength);
 
 /** Collects the parts of a JSON text as blocks of UTF-8. Numbers are written without an intermediate string. */
 export class LineBytes {
@@ -43,13 +43,13 @@ export class LineBytes {
   flush(): void {
     if (this.#end === 0) return;
     const block = this.#allocate(this.#end);
-    desk.copy(block, 0, 0, this.#end);
+    scratch.copy(block, 0, 0, this.#end);
     this.#onBlock(block);
     this.#end = 0;
   }
 
   #addText(text: string): void {
-    if (this.#makeRoom(text.length * mostBytesPerUnit)) this.#end += desk.write(text, this.#end);
+    if (this.#makeRoom(text.length * mostBytesPerUnit)) this.#end += scratch.write(text, this.#end);
     else this.#onBlock(utf8Bytes(text, this.#allocate));
   }
 
@@ -62,9 +62,9 @@ export class LineBytes {
     }
     const start = this.#end;
     const end = start + size * count;
-    desk.write(`${text},`, start);
+    scratch.write(`${text},`, start);
     for (let written = start + size; written < end; written += written - start) {
-      desk.copyWithin(written, start, Math.min(written, start + end - written));
+      scratch.copyWithin(written, start, Math.min(written, start + end - written));
     }
     this.#end = end - 1;
   }
@@ -74,14 +74,14 @@ export class LineBytes {
     // Fractions are not tried as ids: with mixed lists, the ids of every prompt would be slower.
     const mayBeIds =
       Number.isInteger(list[first]) && this.#makeRoom((last - first) * mostBytesPerId + idSlack);
-    const end = mayBeIds ? writeIds(deskView, this.#end, list, { first, last }) : -1;
+    const end = mayBeIds ? writeIds(scratchView, this.#end, list, { first, last }) : -1;
     if (end === -1) this.#addText(spellPart(part));
     else this.#end = end;
   }
 
   /** True if `size` bytes fit into the buffer. Flushes it if necessary. */
   #makeRoom(size: number): boolean {
-    if (this.#end + size > desk.length) this.flush();
-    return size <= desk.length;
+    if (this.#end + size > scratch.length) this.flush();
+    return size <= scratch.length;
   }
 }

@@ -4,7 +4,7 @@ import { UsageError } from "../../errors.ts";
 import { type Clock, systemClock } from "../../async/clock.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 import { claimLock, holderBytes, type LockClaim } from "./claim-lock.ts";
-import { closedEarly } from "../schedule/closed-early.ts";
+import { closedEarly } from "./closed-early.ts";
 import { type FileFacts, type Files, type OpenFile, codeOf, diskFiles, writeAll } from "./files.ts";
 import { describeHolder, readHolder, type LockHolder, type Standing } from "./lock-holder.ts";
 import { removeLeftovers, removeOwn } from "./lock-leftovers.ts";

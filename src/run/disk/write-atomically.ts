@@ -22,7 +22,7 @@ export async function writeAtomically(
     next = created.name;
     await removeAbandoned(files, target, created).catch(() => {});
     await fill(created.open, content, async () => {
-      if (await isStillThere(files, created)) return;
+      if (await stillExists(files, created)) return;
       // Another process has removed or replaced the temporary file.
       next = undefined;
       throw abandoned(file);
@@ -92,9 +92,9 @@ async function removeAbandoned(
 }
 
 /** True if the temporary file still exists. Another process may have removed it if this writer was very slow. */
-async function isStillThere(files: Files, { name, open }: NextFile): Promise<boolean> {
-  const [there, own] = [await files.facts(name), await open.facts()];
-  return there?.identity === own.identity;
+async function stillExists(files: Files, { name, open }: NextFile): Promise<boolean> {
+  const [current, own] = [await files.facts(name), await open.facts()];
+  return current?.identity === own.identity;
 }
 
 function abandoned(file: string): UsageError {

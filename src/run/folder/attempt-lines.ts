@@ -13,7 +13,7 @@ export class AttemptLines {
   #lastHash = "";
   #hasEnded = false;
   #isUnrecorded = false;
-  #saidPartCount: number | undefined;
+  #namedPartCount: number | undefined;
 
   /** @param runId - The folder's run: lines that were recorded in another run do not count. */
   constructor(runId: string | undefined) {
@@ -51,8 +51,8 @@ export class AttemptLines {
   }
 
   /** The number of lines with inputs that the end line names; absent if it names none. */
-  get saidPartCount(): number | undefined {
-    return this.#saidPartCount;
+  get namedPartCount(): number | undefined {
+    return this.#namedPartCount;
   }
 
   /**
@@ -72,13 +72,13 @@ export class AttemptLines {
       // The lines that ended it before were lost.
       this.#hasEnded = false;
       this.#isUnrecorded = false;
-      this.#saidPartCount = undefined;
+      this.#namedPartCount = undefined;
       // Earlier inputs belong to a play whose first line was lost, so it was not resumed.
       if (line.start === 1) [this.#lastHash, this.#partCount] = ["", 0];
     } else if (line.type === "end") {
       if (line.isUnrecorded === true) this.#isUnrecorded = !this.#hasEnded;
       else this.#hasEnded = true;
-      this.#saidPartCount = line.partCount;
+      this.#namedPartCount = line.partCount;
     } else {
       if (line.part !== this.#partCount) return undefined;
       this.#partCount += 1;

@@ -8,7 +8,7 @@ import { storageError } from "../disk/storage-error.ts";
 export const eventsFile = "events.jsonl";
 
 /** The end of an episode, as its event names it. */
-interface EpisodeEndEvent {
+export interface EpisodeEndEvent {
   readonly rolloutId: string;
   /** The hash of its line (see `hashRow()`). */
   readonly hash: string;
@@ -36,7 +36,7 @@ export class EpisodeEvents {
   /** The grouping that the last start recorded. */
   grouping: RecordedGrouping = {};
 
-  note(event: Readonly<Record<string, unknown>>): void {
+  add(event: Readonly<Record<string, unknown>>): void {
     const { type, rolloutId, rolloutIds, lostIds, episodeHash, outcome } = event;
     if (type === startedType) {
       this.grouping = { ...this.grouping, ...readGrouping(event) };
@@ -52,10 +52,10 @@ export class EpisodeEvents {
   }
 
   #drop(id: string, isLost: boolean): void {
-    const told = this.episodes.get(id) ?? this.lost.get(id);
+    const end = this.episodes.get(id) ?? this.lost.get(id);
     this.episodes.delete(id);
     this.lost.delete(id);
-    if (isLost && told !== undefined) this.lost.set(id, told);
+    if (isLost && end !== undefined) this.lost.set(id, end);
   }
 }
 
@@ -126,15 +126,15 @@ export function droppedEvent(
  */
 export async function readEpisodeEvents(files: Files, dir: string): Promise<EpisodeEvents> {
   const file = path.join(dir, eventsFile);
-  const told = new EpisodeEvents();
+  const events = new EpisodeEvents();
   try {
     await scanLines(files, file, ({ bytes }) => {
       if (!bytes.includes('"episode') && !bytes.includes(`"${startedType}"`)) return;
       const event = parseJson(bytes);
-      if (typeof event === "object" && event !== null) told.note({ ...event });
+      if (typeof event === "object" && event !== null) events.add({ ...event });
     });
   } catch (error) {
     throw storageError("read", file, error);
   }
-  return told;
+  return events;
 }

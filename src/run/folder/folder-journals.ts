@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { Files } from "../disk/files.ts";
 import { hasLine } from "../disk/line-ranges.ts";
-import { episodesFile, samplesFile } from "./reconcile.ts";
+import { episodesFile, samplesFile } from "./scan-claims.ts";
 import { holdsGeneration, recordingFile } from "../recording/recording-line.ts";
 import { setAsideName } from "../disk/set-aside.ts";
 import { storageError } from "../disk/storage-error.ts";

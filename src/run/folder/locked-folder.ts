@@ -2,7 +2,7 @@ import path from "node:path";
 import type { Files } from "../disk/files.ts";
 import { JsonlJournal } from "../disk/jsonl-journal.ts";
 import type { RunLock } from "../disk/run-lock.ts";
-import { closedEarly } from "../schedule/closed-early.ts";
+import { closedEarly } from "../disk/closed-early.ts";
 import type { FolderJournal } from "./folder-journals.ts";
 
 /** A run's folder while this process has its lock: starts writes, and waits for them before the lock is released. */

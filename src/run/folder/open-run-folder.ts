@@ -14,8 +14,10 @@ import type { FolderJournal } from "./folder-journals.ts";
 import type { FoundRecordings } from "./folder-recordings.ts";
 import { slimeFile, summaryFile } from "./folder-results.ts";
 import { LockedFolder } from "./locked-folder.ts";
-import { episodesFile, reconcile, samplesFile, type Reconciliation } from "./reconcile.ts";
-import { claimManifest, type FolderManifest, type RunManifest } from "./run-manifest.ts";
+import { reconcile, type Reconciliation } from "./reconcile.ts";
+import { episodesFile, samplesFile } from "./scan-claims.ts";
+import { claimManifest } from "./claim-manifest.ts";
+import type { FolderManifest, RunManifest } from "./run-manifest.ts";
 
 /** Trainer formats that a run can write beside its own samples. */
 export type SinkFormat = "slime";
@@ -129,7 +131,7 @@ async function openLocked(
         ? [droppedEvent(found.dropped, { toBringBack: found.toBringBack, atMs })]
         : []),
       // A crash came between an episode's line and its event.
-      ...found.untold.map((episode) => foundEvent(episode, atMs)),
+      ...found.withoutEvent.map((episode) => foundEvent(episode, atMs)),
     ],
   };
 }

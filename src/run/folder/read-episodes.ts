@@ -5,7 +5,7 @@ import type { Span } from "../../trajectory/span.ts";
 import type { Segment } from "../../trajectory/trajectory-recorder.ts";
 import { parseEpisodeRow, parseJson, type EpisodeRow } from "./episode-row.ts";
 import type { Files } from "../disk/files.ts";
-import { episodesFile, samplesFile } from "./reconcile.ts";
+import { episodesFile, samplesFile } from "./scan-claims.ts";
 import { indexRows, type RowIndex } from "./row-index.ts";
 import { storageError } from "../disk/storage-error.ts";
 

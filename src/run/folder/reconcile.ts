@@ -1,25 +1,27 @@
 import path from "node:path";
-import { hashRow } from "../../trajectory/hash-row.ts";
-import { hashLine } from "../disk/encode-line.ts";
-import { type FinishedEpisode, parseEpisodeRow, toFinishedEpisode } from "./episode-row.ts";
-import { type Files, readBytes, withFile } from "../disk/files.ts";
+import type { FinishedEpisode } from "./episode-row.ts";
+import type { Files } from "../disk/files.ts";
 import { groupIdOf } from "../schedule/group-id.ts";
 import { keepLines } from "../disk/keep-lines.ts";
-import { type LineRange, type ScannedLine, scanLines } from "../disk/line-ranges.ts";
-import { inspectSampleLine, rolloutIdOfLine } from "./sample-line.ts";
+import type { LineRange } from "../disk/line-ranges.ts";
 import { setAside, setAsideName } from "../disk/set-aside.ts";
-import { storageError } from "../disk/storage-error.ts";
 import {
   readEpisodeEvents,
+  type EpisodeEvents,
   type RecordedGrouping,
   type EpisodeWithoutEvent,
 } from "./episode-events.ts";
-
-/** The file of finished episodes. An episode's line is written after its rows. */
-export const episodesFile = "episodes.jsonl";
-
-/** The file of training rows. */
-export const samplesFile = "samples.jsonl";
+import {
+  chooseClaim,
+  episodesFile,
+  samplesFile,
+  scanClaims,
+  scanRows,
+  type Choice,
+  type Claim,
+  type RowPlace,
+  type Scanned,
+} from "./scan-claims.ts";
 
 /** The finished episodes of a folder, and the differences between its files. */
 export interface Reconciliation {
@@ -34,7 +36,7 @@ export interface Reconciliation {
   /** Failed rollouts that are played again because the start requests it. */
   readonly retried: ReadonlySet<string>;
   /** Finished episodes without an event that has the hash of their line. */
-  readonly untold: readonly EpisodeWithoutEvent[];
+  readonly withoutEvent: readonly EpisodeWithoutEvent[];
   /** The grouping that the last start recorded. */
   readonly grouping: RecordedGrouping;
   /** Problems that were found, in words for the user. */
@@ -53,35 +55,6 @@ interface ReconcileOptions {
   readonly setsAside: boolean;
 }
 
-/** A line of `episodes.jsonl`, which claims that its episode is finished. */
-interface Claim extends LineRange {
-  readonly finished: FinishedEpisode;
-  readonly sampleHashes: readonly string[];
-  readonly attempt: number;
-  /** The hash of the line if no event names it; `undefined` otherwise. */
-  readonly untoldHash: string | undefined;
-}
-
-/** A line of `samples.jsonl`. */
-interface RowPlace extends LineRange {
-  readonly hash: string;
-}
-
-/** A claim with the rows that it names. */
-interface Choice {
-  readonly claim: Claim;
-  readonly rows: readonly RowPlace[];
-}
-
-/** The lines of a file. */
-interface Scanned<Line> {
-  readonly path: string;
-  readonly size: number;
-  readonly lines: ReadonlyMap<string, readonly Line[]>;
-  /** The number of unreadable lines, without a torn last line. */
-  readonly damagedCount: number;
-}
-
 /**
  * Compares the files of a run with each other, and keeps the lines of finished episodes. An episode is finished if a
  * complete line claims it and each of its training rows exists. Rows are found by the hash of their line, or by the
@@ -93,70 +66,107 @@ interface Scanned<Line> {
  *
  * @throws UsageError if the disk fails.
  */
-export async function reconcile(
-  dir: string,
-  { files, retryFailed, setsAside }: ReconcileOptions,
-): Promise<Reconciliation> {
-  const { episodes: told, lost: lostBefore, grouping } = await readEpisodeEvents(files, dir);
-  const claims = await scan<Claim>(files, path.join(dir, episodesFile), ({ bytes, start, end }) => {
-    const row = parseEpisodeRow(bytes);
-    if (row === undefined) return undefined;
-    const { sampleHashes, attempt } = row;
-    // Ids are shared with strings that are in memory already: there may be 100,000 of them.
-    const { rolloutId: id, hash } = told.get(row.rolloutId) ?? { rolloutId: row.rolloutId };
-    if (hash !== undefined && hash !== hashLine(bytes) && hash !== hashRow(row)) return undefined;
-    const untoldHash = hash === undefined ? hashRow(row) : undefined;
-    const finished = toFinishedEpisode(row, id);
-    return { id, line: { finished, sampleHashes, attempt, untoldHash, start, end } };
-  });
-  const rows = await scan<RowPlace>(files, path.join(dir, samplesFile), ({ bytes, start, end }) => {
-    const id = rolloutIdOfLine(bytes);
-    if (id === undefined) return undefined;
-    const claim = claims.lines.get(id)?.[0];
-    const hash = hashLine(bytes);
-    const claimed = claim?.sampleHashes.find((other) => other === hash);
-    return { id: claim?.finished.rolloutId ?? id, line: { hash: claimed ?? hash, start, end } };
-  });
-  const kept: Claim[] = [];
-  const keptRows: RowPlace[] = [];
-  const retried = new Set<string>();
+export async function reconcile(dir: string, options: ReconcileOptions): Promise<Reconciliation> {
+  const { files, setsAside } = options;
+  const events = await readEpisodeEvents(files, dir);
+  const claims = await scanClaims(dir, { files, ended: events.episodes });
+  const rows = await scanRows(dir, { files, claims });
+  const { kept, retried, incompleteCount, isComplete } = await chooseClaims(
+    { claims, rows },
+    { ...options, grouping: events.grouping },
+  );
+  const finished = kept.map(({ claim }) => claim.finished);
+  const missing = findMissing({ ...options, events, finished, isComplete, retriedClaims: retried });
+  // An unreadable line counts as damaged, not as lost. The lines of failed episodes may have been removed on purpose.
+  const isLost = (id: string): boolean => setsAside || events.episodes.get(id)?.isFailed === false;
+  const lost = missing.ids.filter((id) => !claims.lines.has(id) && isLost(id));
+  const lostCount = Math.max(lost.length - claims.damagedCount, 0);
+  const notes = noteAll(claims, rows, { incompleteCount, lostCount, isPlayedAgain: !setsAside });
+  const keptLines = {
+    claims: kept.map(({ claim }) => claim),
+    rows: kept.flatMap((choice) => choice.rows),
+  };
+  if (setsAside && notes.length > 0) {
+    notes.push(...(await setAsideOthers(dir, { files, claims, rows, kept: keptLines })));
+  }
+  // Rows are removed after their episodes, so that no line names missing rows.
+  const claimRanges = inOrder(keptLines.claims);
+  await keepLines(claims.path, { files, ranges: claimRanges, size: claims.size });
+  await keepLines(rows.path, { files, ranges: inOrder(keptLines.rows), size: rows.size });
+  return {
+    finished,
+    dropped: missing.dropped,
+    laterAttempts: laterAttempts(keptLines.claims),
+    retried: missing.retried,
+    toBringBack: missing.toBringBack,
+    withoutEvent: keptLines.claims.flatMap(({ finished: episode, missingHash: hash }) =>
+      hash === undefined ? [] : [{ ...episode, hash }],
+    ),
+    grouping: events.grouping,
+    notes,
+  };
+}
+
+type IsComplete = (groupIndex: number | undefined) => boolean;
+
+/** The episodes that stay in the files, and those that do not. */
+interface Choices {
+  readonly kept: readonly Choice[];
+  readonly retried: ReadonlySet<string>;
+  /** The number of episodes that lack training rows. */
+  readonly incompleteCount: number;
+  /** True for groups that are complete without their failed attempts. */
+  readonly isComplete: IsComplete;
+}
+
+/** Chooses a claim for each rollout. With `retryFailed`, failed ones are kept only in groups that are complete without. */
+async function chooseClaims(
+  { claims, rows }: { readonly claims: Scanned<Claim>; readonly rows: Scanned<RowPlace> },
+  { files, retryFailed, grouping }: ReconcileOptions & { readonly grouping: RecordedGrouping },
+): Promise<Choices> {
+  const kept: Choice[] = [];
   const failed: Choice[] = [];
+  const retried = new Set<string>();
   let incompleteCount = 0;
   for (const [rolloutId, candidates] of claims.lines) {
     const places = rows.lines.get(rolloutId) ?? [];
-    const choice = await choose(candidates, { files, path: rows.path, rolloutId, places });
-    if (choice === undefined) {
-      incompleteCount++;
-    } else if (!retryFailed || choice.claim.finished.outcome !== "failed") {
-      kept.push(choice.claim);
-      keptRows.push(...choice.rows);
-    } else {
-      failed.push(choice);
-    }
+    const choice = await chooseClaim(candidates, { files, path: rows.path, rolloutId, places });
+    if (choice === undefined) incompleteCount++;
+    else if (!retryFailed || choice.claim.finished.outcome !== "failed") kept.push(choice);
+    else failed.push(choice);
   }
-  const isWhole = wholeGroups(kept, grouping);
-  for (const { claim, rows: own } of failed) {
-    const { groupIndex, rolloutId } = claim.finished;
-    if (!isWhole(groupIndex)) retried.add(rolloutId);
-    else {
-      kept.push(claim);
-      keptRows.push(...own);
-    }
+  const isComplete = completeGroups(
+    kept.map(({ claim }) => claim),
+    grouping,
+  );
+  for (const choice of failed) {
+    const { groupIndex, rolloutId } = choice.claim.finished;
+    if (isComplete(groupIndex)) kept.push(choice);
+    else retried.add(rolloutId);
   }
-  const finished = kept.map((claim) => claim.finished);
-  const untold = kept.flatMap(({ finished: episode, untoldHash: hash }) =>
-    hash === undefined ? [] : [{ ...episode, hash }],
-  );
-  const laterAttempts = new Map(
-    kept.flatMap(({ finished: { rolloutId }, attempt }) =>
-      attempt === 1 ? [] : [[rolloutId, attempt] as const],
-    ),
-  );
+  return { kept, retried, incompleteCount, isComplete };
+}
+
+/** Finds the episodes that ended according to events of this start or an earlier one, but are not finished. */
+function findMissing({
+  events,
+  finished,
+  isComplete,
+  retriedClaims,
+  retryFailed,
+}: {
+  readonly events: EpisodeEvents;
+  readonly finished: readonly FinishedEpisode[];
+  readonly isComplete: IsComplete;
+  /** Failed episodes with a claim that are played again. */
+  readonly retriedClaims: ReadonlySet<string>;
+  readonly retryFailed: boolean;
+}) {
   const keptIds = new Set(finished.map(({ rolloutId }) => rolloutId));
-  const missing = [...told.keys()].filter((id) => !keptIds.has(id));
-  const stillLost = [...lostBefore.keys()].filter((id) => !keptIds.has(id));
-  const unfinished = [...missing, ...stillLost];
-  const placeOf = new Map(
+  const ids = [...events.episodes.keys()].filter((id) => !keptIds.has(id));
+  const stillLost = [...events.lost.keys()].filter((id) => !keptIds.has(id));
+  const unfinished = [...ids, ...stillLost];
+  const groupIndexOf = new Map(
     unfinished.length === 0
       ? []
       : finished.map((one) => [groupIdOf(one.rolloutId), one.groupIndex]),
@@ -164,39 +174,57 @@ export async function reconcile(
   // An earlier start may have removed their lines before it crashed. It removes none of complete groups.
   const isRetried = (id: string): boolean =>
     retryFailed &&
-    (told.get(id) ?? lostBefore.get(id))?.isFailed === true &&
-    !isWhole(placeOf.get(groupIdOf(id)));
-  for (const id of unfinished) if (isRetried(id)) retried.add(id);
-  const toBringBack = new Set(unfinished.filter((id) => !retried.has(id)));
-  const dropped = [...missing, ...stillLost.filter((id) => retried.has(id))];
-  // An unreadable line counts as damaged, not as lost. The lines of failed episodes may have been removed on purpose.
-  const isLost = (id: string): boolean => setsAside || told.get(id)?.isFailed === false;
-  const lost = missing.filter((id) => !claims.lines.has(id) && isLost(id));
-  const lostCount = Math.max(lost.length - claims.damagedCount, 0);
-  const notes = noteAll(claims, rows, { incompleteCount, lostCount, isPlayedAgain: !setsAside });
-  if (setsAside && notes.length > 0) {
-    const places = [
-      await setAside(files, claims.path, { to: path.join(dir, setAsideName(episodesFile)), kept }),
-      await setAside(files, rows.path, {
-        to: path.join(dir, setAsideName(samplesFile)),
-        kept: keptRows,
-      }),
-    ].filter((place) => place !== undefined);
-    if (places.length > 0) notes.push(`what is left of these is set aside in ${places.join(", ")}`);
-  }
-  // Rows are removed after their episodes, so that no line names missing rows.
-  await keepLines(claims.path, { files, ranges: inOrder(kept), size: claims.size });
-  await keepLines(rows.path, { files, ranges: inOrder(keptRows), size: rows.size });
-  return { finished, dropped, laterAttempts, retried, toBringBack, untold, grouping, notes };
+    (events.episodes.get(id) ?? events.lost.get(id))?.isFailed === true &&
+    !isComplete(groupIndexOf.get(groupIdOf(id)));
+  const retried = new Set([...retriedClaims, ...unfinished.filter(isRetried)]);
+  return {
+    ids,
+    retried,
+    toBringBack: new Set(unfinished.filter((id) => !retried.has(id))),
+    dropped: [...ids, ...stillLost.filter((id) => retried.has(id))],
+  };
+}
+
+/** Returns the attempt numbers of episodes that were played more than once. */
+function laterAttempts(claims: readonly Claim[]): ReadonlyMap<string, number> {
+  return new Map(
+    claims.flatMap(({ finished: { rolloutId }, attempt }) =>
+      attempt === 1 ? [] : [[rolloutId, attempt] as const],
+    ),
+  );
+}
+
+/** Copies the lines that are not kept to set-aside files. Returns a note that names these files, if any. */
+async function setAsideOthers(
+  dir: string,
+  {
+    files,
+    claims,
+    rows,
+    kept,
+  }: {
+    readonly files: Files;
+    readonly claims: Scanned<Claim>;
+    readonly rows: Scanned<RowPlace>;
+    readonly kept: { readonly claims: readonly Claim[]; readonly rows: readonly RowPlace[] };
+  },
+): Promise<readonly string[]> {
+  const toEpisodes = path.join(dir, setAsideName(episodesFile));
+  const toSamples = path.join(dir, setAsideName(samplesFile));
+  const places = [
+    await setAside(files, claims.path, { to: toEpisodes, kept: kept.claims }),
+    await setAside(files, rows.path, { to: toSamples, kept: kept.rows }),
+  ].filter((place) => place !== undefined);
+  return places.length === 0 ? [] : [`what is left of these is set aside in ${places.join(", ")}`];
 }
 
 /**
  * Returns a function that finds groups which are complete without their failed attempts, because more attempts were
  * started than needed. Their failures are not played again, and have to stay in the counts.
  */
-function wholeGroups(
+function completeGroups(
   kept: readonly Claim[],
-  { size = 0, begun = size }: RecordedGrouping,
+  { size = 0, begun: started = size }: RecordedGrouping,
 ): (groupIndex: number | undefined) => boolean {
   const scoredCounts = new Map<number | undefined, number>();
   for (const { finished } of kept) {
@@ -205,87 +233,7 @@ function wholeGroups(
     scoredCounts.set(groupIndex, (scoredCounts.get(groupIndex) ?? 0) + 1);
   }
   return (groupIndex) =>
-    begun > size && groupIndex !== undefined && (scoredCounts.get(groupIndex) ?? 0) >= size;
-}
-
-async function scan<Line>(
-  files: Files,
-  file: string,
-  read: (scanned: ScannedLine) => { readonly id: string; readonly line: Line } | undefined,
-): Promise<Scanned<Line>> {
-  const lines = new Map<string, Line[]>();
-  const damagedEnds: number[] = [];
-  try {
-    const size = await scanLines(files, file, (scanned) => {
-      const found = read(scanned);
-      if (found === undefined) {
-        damagedEnds.push(scanned.end);
-        return;
-      }
-      const others = lines.get(found.id);
-      if (others === undefined) lines.set(found.id, [found.line]);
-      else others.push(found.line);
-    });
-    const damagedCount = damagedEnds.filter((end) => end < size).length;
-    return { path: file, size, lines, damagedCount };
-  } catch (error) {
-    throw storageError("read", file, error);
-  }
-}
-
-/** The lines of `samples.jsonl` of one rollout. */
-interface FoundRows {
-  readonly files: Files;
-  readonly path: string;
-  readonly rolloutId: string;
-  readonly places: readonly RowPlace[];
-}
-
-/** Returns the first claim with all its training rows. Prefers rows that match by the hash of their line. */
-async function choose(candidates: readonly Claim[], found: FoundRows): Promise<Choice | undefined> {
-  for (const claim of candidates) {
-    const rows = matchHashes(found.places, claim.sampleHashes);
-    if (rows !== undefined) return { claim, rows };
-  }
-  for (const claim of candidates) {
-    const rows = await inspectRows(claim, found);
-    if (rows !== undefined) return { claim, rows };
-  }
-  return undefined;
-}
-
-/** Returns the rows with these hashes, in this order; `undefined` if one is missing. */
-function matchHashes(
-  places: readonly RowPlace[],
-  hashes: readonly string[],
-): readonly RowPlace[] | undefined {
-  const left = [...places];
-  const found: RowPlace[] = [];
-  for (const wanted of hashes) {
-    const index = left.findIndex(({ hash }) => hash === wanted);
-    if (index < 0) return undefined;
-    found.push(...left.splice(index, 1));
-  }
-  return found;
-}
-
-/** Finds rows by their values, in a file that another program has rewritten. */
-async function inspectRows(
-  claim: Claim,
-  { files, path, rolloutId, places }: FoundRows,
-): Promise<readonly RowPlace[] | undefined> {
-  const rewritten: RowPlace[] = [];
-  try {
-    await withFile(files, path, async (file) => {
-      for (const place of places) {
-        const inspected = inspectSampleLine(await readBytes(file, place));
-        if (inspected?.rolloutId === rolloutId) rewritten.push({ ...place, hash: inspected.hash });
-      }
-    });
-  } catch (error) {
-    throw storageError("read", path, error);
-  }
-  return matchHashes(rewritten, claim.sampleHashes);
+    started > size && groupIndex !== undefined && (scoredCounts.get(groupIndex) ?? 0) >= size;
 }
 
 function inOrder(ranges: readonly LineRange[]): readonly LineRange[] {

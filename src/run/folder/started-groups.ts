@@ -69,7 +69,7 @@ type GroupEvent = Partial<
 >;
 
 /** Collects the groups from one event after the other. */
-class GroupNotes implements RecordedGroups {
+class GroupEvents implements RecordedGroups {
   readonly started: StartedGroup[] = [];
   readonly finished = new Set<number>();
   readonly leftOut = new Set<number>();
@@ -85,7 +85,7 @@ class GroupNotes implements RecordedGroups {
     this.#runId = runId;
   }
 
-  note(event: GroupEvent): void {
+  add(event: GroupEvent): void {
     const { type, groupIndex, groupId = "", task, fork, rolloutIds, manifest } = event;
     if (type === startedType) {
       this.isAnyStart = true;
@@ -98,12 +98,12 @@ class GroupNotes implements RecordedGroups {
     if (type === "group-taken") this.taken.add(groupIndex);
     if (type === "group-begun" && groupId !== "" && task !== undefined) {
       const { isDrawnAgain, hash } = event;
-      const noted = {
+      const record = {
         task,
         ...(hash !== undefined && { hash }),
         ...(isDrawnAgain === true && { isDrawnAgain }),
       };
-      this.started.push({ groupIndex, groupId, ...noted, ...(fork && { fork: readFork(fork) }) });
+      this.started.push({ groupIndex, groupId, ...record, ...(fork && { fork: readFork(fork) }) });
     }
     if (type !== "group-finished" && type !== "group-left-out") return;
     const [now, before] =
@@ -148,19 +148,19 @@ export async function readRecordedGroups(
   },
 ): Promise<RecordedGroups> {
   const file = path.join(dir, eventsFile);
-  const notes = new GroupNotes(runId);
+  const events = new GroupEvents(runId);
   try {
     let isLastDamaged = false;
     await scanLines(files, file, ({ bytes }) => {
-      if (isLastDamaged) notes.damagedCount += 1;
+      if (isLastDamaged) events.damagedCount += 1;
       isLastDamaged = bytes.at(0) !== firstByte || bytes.at(-1) !== lastByte;
       if (!bytes.includes('"group-') && !types.some((type) => bytes.includes(type))) return;
       const event = parseJson(bytes) as GroupEvent | null | undefined;
-      if (event) notes.note(event);
+      if (event) events.add(event);
       else isLastDamaged = true;
     });
   } catch (error) {
     throw storageError("read", file, error);
   }
-  return notes;
+  return events;
 }

@@ -19,7 +19,7 @@ import {
 import { lampSetup } from "../lamp-run.fixture.ts";
 import { toTaskRecord, ownTask, fromTaskRecord, taskKey } from "./task-record.ts";
 import { indexRecordings, readRecording } from "../recording/read-recording.ts";
-import { episodesFile, samplesFile } from "./reconcile.ts";
+import { episodesFile, samplesFile } from "./scan-claims.ts";
 import {
   recordedAssignment,
   replayEpisode,

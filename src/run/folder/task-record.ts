@@ -75,17 +75,17 @@ function secretIn(task: Task, redactor: TaskPlace["redactor"]): string | undefin
  * @throws UsageError if the environment has to draw it and gives another task now.
  */
 export function fromTaskRecord(
-  { task, isDrawnAgain, hash: noted }: TaskRecord,
+  { task, isDrawnAgain, hash: recorded }: TaskRecord,
   environment: Environment,
 ): Task {
   if (isDrawnAgain !== true) return task;
   const drawn = drawTask(environment, task.split, task.index);
   const { data: _drawn, ...now } = drawn;
-  const { data: _noted, ...before } = task;
+  const { data: _recorded, ...before } = task;
   const isSame =
-    noted === undefined
+    recorded === undefined
       ? isDeepStrictEqual(JSON.parse(JSON.stringify(now)), before)
-      : taskKey(drawn) === noted;
+      : taskKey(drawn) === recorded;
   if (isSame) return drawn;
   const change = drawn.id === task.id ? "another" : drawn.id;
   throw new UsageError(
@@ -120,20 +120,20 @@ export function redrawTask(
   },
 ): Task {
   if (recorded !== undefined) return recorded;
-  if (lost !== undefined) throw notHandedOut(groupId, lost);
+  if (lost !== undefined) throw notDeliverable(groupId, lost);
   let drawn: Task;
   try {
     drawn = drawTask(environment, split, taskIndex);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    throw notHandedOut(groupId, `it cannot be drawn: ${describeError(error)}`);
+    throw notDeliverable(groupId, `it cannot be drawn: ${describeError(error)}`);
   }
   if (drawn.id === taskId) return drawn;
   const found = `task ${taskIndex} of "${split}" of ${environment.name} is ${drawn.id}`;
-  throw notHandedOut(groupId, `it cannot be drawn: ${found}, expected ${taskId}`);
+  throw notDeliverable(groupId, `it cannot be drawn: ${found}, expected ${taskId}`);
 }
 
-function notHandedOut(groupId: string, why: string): UsageError {
+function notDeliverable(groupId: string, why: string): UsageError {
   return new UsageError(
     `Cannot hand out group ${groupId} again: its task is not noted, as where its source was repeatable, this one ` +
       `is not asked for it once more, and ${why}; start with the source of that start, or in another folder`,
@@ -165,26 +165,26 @@ export function taskKey(task: Task): string {
 }
 
 /** Hashes the task of a record like `taskKey()`, even if the environment does not have the task any more. */
-export function taskRecordKey({ task, isDrawnAgain, hash: noted }: TaskRecord): string {
-  if (noted !== undefined) return noted;
+export function taskRecordKey({ task, isDrawnAgain, hash: recorded }: TaskRecord): string {
+  if (recorded !== undefined) return recorded;
   return isDrawnAgain === true ? nameKey(task) : taskKey(task);
 }
 
 /** True if a task has the key that was recorded. */
-export function isRecordedAs(noted: string, task: Task): boolean {
-  return noted === taskKey(task) || noted === nameKey(task);
+export function isRecordedAs(recorded: string, task: Task): boolean {
+  return recorded === taskKey(task) || recorded === nameKey(task);
 }
 
 function nameKey({ id, environment, split, index, instruction }: Task): string {
   return keyOf([id, environment, split, index, instruction]);
 }
 
-function keyOf(said: unknown): string {
-  return hash("sha256", JSON.stringify(said, inOrder), "hex");
+function keyOf(value: unknown): string {
+  return hash("sha256", JSON.stringify(value, sortMembers), "hex");
 }
 
 /** Sorts the members of objects by name, so that their order does not change the hash. */
-function inOrder(_key: string, value: unknown): unknown {
+function sortMembers(_key: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const members = Object.entries(value);
   return Object.fromEntries(members.toSorted(([one], [other]) => (one < other ? -1 : 1)));

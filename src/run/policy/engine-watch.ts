@@ -41,20 +41,20 @@ export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOption
   const stop = new AbortController();
   let runningCount = 0;
   let answeredAtMs = clock.now();
-  let toldAtMs: number | undefined;
+  let reportedAtMs: number | undefined;
 
   let failure: { readonly error: unknown } | undefined;
   const onFailure = (error: unknown): void => void (failure ??= { error });
   const listeners = new Listeners({ signal: stop.signal, onFailure, clock });
 
-  function tell(news: EngineNews): void {
+  function report(news: EngineNews): void {
     listeners.tell(`tell of the engine (${news.type})`, () => onNews(news));
   }
 
   function noteAnswer(): void {
     const now = clock.now();
-    if (toldAtMs !== undefined) tell({ type: "engine-back", silentMs: now - answeredAtMs });
-    toldAtMs = undefined;
+    if (reportedAtMs !== undefined) report({ type: "engine-back", silentMs: now - answeredAtMs });
+    reportedAtMs = undefined;
     answeredAtMs = now;
   }
 
@@ -65,9 +65,10 @@ export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOption
       return;
     }
     const now = clock.now();
-    if (stop.signal.aborted || (toldAtMs !== undefined && now - toldAtMs < AGAIN_MS)) return;
-    toldAtMs = now;
-    tell({ type: "engine-unreachable", silentMs: now - answeredAtMs });
+    if (stop.signal.aborted || (reportedAtMs !== undefined && now - reportedAtMs < AGAIN_MS))
+      return;
+    reportedAtMs = now;
+    report({ type: "engine-unreachable", silentMs: now - answeredAtMs });
   }
 
   async function lookOften(): Promise<void> {
@@ -90,7 +91,7 @@ export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOption
       ...passOn(engine),
       async generate(request, options) {
         // No call was waiting until now, so this was not a silence.
-        if (runningCount === 0 && toldAtMs === undefined) answeredAtMs = clock.now();
+        if (runningCount === 0 && reportedAtMs === undefined) answeredAtMs = clock.now();
         runningCount += 1;
         try {
           const generation = await engine.generate(request, options);

@@ -34,8 +34,8 @@ const conventions: readonly unknown[] = ["tempered", "raw", "processed"];
  */
 export function samplingFactsIn(found: unknown): SamplingFacts {
   const { sampling, settings, engine, logprobConvention } = isRow(found) ? found : {};
-  const told = isRow(engine) ? engine["logprobConvention"] : undefined;
-  const convention = told ?? logprobConvention;
+  const described = isRow(engine) ? engine["logprobConvention"] : undefined;
+  const convention = described ?? logprobConvention;
   return {
     ...withoutUndefined({ sampling: isRow(sampling) ? numbersOf(sampling) : samplingOf(settings) }),
     ...(conventions.includes(convention) && {
@@ -48,8 +48,8 @@ export function samplingFactsIn(found: unknown): SamplingFacts {
  * Returns the sampling facts in the manifest of the caller. While nothing is sampled, they replace the facts of earlier
  * starts.
  */
-export function ownSamplingFacts(asked: unknown) {
-  const { sampling, logprobConvention } = isRow(asked) ? asked : {};
+export function ownSamplingFacts(requested: unknown) {
+  const { sampling, logprobConvention } = isRow(requested) ? requested : {};
   return { sampling, logprobConvention };
 }
 
@@ -86,17 +86,17 @@ export async function newSamplingFacts(
   signal: AbortSignal,
 ): Promise<SamplingFacts> {
   if (play !== undefined || isReplaced(sampling)) return {};
-  const told = samplingFactsIn(found);
+  const recorded = samplingFactsIn(found);
   const seen = numbersOf({ ...sampling });
-  const differing = isDeepStrictEqual(told.sampling, seen) ? {} : { sampling: seen };
-  if (told.logprobConvention !== undefined || !isGreedy(seen)) return differing;
+  const differing = isDeepStrictEqual(recorded.sampling, seen) ? {} : { sampling: seen };
+  if (recorded.logprobConvention !== undefined || !isGreedy(seen)) return differing;
   try {
-    const asked = {
+    const options = {
       signal,
       timeoutMs: limits.engineTimeoutMs,
       ...(clock !== undefined && { clock }),
     };
-    const { logprobConvention } = await askDescription(engine, asked);
+    const { logprobConvention } = await askDescription(engine, options);
     return { ...differing, logprobConvention };
   } catch (error) {
     if (signal.aborted || error instanceof RolloutError || error instanceof UsageError) {

@@ -1,6 +1,6 @@
 import type { Episode } from "../../episode/episode.ts";
 import { describeError, UsageError } from "../../errors.ts";
-import type { AttemptPlayer } from "../schedule/attempt-player.ts";
+import type { AttemptPlayer } from "../attempt/attempt-player.ts";
 import type { PolicyGate, UpdateMode } from "./policy-gate.ts";
 import { requireVersion, type GroupCounts, type PolicyVersions } from "./staleness.ts";
 

@@ -12,7 +12,7 @@ import { systemClock, type Clock } from "../../async/clock.ts";
 import { endedBy } from "../../async/ended-by.ts";
 import { startDeadline, type Deadline } from "../../async/deadline.ts";
 import { withResolvers, type Resolvers } from "../../async/with-resolvers.ts";
-import { TokenNotifier } from "../schedule/token-notifier.ts";
+import { TokenNotifier } from "./token-notifier.ts";
 
 /**
  * The treatment of turns that are being sampled when the policy's weights change. `finish` leaves them to the engine.
@@ -99,7 +99,7 @@ export class PolicyGate {
   }
 
   async #generate(request: GenerateRequest, caller: GenerateOptions): Promise<Generation> {
-    const { options, isTold } = watchTold(caller);
+    const { options, hasStreamed } = watchStreaming(caller);
     const demand = findWholeDemand(request);
     let sampled: Generation | undefined;
     for (let round = 0; ; round++) {
@@ -110,7 +110,7 @@ export class PolicyGate {
         await this.#waitHeld(options);
       }
       if (sampled !== undefined && options.cutShort?.aborted === true) return sampled;
-      if (sampled !== undefined && demand !== undefined && isTold()) {
+      if (sampled !== undefined && demand !== undefined && hasStreamed()) {
         const { discarded } = discardPart(sampled, demand);
         const why = "the policy's weights were changed";
         throw interruptedBehindTold(request.requestId, { demand, why, discarded });
@@ -118,10 +118,10 @@ export class PolicyGate {
       const part = sampled;
       const partIds = part?.outputIds ?? [];
       // A turn that cannot be continued is sampled again from its start.
-      const behind = restBehind(request, partIds) ?? request;
-      const rest: GenerateRequest =
-        part === undefined ? behind : { ...behind, requestId: `${request.requestId}w${round};` };
-      const passed = await this.#passPart(rest, options, part).catch((error: unknown) => {
+      const rest = restBehind(request, partIds) ?? request;
+      const next: GenerateRequest =
+        part === undefined ? rest : { ...rest, requestId: `${request.requestId}w${round};` };
+      const passed = await this.#passPart(next, options, part).catch((error: unknown) => {
         // No room is left after the sampled tokens, so they are the turn.
         const isTurn = demand === undefined && partIds.length > 0;
         if (isTurn && isPromptTooLong(error)) return undefined;
@@ -196,7 +196,7 @@ export class PolicyGate {
     const leave = (): void => this.#leave(interrupt);
     caller?.addEventListener("abort", leave, { once: true });
     try {
-      const told = {
+      const gated = {
         ...options,
         cutShort: controller.signal,
         onNotCutShort: () => {
@@ -204,7 +204,7 @@ export class PolicyGate {
           passOnNotCut();
         },
       };
-      return { generation: await this.#ask(request, told, time), isInterrupted };
+      return { generation: await this.#ask(request, gated, time), isInterrupted };
     } finally {
       cutShort?.removeEventListener("abort", forward);
       caller?.removeEventListener("abort", leave);
@@ -221,19 +221,22 @@ export class PolicyGate {
     options: GenerateOptions & { readonly cutShort: AbortSignal },
     time: Deadline,
   ): Promise<Generation> {
-    const told = new TokenNotifier(options);
+    const notifier = new TokenNotifier(options);
     const version = this.#announcedVersion();
     const handOver = (): Generation =>
-      told.toGeneration(request.requestId, version === undefined ? "" : `${version}`);
+      notifier.toGeneration(request.requestId, version === undefined ? "" : `${version}`);
     try {
       return await new Promise<Generation>((resolve, reject) => {
         time.signal.addEventListener("abort", () => {
-          told.mute();
+          notifier.mute();
           if (!time.expired) return;
           options.onGivenUp?.();
           resolve(handOver());
         });
-        const generating = this.#inner.generate(request, { ...told.options, signal: time.signal });
+        const generating = this.#inner.generate(request, {
+          ...notifier.options,
+          signal: time.signal,
+        });
         // A caller's engine may not return a promise.
         Promise.resolve(generating).then(resolve, reject);
       });
@@ -242,7 +245,7 @@ export class PolicyGate {
       if (!isCut) throw error;
       return handOver();
     } finally {
-      told.mute();
+      notifier.mute();
     }
   }
 
@@ -277,17 +280,20 @@ export class PolicyGate {
 }
 
 /** Wraps the options of a call, and observes if the engine has streamed tokens. */
-function watchTold(caller: GenerateOptions): {
+function watchStreaming(caller: GenerateOptions): {
   readonly options: GenerateOptions;
-  readonly isTold: () => boolean;
+  readonly hasStreamed: () => boolean;
 } {
-  let isTold = false;
+  let hasStreamed = false;
   const { onTokens } = caller;
   const watched: GenerateOptions["onTokens"] =
     onTokens &&
     ((tokens) => {
-      isTold ||= tokens.tokenIds.length > 0;
+      hasStreamed ||= tokens.tokenIds.length > 0;
       onTokens(tokens);
     });
-  return { options: { ...caller, ...(watched && { onTokens: watched }) }, isTold: () => isTold };
+  return {
+    options: { ...caller, ...(watched && { onTokens: watched }) },
+    hasStreamed: () => hasStreamed,
+  };
 }

@@ -33,7 +33,7 @@ export interface LoadFollowing {
 }
 
 /** A request for admission. */
-export interface AdmissionWish {
+export interface AdmissionRequest {
   /**
    * The smallest is admitted first. Group indexes serve as priorities, so that groups that start first also end first.
    */
@@ -50,14 +50,14 @@ export interface EngineGate extends AsyncDisposable {
    * @returns a function that gives the place back; a second call of it does nothing.
    * @throws the signal's reason if the signal aborts first.
    */
-  admit(wish: AdmissionWish): Promise<() => void>;
+  admit(request: AdmissionRequest): Promise<() => void>;
   /** The numbers of admitted and waiting attempts, and the current limit. */
   readonly state: { readonly admitted: number; readonly waiting: number; readonly limit: number };
   /** Stops following the engine. Waiting attempts are still admitted when others end. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-interface Waiting extends Pick<AdmissionWish, "priority"> {
+interface Waiting extends Pick<AdmissionRequest, "priority"> {
   readonly arrival: number;
   readonly enter: () => void;
 }

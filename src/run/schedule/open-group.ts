@@ -2,7 +2,7 @@ import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeAssignment } from "../../episode/episode-setup.ts";
 import type { FinishedEpisode } from "../folder/episode-row.ts";
 import type { Task } from "../../task.ts";
-import type { SharedPrefix } from "./shared-prefix.ts";
+import type { SharedPrefix } from "../attempt/shared-prefix.ts";
 import type { Fork } from "./task-source.ts";
 
 /** A group whose attempts are to be played, or are being played. */

@@ -139,11 +139,11 @@ export function drawTask(environment: Environment, split: string, index: number)
 function assertTask(
   environment: Environment,
   task: Task,
-  asked: { readonly split: string; readonly index: number },
+  requested: { readonly split: string; readonly index: number },
 ): void {
-  if (task.split === asked.split && task.index === asked.index) return;
+  if (task.split === requested.split && task.index === requested.index) return;
   throw new UsageError(
-    `Cannot play ${environment.name}: its task ${asked.index} of "${asked.split}" says that it is ` +
+    `Cannot play ${environment.name}: its task ${requested.index} of "${requested.split}" says that it is ` +
       `task ${task.index} of "${task.split}"`,
   );
 }

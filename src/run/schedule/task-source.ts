@@ -117,13 +117,13 @@ export function endlessTasks(
 ): TaskSource {
   // Throws for a scope that `planRun()` refuses.
   planRun(environment, { split, taskIndexes, sampleCount: 1, seed });
-  let pass = -1;
+  let epoch = -1;
   let order: readonly number[] = [];
   const taskIndexAt = (groupIndex: number): number => {
     const wanted = Math.floor(groupIndex / taskIndexes.length);
-    if (wanted !== pass) {
-      pass = wanted;
-      order = shuffled(taskIndexes, seededRandom(`${seed}/pass/${pass}`));
+    if (wanted !== epoch) {
+      epoch = wanted;
+      order = shuffled(taskIndexes, seededRandom(`${seed}/pass/${epoch}`));
     }
     return order[groupIndex % taskIndexes.length]!;
   };
@@ -131,7 +131,7 @@ export function endlessTasks(
     repeatable: true,
     at(groupIndex) {
       const task = drawTask(environment, split, taskIndexAt(groupIndex));
-      return pass === 0 ? { task } : { task, groupId: `${task.id}~${pass + 1}` };
+      return epoch === 0 ? { task } : { task, groupId: `${task.id}~${epoch + 1}` };
     },
     taskIndexAt,
   };
@@ -166,19 +166,19 @@ export function tasksFrom(tasks: Iterable<Task> | AsyncIterable<Task>): TaskSour
   const waiting: ((drawn: Promise<SourcedTask | undefined>) => void)[] = [];
   /** Tasks that arrived when no call waited any more. */
   const kept: Promise<SourcedTask | undefined>[] = [];
-  let underWayCount = 0;
+  let drawingCount = 0;
   const next = async (): Promise<SourcedTask | undefined> => {
     const { done, value } = await iterator.next();
     return done === true ? undefined : { task: value };
   };
   const draw = async (): Promise<void> => {
-    underWayCount += 1;
+    drawingCount += 1;
     const drawn = next();
     const isLast = await drawn.then(
       (sourced) => sourced === undefined,
       () => false,
     );
-    underWayCount -= 1;
+    drawingCount -= 1;
     const give = waiting.shift();
     if (give !== undefined) give(drawn);
     // The end is not kept: a later call finds it again.
@@ -186,8 +186,8 @@ export function tasksFrom(tasks: Iterable<Task> | AsyncIterable<Task>): TaskSour
   };
   return {
     async at(_groupIndex, { givenUp }: { readonly givenUp?: AbortSignal } = {}) {
-      const there = kept.shift();
-      if (there !== undefined) return await there;
+      const next = kept.shift();
+      if (next !== undefined) return await next;
       return await new Promise<SourcedTask | undefined>((resolve) => {
         const leave = (): void => void waiting.splice(waiting.indexOf(give), 1);
         const give = (drawn: Promise<SourcedTask | undefined>): void => {
@@ -196,7 +196,7 @@ export function tasksFrom(tasks: Iterable<Task> | AsyncIterable<Task>): TaskSour
         };
         waiting.push(give);
         givenUp?.addEventListener("abort", leave, { once: true });
-        if (waiting.length > underWayCount) void draw();
+        if (waiting.length > drawingCount) void draw();
       });
     },
   };
@@ -230,7 +230,7 @@ export function pushedTasks(): PushedTasks {
   const wakeAll = (): void => {
     for (const wake of asking) wake();
   };
-  const untilNews = async (signal: AbortSignal): Promise<void> => {
+  const untilWoken = async (signal: AbortSignal): Promise<void> => {
     const { promise, resolve, reject } = withResolvers();
     const onAbort = (): void => reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
@@ -252,7 +252,7 @@ export function pushedTasks(): PushedTasks {
         if (state.hasEnded) {
           throw new UsageError(
             `Cannot push ${groupId}: end() was called, and whoever takes the tasks may have gone; call end() ` +
-              "behind the last push(), or start another run with a source of its own",
+              "after the last push(), or start another run with a source of its own",
           );
         }
         if (knownIds.has(groupId) || ids.has(groupId)) {
@@ -277,7 +277,7 @@ export function pushedTasks(): PushedTasks {
     async at(_groupIndex, { signal }) {
       while (waiting.length === 0 && !state.hasEnded) {
         signal.throwIfAborted();
-        await untilNews(signal);
+        await untilWoken(signal);
       }
       return waiting.shift();
     },

@@ -1,7 +1,7 @@
 import { ownTask, taskKey, type OwnTask } from "../folder/task-record.ts";
 import type { RecordedAttempt } from "../recording/read-recording.ts";
 import type { StartRunOptions } from "../start-run-options.ts";
-import type { AttemptJob, OpenGroup } from "./open-group.ts";
+import type { AttemptJob, OpenGroup } from "../schedule/open-group.ts";
 
 type TaskOptions = Pick<StartRunOptions, "setup" | "redactor">;
 

@@ -9,7 +9,7 @@ import { startDeadline } from "../../async/deadline.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import type { ForkPlace } from "../../trajectory/sample.ts";
 import { playHere, type AttemptPlayer } from "./attempt-player.ts";
-import { attemptsLeft, type AttemptJob } from "./open-group.ts";
+import { attemptsLeft, type AttemptJob } from "../schedule/open-group.ts";
 import { ownTaskOf } from "./recorded-task.ts";
 import type { RecordedAttempt } from "../recording/read-recording.ts";
 import type { AttemptRecording, RecordingJournal } from "../recording/recording-journal.ts";

@@ -1,7 +1,7 @@
 import type { Episode } from "../../episode/episode.ts";
 import { inputsBefore, type Inputs } from "../../episode/inputs/input.ts";
 import type { ForkPlace } from "../../trajectory/sample.ts";
-import type { Fork } from "./task-source.ts";
+import type { Fork } from "../schedule/task-source.ts";
 
 /** The facts about a group's first attempt from which the others branch. */
 export interface SharedPrefix {

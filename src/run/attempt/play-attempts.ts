@@ -2,7 +2,7 @@ import type { Episode } from "../../episode/episode.ts";
 import { turnsIn } from "../../episode/inputs/input.ts";
 import { PlaybackStop } from "../../outside.ts";
 import { UsageError } from "../../errors.ts";
-import type { AttemptJob } from "./open-group.ts";
+import type { AttemptJob } from "../schedule/open-group.ts";
 import { warnOfNames } from "../folder/open-names.ts";
 import { playOnce, type AttemptOptions, type PlayedAttempt } from "./play-once.ts";
 import { isRecordingOf } from "./recorded-task.ts";

@@ -6,18 +6,18 @@ import type { RecordingJournal } from "../recording/recording-journal.ts";
 import type { RunTally } from "../run-progress.ts";
 import type { RunStop } from "../run-stop.ts";
 import type { StartRunOptions } from "../start-run-options.ts";
-import { admitTo } from "./admit-to.ts";
+import { admitTo } from "../schedule/admit-to.ts";
 import type { Branches } from "./branches.ts";
-import type { EarlierGroups } from "./earlier-groups.ts";
+import type { EarlierGroups } from "../schedule/earlier-groups.ts";
 import { FailureStreak } from "./failure-streak.ts";
-import type { GroupDelivery } from "./group-delivery.ts";
-import type { GroupLedger } from "./group-ledger.ts";
-import type { JobScheduler } from "./job-scheduler.ts";
-import type { Listeners } from "./listeners.ts";
-import type { AttemptJob } from "./open-group.ts";
+import type { GroupDelivery } from "../schedule/group-delivery.ts";
+import type { GroupLedger } from "../schedule/group-ledger.ts";
+import type { JobScheduler } from "../schedule/job-scheduler.ts";
+import type { Listeners } from "../schedule/listeners.ts";
+import type { AttemptJob } from "../schedule/open-group.ts";
 import { episodeEvent, playAttempts } from "./play-attempts.ts";
 import type { PlayedAttempt } from "./play-once.ts";
-import type { PlannedRun } from "./planned-run.ts";
+import type { PlannedRun } from "../schedule/planned-run.ts";
 import { sharedPrefixOf } from "./shared-prefix.ts";
 
 interface AttemptWorkersOptions {

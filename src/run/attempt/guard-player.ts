@@ -7,7 +7,7 @@ import { unplayedEpisode } from "../../episode/unplayed-episode.ts";
 import { InvariantError, RolloutError, UsageError } from "../../errors.ts";
 import { PlaybackStop } from "../../outside.ts";
 import type { AttemptPlayer, AttemptPlayOptions } from "./attempt-player.ts";
-import type { Listeners } from "./listeners.ts";
+import type { Listeners } from "../schedule/listeners.ts";
 
 /**
  * Wraps a caller's player so that its errors are contained. An error, or a result that is not an episode of the
@@ -40,18 +40,18 @@ async function play(
 ): Promise<Episode> {
   const { signal, interrupt, onInputs } = options;
   const startedAtMs = setup.now();
-  const ears = new Ears();
-  const told: EpisodeSetup = {
+  const events = new EventGate();
+  const guarded: EpisodeSetup = {
     ...setup,
-    ...(setup.onTurn && { onTurn: ears.while(setup.onTurn) }),
-    ...(setup.onTrouble && { onTrouble: ears.while(setup.onTrouble) }),
+    ...(setup.onTurn && { onTurn: events.whileOpen(setup.onTurn) }),
+    ...(setup.onTrouble && { onTrouble: events.whileOpen(setup.onTrouble) }),
   };
-  const about = { ...options, ...(onInputs && { onInputs: ears.while(onInputs) }) };
+  const about = { ...options, ...(onInputs && { onInputs: events.whileOpen(onInputs) }) };
   try {
     const episode = await playWithinTime(
       async (given, held, signals) => await player.play(given, held, { ...about, ...signals }),
       assignment,
-      told,
+      guarded,
       { signal, ...(interrupt && { interrupt }) },
       Infinity,
     );
@@ -65,22 +65,22 @@ async function play(
     const failure = toFailure(error, assignment, options);
     return withoutEpisode(failure, assignment, { setup, startedAtMs, interrupt, thrown: error });
   } finally {
-    ears.close();
+    events.close();
   }
 }
 
 /** Passes on events until it is closed. */
-class Ears {
-  #areClosed = false;
+class EventGate {
+  #isClosed = false;
 
-  while<Said>(listener: (said: Said) => void): (said: Said) => void {
-    return (said) => {
-      if (!this.#areClosed) listener(said);
+  whileOpen<Event>(listener: (event: Event) => void): (event: Event) => void {
+    return (event) => {
+      if (!this.#isClosed) listener(event);
     };
   }
 
   close(): void {
-    this.#areClosed = true;
+    this.#isClosed = true;
   }
 }
 

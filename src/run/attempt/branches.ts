@@ -1,4 +1,4 @@
-import type { AttemptJob, OpenGroup } from "./open-group.ts";
+import type { AttemptJob, OpenGroup } from "../schedule/open-group.ts";
 import { isOfOtherAttempt, isOfOtherRun } from "../recording/recording-line.ts";
 import type { RunFolder } from "../folder/run-folder.ts";
 import { forkOf, sharedPrefixOf, type SharedPrefix } from "./shared-prefix.ts";
