@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 const closed = (): string =>
-  `Cannot go on writing ${dir}: it was closed while its run plays; end the run, such as by interrupt(), and wait ` +
+  `Cannot continue writing ${dir}: it was closed while its run plays; end the run, such as by interrupt(), and wait ` +
   "for its result before its folder is closed";
 
 async function contents(): Promise<Readonly<Record<string, string>>> {
@@ -28,7 +28,7 @@ async function contents(): Promise<Readonly<Record<string, string>>> {
 }
 
 describe("a folder that is closed while its run plays", () => {
-  test("is written by it no more, and the next start goes on there", async () => {
+  test("gets no more writes, and the next start resumes the run", async () => {
     const [told, go] = [withResolvers(), withResolvers()];
     const engine = switchingEngine(async ({ sessionId }) => {
       if (sessionId !== "lamp/test/0#0") await go.promise;
@@ -52,7 +52,7 @@ describe("a folder that is closed while its run plays", () => {
     expect(await again.result).toMatchObject({ end: "finished" });
   });
 
-  test("refuses whatever is written in it", async () => {
+  test("refuses every write", async () => {
     const folder = await openLamps(dir, { format: "slime" });
     const failures: unknown[] = [];
     // Nothing is written of itself.
@@ -91,7 +91,7 @@ describe("a folder that is closed while its run plays", () => {
     expect(await contents()).toEqual(left);
   });
 
-  test("is not given back before what is under way there is done", async () => {
+  test("stays locked until writes in progress have ended", async () => {
     const [reached, go] = [withResolvers(), withResolvers()];
     const files: Files = {
       ...diskFiles,

@@ -92,22 +92,19 @@ test.each([
   ["", false, lampList(2)],
   [", also where failed ones are played again", true, lampList(2)],
   [", of a source that does not give its tasks again", false, chosen()],
-])(
-  "a failed attempt of a whole group is brought back as it was%s",
-  async (_, retryFailed, source) => {
-    const again = () => (source.repeatable === true ? lampList(2) : chosen());
-    const failing = "lamp/test/0#0";
-    const before = await play({ failing, source: again() });
-    expect(before).toMatchObject({ end: "finished", finished: 3 });
-    const lines = await linesIn("episodes.jsonl");
-    await loseLines("episodes.jsonl", failing);
-    const after = await play({ retryFailed, source: again() });
-    expect(after).toMatchObject({ end: "finished", finished: 3, sampled: [] });
-    expect(await linesIn("episodes.jsonl")).toEqual(lines);
-    expect(await verifyRun(dir)).toMatchObject({ isFinished: true, episodes: 3, violations: [] });
-    expect(await play({ retryFailed, source: again() })).toMatchObject({ handed: [], sampled: [] });
-  },
-);
+])("a failed attempt of a complete group is restored%s", async (_, retryFailed, source) => {
+  const again = () => (source.repeatable === true ? lampList(2) : chosen());
+  const failing = "lamp/test/0#0";
+  const before = await play({ failing, source: again() });
+  expect(before).toMatchObject({ end: "finished", finished: 3 });
+  const lines = await linesIn("episodes.jsonl");
+  await loseLines("episodes.jsonl", failing);
+  const after = await play({ retryFailed, source: again() });
+  expect(after).toMatchObject({ end: "finished", finished: 3, sampled: [] });
+  expect(await linesIn("episodes.jsonl")).toEqual(lines);
+  expect(await verifyRun(dir)).toMatchObject({ isFinished: true, episodes: 3, violations: [] });
+  expect(await play({ retryFailed, source: again() })).toMatchObject({ handed: [], sampled: [] });
+});
 
 test.each([
   ["episodes.jsonl", 2],
@@ -115,7 +112,7 @@ test.each([
   ["episodes.jsonl", 3],
   ["samples.jsonl", 4],
 ])(
-  "scored attempts of a whole group are brought back that %s lost (%d), and make it no larger",
+  "scored attempts of a complete group are restored if %s lost (%d), and make it no larger",
   async (file, count) => {
     const source = lampList(1);
     const grouping = { size: 2, started: 4, attempts: 1 };
@@ -136,7 +133,7 @@ test.each([
   },
 );
 
-test("a group that was taken is not handed out again by what is brought back of it, and others are once", async () => {
+test("a group that was taken is not delivered again after its attempts are restored, and others are once", async () => {
   const about = { redeliver: true, admission: { concurrency: 4 } };
   {
     await using folder = await openLamps(dir);

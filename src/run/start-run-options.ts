@@ -190,7 +190,7 @@ function requireSameGrouping(
     const [before, now] = [recorded ?? requested, requested].map((value) => JSON.stringify(value));
     if (before === now) continue;
     throw new UsageError(
-      `Cannot go on in ${dir}: its episodes were played with ${name} ${before}, and this start has ` +
+      `Cannot continue in ${dir}: its episodes were played with ${name} ${before}, and this start has ` +
         `${now}; start with the same or choose another folder`,
     );
   }

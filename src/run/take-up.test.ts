@@ -64,7 +64,7 @@ async function play(
 
 const data = { lit: new Map() };
 
-test("a task whose group has ended need not be there any more", async () => {
+test("a task of a complete group may be gone", async () => {
   expect(await play(5, [4])).toEqual([["lamp/test/4", data]]);
   expect(await play(4, [1])).toEqual([["lamp/test/1", data]]);
   // It is passed over where it is given again.
@@ -75,7 +75,7 @@ test.each<[how: string, change: (task: Task) => Task]>([
   ["whole", (task) => task],
   ["to be drawn again", (task) => ({ ...task, data })],
   ["by a hash, as it holds a known key", (task) => ({ ...task, instruction: "sk-known-key: on." })],
-])("a task that was noted %s is passed over where it is given again", async (_, change) => {
+])("a task that was recorded %s is skipped if it is given again", async (_, change) => {
   const plain = lamps(3);
   const environment: Environment = {
     ...plain,
@@ -95,7 +95,7 @@ test.each<[how: string, change: (task: Task) => Task]>([
   expect(again.map(([groupId]) => groupId)).toEqual(["lamp/test/1", "lamp/test/2"]);
 });
 
-test("a task whose group goes on must be there", async () => {
+test("a task of a resumed group must exist", async () => {
   const stop = new AbortController();
   await play(5, [4], { signal: stop.signal, onRequest: () => stop.abort() });
   await expect(play(4, [1])).rejects.toThrow("Cannot find lamp 4");
@@ -105,7 +105,7 @@ test("a task whose group goes on must be there", async () => {
   ]);
 });
 
-test("a task whose group is handed out again must be there, and of those alone", async () => {
+test("a task of a group that is delivered again must exist, and only of those", async () => {
   const redeliver = true;
   await play(5, [3], { redeliver });
   await play(5, [4], { redeliver, isTaken: false });

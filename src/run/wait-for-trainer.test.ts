@@ -67,7 +67,7 @@ function versionsIn({ episodes }: EpisodeGroup): readonly string[] {
   return [...new Set(segments.flatMap(({ policyVersions }) => policyVersions))].toSorted();
 }
 
-test("a group that goes on from an earlier start counts no version that came before this one", async () => {
+test("a resumed group does not count a version from before this start", async () => {
   {
     await using folder = await openLamps(dir);
     const reached = withResolvers();
@@ -101,7 +101,7 @@ test("a group that goes on from an earlier start counts no version that came bef
   expect(await next).toEqual({ done: true, value: undefined });
 });
 
-test("what an earlier start sampled alone is no version that this one began with", async () => {
+test("samples of an earlier start alone are not a version of this one", async () => {
   {
     const scoring = withResolvers();
     const stop = new AbortController();
@@ -146,7 +146,7 @@ test("what an earlier start sampled alone is no version that this one began with
   await run.interrupt();
 });
 
-test("an engine that came back with older weights than those that were recorded is waited for by its own", async () => {
+test("an engine that returned with older weights than recorded is awaited by its own versions", async () => {
   {
     await using folder = await openLamps(dir);
     const reached = withResolvers();
@@ -181,7 +181,7 @@ test("an engine that came back with older weights than those that were recorded 
   await run.interrupt();
 });
 
-test("a checkpoint that the trainer brings to an engine with other weights is no step of its", async () => {
+test("a checkpoint that the trainer loads into an engine with other weights is not a step", async () => {
   const redeliver = true;
   {
     await using folder = await openLamps(dir);
@@ -224,7 +224,7 @@ test("a checkpoint that the trainer brings to an engine with other weights is no
   await run.interrupt();
 });
 
-test("a first version that the engine has before it is announced comes behind the one that nobody named", async () => {
+test("a first version of the engine before an announcement follows an unnamed one", async () => {
   const clock = manualClock();
   let version = "default";
   const engine = versionedEngine(() => version);
@@ -250,7 +250,7 @@ test("a first version that the engine has before it is announced comes behind th
   await run.interrupt();
 });
 
-test("what waits goes on with a version of which the player could not be told", async () => {
+test("waiting groups continue with a version that the player could not be told", async () => {
   const player: AttemptPlayer = {
     ...playHere,
     announcePolicy(version) {
@@ -306,7 +306,7 @@ test.each([
   { source: lampList(6), groupCount: 6 },
   { source: boundedSource(oneByOne().source!, 6), groupCount: 6 },
 ])(
-  "a run of $groupCount groups ends though the trainer names no version behind its last step",
+  "a run of $groupCount groups ends although the trainer names no version after its last step",
   async ({ source, groupCount }) => {
     const run = startLamps({
       source,
@@ -326,14 +326,14 @@ test.each([
   },
 );
 
-test("a run whose groups may all wait to be taken ends before anybody takes them", async () => {
+test("a run with groups that may all wait ends before they are taken", async () => {
   const run = startLamps({ admission: { concurrency: 4, ahead: 3 } });
   expect(await run.result).toMatchObject({ end: "finished" });
   expect(await takeAll(run)).toHaveLength(3);
 });
 
 test.each([true, false])(
-  "who goes back in place of a step is given further groups, from onEpisode, the groups drained: %s",
+  "a trainer that goes back in place of a step gets further groups, from onEpisode, the groups drained: %s",
   async (areDrained) => {
     let version = 10;
     let count = 0;
@@ -355,7 +355,7 @@ test.each([true, false])(
   },
 );
 
-test("who writes a log in onEpisode is given no older groups, whatever the numbers of the versions", async () => {
+test("a caller that writes a log in onEpisode gets no older groups, whatever the version numbers", async () => {
   let begunCount = 0;
   const own = oneByOne().source!;
   const source: TaskSource = {
@@ -414,7 +414,7 @@ test.each([0, 1])(
 );
 
 test.each([1, 3])(
-  "groups of an earlier start are trained on as those of this one are, with max %d",
+  "groups of an earlier start are trained like those of this one, with max %d",
   async (max) => {
     const source = (count: number): TaskSource => boundedSource(oneByOne().source!, count);
     {

@@ -166,7 +166,7 @@ export class AttemptWorkers {
       const reason = new DOMException("too many episodes failed in a row", "AbortError");
       stop.stop(reason, "too-many-failures");
     }
-    listeners.call(`tell onEpisode of ${episode.rolloutId}`, () =>
+    listeners.call(`call onEpisode for ${episode.rolloutId}`, () =>
       delivery.whileReporting(() => onEpisode?.(episode)),
     );
     if (complete === undefined) return;
@@ -176,6 +176,6 @@ export class AttemptWorkers {
 
   #reportProgress(): void {
     const { listeners, run, tally } = this.#options;
-    listeners.call("tell onProgress how far the run is", () => run.onProgress?.(tally.progress()));
+    listeners.call("call onProgress", () => run.onProgress?.(tally.progress()));
   }
 }

@@ -19,7 +19,7 @@ export function guardPlayer(player: AttemptPlayer, listeners: Listeners): Attemp
   return {
     play: async (assignment, setup, options) => await play(player, assignment, setup, options),
     landed: (place) =>
-      listeners.call(`tell the player that ${place.rolloutId} has landed`, () =>
+      listeners.call(`report to the player that ${place.rolloutId} has landed`, () =>
         player.landed?.(place),
       ),
     pause: async (mode) =>

@@ -175,7 +175,7 @@ export class JsonlJournal implements AsyncDisposable {
     if (isOwn) return;
     const what = facts === undefined ? "it was moved or deleted" : "something else writes there";
     throw new UsageError(
-      `Cannot go on writing ${this.path}: ${what}; look what it was, then start the same command again`,
+      `Cannot continue writing ${this.path}: ${what}; find out what it was, then start the same command again`,
     );
   }
 

@@ -52,7 +52,7 @@ test.each([
   }
 });
 
-test("keepLines() cuts a file on a full disk, and leaves one alone that is to be replaced", async () => {
+test("keepLines() cuts a file on a full disk, and keeps one that would have to be replaced", async () => {
   const files = faultyFiles(({ operation }) =>
     operation === "write" ? { type: "fail", code: "ENOSPC" } : undefined,
   );

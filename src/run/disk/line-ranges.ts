@@ -109,7 +109,7 @@ export async function* readLineRanges(
 /** The error if the file became shorter after its lines were found. Writing what is left would lose lines. */
 function endedEarly(): Error {
   const error = new Error(
-    "the file is shorter than it was a moment ago, as if cut by somebody else",
+    "the file is shorter than it was a moment ago, as if another program had cut it",
   );
   return Object.assign(error, { code: "EIO" });
 }

@@ -83,7 +83,7 @@ test.each([
   }
 });
 
-test("a file is closed whoever stops, and what the disk says is told", async () => {
+test("a file is closed however reading ends, and errors of the disk are thrown", async () => {
   await writeFile(file, "one\ntwo\n");
   const calls: string[] = [];
   const files = faultyFiles(({ operation, path: of }) => {

@@ -136,7 +136,7 @@ export class RunLock implements AsyncDisposable {
     if (this.#renewalError !== undefined)
       throw storageError("write", this.file, this.#renewalError);
     throw new UsageError(
-      `Cannot go on writing ${path.dirname(this.file)}: its disk takes longer than ${this.#leaseMs / 1000} s ` +
+      `Cannot continue writing ${path.dirname(this.file)}: its disk takes longer than ${this.#leaseMs / 1000} s ` +
         "for a sign of life, and others may take the run for dead; start the same command again",
     );
   }
@@ -167,7 +167,7 @@ export class RunLock implements AsyncDisposable {
         ? "the folder was moved or deleted"
         : "another process took the run over while this one stood still";
     this.#lost = new UsageError(
-      `Cannot go on writing ${path.dirname(this.file)}: ${what}; finished episodes are kept where they are`,
+      `Cannot continue writing ${path.dirname(this.file)}: ${what}; finished episodes are kept where they are`,
     );
     return false;
   }

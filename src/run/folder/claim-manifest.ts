@@ -79,7 +79,7 @@ export async function claimManifest(
   const known = identity === undefined ? recovered : { ...recovered, identity };
   const resumed = await resume({ dir, name }, { stored: known, manifest, files });
   await writeJsonAtomically(file, resumed.manifest, { files });
-  const note = `${file} was ${stored} and is written anew: events.jsonl says what was played`;
+  const note = `${file} was ${stored} and is written again: events.jsonl says what was played`;
   return { ...resumed, notes: [note, ...resumed.notes] };
 }
 

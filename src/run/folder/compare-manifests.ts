@@ -49,8 +49,8 @@ function requireSameIdentity(
     ? `, give --${contextMember} ${stored.identity?.[contextMember]}`
     : "";
   throw new UsageError(
-    `Cannot resume ${name}: what its episodes were played with has changed: ${listed(found)}; ` +
-      `bring back what was there${limit} or choose another --out`,
+    `Cannot resume ${name}: the identity of its episodes has changed: ${listed(found)}; ` +
+      `restore what was there${limit} or choose another --out`,
   );
 }
 

@@ -254,7 +254,7 @@ function noteAll(
   const incomplete =
     `${rows.path} lacks rows of finished episodes, or has damaged ones: ` +
     `these episodes ${fate} (${incompleteCount})`;
-  const lacking = `${claims.path} lacks episodes that events.jsonl tells of`;
+  const lacking = `${claims.path} lacks episodes that events.jsonl names`;
   const lost = isPlayedAgain
     ? `${lacking}: they ${fate} (${lostCount})`
     : `${lacking} (${lostCount})`;

@@ -94,7 +94,7 @@ function inOrder<Attempt extends { readonly sampleIndex: number }>(
 
 function otherGroup(groupId: string, groupIndex: number, what: string): UsageError {
   return new UsageError(
-    `Cannot go on with group ${groupIndex}: ${what} in its place, and the source of tasks gives ` +
+    `Cannot resume group ${groupIndex}: ${what} in its place, and the source of tasks gives ` +
       `${groupId} there now; start with the same tasks in the same order, or in another folder`,
   );
 }

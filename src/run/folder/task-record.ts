@@ -51,8 +51,8 @@ export function toTaskRecord(task: Task, { environment, redactor }: TaskPlace): 
           "take that out of the task, and have the environment read it where it is needed",
         ];
   throw new UsageError(
-    `Cannot begin ${task.id}: ${what}, and ${environment.name} does not draw the same task, so that a later ` +
-      `start could not go on with it; ${remedy}, or play without a folder`,
+    `Cannot start ${task.id}: ${what}, and ${environment.name} does not draw the same task, so that a later ` +
+      `start could not resume it; ${remedy}, or play without a folder`,
   );
 }
 
@@ -89,8 +89,8 @@ export function fromTaskRecord(
   if (isSame) return drawn;
   const change = drawn.id === task.id ? "another" : drawn.id;
   throw new UsageError(
-    `Cannot go on with ${task.id}: task ${task.index} of "${task.split}" of ${environment.name} is ` +
-      `${change} now; bring back what was there or choose another folder`,
+    `Cannot resume ${task.id}: task ${task.index} of "${task.split}" of ${environment.name} is ` +
+      `${change} now; restore what was there or choose another folder`,
   );
 }
 
@@ -135,8 +135,8 @@ export function redrawTask(
 
 function notDeliverable(groupId: string, why: string): UsageError {
   return new UsageError(
-    `Cannot hand out group ${groupId} again: its task is not noted, as where its source was repeatable, this one ` +
-      `is not asked for it once more, and ${why}; start with the source of that start, or in another folder`,
+    `Cannot deliver group ${groupId} again: its task was not recorded, because the source of that start was ` +
+      `repeatable, and ${why}; start with that source, or in another folder`,
   );
 }
 

@@ -59,7 +59,7 @@ function wayward() {
 }
 
 describe("watchEngine()", () => {
-  test("says within 15 s that an engine is away, each minute again, and when it is back", async () => {
+  test("reports an outage of the engine within 15 s, again each minute, and its end", async () => {
     const { clock, pass } = standingClock();
     const { answer, state, engine } = wayward();
     const news: (EngineNews & { readonly atMs: number })[] = [];
@@ -78,7 +78,7 @@ describe("watchEngine()", () => {
     expect(news).toHaveLength(3);
   });
 
-  test("takes an engine that cannot even say so for one that is away", async () => {
+  test("takes an engine that fails with another error for unreachable", async () => {
     const { clock, pass } = standingClock();
     const { answer, engine } = wayward();
     const news: EngineNews[] = [];
@@ -109,7 +109,7 @@ describe("watchEngine()", () => {
     expect(news.map(({ type }) => type)).toEqual(["engine-unreachable", "engine-back"]);
   });
 
-  test("says nothing of long turns, and asks nothing where nobody waits", async () => {
+  test("does not report long turns, and sends no probe while no call waits", async () => {
     const { clock, pass } = standingClock();
     const { answer, state, engine } = wayward();
     const news: EngineNews[] = [];
@@ -124,7 +124,7 @@ describe("watchEngine()", () => {
     expect(news).toEqual([]);
   });
 
-  test("a listener that throws, at once or later, is told of at the end, and is no failure of the engine's", async () => {
+  test("an error of a listener is thrown at the end, and is not a failure of the engine", async () => {
     const fails = (): never => {
       throw new TypeError("the pager is away");
     };
@@ -145,7 +145,7 @@ describe("watchEngine()", () => {
       expect(await turn).toBe(generation);
       expect(toldCount).toBe(2);
       await expect(watch[Symbol.asyncDispose]()).rejects.toThrow(
-        "Cannot tell of the engine (engine-unreachable): the pager is away",
+        "Cannot report the state of the engine (engine-unreachable): the pager is away",
       );
     }
   });

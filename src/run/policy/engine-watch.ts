@@ -48,7 +48,7 @@ export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOption
   const listeners = new Listeners({ signal: stop.signal, onFailure, clock });
 
   function report(news: EngineNews): void {
-    listeners.tell(`tell of the engine (${news.type})`, () => onNews(news));
+    listeners.tell(`report the state of the engine (${news.type})`, () => onNews(news));
   }
 
   function noteAnswer(): void {

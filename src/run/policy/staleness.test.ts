@@ -59,7 +59,7 @@ test.each<[what: string, steps: readonly Step[], count: number]>([
   ["the engine counts otherwise", [seen(["100"], 0), announced(7, 0), seen(["101"], 2)], 0],
   ["the recorded turns are of newer weights", [seen(["9", "5"], 0, 1), described("6", 2)], 1],
   ["those are older", [seen(["1", "5"], 0, 1), described("6", 2)], 1],
-])("steps of the trainer are counted where %s", (_, steps, count) => {
+])("the trainer's steps are counted if %s", (_, steps, count) => {
   const versions = new PolicyVersions(
     { max: 0, beyond: "wait", groupsPerVersion: 2 },
     () => undefined,

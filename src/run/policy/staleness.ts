@@ -153,7 +153,7 @@ export class PolicyVersions {
     if (version !== undefined) this.#note(version, groups);
     else if (this.#options?.beyond === "wait") {
       this.#tellOnce(
-        "The run waits for the trainer and cannot tell how far it is: no version was announced, and the engine " +
+        "The run waits for the trainer and cannot detect its progress: no version was announced, and the engine " +
           `describes its own as ${JSON.stringify(name)}, expected a whole number; announce each version, the ` +
           "first one with announcePolicy() when the run is started",
       );
@@ -208,7 +208,7 @@ export class PolicyVersions {
     if (beyond !== "drop") return undefined;
     if (this.#isOfUnknownAge(group)) {
       if (this.current === undefined) return undefined;
-      return `nobody knows how old its oldest token is, and at most ${max} versions are allowed`;
+      return `the age of its oldest token is unknown, and at most ${max} versions are allowed`;
     }
     if (staleness <= max) return undefined;
     return `its oldest token is ${staleness} versions old, and at most ${max} are allowed`;
@@ -232,7 +232,7 @@ export class PolicyVersions {
     const { beyond } = this.#options ?? {};
     const becomes = beyond === "drop" ? "such groups are left out" : "such tokens leave the loss";
     this.#tellOnce(
-      `Cannot tell how old the tokens of group ${groupId} are, whose staleness is bounded: the engine named ` +
+      `Cannot determine the age of the tokens of group ${groupId}, although staleness is bounded: the engine named ` +
         `${JSON.stringify(unknown)} as their version, expected a whole number, and none was announced before ` +
         `they were sampled; as soon as a version is known, ${becomes}: announce the first one with ` +
         "announcePolicy() when the run is started",

@@ -117,7 +117,7 @@ export async function replayEpisode(
     if (never !== undefined) return { type: "diverged", reason: never };
     const { name, repeatable = false } = setup.environment;
     if (scoreAnew && !repeatable) {
-      const reason = `${name} is not repeatable: there is no world that could score it anew`;
+      const reason = `${name} is not repeatable: it cannot be scored again`;
       return { type: "diverged", reason };
     }
     const why = recorded.hasEnded

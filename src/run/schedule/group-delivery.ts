@@ -120,7 +120,7 @@ export class GroupDelivery {
       this.#options;
     const aged = this.#withStaleness(complete);
     const { staleness } = aged;
-    listeners.call(`tell the source of tasks about ${aged.groupId}`, () =>
+    listeners.call(`call onGroupEnd of the source of tasks for ${aged.groupId}`, () =>
       source.onGroupEnd?.(aged),
     );
     const verdict = grouping.keep === undefined || askFilter(grouping.keep, aged);

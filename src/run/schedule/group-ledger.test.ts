@@ -35,7 +35,7 @@ test("gives out a group of very many attempts in their order", async () => {
   expect(places.every((place, index) => place === index)).toBe(true);
 });
 
-test("gives out very many attempts that branch behind the first one of their group", async () => {
+test("gives out very many attempts that branch after the first one of their group", async () => {
   const ledger = await startGroup({ isBranching: true });
   const [first, ...none] = takeAll(ledger);
   expect([first!.assignment.sampleIndex, none]).toEqual([0, []]);
@@ -46,7 +46,7 @@ test("gives out very many attempts that branch behind the first one of their gro
   expect(places.every((place, index) => place === index + 1)).toBe(true);
 });
 
-test("is done with a group that is whole, also where attempts at it were not taken", async () => {
+test("is finished with a complete group, even if attempts at it were not taken", async () => {
   const source = { length: 1, repeatable: true, at: () => ({ task: lampTask }) };
   const ledger = new GroupLedger({ source, size: 1, started: 3, seed: 0, finished: [] });
   ledger.release((await ledger.startNext({ signal: new AbortController().signal }))!);

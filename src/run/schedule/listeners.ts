@@ -31,7 +31,7 @@ export class Listeners {
   /**
    * Calls a listener.
    *
-   * @param what - The call in words, such as `tell onEpisode of tau-retail/test/7#3`.
+   * @param what - The call in words, such as `call onEpisode for tau-retail/test/7#3`.
    * @throws a UsageError with these words; the listener's own UsageErrors, errors of this package, and the signal's
    *   reason unchanged.
    */

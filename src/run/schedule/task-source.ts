@@ -251,13 +251,13 @@ export function pushedTasks(): PushedTasks {
         const { task, groupId = task.id } = sourced;
         if (state.hasEnded) {
           throw new UsageError(
-            `Cannot push ${groupId}: end() was called, and whoever takes the tasks may have gone; call end() ` +
+            `Cannot push ${groupId}: end() was called, and the run that takes the tasks may have ended; call end() ` +
               "after the last push(), or start another run with a source of its own",
           );
         }
         if (knownIds.has(groupId) || ids.has(groupId)) {
           throw new UsageError(
-            `Cannot push ${groupId}: it was pushed before; give what is to be played once more a \`groupId\` of ` +
+            `Cannot push ${groupId}: it was pushed before; give a task that is to be played again a \`groupId\` of ` +
               "its own",
           );
         }
