@@ -205,14 +205,13 @@ export {
   curriculum,
   endlessTasks,
   planSource,
-  pushedTasks,
   taskList,
-  tasksFrom,
   type Fork,
-  type PushedTasks,
   type SourcedTask,
   type TaskSource,
 } from "./run/schedule/task-source.ts";
+export { pushedTasks, type PushedTasks } from "./run/schedule/pushed-tasks.ts";
+export { tasksFrom } from "./run/schedule/streamed-tasks.ts";
 export { rewardSpread, rewardsOf, type EpisodeGroup } from "./run/schedule/group.ts";
 export { advantages, type AdvantageEstimator } from "./run/schedule/advantages.ts";
 export type { StalenessOptions } from "./run/policy/staleness.ts";

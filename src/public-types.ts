@@ -67,7 +67,7 @@ export type { FileFacts, Files, OpenFile, OpenMode } from "./run/disk/files.ts";
 export type { EpisodePlace } from "./run/schedule/plan-run.ts";
 export type { Machine, ProcessPlace } from "./run/disk/process-place.ts";
 export type { SinkFormat } from "./run/folder/run-folder.ts";
-export type { LockOptions } from "./run/disk/run-lock.ts";
+export type { LockOptions } from "./run/disk/lock-options.ts";
 export type { UnscoredReason } from "./run/folder/unscored-reason.ts";
 export type { ForeignAgentConfig, ToolCallingConfig } from "./composition/config/agent-config.ts";
 export type { Variables } from "./composition/create-engine.ts";

@@ -25,7 +25,8 @@ import { lampSetup } from "./lamp-run.fixture.ts";
 import type { RecordedAttempt } from "./recording/read-recording.ts";
 import { RunFolder, type RunManifest } from "./folder/run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { endlessTasks, taskList, tasksFrom, type TaskSource } from "./schedule/task-source.ts";
+import { endlessTasks, taskList, type TaskSource } from "./schedule/task-source.ts";
+import { tasksFrom } from "./schedule/streamed-tasks.ts";
 
 let dir = "";
 beforeEach(async () => {

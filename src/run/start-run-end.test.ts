@@ -21,13 +21,9 @@ import {
 import { lampSetup } from "./lamp-run.fixture.ts";
 import type { LiveRun } from "./live-run.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import {
-  boundedSource,
-  endlessTasks,
-  pushedTasks,
-  tasksFrom,
-  type TaskSource,
-} from "./schedule/task-source.ts";
+import { boundedSource, endlessTasks, type TaskSource } from "./schedule/task-source.ts";
+import { pushedTasks } from "./schedule/pushed-tasks.ts";
+import { tasksFrom } from "./schedule/streamed-tasks.ts";
 
 let dir = "";
 beforeEach(async () => {

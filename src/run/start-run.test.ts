@@ -40,13 +40,9 @@ import { RunFolder, type RunFolderOptions } from "./folder/run-folder.ts";
 import { rolloutIdsIn, testManifest } from "./folder/run-folder.fixture.ts";
 import { startRun } from "./start-run.ts";
 import type { AdmissionGate, StartRunOptions } from "./start-run-options.ts";
-import {
-  curriculum,
-  endlessTasks,
-  pushedTasks,
-  taskList,
-  tasksFrom,
-} from "./schedule/task-source.ts";
+import { curriculum, endlessTasks, taskList } from "./schedule/task-source.ts";
+import { pushedTasks } from "./schedule/pushed-tasks.ts";
+import { tasksFrom } from "./schedule/streamed-tasks.ts";
 
 let dir = "";
 beforeEach(async () => {

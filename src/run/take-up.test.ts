@@ -9,7 +9,7 @@ import type { Task } from "../task.ts";
 import { openLamps, startLamps, switchingEngine, takeAll } from "./lamp-groups.fixture.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { pushedTasks } from "./schedule/task-source.ts";
+import { pushedTasks } from "./schedule/pushed-tasks.ts";
 
 let dir = "";
 beforeEach(async () => {

@@ -5,7 +5,7 @@ import type { KnownPolicy } from "../queue/run/policy-state.ts";
 import type { AttemptPlayer } from "../run/attempt/attempt-player.ts";
 import type { RecordPolicy } from "../run/recording/read-recording.ts";
 import type { RunManifest } from "../run/folder/run-folder.ts";
-import type { LockOptions } from "../run/disk/run-lock.ts";
+import type { LockOptions } from "../run/disk/lock-options.ts";
 import type { StartRunOptions } from "../run/start-run-options.ts";
 import type { Takers } from "./batch-taker.ts";
 import type { RemoteSampling } from "./policy-control.ts";

@@ -8,7 +8,9 @@ import { Crash, type FileCall, crashingFiles, faultyFiles } from "../faulty-file
 import { type Files, type OpenMode, diskFiles } from "./files.ts";
 import { fakeMachine } from "../machine.fixture.ts";
 import { type ProcessPlace, isSameMachine, thisMachine } from "./process-place.ts";
-import { type LockOptions, RunLock, commandLine } from "./run-lock.ts";
+import { type LockOptions } from "./lock-options.ts";
+import { RunLock } from "./run-lock.ts";
+import { commandLine } from "./command-line.ts";
 
 let dir = "";
 let file = "";

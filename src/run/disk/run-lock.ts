@@ -1,44 +1,20 @@
-import { randomBytes } from "node:crypto";
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
-import { type Clock, systemClock } from "../../async/clock.ts";
-import { Redactor } from "../../secrets/redactor.ts";
-import { claimLock, holderBytes, type LockClaim } from "./claim-lock.ts";
+import { holderBytes } from "./claim-lock.ts";
 import { closedEarly } from "./closed-early.ts";
 import { type FileFacts, type Files, type OpenFile, codeOf, diskFiles, writeAll } from "./files.ts";
-import { describeHolder, readHolder, type LockHolder, type Standing } from "./lock-holder.ts";
+import { readHolder, type LockHolder } from "./lock-holder.ts";
 import { removeLeftovers, removeOwn } from "./lock-leftovers.ts";
-import { type Machine, thisMachine } from "./process-place.ts";
+import type { LockOptions } from "./lock-options.ts";
+import { thisMachine } from "./process-place.ts";
 import { storageError } from "./storage-error.ts";
+import { describeSelf, holdDraft, waitForLock } from "./wait-for-lock.ts";
 
 /** The lock's file in a run's folder. */
 export const lockFile = "run.lock";
 
-/** Options of a folder's lock. */
-export interface LockOptions {
-  readonly files?: Files;
-  readonly machine?: Machine;
-  /**
-   * The time for which a holder counts as running without a heartbeat, in milliseconds, if it is on another machine,
-   * from before a reboot, or on a system without a boot id. Default: two minutes.
-   */
-  readonly leaseMs?: number;
-  /** The time between two heartbeats, in milliseconds. Default: ten seconds. */
-  readonly heartbeatMs?: number;
-  /** Returns milliseconds since the epoch. Default: the machine's clock. */
-  readonly now?: () => number;
-  readonly sleep?: Clock["sleep"];
-  /** The command that other processes are shown. Default: the script's name, without arguments, which may hold keys. */
-  readonly command?: string;
-  readonly signal?: AbortSignal;
-  /** Called with the reason if taking the lock has to wait. */
-  readonly onWait?: (why: string) => void;
-}
-
-const pollMs = 1_000;
-
 /** The maximum number of heartbeats in a row that `confirm()` makes to be sure of the lock. */
-const mostSigns = 3;
+const mostHeartbeats = 3;
 
 /**
  * The lock of a run's folder: the file `run.lock`, which names its holder.
@@ -128,7 +104,7 @@ export class RunLock implements AsyncDisposable {
   async confirm(): Promise<void> {
     if (this.#isDoubtful) {
       // A heartbeat that started before the file server stood still proves nothing about now.
-      for (let count = 0; count < mostSigns && this.#isDoubtful; count++) await this.renew();
+      for (let count = 0; count < mostHeartbeats && this.#isDoubtful; count++) await this.renew();
     } else if (this.#isHeld) await this.#look();
     if (this.#isReleased) throw closedEarly(path.dirname(this.file));
     if (this.#lost !== undefined) throw this.#lost;
@@ -174,18 +150,18 @@ export class RunLock implements AsyncDisposable {
 
   /** Writes a heartbeat. Called every few seconds. `confirm()` reports a failure. */
   async renew(): Promise<void> {
-    this.#renewing ??= this.#writeSign();
+    this.#renewing ??= this.#writeHeartbeat();
     await this.#renewing;
   }
 
-  async #writeSign(): Promise<void> {
+  async #writeHeartbeat(): Promise<void> {
     // The heartbeat counts from before the write: the process may stand still during it.
-    const signedAtMs = this.#now();
+    const startedAtMs = this.#now();
     try {
       if (!this.#checkOwner(await this.#files.facts(this.file))) return;
       await writeAll(this.#open, holderBytes(this.#holder), 0);
       await this.#open.sync();
-      this.#renewedAtMs = signedAtMs;
+      this.#renewedAtMs = startedAtMs;
       this.#renewalError = undefined;
     } catch (error) {
       this.#renewalError = error;
@@ -242,70 +218,4 @@ async function ownFactsOrClose(
     await open.close();
     throw error;
   }
-}
-
-async function describeSelf(options: LockOptions, nowMs: number): Promise<LockHolder> {
-  const { machine = thisMachine, command = commandLine(process.argv.slice(0, 2)) } = options;
-  const id = randomBytes(6).toString("hex");
-  const since = new Date(nowMs).toISOString();
-  return { format: 1, id, since, command, ...(await machine.here()) };
-}
-
-/** Returns the program and its arguments without the interpreter, and without passwords and keys in URLs. */
-export function commandLine([, script = "", ...parts]: readonly string[]): string {
-  const text = [path.basename(script, ".js"), ...parts].join(" ");
-  const redactor = new Redactor();
-  for (const [address] of text.matchAll(/[a-z][a-z\d+.-]*:\/\/\S+/gi)) redactor.learnUrl(address);
-  return redactor.text(text.replaceAll(/\/\/[^/@\s]+@/g, "//…@")).slice(0, 500);
-}
-
-/** Keeps a draft file with the holder's text next to the lock while `work` runs. */
-async function holdDraft(
-  files: Files,
-  { file, holder }: { readonly file: string; readonly holder: LockHolder },
-  work: (draft: string, fileSystemNow: () => Promise<number>) => Promise<void>,
-): Promise<void> {
-  const draft = `${file}.${holder.id}.draft`;
-  const open = await files.open(draft, "create");
-  try {
-    const write = async (): Promise<number> => {
-      await writeAll(open, holderBytes(holder), 0);
-      await open.sync();
-      return (await open.facts()).writtenAtMs;
-    };
-    await write();
-    await work(draft, write);
-  } finally {
-    await open.close();
-    await files.remove(draft);
-  }
-}
-
-async function waitForLock(
-  claim: LockClaim,
-  file: string,
-  { sleep = systemClock.sleep, signal, onWait }: LockOptions,
-): Promise<void> {
-  let known: Standing | undefined;
-  for (;;) {
-    const result = await claimLock(claim, file);
-    if (result === "claimed") return;
-    const hasSigned = known?.id === result.id && result.seenAtMs > known.seenAtMs;
-    if (result.state === "running" || hasSigned) throw inUse(file, result);
-    if (known?.id !== result.id) {
-      known = result;
-      onWait?.(
-        `${path.dirname(file)} is locked by ${describeHolder(result)}: waiting until it gives a sign ` +
-          `of life or has given none for ${claim.leaseMs / 1000} s`,
-      );
-    }
-    await sleep(pollMs, signal === undefined ? {} : { signal });
-  }
-}
-
-function inUse(file: string, standing: Standing): UsageError {
-  return new UsageError(
-    `Cannot use ${path.dirname(file)}: ${describeHolder(standing)} is writing there; wait for it or ` +
-      `stop it, or choose another --out (if it surely is no run, remove ${file})`,
-  );
 }

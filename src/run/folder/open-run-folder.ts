@@ -1,7 +1,8 @@
 import path from "node:path";
 import { diskFiles, type Files } from "../disk/files.ts";
 import { JsonlJournal, type JournalOptions } from "../disk/jsonl-journal.ts";
-import { RunLock, type LockOptions } from "../disk/run-lock.ts";
+import { RunLock } from "../disk/run-lock.ts";
+import { type LockOptions } from "../disk/lock-options.ts";
 import { storageError } from "../disk/storage-error.ts";
 import { nextName } from "../disk/write-atomically.ts";
 import { endRecording, indexRecordings } from "../recording/read-recording.ts";

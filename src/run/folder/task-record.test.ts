@@ -27,12 +27,8 @@ import {
 } from "../recording/replay-episode.ts";
 import { indexRows } from "./row-index.ts";
 import type { StartRunOptions } from "../start-run-options.ts";
-import {
-  pushedTasks,
-  taskList,
-  type SourcedTask,
-  type TaskSource,
-} from "../schedule/task-source.ts";
+import { pushedTasks } from "../schedule/pushed-tasks.ts";
+import { taskList, type SourcedTask, type TaskSource } from "../schedule/task-source.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 
 /** Lamps of 40 watts; what a lamp draws is its reward. */
@@ -142,7 +138,7 @@ describe("a recorded task that holds a known key", () => {
     expect(() => toTaskRecord(task, { environment, redactor })).toThrow(
       `Cannot start lamp/test/3: its ${member} holds a known key or password, such as the engine's ` +
         "(--api-key-env), which is never written, and lamp does not draw the same task, so that a later start " +
-        "could not go on with it; take that out of the task, and have the environment read it where it is " +
+        "could not resume it; take that out of the task, and have the environment read it where it is " +
         "needed, or play without a folder",
     );
   });

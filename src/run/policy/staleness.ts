@@ -2,6 +2,7 @@ import type { Episode } from "../../episode/episode.ts";
 import { UsageError } from "../../errors.ts";
 import type { EpisodeGroup } from "../schedule/group.ts";
 import { readVersion } from "../disk/read-version.ts";
+import { newerOf, newestOf, newestSince, versionsOf, maskBefore } from "./sampled-versions.ts";
 
 /**
  * The maximum age of a group's tokens, and the treatment of older ones. A token's version is the one that the engine
@@ -254,65 +255,4 @@ export class PolicyVersions {
 export function requireVersion(version: number): void {
   if (Number.isSafeInteger(version)) return;
   throw new UsageError(`Cannot announce the policy's version ${version}: expected a whole number`);
-}
-
-function newerOf(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
-}
-
-function newestOf(episodes: readonly Episode[]): number | undefined {
-  const { known } = versionsOf(episodes);
-  return known.size === 0 ? undefined : Math.max(...known);
-}
-
-/**
- * Returns the newest version at the end of a turn, from a turn index on. The start of an interrupted turn may be of an
- * earlier version.
- */
-function newestSince(turnIndex: number, { segments }: Episode): number | undefined {
-  const ends = segments.flatMap(({ turns, policyVersions }) =>
-    turns.filter((turn) => turn.turnIndex >= turnIndex).map(({ end }) => policyVersions[end - 1]),
-  );
-  return ends.map((name = "") => readVersion(name)).reduce(newerOf, undefined);
-}
-
-/** The versions that sampled episodes. */
-interface SampledVersions {
-  readonly known: ReadonlySet<number>;
-  /** An engine's name for a version that is not a whole number, of tokens that are trained. */
-  readonly unknown: string | undefined;
-}
-
-function versionsOf(episodes: readonly Episode[]): SampledVersions {
-  const known = new Set<number>();
-  let unknown: string | undefined;
-  for (const { lossMask, policyVersions } of episodes.flatMap(({ segments }) => segments)) {
-    let last: string | undefined;
-    let version: number | undefined;
-    for (let index = 0; index < policyVersions.length; index++) {
-      const name = policyVersions[index]!;
-      // Usually one version sampled a complete turn.
-      if (name !== last) {
-        version = readVersion(name);
-        if (version !== undefined) known.add(version);
-      }
-      last = name;
-      if (version === undefined && lossMask[index] === 1) unknown ??= name;
-    }
-  }
-  return { known, unknown };
-}
-
-/** Removes tokens of older or unknown versions from the loss. */
-function maskBefore(episode: Episode, oldest: number): Episode {
-  const isOld = new Map<string, boolean>();
-  const segments = episode.segments.map((segment) => ({
-    ...segment,
-    lossMask: segment.lossMask.map((bit, index) => {
-      const name = segment.policyVersions[index]!;
-      if (!isOld.has(name)) isOld.set(name, (readVersion(name) ?? -Infinity) < oldest);
-      return isOld.get(name) === true ? 0 : bit;
-    }),
-  }));
-  return { ...episode, segments };
 }

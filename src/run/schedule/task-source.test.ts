@@ -22,11 +22,11 @@ import {
   boundedSource,
   curriculum,
   endlessTasks,
-  pushedTasks,
   taskList,
-  tasksFrom,
   type TaskSource,
 } from "./task-source.ts";
+import { pushedTasks } from "./pushed-tasks.ts";
+import { tasksFrom } from "./streamed-tasks.ts";
 
 let dir: string;
 
@@ -498,7 +498,7 @@ describe("pushedTasks()", () => {
     source.push({ task: lampTask(0) });
     source.end();
     expect(() => source.push({ task: lampTask(1) })).toThrow(
-      "Cannot push lamp/test/1: end() was called, and the run that takes the tasks may have ended; call end() behind " +
+      "Cannot push lamp/test/1: end() was called, and the run that takes the tasks may have ended; call end() after " +
         "the last push(), or start another run with a source of its own",
     );
     // Nothing is lost of what was there.

@@ -1,13 +1,10 @@
 import type { Environment } from "../../environment/environment.ts";
 import { seededRandom, type Random } from "../../environment/seeded-random.ts";
 import type { Inputs } from "../../episode/inputs/input.ts";
-import { UsageError } from "../../errors.ts";
-import { withResolvers } from "../../async/with-resolvers.ts";
 import type { Task } from "../../task.ts";
 import type { ForkPlace } from "../../trajectory/sample.ts";
 import type { EpisodeGroup } from "./group.ts";
 import { drawTask, planRun, type RunPlan, type RunScope } from "./plan-run.ts";
-import { sourcedFault } from "./sourced-fault.ts";
 
 /** The task of a group, as a source gives it. */
 export interface SourcedTask {
@@ -153,133 +150,4 @@ export function curriculum(
   onGroupEnd: (group: EpisodeGroup) => void = () => {},
 ): TaskSource {
   return { at: (groupIndex) => choose(groupIndex), onGroupEnd };
-}
-
-/**
- * Returns a source of any iterable of tasks. Calls are answered in their order. A task that arrives after its start has
- * stopped waiting goes to the next call.
- */
-export function tasksFrom(tasks: Iterable<Task> | AsyncIterable<Task>): TaskSource {
-  const iterator =
-    Symbol.asyncIterator in tasks ? tasks[Symbol.asyncIterator]() : tasks[Symbol.iterator]();
-  /** Waiting calls in order. */
-  const waiting: ((drawn: Promise<SourcedTask | undefined>) => void)[] = [];
-  /** Tasks that arrived when no call waited any more. */
-  const kept: Promise<SourcedTask | undefined>[] = [];
-  let drawingCount = 0;
-  const next = async (): Promise<SourcedTask | undefined> => {
-    const { done, value } = await iterator.next();
-    return done === true ? undefined : { task: value };
-  };
-  const draw = async (): Promise<void> => {
-    drawingCount += 1;
-    const drawn = next();
-    const isLast = await drawn.then(
-      (sourced) => sourced === undefined,
-      () => false,
-    );
-    drawingCount -= 1;
-    const give = waiting.shift();
-    if (give !== undefined) give(drawn);
-    // The end is not kept: a later call finds it again.
-    else if (!isLast) kept.push(drawn);
-  };
-  return {
-    async at(_groupIndex, { givenUp }: { readonly givenUp?: AbortSignal } = {}) {
-      const next = kept.shift();
-      if (next !== undefined) return await next;
-      return await new Promise<SourcedTask | undefined>((resolve) => {
-        const leave = (): void => void waiting.splice(waiting.indexOf(give), 1);
-        const give = (drawn: Promise<SourcedTask | undefined>): void => {
-          givenUp?.removeEventListener("abort", leave);
-          resolve(drawn);
-        };
-        waiting.push(give);
-        givenUp?.addEventListener("abort", leave, { once: true });
-        if (waiting.length > drawingCount) void draw();
-      });
-    },
-  };
-}
-
-/** A source of pushed tasks. */
-export interface PushedTasks extends TaskSource {
-  /**
-   * Adds tasks to the end of the queue.
-   *
-   * @throws UsageError, and adds none, if a task cannot be played, if its group's id was pushed before, or after
-   *   `end()`.
-   */
-  push(...tasks: readonly SourcedTask[]): void;
-  /** Ends the source after the tasks that were pushed. */
-  end(): void;
-  /** The number of tasks that were pushed and not taken yet. */
-  readonly waitingCount: number;
-}
-
-/**
- * Returns a source to which a program pushes tasks, and for which a run waits. If several runs share it, each task goes
- * to one of them.
- */
-export function pushedTasks(): PushedTasks {
-  const waiting: SourcedTask[] = [];
-  const knownIds = new Set<string>();
-  /** Waiting calls, which are woken by `push()` and `end()`. */
-  const asking = new Set<() => void>();
-  const state = { hasEnded: false };
-  const wakeAll = (): void => {
-    for (const wake of asking) wake();
-  };
-  const untilWoken = async (signal: AbortSignal): Promise<void> => {
-    const { promise, resolve, reject } = withResolvers();
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    asking.add(resolve);
-    try {
-      await promise;
-    } finally {
-      asking.delete(resolve);
-      signal.removeEventListener("abort", onAbort);
-    }
-  };
-  return {
-    push(...tasks) {
-      const ids = new Set<string>();
-      for (const [place, sourced] of tasks.entries()) {
-        const fault = sourcedFault(sourced);
-        if (fault !== undefined) throw new UsageError(`Cannot push task ${place}: ${fault}`);
-        const { task, groupId = task.id } = sourced;
-        if (state.hasEnded) {
-          throw new UsageError(
-            `Cannot push ${groupId}: end() was called, and the run that takes the tasks may have ended; call end() ` +
-              "after the last push(), or start another run with a source of its own",
-          );
-        }
-        if (knownIds.has(groupId) || ids.has(groupId)) {
-          throw new UsageError(
-            `Cannot push ${groupId}: it was pushed before; give a task that is to be played again a \`groupId\` of ` +
-              "its own",
-          );
-        }
-        ids.add(groupId);
-      }
-      for (const groupId of ids) knownIds.add(groupId);
-      for (const sourced of tasks) waiting.push(sourced);
-      wakeAll();
-    },
-    end() {
-      state.hasEnded = true;
-      wakeAll();
-    },
-    get waitingCount() {
-      return waiting.length;
-    },
-    async at(_groupIndex, { signal }) {
-      while (waiting.length === 0 && !state.hasEnded) {
-        signal.throwIfAborted();
-        await untilWoken(signal);
-      }
-      return waiting.shift();
-    },
-  };
 }
